@@ -1,0 +1,133 @@
+#include "core/bitmap_join.hpp"
+
+#include <algorithm>
+
+#include "core/verify.hpp"
+
+namespace simjoin {
+namespace {
+
+// Bytes of signatures a tile: they stay in the first-level cache while all rows of an item pass over them.
+constexpr size_t tile_bytes = size_t{1} << 14;
+constexpr int64_t unreachable = int64_t{1} << 40;
+
+uint32_t tile_columns(uint32_t words) {
+  return static_cast<uint32_t>(tile_bytes / sizeof(uint64_t) / words / signature_block * signature_block);
+}
+
+}  // namespace
+
+BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTable &table, ResultWriter &writer,
+                           const StopFlag &stop)
+    : problem_(problem),
+      table_(table),
+      writer_(writer),
+      stop_(stop),
+      required_(problem),
+      tile_excess_(tile_columns(table.layout().words)),
+      tile_required_(tile_columns(table.layout().words)),
+      hits_(tile_columns(table.layout().words) + signature_block) {}
+
+void BitmapProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
+  prepare_rows(begin, end);
+  uint32_t first = UINT32_MAX, last = 0;
+  for (const Row &row : rows_) {
+    if (row.first >= row.end) continue;
+    first = std::min(first, row.first);
+    last = std::max(last, row.end);
+  }
+  if (first >= last) return;
+  first -= (first - table_.first()) % signature_block;
+  const uint32_t columns = tile_columns(table_.layout().words);
+  auto since = JoinCounters::Clock::now();
+  for (uint32_t tile = first; tile < last; tile += std::min(columns, last - tile)) {
+    filter_tile(begin, tile, tile + std::min(columns, last - tile));
+    if (candidates_.empty()) continue;
+    const auto filtered = JoinCounters::Clock::now();
+    const auto waited = writer_.waited();
+    verify(counters);
+    const auto verified = JoinCounters::Clock::now();
+    counters.filter += filtered - since;
+    counters.verify += verified - filtered - (writer_.waited() - waited);
+    since = verified;
+  }
+  counters.filter += JoinCounters::Clock::now() - since;
+}
+
+void BitmapProber::prepare_rows(uint32_t begin, uint32_t end) {
+  rows_.resize(end - begin);
+  uint32_t probe_class = problem_.probe.class_of(begin);
+  for (uint32_t probe = begin; probe < end; ++probe) {
+    while (probe >= problem_.probe.classes[probe_class].end) ++probe_class;
+    Row &row = rows_[probe - begin];
+    row.excess =
+        table_.layout().sign(problem_.probe.begin(probe), problem_.probe.stored(probe), row.signature);
+    row.probe_class = probe_class;
+    row.first = problem_.first_partner(probe_class);
+    row.end = problem_.end_partner(probe_class, probe);
+  }
+}
+
+// Sets what the tile's columns require of probes of a class; columns that are no partners require too much.
+void BitmapProber::load_required(uint32_t probe_class, uint32_t tile, uint32_t tile_end) {
+  required_.set_probe_class(probe_class);
+  const ProbeClass &partners = problem_.probe_classes[probe_class];
+  const std::vector<SizeClass> &classes = problem_.index.classes;
+  uint32_t index_class = problem_.index.class_of(tile);
+  for (uint32_t column = tile; column < tile_end; ++index_class) {
+    const uint32_t run_end = std::min(tile_end, classes[index_class].end);
+    const bool partner = index_class >= partners.class_begin && index_class < partners.class_end;
+    const int64_t required = partner ? required_[index_class] : unreachable;
+    std::fill(tile_required_.begin() + (column - tile), tile_required_.begin() + (run_end - tile), required);
+    column = run_end;
+  }
+}
+
+// Appends the candidates of all rows, `begin` being the first, with the columns [tile, tile_end).
+void BitmapProber::filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end) {
+  stop_.check();
+  std::fill(tile_required_.begin(), tile_required_.end(), unreachable);
+  for (uint32_t column = tile; column < tile_end; ++column)
+    tile_excess_[column - tile] = table_.excess(column);
+  uint32_t loaded = UINT32_MAX;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const Row &row = rows_[i];
+    const uint32_t last = std::min(row.end, tile_end);
+    if (row.first >= tile_end || last <= tile) continue;
+    if (row.probe_class != loaded) {
+      load_required(row.probe_class, tile, tile_end);
+      loaded = row.probe_class;
+    }
+    const size_t blocks = (last - tile + signature_block - 1) / signature_block;
+    const SignatureRow comparison{
+        row.signature, row.excess, table_.block_of(tile), tile_excess_.data(), tile_required_.data(), blocks};
+    const size_t found = filter_row(comparison, table_.layout().words, hits_.data());
+    for (size_t h = 0; h < found; ++h) {
+      const uint32_t partner = tile + hits_[h];
+      if (partner >= last) break;
+      const auto required = static_cast<uint32_t>(tile_required_[hits_[h]]);
+      candidates_.push_back({begin + static_cast<uint32_t>(i), partner, required});
+    }
+  }
+}
+
+void BitmapProber::verify(JoinCounters &counters) {
+  constexpr size_t check_interval = 256;
+  const SetCollection &probes = problem_.probe;
+  const SetCollection &partners = problem_.index;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (i % check_interval == 0) stop_.check();
+    const Candidate &candidate = candidates_[i];
+    const uint32_t overlap = bounded_overlap(probes.begin(candidate.probe), probes.stored(candidate.probe),
+                                             partners.begin(candidate.partner),
+                                             partners.stored(candidate.partner), 0, candidate.required);
+    if (overlap < candidate.required) continue;
+    ++counters.output;
+    writer_.emit(probes.rows[candidate.probe], partners.rows[candidate.partner], overlap);
+  }
+  counters.after_bitmap += candidates_.size();
+  counters.verified += candidates_.size();
+  candidates_.clear();
+}
+
+}  // namespace simjoin

@@ -1,0 +1,57 @@
+// All pairs of compatible sizes through their bitmap signatures, tile by tile, and the verification of those
+// left.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/bitmap_signature.hpp"
+#include "core/join_counters.hpp"
+#include "core/join_problem.hpp"
+#include "core/result_queue.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// One worker: compares ranges of probe sets with all their partners.
+class BitmapProber {
+ public:
+  // The table must hold the partners of every probe that is run.
+  BitmapProber(const JoinProblem &problem, const SignatureTable &table, ResultWriter &writer,
+               const StopFlag &stop);
+
+  // Finds all pairs of the probe sets [begin, end).
+  void run(uint32_t begin, uint32_t end, JoinCounters &counters);
+
+ private:
+  struct Candidate {
+    uint32_t probe;
+    uint32_t partner;
+    uint32_t required;
+  };
+  struct Row {
+    uint64_t signature[max_signature_words];
+    uint32_t excess;
+    uint32_t probe_class;
+    uint32_t first;  // partners
+    uint32_t end;
+  };
+
+  void prepare_rows(uint32_t begin, uint32_t end);
+  void filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end);
+  void load_required(uint32_t probe_class, uint32_t tile, uint32_t tile_end);
+  void verify(JoinCounters &counters);
+
+  const JoinProblem &problem_;
+  const SignatureTable &table_;
+  ResultWriter &writer_;
+  const StopFlag &stop_;
+  RequiredOverlaps required_;
+  std::vector<Row> rows_;
+  std::vector<int64_t> tile_excess_;
+  std::vector<int64_t> tile_required_;
+  std::vector<uint32_t> hits_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace simjoin

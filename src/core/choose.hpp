@@ -1,0 +1,28 @@
+// The choice among generators of candidate pairs, from the collection's own statistics and measured costs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/bitmap_signature.hpp"
+#include "core/join_problem.hpp"
+#include "core/memory.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// Which probes go through bitmaps, which through the prefix index, and why.
+struct GeneratorPlan {
+  std::vector<bool> use_bitmap;  // by probe class
+  SignatureLayout layout;        // of the bitmaps, where any are used
+  std::vector<std::string> reasons;
+};
+
+// Returns the plan with the least estimated time, class by class.
+GeneratorPlan choose_generators(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
+
+// Returns the plan that uses bitmaps alone.
+GeneratorPlan choose_bitmaps(const JoinProblem &problem, const StopFlag &stop);
+
+}  // namespace simjoin

@@ -1,0 +1,244 @@
+#include "core/interner.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace simjoin {
+namespace {
+
+// Tokens looked up together: their slots are prefetched before the first is probed.
+constexpr size_t chunk_size = 32;
+constexpr size_t initial_slots = 1024;
+// The direct table may have this many slots whatever the collection, and this many a distinct token.
+constexpr size_t direct_free = size_t{1} << 16;
+constexpr size_t direct_per_token = 4;
+
+// Returns whether a table of `capacity` slots is too full for `used` entries: past five eighths, linear
+// probing starts to walk.
+bool too_full(size_t used, size_t capacity) {
+  return used * 8 > capacity * 5;
+}
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Returns a 64-bit hash of the bytes, eight at a time, folded by wide multiplication.
+uint64_t hash_bytes(std::string_view text) {
+  constexpr uint64_t k0 = 0x9E3779B97F4A7C15u, k1 = 0xD6E8FEB86659FD93u;
+  uint64_t hash = k0 ^ text.size();
+  const char *at = text.data();
+  size_t left = text.size();
+  for (; left > 8; at += 8, left -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    hash = mix(hash ^ word, k1);
+  }
+  uint64_t last = 0;
+  if (left > 0) std::memcpy(&last, at, left);
+  return mix(mix(hash ^ last, k1) ^ k0, k1);
+}
+
+}  // namespace
+
+uint32_t DocumentFrequencies::add_id() {
+  if (counts_[0].size() >= size_t{UINT32_MAX} - 1) {
+    throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
+  }
+  counts_[0].push_back(0);
+  counts_[1].push_back(0);
+  return ids() - 1;
+}
+
+void DocumentFrequencies::release() {
+  counts_[0].release();
+  counts_[1].release();
+}
+
+IntegerInterner::IntegerInterner(MemoryCounter &memory)
+    : frequencies_(memory), direct_(memory), table_(memory) {
+  rehash(initial_slots);
+}
+
+void IntegerInterner::release() {
+  frequencies_.release();
+  direct_.release();
+  table_.release();
+}
+
+size_t IntegerInterner::slot_of(int64_t value) const {
+  return static_cast<size_t>((static_cast<uint64_t>(value) * 0x9E3779B97F4A7C15u) >> shift_);
+}
+
+// Begins a set: a new stamp, and where stamps run out, all of them anew.
+void IntegerInterner::next_set() {
+  if (++set_stamp_ != 0) return;
+  for (Mark &mark : direct_) mark.last_set = 0;
+  for (Entry &entry : table_) entry.last_set = 0;
+  set_stamp_ = 1;
+}
+
+template <typename T>
+uint32_t IntegerInterner::intern(Side side, std::span<const T> tokens, uint32_t *ids) {
+  next_set();
+  uint32_t found = 0;
+  for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+    found += intern_chunk(side, tokens.data() + at, std::min(chunk_size, tokens.size() - at), ids + found);
+  }
+  return found;
+}
+
+template <typename T>
+uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids) {
+  if (too_full(used_ + count, table_.size())) rehash(table_.size() * 2);
+  size_t slots[chunk_size];
+  const size_t direct_size = direct_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<uint64_t>(static_cast<int64_t>(tokens[i]));
+    if (value < direct_size) {
+      __builtin_prefetch(&direct_[value]);
+    } else {
+      slots[i] = slot_of(static_cast<int64_t>(value));
+      __builtin_prefetch(&table_[slots[i]]);
+    }
+  }
+  uint32_t found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t value = tokens[i];
+    uint32_t id, *last_set;
+    if (static_cast<uint64_t>(value) < direct_size) {
+      Mark &mark = direct_[static_cast<size_t>(value)];
+      if (mark.id == no_id) mark = {frequencies_.add_id(), 0};
+      id = mark.id;
+      last_set = &mark.last_set;
+    } else {
+      size_t slot = slots[i];
+      while (table_[slot].value != value && table_[slot].id != no_id) slot = (slot + 1) & (table_.size() - 1);
+      if (table_[slot].id == no_id) insert(slot, value);
+      id = table_[slot].id;
+      last_set = &table_[slot].last_set;
+    }
+    if (*last_set == set_stamp_) continue;
+    *last_set = set_stamp_;
+    frequencies_.count(side, id);
+    ids[found++] = id;
+  }
+  if (wanted_ > direct_size) extend_direct(wanted_);
+  return found;
+}
+
+// Puts a new value into a free slot, and notes it where the direct table should cover it.
+uint32_t IntegerInterner::insert(size_t slot, int64_t value) {
+  const uint32_t id = frequencies_.add_id();
+  table_[slot] = {value, id, 0};
+  ++used_;
+  const auto index = static_cast<uint64_t>(value);
+  if (index < direct_free + direct_per_token * frequencies_.ids()) {
+    wanted_ = std::max(wanted_, std::bit_ceil(static_cast<size_t>(index) + 1));
+  }
+  return id;
+}
+
+// Moves every entry to a table of `capacity` slots, a power of two.
+void IntegerInterner::rehash(size_t capacity) {
+  Buffer<Entry> old = std::move(table_);
+  table_.resize(capacity, Entry{0, no_id, 0});
+  shift_ = 64 - std::countr_zero(capacity);
+  used_ = 0;
+  for (const Entry &entry : old) {
+    if (entry.id == no_id) continue;
+    if (static_cast<uint64_t>(entry.value) < direct_.size()) {
+      direct_[static_cast<size_t>(entry.value)] = {entry.id, entry.last_set};
+      continue;
+    }
+    size_t slot = slot_of(entry.value);
+    while (table_[slot].id != no_id) slot = (slot + 1) & (capacity - 1);
+    table_[slot] = entry;
+    ++used_;
+  }
+}
+
+// Grows the direct table to `size` slots and moves the values it now covers out of the hash table.
+void IntegerInterner::extend_direct(size_t size) {
+  const size_t before = direct_.size();
+  direct_.resize(size);
+  std::fill(direct_.begin() + before, direct_.end(), Mark{no_id, 0});
+  rehash(table_.size());
+  if (used_ == 0 && table_.size() > initial_slots) rehash(initial_slots);
+}
+
+template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32_t *);
+template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
+
+TextInterner::TextInterner(MemoryCounter &memory)
+    : frequencies_(memory), bytes_(memory), starts_(memory), table_(memory) {
+  starts_.push_back(0);
+  rehash(initial_slots);
+}
+
+void TextInterner::release() {
+  frequencies_.release();
+  bytes_.release();
+  starts_.release();
+  table_.release();
+}
+
+void TextInterner::next_set() {
+  if (++set_stamp_ != 0) return;
+  for (Entry &entry : table_) entry.last_set = 0;
+  set_stamp_ = 1;
+}
+
+uint32_t TextInterner::intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
+  next_set();
+  uint32_t found = 0;
+  uint64_t hashes[chunk_size];
+  for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+    const size_t count = std::min(chunk_size, tokens.size() - at);
+    if (too_full(used_ + count, table_.size())) rehash(table_.size() * 2);
+    const size_t mask = table_.size() - 1;
+    for (size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_bytes(tokens[at + i]);
+      __builtin_prefetch(&table_[hashes[i] & mask]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      size_t slot = hashes[i] & mask;
+      while (table_[slot].id != no_id &&
+             (table_[slot].hash != hashes[i] || text(table_[slot].id) != tokens[at + i])) {
+        slot = (slot + 1) & mask;
+      }
+      Entry &entry = table_[slot];
+      if (entry.id == no_id) insert(entry, hashes[i], tokens[at + i]);
+      if (entry.last_set == set_stamp_) continue;
+      entry.last_set = set_stamp_;
+      frequencies_.count(side, entry.id);
+      ids[found++] = entry.id;
+    }
+  }
+  return found;
+}
+
+uint32_t TextInterner::insert(Entry &entry, uint64_t hash, std::string_view token) {
+  const uint32_t id = frequencies_.add_id();
+  if (!token.empty()) std::memcpy(bytes_.extend(token.size()), token.data(), token.size());
+  starts_.push_back(bytes_.size());
+  entry = {hash, id, 0};
+  ++used_;
+  return id;
+}
+
+void TextInterner::rehash(size_t capacity) {
+  Buffer<Entry> old = std::move(table_);
+  table_.resize(capacity, Entry{0, no_id, 0});
+  for (const Entry &entry : old) {
+    if (entry.id == no_id) continue;
+    size_t slot = entry.hash & (capacity - 1);
+    while (table_[slot].id != no_id) slot = (slot + 1) & (capacity - 1);
+    table_[slot] = entry;
+  }
+}
+
+}  // namespace simjoin

@@ -1,0 +1,120 @@
+// Token values to dense ids, while sets stream in: duplicates within a set collapse, and the number of sets
+// with each token is counted in the same pass.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/join.hpp"
+#include "core/memory.hpp"
+
+namespace simjoin {
+
+// What a vocabulary knows of each id, kept next to the id's document frequencies.
+class DocumentFrequencies {
+ public:
+  explicit DocumentFrequencies(MemoryCounter &memory)
+      : counts_{Buffer<uint32_t>(memory), Buffer<uint32_t>(memory)} {}
+
+  // Adds the next id, with no occurrence yet. Throws Error limit_exceeded at 2^32 - 2 ids.
+  uint32_t add_id();
+  void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
+  uint32_t of(Side side, uint32_t id) const { return counts_[static_cast<int>(side)][id]; }
+  uint32_t ids() const { return static_cast<uint32_t>(counts_[0].size()); }
+  void release();
+
+ private:
+  Buffer<uint32_t> counts_[2];
+};
+
+// Integer tokens. Small non-negative values, where they are dense enough, index a table directly; all others
+// go through an open-addressing hash table.
+class IntegerInterner {
+ public:
+  explicit IntegerInterner(MemoryCounter &memory);
+
+  // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
+  template <typename T>
+  uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
+
+  const DocumentFrequencies &frequencies() const { return frequencies_; }
+
+  // Calls visit(value, id) for each token value of slots [begin, end) of `slots()`.
+  template <typename Visit>
+  void visit(size_t begin, size_t end, Visit &&visit) const {
+    for (size_t slot = begin; slot < end; ++slot) {
+      if (slot < direct_.size()) {
+        if (direct_[slot].id != no_id) visit(static_cast<int64_t>(slot), direct_[slot].id);
+      } else if (const Entry &entry = table_[slot - direct_.size()]; entry.id != no_id) {
+        visit(entry.value, entry.id);
+      }
+    }
+  }
+  size_t slots() const { return direct_.size() + table_.size(); }
+  void release();
+
+ private:
+  static constexpr uint32_t no_id = UINT32_MAX;
+  struct Mark {
+    uint32_t id;
+    uint32_t last_set;  // stamp of the last set with this token
+  };
+  struct Entry {
+    int64_t value;
+    uint32_t id;
+    uint32_t last_set;
+  };
+
+  void next_set();
+  size_t slot_of(int64_t value) const;
+  template <typename T>
+  uint32_t intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids);
+  uint32_t insert(size_t slot, int64_t value);
+  void rehash(size_t capacity);
+  void extend_direct(size_t size);
+
+  DocumentFrequencies frequencies_;
+  Buffer<Mark> direct_;
+  Buffer<Entry> table_;
+  int shift_ = 0;           // slot = product of the hash >> shift_
+  size_t used_ = 0;         // entries of table_
+  size_t wanted_ = 0;       // size of the direct table that the last chunk asked for
+  uint32_t set_stamp_ = 0;  // of the set being read
+};
+
+// Text tokens, interned by their bytes.
+class TextInterner {
+ public:
+  explicit TextInterner(MemoryCounter &memory);
+
+  // As IntegerInterner::intern.
+  uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  const DocumentFrequencies &frequencies() const { return frequencies_; }
+  std::string_view text(uint32_t id) const {
+    return {bytes_.data() + starts_[id], static_cast<size_t>(starts_[id + 1] - starts_[id])};
+  }
+  void release();
+
+ private:
+  static constexpr uint32_t no_id = UINT32_MAX;
+  struct Entry {
+    uint64_t hash;
+    uint32_t id;
+    uint32_t last_set;
+  };
+
+  void next_set();
+  uint32_t insert(Entry &entry, uint64_t hash, std::string_view token);
+  void rehash(size_t capacity);
+
+  DocumentFrequencies frequencies_;
+  Buffer<char> bytes_;
+  Buffer<uint64_t> starts_;  // of each id's bytes; one more than there are ids
+  Buffer<Entry> table_;
+  size_t used_ = 0;
+  uint32_t set_stamp_ = 0;
+};
+
+}  // namespace simjoin

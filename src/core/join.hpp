@@ -1,0 +1,113 @@
+// The engine interface: one join is one object that is fed sets and then pulled for pairs in bounded steps.
+//
+// The PostgreSQL layer sees only this file; each kind of device implements it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/measure.hpp"
+
+namespace simjoin {
+
+// How candidate pairs are generated. Every algorithm gives the same pairs.
+enum class Algorithm : uint8_t { automatic, allpairs, ppjoin, groupjoin, bitmap };
+
+inline constexpr std::string_view algorithm_names[] = {"auto", "allpairs", "ppjoin", "groupjoin", "bitmap"};
+
+enum class Side : uint8_t { left, right };
+
+struct JoinSpec {
+  Measure measure = Measure::jaccard;
+  // Pairs with similarity >= threshold are found. Any number: with a threshold of zero or less every pair
+  // qualifies, empty sets included; with one that is not a number none does.
+  double threshold = 0.7;
+  Algorithm algorithm = Algorithm::automatic;
+  // One collection, fed as Side::left, against itself: each unordered pair of different rows once, left <
+  // right.
+  bool self_join = false;
+  int threads = 0;                        // compute threads; 0 = one for each core
+  size_t memory_limit = size_t{1} << 30;  // bytes; what the engine uses is counted (JoinStats::memory_peak)
+};
+
+// Result pairs, as parallel arrays: row numbers on each side and the exact number of shared tokens.
+struct Batch {
+  std::vector<uint32_t> left;
+  std::vector<uint32_t> right;
+  std::vector<uint32_t> overlap;
+
+  size_t size() const { return left.size(); }
+  void clear() {
+    left.clear();
+    right.clear();
+    overlap.clear();
+  }
+  void push(uint32_t l, uint32_t r, uint32_t o) {
+    left.push_back(l);
+    right.push_back(r);
+    overlap.push_back(o);
+  }
+};
+
+// What a join did. Counts are pairs; each filter's figure is what it left over.
+struct JoinStats {
+  uint64_t sets[2] = {0, 0};    // non-empty sets of each side
+  uint64_t tokens[2] = {0, 0};  // tokens of each side, duplicates within a set removed
+  uint64_t distinct_tokens = 0;
+  uint64_t pairs = 0;                // pairs of the cross product (self-join: unordered pairs)
+  uint64_t after_length = 0;         // pairs of compatible sizes
+  uint64_t after_prefix = 0;         // pairs that share a prefix token (prefix algorithms)
+  uint64_t after_positional = 0;     // of those, pairs that the positional filter left
+  uint64_t after_bitmap = 0;         // pairs that the bitmap filter left (where one ran)
+  uint64_t verified = 0;             // pairs whose overlap was computed
+  uint64_t output = 0;               // pairs in the result
+  double build_ms = 0;               // ranks, sorting, index, signatures: wall clock
+  double filter_ms = 0;              // candidate generation, summed over threads
+  double verify_ms = 0;              // verification, summed over threads
+  double join_ms = 0;                // from the end of the build to the last pair: wall clock
+  size_t memory_peak = 0;            // bytes
+  int threads = 0;                   // compute threads used
+  bool used_prefix = false;          // some probes went through the prefix index
+  bool used_bitmap = false;          // a bitmap filter ran
+  std::string algorithm;             // e.g. "ppjoin", or for auto "ppjoin + bitmap"
+  std::vector<std::string> reasons;  // why, one line a decision: the figures behind `auto`
+};
+
+enum class StepResult { working, batch, done };
+
+// One join. Use: add every set; then step until `done`. Not safe for use by several threads at a time (the
+// engine's own threads aside). The destructor stops whatever runs within a few milliseconds.
+//
+// Functions throw simjoin::Error or std::bad_alloc; afterwards only the destructor may be called.
+class JoinEngine {
+ public:
+  virtual ~JoinEngine() = default;
+
+  // Adds the next row of a side; rows are numbered from 0 on each side. Tokens come in any order and may
+  // repeat; an empty set is a row like any other. All calls of one join use one token type.
+  virtual void add(Side side, std::span<const int32_t> tokens) = 0;
+  virtual void add(Side side, std::span<const int64_t> tokens) = 0;
+  virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
+
+  // Works for about `budget` at most, or waits that long for the engine's threads. Returns `batch` with
+  // `out` filled (its old content replaced; bounded size), `working` where there is nothing to hand over
+  // yet, `done` once every pair has been handed over. The first call ends the input.
+  virtual StepResult step(std::chrono::microseconds budget, Batch &out) = 0;
+
+  // Returns how many tokens the set of a row has, duplicates removed.
+  virtual uint32_t set_size(Side side, uint32_t row) const = 0;
+
+  // Returns the figures so far; complete after `done`. Callable at any time between other calls.
+  virtual JoinStats stats() const = 0;
+};
+
+// Returns an engine that runs on the CPU cores of this host.
+std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec);
+
+}  // namespace simjoin

@@ -1,0 +1,32 @@
+// What one worker has done so far, added up over workers for the statistics.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace simjoin {
+
+struct JoinCounters {
+  using Clock = std::chrono::steady_clock;
+
+  uint64_t after_prefix = 0;
+  uint64_t after_positional = 0;
+  uint64_t after_bitmap = 0;
+  uint64_t verified = 0;
+  uint64_t output = 0;
+  Clock::duration filter{};
+  Clock::duration verify{};
+
+  JoinCounters &operator+=(const JoinCounters &other) {
+    after_prefix += other.after_prefix;
+    after_positional += other.after_positional;
+    after_bitmap += other.after_bitmap;
+    verified += other.verified;
+    output += other.output;
+    filter += other.filter;
+    verify += other.verify;
+    return *this;
+  }
+};
+
+}  // namespace simjoin

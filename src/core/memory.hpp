@@ -1,0 +1,142 @@
+// Counted memory: the large arrays of a join, with their bytes added up against the join's limit.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace simjoin {
+
+// Bytes held by the arrays of one join, and the most there ever were. Safe for use by several threads.
+class MemoryCounter {
+ public:
+  void add(size_t bytes) noexcept {
+    const size_t now = current_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    size_t peak = peak_.load(std::memory_order_relaxed);
+    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+  void sub(size_t bytes) noexcept { current_.fetch_sub(bytes, std::memory_order_relaxed); }
+  size_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
+  size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<size_t> current_{0};
+  std::atomic<size_t> peak_{0};
+};
+
+// Asks for huge pages under a large array: random access then misses the TLB less, and freeing takes
+// microseconds instead of tens of milliseconds.
+inline void prefer_huge_pages([[maybe_unused]] void *data, [[maybe_unused]] size_t bytes) noexcept {
+#ifdef __linux__
+  constexpr size_t huge_page = size_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + huge_page - 1) & ~(huge_page - 1);
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(huge_page - 1);
+  if (end > begin) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+// A growing array of trivial values, counted while it lives. New elements have no defined value unless a
+// function says so. Large arrays grow by remapping pages, not by copying (glibc's realloc).
+template <typename T>
+class Buffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit Buffer(MemoryCounter &counter) : counter_(&counter) {}
+  Buffer(MemoryCounter &counter, size_t size) : counter_(&counter) { resize(size); }
+  Buffer(MemoryCounter &counter, size_t size, T value) : counter_(&counter) { resize(size, value); }
+  ~Buffer() { release(); }
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+  Buffer(Buffer &&other) noexcept
+      : counter_(other.counter_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Buffer &operator=(Buffer &&other) noexcept {
+    if (this != &other) {
+      release();
+      counter_ = other.counter_;
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+      capacity_ = std::exchange(other.capacity_, 0);
+    }
+    return *this;
+  }
+
+  T *data() { return data_; }
+  const T *data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T &operator[](size_t i) { return data_[i]; }
+  const T &operator[](size_t i) const { return data_[i]; }
+  T *begin() { return data_; }
+  T *end() { return data_ + size_; }
+  const T *begin() const { return data_; }
+  const T *end() const { return data_ + size_; }
+  T &back() { return data_[size_ - 1]; }
+
+  // Makes room for `size` elements in all; grows by at least a quarter, so that appending is amortised.
+  void reserve(size_t size) {
+    if (size > capacity_) reallocate(std::max(size, capacity_ + capacity_ / 4 + 16));
+  }
+  void resize(size_t size) {
+    if (size > capacity_) reallocate(size);
+    size_ = size;
+  }
+  // Resizes and sets every element, old ones too, to `value`.
+  void resize(size_t size, T value) {
+    resize(size);
+    std::fill(data_, data_ + size_, value);
+  }
+  void push_back(T value) {
+    reserve(size_ + 1);
+    data_[size_++] = value;
+  }
+  // Appends `count` elements and returns the first of them.
+  T *extend(size_t count) {
+    reserve(size_ + count);
+    T *first = data_ + size_;
+    size_ += count;
+    return first;
+  }
+  void clear() { size_ = 0; }
+  void release() noexcept {
+    std::free(data_);
+    counter_->sub(capacity_ * sizeof(T));
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+
+ private:
+  static constexpr size_t huge_page_threshold = size_t{4} << 20;  // bytes
+
+  void reallocate(size_t capacity) {
+    if (capacity > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    void *data = std::realloc(data_, capacity * sizeof(T));
+    if (data == nullptr) throw std::bad_alloc();
+    data_ = static_cast<T *>(data);
+    if (capacity * sizeof(T) >= huge_page_threshold) prefer_huge_pages(data_, capacity * sizeof(T));
+    counter_->add((capacity - capacity_) * sizeof(T));
+    capacity_ = capacity;
+  }
+
+  MemoryCounter *counter_;
+  T *data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,84 @@
+// The inverted index over prefixes: for each rank, the sets (or groups of sets) with that token in their
+// prefix.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/join_problem.hpp"
+#include "core/memory.hpp"
+#include "core/prefix_groups.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// One occurrence of a token in an index prefix, packed into a word so that vectors of them can be compressed.
+struct Posting {
+  static constexpr uint32_t saturated = UINT16_MAX;
+
+  Posting() = default;
+  Posting(uint32_t unit, uint32_t size_class, uint32_t rest)
+      : packed(unit | uint64_t{std::min(size_class, saturated)} << 32 |
+               uint64_t{std::min(rest, saturated)} << 48) {}
+
+  // Returns the set, or the group.
+  uint32_t unit() const { return static_cast<uint32_t>(packed); }
+  // Returns the class of the unit's size, or `saturated` where it does not fit.
+  uint32_t size_class() const { return packed >> 32 & saturated; }
+  // Returns the tokens of the set after this one, or `saturated` where they are that many or more.
+  uint32_t rest() const { return static_cast<uint32_t>(packed >> 48); }
+
+  uint64_t packed;
+};
+
+// Units are the sets of the index side, or its groups where there are any.
+class PrefixIndex {
+ public:
+  // `groups` may be null; problem and groups must outlive the index. With `sign`, each posting gets the
+  // parity signature of its unit's first set.
+  PrefixIndex(const JoinProblem &problem, const PrefixGroups *groups, bool sign, WorkerPool &pool,
+              MemoryCounter &memory);
+
+  uint32_t units() const { return units_; }
+  // Returns the sets [first_set(unit), first_set(unit + 1)) of a unit.
+  uint32_t first_set(uint32_t unit) const { return groups_ != nullptr ? groups_->first[unit] : unit; }
+  // Returns the first unit of a class; class_begin(number of classes) is the number of units.
+  uint32_t class_begin(uint32_t size_class) const { return class_begin_[size_class]; }
+  uint32_t class_of(uint32_t unit) const;
+  uint32_t class_of(const Posting &posting) const {
+    const uint32_t size_class = posting.size_class();
+    return size_class != Posting::saturated ? size_class : class_of(posting.unit());
+  }
+  // Returns the postings of a rank, units ascending (and so ascending in size).
+  std::span<const Posting> postings(uint32_t rank) const {
+    return {postings_.data() + starts_[rank], static_cast<size_t>(starts_[rank + 1] - starts_[rank])};
+  }
+  // Ask for the memory of what postings() will read, and of the list itself.
+  void prefetch_start(uint32_t rank) const { __builtin_prefetch(starts_.data() + rank); }
+  void prefetch_postings(uint32_t rank) const {
+    __builtin_prefetch(postings_.data() + starts_[rank]);
+    if (has_signatures()) __builtin_prefetch(signatures_.data() + starts_[rank]);
+  }
+  bool has_signatures() const { return !signatures_.empty(); }
+  // Returns the signature of a posting in its list's storage.
+  const uint64_t *signature_of(const Posting *posting) const {
+    return signatures_.data() + (posting - postings_.data());
+  }
+
+ private:
+  template <typename Visit>
+  void visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &stop, Visit &&visit) const;
+  void fill(size_t parts, bool sign, WorkerPool &pool, MemoryCounter &memory);
+
+  const JoinProblem &problem_;
+  const PrefixGroups *groups_;
+  uint32_t units_;
+  std::vector<uint32_t> class_begin_;
+  Buffer<uint64_t> starts_;
+  Buffer<Posting> postings_;
+  Buffer<uint64_t> signatures_;  // parallel to postings_, or empty
+};
+
+}  // namespace simjoin

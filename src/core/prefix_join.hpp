@@ -1,0 +1,75 @@
+// Candidate generation through the prefix index, and the verification of what it finds: AllPairs (Bayardo, Ma
+// and Srikant 2007), PPJoin (Xiao et al. 2008) and GroupJoin (Bouros, Ge and Mamoulis 2012).
+#pragma once
+
+#include <cstdint>
+
+#include "core/join_counters.hpp"
+#include "core/join_problem.hpp"
+#include "core/memory.hpp"
+#include "core/parity_signature.hpp"
+#include "core/prefix_groups.hpp"
+#include "core/prefix_index.hpp"
+#include "core/result_queue.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// What the workers share. The probes' groups are null exactly where the index has none.
+struct PrefixJoin {
+  const JoinProblem &problem;
+  const PrefixIndex &index;
+  const PrefixGroups *probe_groups;
+  bool positional;
+  const ParityTable *signatures;  // of the index side, checked before verification; may be null
+
+  // Returns whether bitmaps of any kind filter for some of the probes.
+  bool has_bitmaps() const { return signatures != nullptr || index.has_signatures(); }
+};
+
+// One worker: probes the index with ranges of sets.
+class PrefixProber {
+ public:
+  PrefixProber(const PrefixJoin &join, ResultWriter &writer, const StopFlag &stop, MemoryCounter &memory);
+
+  // Finds all pairs of the probe sets [begin, end).
+  void run(uint32_t begin, uint32_t end, JoinCounters &counters);
+
+ private:
+  struct Candidate {
+    uint32_t probe;  // unit of the probe side
+    uint32_t unit;   // unit of the index side
+    uint32_t known;  // tokens shared by the two prefixes
+    uint32_t index_class;
+  };
+
+  template <bool grouped, bool positional>
+  void run_units(uint32_t begin, uint32_t end, JoinCounters &counters);
+  template <bool grouped, bool positional>
+  void probe(uint32_t unit, uint32_t probe_class, uint32_t sets, JoinCounters &counters);
+  void set_probe_class(uint32_t probe_class);
+  std::span<const Posting> near(std::span<const Posting> postings, uint64_t signature);
+  uint32_t last_reachable(uint32_t begin, uint32_t end, uint32_t left);
+  bool differs_too_much(uint32_t partner, uint32_t index_class, const uint64_t *signature);
+  template <bool positional>
+  void scan(std::span<const Posting> postings, uint32_t probe_rest);
+  template <bool grouped>
+  void verify(uint32_t begin, uint32_t end, JoinCounters &counters);
+  void verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t partner, const Candidate &candidate,
+                   JoinCounters &counters);
+
+  const PrefixJoin join_;
+  ResultWriter &writer_;
+  const StopFlag &stop_;
+  RequiredOverlaps required_;
+  uint32_t probe_class_ = UINT32_MAX;  // the class that the next ones are for
+  uint32_t most_differences_ = 0;
+  bool use_signatures_ = false;  // of the index
+  bool use_table_ = false;       // of the table
+  Buffer<int32_t> shared_;       // by unit: tokens shared so far; pruned; 0 between probes
+  Buffer<Posting> touched_;      // the first posting of each unit whose count is not 0
+  Buffer<Posting> near_;         // postings of a list that the signatures left
+  Buffer<Candidate> candidates_;
+};
+
+}  // namespace simjoin

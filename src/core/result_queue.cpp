@@ -1,0 +1,61 @@
+#include "core/result_queue.hpp"
+
+#include <utility>
+
+namespace simjoin {
+
+void ResultQueue::push(Batch &batch) {
+  {
+    std::unique_lock lock(mutex_);
+    not_full_.wait(lock, [this] { return capacity_ == 0 || batches_.size() < capacity_ || stop_.is_set(); });
+    stop_.check();
+    batches_.push_back(std::move(batch));
+    batch = Batch();
+    if (!spare_.empty()) {
+      batch = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  not_empty_.notify_one();
+}
+
+bool ResultQueue::pop(Batch &out, std::chrono::microseconds wait) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !batches_.empty() || finished_; };
+  if (!ready() && wait.count() > 0) not_empty_.wait_for(lock, wait, ready);
+  if (batches_.empty()) return false;
+  out.clear();
+  std::swap(out, batches_.front());
+  spare_.push_back(std::move(batches_.front()));
+  batches_.pop_front();
+  lock.unlock();
+  not_full_.notify_one();
+  return true;
+}
+
+void ResultQueue::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+  }
+  not_empty_.notify_all();
+}
+
+void ResultQueue::wake() {
+  const std::lock_guard lock(mutex_);
+  not_full_.notify_all();
+}
+
+bool ResultQueue::drained() const {
+  const std::lock_guard lock(mutex_);
+  return finished_ && batches_.empty();
+}
+
+void ResultWriter::flush() {
+  if (batch_.size() == 0) return;
+  const auto begin = std::chrono::steady_clock::now();
+  queue_.push(batch_);
+  waited_ += std::chrono::steady_clock::now() - begin;
+}
+
+}  // namespace simjoin

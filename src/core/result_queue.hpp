@@ -1,0 +1,72 @@
+// From the workers to the caller: a bounded queue of result batches, and each worker's end of it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "core/join.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// Batches on their way to the caller. Producers wait while it is full, so a caller that stops early costs
+// little.
+class ResultQueue {
+ public:
+  // With capacity 0 nobody ever waits: for the join that runs within the caller's own thread.
+  ResultQueue(size_t capacity, const StopFlag &stop) : capacity_(capacity), stop_(stop) {}
+
+  // Hands the pairs over and leaves `batch` empty. Throws Cancelled if the join is abandoned meanwhile.
+  void push(Batch &batch);
+  // Swaps the next batch into `out` and returns true; waits for one up to `wait`, or until the end.
+  bool pop(Batch &out, std::chrono::microseconds wait);
+  // Marks the end: no more batches will come.
+  void finish();
+  // Wakes producers that wait, after the stop flag was set.
+  void wake();
+  // Returns whether the end is reached and every batch was taken.
+  bool drained() const;
+
+ private:
+  const size_t capacity_;
+  const StopFlag &stop_;
+  mutable std::mutex mutex_;
+  std::condition_variable not_full_;
+  std::condition_variable not_empty_;
+  std::deque<Batch> batches_;
+  std::vector<Batch> spare_;  // emptied batches, for their storage
+  bool finished_ = false;
+};
+
+// One worker's way to hand over pairs; knows which side is which.
+class ResultWriter {
+ public:
+  // Pairs are (probe row, index row); `swap` where the probe side is the right one, `ordered` in a self-join.
+  ResultWriter(ResultQueue &queue, bool swap, bool ordered) : queue_(queue), swap_(swap), ordered_(ordered) {}
+
+  void emit(uint32_t probe_row, uint32_t index_row, uint32_t overlap) {
+    const bool exchange = ordered_ ? probe_row > index_row : swap_;
+    if (exchange) std::swap(probe_row, index_row);
+    batch_.push(probe_row, index_row, overlap);
+    ++emitted_;
+    if (batch_.size() >= batch_pairs) flush();
+  }
+  void flush();
+  uint64_t emitted() const { return emitted_; }
+  // Returns the time spent waiting for the caller so far.
+  std::chrono::steady_clock::duration waited() const { return waited_; }
+
+ private:
+  static constexpr size_t batch_pairs = 4096;
+
+  ResultQueue &queue_;
+  const bool swap_;
+  const bool ordered_;
+  Batch batch_;
+  uint64_t emitted_ = 0;
+  std::chrono::steady_clock::duration waited_{};
+};
+
+}  // namespace simjoin

@@ -1,0 +1,69 @@
+// One side of a join: first as it was added, then as the join needs it, ordered and ranked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/memory.hpp"
+#include "core/ranking.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// The sets of a side in the order of their rows, as token ids without duplicates.
+struct RawSets {
+  explicit RawSets(MemoryCounter &memory) : ids(memory), starts(memory), sizes(memory) {}
+
+  uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
+
+  Buffer<uint32_t> ids;
+  Buffer<uint64_t> starts;  // of each row's ids
+  Buffer<uint32_t> sizes;   // distinct tokens of each row; stays when the rest is released
+};
+
+// Sets of one size: numbers [begin, end) of their collection.
+struct SizeClass {
+  uint32_t size;
+  uint32_t begin;
+  uint32_t end;
+};
+
+// The sets of a side, numbered by ascending size, each as ranks in ascending order. Tokens that cannot be
+// shared are left out ("dropped"); they come before all others in rarity, so a set's stored ranks are its
+// last ones.
+class SetCollection {
+ public:
+  explicit SetCollection(MemoryCounter &memory) : tokens(memory), starts(memory), rows(memory) {}
+
+  uint32_t sets() const { return static_cast<uint32_t>(rows.size()); }
+  const uint32_t *begin(uint32_t set) const { return tokens.data() + starts[set]; }
+  // Returns how many tokens of the set are stored.
+  uint32_t stored(uint32_t set) const { return static_cast<uint32_t>(starts[set + 1] - starts[set]); }
+  // Ask for the memory of what begin() and stored() will read, and of the ranks themselves.
+  void prefetch_start(uint32_t set) const { __builtin_prefetch(starts.data() + set); }
+  void prefetch_tokens(uint32_t set) const { __builtin_prefetch(tokens.data() + starts[set]); }
+  // Returns how many of the set's first `prefix` tokens are stored; `size` is the size of the set.
+  uint32_t stored_prefix(uint32_t set, uint32_t size, uint32_t prefix) const {
+    const uint32_t dropped = size - stored(set);
+    return prefix > dropped ? prefix - dropped : 0;
+  }
+  // Returns the index of the class that a set belongs to.
+  uint32_t class_of(uint32_t set) const;
+
+  Buffer<uint32_t> tokens;
+  Buffer<uint64_t> starts;  // one more than there are sets
+  Buffer<uint32_t> rows;    // of each set
+  std::vector<SizeClass> classes;
+  uint32_t ranks = 0;  // every rank is below
+};
+
+// Replaces the ids of every row by ranks, sorted, and drops those without; `stored` gets how many each row
+// keeps.
+void apply_ranks(RawSets &raw, const Ranking &ranking, Buffer<uint32_t> &stored, WorkerPool &pool);
+
+// Returns the collection of the rows after apply_ranks and releases all of `raw` but its sizes. Sets of equal
+// size are in the order of their rows. Empty sets are left out unless `keep_empty`.
+SetCollection order_by_size(RawSets &raw, const Buffer<uint32_t> &stored, uint32_t ranks, bool keep_empty,
+                            WorkerPool &pool, MemoryCounter &memory);
+
+}  // namespace simjoin

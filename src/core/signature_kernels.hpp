@@ -1,0 +1,35 @@
+// Vectorised filters on bit signatures, for the best instruction set of the host (Highway's dynamic
+// dispatch).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simjoin {
+
+// Signatures are stored in blocks of this many sets: word w of set i is at (i / 8 * words + w) * 8 + i % 8.
+inline constexpr size_t signature_block = 8;
+inline constexpr size_t max_signature_words = 16;
+
+// A row of comparisons: one signature against consecutive ones. A pair's overlap is at most
+// popcount(a & b) + min(excess of a, excess of b), the excess being the tokens beyond the bits set.
+struct SignatureRow {
+  const uint64_t *row;  // `words` words
+  int64_t row_excess;
+  const uint64_t *columns;  // `blocks` blocks
+  const int64_t *excess;    // by column
+  const int64_t *required;  // by column: least overlap
+  size_t blocks;
+};
+
+// Writes the numbers of the columns whose bound reaches what is required to `hits` (room for all columns plus
+// one block) and returns how many. `words` is 1, 2, 4, 8 or 16.
+size_t filter_row(const SignatureRow &row, size_t words, uint32_t *hits);
+
+// Copies to `out` those of `values` whose signature differs from `probe` in at most `limit` bits, and returns
+// how many; room for `count` values plus one vector (signature_padding).
+size_t select_near(const uint64_t *signatures, const uint64_t *values, size_t count, uint64_t probe,
+                   uint32_t limit, uint64_t *out);
+inline constexpr size_t signature_padding = 64;
+
+}  // namespace simjoin
