@@ -1,0 +1,120 @@
+// Feeding an engine and pulling its pairs, with the checks that hold for every join.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/join.hpp"
+#include "unit/oracle.hpp"
+
+namespace simjoin::test {
+
+// A join of test size that takes longer than this hangs.
+inline constexpr std::chrono::seconds patience{120};
+inline constexpr std::chrono::microseconds step_budget{10'000};
+
+template <class Token>
+void add_row(JoinEngine &engine, Side side, const std::vector<Token> &set) {
+  if constexpr (std::is_same_v<Token, std::string>) {
+    const std::vector<std::string_view> views(set.begin(), set.end());
+    engine.add(side, std::span<const std::string_view>(views));
+  } else {
+    engine.add(side, std::span<const Token>(set));
+  }
+}
+
+template <class Token>
+void feed(JoinEngine &engine, const Input<Token> &input) {
+  for (const auto &set : input.left) add_row(engine, Side::left, set);
+  if (!input.self_join) {
+    for (const auto &set : input.right) add_row(engine, Side::right, set);
+  }
+}
+
+// Appends a batch's pairs; throws where the batch is malformed.
+inline void collect(const Batch &batch, std::vector<Pair> &pairs) {
+  if (batch.size() == 0) throw std::logic_error("a batch without pairs");
+  if (batch.right.size() != batch.size() || batch.overlap.size() != batch.size()) {
+    throw std::logic_error("a batch with columns of different lengths");
+  }
+  for (size_t i = 0; i < batch.size(); ++i)
+    pairs.push_back({batch.left[i], batch.right[i], batch.overlap[i]});
+}
+
+// Steps until done and returns the pairs in ascending order, repeats and all.
+inline std::vector<Pair> pull(JoinEngine &engine) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  std::vector<Pair> pairs;
+  Batch batch;
+  for (;;) {
+    const StepResult result = engine.step(step_budget, batch);
+    if (result == StepResult::done) break;
+    if (result == StepResult::batch) collect(batch, pairs);
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the join does not end");
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+// Runs a whole join and returns its pairs in ascending order; its figures too where `stats` is given.
+template <class Token>
+std::vector<Pair> run(JoinSpec spec, const Input<Token> &input, JoinStats *stats = nullptr) {
+  spec.self_join = input.self_join;
+  const std::unique_ptr<JoinEngine> engine = make_cpu_engine(spec);
+  feed(*engine, input);
+  std::vector<Pair> pairs = pull(*engine);
+  if (stats != nullptr) *stats = engine->stats();
+  return pairs;
+}
+
+inline JoinSpec make_spec(Algorithm algorithm, Measure measure, double threshold, int threads = 2) {
+  JoinSpec spec;
+  spec.algorithm = algorithm;
+  spec.measure = measure;
+  spec.threshold = threshold;
+  spec.threads = threads;
+  return spec;
+}
+
+inline constexpr Algorithm all_algorithms[] = {Algorithm::automatic, Algorithm::allpairs, Algorithm::ppjoin,
+                                               Algorithm::groupjoin, Algorithm::bitmap};
+inline constexpr Measure all_measures[] = {Measure::jaccard, Measure::cosine, Measure::dice,
+                                           Measure::overlap};
+
+inline std::string name_of(Algorithm algorithm) {
+  return std::string(algorithm_names[static_cast<size_t>(algorithm)]);
+}
+inline std::string name_of(Measure measure) {
+  return std::string(measure_names[static_cast<size_t>(measure)]);
+}
+
+// A short account of how two results differ, for a failing test's message; empty where they are equal.
+inline std::string difference(const std::vector<Pair> &expected, const std::vector<Pair> &actual) {
+  if (expected == actual) return {};
+  constexpr size_t shown = 5;
+  std::vector<Pair> missing, extra;
+  std::set_difference(expected.begin(), expected.end(), actual.begin(), actual.end(),
+                      std::back_inserter(missing));
+  std::set_difference(actual.begin(), actual.end(), expected.begin(), expected.end(),
+                      std::back_inserter(extra));
+  std::string text = std::to_string(expected.size()) + " pairs expected, " + std::to_string(actual.size()) +
+                     " found; " + std::to_string(missing.size()) + " missing";
+  const auto list = [&](const std::vector<Pair> &pairs) {
+    for (size_t i = 0; i < std::min(shown, pairs.size()); ++i) {
+      text += " (" + std::to_string(pairs[i].left) + ", " + std::to_string(pairs[i].right) + "; " +
+              std::to_string(pairs[i].overlap) + ")";
+    }
+  };
+  list(missing);
+  text += ", " + std::to_string(extra.size()) + " too many";
+  list(extra);
+  return text;
+}
+
+}  // namespace simjoin::test

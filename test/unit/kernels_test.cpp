@@ -1,0 +1,129 @@
+// The vectorised kernels on every instruction set that this machine has, each against plain loops.
+#include "core/signature_kernels.hpp"
+
+#include <gtest/gtest.h>
+#include <hwy/detect_targets.h>
+#include <hwy/targets.h>
+
+#include <bit>
+#include <random>
+
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+// Runs the rest of a scope on one instruction set.
+class OnTarget {
+ public:
+  explicit OnTarget(int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  ~OnTarget() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+std::vector<int64_t> targets() {
+  return hwy::SupportedAndGeneratedTargets();
+}
+
+class KernelTest : public testing::TestWithParam<int64_t> {
+ protected:
+  KernelTest() : target_(GetParam()) {}
+  uint64_t bits() { return random_(); }
+  // Words with few, half or most of their bits set, so that bounds fall on either side of what is required.
+  uint64_t word() {
+    const uint64_t kind = random_() % 4;
+    if (kind == 0) return bits() & bits() & bits();
+    if (kind == 1) return ~(bits() & bits());
+    return bits();
+  }
+
+ private:
+  OnTarget target_;
+  std::mt19937_64 random_{51};
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, KernelTest, testing::ValuesIn(targets()),
+                         [](const auto &info) { return std::string(hwy::TargetName(info.param)); });
+
+TEST_P(KernelTest, FilterRowFindsTheColumnsThatReachTheBound) {
+  for (size_t words : {1, 2, 4, 8, 16}) {
+    for (size_t blocks : {0, 1, 2, 5, 33}) {
+      const size_t columns = blocks * signature_block;
+      // 64-byte aligned, as the signature table's blocks are.
+      std::vector<uint64_t> storage(columns * words + 8);
+      uint64_t *const table =
+          storage.data() + (8 - reinterpret_cast<uintptr_t>(storage.data()) / sizeof(uint64_t) % 8) % 8;
+      std::vector<uint64_t> row(words);
+      for (uint64_t &w : row) w = word();
+      for (size_t i = 0; i < columns * words; ++i) table[i] = word();
+      const int64_t row_excess = static_cast<int64_t>(bits() % 30);
+      std::vector<int64_t> excess(columns), required(columns);
+      std::vector<uint32_t> expected;
+      for (size_t column = 0; column < columns; ++column) {
+        int64_t bound = 0;
+        for (size_t w = 0; w < words; ++w) {
+          const size_t at =
+              (column / signature_block * words + w) * signature_block + column % signature_block;
+          bound += std::popcount(table[at] & row[w]);
+        }
+        excess[column] = static_cast<int64_t>(bits() % 30);
+        bound += std::min(row_excess, excess[column]);
+        required[column] = bound + static_cast<int64_t>(bits() % 3) - 1;
+        if (bits() % 10 == 0) required[column] = int64_t{1} << 40;
+        if (bound >= required[column]) expected.push_back(static_cast<uint32_t>(column));
+      }
+      std::vector<uint32_t> hits(columns + signature_block);
+      const SignatureRow comparison{row.data(), row_excess, table, excess.data(), required.data(), blocks};
+      hits.resize(filter_row(comparison, words, hits.data()));
+      EXPECT_EQ(hits, expected) << words << " words, " << blocks << " blocks";
+    }
+  }
+}
+
+TEST_P(KernelTest, SelectNearKeepsTheNearOnesInOrder) {
+  for (size_t count : {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 1000}) {
+    const uint64_t probe = word();
+    std::vector<uint64_t> signatures(count), values(count);
+    for (size_t i = 0; i < count; ++i) {
+      signatures[i] = bits() % 2 == 0 ? word() : probe ^ (bits() & bits() & bits());
+      values[i] = bits();
+    }
+    for (uint32_t limit : {0u, 1u, 8u, 25u, 32u, 63u, 64u}) {
+      std::vector<uint64_t> expected;
+      for (size_t i = 0; i < count; ++i) {
+        if (static_cast<uint32_t>(std::popcount(signatures[i] ^ probe)) <= limit)
+          expected.push_back(values[i]);
+      }
+      std::vector<uint64_t> kept(count + signature_padding);
+      kept.resize(select_near(signatures.data(), values.data(), count, probe, limit, kept.data()));
+      EXPECT_EQ(kept, expected) << count << " values, limit " << limit;
+    }
+  }
+}
+
+// Whole joins on each instruction set: the algorithms, and what else is vectorised on their way.
+TEST_P(KernelTest, JoinsEqualOracle) {
+  if (GetParam() == HWY_SCALAR) GTEST_SKIP() << "VQSort has no 128-bit keys there";
+  for (const Shape &shape : {all_shapes[3], all_shapes[7], all_shapes[9]}) {
+    for (const Input<int32_t> &input : {self_input(shape, 52), two_sided_input(shape, 53)}) {
+      const Oracle<int32_t> oracle(input);
+      for (Algorithm algorithm : all_algorithms) {
+        for (double threshold : {0.5, 0.8}) {
+          EXPECT_EQ(difference(oracle.join(Measure::jaccard, threshold),
+                               run(make_spec(algorithm, Measure::jaccard, threshold), input)),
+                    "")
+              << shape.name << ", " << name_of(algorithm) << " at " << threshold;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test

@@ -1,0 +1,31 @@
+// What this process holds: threads, heap and resident memory, as the system sees them.
+#pragma once
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace simjoin::test {
+
+inline size_t thread_count() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// Returns the bytes allocated and not freed, in all arenas and in mapped blocks.
+inline size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+inline size_t resident_bytes() {
+  size_t total_pages = 0, resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
+  return resident_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace simjoin::test

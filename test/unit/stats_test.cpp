@@ -1,0 +1,200 @@
+// The figures of a join: exact where they are defined exactly, and consistent from filter to filter.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+constexpr double thresholds[] = {0.4, 0.6, 0.8, 0.9};
+
+struct Figures {
+  uint64_t sets = 0, tokens = 0;
+};
+
+Figures figures_of(const IntSets &sets) {
+  Figures figures;
+  for (const IntSet &set : sets) {
+    const uint64_t distinct = std::set<int32_t>(set.begin(), set.end()).size();
+    figures.sets += distinct > 0;
+    figures.tokens += distinct;
+  }
+  return figures;
+}
+
+uint64_t distinct_tokens_of(const Input<int32_t> &input) {
+  std::set<int32_t> distinct;
+  for (const auto *sets : {&input.left, &input.right}) {
+    for (const IntSet &set : *sets) distinct.insert(set.begin(), set.end());
+  }
+  return distinct.size();
+}
+
+std::vector<int64_t> sizes_of(const IntSets &sets) {
+  std::vector<int64_t> sizes;
+  for (const IntSet &set : sets) {
+    sizes.push_back(static_cast<int64_t>(std::set<int32_t>(set.begin(), set.end()).size()));
+  }
+  return sizes;
+}
+
+// Returns how many pairs of non-empty sets have sizes that the measure and threshold allow.
+uint64_t pairs_of_compatible_sizes(const Input<int32_t> &input, const Bounds &bounds) {
+  const std::vector<int64_t> left = sizes_of(input.left), right = sizes_of(input.other());
+  uint64_t count = 0;
+  for (size_t l = 0; l < left.size(); ++l) {
+    for (size_t r = input.self_join ? l + 1 : 0; r < right.size(); ++r) {
+      count += bounds.satisfied(std::min(left[l], right[r]), left[l], right[r]);
+    }
+  }
+  return count;
+}
+
+class StatsTest : public testing::TestWithParam<std::tuple<Shape, Algorithm>> {
+ protected:
+  static std::vector<Input<int32_t>> inputs() {
+    const Shape &shape = std::get<0>(GetParam());
+    return {self_input(shape, 41), two_sided_input(shape, 42)};
+  }
+  static Algorithm algorithm() { return std::get<1>(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, StatsTest,
+                         testing::Combine(testing::ValuesIn(all_shapes), testing::ValuesIn(all_algorithms)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  name_of(std::get<1>(info.param));
+                         });
+
+TEST_P(StatsTest, InputAndOutputAreExact) {
+  for (const Input<int32_t> &input : inputs()) {
+    JoinStats stats;
+    const std::vector<Pair> pairs = run(make_spec(algorithm(), Measure::jaccard, 0.6), input, &stats);
+    EXPECT_EQ(stats.output, pairs.size());
+    const Figures left = figures_of(input.left), right = figures_of(input.right);
+    EXPECT_EQ(stats.sets[0], left.sets);
+    EXPECT_EQ(stats.tokens[0], left.tokens);
+    if (!input.self_join) {
+      EXPECT_EQ(stats.sets[1], right.sets);
+      EXPECT_EQ(stats.tokens[1], right.tokens);
+    }
+    EXPECT_EQ(stats.distinct_tokens, distinct_tokens_of(input));
+    if (figures_of(input.left).sets == input.left.size() && right.sets == input.right.size()) {
+      const uint64_t rows = input.left.size();
+      EXPECT_EQ(stats.pairs, input.self_join ? rows * (rows - 1) / 2 : rows * input.right.size());
+    }
+    EXPECT_GE(stats.threads, 1);
+    EXPECT_LE(stats.threads, 2);
+    EXPECT_FALSE(stats.algorithm.empty());
+    EXPECT_GT(stats.memory_peak, left.tokens * sizeof(uint32_t));
+  }
+}
+
+TEST_P(StatsTest, FiltersNeverAdd) {
+  for (const Input<int32_t> &input : inputs()) {
+    for (Measure measure : {Measure::jaccard, Measure::cosine, Measure::dice}) {
+      for (double threshold : thresholds) {
+        JoinStats stats;
+        run(make_spec(algorithm(), measure, threshold), input, &stats);
+        SCOPED_TRACE(name_of(measure) + " >= " + std::to_string(threshold) + ", " + stats.algorithm);
+        EXPECT_GE(stats.pairs, stats.after_length);
+        EXPECT_GE(stats.after_length, stats.output);
+        EXPECT_GE(stats.after_length, stats.verified);
+        if (stats.used_prefix) {
+          EXPECT_GE(stats.after_length, stats.after_prefix);
+          EXPECT_GE(stats.after_prefix, stats.after_positional);
+          if (!stats.used_bitmap) {
+            EXPECT_GE(stats.after_positional, stats.output);
+          }
+        }
+        if (stats.used_bitmap) {
+          EXPECT_GE(stats.after_length, stats.after_bitmap);
+          if (!stats.used_prefix) {
+            EXPECT_GE(stats.after_bitmap, stats.output);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(StatsTest, LengthFilterIsExact) {
+  for (const Input<int32_t> &input : inputs()) {
+    for (double threshold : thresholds) {
+      JoinStats stats;
+      run(make_spec(algorithm(), Measure::jaccard, threshold), input, &stats);
+      EXPECT_EQ(stats.after_length, pairs_of_compatible_sizes(input, Bounds(Measure::jaccard, threshold)))
+          << "jaccard >= " << threshold << ", " << stats.algorithm;
+    }
+  }
+}
+
+TEST_P(StatsTest, CountsDoNotDependOnThreads) {
+  for (const Input<int32_t> &few : inputs()) {
+    const Input<int32_t> input = with_unrelated_rows(few);
+    for (double threshold : thresholds) {
+      JoinStats one, many;
+      run(make_spec(algorithm(), Measure::jaccard, threshold, 1), input, &one);
+      run(make_spec(algorithm(), Measure::jaccard, threshold, 5), input, &many);
+      SCOPED_TRACE("jaccard >= " + std::to_string(threshold) + ", " + one.algorithm);
+      EXPECT_EQ(one.threads, 1);
+      EXPECT_EQ(many.threads, 5);
+      EXPECT_EQ(one.pairs, many.pairs);
+      EXPECT_EQ(one.after_length, many.after_length);
+      EXPECT_EQ(one.after_prefix, many.after_prefix);
+      EXPECT_EQ(one.after_positional, many.after_positional);
+      EXPECT_EQ(one.after_bitmap, many.after_bitmap);
+      EXPECT_EQ(one.verified, many.verified);
+      EXPECT_EQ(one.output, many.output);
+      EXPECT_EQ(one.algorithm, many.algorithm);
+    }
+  }
+}
+
+// A filter that lets everything through would pass every other test.
+class FilterTest : public testing::Test {
+ protected:
+  static JoinStats stats_of(Algorithm algorithm) {
+    RandomSets random(43);
+    Input<int32_t> input;
+    input.self_join = true;
+    input.left = shapes::near_duplicates(random, 1200);
+    JoinStats stats;
+    run(make_spec(algorithm, Measure::jaccard, 0.8), input, &stats);
+    return stats;
+  }
+};
+
+TEST_F(FilterTest, LengthAndPrefixFiltersRemovePairs) {
+  for (Algorithm algorithm : {Algorithm::allpairs, Algorithm::ppjoin, Algorithm::groupjoin}) {
+    const JoinStats stats = stats_of(algorithm);
+    EXPECT_TRUE(stats.used_prefix) << name_of(algorithm);
+    EXPECT_LT(stats.after_length, stats.pairs / 2) << name_of(algorithm);
+    EXPECT_LT(stats.after_prefix, stats.after_length / 2) << name_of(algorithm);
+    EXPECT_GT(stats.after_prefix, 0u) << name_of(algorithm);
+  }
+}
+
+TEST_F(FilterTest, PositionalFilterRemovesPairs) {
+  for (Algorithm algorithm : {Algorithm::ppjoin, Algorithm::groupjoin}) {
+    const JoinStats stats = stats_of(algorithm);
+    EXPECT_LT(stats.after_positional, stats.after_prefix) << name_of(algorithm);
+  }
+}
+
+TEST_F(FilterTest, BitmapFilterRemovesPairs) {
+  const JoinStats stats = stats_of(Algorithm::bitmap);
+  EXPECT_TRUE(stats.used_bitmap);
+  EXPECT_FALSE(stats.used_prefix);
+  EXPECT_LT(stats.after_bitmap, stats.after_length / 2);
+}
+
+TEST_F(FilterTest, AutoGivesItsReasons) {
+  EXPECT_FALSE(stats_of(Algorithm::automatic).reasons.empty());
+}
+
+}  // namespace
+}  // namespace simjoin::test

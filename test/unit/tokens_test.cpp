@@ -1,0 +1,158 @@
+// Token types and values: 32- and 64-bit integers, and strings of any bytes.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+class TokenTest : public testing::TestWithParam<Algorithm> {
+ protected:
+  template <class Token>
+  static void expect_oracle_pairs(const Input<Token> &input) {
+    const Oracle<Token> oracle(input);
+    for (Measure measure : {Measure::jaccard, Measure::overlap}) {
+      for (double threshold : {0.4, 0.75, 1.0}) {
+        EXPECT_EQ(difference(oracle.join(measure, threshold),
+                             run(make_spec(GetParam(), measure, threshold), input)),
+                  "")
+            << name_of(measure) << " >= " << threshold << (input.self_join ? ", self-join" : "");
+      }
+    }
+  }
+
+  // Joins sets over an alphabet of awkward tokens, with themselves and with others.
+  template <class Token>
+  static void expect_oracle_pairs_over(const std::vector<Token> &alphabet) {
+    RandomSets random(21);
+    const auto last = static_cast<int32_t>(alphabet.size()) - 1;
+    const auto draw = [&](size_t rows) {
+      Sets<Token> sets(rows);
+      for (auto &set : sets) {
+        for (int32_t i = random.between(0, 8); i > 0; --i) {
+          set.push_back(alphabet[static_cast<size_t>(random.between(0, last))]);
+        }
+      }
+      return sets;
+    };
+    expect_oracle_pairs(Input<Token>{draw(70), {}, true});
+    expect_oracle_pairs(Input<Token>{draw(40), draw(50), false});
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, TokenTest, testing::ValuesIn(all_algorithms),
+                         [](const auto &info) { return name_of(info.param); });
+
+template <class Integer>
+std::vector<Integer> extreme_values() {
+  constexpr Integer low = std::numeric_limits<Integer>::min(), high = std::numeric_limits<Integer>::max();
+  return {low, static_cast<Integer>(low + 1), -2, -1, 0, 1, 2, static_cast<Integer>(high - 1), high};
+}
+
+TEST_P(TokenTest, ExtremeInt32) {
+  expect_oracle_pairs_over(extreme_values<int32_t>());
+}
+
+TEST_P(TokenTest, ExtremeInt64) {
+  expect_oracle_pairs_over(extreme_values<int64_t>());
+}
+
+TEST_P(TokenTest, Int64ThatDifferOnlyInOneHalf) {
+  std::vector<int64_t> alphabet;
+  for (int64_t high : {-2, -1, 0, 1, 77}) {
+    for (int64_t low : {0, 1, 77}) alphabet.push_back(high * (int64_t{1} << 32) + low);
+  }
+  expect_oracle_pairs_over(alphabet);
+}
+
+TEST_P(TokenTest, StringsOfAnyBytes) {
+  expect_oracle_pairs_over<std::string>({"", "a", "b", "ab", "abc", std::string(1, '\0'),
+                                         std::string(2, '\0'), std::string("a\0", 2), std::string("a\0b", 3),
+                                         std::string("a\0c", 3), "\xff", "\xff\xfe", "é",
+                                         std::string(1000, 'x'), std::string(1000, 'x') + "y"});
+}
+
+TEST_P(TokenTest, StringsThatShareLongPrefixesAndSuffixes) {
+  std::vector<std::string> alphabet;
+  for (char c = 'a'; c < 'k'; ++c) {
+    alphabet.push_back(std::string(40, '-') + c);
+    alphabet.push_back(c + std::string(40, '-'));
+    alphabet.push_back(std::string(8, '-') + c + std::string(8, '-'));
+  }
+  expect_oracle_pairs_over(alphabet);
+}
+
+// Strings handed over in a buffer that the caller reuses: the engine must not keep pointers into it.
+TEST_P(TokenTest, StringsAreCopiedWhereTheyAreKept) {
+  const auto engine = [] {
+    JoinSpec spec = make_spec(GetParam(), Measure::jaccard, 0.5);
+    spec.self_join = true;
+    return make_cpu_engine(spec);
+  }();
+  for (const std::string word : {"apple", "grape", "apple", "peach", "grape"}) {
+    std::string buffer = word;
+    const std::string_view view = buffer;
+    engine->add(Side::left, std::span<const std::string_view>(&view, 1));
+    std::fill(buffer.begin(), buffer.end(), '!');
+  }
+  EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {1, 4, 1}}));
+}
+
+// Many distinct strings, so that tables grow; one shared token a pair of rows.
+TEST_P(TokenTest, ManyDistinctStrings) {
+  Input<std::string> input;
+  input.self_join = true;
+  std::vector<Pair> expected;
+  constexpr uint32_t rows = 20'000;
+  for (uint32_t row = 0; row < rows; ++row) {
+    input.left.push_back({"pair " + std::to_string(row / 2), "row " + std::to_string(row)});
+    if (row % 2 == 1) expected.push_back({row - 1, row, 1});
+  }
+  EXPECT_EQ(difference(expected, run(make_spec(GetParam(), Measure::overlap, 1.0), input)), "");
+}
+
+TEST_P(TokenTest, TypesGiveTheSamePairs) {
+  for (const Input<int32_t> &narrow : {self_input(all_shapes[1], 22), two_sided_input(all_shapes[3], 23)}) {
+    const auto as_int64 = [](const IntSets &sets) {
+      Sets<int64_t> result;
+      for (const IntSet &set : sets) {
+        result.emplace_back();
+        for (int32_t token : set) result.back().push_back(int64_t{token} * 0x1'0000'0003 - 7);
+      }
+      return result;
+    };
+    const auto as_text = [](const IntSets &sets) {
+      Sets<std::string> result;
+      for (const IntSet &set : sets) {
+        result.emplace_back();
+        for (int32_t token : set) result.back().push_back(std::to_string(token));
+      }
+      return result;
+    };
+    const JoinSpec spec = make_spec(GetParam(), Measure::cosine, 0.6);
+    const std::vector<Pair> expected = run(spec, narrow);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(run(spec, Input<int64_t>{as_int64(narrow.left), as_int64(narrow.right), narrow.self_join}),
+              expected);
+    EXPECT_EQ(run(spec, Input<std::string>{as_text(narrow.left), as_text(narrow.right), narrow.self_join}),
+              expected);
+  }
+}
+
+TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {
+  const Input<int32_t> input{{{5, 5, 5}, {}, {1, 2, 1}}, {{3}, {4, 4, 3, 9, 9}}, false};
+  const auto engine = make_cpu_engine(make_spec(GetParam(), Measure::jaccard, 0.1));
+  feed(*engine, input);
+  pull(*engine);
+  EXPECT_EQ(engine->set_size(Side::left, 0), 1u);
+  EXPECT_EQ(engine->set_size(Side::left, 1), 0u);
+  EXPECT_EQ(engine->set_size(Side::left, 2), 2u);
+  EXPECT_EQ(engine->set_size(Side::right, 0), 1u);
+  EXPECT_EQ(engine->set_size(Side::right, 1), 3u);
+}
+
+}  // namespace
+}  // namespace simjoin::test
