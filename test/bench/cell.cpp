@@ -1,0 +1,54 @@
+#include "bench/cell.hpp"
+
+#include <chrono>
+#include <exception>
+#include <vector>
+
+namespace simjoin::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds step_budget{10'000};
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+void run_cell(const Collection &collection, const RunSettings &settings, Cell &cell) {
+  JoinSpec spec;
+  spec.measure = cell.measure;
+  spec.threshold = cell.threshold;
+  spec.algorithm = cell.algorithm;
+  spec.self_join = true;
+  spec.threads = settings.threads;
+  spec.memory_limit = settings.memory_limit;
+  try {
+    const auto engine = make_cpu_engine(spec);
+    const Clock::time_point start = Clock::now();
+    for (size_t row = 0; row < collection.size(); ++row) {
+      const auto set = collection.set(row);
+      engine->add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
+    }
+    cell.scan_ms = ms_since(start);
+    cell.outcome = Outcome::done;
+    Batch batch;
+    for (StepResult result; (result = engine->step(step_budget, batch)) != StepResult::done;) {
+      if (result == StepResult::batch) cell.pairs += batch.size();
+      if (ms_since(start) > 1000 * settings.time_limit_s) {
+        cell.outcome = Outcome::cancelled;
+        break;
+      }
+    }
+    cell.total_ms = ms_since(start);
+    cell.stats = engine->stats();
+  } catch (const std::exception &error) {
+    cell.outcome = Outcome::failed;
+    cell.error = error.what();
+  }
+}
+
+}  // namespace simjoin::bench

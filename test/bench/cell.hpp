@@ -1,0 +1,39 @@
+// One cell of the benchmark: a join of a collection at a threshold by an algorithm.
+#pragma once
+
+#include <string>
+
+#include "bench/collections.hpp"
+#include "core/join.hpp"
+
+namespace simjoin::bench {
+
+enum class Outcome : uint8_t { done, cancelled, failed };
+
+struct Cell {
+  std::string shape;
+  double scale = 1;
+  uint64_t seed = 1;
+  Measure measure = Measure::jaccard;
+  double threshold = 0;
+  Algorithm algorithm = Algorithm::automatic;
+
+  Outcome outcome = Outcome::failed;
+  std::string error;    // where it failed
+  uint64_t pairs = 0;   // handed over, also where cancelled
+  double scan_ms = 0;   // feeding the engine
+  double total_ms = 0;  // from the first set fed to the last pair handed over
+  JoinStats stats;
+};
+
+// How to run a join.
+struct RunSettings {
+  int threads = 0;
+  double time_limit_s = 60;
+  size_t memory_limit = 0;
+};
+
+// Runs the self-join that the cell's first six members describe, and fills in the others.
+void run_cell(const Collection &collection, const RunSettings &settings, Cell &cell);
+
+}  // namespace simjoin::bench

@@ -1,0 +1,76 @@
+// Synthetic collections with the cardinality, set sizes, universe and token frequencies of the data sets on
+// which set-similarity joins are published.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simjoin::bench {
+
+// How the sizes of a profile's sets are distributed.
+enum class SizeDistribution : uint8_t {
+  log_normal,  // with standard deviation `spread` of the logarithm
+  power_law,   // on [1, largest], its exponent solved for the average
+};
+
+// How often a profile's tokens occur, by rank.
+enum class TokenDistribution : uint8_t {
+  titles,  // as the character 2-grams of bibliographic titles do, stretched to the universe
+  zipf,    // proportional to (rank + shift)^-exponent
+};
+
+// The shape of a collection.
+struct Profile {
+  const char *name;
+  double sets;
+  double average_size;
+  uint32_t universe;
+  uint32_t largest_size;
+  SizeDistribution sizes;
+  double spread;
+  TokenDistribution tokens;
+  double exponent;
+  double shift;
+  double near_duplicates;  // share of the sets that are an edited copy of an earlier one
+};
+
+// Returns all profiles.
+std::span<const Profile> profiles();
+
+// Returns the profile of this name, or nothing.
+const Profile *find_profile(std::string_view name);
+
+// Sets of token numbers in one array. Tokens are numbered from 1 by ascending frequency; each set is
+// ascending and without repeats; sets are ordered by size, then by their tokens.
+struct Collection {
+  std::vector<uint32_t> tokens;
+  std::vector<uint64_t> offsets{0};
+  size_t near_duplicates = 0;  // how many were made
+
+  size_t size() const { return offsets.size() - 1; }
+  std::span<const uint32_t> set(size_t i) const {
+    return std::span(tokens).subspan(offsets[i], offsets[i + 1] - offsets[i]);
+  }
+  void append(std::span<const uint32_t> set) {
+    tokens.insert(tokens.end(), set.begin(), set.end());
+    offsets.push_back(tokens.size());
+  }
+};
+
+struct GenerateOptions {
+  double scale = 1;  // multiplies the number of sets
+  uint64_t seed = 1;
+  std::optional<double> near_duplicates;  // in place of the profile's own share
+  bool keep_equal_sets = false;           // otherwise all sets differ
+};
+
+// Returns the collection; the same profile and options give the same one on every machine.
+// Throws std::runtime_error where the profile has fewer different sets than were asked for.
+Collection generate(const Profile &profile, const GenerateOptions &options);
+
+}  // namespace simjoin::bench

@@ -1,0 +1,33 @@
+// The benchmark's table and CSV file.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "bench/baseline.hpp"
+#include "bench/cell.hpp"
+
+namespace simjoin::bench {
+
+// Prints the heading of a collection's part of the table.
+void print_heading(const std::string &shape, double scale, const Collection &collection, double generation_s);
+
+// Prints the cell as a line of the table; `baseline` is null where there is no time to compare with.
+void print_cell(const Cell &cell, const BaselineTime *baseline);
+
+// A CSV file with one line a cell. Each line is on disk once add_cell returns.
+class CsvFile {
+ public:
+  // Creates the file and writes its header; throws std::runtime_error where it cannot.
+  explicit CsvFile(const std::string &file);
+  ~CsvFile();
+  CsvFile(const CsvFile &) = delete;
+  CsvFile &operator=(const CsvFile &) = delete;
+
+  void add_cell(const Cell &cell, const Collection &collection, const BaselineTime *baseline);
+
+ private:
+  std::FILE *file_;
+};
+
+}  // namespace simjoin::bench
