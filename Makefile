@@ -1,0 +1,135 @@
+# simjoin: the one door to building, installing, testing and trying it. `make help` lists the targets.
+#
+# The engine (src/core) is built by CMake into build/cmake, the PostgreSQL module (src/pg) by PGXS into
+# build/pg<version> and simjoin.so. PG_CONFIG chooses the PostgreSQL installation; without it the newest one
+# on this machine that extensions can be built for is taken.
+
+EXTENSION = simjoin
+MODULE_big = simjoin
+SIMJOIN_VERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" simjoin.control)
+DATA = $(wildcard sql/simjoin--*.sql)
+
+ifndef PG_CONFIG
+PG_CONFIG := $(shell test/tools/find-pg-config)
+endif
+CMAKE ?= cmake
+
+# ---------------------------------------------------------------------------------------------------------
+# Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
+
+SCRIPT_GOALS = help deps check demo bench format format-check tidy unit-tests core
+
+ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
+
+export PG_CONFIG
+
+JOBS ?= $(shell nproc)
+
+.PHONY: $(MAKECMDGOALS)
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make                build the engine and the PostgreSQL module
+#: make deps           install what is missing to build and test (apt; sudo where not root)
+#: make install        install into the PostgreSQL of PG_CONFIG
+#: make installcheck   run the SQL tests against a running server with simjoin installed
+#: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
+#: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
+#: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
+#: make unit-tests     build and run the engine's unit tests
+#: make format         reformat the C++ sources; make format-check only compares
+#: make tidy           run clang-tidy over the C++ sources
+#: make clean          remove everything that was built
+deps:
+	@test/tools/deps
+
+check:
+	@test/tools/check
+
+demo:
+	@test/tools/demo
+
+bench:
+	@test/tools/bench $(BENCH)
+
+core:
+	@test/tools/build-core simjoin_core
+
+unit-tests:
+	@test/tools/build-core all
+	ctest --test-dir build/cmake --output-on-failure -j $(JOBS)
+
+format:
+	@test/tools/format
+
+format-check:
+	@test/tools/format --check
+
+tidy:
+	@test/tools/tidy
+
+# Other targets on the same command line (as in `make deps install`) get a make of their own.
+$(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
+	+$(MAKE) $@
+
+else
+# ---------------------------------------------------------------------------------------------------------
+# The module, by PGXS.
+
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error No PostgreSQL to build for was found (PG_CONFIG=$(PG_CONFIG)). Run `make deps`, or set PG_CONFIG to the \
+pg_config of an installation with its server development files)
+endif
+
+PG_VERSION := $(shell $(PG_CONFIG) --version)
+OBJECT_DIR := build/pg$(firstword $(subst ., ,$(word 2,$(PG_VERSION))))
+CORE_LIBRARY = build/cmake/libsimjoin_core.a
+OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(wildcard src/pg/*.cpp))
+
+# PostgreSQL's headers count as system headers: warnings are errors, but only in our own code.
+PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"'
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Werror -O2
+SHLIB_LINK = $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy -lstdc++ -lpthread -lm
+
+# Bitcode would only serve to inline the functions into JIT-compiled expressions.
+override with_llvm = no
+
+REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test --outputdir=build/regress
+REGRESS_PREP = regress-folders
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --outputdir=build/isolation
+EXTRA_CLEAN = build
+
+include $(PGXS)
+
+# pg_regress looks for expected/ below its output folder first.
+.PHONY: regress-folders
+regress-folders:
+	mkdir -p build/regress build/isolation
+	ln -sfn ../../expected build/regress/expected
+
+$(OBJECT_DIR)/%.o: src/pg/%.cpp $(OBJECT_DIR)/version
+	$(COMPILE.cc) -MMD -MP -o $@ $<
+
+# Changes when the server's or the extension's version does: everything is compiled anew then.
+.PHONY: FORCE
+$(OBJECT_DIR)/version: FORCE
+	@mkdir -p $(OBJECT_DIR)
+	@echo '$(PG_VERSION) $(SIMJOIN_VERSION)' | cmp -s - $@ || echo '$(PG_VERSION) $(SIMJOIN_VERSION)' > $@
+
+# Names the folder whose objects simjoin.so was linked from.
+build/linked-version: FORCE
+	@mkdir -p build
+	@echo '$(PG_VERSION)' | cmp -s - $@ || echo '$(PG_VERSION)' > $@
+
+$(CORE_LIBRARY): FORCE
+	@CMAKE='$(CMAKE)' test/tools/build-core simjoin_core
+
+$(MODULE_big)$(DLSUFFIX): $(CORE_LIBRARY) build/linked-version
+
+-include $(OBJS:.o=.d)
+
+endif

@@ -1,0 +1,160 @@
+-- simjoin 0.1.0: similarity joins.
+\echo Use "CREATE EXTENSION simjoin" to load this file. \quit
+
+CREATE FUNCTION simjoin_version() RETURNS text
+AS 'MODULE_PATHNAME', 'simjoin_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simjoin_version() IS 'version of the simjoin library that is loaded';
+
+-- Tells the planner about the join operator; not to be called.
+CREATE FUNCTION simjoin_measure_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_measure_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simjoin_measure_support(internal) IS 'planner support function of the similarity measures';
+
+-- Measures. An array is a set of its elements: their order does not matter and repeated ones count once.
+
+CREATE FUNCTION jaccard_similarity(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION jaccard_similarity(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION jaccard_similarity(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION jaccard_similarity(int4[], int4[]) IS 'Jaccard similarity of two sets: shared elements / elements of either; 0 with an empty set';
+COMMENT ON FUNCTION jaccard_similarity(int8[], int8[]) IS 'Jaccard similarity of two sets: shared elements / elements of either; 0 with an empty set';
+COMMENT ON FUNCTION jaccard_similarity(text[], text[]) IS 'Jaccard similarity of two sets: shared elements / elements of either; 0 with an empty set';
+
+CREATE FUNCTION cosine_similarity(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION cosine_similarity(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION cosine_similarity(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION cosine_similarity(int4[], int4[]) IS 'cosine similarity of two sets: shared elements / sqrt(|a| * |b|); 0 with an empty set';
+COMMENT ON FUNCTION cosine_similarity(int8[], int8[]) IS 'cosine similarity of two sets: shared elements / sqrt(|a| * |b|); 0 with an empty set';
+COMMENT ON FUNCTION cosine_similarity(text[], text[]) IS 'cosine similarity of two sets: shared elements / sqrt(|a| * |b|); 0 with an empty set';
+
+CREATE FUNCTION dice_similarity(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_dice_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION dice_similarity(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_dice_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION dice_similarity(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_dice_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION dice_similarity(int4[], int4[]) IS 'Dice similarity of two sets: 2 * shared elements / (|a| + |b|); 0 with an empty set';
+COMMENT ON FUNCTION dice_similarity(int8[], int8[]) IS 'Dice similarity of two sets: 2 * shared elements / (|a| + |b|); 0 with an empty set';
+COMMENT ON FUNCTION dice_similarity(text[], text[]) IS 'Dice similarity of two sets: 2 * shared elements / (|a| + |b|); 0 with an empty set';
+
+CREATE FUNCTION overlap_count(a int4[], b int4[]) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_overlap_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION overlap_count(a int8[], b int8[]) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_overlap_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION overlap_count(a text[], b text[]) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_overlap_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION overlap_count(int4[], int4[]) IS 'number of elements that two sets share';
+COMMENT ON FUNCTION overlap_count(int8[], int8[]) IS 'number of elements that two sets share';
+COMMENT ON FUNCTION overlap_count(text[], text[]) IS 'number of elements that two sets share';
+
+CREATE FUNCTION jaccard_distance(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION jaccard_distance(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION jaccard_distance(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION jaccard_distance(int4[], int4[]) IS 'Jaccard distance of two sets: 1 - jaccard_similarity; the function of the operator <%>';
+COMMENT ON FUNCTION jaccard_distance(int8[], int8[]) IS 'Jaccard distance of two sets: 1 - jaccard_similarity; the function of the operator <%>';
+COMMENT ON FUNCTION jaccard_distance(text[], text[]) IS 'Jaccard distance of two sets: 1 - jaccard_similarity; the function of the operator <%>';
+
+CREATE FUNCTION sets_similar(a int4[], b int4[]) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_similar' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION sets_similar(a int8[], b int8[]) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_similar' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION sets_similar(a text[], b text[]) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_similar' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION sets_similar(int4[], int4[]) IS 'whether simjoin.measure of two sets is at least simjoin.similarity_threshold; the function of the operator ~=';
+COMMENT ON FUNCTION sets_similar(int8[], int8[]) IS 'whether simjoin.measure of two sets is at least simjoin.similarity_threshold; the function of the operator ~=';
+COMMENT ON FUNCTION sets_similar(text[], text[]) IS 'whether simjoin.measure of two sets is at least simjoin.similarity_threshold; the function of the operator ~=';
+
+CREATE FUNCTION weighted_jaccard_similarity(a int4[], a_weights float4[], b int4[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+CREATE FUNCTION weighted_jaccard_similarity(a int8[], a_weights float4[], b int8[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+CREATE FUNCTION weighted_jaccard_similarity(a text[], a_weights float4[], b text[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
+COMMENT ON FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
+COMMENT ON FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
+
+-- Operators.
+
+CREATE OPERATOR ~= (LEFTARG = int4[], RIGHTARG = int4[], FUNCTION = sets_similar, COMMUTATOR = ~=,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = int8[], RIGHTARG = int8[], FUNCTION = sets_similar, COMMUTATOR = ~=,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = text[], RIGHTARG = text[], FUNCTION = sets_similar, COMMUTATOR = ~=,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ~= (int4[], int4[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
+COMMENT ON OPERATOR ~= (int8[], int8[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
+COMMENT ON OPERATOR ~= (text[], text[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
+
+CREATE OPERATOR <%> (LEFTARG = int4[], RIGHTARG = int4[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
+CREATE OPERATOR <%> (LEFTARG = int8[], RIGHTARG = int8[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
+CREATE OPERATOR <%> (LEFTARG = text[], RIGHTARG = text[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
+COMMENT ON OPERATOR <%> (int4[], int4[]) IS 'Jaccard distance';
+COMMENT ON OPERATOR <%> (int8[], int8[]) IS 'Jaccard distance';
+COMMENT ON OPERATOR <%> (text[], text[]) IS 'Jaccard distance';
+
+-- Sets from text.
+
+CREATE FUNCTION shingles(input text, size int DEFAULT 5) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_shingles' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION shingles(text, int) IS 'set of all runs of size characters of a text, in lower case and with white space folded, as 32-bit hashes';
+CREATE FUNCTION word_shingles(input text, size int DEFAULT 3) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_word_shingles' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION word_shingles(text, int) IS 'set of all runs of size words of a text, in lower case and with white space folded, as 32-bit hashes';
+CREATE FUNCTION shingles64(input text, size int DEFAULT 5) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_shingles64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION shingles64(text, int) IS 'set of all runs of size characters of a text, in lower case and with white space folded, as 64-bit hashes';
+CREATE FUNCTION word_shingles64(input text, size int DEFAULT 3) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_word_shingles64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION word_shingles64(text, int) IS 'set of all runs of size words of a text, in lower case and with white space folded, as 64-bit hashes';
+
+-- Joins as functions. A query is run as the caller, with the caller's snapshot, and may not write.
+
+CREATE FUNCTION similarity_self_join(query text, threshold float8, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION similarity_self_join(text, float8, text) IS
+'all pairs of rows of a query (id bigint, tokens set) with similarity >= threshold, each once, a < b; ids are distinct';
+
+CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8,
+                                measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION similarity_join(text, text, float8, text) IS
+'all pairs of a row of each of two queries (id bigint, tokens set) with similarity >= threshold';
+
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int,
+                                     min_similarity float8 DEFAULT 0, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, text) IS
+'for each row of the left query the k most similar rows of the right one that share an element with it, ties by b';

@@ -1,0 +1,108 @@
+// Differences between the supported versions of PostgreSQL, 14 to 18: here and nowhere else.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 190000
+#error "simjoin supports PostgreSQL 14 to 18"
+#endif
+
+extern "C" {
+#include "access/htup_details.h"
+#include "commands/explain.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+// PostgreSQL 16 split the macros of variable-length types off postgres.h.
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+// PostgreSQL 18 split explain.h into the state, the properties and the rest.
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+}
+
+namespace simjoin::pg::compat {
+
+// Makes unknown settings that start with this prefix errors. Before PostgreSQL 15, which replaced
+// EmitWarningsOnPlaceholders, they are warnings.
+inline void reserve_setting_prefix(const char *prefix) {
+#if PG_VERSION_NUM >= 150000
+  MarkGUCPrefixReserved(prefix);
+#else
+  EmitWarningsOnPlaceholders(prefix);
+#endif
+}
+
+// The flag of a custom path whose node can compute expressions in its output. Before PostgreSQL 15, which
+// added the flag, every custom node had to.
+#if PG_VERSION_NUM >= 150000
+inline constexpr uint32 custom_path_projects = CUSTOMPATH_SUPPORT_PROJECTION;
+#else
+inline constexpr uint32 custom_path_projects = 0;
+#endif
+
+// Makes the call return its rows through a tuplestore: afterwards setResult and setDesc of the call's
+// ReturnSetInfo are set, and work_mem is honoured. PostgreSQL 15.1 made a
+// function of it, InitMaterializedSRF.
+inline void begin_materialized_result(FunctionCallInfo fcinfo) {
+#if PG_VERSION_NUM >= 150001
+  InitMaterializedSRF(fcinfo, 0);
+#else
+  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  if (result == nullptr || !IsA(result, ReturnSetInfo))
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("set-valued function called in context that cannot accept a set")));
+  if (!(result->allowedModes & SFRM_Materialize))
+    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                    errmsg("materialize mode required, but it is not allowed in this context")));
+  MemoryContext old = MemoryContextSwitchTo(result->econtext->ecxt_per_query_memory);
+  TupleDesc descriptor;
+  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  const bool random_access = (result->allowedModes & SFRM_Materialize_Random) != 0;
+  result->returnMode = SFRM_Materialize;
+  result->setResult = tuplestore_begin_heap(random_access, false, work_mem);
+  result->setDesc = descriptor;
+  MemoryContextSwitchTo(old);
+#endif
+}
+
+// Returns a new memory context for pieces that are freed together. PostgreSQL 15 gave it growing
+// blocks.
+inline MemoryContext create_generation_context(MemoryContext parent, const char *name) {
+#if PG_VERSION_NUM >= 150000
+  return GenerationContextCreate(parent, name, ALLOCSET_DEFAULT_SIZES);
+#else
+  return GenerationContextCreate(parent, name, ALLOCSET_DEFAULT_MAXSIZE);
+#endif
+}
+
+// Returns a new minimal tuple. PostgreSQL 18 can leave room in front of it.
+inline MinimalTuple form_minimal_tuple(TupleDesc descriptor, Datum *values, bool *nulls) {
+#if PG_VERSION_NUM >= 180000
+  return heap_form_minimal_tuple(descriptor, values, nulls, 0);
+#else
+  return heap_form_minimal_tuple(descriptor, values, nulls);
+#endif
+}
+
+// Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field;
+// before, a custom path cannot stand for a join that has pseudoconstant clauses.
+#if PG_VERSION_NUM >= 170000
+inline constexpr bool custom_join_takes_pseudoconstants = true;
+inline void set_custom_restrictinfo(CustomPath *path, List *restrictlist) {
+  path->custom_restrictinfo = restrictlist;
+}
+#else
+inline constexpr bool custom_join_takes_pseudoconstants = false;
+inline void set_custom_restrictinfo(CustomPath *, List *) {}
+#endif
+
+}  // namespace simjoin::pg::compat

@@ -1,0 +1,481 @@
+#include "pg/join_exec.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+}
+
+#include <cmath>
+#include <limits>
+
+#include "pg/engine.hpp"
+#include "pg/errors.hpp"
+#include "pg/join_explain.hpp"
+#include "pg/join_threshold.hpp"
+#include "pg/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr uint32_t no_row = std::numeric_limits<uint32_t>::max();
+
+JoinState *state_of(CustomScanState *node) {
+  return reinterpret_cast<JoinState *>(node);
+}
+
+// ---- Start -----------------------------------------------------------------------------------------------
+
+// Returns the numbers of the scan tuple's columns (from 0) that the node's output or clauses use.
+Bitmapset *used_columns(const CustomScan *plan) {
+  Bitmapset *attributes = nullptr, *columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node *>(plan->scan.plan.targetlist), INDEX_VAR, &attributes);
+  pull_varattnos(reinterpret_cast<Node *>(plan->scan.plan.qual), INDEX_VAR, &attributes);
+  pull_varattnos(plan_expression(plan, JoinExpr::join_quals), INDEX_VAR, &attributes);
+  for (int member = -1; (member = bms_next_member(attributes, member)) >= 0;)
+    columns = bms_add_member(columns, member + FirstLowInvalidHeapAttributeNumber - 1);
+  return columns;
+}
+
+// Lists which of the child's output columns are kept for which columns of the scan tuple.
+void init_input(JoinState *state, JoinInput *input, ColumnSource source, Bitmapset *used) {
+  input->scan_columns = static_cast<int *>(palloc(sizeof(int) * Max(state->column_count, 1)));
+  input->child_columns = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * Max(state->column_count, 1)));
+  for (int i = 0; i < state->column_count; ++i) {
+    if (state->columns[i].source != source || !bms_is_member(i, used)) continue;
+    input->scan_columns[input->column_count] = i;
+    input->child_columns[input->column_count++] = state->columns[i].child_column;
+  }
+  if (input->column_count == 0) return;
+  TupleDesc from = ExecGetResultType(input->child);
+  input->descriptor = CreateTemplateTupleDesc(input->column_count);
+  for (int i = 0; i < input->column_count; ++i)
+    TupleDescCopyEntry(input->descriptor, static_cast<AttrNumber>(i + 1), from, input->child_columns[i]);
+  input->values = static_cast<Datum *>(palloc(sizeof(Datum) * input->column_count));
+  input->nulls = static_cast<bool *>(palloc(sizeof(bool) * input->column_count));
+}
+
+void init_keys(JoinState *state, const CustomScan *plan) {
+  state->keys = read_partition_keys(plan, &state->key_count);
+  for (int side = 0; side < 2; ++side) {
+    state->key_hash[side] = static_cast<FmgrInfo *>(palloc(sizeof(FmgrInfo) * Max(state->key_count, 1)));
+    for (int i = 0; i < state->key_count; ++i)
+      fmgr_info(state->keys[i].hash_function[side], &state->key_hash[side][i]);
+  }
+}
+
+void begin_join(CustomScanState *node, EState *estate, int eflags) {
+  JoinState *state = state_of(node);
+  auto *plan = castNode(CustomScan, node->ss.ps.plan);
+  state->facts = read_plan(plan, &state->columns);
+  state->column_count = list_length(plan->custom_scan_tlist);
+  ListCell *cell;
+  foreach (cell, plan->custom_plans)
+    node->custom_ps =
+        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+  state->inputs[0].child = static_cast<PlanState *>(linitial(node->custom_ps));
+  state->inputs[1].child = static_cast<PlanState *>(llast(node->custom_ps));
+
+  auto *threshold = reinterpret_cast<Expr *>(plan_expression(plan, JoinExpr::threshold));
+  state->threshold_type = threshold == nullptr ? InvalidOid : exprType(reinterpret_cast<Node *>(threshold));
+  state->threshold_expr = ExecInitExpr(threshold, &node->ss.ps);
+  state->join_quals =
+      ExecInitQual(reinterpret_cast<List *>(plan_expression(plan, JoinExpr::join_quals)), &node->ss.ps);
+
+  init_keys(state, plan);
+  Bitmapset *used = used_columns(plan);
+  init_input(state, &state->inputs[0], ColumnSource::left, used);
+  init_input(state, &state->inputs[1], ColumnSource::right, used);
+  state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
+  state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
+  state->keep_totals = (estate->es_instrument != 0);
+  state->phase = JoinPhase::feed;
+}
+
+// ---- Feed: every row of the inputs goes to the engine and to the row stores
+// --------------------------------
+
+void set_bit(bits8 *bits, uint32_t row) {
+  bits[row / 8] |= static_cast<bits8>(1U << (row % 8));
+}
+bool get_bit(const bits8 *bits, uint32_t row) {
+  return (bits[row / 8] >> (row % 8) & 1U) != 0;
+}
+
+bits8 *allocate_bits(MemoryContext context, uint32_t rows) {
+  return static_cast<bits8 *>(
+      MemoryContextAllocExtended(context, rows / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+}
+
+// Notes that a row's set is NULL: it is fed as an empty set, and matters where even empty sets join.
+void remember_null_set(JoinState *state, JoinInput *input) {
+  const uint32_t row = input->row_count, needed = row / 8 + 1;
+  if (needed > input->null_set_bytes) {
+    const uint32_t size = Max(needed * 2, 1024U);
+    auto *grown = static_cast<bits8 *>(
+        MemoryContextAllocExtended(state->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+    if (input->null_set != nullptr) memcpy(grown, input->null_set, input->null_set_bytes);
+    input->null_set = grown;
+    input->null_set_bytes = size;
+  }
+  set_bit(input->null_set, row);
+}
+
+bool has_null_set(const JoinInput &input, uint32_t row) {
+  return row / 8 < input.null_set_bytes && get_bit(input.null_set, row);
+}
+
+void store_row(JoinInput *input, TupleTableSlot *slot) {
+  if (input->rows == nullptr) return;
+  for (int i = 0; i < input->column_count; ++i)
+    input->values[i] = slot_getattr(slot, input->child_columns[i], &input->nulls[i]);
+  append_row(input->rows, input->values, input->nulls);
+}
+
+// Returns false where a partition key is NULL: the row matches nothing. Else *partition is a hash of the
+// keys.
+bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
+  const int s = static_cast<int>(side);
+  uint64_t hash = 0;
+  for (int i = 0; i < state->key_count; ++i) {
+    bool isnull;
+    Datum key = slot_getattr(slot, state->keys[i].column[s], &isnull);
+    if (isnull) return false;
+    Datum value = FunctionCall1Coll(&state->key_hash[s][i], state->keys[i].collation, key);
+    hash = hash_combine64(hash, hash_bytes_uint32_extended(DatumGetUInt32(value), 0));
+  }
+  *partition = hash;
+  return true;
+}
+
+// Feeds a row's set. One that is NULL, or whose row matches nothing, counts as a row with an empty set.
+void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
+  bool isnull;
+  uint64_t partition = 0;
+  Datum set = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &isnull);
+  if (isnull || !hash_keys(state, side, slot, &partition)) {
+    remember_null_set(state, &state->inputs[static_cast<int>(side)]);
+    feed_empty_set(state->engine, side, state->facts.token_type);
+  } else if (state->key_count == 0) {
+    feed_set(state->engine, side, view_set(set, "similarity join"));
+  } else {
+    feed_partitioned_set(state->engine, side, view_set(set, "similarity join"), partition);
+  }
+}
+
+// Reads the child to its end. With rows read once, they are the rows of both sides.
+void feed_input(JoinState *state, Side side) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    TupleTableSlot *slot = ExecProcNode(input->child);
+    if (TupIsNull(slot)) break;
+    if (input->row_count == no_row)
+      ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                      errmsg("a similarity join reads at most %u rows of a side", no_row)));
+    ResetExprContext(context);
+    MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+    feed_row(state, side, slot);
+    MemoryContextSwitchTo(old);
+    store_row(input, slot);
+    if (state->facts.read_once) store_row(&state->inputs[1], slot);
+    ++input->row_count;
+  }
+}
+
+// Evaluates the threshold of this execution; that of `~=`, and its measure, come from the settings.
+void resolve_threshold(JoinState *state) {
+  state->measure = state->facts.measure;
+  if (state->facts.from_settings) {
+    state->measure = static_cast<Measure>(measure);
+    state->threshold = similarity_threshold;
+    return;
+  }
+  bool isnull;
+  Datum datum = ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &isnull);
+  const double value = isnull ? 0 : threshold_value(datum, state->threshold_type);
+  if (isnull) {
+    state->threshold = std::numeric_limits<double>::quiet_NaN();  // nothing matches
+  } else if (state->facts.distance) {
+    state->threshold = similarity_at_distance(value, state->facts.strict);
+  } else {
+    state->threshold = state->facts.strict ? next_above(value) : value;
+  }
+}
+
+// Creates the engine of this execution.
+void start_engine(JoinState *state) {
+  resolve_threshold(state);
+  JoinSpec spec = spec_from_settings(state->measure, state->threshold);
+  spec.self_join = state->facts.read_once;
+  state->engine = create_engine(spec, state->context);
+  state->batch = create_batch(state->context);
+  state->batch_position = 0;
+  state->swapped = false;
+}
+
+bool keeps_unmatched(JoinType jointype, Side side) {
+  return jointype == JOIN_FULL || (side == Side::left && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
+}
+
+bool needs_matched(JoinType jointype, Side side) {
+  return keeps_unmatched(jointype, side) || (side == Side::left && jointype == JOIN_SEMI);
+}
+
+void feed(JoinState *state) {
+  instr_time start, end;
+  INSTR_TIME_SET_CURRENT(start);
+  start_engine(state);
+  const size_t row_memory =
+      static_cast<size_t>(memory_limit_kb) * 1024 / 4;  // of each side; the rest is the engine's
+  for (JoinInput &input : state->inputs)
+    if (input.column_count > 0) input.rows = create_row_store(state->context, input.descriptor, row_memory);
+  feed_input(state, Side::left);
+  if (state->facts.read_once) {
+    state->inputs[1].row_count = state->inputs[0].row_count;
+    state->inputs[1].null_set = state->inputs[0].null_set;
+    state->inputs[1].null_set_bytes = state->inputs[0].null_set_bytes;
+  } else {
+    feed_input(state, Side::right);
+  }
+  for (Side side : {Side::left, Side::right}) {
+    JoinInput &input = state->inputs[static_cast<int>(side)];
+    input.current_row = no_row;
+    if (needs_matched(state->facts.jointype, side))
+      input.matched = allocate_bits(state->context, input.row_count);
+  }
+  INSTR_TIME_SET_CURRENT(end);
+  INSTR_TIME_ACCUM_DIFF(state->scan_time, end, start);
+}
+
+// ---- Pairs: the engine's pairs become joined rows
+// ----------------------------------------------------------
+
+// Fills the scan tuple's columns of one side, from the row or, for no_row, with NULLs.
+void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  if (input->column_count == 0) return;
+  if (row != no_row && row != input->current_row) read_row(input->rows, row, input->values, input->nulls);
+  input->current_row = row;
+  for (int i = 0; i < input->column_count; ++i) {
+    slot->tts_values[input->scan_columns[i]] = row == no_row ? static_cast<Datum>(0) : input->values[i];
+    slot->tts_isnull[input->scan_columns[i]] = row == no_row || input->nulls[i];
+  }
+}
+
+void fill_similarity(JoinState *state, const JoinPair &pair) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  const bool isnull = pair.left == no_row || pair.right == no_row;
+  Datum value = 0;
+  if (!isnull) {
+    const Side right = state->facts.read_once ? Side::left : Side::right;
+    const double s = similarity(state->measure, pair.overlap, state->engine->set_size(Side::left, pair.left),
+                                state->engine->set_size(right, pair.right));
+    value = state->measure == Measure::overlap ? Int32GetDatum(static_cast<int32>(pair.overlap))
+                                               : Float8GetDatum(state->facts.distance ? 1.0 - s : s);
+  }
+  for (int i = 0; i < state->column_count; ++i) {
+    if (state->columns[i].source != ColumnSource::similarity) continue;
+    slot->tts_values[i] = value;
+    slot->tts_isnull[i] = isnull;
+  }
+}
+
+// Stores the pair (with no_row on one side: a row without a partner) as the node's scan tuple.
+void fill_scan_tuple(JoinState *state, const JoinPair &pair) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  ExecClearTuple(slot);
+  fill_side(state, &state->inputs[0], pair.left);
+  fill_side(state, &state->inputs[1], pair.right);
+  fill_similarity(state, pair);
+  ExecStoreVirtualTuple(slot);
+  state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+}
+
+// Takes the next pair of the engine. A pair of a join of the same rows is given both ways round.
+bool next_engine_pair(JoinState *state, JoinPair *pair) {
+  if (state->batch_position == state->batch->size()) {
+    instr_time start, end;
+    INSTR_TIME_SET_CURRENT(start);
+    const bool more = next_batch(state->engine, state->batch);
+    INSTR_TIME_SET_CURRENT(end);
+    INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
+    if (!more) return false;
+    state->batch_position = 0;
+  }
+  const size_t i = state->batch_position;
+  *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
+  if (state->swapped) std::swap(pair->left, pair->right);
+  if (!state->facts.read_once || state->swapped) ++state->batch_position;
+  state->swapped = state->facts.read_once && !state->swapped;
+  return true;
+}
+
+// Gives each row of a join of the same rows paired with itself.
+bool next_same_row(JoinState *state, JoinPair *pair) {
+  while (state->next_row < state->inputs[0].row_count) {
+    const uint32_t row = state->next_row++;
+    const uint32_t size = state->engine->set_size(Side::left, row);
+    *pair = {row, row, size};
+    if (similarity(state->measure, size, size, size) >= state->threshold) return true;
+    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+  }
+  return false;
+}
+
+// Gives the next pair of rows that satisfies the similarity clause; false once there is no more.
+bool next_pair(JoinState *state, JoinPair *pair) {
+  for (;;) {
+    if (state->phase == JoinPhase::pairs) {
+      if (!next_engine_pair(state, pair)) {
+        state->phase = JoinPhase::same_row;
+        state->next_row = state->facts.read_once ? 0 : state->inputs[0].row_count;
+        continue;
+      }
+    } else if (!next_same_row(state, pair)) {
+      return false;
+    }
+    // A NULL set was fed as an empty one, which joins only where every pair does.
+    if (!has_null_set(state->inputs[0], pair->left) && !has_null_set(state->inputs[1], pair->right))
+      return true;
+  }
+}
+
+// Finds the next pair that matches by all the join's clauses and yields a row, and makes it the scan tuple.
+bool next_match(JoinState *state) {
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  const JoinType jointype = state->facts.jointype;
+  JoinPair pair;
+  while (next_pair(state, &pair)) {
+    CHECK_FOR_INTERRUPTS();
+    JoinInput &left = state->inputs[0], &right = state->inputs[1];
+    const bool once = jointype == JOIN_SEMI || jointype == JOIN_ANTI;
+    if (once && get_bit(left.matched, pair.left)) continue;
+    ResetExprContext(context);
+    fill_scan_tuple(state, pair);
+    if (!ExecQual(state->join_quals, context)) {
+      InstrCountFiltered1(&state->css.ss.ps, 1);
+      continue;
+    }
+    if (left.matched != nullptr) set_bit(left.matched, pair.left);
+    if (right.matched != nullptr) set_bit(right.matched, pair.right);
+    if (jointype != JOIN_ANTI) return true;
+  }
+  return false;
+}
+
+// Finds the next row of a side without a partner and makes it the scan tuple, NULLs on the other side.
+bool next_unmatched(JoinState *state, Side side) {
+  const JoinInput &input = state->inputs[static_cast<int>(side)];
+  if (input.matched == nullptr || !keeps_unmatched(state->facts.jointype, side)) return false;
+  while (state->next_row < input.row_count) {
+    const uint32_t row = state->next_row++;
+    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+    if (get_bit(input.matched, row)) continue;
+    ResetExprContext(state->css.ss.ps.ps_ExprContext);
+    fill_scan_tuple(state, side == Side::left ? JoinPair{row, no_row, 0} : JoinPair{no_row, row, 0});
+    return true;
+  }
+  return false;
+}
+
+void enter(JoinState *state, JoinPhase phase) {
+  state->phase = phase;
+  state->next_row = 0;
+}
+
+// Makes the next joined row the scan tuple; false at the end.
+bool next_joined_row(JoinState *state) {
+  for (;;) {
+    switch (state->phase) {
+      case JoinPhase::feed:
+        feed(state);
+        enter(state, JoinPhase::pairs);
+        break;
+      case JoinPhase::pairs:
+      case JoinPhase::same_row:
+        if (next_match(state)) return true;
+        enter(state, JoinPhase::unmatched_left);
+        break;
+      case JoinPhase::unmatched_left:
+        if (next_unmatched(state, Side::left)) return true;
+        enter(state, JoinPhase::unmatched_right);
+        break;
+      case JoinPhase::unmatched_right:
+        if (next_unmatched(state, Side::right)) return true;
+        enter(state, JoinPhase::done);
+        break;
+      case JoinPhase::done:
+        return false;
+    }
+  }
+}
+
+TupleTableSlot *exec_join(CustomScanState *node) {
+  JoinState *state = state_of(node);
+  ExprContext *context = node->ss.ps.ps_ExprContext;
+  while (next_joined_row(state)) {
+    if (!ExecQual(node->ss.ps.qual, context)) {
+      InstrCountFiltered2(&node->ss.ps, 1);
+      continue;
+    }
+    return node->ss.ps.ps_ProjInfo != nullptr ? ExecProject(node->ss.ps.ps_ProjInfo)
+                                              : node->ss.ss_ScanTupleSlot;
+  }
+  return nullptr;
+}
+
+// ---- End
+// ---------------------------------------------------------------------------------------------------
+
+void discard_execution(JoinState *state) {
+  add_execution_to_totals(state);
+  ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+  for (JoinInput &input : state->inputs) {
+    if (input.rows != nullptr) close_row_store(input.rows);
+    input.rows = nullptr;
+    input.row_count = 0;
+    input.null_set = input.matched = nullptr;
+    input.null_set_bytes = 0;
+  }
+  state->engine = nullptr;
+  state->batch = nullptr;
+  MemoryContextReset(state->context);
+  enter(state, JoinPhase::feed);
+}
+
+void rescan_join(CustomScanState *node) {
+  discard_execution(state_of(node));
+  ListCell *cell;
+  foreach (cell, node->custom_ps) {
+    auto *child = static_cast<PlanState *>(lfirst(cell));
+    if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
+    if (child->chgParam == nullptr) ExecReScan(child);
+  }
+}
+
+void end_join(CustomScanState *node) {
+  discard_execution(state_of(node));
+  ListCell *cell;
+  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+}
+
+const CustomExecMethods exec_methods = {
+    join_node_name, begin_join, exec_join, end_join, rescan_join, nullptr,      nullptr,
+    nullptr,        nullptr,    nullptr,   nullptr,  nullptr,     explain_join,
+};
+
+}  // namespace
+
+Node *create_join_state(CustomScan *) {
+  auto *state = static_cast<JoinState *>(palloc0(sizeof(JoinState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->css.methods = &exec_methods;
+  return reinterpret_cast<Node *>(state);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,84 @@
+// The join operator in the executor: its state, shared with EXPLAIN.
+#pragma once
+
+#include "pg/pg.hpp"
+
+extern "C" {
+#include "executor/instrument.h"
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+}
+
+#include "core/join.hpp"
+#include "pg/join_plan.hpp"
+#include "pg/row_store.hpp"
+
+namespace simjoin::pg {
+
+// Where the node stands: rows are read, pairs of the engine handed up, then rows without a partner.
+enum class JoinPhase : uint8_t { feed, pairs, same_row, unmatched_left, unmatched_right, done };
+
+// One input of the join.
+struct JoinInput {
+  PlanState *child;
+  // The columns that are needed above the join; count 0 where none is, and then no row is kept.
+  int column_count;
+  int *scan_columns;          // for each, its number in the scan tuple, from 0
+  AttrNumber *child_columns;  // for each, its number in the child's output, from 1
+  TupleDesc descriptor;
+
+  // Of the current execution.
+  RowStore *rows;  // NULL where no column is needed
+  uint32_t row_count;
+  uint32_t current_row;  // the row whose columns are in values and nulls
+  Datum *values;
+  bool *nulls;
+  bits8 *null_set;  // rows whose set is NULL, a bit each; rows past its end have one
+  uint32_t null_set_bytes;
+  bits8 *matched;  // rows that found a partner, a bit each; NULL where the join type needs none
+};
+
+// A pair of rows that satisfies the similarity clause.
+struct JoinPair {
+  uint32_t left;
+  uint32_t right;
+  uint32_t overlap;
+};
+
+struct JoinState {
+  CustomScanState css;
+  JoinPlanFacts facts;
+  JoinColumn *columns;  // of the scan tuple
+  int column_count;
+  ExprState *threshold_expr;
+  Oid threshold_type;
+  ExprState *join_quals;
+  JoinKey *keys;  // rows whose keys differ are kept apart
+  int key_count;
+  FmgrInfo *key_hash[2];  // for each side, one a key
+
+  // Of the current execution; what it allocates is in `context`.
+  MemoryContext context;
+  JoinPhase phase;
+  Measure measure;
+  double threshold;     // pairs with similarity >= threshold match
+  JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
+  JoinEngine *engine;
+  Batch *batch;
+  size_t batch_position;
+  bool swapped;       // of the current pair of a join of the same rows, (right, left) comes next
+  uint32_t next_row;  // of the phases that walk rows
+
+  // For EXPLAIN ANALYZE, over all executions.
+  bool keep_totals;
+  JoinStats *totals;
+  instr_time scan_time;
+  instr_time engine_time;
+  uint64 row_memory;  // bytes of rows in memory, and in temporary files
+  uint64 row_file;
+};
+
+// CreateCustomScanState of the join's plan methods.
+Node *create_join_state(CustomScan *plan);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,163 @@
+#include "pg/join_explain.hpp"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "utils/ruleutils.h"
+}
+
+#include <cmath>
+
+#include "pg/compat.hpp"
+#include "pg/errors.hpp"
+#include "pg/join_exec.hpp"
+#include "pg/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+void show_count(const char *label, uint64_t count, ExplainState *es) {
+  ExplainPropertyUInteger(label, nullptr, count, es);
+}
+
+void show_ms(const char *label, double ms, ExplainState *es) {
+  ExplainPropertyFloat(label, "ms", ms, 3, es);
+}
+
+void show_kilobytes(const char *label, uint64_t bytes, ExplainState *es) {
+  ExplainPropertyUInteger(label, "kB", (bytes + 1023) / 1024, es);
+}
+
+void show_text(const char *label, std::string_view text, ExplainState *es) {
+  char *copy = pnstrdup(text.data(), text.size());
+  ExplainPropertyText(label, copy, es);
+  pfree(copy);
+}
+
+void show_clause(const char *label, Node *clause, JoinState *state, List *ancestors, ExplainState *es) {
+  if (clause == nullptr) return;
+  if (IsA(clause, List)) clause = reinterpret_cast<Node *>(make_ands_explicit(castNode(List, clause)));
+  List *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
+  const bool prefix = list_length(es->rtable) > 1 || es->verbose;
+  ExplainPropertyText(label, deparse_expression(clause, context, prefix, false), es);
+}
+
+const char *join_type_name(JoinType jointype) {
+  switch (jointype) {
+    case JOIN_LEFT:
+      return "Left";
+    case JOIN_FULL:
+      return "Full";
+    case JOIN_SEMI:
+      return "Semi";
+    case JOIN_ANTI:
+      return "Anti";
+    default:
+      return "Inner";
+  }
+}
+
+// What the plan says: the clauses, the measure, how the inputs are read.
+void show_plan(JoinState *state, List *ancestors, ExplainState *es) {
+  auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
+  ExplainPropertyText("Join Type", join_type_name(state->facts.jointype), es);
+  show_clause("Similarity Clause", plan_expression(plan, JoinExpr::clause), state, ancestors, es);
+  show_clause("Partitioned By", plan_expression(plan, JoinExpr::partition_clauses), state, ancestors, es);
+  auto *join_quals = plan_expression(plan, JoinExpr::join_quals);
+  show_clause("Join Filter", join_quals, state, ancestors, es);
+  if (es->analyze && join_quals != nullptr && state->css.ss.ps.instrument != nullptr)
+    ExplainPropertyFloat(
+        "Rows Removed by Join Filter", nullptr,
+        state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
+  const int shown = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
+  show_text("Measure", measure_names[shown], es);
+  ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
+}
+
+// What the engine did, filter by filter. Counts of work that did not take place are not shown.
+void show_counts(const JoinStats &stats, ExplainState *es) {
+  show_count("Sets Left", stats.sets[0], es);
+  show_count("Tokens Left", stats.tokens[0], es);
+  if (stats.sets[1] != 0 || stats.tokens[1] != 0) {
+    show_count("Sets Right", stats.sets[1], es);
+    show_count("Tokens Right", stats.tokens[1], es);
+  }
+  show_count("Distinct Tokens", stats.distinct_tokens, es);
+  show_count("Pairs", stats.pairs, es);
+  show_count("Pairs After Length Filter", stats.after_length, es);
+  if (stats.used_prefix) {
+    show_count("Pairs After Prefix Filter", stats.after_prefix, es);
+    show_count("Pairs After Positional Filter", stats.after_positional, es);
+  }
+  if (stats.used_bitmap) show_count("Pairs After Bitmap Filter", stats.after_bitmap, es);
+  show_count("Pairs Verified", stats.verified, es);
+  show_count("Pairs Output", stats.output, es);
+}
+
+// What it took. It depends on the machine, so TIMING OFF hides it.
+void show_resources(const JoinState *state, const JoinStats &stats, ExplainState *es) {
+  show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
+  show_ms("Build Time", stats.build_ms, es);
+  show_ms("Filter CPU Time", stats.filter_ms, es);
+  show_ms("Verify CPU Time", stats.verify_ms, es);
+  show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
+  show_count("Threads", static_cast<uint64_t>(stats.threads), es);
+  show_kilobytes("Engine Memory", stats.memory_peak, es);
+  show_kilobytes("Row Memory", state->row_memory, es);
+  show_kilobytes("Row Temporary Files", state->row_file, es);
+}
+
+void add(JoinStats *totals, JoinStats more) {
+  for (int side = 0; side < 2; ++side) {
+    totals->sets[side] += more.sets[side];
+    totals->tokens[side] += more.tokens[side];
+  }
+  totals->distinct_tokens += more.distinct_tokens;
+  totals->pairs += more.pairs;
+  totals->after_length += more.after_length;
+  totals->after_prefix += more.after_prefix;
+  totals->after_positional += more.after_positional;
+  totals->after_bitmap += more.after_bitmap;
+  totals->verified += more.verified;
+  totals->output += more.output;
+  totals->build_ms += more.build_ms;
+  totals->filter_ms += more.filter_ms;
+  totals->verify_ms += more.verify_ms;
+  totals->join_ms += more.join_ms;
+  totals->memory_peak = std::max(totals->memory_peak, more.memory_peak);
+  totals->threads = std::max(totals->threads, more.threads);
+  totals->used_prefix |= more.used_prefix;
+  totals->used_bitmap |= more.used_bitmap;
+  totals->algorithm = std::move(more.algorithm);
+  totals->reasons = std::move(more.reasons);
+}
+
+}  // namespace
+
+void add_execution_to_totals(JoinState *state) {
+  if (state->engine == nullptr || !state->keep_totals) return;
+  call_cpp([&] { add(state->totals, state->engine->stats()); });
+  for (const JoinInput &input : state->inputs) {
+    if (input.rows == nullptr) continue;
+    state->row_memory = Max(state->row_memory, input.rows->memory_bytes);
+    state->row_file += input.rows->file_bytes;
+  }
+}
+
+void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
+  auto *state = reinterpret_cast<JoinState *>(node);
+  show_plan(state, ancestors, es);
+  if (!es->analyze) {
+    show_text("Algorithm", algorithm_names[algorithm], es);
+    return;
+  }
+  add_execution_to_totals(state);
+  state->keep_totals = false;  // they are complete
+  const JoinStats &stats = *state->totals;
+  show_text("Algorithm", stats.algorithm, es);
+  show_counts(stats, es);
+  if (es->timing) show_resources(state, stats, es);
+  if (es->verbose)
+    for (const std::string &reason : stats.reasons) show_text("Reason", reason, es);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,57 @@
+// Recognising a similarity clause among a join's clauses.
+#pragma once
+
+#include "pg/pg.hpp"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+}
+
+#include "core/measure.hpp"
+#include "pg/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, or `l ~= r`.
+struct SimilarityClause {
+  RestrictInfo *rinfo;
+  bool from_settings;  // `~=`: measure and threshold come from the settings when the join starts
+  Measure measure;     // not meaningful where from_settings
+  bool distance;       // the clause bounds the distance 1 - similarity from above
+  bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
+  Expr *left;          // the set expression over the outer relation
+  Expr *right;         // the set expression over the inner relation
+  Expr *threshold;     // free of columns of both; NULL where from_settings
+  Expr *call;          // the call of the measure or the distance inside the clause; NULL where from_settings
+  TokenType token_type;
+};
+
+// An equality clause beside the similarity clause, `l = r` on a type that can be hashed: rows whose hashes
+// differ cannot match, so the join need not compare them.
+struct PartitionKey {
+  Expr *left;   // over the outer relation
+  Expr *right;  // over the inner relation
+  Oid left_hash;
+  Oid right_hash;
+  Oid collation;
+};
+
+// Finds a clause that can drive a join of these two relations and returns true with it in *match. Where
+// several can, the one with the highest constant threshold is taken, else the first.
+bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                            JoinType jointype, List *restrictlist, SimilarityClause *match);
+
+// Returns the join's equality clauses (RestrictInfo) that can keep rows apart.
+List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
+                             List *restrictlist);
+
+// Describes a clause that find_partition_clauses found.
+PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer);
+
+// Returns the arguments of a clause's call.
+List *call_arguments(Expr *call);
+
+// Returns the similarity from which on the clause holds where the planner knows it as a constant, else 0.
+double constant_threshold(const SimilarityClause &clause);
+
+}  // namespace simjoin::pg

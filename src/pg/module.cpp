@@ -1,0 +1,30 @@
+// What PostgreSQL calls when it loads the library, and the library's version.
+#include "pg/pg.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+}
+
+#include "pg/join_path.hpp"
+#include "pg/settings.hpp"
+
+#ifndef SIMJOIN_VERSION
+#error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"
+#endif
+
+extern "C" {
+
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+void _PG_init(void) {
+  simjoin::pg::define_settings();
+  simjoin::pg::install_join_hook();
+}
+
+PG_FUNCTION_INFO_V1(simjoin_version);
+Datum simjoin_version(PG_FUNCTION_ARGS) {
+  (void)fcinfo;
+  PG_RETURN_TEXT_P(cstring_to_text(SIMJOIN_VERSION));
+}
+}

@@ -1,0 +1,28 @@
+// Rows of a query, (id, set), on their way into an engine.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#include "core/join.hpp"
+#include "pg/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// The ids of the rows that were read, in their order; row i of the engine's side has ids[i].
+struct QueryRows {
+  int64 *ids;
+  size_t count;
+  TokenType token_type;
+};
+
+// Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
+// each row to a side of the engine; a NULL set as an empty one. The ids belong to the context. Errors, naming
+// `function`: other columns, a NULL id, whatever view_set refuses, a query that writes; where `other` is
+// given, sets of another type than those rows'.
+QueryRows read_rows(const char *query, JoinEngine *engine, Side side, const char *function,
+                    MemoryContext context, const QueryRows *other = nullptr);
+
+// Errors, naming `function`, where two rows have the same id.
+void check_distinct_ids(const QueryRows &rows, const char *function);
+
+}  // namespace simjoin::pg

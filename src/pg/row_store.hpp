@@ -1,0 +1,42 @@
+// The rows of one side of a join, by row number: in memory up to a limit, then in a temporary file.
+#pragma once
+
+#include "pg/pg.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "storage/buffile.h"
+}
+
+namespace simjoin::pg {
+
+// Append-only; rows are numbered from 0 in the order in which they came and can be read in any order.
+// Compressed and out-of-line values are kept as they are. The file belongs to the current resource owner: it
+// is closed by close_row_store, or by PostgreSQL after an error.
+struct RowStore {
+  MemoryContext context;  // of the store and all it holds
+  TupleDesc descriptor;   // of the stored columns
+  size_t memory_limit;    // bytes of tuples kept in memory
+  size_t memory_bytes;    // bytes of tuples in memory
+  uint64_t *locations;  // for each row its tuple's address, or from row memory_rows on its place in the file
+  uint32_t rows;
+  uint32_t memory_rows;
+  uint32_t rows_allocated;
+  BufFile *file;  // NULL while everything fits into memory
+  uint64_t file_bytes;
+  MinimalTuple file_row;  // the row read last from the file
+  size_t file_row_size;   // bytes allocated for it
+};
+
+// Returns an empty store that lives in a new child of `parent`.
+RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t memory_limit);
+
+void append_row(RowStore *store, Datum *values, bool *nulls);
+
+// Deforms a row. Values that are not passed by value point into the store and stay valid until the next call.
+void read_row(RowStore *store, uint32_t row, Datum *values, bool *nulls);
+
+void close_row_store(RowStore *store);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,93 @@
+#include "pg/settings.hpp"
+
+#include <array>
+#include <climits>
+#include <utility>
+
+#include "pg/compat.hpp"
+
+namespace simjoin::pg {
+
+bool enable_join = true;
+int algorithm = static_cast<int>(Algorithm::automatic);
+int measure = static_cast<int>(Measure::jaccard);
+double similarity_threshold = 0.7;
+int memory_limit_kb = 1024 * 1024;
+int cpu_threads = 0;
+
+namespace {
+
+constexpr int least_memory_limit_kb = 1024;
+constexpr int most_cpu_threads = 1024;
+// The largest number of tokens that two sets can share; the other measures end at 1.
+constexpr double largest_threshold = INT_MAX;
+
+// Returns the entries of an enum setting whose values are the positions of their names.
+template <size_t n, size_t... i>
+constexpr std::array<config_enum_entry, n + 1> enum_entries(const std::string_view (&names)[n],
+                                                            std::index_sequence<i...>) {
+  return {config_enum_entry{names[i].data(), static_cast<int>(i), false}...,
+          config_enum_entry{nullptr, 0, false}};
+}
+template <size_t n>
+constexpr auto enum_entries(const std::string_view (&names)[n]) {
+  return enum_entries(names, std::make_index_sequence<n>());
+}
+
+constexpr auto algorithm_entries = enum_entries(algorithm_names);
+constexpr auto measure_entries = enum_entries(measure_names);
+
+void define_join_settings() {
+  DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
+                           "With off, a join on a similarity is a nested loop.", &enable_join, enable_join,
+                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomEnumVariable("simjoin.algorithm", "Sets the algorithm of similarity joins.",
+                           "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
+                           &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
+                           nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one similarity join may use.",
+                          nullptr, &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES,
+                          PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
+                          "With 0, one for each core.", &cpu_threads, cpu_threads, 0, most_cpu_threads,
+                          PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
+void define_operator_settings() {
+  DefineCustomEnumVariable("simjoin.measure", "Sets the similarity measure of the operator ~=.", nullptr,
+                           &measure, measure, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
+                           nullptr, nullptr);
+  DefineCustomRealVariable(
+      "simjoin.similarity_threshold", "Sets the similarity from which on the operator ~= is true.",
+      "A similarity is at most 1, with the measure overlap a number of tokens.", &similarity_threshold,
+      similarity_threshold, 0.0, largest_threshold, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
+}  // namespace
+
+void define_settings() {
+  define_join_settings();
+  define_operator_settings();
+  compat::reserve_setting_prefix("simjoin");
+}
+
+JoinSpec spec_from_settings(Measure measure, double threshold) {
+  JoinSpec spec;
+  spec.measure = measure;
+  spec.threshold = threshold;
+  spec.algorithm = static_cast<Algorithm>(algorithm);
+  spec.threads = cpu_threads;
+  spec.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024;
+  return spec;
+}
+
+Measure measure_by_name(const char *name, const char *function) {
+  for (size_t i = 0; i < std::size(measure_names); ++i)
+    if (measure_names[i] == name) return static_cast<Measure>(i);
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: unknown measure \"%s\"", function, name),
+           errhint("The measures are jaccard, cosine, dice and overlap.")));
+  pg_unreachable();
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,26 @@
+// The extension's settings (GUCs).
+#pragma once
+
+#include "pg/pg.hpp"
+
+#include "core/join.hpp"
+
+namespace simjoin::pg {
+
+extern bool enable_join;             // simjoin.enable_join
+extern int algorithm;                // simjoin.algorithm, an Algorithm
+extern int measure;                  // simjoin.measure, a Measure
+extern double similarity_threshold;  // simjoin.similarity_threshold
+extern int memory_limit_kb;          // simjoin.memory_limit
+extern int cpu_threads;              // simjoin.cpu_threads, 0 = one for each core
+
+// Defines the settings. Called once, when the module is loaded.
+void define_settings();
+
+// Returns a join's specification with everything that comes from the settings filled in.
+JoinSpec spec_from_settings(Measure measure, double threshold);
+
+// Returns the measure of this name. Errors with the list of valid names; `function` is who asks.
+Measure measure_by_name(const char *name, const char *function);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,93 @@
+-- Wrong arguments are errors that name the function and say what to do.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+
+-- NULL elements.
+SELECT jaccard_similarity('{1,NULL}'::int[], '{1}');
+SELECT cosine_similarity('{1}'::bigint[], '{NULL}');
+SELECT dice_similarity('{a}'::text[], '{b,NULL}');
+SELECT overlap_count('{1,NULL}'::int[], '{}');
+SELECT '{1,NULL}'::int[] ~= '{1}';
+SELECT '{1,NULL}'::int[] <%> '{1}';
+SELECT weighted_jaccard_similarity('{1,NULL}'::int[], '{1,1}', '{1}', '{1}');
+SELECT weighted_jaccard_similarity('{1}'::int[], '{NULL}', '{1}', '{1}');
+
+-- More than one dimension.
+SELECT jaccard_similarity('{{1,2},{3,4}}'::int[], '{1}');
+SELECT overlap_count('{1}'::bigint[], '{{1}}');
+SELECT '{{a}}'::text[] ~= '{a}';
+SELECT weighted_jaccard_similarity('{1}'::int[], '{{1}}', '{1}', '{1}');
+
+-- Types without an overload.
+SELECT jaccard_similarity('{1}'::float8[], '{1}'::float8[]);
+SELECT '{a}'::text[] ~= '{1}'::int[];
+
+-- Weights.
+SELECT weighted_jaccard_similarity('{1,2}'::int[], '{1}', '{1}', '{1}');
+SELECT weighted_jaccard_similarity('{1}'::int[], '{1}', '{}', '{1}');
+SELECT weighted_jaccard_similarity('{1,2}'::int[], '{1,-1}', '{1}', '{1}');
+SELECT weighted_jaccard_similarity('{1}'::text[], '{1}', '{1}', '{NaN}');
+SELECT weighted_jaccard_similarity('{1}'::bigint[], '{Infinity}', '{1}', '{1}');
+
+-- Shingles.
+SELECT shingles('text', 0);
+SELECT shingles64('text', -1);
+SELECT word_shingles('text', 0);
+SELECT word_shingles64('text', -2147483648);
+
+-- Thresholds.
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 0);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 1.000001);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 'NaN');
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', -3, 'overlap');
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 2, 'dice');
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 'Infinity', 'overlap');
+SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 1, -0.1);
+SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 1, 'NaN');
+SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0);
+
+-- Measures.
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 0.5, 'jacard');
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0.5, '');
+SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 1, 0.5, 'Cosine');
+
+-- Columns of the queries.
+SELECT * FROM similarity_self_join('SELECT 1 AS id', 0.5);
+SELECT * FROM similarity_self_join('SELECT', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1 AS id, ''{1}''::int[] AS tokens, 2 AS more', 0.5);
+SELECT * FROM similarity_self_join('SELECT ''{1}''::int[] AS tokens, 1 AS id', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1::numeric AS id, ''{1}''::int[] AS tokens', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1 AS id, ''{1}''::smallint[] AS tokens', 0.5);
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1 AS id, ''a b'' AS words', 0.5);
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::bigint[]', 0.5);
+SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::text[]', 'SELECT 1, ''{1}''::bigint[]', 1);
+
+-- Rows of the queries.
+SELECT * FROM similarity_self_join('SELECT NULL::int, ''{1}''::int[]', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1,NULL}''::int[]', 0.5);
+SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{{1}}''::int[]', 0.5);
+SELECT * FROM similarity_self_join('SELECT i % 2 + 5, ARRAY[i] FROM generate_series(1, 3) i', 0.5);
+
+-- Queries that are none.
+SELECT * FROM similarity_self_join('SELEC 1', 0.5);
+SELECT * FROM similarity_self_join('', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]; SELECT 2, ''{1}''::int[]', 0.5);
+SELECT * FROM similarity_self_join('SET work_mem = 1000', 0.5);
+SELECT * FROM similarity_self_join('EXPLAIN SELECT 1', 0.5);
+CREATE TABLE written (id int, tokens int[]);
+SELECT * FROM similarity_self_join('INSERT INTO written VALUES (1, ''{1}'') RETURNING *', 0.5);
+SELECT * FROM similarity_self_join('SELECT id, tokens FROM no_such_table', 0.5);
+SELECT * FROM similarity_self_join('SELECT 1 / (2 - i), ''{1}''::int[] FROM generate_series(1, 2) i', 0.5);
+
+-- After an error everything still works.
+SELECT count(*) FROM written;
+SELECT * FROM similarity_self_join('SELECT i, ''{1}''::int[] FROM generate_series(1, 2) i', 0.5);
+DROP TABLE written;
+
+-- Settings.
+SET simjoin.measure = 'hamming';
+SET simjoin.algorithm = 'fastest';
+SET simjoin.similarity_threshold = -0.1;
+SET simjoin.similarity_threshold = 'NaN';
+SET simjoin.cpu_threads = 1025;
+SET simjoin.enable_join = 'perhaps';

@@ -1,0 +1,200 @@
+-- The join operator and the nested loop give the same rows: on every join type, measure, threshold and algorithm.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET jit = off;
+
+-- A pseudo-random number in [0, n) that is the same on every server.
+CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
+$$ SELECT (('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n) $$;
+
+-- Sets of skewed tokens, a third of them near copies of others; some NULL, some empty, some with repeated tokens.
+CREATE TABLE a AS
+SELECT id, lang, CASE WHEN draw(40, id, 7) = 0 THEN NULL ELSE tokens END AS tokens
+FROM (SELECT id, draw(3, id, 1) AS lang,
+             ARRAY(SELECT draw(draw(60, base, j, 2) + 1, base, j, 3)
+                   FROM generate_series(1, draw(14, base, 4)) j
+                   WHERE id = base OR draw(8, id, j, 5) > 0) AS tokens
+      FROM (SELECT id, CASE WHEN draw(3, id, 6) = 0 THEN draw(id, id, 8) ELSE id END AS base
+            FROM generate_series(1, 300) id) bases) sets;
+CREATE TABLE b AS SELECT id + 1000 AS id, lang, tokens || CASE WHEN draw(2, id, 9) = 0 THEN '{7}'::int[] END AS tokens
+FROM a WHERE draw(3, id, 10) > 0;
+ANALYZE a, b;
+
+-- Runs a query as the join operator and as a nested loop and compares the results as multisets.
+CREATE FUNCTION agrees(query text, expected text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  found_node boolean := false;
+  difference bigint;
+  total bigint;
+BEGIN
+  SET LOCAL enable_nestloop = off;
+  SET LOCAL simjoin.enable_join = on;
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    found_node := found_node OR line LIKE '%SetSimilarityJoin%';
+  END LOOP;
+  EXECUTE 'CREATE TEMP TABLE with_node ON COMMIT DROP AS ' || query;
+  SET LOCAL simjoin.enable_join = off;
+  EXECUTE 'CREATE TEMP TABLE without_node ON COMMIT DROP AS ' || coalesce(expected, query);
+  SELECT count(*) INTO difference FROM
+    ((TABLE with_node EXCEPT ALL TABLE without_node) UNION ALL
+     (TABLE without_node EXCEPT ALL TABLE with_node)) d;
+  SELECT count(*) INTO total FROM without_node;
+  DROP TABLE with_node, without_node;
+  RETURN CASE WHEN NOT found_node THEN 'the join operator was not used'
+              WHEN difference > 0 THEN difference || ' rows differ'
+              WHEN total = 0 THEN 'nothing to compare'
+              ELSE 'agrees' END;
+END $$;
+
+-- Measures, thresholds, algorithms; two tables and a table with itself.
+SELECT measure, threshold, result, count(*)
+FROM (VALUES ('jaccard_similarity'), ('cosine_similarity'), ('dice_similarity')) m (measure),
+     (VALUES (0.1), (0.55), (0.8), (0.9), (1.0)) t (threshold),
+     (VALUES ('auto'), ('allpairs'), ('ppjoin'), ('groupjoin'), ('bitmap')) g (algorithm),
+     (VALUES ('b'), ('a')) r (right_table),
+     LATERAL set_config('simjoin.algorithm', algorithm, false) s,
+     LATERAL agrees(format(
+       'SELECT l.id AS x, r.id AS y, %1$s(l.tokens, r.tokens) AS s FROM a l JOIN %3$s r ON %1$s(l.tokens, r.tokens) >= %2$s',
+       measure, threshold, right_table)) result
+WHERE s IS NOT NULL
+GROUP BY measure, threshold, result ORDER BY 1, 2;
+SELECT threshold, result, count(*)
+FROM (VALUES (1), (2), (5), (9)) t (threshold),
+     (VALUES ('auto'), ('allpairs'), ('ppjoin'), ('groupjoin'), ('bitmap')) g (algorithm),
+     (VALUES ('b'), ('a')) r (right_table),
+     LATERAL set_config('simjoin.algorithm', algorithm, false) s,
+     LATERAL agrees(format(
+       'SELECT l.id AS x, r.id AS y, overlap_count(l.tokens, r.tokens) AS s FROM a l JOIN %2$s r ON overlap_count(l.tokens, r.tokens) >= %1$s',
+       threshold, right_table)) result
+WHERE s IS NOT NULL
+GROUP BY threshold, result ORDER BY 1;
+RESET simjoin.algorithm;
+
+-- Join types.
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l RIGHT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l FULL JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6',
+  'SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6
+   UNION ALL SELECT NULL, r.id FROM b r WHERE NOT EXISTS (SELECT FROM a l WHERE jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+SELECT agrees('SELECT l.id FROM a l WHERE EXISTS (SELECT FROM b r WHERE jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+SELECT agrees('SELECT l.id FROM a l WHERE NOT EXISTS (SELECT FROM b r WHERE jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+SELECT agrees('SELECT l.id FROM a l WHERE l.tokens ~= ANY (SELECT r.tokens FROM b r)');
+SELECT agrees('SELECT l.id FROM a l LEFT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6 WHERE r.id IS NULL');
+-- The same table on both sides.
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l FULL JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6 AND l.id < r.id',
+  'SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6 AND l.id < r.id
+   UNION ALL SELECT NULL, r.id FROM a r WHERE NOT EXISTS (SELECT FROM a l WHERE jaccard_similarity(l.tokens, r.tokens) >= 0.6 AND l.id < r.id)');
+SELECT agrees('SELECT l.id FROM a l WHERE EXISTS (SELECT FROM a r WHERE r.id < l.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+SELECT agrees('SELECT l.id FROM a l WHERE NOT EXISTS (SELECT FROM a r WHERE r.id < l.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+
+-- Further clauses, above and beside the similarity clause.
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON l.id + 990 < r.id AND (l.lang = 1 OR r.lang = 2) AND jaccard_similarity(l.tokens, r.tokens) >= 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN b r ON l.lang < r.lang AND jaccard_similarity(l.tokens, r.tokens) >= 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN b r ON l.lang < r.lang AND jaccard_similarity(l.tokens, r.tokens) >= 0.5 WHERE r.lang = 2 OR r.lang IS NULL');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.5 AND overlap_count(r.tokens, l.tokens) > 4');
+SELECT agrees('SELECT l.id AS x, r.id AS y, l.lang || r.lang::text AS z FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.5 WHERE l.id % 2 = 0 AND r.lang = 1');
+
+-- Equality clauses keep rows apart: partitions are not compared with each other.
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON l.lang = r.lang AND jaccard_similarity(l.tokens, r.tokens) >= 0.4');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN a r ON r.lang = l.lang AND l.id % 2 = (r.id % 2)::bigint AND jaccard_similarity(l.tokens, r.tokens) >= 0.4');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN a r ON r.lang = l.id % 2 AND jaccard_similarity(l.tokens, r.tokens) >= 0.4');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN b r ON l.lang::text = r.lang::text AND jaccard_similarity(l.tokens::text[], r.tokens::text[]) >= 0.4');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l LEFT JOIN a r ON nullif(l.lang, 1) = nullif(r.lang, 1) AND jaccard_similarity(l.tokens, r.tokens) >= 0.4');
+SELECT agrees('SELECT l.id FROM a l WHERE EXISTS (SELECT FROM b r WHERE l.lang = r.lang AND jaccard_similarity(l.tokens, r.tokens) >= 0.6)');
+SELECT agrees('SELECT l.id AS x FROM a l WHERE NOT EXISTS (SELECT FROM a r WHERE r.lang = l.lang AND r.id < l.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.4)');
+SELECT agrees('SELECT v.t AS t, (SELECT count(*) FROM a p JOIN b q ON p.lang = q.lang AND jaccard_similarity(p.tokens, q.tokens) >= v.t) AS n FROM (VALUES (0.5), (0.0), (-1)) v (t)');
+SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM a l JOIN a r ON l.lang = r.lang AND l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.4;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+
+-- Spellings of the clause: commuted, strict, sides exchanged, casts, expressions, the operator.
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON 0.5 <= jaccard_similarity(r.tokens, l.tokens)');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) > 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON 0.5::float4 < dice_similarity(r.tokens, l.tokens)');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON overlap_count(l.tokens, r.tokens) > 3::bigint');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON 4.5::float8 < overlap_count(l.tokens, r.tokens)');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON jaccard_similarity(l.tokens || 5, array_remove(r.tokens, 2)) >= 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON jaccard_similarity(l.tokens::text[], r.tokens::text[]) >= 0.5');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON jaccard_similarity(l.tokens::int8[], r.tokens::int8[]) >= 0.5');
+SELECT d, agrees(format('SELECT l.id AS x, r.id AS y, l.tokens <%%> r.tokens AS d FROM a l JOIN b r ON r.tokens <%%> l.tokens <= %s', d))
+FROM (VALUES (0.0), (0.1), (0.2), (0.3), (0.5), (0.7)) v (d);
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN a r ON 0.5 > l.tokens <%> r.tokens AND l.id < r.id');
+SELECT agrees('SELECT v.d AS d, (SELECT count(*) FROM a p JOIN b q ON p.tokens <%> q.tokens <= v.d) AS n FROM (VALUES (0.4), (1.0), (-0.5), (2), (NULL), (''NaN''::float8)) v (d)');
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN b r ON l.tokens ~= r.tokens');
+SET simjoin.measure = cosine;
+SET simjoin.similarity_threshold = 0.8;
+SELECT agrees('SELECT l.id AS x, r.id AS y FROM a l JOIN a r ON l.tokens ~= r.tokens');
+RESET simjoin.measure;
+RESET simjoin.similarity_threshold;
+
+-- Columns that the join carries: whole rows, system columns, the sets themselves, the similarity in expressions.
+SELECT agrees('SELECT l AS x, r AS y, l.ctid AS c FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.7');
+SELECT agrees('SELECT l.tokens AS x, r.tokens AS y, 1 - jaccard_similarity(l.tokens, r.tokens) AS d, jaccard_similarity(r.tokens, l.tokens) AS s FROM a l JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.7');
+SELECT agrees('SELECT l.id AS x, jaccard_similarity(l.tokens, r.tokens) AS s FROM a l LEFT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.7');
+SELECT agrees('SELECT count(*) FROM a l JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.7');
+
+-- Inputs of every kind.
+SELECT agrees('SELECT x.id AS x, c.id AS y FROM (SELECT id, array_agg(t ORDER BY t) AS tokens FROM a, unnest(tokens) t GROUP BY id) x JOIN b c ON jaccard_similarity(x.tokens, c.tokens) >= 0.6');
+SELECT agrees('WITH x AS MATERIALIZED (SELECT * FROM a WHERE lang > 0) SELECT l.id AS x, r.id AS y FROM x l JOIN x r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6');
+SELECT agrees('SELECT l.id AS x, r.id AS y, z.id AS z FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6 JOIN a z ON z.id = r.id - 1000');
+SELECT agrees('SELECT l.id AS x, r.id AS y, z.id AS z FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.6 LEFT JOIN a z ON jaccard_similarity(z.tokens, r.tokens) >= 0.9 AND z.lang = l.lang');
+SELECT agrees('SELECT l.id AS x, (SELECT count(*) FROM a p JOIN b q ON jaccard_similarity(p.tokens, q.tokens) >= 0.7 WHERE p.lang = l.lang) AS n FROM a l WHERE l.id < 20');
+SELECT agrees('SELECT v.t AS t, (SELECT count(*) FROM a p JOIN b q ON jaccard_similarity(p.tokens, q.tokens) >= v.t) AS n FROM (VALUES (0.9), (0.0), (0.5), (NULL), (-1), (2), (''NaN''::float8)) v (t)');
+
+-- A threshold that is a parameter of a generic plan: also where every pair qualifies, and none.
+SET plan_cache_mode = force_generic_plan;
+SET enable_nestloop = off;
+PREPARE pairs (float8) AS SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= $1;
+EXPLAIN (COSTS OFF) EXECUTE pairs (0.5);
+EXECUTE pairs (0.5);
+EXECUTE pairs (0);
+SELECT (SELECT count(tokens) FROM a) * (SELECT count(tokens) FROM b) AS all_pairs;
+EXECUTE pairs (NULL);
+EXECUTE pairs (1.5);
+RESET plan_cache_mode;
+
+-- Thresholds that differ from row to row, and volatile ones, are not for the join operator.
+EXPLAIN (COSTS OFF) SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= l.id / 300.0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= random();
+EXPLAIN (COSTS OFF) SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0;
+RESET enable_nestloop;
+
+-- What EXPLAIN says.
+EXPLAIN (COSTS OFF, VERBOSE) SELECT l.id, r.id, jaccard_similarity(l.tokens, r.tokens) FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8;
+SET simjoin.algorithm = ppjoin;
+SET simjoin.cpu_threads = 1;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8;
+-- Other formats have the same facts.
+CREATE FUNCTION node_facts(query text, facts text) RETURNS TABLE (fact text, value text) LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+  RETURN QUERY SELECT f.key, f.value FROM json_each_text(plan->0->'Plan') f WHERE f.key ~ facts;
+END $$;
+SELECT * FROM node_facts('SELECT l.id FROM a l LEFT JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8',
+  '^(Custom Plan|Join Type|Similarity|Measure|Inputs|Algorithm|Sets|Tokens|Distinct|Pairs)');
+SELECT fact FROM node_facts('SELECT l.id FROM a l JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8', 'Time$|Wait|Memory|Files|Threads');
+
+-- Beyond the memory limit rows go to temporary files.
+SET simjoin.memory_limit = '1MB';
+CREATE VIEW wide AS SELECT tokens, repeat(id::text, 1000) AS text FROM b OFFSET 0;
+SELECT agrees('SELECT l AS x, r.text AS y FROM a l JOIN wide r ON jaccard_similarity(l.tokens, r.tokens) >= 0.3');
+SELECT fact, value::int > 0 AS used FROM node_facts('SELECT l, r.text FROM a l JOIN wide r ON jaccard_similarity(l.tokens, r.tokens) >= 0.3', '^Row [MT]');
+DROP VIEW wide;
+RESET ALL;
+SET jit = off;
+
+-- Input that is no set.
+INSERT INTO b VALUES (5000, 0, '{{1,2},{3,4}}');
+SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8;
+UPDATE b SET tokens = '{1,NULL}' WHERE id = 5000;
+SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8;
+DROP TABLE a, b;
+DROP FUNCTION agrees, draw, node_facts;
