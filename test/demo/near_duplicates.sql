@@ -1,0 +1,87 @@
+-- Near-duplicates among the texts of this machine: PostgreSQL's descriptions of its own objects and settings, and
+-- the package descriptions in the file :packages (source, name, text).
+\set QUIET on
+\pset footer off
+\pset border 1
+SET client_min_messages = warning;
+
+-- Before simjoin adds its own.
+CREATE TEMP TABLE descriptions AS
+SELECT 'PostgreSQL object' AS source, pg_describe_object(classoid, objoid, objsubid) AS name, description AS body
+FROM pg_description
+UNION ALL SELECT 'PostgreSQL setting', name, concat_ws(' ', short_desc, extra_desc) FROM pg_settings;
+
+CREATE EXTENSION simjoin;
+
+CREATE TABLE texts (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  source text NOT NULL,
+  name text NOT NULL,
+  body text NOT NULL,
+  tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED
+);
+
+CREATE FUNCTION pg_temp.ms(since timestamptz) RETURNS text LANGUAGE sql AS
+$$ SELECT to_char(extract(epoch FROM clock_timestamp() - since) * 1000, 'FM999,999,990') || ' ms' $$;
+
+CREATE TEMP TABLE packages (source text, name text, body text);
+\set load '\\copy packages FROM ' :'packages'
+:load
+SELECT clock_timestamp() AS start \gset
+INSERT INTO texts (source, name, body) TABLE descriptions UNION ALL TABLE packages;
+ANALYZE texts;
+
+\echo
+\echo '== The texts, and their sets of 5-character shingles'
+SELECT source, count(*) AS texts, round(avg(length(body))) AS "characters each",
+       round(avg(cardinality(tokens))) AS "tokens each"
+FROM texts GROUP BY source ORDER BY source;
+SELECT 'stored, with their shingles, in ' || pg_temp.ms(:'start') AS took \gset
+\echo :took
+
+\echo
+\echo '== All pairs with Jaccard similarity >= 0.8, of different texts'
+SELECT clock_timestamp() AS start \gset
+CREATE TEMP TABLE pairs AS
+SELECT a.id AS a, b.id AS b, jaccard_similarity(a.tokens, b.tokens) AS similarity
+FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8 AND a.body <> b.body;
+SELECT 'compared ' || to_char((SELECT count(*) * (count(*) - 1) / 2 FROM texts), 'FM999,999,999,999') || ' pairs in '
+       || pg_temp.ms(:'start') AS took \gset
+SELECT floor(similarity * 20) / 20 AS "similarity from", count(*) AS pairs FROM pairs GROUP BY 1 ORDER BY 1 DESC;
+\echo :took
+
+\echo
+\echo '== Examples: two of the longest of each kind'
+WITH candidates AS (
+  SELECT DISTINCT ON (a.body) p.similarity, a.source, a.name AS name_a, b.name AS name_b, a.body AS body_a,
+         b.body AS body_b
+  FROM pairs p JOIN texts a ON a.id = p.a JOIN texts b ON b.id = p.b
+  WHERE a.source = b.source AND left(a.body, 100) <> left(b.body, 100)
+  ORDER BY a.body, p.similarity DESC, b.id
+), places AS (
+  SELECT *, row_number() OVER (PARTITION BY source ORDER BY least(length(body_a), 200) DESC, name_a) AS place
+  FROM candidates
+)
+SELECT format(E'%s  %s | %s\n   %s\n   %s', round(similarity::numeric, 3), left(name_a, 45), left(name_b, 45),
+              left(body_a, 100), left(body_b, 100)) AS example
+FROM places WHERE place <= 2 ORDER BY similarity DESC, name_a \g (format=unaligned tuples_only=on)
+
+\echo
+\echo '== How PostgreSQL runs the join'
+EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF)
+SELECT a.name, b.name
+FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8;
+
+\echo '== Without the join operator: the same pairs, on a sample of 2,500 texts'
+CREATE TEMP TABLE sample AS SELECT id, tokens FROM texts ORDER BY md5(id::text) LIMIT 2500;
+ANALYZE sample;
+\set count 'SELECT count(*) AS found FROM sample a JOIN sample b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5'
+SELECT clock_timestamp() AS start \gset
+:count \gset
+SELECT pg_temp.ms(:'start') AS took \gset
+\echo 'simjoin.enable_join = on: ' :found 'pairs,' :took
+SET simjoin.enable_join = off;
+SELECT clock_timestamp() AS start \gset
+:count \gset
+SELECT pg_temp.ms(:'start') AS took \gset
+\echo 'simjoin.enable_join = off:' :found 'pairs,' :took

@@ -1,0 +1,133 @@
+# Sourced by the scripts that need a server: a private copy of the PostgreSQL installation with simjoin in it,
+# temporary clusters that run on it, and the removal of all that however the script ends.
+#
+# PostgreSQL finds its libraries and its share folder relative to its programs, so a copy of the programs beside
+# links to the rest is an installation of its own: nothing is written to the system's, no right to do so is
+# needed, and a server that runs on the machine is left alone.
+#
+# Everything lies in one new folder below the temporary folder: $work. Servers listen on a socket in it only.
+# As root, which PostgreSQL refuses to run as, all this belongs to and runs as the user postgres (or nobody).
+
+work=
+child=
+
+say() { printf '%s\n' "$*" >&2; }
+
+# Runs a command so that a signal to this script stops it: in a process group of its own, which stop_child ends.
+interruptible() {
+  set -m
+  "$@" &
+  child=$!
+  set +m
+  local status=0
+  wait "$child" || status=$?
+  child=
+  return $status
+}
+
+stop_child() {
+  [ -z "$child" ] || kill -TERM -- "-$child" 2> /dev/null || true
+  [ -z "$child" ] || wait "$child" 2> /dev/null || true
+}
+
+# Runs a command as the user who owns the clusters.
+as_owner() {
+  if [ "$(id -u)" = 0 ]; then
+    HOME=$work setpriv --reuid="$owner" --regid="$(id -g "$owner")" --clear-groups -- "$@"
+  else
+    HOME=$work "$@"
+  fi
+}
+
+# The same in $work, since the owner may not be allowed to enter the current folder.
+in_work() { (cd "$work" && as_owner "$@"); }
+
+# Stops every server that was started in $work, the tests' own included, and removes $work.
+remove_work() {
+  local pidfile
+  trap '' HUP INT TERM  # a second signal must not stop the cleaning up
+  stop_child
+  [ -n "$work" ] || return 0
+  find "$work" -name postmaster.pid 2> /dev/null | while read -r pidfile; do
+    in_work "$bindir/pg_ctl" -D "$(dirname "$pidfile")" -m immediate -w stop > /dev/null 2>&1 || true
+  done
+  rm -rf "$work"
+  work=
+}
+
+# Sets PG_CONFIG to the full path of the pg_config to build and test with: its old value where that works, since
+# what was missing when that was chosen may have been installed meanwhile.
+choose_postgres() {
+  [ -f "$("${PG_CONFIG:-pg_config}" --pgxs 2> /dev/null)" ] || PG_CONFIG=$(test/tools/find-pg-config)
+  PG_CONFIG=$(command -v "$PG_CONFIG") || { say "simjoin: no pg_config was found"; exit 1; }
+  export PG_CONFIG
+}
+
+# Makes $work and sets owner, bindir (of the private copy), pkglibdir and PATH; removes $work when the script ends.
+make_work() {
+  local original_bindir sharedir
+  original_bindir=$("$PG_CONFIG" --bindir)
+  pkglibdir=$("$PG_CONFIG" --pkglibdir)
+  sharedir=$("$PG_CONFIG" --sharedir)
+  regress_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+  owner=$(id -un)
+  if [ "$(id -u)" = 0 ]; then
+    owner=postgres
+    id "$owner" > /dev/null 2>&1 || owner=nobody
+  fi
+  trap remove_work EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  work=$(mktemp -d "${TMPDIR:-/tmp}/simjoin.XXXXXX")
+  installation=$work/installation
+  bindir=$installation$original_bindir
+  mkdir -p "$bindir" "$installation$pkglibdir" "$installation$sharedir" "$work/socket"
+  cp "$original_bindir"/* "$bindir/"
+  cp -rs "$pkglibdir/." "$installation$pkglibdir/"
+  cp -rs "$sharedir/." "$installation$sharedir/"
+  rm -f "$installation$pkglibdir"/simjoin* "$installation$sharedir"/extension/simjoin*
+  chmod -R u=rwX,go=rX "$bindir"
+  chmod 755 "$work" "$work/socket"
+  [ "$(id -u)" != 0 ] || chown "$owner" "$work" "$work/socket"
+  chmod 700 "$work/socket"
+  if [ "$("$bindir/pg_config" --pkglibdir)" != "$installation$pkglibdir" ]; then
+    say "simjoin: the PostgreSQL of $PG_CONFIG cannot be copied to another folder;"
+    say "install simjoin (make install) and run make installcheck against a server of it."
+    exit 1
+  fi
+  PATH=$bindir:$PATH
+  export PATH
+}
+
+# Builds simjoin and installs it into the private copy; what the tools print goes to the file log.
+install_privately() {
+  local log=$1
+  mkdir -p build
+  (
+    flock 9
+    make -s all && make -s install DESTDIR="$installation"
+  ) 9> build/make.lock > "$log" 2>&1 || { tail -n 40 "$log" >&2; say "simjoin: the build failed"; return 1; }
+}
+
+# Makes and starts a cluster in $work/NAME; further arguments are settings, each as name=value. Sets PGHOST,
+# PGPORT and PGUSER, so that clients find it.
+start_cluster() {
+  local name=$1 locale=C.UTF-8 setting
+  shift
+  locale -a 2> /dev/null | grep -qiE '^C\.utf-?8$' || locale=C
+  in_work "$bindir/initdb" -D "$work/$name" -U postgres -A trust -E UTF8 --locale=$locale --no-sync \
+    > "$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; return 1; }
+  for setting in listen_addresses= "unix_socket_directories=$work/socket" port=5432 fsync=off \
+    timezone=UTC datestyle=ISO "$@"; do
+    printf "%s = '%s'\n" "${setting%%=*}" "${setting#*=}"
+  done | in_work tee -a "$work/$name/postgresql.conf" > /dev/null
+  in_work "$bindir/pg_ctl" -D "$work/$name" -l "$work/$name.log" -w start > /dev/null ||
+    { cat "$work/$name.log" >&2; return 1; }
+  export PGHOST=$work/socket PGPORT=5432 PGUSER=postgres
+  unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGSSLMODE
+}
+
+stop_cluster() {
+  in_work "$bindir/pg_ctl" -D "$work/$1" -m fast -w stop > /dev/null
+}
