@@ -10,8 +10,9 @@
 namespace simjoin {
 namespace {
 
-// Costs of one thread in nanoseconds, measured on a Cascade Lake (AVX-512BW, 2.5 GHz) on collections shaped
-// like DBLP, KOSARAK, BMS-POS, ENRON and TWITTER at thresholds 0.5 to 0.9. Only their proportions matter.
+// Costs of one thread in nanoseconds. Only their proportions matter. They were adjusted until the choice was
+// right on generated collections shaped like DBLP, KOSARAK, BMS-POS, ENRON and TWITTER at thresholds 0.5 to
+// 0.9, on a Cascade Lake (AVX-512BW, 2.5 GHz) that had other work to do.
 constexpr double bitmap_pair_ns[] = {0.75, 0.95, 1.2, 1.9, 3.7};  // of 64, 128, 256, 512, 1024 bits
 constexpr double verify_pair_ns = 60;                             // a pair that fails, whatever its size
 constexpr double verify_token_ns = 0.7;                           // for each token of the two sets
@@ -25,7 +26,7 @@ constexpr double least_gain = 0.1;
 // A size band with less than this share of the time is not looked at closely.
 constexpr double least_share = 0.03;
 constexpr uint32_t sampled_pairs = 2048;
-constexpr size_t pairs_a_band = 512;  // compared by the signatures of the prefix index
+constexpr uint32_t pairs_a_band = 512;
 // Fewer pairs than this are compared before a sample of them is.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
 // The least time through the prefix index, in nanoseconds, that is worth looking for a better way.
@@ -61,15 +62,15 @@ uint64_t pairs_of_class(const JoinProblem &problem, uint32_t probe_class) {
   return sets * (problem.end_partner(probe_class, c.begin) - first);
 }
 
-// Returns pairs of compatible sizes, drawn evenly from all those of the probes of some classes.
-std::vector<SampledPair> sample_pairs(const JoinProblem &problem,
-                                      const std::vector<uint32_t> &probe_classes) {
+// Returns `count` pairs of compatible sizes, drawn evenly from all those of the probes of some classes.
+std::vector<SampledPair> sample_pairs(const JoinProblem &problem, const std::vector<uint32_t> &probe_classes,
+                                      uint32_t count) {
   std::vector<uint64_t> ends;  // of each class's pairs
   uint64_t total = 0;
   for (const uint32_t k : probe_classes) ends.push_back(total += pairs_of_class(problem, k));
   std::vector<SampledPair> pairs;
   Random random;
-  for (uint32_t i = 0; i < sampled_pairs && total > 0; ++i) {
+  for (uint32_t i = 0; i < count && total > 0; ++i) {
     const auto at = std::upper_bound(ends.begin(), ends.end(), random.below(total)) - ends.begin();
     const uint32_t k = probe_classes[static_cast<size_t>(at)];
     const SizeClass &c = problem.probe.classes[k];
@@ -122,14 +123,15 @@ BitmapCost bitmap_cost(const JoinProblem &problem, const std::vector<SampledPair
   return cost;
 }
 
-// Returns the layout that makes a pair cheapest.
-BitmapCost choose_layout(const JoinProblem &problem, const std::vector<SampledPair> &pairs,
+// Returns the layout that makes a pair cheapest; tries fewer unless `thorough`.
+BitmapCost choose_layout(const JoinProblem &problem, const std::vector<SampledPair> &pairs, bool thorough,
                          const StopFlag &stop) {
   BitmapCost best;
   for (const uint32_t words : layouts_words) {
     const uint32_t bits = words * 64;
     if (best.pair_ns != 0 && bitmap_pair_ns[std::countr_zero(words)] > best.pair_ns) break;
-    for (const uint32_t own : {0u, bits / 4, bits / 2, bits * 3 / 4}) {
+    for (const uint32_t own : {bits / 2, 0u, bits / 4, bits * 3 / 4}) {
+      if (own != bits / 2 && !thorough) break;
       const SignatureLayout layout{words, std::min(own, problem.index.ranks), problem.index.ranks};
       const BitmapCost cost = bitmap_cost(problem, pairs, layout, stop);
       if (best.pair_ns == 0 || cost.pair_ns < best.pair_ns) best = cost;
@@ -177,7 +179,7 @@ Buffer<uint32_t> count_postings(const JoinProblem &problem, const StopFlag &stop
 // Returns the share of the pairs that the signatures in the prefix index leave.
 double near_rate(const JoinProblem &problem, const std::vector<SampledPair> &pairs) {
   size_t compared = 0, near = 0;
-  for (size_t i = 0; i < std::min(pairs.size(), pairs_a_band); ++i) {
+  for (size_t i = 0; i < pairs.size(); ++i) {
     const uint32_t probe_class = problem.probe.class_of(pairs[i].probe);
     const uint32_t most = problem.most_differences(probe_class);
     ++compared;
@@ -230,7 +232,7 @@ class Comparison {
     const Buffer<uint32_t> counts = count_postings(problem, stop_, memory);
     Random random;
     for (const std::vector<uint32_t> &band : bands_) {
-      const double near = near_rate(problem, sample_pairs(problem, band));
+      const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band));
       for (const uint32_t k : band) {
         stop_.check();
         prefix_ns_.push_back(prefix_cost(problem, counts, k, near, random));
@@ -256,7 +258,8 @@ class Comparison {
       if (use_bitmap_[k]) chosen.push_back(k);
     }
     if (chosen.empty()) return;
-    const BitmapCost bitmap = choose_layout(problem_, sample_pairs(problem_, chosen), stop_);
+    const BitmapCost bitmap =
+        choose_layout(problem_, sample_pairs(problem_, chosen, sampled_pairs), true, stop_);
     choose_classes(&bitmap.layout);
     plan_.layout = bitmap.layout;
     plan_.reasons.push_back(describe_layout(bitmap));
@@ -275,9 +278,9 @@ class Comparison {
     for (const std::vector<uint32_t> &band : bands_) {
       stop_.check();
       if (hopeless(band, layout == nullptr ? least_share * least_total_ : 0)) continue;
-      const std::vector<SampledPair> pairs = sample_pairs(problem_, band);
+      const std::vector<SampledPair> pairs = sample_pairs(problem_, band, pairs_a_band);
       const BitmapCost cost = layout != nullptr ? bitmap_cost(problem_, pairs, *layout, stop_)
-                                                : choose_layout(problem_, pairs, stop_);
+                                                : choose_layout(problem_, pairs, false, stop_);
       for (const uint32_t k : band) {
         bitmap_ns_[k] = static_cast<double>(pairs_of_class(problem_, k)) * cost.pair_ns;
         use_bitmap_[k] = bitmap_ns_[k] < prefix_ns_[k];
@@ -343,7 +346,8 @@ GeneratorPlan choose_bitmaps(const JoinProblem &problem, const StopFlag &stop) {
   plan.layout.ranks = problem.index.ranks;
   plan.layout.own = std::min(plan.layout.words * 32, problem.index.ranks);
   if (problem.compatible_pairs() < pairs_worth_sampling) return plan;
-  const BitmapCost bitmap = choose_layout(problem, sample_pairs(problem, all_classes(problem)), stop);
+  const BitmapCost bitmap =
+      choose_layout(problem, sample_pairs(problem, all_classes(problem), sampled_pairs), true, stop);
   plan.layout = bitmap.layout;
   plan.reasons.push_back(describe_layout(bitmap));
   return plan;

@@ -123,9 +123,10 @@ uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count,
     }
     if (*last_set == set_stamp_) continue;
     *last_set = set_stamp_;
-    frequencies_.count(side, id);
+    frequencies_.prefetch(side, id);
     ids[found++] = id;
   }
+  for (uint32_t i = 0; i < found; ++i) frequencies_.count(side, ids[i]);
   if (wanted_ > direct_size) extend_direct(wanted_);
   return found;
 }

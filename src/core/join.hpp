@@ -60,11 +60,12 @@ struct JoinStats {
   uint64_t sets[2] = {0, 0};    // non-empty sets of each side
   uint64_t tokens[2] = {0, 0};  // tokens of each side, duplicates within a set removed
   uint64_t distinct_tokens = 0;
-  uint64_t pairs = 0;                // pairs of the cross product (self-join: unordered pairs)
-  uint64_t after_length = 0;         // pairs of compatible sizes
-  uint64_t after_prefix = 0;         // pairs that share a prefix token (prefix algorithms)
+  uint64_t pairs = 0;         // pairs of the cross product (self-join: unordered pairs)
+  uint64_t after_length = 0;  // pairs of compatible sizes
+  uint64_t after_prefix = 0;  // pairs that share a prefix token (prefix index; under `auto`, of those that
+                              // pass the index's own signatures)
   uint64_t after_positional = 0;     // of those, pairs that the positional filter left
-  uint64_t after_bitmap = 0;         // pairs that the bitmap filter left (where one ran)
+  uint64_t after_bitmap = 0;         // pairs left to verify where a bitmap filter ran, by either generator
   uint64_t verified = 0;             // pairs whose overlap was computed
   uint64_t output = 0;               // pairs in the result
   double build_ms = 0;               // ranks, sorting, index, signatures: wall clock

@@ -68,6 +68,10 @@ struct Shape {
   ShapeFunction make;
 };
 
+inline void PrintTo(const Shape &shape, std::ostream *out) {
+  *out << shape.name;
+}
+
 namespace shapes {
 
 inline IntSets uniform(RandomSets &random, size_t rows) {
