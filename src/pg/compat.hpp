@@ -9,12 +9,15 @@
 
 extern "C" {
 #include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "commands/explain.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "nodes/primnodes.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 // PostgreSQL 16 split the macros of variable-length types off postgres.h.
@@ -91,6 +94,25 @@ inline MinimalTuple form_minimal_tuple(TupleDesc descriptor, Datum *values, bool
 #else
   return heap_form_minimal_tuple(descriptor, values, nulls);
 #endif
+}
+
+// Returns whether the operator is <, > or <> of some ordering: false for two equal values. PostgreSQL 18
+// speaks of comparisons by any index method where earlier versions speak of btree strategies.
+inline bool is_irreflexive(Oid op) {
+  ListCell *cell;
+#if PG_VERSION_NUM >= 180000
+  foreach (cell, get_op_index_interpretation(op)) {
+    const CompareType type = static_cast<OpIndexInterpretation *>(lfirst(cell))->cmptype;
+    if (type == COMPARE_LT || type == COMPARE_GT || type == COMPARE_NE) return true;
+  }
+#else
+  foreach (cell, get_op_btree_interpretation(op)) {
+    const int strategy = static_cast<OpBtreeInterpretation *>(lfirst(cell))->strategy;
+    if (strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber || strategy == ROWCOMPARE_NE)
+      return true;
+  }
+#endif
+  return false;
 }
 
 // Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field;

@@ -13,11 +13,15 @@ namespace simjoin::pg {
 
 // What the statistics say about the sets of one side.
 struct SetStatistics {
-  static constexpr int size_quantiles = 11;
+  static constexpr int size_quantiles = 6;
+  static constexpr int most_tokens = 48;
   double rows;
-  double average_size;           // tokens a set
-  double sizes[size_quantiles];  // quantiles of the number of tokens, ascending
-  double token_collision;        // sum of the squared shares of the sets that hold a token, over the tokens
+  double average_size;            // tokens a set
+  double sizes[size_quantiles];   // quantiles of the number of tokens, ascending
+  int token_count;                // of the most frequent tokens
+  double frequency[most_tokens];  // the share of the sets that hold each of them, descending
+  double rest;                    // the sum of the squared frequencies of all other tokens
+  double equal_share;             // the share of the pairs of rows whose sets are equal
 };
 
 // Reads the statistics of a set expression over a relation; without any, assumes usual sets.

@@ -27,7 +27,7 @@ JoinState *state_of(CustomScanState *node) {
   return reinterpret_cast<JoinState *>(node);
 }
 
-// ---- Start -----------------------------------------------------------------------------------------------
+// ---- Start ----
 
 // Returns the numbers of the scan tuple's columns (from 0) that the node's output or clauses use.
 Bitmapset *used_columns(const CustomScan *plan) {
@@ -40,22 +40,48 @@ Bitmapset *used_columns(const CustomScan *plan) {
   return columns;
 }
 
-// Lists which of the child's output columns are kept for which columns of the scan tuple.
-void init_input(JoinState *state, JoinInput *input, ColumnSource source, Bitmapset *used) {
-  input->scan_columns = static_cast<int *>(palloc(sizeof(int) * Max(state->column_count, 1)));
-  input->child_columns = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * Max(state->column_count, 1)));
+// Returns the place of a child's output column among those that are kept; appends it where it is new.
+int keep_column(JoinInput *input, AttrNumber child_column) {
+  for (int i = 0; i < input->kept_count; ++i)
+    if (input->kept[i] == child_column) return i;
+  input->kept[input->kept_count] = child_column;
+  return input->kept_count++;
+}
+
+// Lists the columns of the scan tuple that are used and come from this side, and what `store` has to keep for
+// them.
+void init_columns(JoinState *state, Side side, Bitmapset *used, JoinInput *store) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  const ColumnSource source = side == Side::left ? ColumnSource::left : ColumnSource::right;
+  input->scan_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  input->kept_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  if (store->kept == nullptr)
+    store->kept = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * state->column_count));
   for (int i = 0; i < state->column_count; ++i) {
     if (state->columns[i].source != source || !bms_is_member(i, used)) continue;
-    input->scan_columns[input->column_count] = i;
-    input->child_columns[input->column_count++] = state->columns[i].child_column;
+    input->scan_columns[input->used_count] = i;
+    input->kept_columns[input->used_count++] = keep_column(store, state->columns[i].child_column);
   }
-  if (input->column_count == 0) return;
+}
+
+// Describes the rows that are kept of an input.
+void init_kept_rows(JoinInput *input) {
   TupleDesc from = ExecGetResultType(input->child);
-  input->descriptor = CreateTemplateTupleDesc(input->column_count);
-  for (int i = 0; i < input->column_count; ++i)
-    TupleDescCopyEntry(input->descriptor, static_cast<AttrNumber>(i + 1), from, input->child_columns[i]);
-  input->values = static_cast<Datum *>(palloc(sizeof(Datum) * input->column_count));
-  input->nulls = static_cast<bool *>(palloc(sizeof(bool) * input->column_count));
+  input->descriptor = CreateTemplateTupleDesc(input->kept_count);
+  for (int i = 0; i < input->kept_count; ++i)
+    TupleDescCopyEntry(input->descriptor, static_cast<AttrNumber>(i + 1), from, input->kept[i]);
+  input->values = static_cast<Datum *>(palloc(sizeof(Datum) * Max(input->kept_count, 1)));
+  input->nulls = static_cast<bool *>(palloc(sizeof(bool) * Max(input->kept_count, 1)));
+}
+
+void init_inputs(JoinState *state, Bitmapset *used) {
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  init_columns(state, Side::left, used, left);
+  init_columns(state, Side::right, used, state->facts.read_once ? left : right);
+  right->kept_count = state->facts.read_once ? left->kept_count : right->kept_count;
+  right->kept = state->facts.read_once ? left->kept : right->kept;
+  init_kept_rows(left);
+  init_kept_rows(right);
 }
 
 void init_keys(JoinState *state, const CustomScan *plan) {
@@ -87,16 +113,14 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
 
   init_keys(state, plan);
   Bitmapset *used = used_columns(plan);
-  init_input(state, &state->inputs[0], ColumnSource::left, used);
-  init_input(state, &state->inputs[1], ColumnSource::right, used);
+  init_inputs(state, used);
   state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
   state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
   state->keep_totals = (estate->es_instrument != 0);
   state->phase = JoinPhase::feed;
 }
 
-// ---- Feed: every row of the inputs goes to the engine and to the row stores
-// --------------------------------
+// ---- Feed: every row of the inputs goes to the engine and to the row stores ----
 
 void set_bit(bits8 *bits, uint32_t row) {
   bits[row / 8] |= static_cast<bits8>(1U << (row % 8));
@@ -129,10 +153,10 @@ bool has_null_set(const JoinInput &input, uint32_t row) {
 }
 
 void store_row(JoinInput *input, TupleTableSlot *slot) {
-  if (input->rows == nullptr) return;
-  for (int i = 0; i < input->column_count; ++i)
-    input->values[i] = slot_getattr(slot, input->child_columns[i], &input->nulls[i]);
-  append_row(input->rows, input->values, input->nulls);
+  if (input->reader.store == nullptr) return;
+  for (int i = 0; i < input->kept_count; ++i)
+    input->values[i] = slot_getattr(slot, input->kept[i], &input->nulls[i]);
+  append_row(input->reader.store, input->values, input->nulls);
 }
 
 // Returns false where a partition key is NULL: the row matches nothing. Else *partition is a hash of the
@@ -182,7 +206,6 @@ void feed_input(JoinState *state, Side side) {
     feed_row(state, side, slot);
     MemoryContextSwitchTo(old);
     store_row(input, slot);
-    if (state->facts.read_once) store_row(&state->inputs[1], slot);
     ++input->row_count;
   }
 }
@@ -226,21 +249,34 @@ bool needs_matched(JoinType jointype, Side side) {
   return keeps_unmatched(jointype, side) || (side == Side::left && jointype == JOIN_SEMI);
 }
 
+// Feeds one side and keeps of its rows what is needed.
+void feed_side(JoinState *state, Side side) {
+  // Of each side's rows; the rest is the engine's.
+  const size_t row_memory = static_cast<size_t>(memory_limit_kb) * 1024 / 4;
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  if (input->kept_count > 0)
+    input->reader.store = create_row_store(state->context, input->descriptor, row_memory);
+  feed_input(state, side);
+}
+
+// Makes the left side's rows those of the right side, too.
+void share_rows(JoinState *state) {
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  right->reader.store = left->reader.store;
+  right->row_count = left->row_count;
+  right->null_set = left->null_set;
+  right->null_set_bytes = left->null_set_bytes;
+}
+
 void feed(JoinState *state) {
   instr_time start, end;
   INSTR_TIME_SET_CURRENT(start);
   start_engine(state);
-  const size_t row_memory =
-      static_cast<size_t>(memory_limit_kb) * 1024 / 4;  // of each side; the rest is the engine's
-  for (JoinInput &input : state->inputs)
-    if (input.column_count > 0) input.rows = create_row_store(state->context, input.descriptor, row_memory);
-  feed_input(state, Side::left);
+  feed_side(state, Side::left);
   if (state->facts.read_once) {
-    state->inputs[1].row_count = state->inputs[0].row_count;
-    state->inputs[1].null_set = state->inputs[0].null_set;
-    state->inputs[1].null_set_bytes = state->inputs[0].null_set_bytes;
+    share_rows(state);
   } else {
-    feed_input(state, Side::right);
+    feed_side(state, Side::right);
   }
   for (Side side : {Side::left, Side::right}) {
     JoinInput &input = state->inputs[static_cast<int>(side)];
@@ -252,18 +288,18 @@ void feed(JoinState *state) {
   INSTR_TIME_ACCUM_DIFF(state->scan_time, end, start);
 }
 
-// ---- Pairs: the engine's pairs become joined rows
-// ----------------------------------------------------------
+// ---- Pairs: the engine's pairs become joined rows ----
 
 // Fills the scan tuple's columns of one side, from the row or, for no_row, with NULLs.
 void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-  if (input->column_count == 0) return;
-  if (row != no_row && row != input->current_row) read_row(input->rows, row, input->values, input->nulls);
+  if (input->used_count == 0) return;
+  if (row != no_row && row != input->current_row) read_row(&input->reader, row, input->values, input->nulls);
   input->current_row = row;
-  for (int i = 0; i < input->column_count; ++i) {
-    slot->tts_values[input->scan_columns[i]] = row == no_row ? static_cast<Datum>(0) : input->values[i];
-    slot->tts_isnull[input->scan_columns[i]] = row == no_row || input->nulls[i];
+  for (int i = 0; i < input->used_count; ++i) {
+    const int kept = input->kept_columns[i];
+    slot->tts_values[input->scan_columns[i]] = row == no_row ? static_cast<Datum>(0) : input->values[kept];
+    slot->tts_isnull[input->scan_columns[i]] = row == no_row || input->nulls[kept];
   }
 }
 
@@ -333,7 +369,8 @@ bool next_pair(JoinState *state, JoinPair *pair) {
     if (state->phase == JoinPhase::pairs) {
       if (!next_engine_pair(state, pair)) {
         state->phase = JoinPhase::same_row;
-        state->next_row = state->facts.read_once ? 0 : state->inputs[0].row_count;
+        const bool same_rows = state->facts.read_once && !state->facts.skip_same_row;
+        state->next_row = same_rows ? 0 : state->inputs[0].row_count;
         continue;
       }
     } else if (!next_same_row(state, pair)) {
@@ -429,15 +466,15 @@ TupleTableSlot *exec_join(CustomScanState *node) {
   return nullptr;
 }
 
-// ---- End
-// ---------------------------------------------------------------------------------------------------
+// ---- End ----
 
 void discard_execution(JoinState *state) {
   add_execution_to_totals(state);
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
   for (JoinInput &input : state->inputs) {
-    if (input.rows != nullptr) close_row_store(input.rows);
-    input.rows = nullptr;
+    const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;
+    if (input.reader.store != nullptr && own_rows) close_row_store(input.reader.store);
+    input.reader = {};
     input.row_count = 0;
     input.null_set = input.matched = nullptr;
     input.null_set_bytes = 0;

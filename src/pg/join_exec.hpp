@@ -21,14 +21,18 @@ enum class JoinPhase : uint8_t { feed, pairs, same_row, unmatched_left, unmatche
 // One input of the join.
 struct JoinInput {
   PlanState *child;
-  // The columns that are needed above the join; count 0 where none is, and then no row is kept.
-  int column_count;
-  int *scan_columns;          // for each, its number in the scan tuple, from 0
-  AttrNumber *child_columns;  // for each, its number in the child's output, from 1
+  // The child's output columns that are kept because they are needed above the join; with read_once, those
+  // that either side needs. Where none is, no row is kept.
+  int kept_count;
+  AttrNumber *kept;  // numbers in the child's output, from 1
   TupleDesc descriptor;
+  // Where they go: used_count pairs of a column of the scan tuple and one of the kept row, both from 0.
+  int used_count;
+  int *scan_columns;
+  int *kept_columns;
 
   // Of the current execution.
-  RowStore *rows;  // NULL where no column is needed
+  RowReader reader;  // its store is NULL where no row is kept
   uint32_t row_count;
   uint32_t current_row;  // the row whose columns are in values and nulls
   Datum *values;

@@ -136,10 +136,11 @@ void add(JoinStats *totals, JoinStats more) {
 void add_execution_to_totals(JoinState *state) {
   if (state->engine == nullptr || !state->keep_totals) return;
   call_cpp([&] { add(state->totals, state->engine->stats()); });
-  for (const JoinInput &input : state->inputs) {
-    if (input.rows == nullptr) continue;
-    state->row_memory = Max(state->row_memory, input.rows->memory_bytes);
-    state->row_file += input.rows->file_bytes;
+  for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
+    const RowStore *rows = state->inputs[side].reader.store;
+    if (rows == nullptr) continue;
+    state->row_memory = Max(state->row_memory, rows->memory_bytes);
+    state->row_file += rows->file_bytes;
   }
 }
 

@@ -113,6 +113,20 @@ bool scan_can_give_any_column(Path *path) {
   }
 }
 
+// Returns whether a clause orders or tells apart the two roles of a row by one expression, as a.id < b.id
+// does: it cannot hold for a row paired with itself.
+bool excludes_same_row(List *restrictlist, Index outer_relid, Index inner_relid) {
+  ListCell *cell;
+  foreach (cell, restrictlist) {
+    auto *clause = reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause);
+    if (!IsA(clause, OpExpr) || list_length(castNode(OpExpr, clause)->args) != 2) continue;
+    OpExpr *op = as_outer(castNode(OpExpr, clause), inner_relid, outer_relid);
+    if (!equal(linitial(op->args), lsecond(op->args))) continue;
+    if (!contain_volatile_functions(clause) && compat::is_irreflexive(op->opno)) return true;
+  }
+  return false;
+}
+
 // Of the equality clauses, those whose two sides are the same expression: with the rows read once, a row has
 // one key for both of its roles.
 List *same_key_clauses(List *clauses, RelOptInfo *outer, RelOptInfo *inner) {
@@ -184,7 +198,7 @@ void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOpt
   double tokens = left.rows * left.average_size, sets = outer->rows;
   double pairs = estimate_pairs(left, right, clause);
   if (join->read_once) {
-    pairs = Max(pairs, left.rows);  // each row with itself
+    if (!join->skip_same_row) pairs += left.rows;  // each row with itself
   } else {
     tokens += right.rows * right.average_size;
     sets += inner->rows;
@@ -244,6 +258,7 @@ bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Join
       join->partition_clauses = all_clauses;
     } else {
       join->read_once = true;
+      join->skip_same_row = excludes_same_row(join->restrictlist, outer->relid, inner->relid);
       join->left_relid = outer->relid;
       join->right_relid = inner->relid;
       join->custom.custom_paths = list_make1(both);

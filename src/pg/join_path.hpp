@@ -22,8 +22,9 @@ struct JoinPath {
   List *partition_clauses;  // of restrictlist, the equality clauses that keep rows apart
   RelOptInfo *outer;
   bool read_once;
-  Index left_relid;   // the relation that is read, where read_once
-  Index right_relid;  // the relation whose columns are those of left_relid, where read_once
+  bool skip_same_row;  // with read_once, a row is not paired with itself: another clause excludes it
+  Index left_relid;    // the relation that is read, where read_once
+  Index right_relid;   // the relation whose columns are those of left_relid, where read_once
 };
 
 // Puts the join operator in front of the planner. Called once, when the module is loaded.

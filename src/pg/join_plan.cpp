@@ -25,6 +25,7 @@ const CustomScanMethods plan_methods = {join_node_name, create_join_state};
 enum class Fact {
   jointype,
   read_once,
+  skip_same_row,
   from_settings,
   measure,
   distance,
@@ -149,6 +150,7 @@ List *encode_facts(const JoinPath *join, AttrNumber left_set, AttrNumber right_s
   auto set = [&](Fact fact, auto value) { values[static_cast<int>(fact)] = static_cast<int>(value); };
   set(Fact::jointype, join->jointype);
   set(Fact::read_once, join->read_once);
+  set(Fact::skip_same_row, join->skip_same_row);
   set(Fact::from_settings, join->clause.from_settings);
   set(Fact::measure, join->clause.measure);
   set(Fact::distance, join->clause.distance);
@@ -233,6 +235,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
   return {
       static_cast<JoinType>(get(Fact::jointype)),
       get(Fact::read_once) != 0,
+      get(Fact::skip_same_row) != 0,
       get(Fact::from_settings) != 0,
       static_cast<Measure>(get(Fact::measure)),
       get(Fact::distance) != 0,

@@ -24,6 +24,7 @@ enum class ColumnSource : int { left, right, similarity };
 struct JoinPlanFacts {
   JoinType jointype;
   bool read_once;
+  bool skip_same_row;  // the other clauses cannot hold for a row paired with itself
   bool from_settings;
   Measure measure;
   bool distance;

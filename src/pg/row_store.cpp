@@ -38,21 +38,22 @@ void read_exactly(RowStore *store, void *buffer, size_t size) {
     ereport(ERROR, (errcode_for_file_access(), errmsg("could not read a join's temporary file")));
 }
 
-// Reads the tuple at this place of the file into the store's buffer, which grows as it has to.
-MinimalTuple read_from_file(RowStore *store, uint64_t location) {
+// Reads the tuple at this place of the file into the reader's buffer, which grows as it has to.
+MinimalTuple read_from_file(RowReader *reader, uint64_t location) {
+  RowStore *store = reader->store;
   uint32 length;
   if (BufFileSeek(store->file, 0, static_cast<off_t>(location), SEEK_SET) != 0)
     ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a join's temporary file")));
   read_exactly(store, &length, sizeof length);
-  if (length > store->file_row_size) {
-    if (store->file_row != nullptr) pfree(store->file_row);
-    store->file_row = nullptr;
-    store->file_row = static_cast<MinimalTuple>(MemoryContextAllocHuge(store->context, length));
-    store->file_row_size = length;
+  if (length > reader->file_row_size) {
+    if (reader->file_row != nullptr) pfree(reader->file_row);
+    reader->file_row = nullptr;
+    reader->file_row = static_cast<MinimalTuple>(MemoryContextAllocHuge(store->context, length));
+    reader->file_row_size = length;
   }
-  store->file_row->t_len = length;
-  read_exactly(store, reinterpret_cast<char *>(store->file_row) + sizeof length, length - sizeof length);
-  return store->file_row;
+  reader->file_row->t_len = length;
+  read_exactly(store, reinterpret_cast<char *>(reader->file_row) + sizeof length, length - sizeof length);
+  return reader->file_row;
 }
 
 }  // namespace
@@ -81,9 +82,10 @@ void append_row(RowStore *store, Datum *values, bool *nulls) {
   pfree(tuple);
 }
 
-void read_row(RowStore *store, uint32_t row, Datum *values, bool *nulls) {
+void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls) {
+  RowStore *store = reader->store;
   MinimalTuple tuple = row < store->memory_rows ? reinterpret_cast<MinimalTuple>(store->locations[row])
-                                                : read_from_file(store, store->locations[row]);
+                                                : read_from_file(reader, store->locations[row]);
   HeapTupleData header;
   header.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
   header.t_data = reinterpret_cast<HeapTupleHeader>(reinterpret_cast<char *>(tuple) - MINIMAL_TUPLE_OFFSET);

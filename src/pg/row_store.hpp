@@ -25,8 +25,13 @@ struct RowStore {
   uint32_t rows_allocated;
   BufFile *file;  // NULL while everything fits into memory
   uint64_t file_bytes;
+};
+
+// One of the readers of a store.
+struct RowReader {
+  RowStore *store;
   MinimalTuple file_row;  // the row read last from the file
-  size_t file_row_size;   // bytes allocated for it
+  size_t file_row_size;   // bytes allocated for it, in the store's context
 };
 
 // Returns an empty store that lives in a new child of `parent`.
@@ -34,8 +39,8 @@ RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t me
 
 void append_row(RowStore *store, Datum *values, bool *nulls);
 
-// Deforms a row. Values that are not passed by value point into the store and stay valid until the next call.
-void read_row(RowStore *store, uint32_t row, Datum *values, bool *nulls);
+// Deforms a row. Values that are not passed by value stay valid until the reader's next call.
+void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls);
 
 void close_row_store(RowStore *store);
 
