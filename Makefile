@@ -17,7 +17,7 @@ CMAKE ?= cmake
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check demo bench format format-check tidy unit-tests core
+SCRIPT_GOALS = help deps check demo bench gpucheck gpubench format format-check tidy unit-tests core
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -37,6 +37,7 @@ help:
 #: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
 #: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
+#: make gpucheck       test the GPU engine, on a host with a GPU; make gpubench times it
 #: make unit-tests     build and run the engine's unit tests
 #: make format         reformat the C++ sources; make format-check only compares
 #: make tidy           run clang-tidy over the C++ sources
@@ -52,6 +53,12 @@ demo:
 
 bench:
 	@test/tools/bench $(BENCH)
+
+gpucheck:
+	@test/tools/gpu check
+
+gpubench:
+	@test/tools/gpu bench
 
 core:
 	@test/tools/build-core simjoin_core

@@ -1,0 +1,421 @@
+#include "cuda/bitmap_filter.hpp"
+#include "cuda/launch.cuh"
+
+namespace simjoin::gpu {
+namespace {
+
+constexpr int tile_rows = 16;  // of one tensor core instruction
+constexpr int tile_columns = 8;
+constexpr int warp_tiles = 4;  // instructions a warp issues for one group of columns: 64 probes a warp
+constexpr int warp_probes = warp_tiles * tile_rows;
+constexpr int stage_words = 4096;  // partners' signatures in shared memory, twice
+constexpr uint32_t queue_pairs = 1024;
+constexpr int unreachable = 1 << 28;  // a bound that no pair meets
+
+static_assert(warp_probes == signature_block, "one constant for a warp's probes");
+static_assert(block_warps * warp_probes == tile_probes);
+static_assert(stage_words / step_words == least_segment, "segments are whole stages");
+
+template <int steps>
+constexpr int stage_partners = stage_words / (steps * static_cast<int>(step_words));
+
+struct FilterJob {
+  Bounds bounds;
+  SignatureView probes;
+  SignatureView partners;
+  const ProbeTile *tiles;
+  uint32_t tile_count;
+  uint32_t segment;
+  uint32_t begin_item;
+  uint32_t end_item;
+  bool self_join;
+  uint32_t partner_from;  // in the side's numbers
+  CandidateView candidates;
+};
+
+// One thread block's pairs on their way to global memory.
+struct PairQueue {
+  Candidate pairs[queue_pairs];
+  uint32_t count;
+  unsigned long long base;
+};
+
+__device__ void compare(int (&sum)[4], const uint32_t (&a)[4], uint2 b, const int (&start)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
+      "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
+      : "=r"(sum[0]), "=r"(sum[1]), "=r"(sum[2]), "=r"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(start[0]), "r"(start[1]),
+        "r"(start[2]), "r"(start[3]));
+}
+
+__device__ void push_global(const CandidateView &out, Candidate pair) {
+  const unsigned long long position = atomicAdd(&out.counters->candidates, 1ull);
+  if (position < out.capacity) out.pairs[position] = pair;
+}
+
+__device__ void push(PairQueue &queue, const CandidateView &out, Candidate pair) {
+  const uint32_t position = atomicAdd(&queue.count, 1u);
+  if (position < queue_pairs) {
+    queue.pairs[position] = pair;
+  } else {
+    push_global(out, pair);
+  }
+}
+
+// Moves the queue to global memory; all threads of the block take part.
+__device__ void flush(PairQueue &queue, const CandidateView &out) {
+  __syncthreads();
+  const uint32_t count = min(queue.count, queue_pairs);
+  if (threadIdx.x == 0 && count > 0) {
+    queue.base = atomicAdd(&out.counters->candidates, static_cast<unsigned long long>(count));
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < count; i += block_threads) {
+    if (queue.base + i < out.capacity) out.pairs[queue.base + i] = queue.pairs[i];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) queue.count = 0;
+  __syncthreads();
+}
+
+// What one item compares.
+struct Segment {
+  uint32_t probe;
+  uint32_t partner;
+  uint32_t partner_end;
+};
+
+__device__ Segment find_segment(const FilterJob &job, uint32_t item) {
+  uint32_t low = 0, high = job.tile_count - 1;
+  while (low < high) {
+    const uint32_t middle = low + (high - low + 1) / 2;
+    if (job.tiles[middle].first_item <= item) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  const ProbeTile tile = job.tiles[low];
+  const uint32_t begin = tile.partner + (item - tile.first_item) * job.segment;
+  return {tile.probe, begin, min(tile.partner_end, begin + job.segment)};
+}
+
+// Starts the copy of a stage's signatures to shared memory.
+template <int steps>
+__device__ void load_stage(const FilterJob &job, uint32_t partner, uint32_t *stage) {
+  const uint32_t *from = job.partners.words + uint64_t{partner} * steps * step_words;
+#pragma unroll
+  for (int i = 0; i < stage_words / 4 / block_threads; ++i) {
+    const int word = (i * block_threads + static_cast<int>(threadIdx.x)) * 4;
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(stage + word));
+    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from + word));
+  }
+  asm volatile("cp.async.commit_group;");
+}
+
+// The least number of shared bits with which a pair of a warp's probes and a block of a stage's partners can
+// qualify, for each such pair of blocks.
+template <int steps>
+__device__ void bound_stage(const FilterJob &job, const Segment &segment, uint32_t partner, int *bounds) {
+  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
+  const int i = static_cast<int>(threadIdx.x);
+  if (i >= blocks * block_warps) return;
+  const uint32_t probe_block = segment.probe / signature_block + i / blocks;
+  const uint32_t partner_block = partner / signature_block + i % blocks;
+  int bound = unreachable;
+  const uint32_t r = job.probes.block_size[probe_block], s = job.partners.block_size[partner_block];
+  if (r > 0 && s > 0 && partner_block * signature_block < segment.partner_end) {
+    const auto excess =
+        static_cast<int>(min(job.probes.block_excess[probe_block], job.partners.block_excess[partner_block]));
+    bound = static_cast<int>(min(job.bounds.min_overlap(r, s), int64_t{unreachable})) - excess;
+  }
+  bounds[i] = bound;
+}
+
+// Appends the pairs of non-negative sums. `column` is the first of the two groups of columns, relative to the
+// table.
+__device__ __noinline__ void push_pairs(const FilterJob &job, const Segment &segment, PairQueue &queue,
+                                        unsigned survivors, uint32_t probe, uint32_t partner) {
+  while (survivors != 0) {
+    const int bit = __ffs(survivors) - 1;
+    survivors &= survivors - 1;
+    // Bit: group of columns (1), tile (2), row half (1), column (1).
+    const uint32_t r = probe + (bit >> 2 & 3) * tile_rows + (bit >> 1 & 1) * 8;
+    const uint32_t s = partner + (bit >> 4) * tile_columns + (bit & 1);
+    if (r >= job.probes.sets || s >= segment.partner_end) continue;
+    const Candidate pair{job.probes.first + r, job.partners.first + s};
+    if (job.self_join && (pair.probe >= pair.partner || pair.partner < job.partner_from)) continue;
+    push(queue, job.candidates, pair);
+  }
+}
+
+// Compares the warp's probes with one stage.
+template <int steps>
+__device__ void compare_stage(const FilterJob &job, const Segment &segment, PairQueue &queue,
+                              const uint32_t (&a)[warp_tiles][steps][4], const uint32_t *stage,
+                              const int *bounds, uint32_t probe, uint32_t partner) {
+  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
+  constexpr int groups = static_cast<int>(signature_block) / tile_columns;
+  const uint32_t lane = threadIdx.x % warp_threads;
+  const auto *words = reinterpret_cast<const uint2 *>(stage) + lane;
+  for (int block = 0; block < blocks; ++block) {
+    const int start = -bounds[block];
+    const int from[4] = {start, start, start, start};
+#pragma unroll 2
+    for (int group = 0; group < groups; group += 2) {
+      int sums[2][warp_tiles][4];
+#pragma unroll
+      for (int g = 0; g < 2; ++g) {
+#pragma unroll
+        for (int step = 0; step < steps; ++step) {
+          const uint2 b = words[((block * groups + group + g) * steps + step) * warp_threads];
+#pragma unroll
+          for (int m = 0; m < warp_tiles; ++m) {
+            if (step == 0) {
+              compare(sums[g][m], a[m][step], b, from);
+            } else {
+              compare(sums[g][m], a[m][step], b, sums[g][m]);
+            }
+          }
+        }
+      }
+      int all = -1;
+#pragma unroll
+      for (int i = 0; i < 2 * warp_tiles * 4; ++i)
+        all &= sums[i / (warp_tiles * 4)][i / 4 % warp_tiles][i % 4];
+      if (all >= 0) {
+        unsigned survivors = 0;
+#pragma unroll
+        for (int i = 0; i < 2 * warp_tiles * 4; ++i) {
+          survivors |= (~static_cast<unsigned>(sums[i / (warp_tiles * 4)][i / 4 % warp_tiles][i % 4]) >> 31)
+                       << i;
+        }
+        const uint32_t column = partner + (block * groups + group) * tile_columns + lane % 4 * 2;
+        push_pairs(job, segment, queue, survivors, probe + lane / 4, column);
+      }
+    }
+  }
+}
+
+// Loads the warp's probes as the first operand of the instruction: the lane's words 2t and 2t + 1 stand for
+// the words t and t + 4 of the instruction's layout, for probes and partners alike. The instruction wants its
+// four words in adjacent registers; combined with a zero that the compiler cannot see through, they are put
+// there once and not before every use.
+template <int steps>
+__device__ void load_probes(const FilterJob &job, uint32_t probe, uint32_t (&a)[warp_tiles][steps][4]) {
+  const uint32_t lane = threadIdx.x % warp_threads;
+  const uint32_t zero = job.segment >> 31;
+  const auto *words = reinterpret_cast<const uint2 *>(job.probes.words) + lane;
+#pragma unroll
+  for (int m = 0; m < warp_tiles; ++m) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      const uint64_t group = (probe + m * tile_rows) / 8;
+      const uint2 upper = words[(group * steps + step) * warp_threads];
+      const uint2 lower = words[((group + 1) * steps + step) * warp_threads];
+      a[m][step][0] = upper.x ^ zero;
+      a[m][step][1] = lower.x ^ zero;
+      a[m][step][2] = upper.y ^ zero;
+      a[m][step][3] = lower.y ^ zero;
+    }
+  }
+}
+
+template <int steps>
+__global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant__ FilterJob job) {
+  __shared__ __align__(16) uint32_t stages[2][stage_words];
+  __shared__ int bounds[2][stage_partners<steps> / signature_block * block_warps];
+  __shared__ PairQueue queue;
+  __shared__ uint32_t next;
+  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
+  const int warp = threadIdx.x / warp_threads;
+  if (threadIdx.x == 0) queue.count = 0;
+  for (;;) {
+    if (threadIdx.x == 0) next = job.begin_item + atomicAdd(&job.candidates.counters->next_item, 1u);
+    __syncthreads();
+    if (next >= job.end_item) break;
+    const Segment segment = find_segment(job, next);
+    load_stage<steps>(job, segment.partner, stages[0]);
+    bound_stage<steps>(job, segment, segment.partner, bounds[0]);
+    const uint32_t probe = segment.probe + warp * warp_probes;
+    uint32_t a[warp_tiles][steps][4];
+    load_probes<steps>(job, probe, a);
+    int current = 0;
+    for (uint32_t partner = segment.partner; partner < segment.partner_end;
+         partner += stage_partners<steps>) {
+      const uint32_t following = partner + stage_partners<steps>;
+      if (following < segment.partner_end) {
+        load_stage<steps>(job, following, stages[current ^ 1]);
+        bound_stage<steps>(job, segment, following, bounds[current ^ 1]);
+        asm volatile("cp.async.wait_group 1;");
+      } else {
+        asm volatile("cp.async.wait_group 0;");
+      }
+      __syncthreads();
+      compare_stage<steps>(job, segment, queue, a, stages[current], bounds[current] + warp * blocks, probe,
+                           partner);
+      __syncthreads();
+      if (queue.count >= queue_pairs / 2) flush(queue, job.candidates);
+      current ^= 1;
+    }
+  }
+  flush(queue, job.candidates);
+}
+
+// For signatures too wide to stay in registers: a warp compares its probes with one block of partners at a
+// time, step by step. Longer sets are few, so this kernel reads through the cache what filter() stages.
+constexpr int wide_groups = static_cast<int>(signature_block) / tile_columns;
+
+__device__ int bound_blocks(const FilterJob &job, uint32_t probe, uint32_t partner) {
+  const uint32_t p = probe / signature_block, q = partner / signature_block;
+  const uint32_t r = job.probes.block_size[p], s = job.partners.block_size[q];
+  if (r == 0 || s == 0) return unreachable;
+  const auto excess = static_cast<int>(min(job.probes.block_excess[p], job.partners.block_excess[q]));
+  return static_cast<int>(min(job.bounds.min_overlap(r, s), int64_t{unreachable})) - excess;
+}
+
+__device__ void compare_wide(const FilterJob &job, uint32_t probe, uint32_t partner,
+                             int (&sums)[wide_groups][warp_tiles][4]) {
+  const uint32_t lane = threadIdx.x % warp_threads, steps = job.probes.steps;
+  const auto *rows = reinterpret_cast<const uint2 *>(job.probes.words) + lane;
+  const auto *columns = reinterpret_cast<const uint2 *>(job.partners.words) + lane;
+  for (uint32_t step = 0; step < steps; ++step) {
+    uint32_t a[warp_tiles][4];
+#pragma unroll
+    for (int m = 0; m < warp_tiles; ++m) {
+      const uint64_t group = (probe + m * tile_rows) / 8;
+      const uint2 upper = rows[(group * steps + step) * warp_threads];
+      const uint2 lower = rows[((group + 1) * steps + step) * warp_threads];
+      a[m][0] = upper.x;
+      a[m][1] = lower.x;
+      a[m][2] = upper.y;
+      a[m][3] = lower.y;
+    }
+#pragma unroll
+    for (int g = 0; g < wide_groups; ++g) {
+      const uint2 b = columns[((uint64_t{partner} / 8 + g) * steps + step) * warp_threads];
+#pragma unroll
+      for (int m = 0; m < warp_tiles; ++m) compare(sums[g][m], a[m], b, sums[g][m]);
+    }
+  }
+}
+
+__device__ void push_wide(const FilterJob &job, const Segment &segment, PairQueue &queue, uint32_t probe,
+                          uint32_t partner, const int (&sums)[wide_groups][warp_tiles][4]) {
+  const uint32_t lane = threadIdx.x % warp_threads;
+#pragma unroll
+  for (int g = 0; g < wide_groups; g += 2) {
+    unsigned survivors = 0;
+#pragma unroll
+    for (int i = 0; i < 2 * warp_tiles * 4; ++i) {
+      survivors |= (~static_cast<unsigned>(sums[g + i / (warp_tiles * 4)][i / 4 % warp_tiles][i % 4]) >> 31)
+                   << i;
+    }
+    if (survivors != 0) {
+      push_pairs(job, segment, queue, survivors, probe + lane / 4, partner + g * tile_columns + lane % 4 * 2);
+    }
+  }
+}
+
+__global__ __launch_bounds__(block_threads, 1) void filter_wide(const __grid_constant__ FilterJob job) {
+  __shared__ PairQueue queue;
+  __shared__ uint32_t next;
+  if (threadIdx.x == 0) queue.count = 0;
+  for (;;) {
+    if (threadIdx.x == 0) next = job.begin_item + atomicAdd(&job.candidates.counters->next_item, 1u);
+    __syncthreads();
+    if (next >= job.end_item) break;
+    const Segment segment = find_segment(job, next);
+    const uint32_t probe = segment.probe + threadIdx.x / warp_threads * warp_probes;
+    for (uint32_t partner = segment.partner; partner < segment.partner_end; partner += signature_block) {
+      const int bound = bound_blocks(job, probe, partner);
+      if (bound < unreachable / 2) {
+        int sums[wide_groups][warp_tiles][4];
+#pragma unroll
+        for (int i = 0; i < wide_groups * warp_tiles * 4; ++i) {
+          sums[i / (warp_tiles * 4)][i / 4 % warp_tiles][i % 4] = -bound;
+        }
+        compare_wide(job, probe, partner, sums);
+        push_wide(job, segment, queue, probe, partner, sums);
+      }
+      __syncthreads();
+      if (queue.count >= queue_pairs / 2) flush(queue, job.candidates);
+    }
+  }
+  flush(queue, job.candidates);
+}
+
+void launch_wide(Device &device, const FilterJob &job) {
+  launch(device, filter_wide, std::min<unsigned>(device.processors(), job.end_item - job.begin_item), job);
+}
+
+template <int steps>
+void launch_width(Device &device, const FilterJob &job) {
+  const unsigned blocks = std::min<unsigned>(device.processors() * 2, job.end_item - job.begin_item);
+  launch(device, filter<steps>, blocks, job);
+}
+
+}  // namespace
+
+TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
+                    bool self_join, const PlanRange &range, int processors, uint64_t most_pairs) {
+  constexpr uint32_t largest_segment = 8192;
+  constexpr uint32_t items_a_processor = 24;  // so that the last ones to end leave few processors idle
+  TilePlan plan;
+  const int64_t largest = partners.classes.size() < 2 ? 0 : partners.classes.end()[-2].size;
+  auto probe_class = probes.classes.begin();
+  const auto size_of = [&](uint32_t set) {
+    while ((probe_class + 1)->begin <= set) ++probe_class;
+    return std::max(1u, probe_class->size);
+  };
+  uint64_t columns = 0;
+  for (uint64_t begin = range.begin; begin < range.end; begin += tile_probes) {
+    const uint32_t r = size_of(static_cast<uint32_t>(begin));
+    const uint32_t last =
+        size_of(static_cast<uint32_t>(std::min<uint64_t>(begin + tile_probes, range.end) - 1));
+    uint32_t first = partners.lower_bound(static_cast<uint64_t>(std::max<int64_t>(1, bounds.min_partner(r))));
+    if (self_join) first = static_cast<uint32_t>(begin);
+    first = std::max({first, range.partner_begin, range.partner_from});
+    uint32_t end = partners.lower_bound(static_cast<uint64_t>(bounds.max_partner(last, largest)) + 1);
+    end = std::min(end, range.partner_end);
+    if (first >= end) continue;
+    const uint32_t aligned =
+        range.partner_begin + (first - range.partner_begin) / signature_block * signature_block;
+    plan.tiles.push_back({static_cast<uint32_t>(begin - range.begin), aligned - range.partner_begin,
+                          end - range.partner_begin, 0});
+    columns += end - aligned;
+  }
+  const uint64_t share = columns / (static_cast<uint64_t>(processors) * items_a_processor);
+  plan.segment = largest_segment;
+  const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes);
+  while (plan.segment > least_segment && plan.segment > limit) plan.segment /= 2;
+  for (ProbeTile &tile : plan.tiles) {
+    tile.first_item = plan.items;
+    plan.items += (tile.partner_end - tile.partner + plan.segment - 1) / plan.segment;
+  }
+  plan.pairs = static_cast<double>(columns) * tile_probes;
+  return plan;
+}
+
+void launch_filter(Device &device, const Bounds &bounds, const SignatureView &probes,
+                   const SignatureView &partners, const DeviceBuffer<ProbeTile> &tiles, uint32_t segment,
+                   uint32_t begin, uint32_t end, bool self_join, uint32_t partner_from,
+                   const CandidateView &candidates) {
+  if (begin >= end) return;
+  const FilterJob job{bounds,    probes, partners, tiles.data(), static_cast<uint32_t>(tiles.size()),
+                      segment,   begin,  end,      self_join,    partner_from,
+                      candidates};
+  switch (probes.steps) {
+    case 1:
+      return launch_width<1>(device, job);
+    case 2:
+      return launch_width<2>(device, job);
+    case 4:
+      return launch_width<4>(device, job);
+    default:
+      return launch_wide(device, job);
+  }
+}
+
+}  // namespace simjoin::gpu

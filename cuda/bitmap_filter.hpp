@@ -1,0 +1,58 @@
+// The all-pairs bitmap filter on binary tensor cores.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/measure.hpp"
+#include "cuda/candidates.hpp"
+#include "cuda/collection.hpp"
+#include "cuda/device.hpp"
+#include "cuda/signatures.hpp"
+
+namespace simjoin::gpu {
+
+// Probes that one thread block compares with a range of partners at a time.
+inline constexpr uint32_t tile_probes = 512;
+// Every item has this many pairs or a multiple.
+inline constexpr uint32_t least_segment = 512;
+inline constexpr uint64_t least_item_pairs = uint64_t{tile_probes} * least_segment;
+
+// A tile of probes and its partners; numbers are relative to the signature tables.
+struct ProbeTile {
+  uint32_t probe;
+  uint32_t partner;  // a multiple of signature_block
+  uint32_t partner_end;
+  uint32_t first_item;  // work items are segments of the partners, numbered through all tiles
+};
+
+// All pairs of a range of probes with their partners of compatible size, cut into items.
+struct TilePlan {
+  std::vector<ProbeTile> tiles;
+  uint32_t segment = 0;  // partners an item
+  uint32_t items = 0;
+  double pairs = 0;  // that the items compare
+
+  double pairs_an_item() const { return static_cast<double>(tile_probes) * segment; }
+};
+
+// Probes [begin, end) of a side, and partners [partner_begin, partner_end) of another.
+struct PlanRange {
+  uint32_t begin, end;
+  uint32_t partner_begin, partner_end;
+  uint32_t partner_from;  // no pair has a partner before it; partner_begin is where their signatures begin
+};
+
+// Plans a range, no item with more than `most_pairs` pairs (at least least_item_pairs). In a self-join
+// partners come no earlier than their probe's tile.
+TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
+                    bool self_join, const PlanRange &range, int processors, uint64_t most_pairs);
+
+// Compares the items [begin, end) of a plan and appends the pairs that may qualify, with partners from
+// `partner_from` on, to the candidates.
+void launch_filter(Device &device, const Bounds &bounds, const SignatureView &probes,
+                   const SignatureView &partners, const DeviceBuffer<ProbeTile> &tiles, uint32_t segment,
+                   uint32_t begin, uint32_t end, bool self_join, uint32_t partner_from,
+                   const CandidateView &candidates);
+
+}  // namespace simjoin::gpu

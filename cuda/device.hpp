@@ -1,0 +1,192 @@
+// Device memory, streams and events as objects, and device errors as exceptions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace simjoin::gpu {
+
+// Throws Error where the result of a device call is not success: limit_exceeded where memory ran out,
+// device_failure otherwise.
+void check(cudaError_t result, const char *what);
+
+// Returns the error that an injected fault puts in place of the call about to be made, or success.
+cudaError_t injected_fault();
+
+// Every device call goes through here, so that each can be made to fail in a test.
+#define SIMJOIN_DEVICE_CALL(call)                                                        \
+  do {                                                                                   \
+    const cudaError_t simjoin_fault = ::simjoin::gpu::injected_fault();                  \
+    ::simjoin::gpu::check(simjoin_fault != cudaSuccess ? simjoin_fault : (call), #call); \
+  } while (false)
+
+class Event {
+ public:
+  Event() { SIMJOIN_DEVICE_CALL(cudaEventCreate(&event_)); }
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Event(const Event &) = delete;
+  Event &operator=(const Event &) = delete;
+  cudaEvent_t get() const { return event_; }
+  void record(cudaStream_t stream) { SIMJOIN_DEVICE_CALL(cudaEventRecord(event_, stream)); }
+  void wait() const { SIMJOIN_DEVICE_CALL(cudaEventSynchronize(event_)); }
+  // Returns the milliseconds from `begin` to this event; both must have happened.
+  float since(const Event &begin) const {
+    float milliseconds = 0;
+    SIMJOIN_DEVICE_CALL(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// The device of one join: a stream, and device memory counted against a limit. Destroying it waits for the
+// stream and gives all memory back, to the device but for `kept_memory` bytes that the process's next join
+// takes. Buffers must not outlive it.
+class Device {
+ public:
+  Device(size_t memory_limit, size_t kept_memory);
+  ~Device();
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  int processors() const { return processors_; }
+  // Returns the most shared memory that a block can have.
+  size_t shared_memory() const { return shared_memory_; }
+  const char *name() const { return name_; }
+  size_t memory_limit() const { return limit_; }
+  size_t memory_used() const { return used_; }
+  size_t memory_peak() const { return peak_; }
+  size_t memory_left() const { return limit_ - used_; }
+
+  void synchronize() const { SIMJOIN_DEVICE_CALL(cudaStreamSynchronize(stream_)); }
+  void *allocate(size_t bytes);
+  void release(void *data, size_t bytes) noexcept;
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  int processors_ = 0;
+  size_t shared_memory_ = 0;
+  char name_[256] = {};
+  size_t limit_ = 0;
+  size_t used_ = 0;
+  size_t peak_ = 0;
+  size_t kept_;
+};
+
+// An array in device memory, allocated and freed in the order of the device's stream. Elements have no
+// defined value.
+template <typename T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  DeviceBuffer(Device &device, size_t size) : device_(&device), size_(size) {
+    if (size > std::numeric_limits<size_t>::max() / sizeof(T)) {
+      throw Error(ErrorKind::limit_exceeded, "the join needs more memory than can be addressed");
+    }
+    if (size > 0) data_ = static_cast<T *>(device.allocate(size * sizeof(T)));
+  }
+  ~DeviceBuffer() { reset(); }
+  DeviceBuffer(const DeviceBuffer &) = delete;
+  DeviceBuffer &operator=(const DeviceBuffer &) = delete;
+  DeviceBuffer(DeviceBuffer &&other) noexcept
+      : device_(other.device_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  DeviceBuffer &operator=(DeviceBuffer &&other) noexcept {
+    if (this != &other) {
+      reset();
+      device_ = other.device_;
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+  }
+
+  T *data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  void reset() noexcept {
+    if (data_ != nullptr) device_->release(data_, size_ * sizeof(T));
+    data_ = nullptr;
+    size_ = 0;
+  }
+  // Sets every byte.
+  void fill(int byte) {
+    if (size_ > 0) SIMJOIN_DEVICE_CALL(cudaMemsetAsync(data_, byte, size_ * sizeof(T), device_->stream()));
+  }
+
+ private:
+  Device *device_ = nullptr;
+  T *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// An array in page-locked host memory.
+template <typename T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(size_t size) : size_(size) {
+    void *data = nullptr;
+    if (size > 0) SIMJOIN_DEVICE_CALL(cudaHostAlloc(&data, size * sizeof(T), cudaHostAllocDefault));
+    data_ = static_cast<T *>(data);
+  }
+  ~PinnedBuffer() {
+    if (data_ != nullptr) cudaFreeHost(data_);
+  }
+  PinnedBuffer(const PinnedBuffer &) = delete;
+  PinnedBuffer &operator=(const PinnedBuffer &) = delete;
+  PinnedBuffer(PinnedBuffer &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer &operator=(PinnedBuffer &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  T *data() const { return data_; }
+  size_t size() const { return size_; }
+  T &operator[](size_t i) const { return data_[i]; }
+
+ private:
+  T *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Copies between host and device in the order of the device's stream.
+template <typename T>
+void copy_to_device(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, device.stream()));
+}
+template <typename T>
+void copy_to_host(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, device.stream()));
+}
+template <typename T>
+void copy_on_device(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(
+      cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, device.stream()));
+}
+// Returns one value once the stream has got there.
+template <typename T>
+T read_value(const Device &device, const T *from) {
+  T value{};
+  copy_to_host(device, &value, from, 1);
+  device.synchronize();
+  return value;
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,60 @@
+// The engine for one GPU, behind the interface of core/join.hpp. No CUDA header is needed to use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/join.hpp"
+
+namespace simjoin {
+
+// What a join on the device did, beyond JoinStats. Milliseconds are wall clock on the host unless they say
+// otherwise.
+struct GpuFigures {
+  std::string device;              // its name
+  double start_ms = 0;             // context, memory pool, pinned staging
+  double marshal_ms = 0;           // in add(): copying tokens to the staging buffers, uploads overlapped
+  double upload_ms = 0;            // what of the upload was left when the input ended
+  double build_ms = 0;             // ranks, order, signatures
+  double index_ms = 0;             // the prefix index, where one was built
+  double filter_ms = 0;            // the filter kernels, by device events
+  double verify_ms = 0;            // the verification kernels, by device events
+  double download_ms = 0;          // results to the host and to the caller
+  double total_ms = 0;             // from the end of the input to the last pair
+  double filter_pairs = 0;         // pairs that the bitmap filter compared
+  double filter_bit_pairs = 0;     // the same, weighted by the width of the signatures in bits
+  double list_entries = 0;         // list entries that the prefix index visited
+  uint64_t candidates = 0;         // pairs that were verified
+  uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit and that ran again, smaller
+  size_t device_memory_peak = 0;   // bytes
+};
+
+class GpuJoinEngine : public JoinEngine {
+ public:
+  virtual GpuFigures figures() const = 0;
+};
+
+struct GpuOptions {
+  size_t memory_limit = 0;               // bytes of device memory; 0 = most of what is free
+  size_t kept_memory = size_t{1} << 30;  // bytes that this process may keep for its next join
+  size_t candidate_capacity = 0;         // pairs that one filter launch can leave; 0 = chosen by the engine
+  // `mixed` puts the border between the prefix index and the bitmap filter at the middle one of the sizes.
+  enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed } strategy = Strategy::automatic;
+};
+
+// Returns whether this process can use a GPU; `reason` (may be null) gets why not.
+bool gpu_available(std::string *reason);
+
+// Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
+// device are Errors of kind device_failure, too little device memory is limit_exceeded.
+std::unique_ptr<GpuJoinEngine> make_gpu_engine(const JoinSpec &spec, const GpuOptions &options = {});
+
+// Test hook: makes the n-th device call from now on (1 = the next) fail as an out-of-memory error or, where
+// `launch` is set, as a failed launch; 0 turns it off.
+void fail_device_call(uint64_t n, bool launch);
+// Returns the number of device calls made so far in this process.
+uint64_t device_calls();
+
+}  // namespace simjoin

@@ -1,0 +1,90 @@
+// The phases of a join on the device: upload while sets are added, then build, filter, verify, hand over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/join.hpp"
+#include "core/result_queue.hpp"
+#include "core/worker_pool.hpp"
+#include "cuda/bitmap_filter.hpp"
+#include "cuda/candidates.hpp"
+#include "cuda/collection.hpp"
+#include "cuda/device.hpp"
+#include "cuda/gpu_engine.hpp"
+#include "cuda/prefix_join.hpp"
+#include "cuda/upload.hpp"
+#include "cuda/verification.hpp"
+
+namespace simjoin::gpu {
+
+class GpuJoin {
+ public:
+  GpuJoin(const JoinSpec &spec, const GpuOptions &options);
+
+  // Adds the next row of a side. Every row's tokens have the same width.
+  void add(Side side, const void *tokens, uint32_t count, bool wide);
+  // The join, once every row is added; pushes its pairs to the queue. Throws Cancelled where it is stopped.
+  void run(ResultQueue &queue, const StopFlag &stop);
+
+  // Safe to call while run() runs in another thread.
+  void add_to(JoinStats &stats) const;
+  GpuFigures figures() const;
+  // Distinct tokens of a row; after the first pair was handed over.
+  uint32_t set_size(Side side, uint32_t row) const { return collection_.sizes[static_cast<int>(side)][row]; }
+
+ private:
+  // The tables of one range of probes of one signature width, and what is planned for them.
+  struct Range {
+    PlanRange plan;
+    uint32_t steps;
+  };
+
+  const DeviceSide &probes() const { return collection_.sides[0]; }
+  const DeviceSide &partners() const { return collection_.sides[spec_.self_join ? 0 : 1]; }
+  void build();
+  void count_compatible();
+  std::vector<Range> bitmap_ranges(uint32_t border) const;
+  void run_everything();
+  void run_filters();
+  void run_bitmap(const Range &range);
+  // The bitmap filter's cost for the pairs that the sets of each size belong to as probes of the prefix
+  // index.
+  std::vector<double> bitmap_costs() const;
+  uint32_t choose_border(const PrefixIndex &index, const std::vector<double> &bitmap_ms);
+  void run_prefix(const PrefixIndex &index, uint32_t border);
+  // Runs the items [0, items) by filter(begin, end, candidates), as many at a time as `sizes` says.
+  struct LaunchSizes {
+    double first, most;  // items
+  };
+  template <typename Filter>
+  double run_items(const VerificationJob &job, uint32_t items, const LaunchSizes &sizes, Filter &&filter);
+  VerificationJob verification_job() const;
+  template <typename Filter>
+  uint64_t run_batch(const VerificationJob &job, Filter &&filter);
+  void hand_over(uint64_t results);
+
+  const JoinSpec spec_;
+  const GpuOptions options_;
+  const Bounds bounds_;
+  Device device_;
+  SignatureWidths widths_;
+  std::unique_ptr<UploadedSide> input_[2];
+  bool wide_ = false;
+  DeviceCollection collection_;
+  std::unique_ptr<CandidateBuffer> candidates_;
+  PinnedBuffer<PairCounters> counters_;
+  PinnedBuffer<uint32_t> staging_;
+  Event begin_, filtered_, verified_;
+  ResultQueue *queue_ = nullptr;
+  const StopFlag *stop_ = nullptr;
+
+  mutable std::mutex mutex_;  // guards what follows
+  JoinStats stats_;
+  GpuFigures figures_;
+};
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,54 @@
+// Which bits of a signature a token sets.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define SIMJOIN_LAYOUT_FUNCTION __host__ __device__
+#else
+#define SIMJOIN_LAYOUT_FUNCTION
+#endif
+
+namespace simjoin::gpu {
+
+// Bits that one step of the binary tensor core instruction compares.
+inline constexpr uint32_t step_bits = 256;
+inline constexpr uint32_t step_words = step_bits / 32;
+inline constexpr uint32_t most_steps = 64;
+
+// The most frequent ranks have a bit each; all others share the rest evenly, neighbours in frequency apart.
+struct SignatureLayout {
+  uint32_t steps = 1;  // of step_bits each
+  uint32_t own = 0;    // less than the bits there are, unless every rank has a bit of its own
+  uint32_t ranks = 0;
+
+  SIMJOIN_LAYOUT_FUNCTION uint32_t bits() const { return steps * step_bits; }
+  SIMJOIN_LAYOUT_FUNCTION uint32_t bit_of(uint32_t rank) const {
+    const uint32_t from_top = ranks - 1 - rank;
+    return from_top < own ? from_top : own + (from_top - own) % (bits() - own);
+  }
+};
+
+// Widths by set size, at least in proportion to it.
+struct SignatureWidths {
+  static constexpr uint32_t count = 5;
+
+  uint32_t base = UINT32_MAX;  // the largest size with one step
+
+  SIMJOIN_LAYOUT_FUNCTION static uint32_t steps(uint32_t width) {
+    constexpr uint32_t values[count] = {1, 2, 4, 16, most_steps};
+    return values[width];
+  }
+  // Returns the largest size of a width.
+  SIMJOIN_LAYOUT_FUNCTION uint32_t limit(uint32_t width) const {
+    const uint64_t size = uint64_t{base} * steps(width);
+    return width + 1 == count || size > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(size);
+  }
+  SIMJOIN_LAYOUT_FUNCTION uint32_t width_of(uint32_t size) const {
+    uint32_t width = 0;
+    while (size > limit(width)) ++width;
+    return width;
+  }
+};
+
+}  // namespace simjoin::gpu

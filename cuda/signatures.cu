@@ -1,0 +1,78 @@
+#include "cuda/launch.cuh"
+#include "cuda/signatures.hpp"
+
+namespace simjoin::gpu {
+namespace {
+
+// A warp a set.
+__global__ void sign_sets(const uint32_t *ranks, const SetRecord *records, uint32_t sets,
+                          SignatureLayout layout, uint32_t *words, uint32_t *excess) {
+  __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
+  const uint32_t lane = threadIdx.x % warp_threads;
+  uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t set = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; set < sets;
+       set += warps) {
+    const SetRecord record = records[set];
+    const uint32_t words_a_set = layout.steps * step_words;
+    for (uint32_t word = lane; word < words_a_set; word += warp_threads) bitmap[word] = 0;
+    __syncwarp();
+    for (uint32_t i = lane; i < record.stored; i += warp_threads) {
+      const uint32_t bit = layout.bit_of(ranks[record.start + i]);
+      atomicOr(&bitmap[bit / 32], 1u << bit % 32);
+    }
+    __syncwarp();
+    uint32_t bits = 0;
+    for (uint32_t word = lane; word < words_a_set; word += warp_threads) {
+      bits += __popc(bitmap[word]);
+      words[signature_word(set, layout.steps, word / step_words, word % step_words)] = bitmap[word];
+    }
+    bits = __reduce_add_sync(~0u, bits);
+    if (lane == 0) excess[set] = record.stored - bits;
+    __syncwarp();
+  }
+}
+
+// A warp a block of sets.
+__global__ void sum_up_blocks(const SetRecord *records, const uint32_t *excess, uint32_t sets,
+                              uint32_t *block_excess, uint32_t *block_size) {
+  const uint32_t lane = threadIdx.x % warp_threads;
+  const uint64_t blocks = (uint64_t{sets} + signature_block - 1) / signature_block;
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t block = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; block < blocks;
+       block += warps) {
+    uint32_t most = 0;
+    for (uint64_t set = block * signature_block + lane;
+         set < min((block + 1) * signature_block, uint64_t{sets}); set += warp_threads) {
+      most = max(most, excess[set]);
+    }
+    most = __reduce_max_sync(~0u, most);
+    if (lane == 0) {
+      block_excess[block] = most;
+      block_size[block] = max(1u, records[block * signature_block].size);
+    }
+  }
+}
+
+}  // namespace
+
+SignatureTable::SignatureTable(Device &device, const DeviceCollection &collection, const DeviceSide &side,
+                               uint32_t first, uint32_t sets, const SignatureLayout &layout)
+    : first_(first), sets_(sets), steps_(layout.steps) {
+  const uint64_t padded = (uint64_t{sets} / signature_padding + 2) * signature_padding;
+  const uint64_t blocks = padded / signature_block;
+  words_ = DeviceBuffer<uint32_t>(device, padded * steps_ * step_words);
+  excess_ = DeviceBuffer<uint32_t>(device, padded);
+  block_excess_ = DeviceBuffer<uint32_t>(device, blocks);
+  block_size_ = DeviceBuffer<uint32_t>(device, blocks);
+  words_.fill(0);
+  block_excess_.fill(0);
+  block_size_.fill(0);
+  if (sets == 0) return;
+  launch(device, sign_sets, blocks_for(device, sets, warp_threads), collection.ranks.data(),
+         side.records.data() + first, sets, layout, words_.data(), excess_.data());
+  launch(device, sum_up_blocks, blocks_for(device, blocks, warp_threads), side.records.data() + first,
+         excess_.data(), sets, block_excess_.data(), block_size_.data());
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,174 @@
+#include "cuda/launch.cuh"
+#include "cuda/verification.hpp"
+
+namespace simjoin::gpu {
+namespace {
+
+constexpr int pair_lanes = 8;  // threads that share one pair; sets of some dozens of tokens keep them busy
+constexpr int warp_pairs = warp_threads / pair_lanes;
+constexpr uint32_t unreachable = UINT32_MAX;
+
+struct ResultView {
+  const Candidate *pairs;
+  uint64_t capacity;
+  PairCounters *counters;
+  uint32_t *left;
+  uint32_t *right;
+  uint32_t *overlap;
+};
+
+// Returns the overlap that a pair of sets of these sizes needs.
+__device__ uint32_t required_overlap(const VerificationJob &job, uint32_t r, uint32_t s) {
+  if (job.everything) return 0;
+  if (r == 0 || s == 0) return unreachable;
+  return static_cast<uint32_t>(job.bounds.min_overlap(r, s));
+}
+
+// Returns the most tokens that the signatures let the pair share.
+__device__ uint32_t signature_bound(const VerificationJob &job, const Candidate &pair) {
+  const uint32_t r = pair.probe - job.probe_signatures.first;
+  const uint32_t s = pair.partner - job.partner_signatures.first;
+  const uint32_t steps = job.probe_signatures.steps;
+  uint32_t shared = min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
+  for (uint32_t step = 0; step < steps; ++step) {
+    const auto *a =
+        reinterpret_cast<const uint4 *>(job.probe_signatures.words + signature_word(r, steps, step, 0));
+    const auto *b =
+        reinterpret_cast<const uint4 *>(job.partner_signatures.words + signature_word(s, steps, step, 0));
+    for (int half = 0; half < 2; ++half) {
+      const uint4 x = a[half], y = b[half];
+      shared += __popc(x.x & y.x) + __popc(x.y & y.y) + __popc(x.z & y.z) + __popc(x.w & y.w);
+    }
+  }
+  return shared;
+}
+
+// Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
+// of the larger set with what of the smaller one can match it.
+__device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
+                          unsigned group) {
+  const bool swap = a.stored < b.stored;
+  const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
+  const uint64_t larger = max(a.stored, b.stored);
+  const uint32_t smaller = min(a.stored, b.stored);
+  auto i = static_cast<uint32_t>(larger * lane / pair_lanes);
+  const auto end = static_cast<uint32_t>(larger * (lane + 1) / pair_lanes);
+  uint32_t overlap = 0;
+  if (i < end) {
+    const uint32_t first = large[i];
+    uint32_t low = 0, high = smaller;
+    while (low < high) {
+      const uint32_t middle = (low + high) / 2;
+      if (small[middle] < first) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    for (uint32_t j = low; i < end && j < smaller;) {
+      const uint32_t x = large[i], y = small[j];
+      overlap += x == y;
+      i += x <= y;
+      j += y <= x;
+    }
+  }
+  for (int distance = pair_lanes / 2; distance > 0; distance /= 2) {
+    overlap += __shfl_xor_sync(group, overlap, distance);
+  }
+  return overlap;
+}
+
+__device__ SetRecord load_record(const SetRecord *records, uint32_t set) {
+  const auto *from = reinterpret_cast<const uint4 *>(records + set);
+  const uint4 x = from[0];
+  const uint32_t row = reinterpret_cast<const uint32_t *>(from + 1)[0];
+  return {uint64_t{x.y} << 32 | x.x, x.z, x.w, row};
+}
+
+__device__ void append_result(const VerificationJob &job, const ResultView &out, unsigned long long position,
+                              uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
+  const bool swap = job.self_join && probe_row > partner_row;
+  out.left[position] = swap ? partner_row : probe_row;
+  out.right[position] = swap ? probe_row : partner_row;
+  out.overlap[position] = overlap;
+}
+
+// A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then, for the pairs that these leave,
+// pair_lanes lanes a pair.
+__global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
+  const uint64_t count = out.counters->candidates;
+  if (count > out.capacity) return;
+  const int lane = threadIdx.x % warp_threads, group = lane / pair_lanes;
+  const unsigned group_mask = ((1u << pair_lanes) - 1) << (group * pair_lanes);
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t first = (uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads) * warp_threads;
+       first < count; first += warps * warp_threads) {
+    Candidate pair{};
+    uint32_t required = unreachable;
+    if (first + lane < count) {
+      pair = out.pairs[first + lane];
+      required = required_overlap(job, job.probes[pair.probe].size, job.partners[pair.partner].size);
+      if (required != unreachable && job.check_signatures && signature_bound(job, pair) < required) {
+        required = unreachable;
+      }
+    }
+    unsigned left_over = __ballot_sync(~0u, required != unreachable);
+    if (lane == 0 && left_over != 0) {
+      atomicAdd(&out.counters->verified, static_cast<unsigned long long>(__popc(left_over)));
+    }
+    while (left_over != 0) {
+      int source = -1;  // the lane whose pair this lane's group takes
+      for (int g = 0; g < warp_pairs && left_over != 0; ++g) {
+        if (g == group) source = __ffs(left_over) - 1;
+        left_over &= left_over - 1;
+      }
+      const uint32_t probe = __shfl_sync(~0u, pair.probe, max(source, 0));
+      const uint32_t partner = __shfl_sync(~0u, pair.partner, max(source, 0));
+      const uint32_t needed = __shfl_sync(~0u, required, max(source, 0));
+      uint32_t overlap = 0, probe_row = 0, partner_row = 0;
+      if (source >= 0) {
+        const SetRecord a = load_record(job.probes, probe), b = load_record(job.partners, partner);
+        probe_row = a.row;
+        partner_row = b.row;
+        overlap = merge(job.ranks, a, b, lane % pair_lanes, group_mask);
+      }
+      __syncwarp();
+      const bool found = source >= 0 && overlap >= needed && lane % pair_lanes == 0;
+      const unsigned finders = __ballot_sync(~0u, found);
+      unsigned long long position = 0;
+      if (lane == 0 && finders != 0) {
+        position = atomicAdd(&out.counters->results, static_cast<unsigned long long>(__popc(finders)));
+      }
+      position = __shfl_sync(~0u, position, 0) + __popc(finders & ((1u << lane) - 1));
+      if (found) append_result(job, out, position, probe_row, partner_row, overlap);
+    }
+  }
+}
+
+__global__ void enumerate(uint64_t begin, uint64_t end, uint32_t partners, bool self_join,
+                          CandidateView out) {
+  SIMJOIN_GRID_STRIDE(i, end - begin) {
+    const Candidate pair{static_cast<uint32_t>((begin + i) / partners),
+                         static_cast<uint32_t>((begin + i) % partners)};
+    if (self_join && pair.probe >= pair.partner) continue;
+    const unsigned long long position = atomicAdd(&out.counters->candidates, 1ull);
+    if (position < out.capacity) out.pairs[position] = pair;
+  }
+}
+
+}  // namespace
+
+void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates) {
+  const ResultView out{candidates.pairs.data(), candidates.pairs.size(), candidates.counters.data(),
+                       candidates.left.data(),  candidates.right.data(), candidates.overlap.data()};
+  // The number of candidates is known on the device only: enough blocks to fill it.
+  launch(device, verify, static_cast<unsigned>(device.processors()) * 8, job, out);
+}
+
+void launch_enumeration(Device &device, uint64_t begin, uint64_t end, uint32_t partners, bool self_join,
+                        const CandidateView &candidates) {
+  if (begin >= end) return;
+  launch(device, enumerate, blocks_for(device, end - begin), begin, end, partners, self_join, candidates);
+}
+
+}  // namespace simjoin::gpu

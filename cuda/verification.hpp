@@ -1,0 +1,36 @@
+// Verification of candidate pairs on the device: the exact overlap, or that it is too small.
+#pragma once
+
+#include <cstdint>
+
+#include "core/measure.hpp"
+#include "cuda/candidates.hpp"
+#include "cuda/collection.hpp"
+#include "cuda/device.hpp"
+#include "cuda/signatures.hpp"
+
+namespace simjoin::gpu {
+
+// What verification needs to know of the join.
+struct VerificationJob {
+  Bounds bounds;
+  const uint32_t *ranks;
+  const SetRecord *probes;
+  const SetRecord *partners;
+  // Signatures for a last look before tokens are compared; with `check_signatures` only.
+  SignatureView probe_signatures;
+  SignatureView partner_signatures;
+  bool check_signatures;
+  bool everything;  // the threshold is met by every pair, empty sets included
+  bool self_join;   // results are ordered pairs of rows
+};
+
+// Verifies all candidates unless there are more than fit, and appends those that qualify to the results.
+void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates);
+
+// Appends the pairs [begin, end) of the cross product, in a self-join those with probe < partner, to the
+// candidates. Pairs are numbered probe by probe.
+void launch_enumeration(Device &device, uint64_t begin, uint64_t end, uint32_t partners, bool self_join,
+                        const CandidateView &candidates);
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,97 @@
+// Device faults, injected at every device call, and joins that are abandoned.
+#include <chrono>
+#include <thread>
+
+#include <cuda_runtime_api.h>
+
+#include "core/error.hpp"
+#include "gpu/gpu_drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+class GpuFaults : public OnDevice<testing::Test> {
+ protected:
+  void TearDown() override { fail_device_call(0, false); }
+
+  // Nothing kept, so that what is free tells what is lost.
+  static GpuOptions keeping_nothing() {
+    GpuOptions options;
+    options.kept_memory = 0;
+    return options;
+  }
+
+  static size_t free_memory() {
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    return free;
+  }
+};
+
+// Each device call of a join fails in turn: the join ends with the right kind of error, the next one works,
+// and the device's memory is what it was.
+TEST_F(GpuFaults, EveryCallCanFail) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());  // sets the device up, too
+  const uint64_t before = device_calls();
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+  const uint64_t calls = device_calls() - before;
+  ASSERT_GT(calls, 20u);
+  const size_t free = free_memory();
+  for (uint64_t call = 1; call <= calls; ++call) {
+    for (bool launch : {false, true}) {
+      fail_device_call(call, launch);
+      try {
+        run_on_gpu(spec, input, keeping_nothing());
+        ADD_FAILURE() << "call " << call << " of " << calls << " failed unnoticed";
+      } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
+        EXPECT_FALSE(error.hint().empty());
+      }
+      fail_device_call(0, false);
+    }
+    if (call % 16 == 1) {
+      EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+    }
+  }
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+  EXPECT_EQ(free_memory(), free);
+}
+
+TEST_F(GpuFaults, TooLittleMemoryIsAnErrorWithAHint) {
+  GpuOptions options = keeping_nothing();
+  options.memory_limit = size_t{1} << 20;
+  try {
+    run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), two_sided_input(all_shapes[3], 1),
+               options);
+    ADD_FAILURE() << "the limit was not kept";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.kind(), ErrorKind::limit_exceeded);
+    EXPECT_FALSE(error.hint().empty());
+  }
+}
+
+// Abandoned at any moment, the engine lets go soon, with its memory.
+TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
+  RandomSets random(3);
+  const IntSets sets = shapes::dense(random, 20000);
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.3);
+  spec.self_join = true;
+  { run_on_gpu(spec, Input<int32_t>{{sets.begin(), sets.begin() + 100}, {}, true}, keeping_nothing()); }
+  const size_t free = free_memory();
+  for (int steps : {0, 1, 2, 3, 10}) {
+    auto engine = make_gpu_engine(spec, keeping_nothing());
+    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    Batch batch;
+    for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);
+    const auto begin = std::chrono::steady_clock::now();
+    engine.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100)) << steps << " steps";
+  }
+  EXPECT_EQ(free_memory(), free);
+}
+
+}  // namespace
+}  // namespace simjoin::test
