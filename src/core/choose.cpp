@@ -253,17 +253,17 @@ class Comparison {
   void compare_bands() {
     if (prefix_total_ < time_worth_choosing) return;
     choose_classes(nullptr);
+    if (!worthwhile()) return;
     std::vector<uint32_t> chosen;
     for (const uint32_t k : all_classes(problem_)) {
       if (use_bitmap_[k]) chosen.push_back(k);
     }
-    if (chosen.empty()) return;
     const BitmapCost bitmap =
         choose_layout(problem_, sample_pairs(problem_, chosen, sampled_pairs), true, stop_);
     choose_classes(&bitmap.layout);
     plan_.layout = bitmap.layout;
     plan_.reasons.push_back(describe_layout(bitmap));
-    if (gain() < least_gain) use_bitmap_.assign(use_bitmap_.size(), false);
+    worthwhile();
   }
 
   GeneratorPlan plan() {
@@ -298,6 +298,13 @@ class Comparison {
     double sum = 0;
     for (const uint32_t k : band) sum += class_ns[k];
     return sum;
+  }
+
+  // Returns whether the chosen bitmaps save enough; gives them up where they do not.
+  bool worthwhile() {
+    if (gain() >= least_gain) return true;
+    use_bitmap_.assign(use_bitmap_.size(), false);
+    return false;
   }
 
   // Returns the share of the time through the prefix index alone that the chosen bitmaps save.
