@@ -19,10 +19,12 @@ struct Cell {
   Algorithm algorithm = Algorithm::automatic;
 
   Outcome outcome = Outcome::failed;
-  std::string error;    // where it failed
-  uint64_t pairs = 0;   // handed over, also where cancelled
-  double scan_ms = 0;   // feeding the engine
-  double total_ms = 0;  // from the first set fed to the last pair handed over
+  std::string error;      // where it failed
+  uint64_t pairs = 0;     // handed over, also where cancelled
+  double scan_ms = 0;     // feeding the engine
+  double emit_ms = 0;     // reading the pairs handed over
+  uint64_t checksum = 0;  // of all pairs, so that reading them is not idle
+  double total_ms = 0;    // from the first set fed to the last pair handed over
   JoinStats stats;
 };
 

@@ -26,9 +26,9 @@ void print_heading(const std::string &shape, double scale, const Collection &col
               collection.size(), collection.tokens.size(),
               static_cast<double>(collection.tokens.size()) / static_cast<double>(collection.size()),
               generation_s);
-  std::printf("%-8s %9s %-10s %2s %11s %12s %8s %8s %9s %9s %9s %9s %8s  %s\n", "measure", "threshold",
-              "algorithm", "th", "pairs", "verified", "scan", "build", "filter", "verify", "join", "total ms",
-              "peak MB", "times faster than");
+  std::printf("%-8s %9s %-10s %2s %11s %12s %8s %8s %9s %9s %9s %8s %9s %8s  %s\n", "measure", "threshold",
+              "algorithm", "th", "pairs", "verified", "scan", "build", "filter", "verify", "join", "emit",
+              "total ms", "peak MB", "times faster than");
 }
 
 void print_cell(const Cell &cell, const BaselineTime *baseline) {
@@ -39,10 +39,10 @@ void print_cell(const Cell &cell, const BaselineTime *baseline) {
     return;
   }
   const JoinStats &stats = cell.stats;
-  std::printf("%2d %11llu %12llu %8.0f %8.0f %9.0f %9.0f %9.0f %9.0f %8.1f  ", stats.threads,
+  std::printf("%2d %11llu %12llu %8.0f %8.0f %9.0f %9.0f %9.0f %8.0f %9.0f %8.1f  ", stats.threads,
               static_cast<unsigned long long>(cell.pairs), static_cast<unsigned long long>(stats.verified),
-              cell.scan_ms, stats.build_ms, stats.filter_ms, stats.verify_ms, stats.join_ms, cell.total_ms,
-              static_cast<double>(stats.memory_peak) / mebibyte);
+              cell.scan_ms, stats.build_ms, stats.filter_ms, stats.verify_ms, stats.join_ms, cell.emit_ms,
+              cell.total_ms, static_cast<double>(stats.memory_peak) / mebibyte);
   if (cell.outcome == Outcome::cancelled) {
     std::printf("cancelled");
   } else if (baseline != nullptr) {
@@ -60,7 +60,8 @@ CsvFile::CsvFile(const std::string &file) : file_(std::fopen(file.c_str(), "w"))
       file_,
       "shape,scale,seed,sets,tokens,measure,threshold,algorithm,chosen,threads,status,pairs,all_pairs,after_"
       "length,"
-      "after_prefix,after_positional,after_bitmap,verified,scan_ms,build_ms,filter_ms,verify_ms,join_ms,"
+      "after_prefix,after_positional,after_bitmap,verified,scan_ms,build_ms,filter_ms,verify_ms,join_ms,emit_"
+      "ms,"
       "seconds,memory_peak,baseline_seconds,baseline_source,ratio\n");
 }
 
@@ -82,8 +83,8 @@ void CsvFile::add_cell(const Cell &cell, const Collection &collection, const Bas
                          stats.after_positional, stats.after_bitmap, stats.verified}) {
     count(value);
   }
-  std::fprintf(file_, ",%.1f,%.1f,%.1f,%.1f,%.1f,%.4f", cell.scan_ms, stats.build_ms, stats.filter_ms,
-               stats.verify_ms, stats.join_ms, cell.total_ms / 1000);
+  std::fprintf(file_, ",%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f", cell.scan_ms, stats.build_ms, stats.filter_ms,
+               stats.verify_ms, stats.join_ms, cell.emit_ms, cell.total_ms / 1000);
   count(stats.memory_peak);
   if (baseline != nullptr && cell.outcome == Outcome::done) {
     std::fprintf(file_, ",%g,%s,%.3f\n", baseline->seconds, baseline->source.c_str(), ratio(cell, *baseline));
