@@ -43,8 +43,8 @@ inline void reserve_setting_prefix(const char *prefix) {
 #endif
 }
 
-// The flag of a custom path whose node can compute expressions in its output. Before PostgreSQL 15, which
-// added the flag, every custom node had to.
+// The flag of a custom path whose node can compute expressions in its output. PostgreSQL 15 added it; before,
+// every custom node was assumed to.
 #if PG_VERSION_NUM >= 150000
 inline constexpr uint32 custom_path_projects = CUSTOMPATH_SUPPORT_PROJECTION;
 #else
