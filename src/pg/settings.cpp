@@ -46,7 +46,8 @@ void define_join_settings() {
                            &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
   DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one similarity join may use.",
-                          nullptr, &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES,
+                          "It bounds the rows that wait; the engine's memory is counted, not bounded.",
+                          &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES,
                           PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
                           "With 0, one for each core.", &cpu_threads, cpu_threads, 0, most_cpu_threads,
