@@ -84,6 +84,14 @@ void init_inputs(JoinState *state, Bitmapset *used) {
   init_kept_rows(right);
 }
 
+// Lists the used columns of the scan tuple that hold the similarity: where there is none it is not computed.
+void init_similarity(JoinState *state, Bitmapset *used) {
+  state->similarity_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  for (int i = 0; i < state->column_count; ++i)
+    if (state->columns[i].source == ColumnSource::similarity && bms_is_member(i, used))
+      state->similarity_columns[state->similarity_count++] = i;
+}
+
 void init_keys(JoinState *state, const CustomScan *plan) {
   state->keys = read_partition_keys(plan, &state->key_count);
   for (int side = 0; side < 2; ++side) {
@@ -114,6 +122,7 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   init_keys(state, plan);
   Bitmapset *used = used_columns(plan);
   init_inputs(state, used);
+  init_similarity(state, used);
   state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
   state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
   state->keep_totals = (estate->es_instrument != 0);
@@ -304,6 +313,7 @@ void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
 }
 
 void fill_similarity(JoinState *state, const JoinPair &pair) {
+  if (state->similarity_count == 0) return;
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
   const bool isnull = pair.left == no_row || pair.right == no_row;
   Datum value = 0;
@@ -314,10 +324,9 @@ void fill_similarity(JoinState *state, const JoinPair &pair) {
     value = state->measure == Measure::overlap ? Int32GetDatum(static_cast<int32>(pair.overlap))
                                                : Float8GetDatum(state->facts.distance ? 1.0 - s : s);
   }
-  for (int i = 0; i < state->column_count; ++i) {
-    if (state->columns[i].source != ColumnSource::similarity) continue;
-    slot->tts_values[i] = value;
-    slot->tts_isnull[i] = isnull;
+  for (int i = 0; i < state->similarity_count; ++i) {
+    slot->tts_values[state->similarity_columns[i]] = value;
+    slot->tts_isnull[state->similarity_columns[i]] = isnull;
   }
 }
 

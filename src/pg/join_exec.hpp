@@ -54,6 +54,8 @@ struct JoinState {
   JoinPlanFacts facts;
   JoinColumn *columns;  // of the scan tuple
   int column_count;
+  int *similarity_columns;  // those of the scan tuple that hold the similarity and are used, from 0
+  int similarity_count;
   ExprState *threshold_expr;
   Oid threshold_type;
   ExprState *join_quals;
