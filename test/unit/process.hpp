@@ -4,16 +4,29 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace simjoin::test {
 
 inline size_t thread_count() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// Returns the number of threads once it has fallen to `expected`, or after some seconds in which it has not:
+// the system lists a thread for a moment after it has been joined.
+inline size_t settled_thread_count(size_t expected) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+  size_t count;
+  while ((count = thread_count()) > expected && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return count;
 }
 
 // Returns the bytes allocated and not freed, in all arenas and in mapped blocks.

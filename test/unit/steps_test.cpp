@@ -18,7 +18,7 @@ constexpr size_t mebibyte = size_t{1} << 20;
 constexpr size_t largest_batch = size_t{1} << 18;  // pairs
 // Well above what a step or a destructor takes, below what a cancel may be delayed, with room for a busy
 // machine.
-constexpr milliseconds prompt{400};
+constexpr milliseconds prompt{1000};
 
 class StepTest : public testing::TestWithParam<Algorithm> {
  protected:
@@ -132,10 +132,10 @@ TEST_P(StepTest, EngineCanBeLeftAtAnyMoment) {
     for (int steps : {0, 1, 2, 3, 5, 10, 30}) leave_after(steps);
   };
   leave_at_all_moments();  // what the libraries allocate once
-  const size_t threads = thread_count();
+  const size_t threads = settled_thread_count(1);
   const size_t heap = heap_bytes();
   for (int round = 0; round < 3; ++round) leave_at_all_moments();
-  EXPECT_EQ(thread_count(), threads);
+  EXPECT_EQ(settled_thread_count(threads), threads);
   EXPECT_LT(heap_bytes(), heap + mebibyte);
 }
 
