@@ -21,7 +21,7 @@ SCRIPT_GOALS = help deps check demo bench gpucheck gpubench format format-check 
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
-export PG_CONFIG
+export PG_CONFIG CUDA
 
 JOBS ?= $(shell nproc)
 
@@ -30,7 +30,7 @@ JOBS ?= $(shell nproc)
 help:
 	@sed -n 's/^#: //p' Makefile
 
-#: make                build the engine and the PostgreSQL module
+#: make                build the engine and the PostgreSQL module; CUDA=off leaves the GPU engine out
 #: make deps           install what is missing to build and test (apt; sudo where not root)
 #: make install        install into the PostgreSQL of PG_CONFIG
 #: make installcheck   run the SQL tests against a running server with simjoin installed
@@ -93,12 +93,17 @@ endif
 PG_VERSION := $(shell $(PG_CONFIG) --version)
 OBJECT_DIR := build/pg$(firstword $(subst ., ,$(word 2,$(PG_VERSION))))
 CORE_LIBRARY = build/cmake/libsimjoin_core.a
+CUDA_COMPILER := $(shell CUDA='$(CUDA)' test/tools/find-nvcc)
+GPU_LIBRARY = $(if $(CUDA_COMPILER),build/cmake/cuda/libsimjoin_cuda.a)
 OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(wildcard src/pg/*.cpp))
 
 # PostgreSQL's headers count as system headers: warnings are errors, but only in our own code.
-PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"'
+PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
+  $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Werror -O2
-SHLIB_LINK = $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy -lstdc++ -lpthread -lm
+# cudart is linked statically: nothing of CUDA is needed to load the module.
+SHLIB_LINK = $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
+  $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
 
 # Bitcode would only serve to inline the functions into JIT-compiled expressions.
 override with_llvm = no
@@ -121,21 +126,24 @@ regress-folders:
 $(OBJECT_DIR)/%.o: src/pg/%.cpp $(OBJECT_DIR)/version
 	$(COMPILE.cc) -MMD -MP -o $@ $<
 
-# Changes when the server's or the extension's version does: everything is compiled anew then.
+# Changes when the server's or the extension's version does, or CUDA comes or goes: everything is compiled anew then.
 .PHONY: FORCE
+BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER)
 $(OBJECT_DIR)/version: FORCE
 	@mkdir -p $(OBJECT_DIR)
-	@echo '$(PG_VERSION) $(SIMJOIN_VERSION)' | cmp -s - $@ || echo '$(PG_VERSION) $(SIMJOIN_VERSION)' > $@
+	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
-# Names the folder whose objects simjoin.so was linked from.
+# Names what simjoin.so was linked for.
 build/linked-version: FORCE
 	@mkdir -p build
-	@echo '$(PG_VERSION)' | cmp -s - $@ || echo '$(PG_VERSION)' > $@
+	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
 $(CORE_LIBRARY): FORCE
-	@CMAKE='$(CMAKE)' test/tools/build-core simjoin_core
+	@CMAKE='$(CMAKE)' CUDA='$(CUDA)' test/tools/build-core simjoin_core $(if $(CUDA_COMPILER),simjoin_cuda)
 
-$(MODULE_big)$(DLSUFFIX): $(CORE_LIBRARY) build/linked-version
+$(GPU_LIBRARY): $(CORE_LIBRARY)
+
+$(MODULE_big)$(DLSUFFIX): $(CORE_LIBRARY) $(GPU_LIBRARY) build/linked-version
 
 -include $(OBJS:.o=.d)
 

@@ -15,7 +15,10 @@ namespace {
 std::atomic<uint64_t> calls_made{0};
 std::atomic<uint64_t> failing_call{0};  // its number; 0 = none
 std::atomic<bool> failing_launch{false};
+std::atomic<bool> device_started{false};
 
+// The kernels use instructions of this compute capability: binary tensor core operations with AND.
+constexpr int least_capability = 8;
 // Left to other programs, and to what CUDA allocates behind our back.
 constexpr size_t memory_reserve = size_t{512} << 20;
 
@@ -31,12 +34,29 @@ uint64_t device_calls() {
 }
 
 bool gpu_available(std::string *reason) {
-  int devices = 0;
-  const cudaError_t result = cudaGetDeviceCount(&devices);
-  if (result == cudaSuccess && devices > 0) return true;
+  int devices = 0, device = 0, major = 0, minor = 0;
+  cudaError_t result = cudaGetDeviceCount(&devices);
+  if (result == cudaSuccess && devices > 0) result = cudaGetDevice(&device);
+  if (result == cudaSuccess && devices > 0)
+    result = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (result == cudaSuccess && devices > 0)
+    result = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  if (result == cudaSuccess && major >= least_capability) return true;
   cudaGetLastError();  // forget it: the next call of this thread would report it again
-  if (reason != nullptr) *reason = result == cudaSuccess ? "no device" : cudaGetErrorString(result);
+  if (reason == nullptr) return false;
+  if (result != cudaSuccess) {
+    *reason = cudaGetErrorString(result);
+  } else if (devices == 0) {
+    *reason = "there is no GPU";
+  } else {
+    *reason = "the GPU has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+              ", at least " + std::to_string(least_capability) + ".0 is needed";
+  }
   return false;
+}
+
+bool gpu_started() {
+  return device_started;
 }
 
 namespace gpu {
@@ -102,6 +122,7 @@ Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   const size_t usable = free > memory_reserve ? free - memory_reserve : 0;
   limit_ = memory_limit == 0 ? usable : std::min(memory_limit, usable);
   SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  device_started = true;
 }
 
 Device::~Device() {

@@ -87,14 +87,14 @@ void GpuEngine::check_row(Side side, size_t count) const {
 void GpuEngine::add_set(Side side, Kind kind, const void *tokens, size_t count) {
   check_row(side, count);
   open();
-  if (kind_ != kind) {
+  if (count > 0 && kind_ != kind) {
     if (kind_ != Kind::none) {
       throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
     }
     kind_ = kind;
   }
   ++rows_[static_cast<int>(side)];
-  join_->add(side, tokens, static_cast<uint32_t>(count), kind == Kind::int8);
+  join_->add(side, tokens, static_cast<uint32_t>(count), kind_ == Kind::int8);
 }
 
 void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
@@ -130,6 +130,11 @@ StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {
 JoinStats GpuEngine::stats() const {
   JoinStats stats;
   if (join_) join_->add_to(stats);
+  const GpuFigures figures = this->figures();
+  stats.device = figures.device;
+  stats.device_memory_peak = figures.device_memory_peak;
+  stats.filter_ms = figures.filter_ms;
+  stats.verify_ms = figures.verify_ms;
   stats.memory_peak = memory_.peak();
   stats.threads = 1;
   return stats;

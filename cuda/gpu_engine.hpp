@@ -46,6 +46,8 @@ struct GpuOptions {
 
 // Returns whether this process can use a GPU; `reason` (may be null) gets why not.
 bool gpu_available(std::string *reason);
+// Returns whether a join has used the GPU in this process: it is set up then.
+bool gpu_started();
 
 // Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
 // device are Errors of kind device_failure, too little device memory is limit_exceeded.

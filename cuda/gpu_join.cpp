@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <string>
 
 #include "core/error.hpp"
 
@@ -334,6 +335,7 @@ uint32_t GpuJoin::choose_border(const PrefixIndex &index, const std::vector<doub
   const std::vector<SizeClass> &classes = probes().classes;
   double bitmap = 0, prefix = 0;
   for (double cost : bitmap_ms) bitmap += cost;
+  const double all_bitmap = bitmap;
   double best = bitmap, best_prefix = 0, best_bitmap = bitmap;
   size_t border = 0;
   for (size_t i = 0; i + 1 < classes.size(); ++i) {
@@ -349,12 +351,16 @@ uint32_t GpuJoin::choose_border(const PrefixIndex &index, const std::vector<doub
   }
   if (options_.strategy == GpuOptions::Strategy::prefix) border = classes.size() - 1;
   if (options_.strategy == GpuOptions::Strategy::mixed) border = classes.size() / 2;
+  const std::string part = border == 0 ? "no set"
+                           : border + 1 == classes.size()
+                               ? "all sets"
+                               : "sets of fewer than " + std::to_string(classes[border].size) + " tokens";
   char text[200];
   std::snprintf(
       text, sizeof text,
-      "prefix index for sets of fewer than %lld tokens, bitmap filter for others: estimated %.1f + %.1f ms",
-      border + 1 == classes.size() ? -1LL : static_cast<long long>(classes[border].size), best_prefix,
-      best_bitmap);
+      "prefix index for %s, bitmap filter for the others: an estimated %.1f + %.1f ms, against %.1f "
+      "for bitmaps alone",
+      part.c_str(), best_prefix, best_bitmap, all_bitmap);
   const std::lock_guard lock(mutex_);
   stats_.reasons.push_back(text);
   return classes[border].begin;

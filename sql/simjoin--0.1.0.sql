@@ -5,6 +5,11 @@ CREATE FUNCTION simjoin_version() RETURNS text
 AS 'MODULE_PATHNAME', 'simjoin_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simjoin_version() IS 'version of the simjoin library that is loaded';
 
+CREATE FUNCTION simjoin_devices(OUT device int, OUT name text, OUT compute_capability text, OUT memory_total bigint,
+                                OUT memory_free bigint) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_devices' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION simjoin_devices() IS 'GPUs that joins can use, with their memory in bytes; no row where there is none';
+
 -- Tells the planner about the join operator; not to be called.
 CREATE FUNCTION simjoin_measure_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'simjoin_measure_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -21,6 +21,11 @@ enum class Algorithm : uint8_t { automatic, allpairs, ppjoin, groupjoin, bitmap 
 
 inline constexpr std::string_view algorithm_names[] = {"auto", "allpairs", "ppjoin", "groupjoin", "bitmap"};
 
+// Where a join runs. `automatic`: on the GPU where there is one and it pays, else on the CPU.
+enum class Device : uint8_t { automatic, cpu, gpu };
+
+inline constexpr std::string_view device_names[] = {"auto", "cpu", "gpu"};
+
 enum class Side : uint8_t { left, right };
 
 struct JoinSpec {
@@ -32,8 +37,10 @@ struct JoinSpec {
   // One collection, fed as Side::left, against itself: each unordered pair of different rows once, left <
   // right.
   bool self_join = false;
+  Device device = Device::automatic;
   int threads = 0;                        // compute threads; 0 = one for each core
   size_t memory_limit = size_t{1} << 30;  // bytes; what the engine uses is counted (JoinStats::memory_peak)
+  size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of what is free
 };
 
 // Result pairs, as parallel arrays: row numbers on each side and the exact number of shared tokens.
@@ -77,10 +84,19 @@ struct JoinStats {
   bool used_prefix = false;          // some probes went through the prefix index
   bool used_bitmap = false;          // a bitmap filter ran
   std::string algorithm;             // e.g. "ppjoin", or for auto "ppjoin + bitmap"
+  std::string device = "cpu";        // what ran the join: "cpu", or the name of a GPU
+  std::string gpu_refused;           // why a join that could have run on a GPU did not; empty where it did
+  size_t device_memory_peak = 0;     // bytes of GPU memory
   std::vector<std::string> reasons;  // why, one line a decision: the figures behind `auto`
 };
 
 enum class StepResult { working, batch, done };
+
+// What the caller's user should know of a join that goes on: that it left the GPU, and why.
+struct Notice {
+  bool warning;  // the GPU failed; otherwise, it had too little memory
+  std::string message;
+};
 
 // One join. Use: add every set; then step until `done`. Not safe for use by several threads at a time (the
 // engine's own threads aside). The destructor stops whatever runs within a few milliseconds.
@@ -91,7 +107,8 @@ class JoinEngine {
   virtual ~JoinEngine() = default;
 
   // Adds the next row of a side; rows are numbered from 0 on each side. Tokens come in any order and may
-  // repeat; an empty set is a row like any other. All calls of one join use one token type.
+  // repeat; an empty set is a row like any other. All sets of one join that are not empty have one token
+  // type.
   virtual void add(Side side, std::span<const int32_t> tokens) = 0;
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
@@ -106,7 +123,14 @@ class JoinEngine {
 
   // Returns the figures so far; complete after `done`. Callable at any time between other calls.
   virtual JoinStats stats() const = 0;
+
+  // Returns what has happened since the last call that the user should know of; null where nothing has.
+  virtual std::unique_ptr<Notice> take_notice() { return nullptr; }
 };
+
+// Returns an engine on the device that the specification asks for. Throws Error invalid_argument or
+// device_failure where that is the GPU and it cannot be used.
+std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec);
 
 // Returns an engine that runs on the CPU cores of this host.
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec);

@@ -1,6 +1,10 @@
 #include "pg/engine.hpp"
 
+#include <cstdlib>
+
+#include "core/gpu.hpp"
 #include "pg/errors.hpp"
+#include "pg/settings.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -8,10 +12,49 @@ namespace {
 // How long the engine works between two interrupt checks.
 constexpr std::chrono::microseconds step_budget{10'000};
 
+bool fault_armed = false;
+
+// Arms the fault that a test asked for.
+void inject_fault() {
+  GpuBackend *backend = gpu_backend();
+  if (backend == nullptr || (debug_device_fault == 0 && !fault_armed)) return;
+  backend->fail_call(static_cast<uint64_t>(std::abs(debug_device_fault)), debug_device_fault < 0);
+  fault_armed = debug_device_fault != 0;
+}
+
+// What a Notice becomes when it leaves C++.
+struct NoticeText {
+  bool any;
+  bool warning;
+  char message[512];
+};
+
+void report_notice(JoinEngine *engine) {
+  const NoticeText notice = call_cpp([&] {
+    NoticeText text{};
+    if (const auto from = engine->take_notice()) {
+      text.any = true;
+      text.warning = from->warning;
+      strlcpy(text.message, from->message.c_str(), sizeof text.message);
+    }
+    return text;
+  });
+  if (!notice.any) return;
+  if (notice.warning) {
+    ereport(WARNING,
+            (errmsg("the GPU failed; the join goes on on the CPU, and so do all others of this session"),
+             errdetail_internal("%s", notice.message)));
+  } else {
+    ereport(NOTICE, (errmsg("the GPU has too little memory for the join, which goes on on the CPU"),
+                     errdetail_internal("%s", notice.message)));
+  }
+}
+
 }  // namespace
 
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
-  return own(context, [&] { return make_cpu_engine(spec); });
+  inject_fault();
+  return own(context, [&] { return make_engine(spec); });
 }
 
 Batch *create_batch(MemoryContext context) {
@@ -22,6 +65,7 @@ bool next_batch(JoinEngine *engine, Batch *batch) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
+    report_notice(engine);
     if (result == StepResult::done) return false;
     if (result == StepResult::batch && batch->size() > 0) return true;
   }

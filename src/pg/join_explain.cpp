@@ -70,6 +70,7 @@ void show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const int shown = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
   show_text("Measure", measure_names[shown], es);
+  show_text("Method", "exact", es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
 }
 
@@ -102,6 +103,7 @@ void show_resources(const JoinState *state, const JoinStats &stats, ExplainState
   show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
   show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
+  if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
   show_kilobytes("Row Memory", state->row_memory, es);
   show_kilobytes("Row Temporary Files", state->row_file, es);
 }
@@ -124,6 +126,9 @@ void add(JoinStats *totals, JoinStats more) {
   totals->verify_ms += more.verify_ms;
   totals->join_ms += more.join_ms;
   totals->memory_peak = std::max(totals->memory_peak, more.memory_peak);
+  totals->device_memory_peak = std::max(totals->device_memory_peak, more.device_memory_peak);
+  totals->device = std::move(more.device);
+  totals->gpu_refused = std::move(more.gpu_refused);
   totals->threads = std::max(totals->threads, more.threads);
   totals->used_prefix |= more.used_prefix;
   totals->used_bitmap |= more.used_bitmap;
@@ -149,12 +154,17 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   show_plan(state, ancestors, es);
   if (!es->analyze) {
     show_text("Algorithm", algorithm_names[algorithm], es);
+    if (explain_device) show_text("Device", device_names[device], es);
     return;
   }
   add_execution_to_totals(state);
   state->keep_totals = false;  // they are complete
   const JoinStats &stats = *state->totals;
   show_text("Algorithm", stats.algorithm, es);
+  if (explain_device) {
+    show_text("Device", stats.device, es);
+    if (!stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
+  }
   show_counts(stats, es);
   if (es->timing) show_resources(state, stats, es);
   if (es->verbose)

@@ -5,6 +5,7 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include "core/gpu.hpp"
 #include "pg/join_path.hpp"
 #include "pg/settings.hpp"
 
@@ -18,6 +19,9 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
+#ifdef SIMJOIN_CUDA
+  simjoin::set_gpu_backend(&simjoin::cuda_backend());
+#endif
   simjoin::pg::define_settings();
   simjoin::pg::install_join_hook();
 }

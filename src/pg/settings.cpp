@@ -14,6 +14,10 @@ int measure = static_cast<int>(Measure::jaccard);
 double similarity_threshold = 0.7;
 int memory_limit_kb = 1024 * 1024;
 int cpu_threads = 0;
+int device = static_cast<int>(Device::automatic);
+int gpu_memory_limit_kb = 0;
+bool explain_device = true;
+int debug_device_fault = 0;
 
 namespace {
 
@@ -35,6 +39,7 @@ constexpr auto enum_entries(const std::string_view (&names)[n]) {
 }
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
+constexpr auto device_entries = enum_entries(device_names);
 constexpr auto measure_entries = enum_entries(measure_names);
 
 void define_join_settings() {
@@ -54,6 +59,24 @@ void define_join_settings() {
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
+void define_device_settings() {
+  DefineCustomEnumVariable("simjoin.device", "Sets the device that similarity joins run on.",
+                           "auto uses a GPU where there is one and it pays; with gpu, a join that cannot use "
+                           "one is an error.",
+                           &device, device, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                           nullptr);
+  DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one similarity join may use.",
+                          "With 0, most of what is free.", &gpu_memory_limit_kb, gpu_memory_limit_kb, 0,
+                          MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("simjoin.explain_device", "Sets whether EXPLAIN shows what ran a similarity join.",
+                           "Off for output that is to be the same on every machine.", &explain_device,
+                           explain_device, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "simjoin.debug_device_fault", "Sets which device call of each similarity join fails, for tests.",
+      "As if memory had run out; a negative number: as if a kernel had failed.", &debug_device_fault,
+      debug_device_fault, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+}
+
 void define_operator_settings() {
   DefineCustomEnumVariable("simjoin.measure", "Sets the similarity measure of the operator ~=.", nullptr,
                            &measure, measure, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
@@ -68,6 +91,7 @@ void define_operator_settings() {
 
 void define_settings() {
   define_join_settings();
+  define_device_settings();
   define_operator_settings();
   compat::reserve_setting_prefix("simjoin");
 }
@@ -77,8 +101,10 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   spec.measure = measure;
   spec.threshold = threshold;
   spec.algorithm = static_cast<Algorithm>(algorithm);
+  spec.device = static_cast<Device>(device);
   spec.threads = cpu_threads;
   spec.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024;
+  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
   return spec;
 }
 

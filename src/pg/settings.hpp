@@ -13,6 +13,10 @@ extern int measure;                  // simjoin.measure, a Measure
 extern double similarity_threshold;  // simjoin.similarity_threshold
 extern int memory_limit_kb;          // simjoin.memory_limit
 extern int cpu_threads;              // simjoin.cpu_threads, 0 = one for each core
+extern int device;                   // simjoin.device, a Device
+extern int gpu_memory_limit_kb;      // simjoin.gpu_memory_limit, 0 = most of what is free
+extern bool explain_device;          // simjoin.explain_device
+extern int debug_device_fault;       // simjoin.debug_device_fault, see there
 
 // Defines the settings. Called once, when the module is loaded.
 void define_settings();

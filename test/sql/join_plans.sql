@@ -2,6 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
+SET simjoin.explain_device = off;
 SET enable_nestloop = off;
 
 CREATE TABLE docs (id int PRIMARY KEY, owner text, lang int, tokens int[]);

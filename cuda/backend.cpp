@@ -1,0 +1,69 @@
+// The GPU backend of this build, as the core sees it.
+#include <cuda_runtime_api.h>
+
+#include "core/gpu.hpp"
+#include "cuda/gpu_engine.hpp"
+
+namespace simjoin {
+namespace {
+
+class CudaBackend final : public GpuBackend {
+ public:
+  bool available(std::string &reason) override {
+    if (!asked_) {
+      usable_ = gpu_available(&reason_);
+      asked_ = true;
+    }
+    reason = reason_;
+    return usable_;
+  }
+
+  bool started() const override { return gpu_started(); }
+
+  // Asking for the free memory sets a device up for the process; what was not set up before is reset.
+  std::vector<GpuDevice> devices() override {
+    std::vector<GpuDevice> devices;
+    int count = 0, current = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+    cudaGetDevice(&current);
+    for (int i = 0; i < count; ++i) {
+      cudaDeviceProp properties;
+      GpuDevice device;
+      if (cudaGetDeviceProperties(&properties, i) != cudaSuccess || cudaSetDevice(i) != cudaSuccess ||
+          cudaMemGetInfo(&device.memory_free, &device.memory_total) != cudaSuccess) {
+        continue;
+      }
+      device.name = properties.name;
+      device.major = properties.major;
+      device.minor = properties.minor;
+      devices.push_back(device);
+      if (!gpu_started() || i != current) cudaDeviceReset();
+    }
+    if (count > 0) cudaSetDevice(current);
+    cudaGetLastError();
+    return devices;
+  }
+
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
+    GpuOptions options;
+    options.memory_limit = spec.gpu_memory_limit;
+    if (spec.algorithm == Algorithm::bitmap) options.strategy = GpuOptions::Strategy::bitmap;
+    return make_gpu_engine(spec, options);
+  }
+
+  void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
+
+ private:
+  bool asked_ = false;
+  bool usable_ = false;
+  std::string reason_;
+};
+
+}  // namespace
+
+GpuBackend &cuda_backend() {
+  static CudaBackend backend;
+  return backend;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,296 @@
+#include "core/device_choice.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/gpu.hpp"
+
+namespace simjoin {
+namespace {
+
+GpuBackend *backend = nullptr;
+std::string failure;
+
+// What a join on the GPU takes besides its work, in milliseconds: kernels launched and results fetched; and
+// what setting the device up for the process adds (H200, driver 580).
+constexpr double gpu_join_ms = 10;
+constexpr double gpu_start_ms = 400;
+// What the CPU takes for a join: nanoseconds a token, to rank, sort and index; and nanoseconds a pair of sets
+// of `full_size` tokens at a threshold near 0. Less than measured on dblp-shaped sets, more than on
+// kosarak-shaped ones at high thresholds (Cascade Lake, 2.5 GHz).
+constexpr double cpu_token_ns = 50;
+constexpr double cpu_pair_ns = 0.3;
+constexpr double full_size = 64;
+
+constexpr size_t rows_between_looks = 1024;
+constexpr size_t feeds_an_add = 16;    // sets that a new engine catches up with for each one that is added
+constexpr size_t feeds_a_look = 1024;  // between looks at the clock
+
+// Returns why a join by this algorithm cannot run on a GPU; empty where it can.
+std::string not_for_gpus(Algorithm algorithm) {
+  if (algorithm == Algorithm::automatic || algorithm == Algorithm::bitmap) return {};
+  return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
+}
+
+// Returns why no join of this process can run on a GPU, as far as is known without touching one.
+std::string no_gpus() {
+  if (backend == nullptr) return "this build has no GPU engine";
+  if (!failure.empty()) return "the GPU failed earlier in this session: " + failure;
+  return {};
+}
+
+std::unique_ptr<JoinEngine> make_gpu_join(const JoinSpec &spec) {
+  constexpr const char *hint = "Set simjoin.device to auto or cpu.";
+  std::string reason = not_for_gpus(spec.algorithm);
+  if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, hint);
+  reason = no_gpus();
+  if (reason.empty() && backend->available(reason)) return backend->make_engine(spec);
+  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, hint);
+}
+
+uint64_t packed(uint32_t left, uint32_t right) {
+  return uint64_t{left} << 32 | right;
+}
+
+}  // namespace
+
+GpuBackend *gpu_backend() {
+  return backend;
+}
+
+void set_gpu_backend(GpuBackend *new_backend) {
+  backend = new_backend;
+  failure.clear();
+}
+
+const std::string &gpu_failure() {
+  return failure;
+}
+
+std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
+  switch (spec.device) {
+    case Device::cpu:
+      return make_cpu_engine(spec);
+    case Device::gpu:
+      return make_gpu_join(spec);
+    case Device::automatic:
+      break;
+  }
+  return std::make_unique<DeviceChoice>(spec);
+}
+
+void SetRecord::append(Side side, const void *tokens, uint32_t count, bool wide) {
+  if (count > 0) wide_ = wide;
+  const size_t bytes = size_t{count} * (wide ? sizeof(int64_t) : sizeof(int32_t));
+  sets_.push_back({tokens_.size(), count, side});
+  if (bytes > 0) std::memcpy(tokens_.extend(bytes), tokens, bytes);
+}
+
+void SetRecord::feed(JoinEngine &engine, size_t i) const {
+  const Set &set = sets_[i];
+  const char *at = tokens_.data() + set.start;
+  if (wide_) {
+    engine.add(set.side, std::span(reinterpret_cast<const int64_t *>(at), set.count));
+  } else {
+    engine.add(set.side, std::span(reinterpret_cast<const int32_t *>(at), set.count));
+  }
+}
+
+void SetRecord::release() {
+  tokens_.release();
+  sets_.release();
+}
+
+DeviceChoice::DeviceChoice(const JoinSpec &spec)
+    : spec_(spec), vocabulary_(memory_), record_(memory_), handed_over_(memory_) {
+  std::string reason = no_gpus();
+  if (reason.empty()) reason = not_for_gpus(spec.algorithm);
+  if (!reason.empty()) go_to_cpu(std::move(reason));
+}
+
+void DeviceChoice::set_kind(Kind kind) {
+  if (kind_ == kind) return;
+  if (kind_ != Kind::none) {
+    throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
+  }
+  kind_ = kind;
+}
+
+template <typename T>
+void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens) {
+  if (direct_) {
+    engine_->add(side, tokens);
+    return;
+  }
+  if (!tokens.empty()) set_kind(kind);
+  record(side, tokens);
+}
+
+// A join that starts on the CPU hands texts on; one that may have to change devices numbers them itself.
+void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
+  if (direct_ && kind_ != Kind::text) {
+    engine_->add(side, tokens);
+    return;
+  }
+  if (!tokens.empty()) set_kind(Kind::text);
+  ids_.resize(tokens.size());
+  const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
+  const std::span ids(reinterpret_cast<const int32_t *>(ids_.data()), distinct);
+  if (direct_) {
+    engine_->add(side, ids);
+  } else {
+    record(side, ids);
+  }
+}
+
+template <typename T>
+void DeviceChoice::record(Side side, std::span<const T> tokens) {
+  const auto s = static_cast<size_t>(side);
+  if (rows_[s] >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
+    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  }
+  record_.append(side, tokens.data(), static_cast<uint32_t>(tokens.size()), sizeof(T) == sizeof(int64_t));
+  tokens_ += tokens.size();
+  ++rows_[s];
+  if ((rows_[0] + rows_[1]) % rows_between_looks == 0) {
+    if (!engine_ && worth_a_gpu()) try_gpu();
+    if ((!engine_ || gpu_) && memory_.current() > spec_.memory_limit / 2) {
+      go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
+    }
+  }
+  if (engine_) feed(feeds_an_add);
+}
+
+// Returns whether the sets so far promise to keep the CPU busy for longer than a GPU takes to begin.
+bool DeviceChoice::worth_a_gpu() const {
+  const auto left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
+  const double pairs = spec_.self_join ? left * left / 2 : left * right;
+  const double sets = std::max(1.0, left + right), tokens = static_cast<double>(tokens_);
+  const double threshold = spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0);
+  const double pair_ns = cpu_pair_ns * (1 - threshold) * std::min(1.0, tokens / sets / full_size);
+  const double threads =
+      spec_.threads > 0 ? spec_.threads : std::max(1u, std::thread::hardware_concurrency());
+  const double cpu_ms = (tokens * cpu_token_ns + pairs * pair_ns) / threads / 1e6;
+  return cpu_ms > gpu_join_ms + (backend->started() ? 0 : gpu_start_ms);
+}
+
+void DeviceChoice::try_gpu() {
+  std::string reason;
+  if (!backend->available(reason)) {
+    go_to_cpu(std::move(reason));
+    return;
+  }
+  gpu_ = true;
+  try {
+    engine_ = backend->make_engine(spec_);
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+  }
+}
+
+// What was recorded is fed little by little from here on.
+void DeviceChoice::go_to_cpu(std::string reason) {
+  refused_ = std::move(reason);
+  engine_.reset();
+  gpu_ = false;
+  fed_ = 0;
+  JoinSpec spec = spec_;
+  spec.memory_limit -= std::min(memory_.current(), spec.memory_limit / 2);
+  engine_ = make_cpu_engine(spec);
+  direct_ = record_.size() == 0;
+}
+
+// Goes on without the GPU after an error of its own; false where the error is another, or nothing was kept.
+bool DeviceChoice::leave_gpu(const Error &error) {
+  const bool broken = error.kind() == ErrorKind::device_failure;
+  if (gpu_ && broken) failure = error.what();
+  if (!gpu_ || direct_ || (!broken && error.kind() != ErrorKind::limit_exceeded)) return false;
+  notice_ = std::make_unique<Notice>();
+  notice_->warning = broken;
+  notice_->message = error.what();
+  std::sort(handed_over_.begin(), handed_over_.end());
+  go_to_cpu(error.what());
+  return true;
+}
+
+// Feeds up to so many recorded sets to the engine.
+void DeviceChoice::feed(size_t sets) {
+  try {
+    for (; sets > 0 && fed_ < record_.size(); --sets) record_.feed(*engine_, fed_++);
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+  }
+  if (gpu_ || fed_ < record_.size()) return;
+  record_.release();
+  fed_ = 0;
+  direct_ = true;
+}
+
+StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
+  const auto until = std::chrono::steady_clock::now() + budget;
+  if (!engine_) {
+    if (worth_a_gpu()) {
+      try_gpu();
+    } else {
+      go_to_cpu("so few sets are joined sooner on the CPU");
+    }
+  }
+  while (fed_ < record_.size()) {
+    feed(feeds_a_look);
+    if (std::chrono::steady_clock::now() >= until) return StepResult::working;
+  }
+  if (!gpu_) {
+    const StepResult result = engine_->step(budget, out);
+    if (result != StepResult::batch || handed_over_.empty()) return result;
+    drop_known(out);
+    return out.size() > 0 ? StepResult::batch : StepResult::working;
+  }
+  try {
+    const StepResult result = engine_->step(budget, out);
+    if (result == StepResult::batch) remember(out);
+    return result;
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+    return StepResult::working;
+  }
+}
+
+// Notes pairs that the caller gets, so that the CPU would not give them again. Where they become too many,
+// the join stays on the GPU whatever happens.
+void DeviceChoice::remember(const Batch &batch) {
+  if (direct_) return;
+  if (memory_.current() > spec_.memory_limit) {
+    handed_over_.release();
+    record_.release();
+    fed_ = 0;
+    direct_ = true;
+    return;
+  }
+  for (size_t i = 0; i < batch.size(); ++i) handed_over_.push_back(packed(batch.left[i], batch.right[i]));
+}
+
+void DeviceChoice::drop_known(Batch &batch) const {
+  size_t kept = 0;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const uint64_t pair = packed(batch.left[i], batch.right[i]);
+    if (std::binary_search(handed_over_.begin(), handed_over_.end(), pair)) continue;
+    batch.left[kept] = batch.left[i];
+    batch.right[kept] = batch.right[i];
+    batch.overlap[kept++] = batch.overlap[i];
+  }
+  batch.left.resize(kept);
+  batch.right.resize(kept);
+  batch.overlap.resize(kept);
+}
+
+JoinStats DeviceChoice::stats() const {
+  JoinStats stats;
+  if (engine_) stats = engine_->stats();
+  stats.memory_peak += memory_.peak();
+  stats.gpu_refused = refused_;
+  return stats;
+}
+
+}  // namespace simjoin

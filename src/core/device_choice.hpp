@@ -1,0 +1,88 @@
+// A join that may run on a GPU: sets are recorded until it is clear which device pays, and a GPU that fails
+// is replaced by the CPU without a difference in the result.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/join.hpp"
+#include "core/memory.hpp"
+#include "core/vocabulary.hpp"
+
+namespace simjoin {
+
+// Sets of integers of one width in the order in which they came, so that they can be fed to more than one
+// engine.
+class SetRecord {
+ public:
+  explicit SetRecord(MemoryCounter &memory) : tokens_(memory), sets_(memory) {}
+
+  void append(Side side, const void *tokens, uint32_t count, bool wide);
+  // Adds the i-th set to the engine.
+  void feed(JoinEngine &engine, size_t i) const;
+  size_t size() const { return sets_.size(); }
+  void release();
+
+ private:
+  struct Set {
+    uint64_t start;  // of its tokens, in bytes
+    uint32_t count;
+    Side side;
+  };
+
+  bool wide_ = false;
+  Buffer<char> tokens_;
+  Buffer<Set> sets_;
+};
+
+// The join of Device::automatic. Beside a GPU it keeps the sets, up to half of the memory limit, and the
+// pairs that the GPU gave, up to the whole; once those are more, a failure of the GPU is an error.
+class DeviceChoice final : public JoinEngine {
+ public:
+  explicit DeviceChoice(const JoinSpec &spec);
+
+  void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override;
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
+  JoinStats stats() const override;
+  std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
+
+ private:
+  enum class Kind : uint8_t { none, int4, int8, text };
+
+  void set_kind(Kind kind);
+  template <typename T>
+  void add_integers(Side side, Kind kind, std::span<const T> tokens);
+  template <typename T>
+  void record(Side side, std::span<const T> tokens);
+  bool worth_a_gpu() const;
+  void try_gpu();
+  void go_to_cpu(std::string reason);
+  bool leave_gpu(const Error &error);
+  void feed(size_t sets);
+  void remember(const Batch &batch);
+  void drop_known(Batch &batch) const;
+
+  const JoinSpec spec_;
+  MemoryCounter memory_;
+  Kind kind_ = Kind::none;
+  Vocabulary vocabulary_;  // of text tokens: engines get their ids
+  std::vector<uint32_t> ids_;
+  uint64_t rows_[2] = {0, 0};
+  uint64_t tokens_ = 0;
+  SetRecord record_;
+  size_t fed_ = 0;                      // sets of the record that the engine has got
+  std::unique_ptr<JoinEngine> engine_;  // null while the choice is open
+  bool gpu_ = false;                    // engine_ runs on a GPU
+  bool direct_ = false;                 // nothing is recorded (any more): sets go to the engine
+  Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
+  std::string refused_;                 // why the join does not run on a GPU
+  std::unique_ptr<Notice> notice_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,50 @@
+// What the core knows of GPUs: a backend that the device layer provides, where the build has one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/join.hpp"
+
+namespace simjoin {
+
+struct GpuDevice {
+  std::string name;
+  int major = 0;  // compute capability
+  int minor = 0;
+  size_t memory_total = 0;  // bytes
+  size_t memory_free = 0;
+};
+
+class GpuBackend {
+ public:
+  virtual ~GpuBackend() = default;
+
+  // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
+  virtual bool available(std::string &reason) = 0;
+  // Returns whether the device is set up for this process, so that the next join need not wait for that.
+  virtual bool started() const = 0;
+  // Returns the GPUs that can be used; none, and no error, where there is no driver.
+  virtual std::vector<GpuDevice> devices() = 0;
+  // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
+  // kind device_failure, too little device memory is limit_exceeded.
+  virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
+  // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
+  // `launch` is set, as a failed launch; 0 turns it off.
+  virtual void fail_call(uint64_t n, bool launch) = 0;
+};
+
+// The backend that make_engine uses; null in a build without the device layer.
+GpuBackend *gpu_backend();
+void set_gpu_backend(GpuBackend *backend);
+
+// The backend for NVIDIA GPUs. Only defined in a build with the device layer.
+GpuBackend &cuda_backend();
+
+// Whether this process has given the GPU up because it failed, and why; empty where it has not.
+const std::string &gpu_failure();
+
+}  // namespace simjoin

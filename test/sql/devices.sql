@@ -1,0 +1,63 @@
+-- Where a join runs: the result is the same, with or without a GPU. Nothing here depends on there being one.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET jit = off;
+
+CREATE TABLE sets AS
+SELECT id, ARRAY(SELECT (id * 7919 + j * j * 31) % 50 FROM generate_series(1, 5 + id % 7) j) AS tokens
+FROM generate_series(1, 600) id;
+ANALYZE sets;
+
+-- A join on the GPU, or the error that says why there can be none.
+CREATE FUNCTION pairs_on(chosen text, OUT result text) LANGUAGE plpgsql AS $$
+DECLARE
+  hint text;
+BEGIN
+  PERFORM set_config('simjoin.device', chosen, true);
+  SELECT count(*) INTO result FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
+EXCEPTION WHEN system_error THEN
+  GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+  result := hint;
+END $$;
+SELECT pairs_on('cpu') = pairs_on('auto') AS same, pairs_on('cpu')::int > 100 AS many;
+SELECT pairs_on('gpu') = CASE WHEN EXISTS (SELECT FROM simjoin_devices()) THEN pairs_on('cpu')
+                              ELSE 'Set simjoin.device to auto or cpu.' END AS as_expected;
+
+SELECT bool_and(device >= 0 AND name <> '' AND compute_capability ~ '^\d+\.\d+$' AND
+                memory_free BETWEEN 1 AND memory_total) IS NOT FALSE AS sane
+FROM simjoin_devices();
+
+-- What the other algorithms are for.
+SET simjoin.device = gpu;
+SET simjoin.algorithm = ppjoin;
+SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
+RESET simjoin.algorithm;
+SET simjoin.device = cpu;
+SET simjoin.gpu_memory_limit = '1GB';
+
+-- EXPLAIN shows the device, and hides it where it is told to.
+CREATE FUNCTION device_lines(options text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE format('EXPLAIN (%s) SELECT count(*) FROM sets a JOIN sets b
+      ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6', options) LOOP
+    IF line ~ 'Method|Device|GPU' THEN RETURN NEXT trim(line); END IF;
+  END LOOP;
+END $$;
+SELECT device_lines('COSTS OFF');
+SELECT device_lines('ANALYZE, COSTS OFF, TIMING OFF');
+SET simjoin.device = auto;
+SELECT device_lines('COSTS OFF');
+SET simjoin.explain_device = off;
+SELECT device_lines('ANALYZE, COSTS OFF, TIMING OFF');
+RESET simjoin.explain_device;
+
+-- The functions go by the same settings.
+SET simjoin.device = cpu;
+SELECT count(*) FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6) \gset cpu_
+SET simjoin.device = auto;
+SELECT count(*) = :cpu_count AS same FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6);
+
+DROP FUNCTION pairs_on, device_lines;
+DROP TABLE sets;

@@ -1,0 +1,92 @@
+# Joins on a GPU: the rows of the CPU, whatever fails; interrupts, and the device's memory. Skipped where there is no GPU.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Utils;
+use Simjoin;
+use Test::More;
+use Time::HiRes qw(time);
+
+# How long after the signal a statement may still run; the first join of a session also sets the device up.
+my $patience = 2.0;
+
+my $node = start_node('gpu', 'max_connections = 20', 'log_min_messages = warning', 'jit = off');
+if ($node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0)
+{
+	$node->stop;
+	plan skip_all => 'there is no GPU here';
+}
+fill_sets($node, 80000, 60, 4000);
+my $join = 'SELECT count(*), sum(a.id), sum(b.id) FROM sets a JOIN sets b ON a.id < b.id AND
+	jaccard_similarity(a.tokens, b.tokens) >= 0.6';
+
+# Returns what a session prints for the statements, and its messages.
+sub session
+{
+	my (@statements) = @_;
+	# One thread of the CPU is so slow that a GPU pays from the first join on.
+	my ($status, $stdout, $stderr) =
+	  $node->psql('postgres', join(";\n", 'SET simjoin.cpu_threads = 1', @statements), on_error_stop => 0);
+	return ($stdout, $stderr);
+}
+
+my ($expected) = session('SET simjoin.device = cpu', $join);
+like($expected, qr/^\d{3,}\|/, 'there are pairs to find');
+for my $device (qw(auto gpu))
+{
+	is((session("SET simjoin.device = $device", $join))[0], $expected, "the same rows with simjoin.device = $device");
+}
+my $name = $node->safe_psql('postgres', 'SELECT name FROM simjoin_devices() LIMIT 1');
+my ($plan) = session('SET simjoin.device = gpu', "EXPLAIN (ANALYZE, COSTS OFF) $join");
+like($plan, qr/Device: \Q$name\E/, 'EXPLAIN names the device');
+like($plan, qr/Device Memory: [1-9]\d* kB/, 'and its memory');
+unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
+
+for my $type (qw(bigint text))
+{
+	my $typed = $join =~ s/([ab])\.tokens/$1.tokens::$type\[\]/gr;
+	is((session('SET simjoin.device = gpu', $typed))[0], $expected, "the same rows of ${type}[]");
+}
+
+# A device call fails; early ones while sets are uploaded, later ones while kernels run and pairs come back.
+my $free = $node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0');
+for my $call (1, 3, 10, 25)
+{
+	my ($result, $messages) = session('SET simjoin.device = auto', 'SET simjoin.memory_limit = \'4GB\'',
+		"SET simjoin.debug_device_fault = $call", $join, 'SET simjoin.debug_device_fault = 0', $join);
+	is($result, "$expected\n$expected", "memory runs out in call $call, and the join goes on");
+	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
+
+	($result, $messages) = session("SET simjoin.debug_device_fault = -$call", $join, 'SET simjoin.debug_device_fault = 0',
+		"EXPLAIN (ANALYZE, COSTS OFF) $join", $join);
+	like($result, qr/^\Q$expected\E\n.*\n\Q$expected\E$/s, "call $call fails, and the join goes on");
+	like($messages, qr/WARNING:  the GPU failed/, 'with a warning');
+	like($result, qr/GPU Not Used: the GPU failed earlier in this session/, 'and the session leaves the GPU alone');
+
+	($result, $messages) = session('SET simjoin.device = gpu', "SET simjoin.debug_device_fault = $call", $join,
+		'SET simjoin.debug_device_fault = 0', $join);
+	like($messages, qr/ERROR:  out of device memory.*HINT: /s, 'where the GPU is demanded it is an error');
+	is($result, $expected, 'after which the session can go on');
+}
+
+# Timeouts while rows are read, while the device builds, and while it joins.
+my $long_join = $join =~ s/0\.6/0.05/r;
+for my $timeout (50, 400, 600, 800, 1200)
+{
+	my $start = time();
+	my ($result, $messages) = session('SET simjoin.device = gpu', "SET statement_timeout = $timeout", $long_join,
+		'SET statement_timeout = 0', $join);
+	my $seconds = time() - $start;
+	like($messages, qr/canceling statement due to statement timeout/, "a timeout of $timeout ms ends the join");
+	is($result, $expected, 'and the next join of the session works');
+}
+my ($limited) = session('SET simjoin.device = gpu', 'SELECT count(*) FROM (' . ($long_join =~ s/count.*? FROM/FROM/r) . ' LIMIT 10) t');
+is($limited, 10, 'a LIMIT stops the join early');
+
+is($node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0'),
+	$free, 'no device memory is lost');
+
+stop_unharmed($node);
+done_testing();

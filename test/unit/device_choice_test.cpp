@@ -1,0 +1,262 @@
+// Joins that may run on a GPU, with a backend that is none: it fails where it is told to.
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/gpu.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+// When the next engine of the backend fails, and how.
+struct Fault {
+  enum class At : uint8_t { never, creation, set, batch } at = At::never;
+  int number = 0;  // of the set or the batch
+  ErrorKind kind = ErrorKind::device_failure;
+};
+
+// Passes everything on to a CPU engine until the fault strikes.
+class FakeGpuEngine final : public JoinEngine {
+ public:
+  FakeGpuEngine(const JoinSpec &spec, const Fault &fault) : engine_(make_cpu_engine(spec)), fault_(fault) {}
+
+  void add(Side side, std::span<const int32_t> tokens) override { add_any(side, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_any(side, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override { add_any(side, tokens); }
+  StepResult step(std::chrono::microseconds budget, Batch &out) override {
+    if (fault_.at == Fault::At::batch && batches_ == fault_.number) fail();
+    const StepResult result = engine_->step(budget, out);
+    if (result == StepResult::batch) ++batches_;
+    return result;
+  }
+  uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
+  JoinStats stats() const override {
+    JoinStats stats = engine_->stats();
+    stats.device = "fake";
+    return stats;
+  }
+
+ private:
+  template <typename T>
+  void add_any(Side side, std::span<const T> tokens) {
+    if (fault_.at == Fault::At::set && sets_ == fault_.number) fail();
+    ++sets_;
+    engine_->add(side, tokens);
+  }
+  [[noreturn]] void fail() const { throw Error(fault_.kind, "injected", "none"); }
+
+  const std::unique_ptr<JoinEngine> engine_;
+  const Fault fault_;
+  int sets_ = 0;
+  int batches_ = 0;
+};
+
+class FakeBackend final : public GpuBackend {
+ public:
+  bool available(std::string &reason) override {
+    reason = present ? "" : "no driver";
+    return present;
+  }
+  bool started() const override { return true; }
+  std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
+    if (fault.at == Fault::At::creation) throw Error(fault.kind, "injected", "none");
+    return std::make_unique<FakeGpuEngine>(spec, fault);
+  }
+  void fail_call(uint64_t, bool) override {}
+
+  bool present = true;
+  Fault fault;
+};
+
+class DeviceChoiceTest : public testing::Test {
+ protected:
+  void SetUp() override { set_gpu_backend(&backend_); }
+  void TearDown() override { set_gpu_backend(nullptr); }
+
+  // Large enough that one thread is expected to take longer than a GPU to begin.
+  template <class Token>
+  static Input<Token> large_input(bool self_join) {
+    RandomSets random(5);
+    Input<Token> input;
+    input.self_join = self_join;
+    for (int i = 0; i < 12'000; ++i) {
+      const IntSet set = i % 3 == 2 ? random.edited(as_ints(input.left.back()), 2, 40'000)
+                                    : random.set(random.between(10, 60), 40'000, 2);
+      input.left.push_back(as_tokens<Token>(set));
+      if (!self_join && i % 2 == 0) input.right.push_back(input.left.back());
+    }
+    return input;
+  }
+
+  static JoinSpec spec_for(Device device) {
+    JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.5, 1);
+    spec.device = device;
+    return spec;
+  }
+
+  struct Outcome {
+    std::vector<Pair> pairs;
+    JoinStats stats;
+    std::unique_ptr<Notice> notice;
+  };
+
+  template <class Token>
+  static Outcome join(JoinSpec spec, const Input<Token> &input) {
+    spec.self_join = input.self_join;
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    feed(*engine, input);
+    Outcome outcome;
+    outcome.pairs = pull(*engine);
+    for (const Pair &pair : outcome.pairs) {
+      EXPECT_LE(pair.overlap, engine->set_size(Side::left, pair.left));
+    }
+    outcome.stats = engine->stats();
+    outcome.notice = engine->take_notice();
+    return outcome;
+  }
+
+  FakeBackend backend_;
+
+ private:
+  static IntSet as_ints(const IntSet &set) { return set; }
+  static IntSet as_ints(const std::vector<int64_t> &set) {
+    IntSet ints;
+    for (const int64_t token : set) ints.push_back(static_cast<int32_t>(token >> 20));
+    return ints;
+  }
+  static IntSet as_ints(const std::vector<std::string> &set) {
+    IntSet ints;
+    for (const std::string &token : set) ints.push_back(std::stoi(token));
+    return ints;
+  }
+  template <class Token>
+  static std::vector<Token> as_tokens(const IntSet &set) {
+    std::vector<Token> tokens;
+    for (const int32_t token : set) {
+      if constexpr (std::is_same_v<Token, std::string>) {
+        tokens.push_back(std::to_string(token));
+      } else if constexpr (std::is_same_v<Token, int64_t>) {
+        tokens.push_back(int64_t{token} << 20);
+      } else {
+        tokens.push_back(token);
+      }
+    }
+    return tokens;
+  }
+};
+
+TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "fake");
+  EXPECT_EQ(join(spec_for(Device::cpu), input).stats.device, "cpu");
+  Input<int32_t> small{{input.left.begin(), input.left.begin() + 100}, {}, true};
+  const Outcome outcome = join(spec_for(Device::automatic), small);
+  EXPECT_EQ(outcome.stats.device, "cpu");
+  EXPECT_NE(outcome.stats.gpu_refused, "");
+  EXPECT_EQ(join(spec_for(Device::gpu), small).stats.device, "fake");
+}
+
+TEST_F(DeviceChoiceTest, WhereThereIsNoGpuTheReasonIsGiven) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  const std::vector<Pair> expected = run(spec_for(Device::cpu), input);
+  backend_.present = false;
+  const Outcome outcome = join(spec_for(Device::automatic), input);
+  EXPECT_EQ(difference(expected, outcome.pairs), "");
+  EXPECT_EQ(outcome.stats.gpu_refused, "no driver");
+  EXPECT_EQ(outcome.notice, nullptr);
+  EXPECT_THROW(make_engine(spec_for(Device::gpu)), Error);
+  set_gpu_backend(nullptr);
+  EXPECT_THROW(make_engine(spec_for(Device::gpu)), Error);
+  EXPECT_NE(join(spec_for(Device::automatic), input).stats.gpu_refused, "");
+}
+
+TEST_F(DeviceChoiceTest, AlgorithmsOfTheCpuStayThere) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  JoinSpec spec = spec_for(Device::automatic);
+  spec.algorithm = Algorithm::ppjoin;
+  const Outcome outcome = join(spec, input);
+  EXPECT_EQ(outcome.stats.device, "cpu");
+  EXPECT_NE(outcome.stats.gpu_refused.find("ppjoin"), std::string::npos);
+  spec.device = Device::gpu;
+  EXPECT_THROW(make_engine(spec), Error);
+}
+
+template <class Token>
+class DeviceFaultTest : public DeviceChoiceTest {};
+using TokenTypes = testing::Types<int32_t, int64_t, std::string>;
+TYPED_TEST_SUITE(DeviceFaultTest, TokenTypes);
+
+// Wherever the GPU fails, the join's pairs are those of the CPU, each once, and the user hears of it.
+TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
+  for (const bool self_join : {true, false}) {
+    const Input<TypeParam> input = this->template large_input<TypeParam>(self_join);
+    const std::vector<Pair> expected = run(this->spec_for(Device::cpu), input);
+    ASSERT_GT(expected.size(), 1000u);
+    for (const Fault &fault : {Fault{Fault::At::creation, 0, ErrorKind::device_failure},
+                               Fault{Fault::At::set, 0, ErrorKind::limit_exceeded},
+                               Fault{Fault::At::set, 5000, ErrorKind::device_failure},
+                               Fault{Fault::At::batch, 0, ErrorKind::limit_exceeded},
+                               Fault{Fault::At::batch, 1, ErrorKind::device_failure}}) {
+      this->backend_.fault = fault;
+      set_gpu_backend(&this->backend_);  // forgets earlier failures
+      const auto outcome = this->join(this->spec_for(Device::automatic), input);
+      EXPECT_EQ(difference(expected, outcome.pairs), "");
+      EXPECT_EQ(outcome.stats.device, "cpu");
+      EXPECT_EQ(outcome.stats.gpu_refused, "injected");
+      ASSERT_NE(outcome.notice, nullptr);
+      EXPECT_EQ(outcome.notice->warning, fault.kind == ErrorKind::device_failure);
+      EXPECT_EQ(gpu_failure().empty(), fault.kind != ErrorKind::device_failure);
+    }
+  }
+}
+
+TEST_F(DeviceChoiceTest, AfterAFailureTheProcessLeavesTheGpuAlone) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.fault = {Fault::At::batch, 0, ErrorKind::device_failure};
+  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "cpu");
+  backend_.fault = {};
+  const Outcome outcome = join(spec_for(Device::automatic), input);
+  EXPECT_EQ(outcome.stats.device, "cpu");
+  EXPECT_NE(outcome.stats.gpu_refused.find("injected"), std::string::npos);
+  EXPECT_EQ(outcome.notice, nullptr);
+  EXPECT_THROW(make_engine(spec_for(Device::gpu)), Error);
+}
+
+TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.fault = {Fault::At::set, 10, ErrorKind::limit_exceeded};
+  EXPECT_THROW(join(spec_for(Device::gpu), input), Error);
+}
+
+// What has to be kept in case the GPU fails respects the memory limit.
+TEST_F(DeviceChoiceTest, TooManySetsToKeepAreJoinedOnTheCpu) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  JoinSpec spec = spec_for(Device::automatic);
+  const std::vector<Pair> expected = run(spec, input);
+  spec.memory_limit = size_t{1} << 20;
+  const Outcome outcome = join(spec, input);
+  EXPECT_EQ(difference(expected, outcome.pairs), "");
+  EXPECT_EQ(outcome.stats.device, "cpu");
+  EXPECT_NE(outcome.stats.gpu_refused.find("memory_limit"), std::string::npos);
+}
+
+TEST_F(DeviceChoiceTest, EmptySetsHaveAnyType) {
+  JoinSpec spec = spec_for(Device::automatic);
+  const auto engine = make_engine(spec);
+  add_row(*engine, Side::left, IntSet{});
+  add_row(*engine, Side::left, std::vector<int64_t>{1, int64_t{1} << 40});
+  add_row(*engine, Side::left, IntSet{});
+  add_row(*engine, Side::right, std::vector<int64_t>{int64_t{1} << 40, 1});
+  EXPECT_EQ(difference({{1, 0, 2}}, pull(*engine)), "");
+}
+
+TEST_F(DeviceChoiceTest, MixedTokenTypesAreAnError) {
+  const auto engine = make_engine(spec_for(Device::automatic));
+  add_row(*engine, Side::left, IntSet{1, 2});
+  EXPECT_THROW(add_row(*engine, Side::right, std::vector<std::string>{"a"}), Error);
+}
+
+}  // namespace
+}  // namespace simjoin::test
