@@ -1,5 +1,7 @@
 #include "pg/engine.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "core/gpu.hpp"
@@ -13,6 +15,17 @@ namespace {
 constexpr std::chrono::microseconds step_budget{10'000};
 
 bool fault_armed = false;
+
+void order_by_left_row(Batch &batch) {
+  std::vector<std::array<uint32_t, 3>> pairs(batch.size());
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {batch.left[i], batch.right[i], batch.overlap[i]};
+  std::sort(pairs.begin(), pairs.end());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    batch.left[i] = pairs[i][0];
+    batch.right[i] = pairs[i][1];
+    batch.overlap[i] = pairs[i][2];
+  }
+}
 
 // Arms the fault that a test asked for.
 void inject_fault() {
@@ -61,13 +74,15 @@ Batch *create_batch(MemoryContext context) {
   return own(context, [] { return std::make_unique<Batch>(); });
 }
 
-bool next_batch(JoinEngine *engine, Batch *batch) {
+bool next_batch(JoinEngine *engine, Batch *batch, bool by_left_row) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
     report_notice(engine);
     if (result == StepResult::done) return false;
-    if (result == StepResult::batch && batch->size() > 0) return true;
+    if (result != StepResult::batch || batch->size() == 0) continue;
+    if (by_left_row) call_cpp([&] { order_by_left_row(*batch); });
+    return true;
   }
 }
 

@@ -15,7 +15,8 @@ JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context);
 Batch *create_batch(MemoryContext context);
 
 // Replaces the batch by the engine's next one, of at least one pair; false at the end. Interrupts are
-// processed at least every few tens of milliseconds. The first call ends the engine's input.
-bool next_batch(JoinEngine *engine, Batch *batch);
+// processed at least every few tens of milliseconds. The first call ends the engine's input. With
+// `by_left_row` the pairs of the batch are in the order of their left rows, then their right ones.
+bool next_batch(JoinEngine *engine, Batch *batch, bool by_left_row = false);
 
 }  // namespace simjoin::pg

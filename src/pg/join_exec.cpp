@@ -341,12 +341,19 @@ void fill_scan_tuple(JoinState *state, const JoinPair &pair) {
   state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;
 }
 
+// Returns whether rows wait in a temporary file, so that it matters in which order they are read.
+bool reads_from_file(const JoinState *state) {
+  for (const JoinInput &input : state->inputs)
+    if (input.reader.store != nullptr && input.reader.store->file != nullptr) return true;
+  return false;
+}
+
 // Takes the next pair of the engine. A pair of a join of the same rows is given both ways round.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
   if (state->batch_position == state->batch->size()) {
     instr_time start, end;
     INSTR_TIME_SET_CURRENT(start);
-    const bool more = next_batch(state->engine, state->batch);
+    const bool more = next_batch(state->engine, state->batch, reads_from_file(state));
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
     if (!more) return false;

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "nodes/makefuncs.h"
+#include "utils/float.h"
 #include "utils/ruleutils.h"
 }
 
@@ -70,6 +71,12 @@ void show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const int shown = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
   show_text("Measure", measure_names[shown], es);
+  if (state->facts.from_settings) {
+    ExplainPropertyText("Threshold", float8out_internal(similarity_threshold), es);
+  } else {
+    show_clause(state->facts.distance ? "Distance Threshold" : "Threshold",
+                plan_expression(plan, JoinExpr::threshold), state, ancestors, es);
+  }
   show_text("Method", "exact", es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
 }
