@@ -15,6 +15,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -113,6 +114,16 @@ inline bool is_irreflexive(Oid op) {
   }
 #endif
   return false;
+}
+
+// Returns the relations of an expression but for the outer joins that PostgreSQL 16 counts among them.
+inline Relids without_outer_joins(PlannerInfo *root, Relids relids) {
+#if PG_VERSION_NUM >= 160000
+  return bms_difference(relids, root->outer_join_rels);
+#else
+  (void)root;
+  return relids;
+#endif
 }
 
 // Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field;

@@ -1,36 +1,24 @@
-// How many pairs of sets a similarity clause leaves, estimated from PostgreSQL's statistics.
+// How many pairs of sets are similar, estimated from PostgreSQL's statistics.
 #pragma once
 
 #include "pg/pg.hpp"
 
-extern "C" {
-#include "nodes/pathnodes.h"
-}
-
-#include "pg/join_match.hpp"
+#include "core/measure.hpp"
+#include "pg/set_statistics.hpp"
 
 namespace simjoin::pg {
 
-// What the statistics say about the sets of one side.
-struct SetStatistics {
-  static constexpr int size_quantiles = 6;
-  static constexpr int most_tokens = 48;
-  double rows;
-  double average_size;            // tokens a set
-  double sizes[size_quantiles];   // quantiles of the number of tokens, ascending
-  int token_count;                // of the most frequent tokens
-  double frequency[most_tokens];  // the share of the sets that hold each of them, descending
-  double rest;                    // the sum of the squared frequencies of all other tokens
-  double equal_share;             // the share of the pairs of rows whose sets are equal
-};
+// All of these are shares of rows, or of pairs of rows, whose sets are not NULL. `self` says that both sides
+// are the same rows; a row paired with itself does not count then. They allocate in the current memory
+// context.
 
-// Reads the statistics of a set expression over a relation; without any, assumes usual sets.
-SetStatistics set_statistics(PlannerInfo *root, RelOptInfo *rel, Expr *set, TokenType type);
+// Returns the share of the pairs that satisfy the bounds.
+double similar_pairs(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self);
 
-// Returns how many ordered pairs (left row, right row) of the cross product satisfy the clause.
-double estimate_pairs(const SetStatistics &left, const SetStatistics &right, const SimilarityClause &clause);
+// Returns the share of the left rows that satisfy the bounds with at least one right row.
+double matched_rows(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self);
 
-// Returns the clause's threshold where the planner can know it, else a usual one.
-double planned_threshold(const SimilarityClause &clause);
+// Returns the share of the rows that satisfy the bounds with themselves.
+double self_similar_rows(const SetStatistics &statistics, const Bounds &bounds);
 
 }  // namespace simjoin::pg

@@ -17,6 +17,7 @@ extern "C" {
 #include <string_view>
 #include <utility>
 
+#include "pg/compat.hpp"
 #include "pg/join_threshold.hpp"
 
 namespace simjoin::pg {
@@ -89,7 +90,7 @@ Node *strip_cast(Node *node) {
 }
 
 // Assigns the two arguments to the sides; false where one mentions both sides, neither, or cannot be computed
-// once a row.
+// once a row. Without relations any two sides will do.
 bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
                   SimilarityClause *match) {
   auto *first = static_cast<Expr *>(linitial(args)), *second = static_cast<Expr *>(lsecond(args));
@@ -97,7 +98,12 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
     Relids relids = pull_varnos(root, reinterpret_cast<Node *>(expr));
     return !bms_is_empty(relids) && bms_is_subset(relids, rel->relids);
   };
-  if (over(first, outer) && over(second, inner)) {
+  if (outer == nullptr) {
+    Relids left = base_relids(root, first), right = base_relids(root, second);
+    if (bms_is_empty(left) || bms_is_empty(right) || bms_overlap(left, right)) return false;
+    match->left = first;
+    match->right = second;
+  } else if (over(first, outer) && over(second, inner)) {
     match->left = first;
     match->right = second;
   } else if (over(first, inner) && over(second, outer)) {
@@ -182,6 +188,10 @@ bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Restr
 
 }  // namespace
 
+Relids base_relids(PlannerInfo *root, Expr *expr) {
+  return compat::without_outer_joins(root, pull_varnos(root, reinterpret_cast<Node *>(expr)));
+}
+
 List *call_arguments(Expr *call) {
   return IsA(call, FuncExpr) ? castNode(FuncExpr, call)->args : castNode(OpExpr, call)->args;
 }
@@ -192,6 +202,10 @@ double constant_threshold(const SimilarityClause &match) {
   if (constant->constisnull) return 0;
   const double value = threshold_value(constant->constvalue, constant->consttype);
   return match.distance ? similarity_at_distance(value, match.strict) : value;
+}
+
+bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match) {
+  return match_clause(root, nullptr, nullptr, rinfo, match);
 }
 
 bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

@@ -41,12 +41,19 @@ struct PartitionKey {
 bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                             JoinType jointype, List *restrictlist, SimilarityClause *match);
 
+// Returns whether the clause is a similarity clause between some relations on the left and others on the
+// right, and describes it.
+bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match);
+
 // Returns the join's equality clauses (RestrictInfo) that can keep rows apart.
 List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
                              List *restrictlist);
 
 // Describes a clause that find_partition_clauses found.
 PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer);
+
+// Returns the tables and subqueries whose columns an expression mentions.
+Relids base_relids(PlannerInfo *root, Expr *expr);
 
 // Returns the arguments of a clause's call.
 List *call_arguments(Expr *call);
