@@ -59,7 +59,7 @@ remove_work() {
 # what was missing when that was chosen may have been installed meanwhile.
 choose_postgres() {
   [ -f "$("${PG_CONFIG:-pg_config}" --pgxs 2> /dev/null)" ] || PG_CONFIG=$(test/tools/find-pg-config)
-  PG_CONFIG=$(command -v "$PG_CONFIG") || { say "simjoin: no pg_config was found"; exit 1; }
+  PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}") || { say "simjoin: no pg_config was found"; exit 1; }
   export PG_CONFIG
 }
 
