@@ -33,11 +33,12 @@ struct Comparison {
 constexpr Comparison comparisons[] = {
     {F_FLOAT8GE, false, false}, {F_FLOAT8GT, false, true},   {F_FLOAT8LE, true, false},
     {F_FLOAT8LT, true, true},   {F_FLOAT84GE, false, false}, {F_FLOAT84GT, false, true},
-    {F_FLOAT48LE, true, false}, {F_FLOAT48LT, true, true},   {F_INT4GE, false, false},
-    {F_INT4GT, false, true},    {F_INT4LE, true, false},     {F_INT4LT, true, true},
-    {F_INT42GE, false, false},  {F_INT42GT, false, true},    {F_INT24LE, true, false},
-    {F_INT24LT, true, true},    {F_INT48GE, false, false},   {F_INT48GT, false, true},
-    {F_INT84LE, true, false},   {F_INT84LT, true, true},
+    {F_FLOAT84LE, true, false}, {F_FLOAT84LT, true, true},   {F_FLOAT48GE, false, false},
+    {F_FLOAT48GT, false, true}, {F_FLOAT48LE, true, false},  {F_FLOAT48LT, true, true},
+    {F_INT4GE, false, false},   {F_INT4GT, false, true},     {F_INT4LE, true, false},
+    {F_INT4LT, true, true},     {F_INT42GE, false, false},   {F_INT42GT, false, true},
+    {F_INT24LE, true, false},   {F_INT24LT, true, true},     {F_INT48GE, false, false},
+    {F_INT48GT, false, true},   {F_INT84LE, true, false},    {F_INT84LT, true, true},
 };
 
 const Comparison *comparison_of(Oid function) {
@@ -201,7 +202,8 @@ double constant_threshold(const SimilarityClause &match) {
   auto *constant = reinterpret_cast<Const *>(match.threshold);
   if (constant->constisnull) return 0;
   const double value = threshold_value(constant->constvalue, constant->consttype);
-  return match.distance ? similarity_at_distance(value, match.strict) : value;
+  if (match.distance) return similarity_at_distance(value, match.strict);
+  return match.strict ? next_above(value) : value;
 }
 
 bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match) {
@@ -222,9 +224,10 @@ bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *
     if (rinfo->security_level > lowest_security_level && !rinfo->leakproof) continue;
     SimilarityClause candidate;
     if (!match_clause(root, outer, inner, rinfo, &candidate)) continue;
-    if (candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
+    // Where every pair qualifies a nested loop does as well; but it cannot be a full join.
+    if (jointype != JOIN_FULL && candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
         constant_threshold(candidate) <= 0)
-      continue;  // every pair qualifies: that is what a nested loop is for
+      continue;
     if (found && constant_threshold(candidate) <= constant_threshold(*match)) continue;
     *match = candidate;
     found = true;

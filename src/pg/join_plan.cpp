@@ -3,6 +3,7 @@
 extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
@@ -101,10 +102,19 @@ void add_entry(TupleBuilder *builder, Node *expr, JoinColumn column) {
   builder->sources = lappend_int(builder->sources, column.child_column);
 }
 
+// Returns whether the value that a child computes for this expression may stand for it above the join. Where
+// the join adds rows without a partner, the child's column is NULL, but an expression like coalesce(y.s,
+// '{}') is not.
+bool valid_above(JoinType jointype, ColumnSource source, Node *expr) {
+  const bool nullable = jointype == JOIN_FULL ||
+                        (source == ColumnSource::right && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
+  return !nullable || IsA(expr, Var) || IsA(expr, PlaceHolderVar) || !contain_nonstrict_functions(expr);
+}
+
 // Adds what an expression needs: the expression itself where a child computes it, else the columns within it.
 void add_expression(TupleBuilder *builder, Node *expr) {
   JoinColumn column;
-  if (locate(*builder, expr, &column)) {
+  if (locate(*builder, expr, &column) && valid_above(builder->join->jointype, column.source, expr)) {
     add_entry(builder, expr, column);
     return;
   }
@@ -204,9 +214,12 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   add_expressions(&builder, rel->reltarget->exprs);
   add_expressions(&builder, join_quals);
   add_expressions(&builder, filter_quals);
-  add_entry(&builder, reinterpret_cast<Node *>(clause.left), left_set);
-  add_entry(&builder, reinterpret_cast<Node *>(clause.right), right_set);
-  if (clause.call != nullptr) add_similarity(&builder, clause.call);
+  auto *left = reinterpret_cast<Node *>(clause.left), *right = reinterpret_cast<Node *>(clause.right);
+  add_expression(&builder, left);
+  add_expression(&builder, right);
+  if (clause.call != nullptr && valid_above(join->jointype, ColumnSource::left, left) &&
+      valid_above(join->jointype, ColumnSource::right, right))
+    add_similarity(&builder, clause.call);
 
   CustomScan *scan = makeNode(CustomScan);
   scan->scan.plan.targetlist = tlist;
