@@ -24,6 +24,12 @@ for my $settings ("work_mem = '64kB'", "simjoin.memory_limit = '1MB'", 'simjoin.
 # Rows that do not fit into memory wait in a temporary file, and EXPLAIN says so.
 my $plan = $node->safe_psql('postgres', "SET simjoin.memory_limit = '1MB'; EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($plan, qr/Row Temporary Files: [1-9]\d* *kB/, 'rows went to a temporary file');
+# A session reports what it has counted when it ends.
+my $counted = 'SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = current_database()';
+my ($files, $bytes) = split /\|/, $node->safe_psql('postgres', $counted);
+$node->safe_psql('postgres', "SET simjoin.memory_limit = '1MB'; $join");
+ok($node->poll_query_until('postgres', "SELECT temp_files > $files AND temp_bytes > $bytes + 1000000 FROM ($counted) now"),
+	'and pg_stat_database counts it');
 
 # The measures run in parallel workers, with the settings of their leader.
 my $settings = q{SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;

@@ -330,7 +330,7 @@ my @shapes = (
 # choice but the join node where a clause allows it.
 sub draw_settings
 {
-	my ($query) = @_;
+	my ($query, $rescanned) = @_;
 	my @settings;
 	my $forced = chance(0.8);
 	my $others_off = chance(0.6);
@@ -339,7 +339,7 @@ sub draw_settings
 	push @settings, 'enable_partitionwise_join = on' if chance(0.3);
 	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.1);
 	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-	  'min_parallel_index_scan_size = 0', 'max_parallel_workers_per_gather = 1' if chance(0.04);
+	  'min_parallel_index_scan_size = 0', 'max_parallel_workers_per_gather = 1' if chance(0.05) && !$rescanned;
 	push @settings, "simjoin.memory_limit = '1MB'" if chance(0.4);
 	push @settings, "work_mem = '64kB'" if chance(0.15);
 	push @settings, 'simjoin.cpu_threads = ' . between(1, 3) if chance(0.5);
@@ -372,7 +372,9 @@ sub draw_case
 	my $match = $case->{match} // $query->{match};
 	# With a bound that only the executor knows a clause matches, whatever its own bound is.
 	$match = 'may' if $case->{bound} && $match eq 'never';
-	my ($forced, @settings) = draw_settings($query);
+	# Workers that start anew for each row take their time.
+	my $rescanned = $shape->[0] =~ /correlated|changing bound/ || $query->{kind} =~ /nearest|OR EXISTS|NOT ANY/;
+	my ($forced, @settings) = draw_settings($query, $rescanned);
 	$match = 'may' if $match eq 'must' && !$forced;
 	$case->{match} = $match;
 	$case->{explain} //= 'EXPLAIN (COSTS OFF) ' . query_text($query, node => 1) . ';';
