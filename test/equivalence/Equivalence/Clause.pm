@@ -136,10 +136,11 @@ sub draw_impossible
 }
 
 # Draws a similarity clause over two aliases: {sql} with <bound> for a bound that may be replaced ({bound} is its own),
-# {call} for the measure's value, {match}: must, may or never be the clause of a join node.
+# {call} for the measure's value, {match}: must, may or never be the clause of a join node. With $usual its bound is none
+# of those that every pair reaches.
 sub draw_similarity
 {
-	my ($world, $left, $right) = @_;
+	my ($world, $left, $right, $usual) = @_;
 	return draw_impossible($world, $left, $right) if chance(0.04);
 	my @sets = draw_sets($world);
 	$sets[0] =~ s/<a>/$left/g;
@@ -155,7 +156,7 @@ sub draw_similarity
 		return { %clause, fixed => 1, call => "jaccard_similarity($arguments[0], $arguments[1])" };
 	}
 	my $distance = $kind eq '<%>' || $kind eq 'jaccard_distance';
-	my $special = chance(0.06);
+	my $special = !$usual && chance(0.06);
 	my $bound = draw_bound($kind, $special);
 	my $strict;
 	($clause{bound}, $clause{setting}) = spell_bound($kind, $bound);

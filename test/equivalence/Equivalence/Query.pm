@@ -21,8 +21,8 @@ sub from_item
 # Draws the clauses of a join of two aliases: {sql} with <bound>, {match}, and what limits the planner's choice.
 sub draw_on
 {
-	my ($world, $x, $y) = @_;
-	my $main = draw_similarity($world, $x, $y);
+	my ($world, $x, $y, $usual) = @_;
+	my $main = draw_similarity($world, $x, $y, $usual);
 	my @clauses = ($main->{sql});
 	my %on = (main => $main, match => $main->{match}, bound => $main->{bound}, call => $main->{call}, equality => 0);
 	for (1 .. weighted(5, 0, 4, 1, 2, 2))
@@ -61,9 +61,10 @@ sub draw_filters
 # Returns the select list: the ids, and of everything else a join can be asked for a few columns.
 sub draw_columns
 {
-	my ($query, %input) = @_;
+	my ($world, $query, %input) = @_;
 	my @aliases = sort keys %input;
 	my @columns = map { "$_.id" } @aliases;
+	push @columns, map { "md5($_.note)" } @aliases if $world->{wide} && chance(0.7);
 	my ($x, $y) = @aliases[ 0, -1 ];
 	my @sets = @{ $query->{sets} };
 	my @more = (
@@ -121,10 +122,10 @@ sub draw_triple
 	my ($world, @inputs) = @_;
 	my @joins = map { pick('JOIN', 'JOIN', 'LEFT JOIN', 'RIGHT JOIN') } 0 .. 1;
 	my ($x, $y, $z) = map { from_item($inputs[$_], (qw(x y z))[$_]) } 0 .. 2;
-	my $first = draw_on($world, 'x', 'y');
-	my $second = draw_on($world, pick('x', 'y'), 'z');
+	my $first = draw_on($world, 'x', 'y', 1);
+	my $second = draw_on($world, pick('x', 'y'), 'z', 1);
 	# There is one setting to read a bound from.
-	$second = draw_on($world, pick('x', 'y'), 'z') while length $first->{main}{setting} && length $second->{main}{setting};
+	$second = draw_on($world, pick('x', 'y'), 'z', 1) while length $first->{main}{setting} && length $second->{main}{setting};
 	# Sometimes only one of the two joins is by similarity.
 	$second = { %$second, sql => pick('y.id = z.id', 'x.grp = z.grp AND z.id < 15', 'y.id + 1 = z.id'), equality => 1, bound => undef, match => 'may' }
 	  if chance(0.4);
@@ -195,7 +196,7 @@ sub draw_query
 	my %ctes = map { $_->{cte} => 1 } grep { $_->{cte} } @used;
 	$query->{ctes} = join(', ', sort keys %ctes);
 	push @{ $query->{where} }, draw_filters($query, @{ $query->{aliases} });
-	$query->{columns} = [ draw_columns($query, map { $_ => $input{$_} } @{ $query->{aliases} }) ];
+	$query->{columns} = [ draw_columns($world, $query, map { $_ => $input{$_} } @{ $query->{aliases} }) ];
 	$query->{inputs} = \%input;
 	$query->{nested} = scalar grep { $_->{from} =~ /_similarity/ || $_->{cte} =~ /_similarity/ } @used;
 	$query->{match} = 'may' if $query->{match} eq 'never' && $query->{nested};

@@ -253,7 +253,7 @@ sub shape_stored
 	my @ways = ([ 'TEMP TABLE kept', 'TABLE kept; DROP TABLE kept;' ],
 		[ 'TEMP VIEW kept', 'SELECT * FROM kept; SELECT c0 FROM kept WHERE c0 > 4; DROP VIEW kept;' ]);
 	push @ways, [ 'MATERIALIZED VIEW kept', 'REFRESH MATERIALIZED VIEW kept; TABLE kept; DROP MATERIALIZED VIEW kept;' ]
-	  if !$temporary && !$query->{role};
+	  if !$temporary;
 	my ($kind, $rest) = @{ pick(@ways) };
 	return { run => sub { $as->($kind)->(@_) . " $rest" } };
 }
@@ -355,10 +355,11 @@ sub draw_settings
 	return ($forced && !$no_seqscan && (!$query->{equality} || $others_off), @settings);
 }
 
-# Draws the case of this number: what shape_... returns, with {name}, {settings}, {match}.
+# Draws the case of this number: what shape_... returns, with {name}, {settings}, {match}. Some run as the role, which
+# the policies of the world restrict.
 sub draw_case
 {
-	my ($world, $seed, $number) = @_;
+	my ($world, $seed, $number, $role) = @_;
 	reseed($seed, 'case', $number);
 	my ($case, $query, $shape);
 	while (!$case)
@@ -379,6 +380,8 @@ sub draw_case
 	$case->{match} = $match;
 	$case->{explain} //= 'EXPLAIN (COSTS OFF) ' . query_text($query, node => 1) . ';';
 	$case->{settings} = [ @settings, @{ $case->{settings} // [] } ];
+	push @{ $case->{settings} }, "role = $role"
+	  if $world->{secured} && $shape->[0] !~ /stored|changed/ && chance(0.2);
 	$case->{shape} = $shape->[0];
 	$case->{join} = $query->{kind};
 	$case->{name} = "$shape->[0], $query->{kind}, " . ($query->{main}{kind} // '');

@@ -218,6 +218,7 @@ sub draw_world
 		small => chance(0.3));
 	$world{sizes} = weighted(5, [ 1 .. 10 ], 2, [ 2 .. 4 ], 1, [ 1, 31, 32, 33, 63, 64, 65, 128 ], 1, [ 20 .. 60 ]);
 	$world{tokens} = draw_tokens($world{type}, pick(12, 40, 40, 150, 1000));
+	$world{small} = 0 if $world{wide};
 	$world{rows} = $world{small} ? sub { pick(0, 1, 2, between(3, 25)) } : sub { between(30, 110) };
 	$world{rows} = sub { between(70, 120) } if $world{wide};
 	my $sql = '';
@@ -227,13 +228,17 @@ sub draw_world
 		my $table = create_table(\%world, "t$i");
 		push @{ $world{tables} }, $table;
 		$sql .= "$table->{create};\n";
-		$sql .= "ALTER TABLE t$i ALTER note SET STORAGE EXTERNAL;\n" if $world{wide} && $table->{writable} && chance(0.5);
+		# Plain columns lie in the rows, which then do not fit into the least memory a join can have.
+		$sql .= "ALTER TABLE t$i ALTER note SET STORAGE " . pick('EXTERNAL', 'PLAIN', 'PLAIN') . ";\n"
+		  if $world{wide} && $table->{writable} && !$table->{partitioned};
 		$sql .= fill_table($table, draw_rows(\%world, \@pool, chance(0.3) ? 0 : 1000 * $i));
 		$sql .= dress_table(\%world, $table);
 	}
 	my $secured = (grep { $_->{kind} eq 'plain' } @{ $world{tables} })[0];
 	$sql .= "ALTER TABLE $secured->{name} ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY visible ON $secured->{name} USING (grp <> 2);\n" if $secured;
+	# Of a temporary table another user could see nothing.
+	$world{secured} = $secured && !grep { $_->{kind} eq 'temporary' } @{ $world{tables} };
 	$world{sql} = $sql;
 	$world{pool} = \@pool;
 	return \%world;
