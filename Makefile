@@ -17,7 +17,7 @@ CMAKE ?= cmake
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check demo equivalence bench gpucheck gpubench format format-check tidy unit-tests core
+SCRIPT_GOALS = help deps check demo equivalence memcheck bench gpucheck gpubench format format-check tidy unit-tests core
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -36,6 +36,7 @@ help:
 #: make installcheck   run the SQL tests against a running server with simjoin installed
 #: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
+#: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
 #: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
 #: make gpucheck       test the GPU engine, on a host with a GPU; make gpubench times it
@@ -54,6 +55,9 @@ demo:
 
 equivalence:
 	@test/tools/equivalence
+
+memcheck:
+	@test/tools/memcheck
 
 bench:
 	@test/tools/bench $(BENCH)
