@@ -136,11 +136,12 @@ my $columns = 'id int, grp int, k text, flag bool, s %s, note text';
 sub create_table
 {
 	my ($world, $name) = @_;
-	my $body = sprintf($columns, $world->{type});
+	my $set_type = chance(0.15) ? 'tags' : $world->{type};    # a domain over it
+	my $body = sprintf($columns, $set_type);
 	my $kind = weighted(8, 'plain', 2, 'primary key', 2, 'dropped columns', 1, 'temporary', 1, 'unlogged', 3, 'list',
 		2, 'hash', 1, 'range', 2, 'inherited', 1, 'materialized view');
 	my %table = (name => $name, kind => $kind, writable => $kind ne 'materialized view', partitioned => 0);
-	my $foreign_order = sprintf('note text, junk int, s %s, flag bool, grp int, k text, id int', $world->{type});
+	my $foreign_order = "note text, junk int, s $set_type, flag bool, grp int, k text, id int";
 	my %create = (
 		'plain' => "CREATE TABLE $name ($body)",
 		'primary key' => "CREATE TABLE $name ($body, PRIMARY KEY (id)); CREATE INDEX ON $name (grp)",
@@ -198,10 +199,10 @@ sub dress_table
 		CREATE VIEW ${name}_barrier WITH (security_barrier) AS SELECT * FROM $name WHERE $condition;
 		CREATE FUNCTION ${name}_above(low int)
 		RETURNS TABLE (id int, grp int, k text, flag bool, s $type, note text) LANGUAGE sql STABLE
-		AS \$\$ SELECT t.id, t.grp, t.k, t.flag, t.s, t.note FROM $name t WHERE t.id > low \$\$;
+		AS \$\$ SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $name t WHERE t.id > low \$\$;
 		CREATE FUNCTION ${name}_loop(low int)
 		RETURNS TABLE (id int, grp int, k text, flag bool, s $type, note text) LANGUAGE plpgsql STABLE
-		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s, t.note FROM $name t WHERE t.id > low; END \$\$;\n";
+		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $name t WHERE t.id > low; END \$\$;\n";
 }
 
 # Returns a world: its tables, what to draw constants from, and the SQL that makes it in an empty schema.
@@ -216,12 +217,14 @@ sub draw_world
 		nulls => pick(0, 0.15, 0.4),
 		wide => chance(0.12),
 		small => chance(0.3));
-	$world{sizes} = weighted(5, [ 1 .. 10 ], 2, [ 2 .. 4 ], 1, [ 1, 31, 32, 33, 63, 64, 65, 128 ], 1, [ 20 .. 60 ]);
-	$world{tokens} = draw_tokens($world{type}, pick(12, 40, 40, 150, 1000));
+	$world{sizes} = weighted(5, [ 1 .. 10 ], 2, [ 2 .. 4 ], 1, [ 1, 31, 32, 33, 63, 64, 65, 128 ], 1, [ 20 .. 60 ],
+		0.5, [ 5, 300, 310 ]);    # the last ones are compressed, or not even in the table's rows
+	my $longest = $world{sizes}[-1];
+	$world{tokens} = draw_tokens($world{type}, $longest > 200 ? 1000 : pick(12, 40, 40, 150, 1000));
 	$world{small} = 0 if $world{wide};
 	$world{rows} = $world{small} ? sub { pick(0, 1, 2, between(3, 25)) } : sub { between(30, 110) };
 	$world{rows} = sub { between(70, 120) } if $world{wide};
-	my $sql = '';
+	my $sql = "CREATE DOMAIN tags AS $world{type};\n";
 	my @pool;
 	for my $i (0 .. 2)
 	{
