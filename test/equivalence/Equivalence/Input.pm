@@ -69,7 +69,8 @@ my %subqueries = (
 		my $other = pick(@{ $w->{tables} })->{name};
 		my $join = pick('JOIN', 'LEFT JOIN');
 		'SELECT ' . columns_of('i', grp => 'o.grp', note => 'o.note')
-			. " FROM $t i $join $other o ON jaccard_similarity(i.s, o.s) >= 0.9";
+			. " FROM $t i $join $other o ON jaccard_similarity(i.s, o.s) >= 0.9"
+			. ($w->{small} ? '' : ' OFFSET 0');    # two of them would make a join of four large tables
 	},
 	found => sub {
 		my ($w, $t) = @_;
