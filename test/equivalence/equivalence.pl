@@ -27,8 +27,9 @@ my $cases_of_a_world = 25;
 my @algorithms = qw(auto allpairs ppjoin groupjoin bitmap);
 my $most_lines = 12;    # of a difference that are shown
 
-my ($session, $world, $world_number);
+my ($session, $world, $world_number, $server_version);
 my $failures = 0;
+my $skipped = 0;        # cases whose nested loop takes too long
 my %tally;              # by kind: cases, cases with the join node, cases with rows
 
 sub administer
@@ -52,7 +53,8 @@ sub start_session
 	administer("DROP DATABASE IF EXISTS $database WITH (FORCE)", "DROP ROLE IF EXISTS $role", "CREATE ROLE $role",
 		"CREATE DATABASE $database");
 	$session = Equivalence::Session->new($database);
-	$session->run('create', 'CREATE EXTENSION simjoin SCHEMA public;');
+	my ($rows) = $session->run('create', 'CREATE EXTENSION simjoin SCHEMA public; SHOW server_version_num;');
+	$server_version = $rows->{create}[0];
 	$world_number = undef;
 	return;
 }
@@ -64,6 +66,7 @@ sub enter_world
 	start_session() if !$session;
 	return if defined $world_number && $world_number == $number;
 	$world = draw_world($option{seed}, $number);
+	$world->{merge} = $server_version >= 150000;
 	my ($rows, $errors) = $session->run('world', "DROP SCHEMA IF EXISTS equivalence CASCADE; DISCARD TEMP;
 		CREATE SCHEMA equivalence;\n$world->{sql}
 		GRANT ALL ON SCHEMA equivalence TO $role; GRANT ALL ON ALL TABLES IN SCHEMA equivalence TO $role;");
@@ -106,6 +109,15 @@ sub run_case
 		'without', "$settings SET simjoin.enable_join = off;\n$without",
 		'plan', "SET simjoin.enable_join = on;\n$case->{explain}",
 		'auto', $with);
+	if ($errors->{without} =~ /statement timeout/)
+	{
+		# Nothing to compare with: nested loops in nested loops. report_tally sees to it that this is rare.
+		$skipped++;
+		$session->run('end', 'ROLLBACK; RESET ALL; RESET ROLE;');
+		$session->close;
+		$session = undef;
+		return;
+	}
 	my $plan = join("\n", @{ $rows->{plan} });
 	my $used = $plan =~ /SetSimilarityJoin/;
 	# A plan that knows that there is nothing to join has no join at all, and before PostgreSQL 17 there can be no custom
@@ -179,8 +191,14 @@ sub report_tally
 		printf "# %-34s %6d cases, %3.0f%% with the join operator, %3.0f%% with rows\n", $kind, $counts->{cases},
 		  map { 100 * $counts->{$_} / $counts->{cases} } qw(used rows);
 	}
+	print "# $skipped cases skipped: they take too long without the join operator\n" if $skipped;
 	return if $option{case};
 	my $number = $option{cases};
+	if ($skipped * 100 > $option{cases})
+	{
+		printf "not ok %d - %d cases were skipped\n", ++$number, $skipped;
+		$failures++;
+	}
 	for my $kind (grep { !/never|nearest|OR EXISTS|NOT ANY/ && $tally{$_}{cases} >= 30 } sort keys %tally)
 	{
 		my $counts = $tally{$kind};

@@ -311,7 +311,7 @@ sub shape_changed
 		'lock' => "${with}SELECT x.id, y.id, x.s FROM $target JOIN $other ON $sql FOR " . pick('UPDATE', 'SHARE') . ' OF x');
 	my %query = (%{ $on->{main} }, %$on, kind => $kind, aliases => [ 'x', 'y' ], inputs => { x => $x, y => $y });
 	$query{nested} = "$y->{from}$y->{cte}" =~ /_similarity/;
-	$kind = 'lock' if $kind eq 'merge' && $x->{primary_key};
+	$kind = 'lock' if $kind eq 'merge' && ($x->{primary_key} || !$world->{merge});
 	my $match = $on->{match};
 	$match = 'may' if $kind eq 'merge' || $query{nested} && $match eq 'never' || $kind =~ /exists/ && $match eq 'must';
 	return rolled_back(sub { $text{$kind} }, query => \%query, match => $match);
@@ -347,7 +347,7 @@ sub draw_settings
 	push @settings, 'from_collapse_limit = 1' if chance(0.1);
 	my $no_seqscan = chance(0.1);
 	push @settings, 'enable_seqscan = off' if $no_seqscan;
-	push @settings, 'enable_material = off' if chance(0.1);
+	push @settings, 'enable_material = off' if chance(0.03);
 	push @settings, 'simjoin.similarity_threshold = ' . pick(0.1, 0.5, 0.6, 0.9, 1) if chance(0.5);
 	push @settings, 'simjoin.measure = ' . pick(qw(cosine dice jaccard)) if chance(0.3);
 	push @settings, "equivalence.bound = '$query->{setting}'" if length $query->{setting};
