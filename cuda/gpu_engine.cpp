@@ -22,7 +22,7 @@ constexpr size_t queued_batches = 16;
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
-      : spec_(spec), options_(options), vocabulary_(memory_), queue_(queued_batches, stop_) {}
+      : spec_(spec), options_(options), vocabulary_(spec.self_join, memory_), queue_(queued_batches, stop_) {}
   ~GpuEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override {

@@ -8,8 +8,10 @@
 #include "core/join.hpp"
 #include "core/join_execution.hpp"
 #include "core/memory.hpp"
+#include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
-#include "core/set_collection.hpp"
+#include "core/round_memory.hpp"
+#include "core/spill_file.hpp"
 #include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
@@ -20,16 +22,30 @@ namespace {
 constexpr size_t inline_tokens = 20000;
 constexpr int max_threads = 1024;
 constexpr size_t queued_batches_a_thread = 4;
+// Ids are kept in blocks of this size, smaller where the memory limit is small.
+constexpr size_t raw_block_bytes = size_t{1} << 20;
+constexpr size_t least_raw_block_bytes = size_t{1} << 10;
+constexpr size_t raw_blocks_a_limit = 16;
+
+size_t block_bytes(const JoinSpec &spec) {
+  return std::clamp(spec.memory_limit / raw_blocks_a_limit, least_raw_block_bytes, raw_block_bytes);
+}
 
 class CpuEngine final : public JoinEngine {
  public:
   explicit CpuEngine(const JoinSpec &spec)
-      : spec_(spec), vocabulary_(memory_), sides_{RawSets(memory_), RawSets(memory_)} {}
+      : spec_(spec),
+        vocabulary_(spec.self_join, memory_),
+        sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)} {}
   ~CpuEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  bool wants_spill_file() const override {
+    return !file_ && !execution_ && estimated_peak_ > spec_.memory_limit;
+  }
+  void set_spill_file(int descriptor, uint64_t limit) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override {
     return sides_[static_cast<int>(side)].sizes[row];
@@ -41,6 +57,8 @@ class CpuEngine final : public JoinEngine {
 
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
+  int threads() const;
+  void estimate_peak();
   void start();
   void run_on_threads();
   void run_inline(std::chrono::microseconds budget);
@@ -49,8 +67,11 @@ class CpuEngine final : public JoinEngine {
   const JoinSpec spec_;
   MemoryCounter memory_;
   StopFlag stop_;
+  std::optional<SpillFile> file_;
   Vocabulary vocabulary_;
   RawSets sides_[2];
+  size_t estimated_peak_ = 0;  // of the join in memory, bytes
+  uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
   int threads_ = 0;
   std::optional<ResultQueue> queue_;
   std::optional<JoinExecution> execution_;
@@ -79,25 +100,55 @@ void CpuEngine::add_set(Side side, std::span<const T> tokens) {
   if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
-  const size_t start = sets.ids.size();
-  sets.ids.reserve(start + tokens.size());
-  const uint32_t size = vocabulary_.intern(side, tokens, sets.ids.data() + start);
-  sets.ids.resize(start + size);
-  sets.starts.push_back(start);
-  sets.sizes.push_back(size);
+  sets.add_row(vocabulary_.intern(side, tokens, sets.room(tokens.size())));
+  if (!file_) estimate_peak();
+}
+
+int CpuEngine::threads() const {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+}
+
+// Estimates what the join of the sets so far would take, now and then.
+void CpuEngine::estimate_peak() {
+  constexpr uint64_t growth = 64;  // the input grows by one part in so many between two estimates
+  // Of each distinct token while the tokens are ranked, on top of what they take now.
+  constexpr size_t ranking_bytes = 16;
+  RoundShape shape;
+  for (const RawSets &side : sides_) {
+    shape.sets += side.rows();
+    shape.tokens += side.tokens();
+  }
+  if (shape.sets + shape.tokens < estimate_at_) return;
+  estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / growth;
+  shape.ranks = vocabulary_.distinct_tokens();
+  const auto average = static_cast<uint32_t>(shape.tokens / shape.sets);
+  shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
+  const size_t sizes = shape.sets * sizeof(uint32_t);
+  const size_t joining = sizes + estimated_round_bytes(spec_, shape, 0, threads());
+  const size_t now = std::max(joining, memory_.current() + ranking_bytes * shape.ranks);
+  estimated_peak_ = now + now / growth;  // until the next estimate
+}
+
+void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
+  file_.emplace(descriptor, limit, stop_);
+  for (RawSets &side : sides_) side.spill_to(*file_);
 }
 
 void CpuEngine::start() {
-  const bool run_here = sides_[0].ids.size() + sides_[1].ids.size() < inline_tokens;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  threads_ = run_here ? 1 : std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+  for (RawSets &side : sides_) side.sizes.shrink();
+  const bool run_here = !file_ && sides_[0].tokens() + sides_[1].tokens() < inline_tokens;
+  threads_ = run_here ? 1 : threads();
   const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
   queue_.emplace(capacity, stop_);
-  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], *queue_, stop_, memory_);
+  SpillFile *file = file_ ? &*file_ : nullptr;
+  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, *queue_, stop_, memory_);
   if (run_here) {
     pool_.emplace(1, stop_);
     execution_->build(*pool_);
+    ended_ = !execution_->next_round(*pool_);
     built_ = Clock::now().time_since_epoch().count();
+    if (ended_) end_join();
   } else {
     main_ = start_thread([this] { run_on_threads(); });
   }
@@ -108,9 +159,12 @@ void CpuEngine::run_on_threads() {
   try {
     WorkerPool pool(threads_, stop_);
     execution_->build(pool);
+    bool more = execution_->next_round(pool);
     built_ = Clock::now().time_since_epoch().count();
-    pool.parallel(execution_->items(),
-                  [this](int worker, size_t item) { execution_->run_item(worker, item); });
+    for (; more; more = execution_->next_round(pool)) {
+      pool.parallel(execution_->items(),
+                    [this](int worker, size_t item) { execution_->run_item(worker, item); });
+    }
     end_join();
   } catch (const Cancelled &) {
   } catch (...) {
@@ -122,20 +176,20 @@ void CpuEngine::run_on_threads() {
 
 void CpuEngine::end_join() {
   execution_->finish();
+  if (pool_) queue_->finish();
   done_ = Clock::now().time_since_epoch().count();
 }
 
-// Runs items until the time is up or there are pairs to hand over.
+// Runs items of the one round until the time is up or there are pairs to hand over.
 void CpuEngine::run_inline(std::chrono::microseconds budget) {
+  if (ended_) return;
   const auto until = Clock::now() + budget;
   while (next_item_ < execution_->items()) {
     execution_->run_item(0, next_item_++);
     if (Clock::now() >= until) return;
   }
-  if (ended_) return;
   ended_ = true;
   end_join();
-  queue_->finish();
 }
 
 StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
@@ -165,6 +219,10 @@ JoinStats CpuEngine::stats() const {
 }
 
 }  // namespace
+
+void JoinEngine::set_spill_file(int, uint64_t) {
+  throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");
+}
 
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec) {
   return std::make_unique<CpuEngine>(spec);

@@ -104,7 +104,7 @@ void SetRecord::release() {
 }
 
 DeviceChoice::DeviceChoice(const JoinSpec &spec)
-    : spec_(spec), vocabulary_(memory_), record_(memory_), handed_over_(memory_) {
+    : spec_(spec), vocabulary_(spec.self_join, memory_), record_(memory_), handed_over_(memory_) {
   std::string reason = no_gpus();
   if (reason.empty()) reason = not_for_gpus(spec.algorithm);
   if (!reason.empty()) go_to_cpu(std::move(reason));

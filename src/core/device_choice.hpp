@@ -47,6 +47,8 @@ class DeviceChoice final : public JoinEngine {
   void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override;
+  bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
+  void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
   JoinStats stats() const override;

@@ -7,7 +7,15 @@
 
 namespace simjoin {
 
-enum class ErrorKind { invalid_argument, limit_exceeded, device_failure, internal };
+enum class ErrorKind {
+  invalid_argument,
+  limit_exceeded,
+  file_limit_exceeded,  // of the temporary file
+  disk_full,
+  io_failure,
+  device_failure,
+  internal
+};
 
 class Error : public std::runtime_error {
  public:

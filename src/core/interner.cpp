@@ -49,24 +49,24 @@ uint32_t DocumentFrequencies::add_id() {
     throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
   }
   counts_[0].push_back(0);
-  counts_[1].push_back(0);
+  if (!self_join_) counts_[1].push_back(0);
   return ids() - 1;
 }
 
-void DocumentFrequencies::release() {
-  counts_[0].release();
+Buffer<uint32_t> DocumentFrequencies::take_shareable() {
+  Buffer<uint32_t> counts = std::move(counts_[0]);
+  for (size_t id = 0; id < counts.size(); ++id) {
+    const uint64_t left = counts[id], right = self_join_ ? 0 : counts_[1][id];
+    const bool shareable = self_join_ ? left >= 2 : left > 0 && right > 0;
+    counts[id] = shareable ? static_cast<uint32_t>(std::min<uint64_t>(left + right, unshared - 1)) : unshared;
+  }
   counts_[1].release();
+  return counts;
 }
 
-IntegerInterner::IntegerInterner(MemoryCounter &memory)
-    : frequencies_(memory), direct_(memory), table_(memory) {
+IntegerInterner::IntegerInterner(bool self_join, MemoryCounter &memory)
+    : frequencies_(self_join, memory), direct_(memory), table_(memory) {
   rehash(initial_slots);
-}
-
-void IntegerInterner::release() {
-  frequencies_.release();
-  direct_.release();
-  table_.release();
 }
 
 size_t IntegerInterner::slot_of(int64_t value) const {
@@ -138,7 +138,9 @@ uint32_t IntegerInterner::insert(size_t slot, int64_t value) {
   ++used_;
   const auto index = static_cast<uint64_t>(value);
   if (index < direct_free + direct_per_token * frequencies_.ids()) {
-    wanted_ = std::max(wanted_, std::bit_ceil(static_cast<size_t>(index) + 1));
+    // At least a quarter more than there was: a growing range moves few times.
+    wanted_ = std::max(
+        {wanted_, initial_slots, direct_.size() + direct_.size() / 4, static_cast<size_t>(index) + 1});
   }
   return id;
 }
@@ -174,17 +176,10 @@ void IntegerInterner::extend_direct(size_t size) {
 template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32_t *);
 template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
 
-TextInterner::TextInterner(MemoryCounter &memory)
-    : frequencies_(memory), bytes_(memory), starts_(memory), table_(memory) {
+TextInterner::TextInterner(bool self_join, MemoryCounter &memory)
+    : frequencies_(self_join, memory), bytes_(memory), starts_(memory), table_(memory) {
   starts_.push_back(0);
   rehash(initial_slots);
-}
-
-void TextInterner::release() {
-  frequencies_.release();
-  bytes_.release();
-  starts_.release();
-  table_.release();
 }
 
 void TextInterner::next_set() {

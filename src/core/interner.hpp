@@ -11,53 +11,59 @@
 
 namespace simjoin {
 
-// What a vocabulary knows of each id, kept next to the id's document frequencies.
+// In how many sets of each side the token of an id is.
 class DocumentFrequencies {
  public:
-  explicit DocumentFrequencies(MemoryCounter &memory)
-      : counts_{Buffer<uint32_t>(memory), Buffer<uint32_t>(memory)} {}
+  // A self-join has one side only.
+  DocumentFrequencies(bool self_join, MemoryCounter &memory)
+      : self_join_(self_join), counts_{Buffer<uint32_t>(memory), Buffer<uint32_t>(memory)} {}
 
   // Adds the next id, with no occurrence yet. Throws Error limit_exceeded at 2^32 - 2 ids.
   uint32_t add_id();
   // Asks for the memory that count() will change.
   void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
   void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
-  uint32_t of(Side side, uint32_t id) const { return counts_[static_cast<int>(side)][id]; }
   uint32_t ids() const { return static_cast<uint32_t>(counts_[0].size()); }
-  void release();
+  // Returns, for each id, the number of sets with the token, saturated; `unshared` where no two sets (of the
+  // two sides, where there are two) can share it. Leaves nothing behind.
+  static constexpr uint32_t unshared = UINT32_MAX;
+  Buffer<uint32_t> take_shareable();
 
  private:
-  Buffer<uint32_t> counts_[2];
+  const bool self_join_;
+  Buffer<uint32_t> counts_[2];  // the right side's stays empty in a self-join
 };
 
 // Integer tokens. Small non-negative values, where they are dense enough, index a table directly; all others
 // go through an open-addressing hash table.
 class IntegerInterner {
  public:
-  explicit IntegerInterner(MemoryCounter &memory);
+  IntegerInterner(bool self_join, MemoryCounter &memory);
 
   // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
   template <typename T>
   uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
 
-  const DocumentFrequencies &frequencies() const { return frequencies_; }
+  DocumentFrequencies &frequencies() { return frequencies_; }
+  uint32_t ids() const { return frequencies_.ids(); }
 
-  // Calls visit(value, id) for each token value of slots [begin, end) of `slots()`.
+  static constexpr uint32_t no_id = UINT32_MAX;
+  // The values of the direct table are its slots: returns their number, and the id of one, or no_id.
+  size_t direct_slots() const { return direct_.size(); }
+  uint32_t direct_id(size_t slot) const { return direct_[slot].id; }
+  // Calls visit(value, id) for each other value, in no order. These are below zero or beyond the direct
+  // table.
   template <typename Visit>
-  void visit(size_t begin, size_t end, Visit &&visit) const {
-    for (size_t slot = begin; slot < end; ++slot) {
-      if (slot < direct_.size()) {
-        if (direct_[slot].id != no_id) visit(static_cast<int64_t>(slot), direct_[slot].id);
-      } else if (const Entry &entry = table_[slot - direct_.size()]; entry.id != no_id) {
-        visit(entry.value, entry.id);
-      }
+  void visit_hashed(Visit &&visit) const {
+    for (const Entry &entry : table_) {
+      if (entry.id != no_id) visit(entry.value, entry.id);
     }
   }
-  size_t slots() const { return direct_.size() + table_.size(); }
-  void release();
+  size_t hashed() const { return used_; }
+  // Forgets the values that are not in the direct table.
+  void release_hashed() { table_.release(); }
 
  private:
-  static constexpr uint32_t no_id = UINT32_MAX;
   struct Mark {
     uint32_t id;
     uint32_t last_set;  // stamp of the last set with this token
@@ -88,16 +94,18 @@ class IntegerInterner {
 // Text tokens, interned by their bytes.
 class TextInterner {
  public:
-  explicit TextInterner(MemoryCounter &memory);
+  TextInterner(bool self_join, MemoryCounter &memory);
 
   // As IntegerInterner::intern.
   uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
 
-  const DocumentFrequencies &frequencies() const { return frequencies_; }
+  DocumentFrequencies &frequencies() { return frequencies_; }
+  uint32_t ids() const { return frequencies_.ids(); }
   std::string_view text(uint32_t id) const {
     return {bytes_.data() + starts_[id], static_cast<size_t>(starts_[id + 1] - starts_[id])};
   }
-  void release();
+  // Forgets which text has which id, but not the texts.
+  void release_hashed() { table_.release(); }
 
  private:
   static constexpr uint32_t no_id = UINT32_MAX;

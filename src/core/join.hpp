@@ -39,7 +39,7 @@ struct JoinSpec {
   bool self_join = false;
   Device device = Device::automatic;
   int threads = 0;                        // compute threads; 0 = one for each core
-  size_t memory_limit = size_t{1} << 30;  // bytes; what the engine uses is counted (JoinStats::memory_peak)
+  size_t memory_limit = size_t{1} << 30;  // bytes; see wants_spill_file()
   size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of what is free
 };
 
@@ -80,6 +80,8 @@ struct JoinStats {
   double verify_ms = 0;              // verification, summed over threads
   double join_ms = 0;                // from the end of the build to the last pair: wall clock
   size_t memory_peak = 0;            // bytes
+  uint64_t spilled_bytes = 0;        // written to the temporary file
+  uint32_t partitions = 0;           // parts in which the index side was joined; 0 without a file
   int threads = 0;                   // compute threads used
   bool used_prefix = false;          // some probes went through the prefix index
   bool used_bitmap = false;          // a bitmap filter ran
@@ -112,6 +114,13 @@ class JoinEngine {
   virtual void add(Side side, std::span<const int32_t> tokens) = 0;
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
+
+  // Returns whether the sets added so far make the join larger than its memory limit. It keeps to the limit
+  // from set_spill_file() on; without a file it goes on in memory.
+  virtual bool wants_spill_file() const { return false; }
+  // Gives the join a temporary file, at most once, before the first step: an empty one, of which it will
+  // write `limit` bytes at most. Any thread of the engine uses the descriptor; the engine closes it.
+  virtual void set_spill_file(int descriptor, uint64_t limit);
 
   // Works for about `budget` at most, or waits that long for the engine's threads. Returns `batch` with
   // `out` filled (its old content replaced; bounded size), `working` where there is nothing to hand over

@@ -1,5 +1,5 @@
-// The phases of a join on the CPU, from sets as they were added to pairs: build, then items of work for any
-// number of workers.
+// The phases of a join on the CPU, from sets as they were added to pairs: build, then round after round of
+// items of work for any number of workers.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,14 @@
 #include <optional>
 #include <vector>
 
-#include "core/bitmap_join.hpp"
-#include "core/bitmap_signature.hpp"
-#include "core/choose.hpp"
 #include "core/join.hpp"
 #include "core/join_counters.hpp"
-#include "core/join_problem.hpp"
+#include "core/join_round.hpp"
 #include "core/memory.hpp"
-#include "core/prefix_groups.hpp"
-#include "core/prefix_index.hpp"
-#include "core/prefix_join.hpp"
+#include "core/partitions.hpp"
+#include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
-#include "core/set_collection.hpp"
+#include "core/spill_file.hpp"
 #include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
@@ -27,14 +23,18 @@ namespace simjoin {
 
 class JoinExecution {
  public:
-  // Takes the vocabulary and the raw sets over; of the latter only the sizes remain after build().
-  JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right,
+  // Takes the vocabulary and the raw sets over; of the latter only the sizes remain after build(). With a
+  // file (not null), the join keeps to the memory limit.
+  JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right, SpillFile *file,
                 ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
 
-  // Ranks, orders and indexes the sets and cuts the join into items.
+  // Ranks and orders the sets.
   void build(WorkerPool &pool);
-  // Returns how many items there are; each is run once, by any worker, in any order.
-  size_t items() const { return items_.size(); }
+  // Prepares the next round and returns true, or false after the last. Called when every item of the one
+  // before has run.
+  bool next_round(WorkerPool &pool);
+  // Returns how many items the round has; each is run once, by any worker, in any order.
+  size_t items() const;
   void run_item(int worker, size_t item);
   // Hands over the last pairs. Called when every item has run.
   void finish();
@@ -43,52 +43,38 @@ class JoinExecution {
   void add_to(JoinStats &stats) const;
 
  private:
-  enum class Generator : uint8_t { prefix, bitmap, cartesian };
-  struct Item {
-    uint32_t begin;  // probe sets
-    uint32_t end;
-    Generator generator;
-  };
   // What one worker keeps between items.
   struct Worker {
     Worker(ResultQueue &queue, bool swap, bool ordered) : writer(queue, swap, ordered) {}
     ResultWriter writer;
-    std::unique_ptr<PrefixProber> prefix;
-    std::unique_ptr<BitmapProber> bitmap;
+    JoinCounters counters;  // that have not been added to the join's
     JoinCounters::Clock::time_point flushed = JoinCounters::Clock::now();
   };
 
-  void order_sets(WorkerPool &pool, bool keep_empty);
   void describe_input();
-  void plan_cartesian();
-  void plan_filters(WorkerPool &pool);
-  void build_prefix(WorkerPool &pool);
-  void build_bitmaps(const GeneratorPlan &plan, WorkerPool &pool);
-  void cut_items(const std::vector<bool> &use_bitmap);
+  std::unique_ptr<JoinRound> whole_join(WorkerPool &pool);
+  GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
+  void describe_round();
+  void hand_over(Worker &worker);
 
   const JoinSpec spec_;
   Vocabulary &vocabulary_;
   RawSets &left_;
   RawSets &right_;
+  SpillFile *const file_;
   ResultQueue &queue_;
   const StopFlag &stop_;
   MemoryCounter &memory_;
 
-  std::optional<SetCollection> sets_[2];
-  const SetCollection *probe_ = nullptr;
-  const SetCollection *index_ = nullptr;
-  std::optional<JoinProblem> problem_;
-  std::optional<PrefixGroups> groups_[2];  // of the probe and the index side; in a self-join only the first
-  std::optional<PrefixIndex> prefix_index_;
-  std::optional<ParityTable> parity_table_;
-  std::optional<PrefixJoin> prefix_join_;
-  std::optional<SignatureTable> signatures_;
-  std::vector<Item> items_;
+  std::optional<Partitions> partitions_;  // with a file
+  std::unique_ptr<JoinRound> round_;
+  bool ended_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable std::mutex mutex_;  // guards what follows
   JoinCounters counters_;
-  JoinStats figures_;  // what build() found out
+  JoinStats figures_;
+  bool tiles_ = false;  // some probes were compared with all their partners' bitmaps
 };
 
 }  // namespace simjoin

@@ -14,7 +14,8 @@ uint32_t first_class_of_size(const std::vector<SizeClass> &classes, int64_t size
 
 }  // namespace
 
-JoinProblem::JoinProblem(const Bounds &with, const SetCollection &probe_side, const SetCollection &index_side)
+JoinProblem::JoinProblem(const Bounds &with, const SetCollection &probe_side, const SetCollection &index_side,
+                         bool larger_probes)
     : bounds(with), probe(probe_side), index(index_side) {
   const int64_t largest = index.classes.empty() ? 0 : index.classes.back().size;
   for (const SizeClass &c : probe.classes) {
@@ -23,11 +24,12 @@ JoinProblem::JoinProblem(const Bounds &with, const SetCollection &probe_side, co
     const uint32_t begin = first_class_of_size(index.classes, smallest_partner);
     const uint32_t end = first_class_of_size(index.classes, largest_partner + 1);
     const bool any = begin < end && smallest_partner <= largest_partner;
-    const auto prefix = any ? static_cast<uint32_t>(bounds.prefix_length(c.size, smallest_partner)) : 0;
+    const auto prefix =
+        any ? static_cast<uint32_t>(bounds.prefix_length(c.size, index.classes[begin].size)) : 0;
     probe_classes.push_back({begin, any ? end : begin, prefix});
   }
   for (const SizeClass &c : index.classes) {
-    const int64_t smallest_partner = self_join() ? c.size : bounds.min_partner(c.size);
+    const int64_t smallest_partner = self_join() || larger_probes ? c.size : bounds.min_partner(c.size);
     index_prefix.push_back(static_cast<uint32_t>(bounds.prefix_length(c.size, smallest_partner)));
   }
 }

@@ -19,7 +19,9 @@ struct ProbeClass {
 // A join of the probe side with the index side; in a self-join both are the same collection, and each pair
 // belongs to the probe with the larger number.
 struct JoinProblem {
-  JoinProblem(const Bounds &bounds, const SetCollection &probe, const SetCollection &index);
+  // `larger_probes`: no probe is smaller than any set of the index side, so that shorter prefixes do there.
+  JoinProblem(const Bounds &bounds, const SetCollection &probe, const SetCollection &index,
+              bool larger_probes = false);
 
   bool self_join() const { return &probe == &index; }
   // Returns the first partner of the probes of a class, and the one after the last.

@@ -113,6 +113,11 @@ class Buffer {
     return first;
   }
   void clear() { size_ = 0; }
+  // Gives back what goes beyond the elements there are.
+  void shrink() {
+    if (size_ == 0) return release();
+    if (size_ < capacity_) reallocate(size_);
+  }
   void release() noexcept {
     std::free(data_);
     counter_->sub(capacity_ * sizeof(T));
@@ -129,7 +134,8 @@ class Buffer {
     if (data == nullptr) throw std::bad_alloc();
     data_ = static_cast<T *>(data);
     if (capacity * sizeof(T) >= huge_page_threshold) prefer_huge_pages(data_, capacity * sizeof(T));
-    counter_->add((capacity - capacity_) * sizeof(T));
+    counter_->sub(capacity_ * sizeof(T));
+    counter_->add(capacity * sizeof(T));
     capacity_ = capacity;
   }
 

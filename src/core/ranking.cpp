@@ -1,26 +1,81 @@
 #include "core/ranking.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/parallel_sort.hpp"
 
 namespace simjoin {
+
+static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these need no work
+
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // tokens between looks at the stop flag
+// Frequencies up to this one are counted one by one; tokens that are in more sets are so few that they are
+// sorted.
+constexpr uint32_t counted_frequencies = 1u << 16;
+// How many tokens ahead their frequencies are asked for.
+constexpr size_t prefetch_distance = 16;
 
-// Returns whether two sets, of the two sides where there are two, can share the token.
-bool shareable(const DocumentFrequencies &frequencies, uint32_t id, bool self_join) {
-  if (self_join) return frequencies.of(Side::left, id) >= 2;
-  return frequencies.of(Side::left, id) > 0 && frequencies.of(Side::right, id) > 0;
-}
+// Counting sort by frequency, in the place of the frequencies: tokens come in the order of their values, and
+// those of equal frequency keep it.
+class FrequencySort {
+ public:
+  FrequencySort(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory)
+      : stop_(stop), rank_of_(std::move(frequencies)), next_(memory, counted_frequencies, 0) {
+    for (size_t id = 0; id < rank_of_.size(); ++id) {
+      if (id % check_interval == 0) stop_.check();
+      shareable_ += rank_of_[id] != Ranking::none;
+      if (rank_of_[id] < counted_frequencies) ++next_[rank_of_[id]];
+    }
+    for (uint32_t &start : next_) ranked_ += std::exchange(start, ranked_);
+  }
+
+  bool shareable(uint32_t id) const { return rank_of_[id] != Ranking::none; }
+  uint32_t shareable_tokens() const { return shareable_; }
+  void prefetch(uint32_t id) const { __builtin_prefetch(rank_of_.data() + id); }
+  // Takes the token with the next value; those that cannot be shared need not be added.
+  void add(uint32_t id) {
+    if (added_++ % check_interval == 0) stop_.check();
+    const uint32_t frequency = rank_of_[id];
+    if (frequency < counted_frequencies) {
+      rank_of_[id] = next_[frequency]++;
+    } else if (frequency != Ranking::none) {
+      frequent_.push_back({frequency, id});
+    }
+  }
+  // Returns the ranks, once every token has been added.
+  Ranking take(MemoryCounter &memory) {
+    const auto rarer = [](const Frequent &a, const Frequent &b) { return a.frequency < b.frequency; };
+    std::stable_sort(frequent_.begin(), frequent_.end(), rarer);
+    for (const Frequent &token : frequent_) rank_of_[token.id] = ranked_++;
+    Ranking ranking(memory);
+    ranking.rank_of = std::move(rank_of_);
+    ranking.ranks = ranked_;
+    return ranking;
+  }
+
+ private:
+  struct Frequent {
+    uint32_t frequency;
+    uint32_t id;
+  };
+
+  const StopFlag &stop_;
+  Buffer<uint32_t> rank_of_;  // by id: the frequency until the token is added
+  Buffer<uint32_t> next_;     // by frequency: the rank of the next token
+  uint32_t ranked_ = 0;
+  uint32_t shareable_ = 0;
+  size_t added_ = 0;
+  std::vector<Frequent> frequent_;
+};
 
 // Returns the key (frequency: 32 bits, value: 64 bits, id: 32 bits).
-SortKey rank_key(const DocumentFrequencies &frequencies, uint64_t value, uint32_t id) {
-  const uint64_t both = uint64_t{frequencies.of(Side::left, id)} + frequencies.of(Side::right, id);
-  const uint64_t frequency = std::min<uint64_t>(both, UINT32_MAX);
+SortKey rank_key(uint32_t frequency, uint64_t value, uint32_t id) {
   SortKey key;
-  key.hi = frequency << 32 | value >> 32;
+  key.hi = uint64_t{frequency} << 32 | value >> 32;
   key.lo = value << 32 | id;
   return key;
 }
@@ -29,24 +84,15 @@ uint32_t id_of(const SortKey &key) {
   return static_cast<uint32_t>(key.lo);
 }
 
+// Integers compare as the numbers that this makes of them do.
+constexpr uint64_t sign_bit = uint64_t{1} << 63;
+
 // Returns the first eight bytes as a number that compares as the bytes do.
 uint64_t leading_bytes(std::string_view text) {
   uint64_t value = 0;
   for (size_t i = 0; i < 8; ++i)
     value = value << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
   return value;
-}
-
-Ranking ranks_in_order(const Buffer<SortKey> &keys, uint32_t ids, const StopFlag &stop,
-                       MemoryCounter &memory) {
-  Ranking ranking(memory);
-  ranking.rank_of.resize(ids, Ranking::none);
-  ranking.ranks = static_cast<uint32_t>(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
-    ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
-  }
-  return ranking;
 }
 
 // Puts tokens that agree in frequency and leading bytes into the order of all their bytes.
@@ -66,36 +112,70 @@ void order_long_texts(Buffer<SortKey> &keys, const TextInterner &interner, const
   }
 }
 
-}  // namespace
-
-Ranking rank_tokens(const IntegerInterner &interner, bool self_join, WorkerPool &pool,
-                    MemoryCounter &memory) {
-  const DocumentFrequencies &frequencies = interner.frequencies();
-  Buffer<SortKey> keys(memory);
-  for (size_t begin = 0; begin < interner.slots(); begin += check_interval) {
-    pool.stop().check();
-    interner.visit(begin, std::min(begin + check_interval, interner.slots()),
-                   [&](int64_t value, uint32_t id) {
-                     if (!shareable(frequencies, id, self_join)) return;
-                     const uint64_t ascending = static_cast<uint64_t>(value) ^ uint64_t { 1 } << 63;
-                     keys.push_back(rank_key(frequencies, ascending, id));
-                   });
+// Adds the tokens of the keys [begin, end).
+void add_keys(FrequencySort &sort, const Buffer<SortKey> &keys, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    if (i + prefetch_distance < end) sort.prefetch(id_of(keys[i + prefetch_distance]));
+    sort.add(id_of(keys[i]));
   }
-  sort_keys(keys, pool, memory);
-  return ranks_in_order(keys, frequencies.ids(), pool.stop(), memory);
 }
 
-Ranking rank_tokens(const TextInterner &interner, bool self_join, WorkerPool &pool, MemoryCounter &memory) {
-  const DocumentFrequencies &frequencies = interner.frequencies();
+void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
+  const size_t slots = interner.direct_slots();
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (slot + prefetch_distance < slots) {
+      const uint32_t ahead = interner.direct_id(slot + prefetch_distance);
+      if (ahead != IntegerInterner::no_id) sort.prefetch(ahead);
+    }
+    const uint32_t id = interner.direct_id(slot);
+    if (id != IntegerInterner::no_id) sort.add(id);
+  }
+}
+
+}  // namespace
+
+// Values in the direct table are in order; the others are sorted, and come before and after these. So the
+// frequencies need no place in the keys, and most tokens no key.
+Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
+  FrequencySort sort(interner.frequencies().take_shareable(), pool.stop(), memory);
   Buffer<SortKey> keys(memory);
-  for (uint32_t id = 0; id < frequencies.ids(); ++id) {
+  keys.resize(std::min<size_t>(interner.hashed(), sort.shareable_tokens()));
+  keys.clear();
+  interner.visit_hashed([&](int64_t value, uint32_t id) {
+    if (sort.shareable(id)) keys.push_back(rank_key(0, static_cast<uint64_t>(value) ^ sign_bit, id));
+  });
+  interner.release_hashed();
+  sort_keys(keys, pool, memory);
+  const SortKey zero = rank_key(0, sign_bit, 0);
+  const auto first_positive = std::lower_bound(
+      keys.begin(), keys.end(), zero,
+      [](const SortKey &a, const SortKey &b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; });
+  const auto negative = static_cast<size_t>(first_positive - keys.begin());
+  add_keys(sort, keys, 0, negative);
+  add_direct(sort, interner);
+  add_keys(sort, keys, negative, keys.size());
+  return sort.take(memory);
+}
+
+Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
+  interner.release_hashed();
+  Ranking ranking(memory);
+  ranking.rank_of = interner.frequencies().take_shareable();
+  Buffer<SortKey> keys(memory);
+  for (uint32_t id = 0; id < ranking.rank_of.size(); ++id) {
     if (id % check_interval == 0) pool.stop().check();
-    if (!shareable(frequencies, id, self_join)) continue;
-    keys.push_back(rank_key(frequencies, leading_bytes(interner.text(id)), id));
+    const uint32_t frequency = std::exchange(ranking.rank_of[id], Ranking::none);
+    if (frequency == Ranking::none) continue;
+    keys.push_back(rank_key(frequency, leading_bytes(interner.text(id)), id));
   }
   sort_keys(keys, pool, memory);
   order_long_texts(keys, interner, pool.stop());
-  return ranks_in_order(keys, frequencies.ids(), pool.stop(), memory);
+  ranking.ranks = static_cast<uint32_t>(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i % check_interval == 0) pool.stop().check();
+    ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
+  }
+  return ranking;
 }
 
 }  // namespace simjoin

@@ -22,8 +22,8 @@ struct Ranking {
 };
 
 // Returns the ranks of all ids: ascending by the number of sets with the token, ties by value (bytes, for
-// text), and so independent of the order in which the sets came.
-Ranking rank_tokens(const IntegerInterner &interner, bool self_join, WorkerPool &pool, MemoryCounter &memory);
-Ranking rank_tokens(const TextInterner &interner, bool self_join, WorkerPool &pool, MemoryCounter &memory);
+// text), and so independent of the order in which the sets came. Takes the interner's frequencies.
+Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory);
+Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

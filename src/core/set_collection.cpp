@@ -3,13 +3,13 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace simjoin {
 namespace {
 
-constexpr size_t rows_a_block = 4096;               // rows a unit of parallel work
-constexpr size_t check_interval = size_t{1} << 16;  // rows or tokens between looks at the stop flag
+constexpr size_t check_interval = size_t{1} << 16;  // rows between looks at the stop flag
+constexpr uint64_t tokens_between_checks = uint64_t{1} << 16;
 // Below this many ranks an insertion sort wins over the dispatch of VQSort (tuned on kosarak- and dblp-shaped
 // sets, Cascade Lake).
 constexpr uint32_t insertion_sort_limit = 20;
@@ -27,32 +27,6 @@ void sort_ranks(uint32_t *ranks, uint32_t count, const hwy::Sorter &sorter) {
   }
 }
 
-size_t blocks_of(size_t rows) {
-  return (rows + rows_a_block - 1) / rows_a_block;
-}
-
-// Returns the classes of all sizes that occur, ascending; `class_at` gets each size's class.
-std::vector<SizeClass> count_classes(const Buffer<uint32_t> &sizes, bool keep_empty,
-                                     Buffer<uint32_t> &class_at, const StopFlag &stop) {
-  uint32_t largest = 0;
-  for (const uint32_t size : sizes) largest = std::max(largest, size);
-  class_at.resize(size_t{largest} + 1, 0);
-  for (size_t row = 0; row < sizes.size(); ++row) {
-    if (row % check_interval == 0) stop.check();
-    ++class_at[sizes[row]];
-  }
-  std::vector<SizeClass> classes;
-  uint32_t placed = 0;
-  for (uint32_t size = keep_empty ? 0 : 1; size < class_at.size(); ++size) {
-    const uint32_t count = class_at[size];
-    if (count == 0) continue;
-    class_at[size] = static_cast<uint32_t>(classes.size());
-    classes.push_back({size, placed, placed + count});
-    placed += count;
-  }
-  return classes;
-}
-
 }  // namespace
 
 uint32_t SetCollection::class_of(uint32_t set) const {
@@ -61,39 +35,60 @@ uint32_t SetCollection::class_of(uint32_t set) const {
   return static_cast<uint32_t>(after - classes.begin()) - 1;
 }
 
-void apply_ranks(RawSets &raw, const Ranking &ranking, Buffer<uint32_t> &stored, WorkerPool &pool) {
-  const size_t rows = raw.rows();
-  stored.resize(rows);
-  pool.parallel(blocks_of(rows), [&](int, size_t block) {
-    const hwy::Sorter sorter;
-    uint64_t unchecked = 0;  // tokens since the last look at the stop flag
-    for (size_t row = block * rows_a_block; row < std::min(rows, (block + 1) * rows_a_block); ++row) {
-      unchecked += raw.sizes[row];
-      if (unchecked >= check_interval) {
-        pool.stop().check();
-        unchecked = 0;
-      }
-      uint32_t *ids = raw.ids.data() + raw.starts[row];
-      uint32_t kept = 0;
-      for (uint32_t i = 0; i < raw.sizes[row]; ++i) {
-        const uint32_t rank = ranking.rank_of[ids[i]];
-        ids[kept] = rank;
-        kept += rank != Ranking::none;
-      }
-      sort_ranks(ids, kept, sorter);
-      stored[row] = kept;
-    }
-  });
+SizeClasses classes_of(const Buffer<uint32_t> &sizes, bool keep_empty, const StopFlag &stop,
+                       MemoryCounter &memory) {
+  uint32_t largest = 0;
+  for (const uint32_t size : sizes) largest = std::max(largest, size);
+  SizeClasses result(memory);
+  Buffer<uint32_t> &class_at = result.class_of_size;
+  class_at.resize(size_t{largest} + 1, 0);
+  for (size_t row = 0; row < sizes.size(); ++row) {
+    if (row % check_interval == 0) stop.check();
+    ++class_at[sizes[row]];
+  }
+  uint32_t placed = 0;
+  for (uint32_t size = keep_empty ? 0 : 1; size < class_at.size(); ++size) {
+    const uint32_t count = class_at[size];
+    if (count == 0) continue;
+    class_at[size] = static_cast<uint32_t>(result.classes.size());
+    result.classes.push_back({size, placed, placed + count});
+    placed += count;
+  }
+  return result;
 }
 
-SetCollection order_by_size(RawSets &raw, const Buffer<uint32_t> &stored, uint32_t ranks, bool keep_empty,
+void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                 const StopFlag &stop) {
+  const hwy::Sorter sorter;
+  uint64_t unchecked = 0;  // tokens since the last look at the stop flag
+  uint32_t *ids = block.ids.data();
+  for (uint32_t i = 0; i < block.rows; ++i) {
+    const uint32_t size = raw.sizes[block.first_row + i];
+    unchecked += size;
+    if (unchecked >= tokens_between_checks) {
+      stop.check();
+      unchecked = 0;
+    }
+    uint32_t kept = 0;
+    for (uint32_t t = 0; t < size; ++t) {
+      const uint32_t rank = ranking.rank_of[ids[t]];
+      ids[kept] = rank;
+      kept += rank != Ranking::none;
+    }
+    sort_ranks(ids, kept, sorter);
+    stored[i] = kept;
+    ids += size;
+  }
+}
+
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
                             WorkerPool &pool, MemoryCounter &memory) {
   const StopFlag &stop = pool.stop();
   const size_t rows = raw.rows();
   SetCollection sets(memory);
   sets.ranks = ranks;
-  Buffer<uint32_t> class_at(memory);
-  sets.classes = count_classes(raw.sizes, keep_empty, class_at, stop);
+  SizeClasses sizes = classes_of(raw.sizes, keep_empty, stop, memory);
+  sets.classes = std::move(sizes.classes);
   const uint32_t placed = sets.classes.empty() ? 0 : sets.classes.back().end;
   sets.rows.resize(placed);
   sets.starts.resize(size_t{placed} + 1);
@@ -103,26 +98,29 @@ SetCollection order_by_size(RawSets &raw, const Buffer<uint32_t> &stored, uint32
   for (size_t row = 0; row < rows; ++row) {
     if (row % check_interval == 0) stop.check();
     if (raw.sizes[row] == 0 && !keep_empty) continue;
-    sets.rows[next[class_at[raw.sizes[row]]]++] = static_cast<uint32_t>(row);
+    sets.rows[next[sizes.class_of_size[raw.sizes[row]]]++] = static_cast<uint32_t>(row);
   }
+  Buffer<uint32_t> &set_of_row = stored;  // takes the place of the counts, which the starts replace
   uint64_t tokens = 0;
-  for (size_t set = 0; set < placed; ++set) {
+  for (uint32_t set = 0; set < placed; ++set) {
     if (set % check_interval == 0) stop.check();
     sets.starts[set] = tokens;
-    tokens += stored[sets.rows[set]];
+    tokens += std::exchange(set_of_row[sets.rows[set]], set);
   }
   sets.starts[placed] = tokens;
 
   sets.tokens.resize(tokens);
-  pool.parallel(blocks_of(placed), [&](int, size_t block) {
-    for (size_t set = block * rows_a_block; set < std::min<size_t>(placed, (block + 1) * rows_a_block);
-         ++set) {
-      const uint32_t *from = raw.ids.data() + raw.starts[sets.rows[set]];
-      std::copy_n(from, stored[sets.rows[set]], sets.tokens.data() + sets.starts[set]);
+  pool.parallel(raw.blocks.size(), [&](int, size_t number) {
+    RawBlock &block = raw.blocks[number];
+    const uint32_t *from = block.ids.data();
+    for (uint32_t row = block.first_row; row < block.first_row + block.rows; from += raw.sizes[row++]) {
+      if (raw.sizes[row] == 0) continue;
+      const uint32_t set = set_of_row[row];
+      std::copy_n(from, sets.stored(set), sets.tokens.data() + sets.starts[set]);
     }
+    block.ids.release();
   });
-  raw.ids.release();
-  raw.starts.release();
+  raw.blocks.clear();
   return sets;
 }
 

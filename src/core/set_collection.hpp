@@ -1,4 +1,4 @@
-// One side of a join: first as it was added, then as the join needs it, ordered and ranked.
+// One side of a join as the join needs it, ordered and ranked.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,10 @@
 
 #include "core/memory.hpp"
 #include "core/ranking.hpp"
+#include "core/raw_sets.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
-
-// The sets of a side in the order of their rows, as token ids without duplicates.
-struct RawSets {
-  explicit RawSets(MemoryCounter &memory) : ids(memory), starts(memory), sizes(memory) {}
-
-  uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
-
-  Buffer<uint32_t> ids;
-  Buffer<uint64_t> starts;  // of each row's ids
-  Buffer<uint32_t> sizes;   // distinct tokens of each row; stays when the rest is released
-};
 
 // Sets of one size: numbers [begin, end) of their collection.
 struct SizeClass {
@@ -57,13 +47,26 @@ class SetCollection {
   uint32_t ranks = 0;  // every rank is below
 };
 
-// Replaces the ids of every row by ranks, sorted, and drops those without; `stored` gets how many each row
-// keeps.
-void apply_ranks(RawSets &raw, const Ranking &ranking, Buffer<uint32_t> &stored, WorkerPool &pool);
+// The sizes that occur on a side.
+struct SizeClasses {
+  explicit SizeClasses(MemoryCounter &memory) : class_of_size(memory) {}
 
-// Returns the collection of the rows after apply_ranks and releases all of `raw` but its sizes. Sets of equal
+  std::vector<SizeClass> classes;  // ascending
+  Buffer<uint32_t> class_of_size;  // by size; only those of sizes that occur mean anything
+};
+
+// Returns the classes of all sizes that occur; 0 only with `keep_empty`.
+SizeClasses classes_of(const Buffer<uint32_t> &sizes, bool keep_empty, const StopFlag &stop,
+                       MemoryCounter &memory);
+
+// Replaces the ids of a block's rows by ranks, sorted, at the beginning of each row's place, and drops those
+// without; `stored` (by row) gets how many each row keeps.
+void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                 const StopFlag &stop);
+
+// Returns the collection of the rows after apply_ranks to all blocks, and releases the blocks. Sets of equal
 // size are in the order of their rows. Empty sets are left out unless `keep_empty`.
-SetCollection order_by_size(RawSets &raw, const Buffer<uint32_t> &stored, uint32_t ranks, bool keep_empty,
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
                             WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

@@ -13,13 +13,13 @@ namespace {
 
 IntegerInterner &Vocabulary::integers() {
   if (texts_) throw_mixed();
-  if (!integers_) integers_.emplace(memory_);
+  if (!integers_) integers_.emplace(self_join_, memory_);
   return *integers_;
 }
 
 TextInterner &Vocabulary::texts() {
   if (integers_) throw_mixed();
-  if (!texts_) texts_.emplace(memory_);
+  if (!texts_) texts_.emplace(self_join_, memory_);
   return *texts_;
 }
 
@@ -36,14 +36,16 @@ uint32_t Vocabulary::intern(Side side, std::span<const std::string_view> tokens,
 }
 
 uint32_t Vocabulary::distinct_tokens() const {
-  if (integers_) return integers_->frequencies().ids();
-  return texts_ ? texts_->frequencies().ids() : 0;
+  if (integers_) return integers_->ids();
+  return texts_ ? texts_->ids() : 0;
 }
 
-Ranking Vocabulary::rank(bool self_join, WorkerPool &pool) const {
-  if (integers_) return rank_tokens(*integers_, self_join, pool, memory_);
-  if (texts_) return rank_tokens(*texts_, self_join, pool, memory_);
-  return Ranking(memory_);
+Ranking Vocabulary::take_ranking(WorkerPool &pool) {
+  Ranking ranking(memory_);
+  if (integers_) ranking = rank_tokens(*integers_, pool, memory_);
+  if (texts_) ranking = rank_tokens(*texts_, pool, memory_);
+  release();
+  return ranking;
 }
 
 void Vocabulary::release() {

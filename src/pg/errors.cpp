@@ -14,13 +14,30 @@ int sqlstate_of(ErrorKind kind) {
     case ErrorKind::invalid_argument:
       return ERRCODE_INVALID_PARAMETER_VALUE;
     case ErrorKind::limit_exceeded:
+    case ErrorKind::file_limit_exceeded:
       return ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
+    case ErrorKind::disk_full:
+      return ERRCODE_DISK_FULL;
+    case ErrorKind::io_failure:
+      return ERRCODE_IO_ERROR;
     case ErrorKind::device_failure:
       return ERRCODE_SYSTEM_ERROR;
     case ErrorKind::internal:
       break;
   }
   return ERRCODE_INTERNAL_ERROR;
+}
+
+// Returns what helps against errors of a kind in PostgreSQL; "" where the kind does not tell.
+const char *hint_for(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::file_limit_exceeded:
+      return "Raise temp_file_limit or simjoin.memory_limit, or join fewer rows at a time.";
+    case ErrorKind::disk_full:
+      return "Free space, point temp_tablespaces elsewhere, or raise simjoin.memory_limit.";
+    default:
+      return "";
+  }
 }
 
 void fill(ErrorReport *report, int sqlstate, const char *message, const char *hint) noexcept {
@@ -35,7 +52,8 @@ void describe_current_exception(ErrorReport *report) noexcept {
   try {
     throw;
   } catch (const Error &error) {
-    fill(report, sqlstate_of(error.kind()), error.what(), error.hint().c_str());
+    const char *hint = error.hint().empty() ? hint_for(error.kind()) : error.hint().c_str();
+    fill(report, sqlstate_of(error.kind()), error.what(), hint);
   } catch (const std::bad_alloc &) {
     fill(report, ERRCODE_OUT_OF_MEMORY, "out of memory",
          "Lower simjoin.memory_limit, or join fewer rows at a time.");

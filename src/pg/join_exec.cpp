@@ -214,6 +214,7 @@ void feed_input(JoinState *state, Side side) {
     MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
     feed_row(state, side, slot);
     MemoryContextSwitchTo(old);
+    offer_spill_file(state->engine, &state->spill_file);
     store_row(input, slot);
     ++input->row_count;
   }
@@ -260,7 +261,7 @@ bool needs_matched(JoinType jointype, Side side) {
 
 // Feeds one side and keeps of its rows what is needed.
 void feed_side(JoinState *state, Side side) {
-  // Of each side's rows; the rest is the engine's.
+  // Of each side's rows; half is the engine's.
   const size_t row_memory = static_cast<size_t>(memory_limit_kb) * 1024 / 4;
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   if (input->kept_count > 0)
@@ -353,7 +354,7 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
   if (state->batch_position == state->batch->size()) {
     instr_time start, end;
     INSTR_TIME_SET_CURRENT(start);
-    const bool more = next_batch(state->engine, state->batch, reads_from_file(state));
+    const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
     if (!more) return false;
@@ -486,6 +487,7 @@ TupleTableSlot *exec_join(CustomScanState *node) {
 
 void discard_execution(JoinState *state) {
   add_execution_to_totals(state);
+  close_spill_file(&state->spill_file);
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
   for (JoinInput &input : state->inputs) {
     const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;

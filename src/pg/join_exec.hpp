@@ -7,6 +7,7 @@ extern "C" {
 #include "executor/instrument.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "storage/fd.h"
 }
 
 #include "core/join.hpp"
@@ -70,6 +71,7 @@ struct JoinState {
   double threshold;     // pairs with similarity >= threshold match
   JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
   JoinEngine *engine;
+  File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
   bool swapped;       // of the current pair of a join of the same rows, (right, left) comes next

@@ -111,6 +111,10 @@ void show_resources(const JoinState *state, const JoinStats &stats, ExplainState
   show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
   if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
+  if (stats.partitions > 0) {
+    show_count("Partitions", stats.partitions, es);
+    show_kilobytes("Engine Temporary File", stats.spilled_bytes, es);
+  }
   show_kilobytes("Row Memory", state->row_memory, es);
   show_kilobytes("Row Temporary Files", state->row_file, es);
 }
@@ -136,6 +140,8 @@ void add(JoinStats *totals, JoinStats more) {
   totals->device_memory_peak = std::max(totals->device_memory_peak, more.device_memory_peak);
   totals->device = std::move(more.device);
   totals->gpu_refused = std::move(more.gpu_refused);
+  totals->spilled_bytes += more.spilled_bytes;
+  totals->partitions += more.partitions;
   totals->threads = std::max(totals->threads, more.threads);
   totals->used_prefix |= more.used_prefix;
   totals->used_bitmap |= more.used_bitmap;

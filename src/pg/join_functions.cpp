@@ -26,6 +26,7 @@ namespace {
 struct FunctionJoin {
   MemoryContext context;
   JoinEngine *engine;
+  File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   Measure measure;
   Side right_side;  // that of a pair's right row
@@ -66,9 +67,10 @@ FunctionJoin *start_join(const char *function, Measure measure, double threshold
   join->batch = create_batch(context);
   join->measure = measure;
   join->right_side = self_join ? Side::left : Side::right;
-  join->left = read_rows(left_query, join->engine, Side::left, function, context);
+  join->left = read_rows(left_query, join->engine, &join->spill_file, Side::left, function, context);
   join->right = self_join ? join->left
-                          : read_rows(right_query, join->engine, Side::right, function, context, &join->left);
+                          : read_rows(right_query, join->engine, &join->spill_file, Side::right, function,
+                                      context, &join->left);
   return join;
 }
 
@@ -79,13 +81,18 @@ double pair_similarity(const FunctionJoin &join, size_t i) {
                     join.engine->set_size(join.right_side, join.batch->right[i]));
 }
 
+void end_join(FunctionJoin *join) {
+  close_spill_file(&join->spill_file);
+  MemoryContextDelete(join->context);
+}
+
 // Adds every pair to the call's result as (a, b, similarity), and ends the join.
 void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join) {
   auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   const bool self_join = join->right_side == Side::left;
   Datum values[3];
   bool nulls[3] = {false, false, false};
-  while (next_batch(join->engine, join->batch)) {
+  while (next_batch(join->engine, &join->spill_file, join->batch)) {
     for (size_t i = 0; i < join->batch->size(); ++i) {
       int64 a = join->left.ids[join->batch->left[i]], b = join->right.ids[join->batch->right[i]];
       if (self_join && a > b) std::swap(a, b);
@@ -95,13 +102,13 @@ void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join) {
       tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     }
   }
-  MemoryContextDelete(join->context);
+  end_join(join);
 }
 
 // Returns, for each left row, the k most similar right rows, ordered.
 NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
   NeighborList *lists = create_neighbor_lists(join->left.count, join->context);
-  while (next_batch(join->engine, join->batch))
+  while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t i = 0; i < join->batch->size(); ++i)
       add_neighbor(&lists[join->batch->left[i]],
                    {pair_similarity(*join, i), join->right.ids[join->batch->right[i]]}, k, join->context);
@@ -124,7 +131,7 @@ void return_neighbors(FunctionCallInfo fcinfo, FunctionJoin *join, NeighborList 
       tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     }
   }
-  MemoryContextDelete(join->context);
+  end_join(join);
 }
 
 }  // namespace

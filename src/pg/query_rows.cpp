@@ -26,6 +26,7 @@ struct RowReceiver {
   DestReceiver receiver;
   const char *function;
   JoinEngine *engine;
+  File *spill_file;
   Side side;
   const QueryRows *other;  // whose sets these are to be joined with, or NULL
   bool started;
@@ -117,17 +118,18 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   append_id(receiver, id_of(id, receiver->id_type));
   if (set_isnull) {
     feed_empty_set(receiver->engine, receiver->side, receiver->rows.token_type);
-    return true;
+  } else {
+    const SetView set = view_set(array, receiver->function);
+    feed_set(receiver->engine, receiver->side, set);
+    free_view(set, array);
   }
-  const SetView set = view_set(array, receiver->function);
-  feed_set(receiver->engine, receiver->side, set);
-  free_view(set, array);
+  offer_spill_file(receiver->engine, receiver->spill_file);
   return true;
 }
 
 }  // namespace
 
-QueryRows read_rows(const char *query, JoinEngine *engine, Side side, const char *function,
+QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
                     MemoryContext context, const QueryRows *other) {
   RowReceiver receiver = {};
   receiver.receiver.receiveSlot = receive_row;
@@ -137,6 +139,7 @@ QueryRows read_rows(const char *query, JoinEngine *engine, Side side, const char
   receiver.receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
   receiver.function = function;
   receiver.engine = engine;
+  receiver.spill_file = spill_file;
   receiver.side = side;
   receiver.other = other;
   receiver.capacity = first_capacity;

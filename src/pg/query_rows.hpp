@@ -4,6 +4,7 @@
 #include "pg/pg.hpp"
 
 #include "core/join.hpp"
+#include "pg/engine.hpp"
 #include "pg/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -18,8 +19,8 @@ struct QueryRows {
 // Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
 // each row to a side of the engine; a NULL set as an empty one. The ids belong to the context. Errors, naming
 // `function`: other columns, a NULL id, whatever view_set refuses, a query that writes; where `other` is
-// given, sets of another type than those rows'.
-QueryRows read_rows(const char *query, JoinEngine *engine, Side side, const char *function,
+// given, sets of another type than those rows'. `spill_file` is the engine's (offer_spill_file).
+QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
                     MemoryContext context, const QueryRows *other = nullptr);
 
 // Errors, naming `function`, where two rows have the same id.

@@ -51,9 +51,9 @@ void define_join_settings() {
                            &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
   DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one similarity join may use.",
-                          "It bounds the rows that wait; the engine's memory is counted, not bounded.",
-                          &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES,
-                          PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+                          "Beyond it rows and sets go to temporary files.", &memory_limit_kb, memory_limit_kb,
+                          least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
+                          nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
                           "With 0, one for each core.", &cpu_threads, cpu_threads, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
@@ -103,7 +103,7 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   spec.algorithm = static_cast<Algorithm>(algorithm);
   spec.device = static_cast<Device>(device);
   spec.threads = cpu_threads;
-  spec.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024;
+  spec.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024 / 2;  // rows that wait have the other half
   spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
   return spec;
 }

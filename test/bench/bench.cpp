@@ -67,7 +67,8 @@ class Benchmark {
         blank.measure = measure;
         blank.threshold = threshold;
         blank.algorithm = algorithm;
-        const RunSettings settings{threads, options_.time_limit_s, options_.memory_limit};
+        const RunSettings settings{threads, options_.time_limit_s, options_.memory_limit,
+                                   options_.memory_share};
         const Cell cell = fastest_run(collection, settings, blank, options_.repeats);
         const BaselineTime *baseline = baseline_.find(cell);
         print_cell(cell, baseline);

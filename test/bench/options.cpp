@@ -105,6 +105,7 @@ std::map<std::string, Setter> setters() {
   all["--memory-limit"] = [](Options &o, const std::string &v) {
     o.memory_limit = static_cast<size_t>(number(v) * 1024 * 1024);
   };
+  all["--memory-share"] = [](Options &o, const std::string &v) { o.memory_share = number(v); };
   all["--csv"] = [](Options &o, const std::string &v) { o.csv_file = v; };
   all["--baseline"] = [](Options &o, const std::string &v) { o.baseline_file = v; };
   return all;
@@ -150,6 +151,7 @@ std::string usage() {
          "  --repeats N          runs of each join, of which the fastest counts (1)\n"
          "  --seed N             of the collections (1)\n"
          "  --memory-limit MB    the engine's memory limit (8192)\n"
+         "  --memory-share X     the limit as a part of the tokens' bytes, e.g. 0.1: joins out of core\n"
          "  --csv FILE           writes all figures there too\n"
          "  --baseline FILE      times of other programs, or the --csv file of an earlier run\n";
 }

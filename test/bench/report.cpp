@@ -50,6 +50,10 @@ void print_cell(const Cell &cell, const BaselineTime *baseline) {
                 baseline->source.c_str());
   }
   if (cell.algorithm == Algorithm::automatic) std::printf("  [%s]", stats.algorithm.c_str());
+  if (stats.partitions > 0) {
+    std::printf("  %u parts, %.1f MB on disk", stats.partitions,
+                static_cast<double>(stats.spilled_bytes) / mebibyte);
+  }
   std::printf("\n");
   std::fflush(stdout);
 }

@@ -12,6 +12,7 @@
 
 #include "core/join.hpp"
 #include "unit/oracle.hpp"
+#include "unit/process.hpp"
 
 namespace simjoin::test {
 
@@ -19,6 +20,7 @@ namespace simjoin::test {
 inline constexpr std::chrono::seconds patience{120};
 inline constexpr std::chrono::microseconds step_budget{10'000};
 
+// Adds a row; gives the engine a file where it wants one.
 template <class Token>
 void add_row(JoinEngine &engine, Side side, const std::vector<Token> &set) {
   if constexpr (std::is_same_v<Token, std::string>) {
@@ -27,6 +29,7 @@ void add_row(JoinEngine &engine, Side side, const std::vector<Token> &set) {
   } else {
     engine.add(side, std::span<const Token>(set));
   }
+  if (engine.wants_spill_file()) engine.set_spill_file(unlinked_file(), UINT64_MAX);
 }
 
 template <class Token>

@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <thread>
 
 namespace simjoin::test {
@@ -27,6 +29,20 @@ inline size_t settled_thread_count(size_t expected) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
   return count;
+}
+
+inline size_t open_descriptors() {
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(descriptors), end(descriptors)));
+}
+
+// Returns a descriptor of a new file that nobody else sees and that vanishes when it is closed.
+inline int unlinked_file() {
+  std::FILE *file = std::tmpfile();
+  if (file == nullptr) throw std::runtime_error("no temporary file to be had");
+  const int descriptor = dup(fileno(file));
+  std::fclose(file);
+  return descriptor;
 }
 
 // Returns the bytes allocated and not freed, in all arenas and in mapped blocks.
