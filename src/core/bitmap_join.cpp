@@ -8,27 +8,47 @@ namespace simjoin {
 namespace {
 
 // Bytes of signatures a tile: they stay in the first-level cache while all rows of an item pass over them.
+// Wide ones come from the second-level cache, which keeps up with them.
 constexpr size_t tile_bytes = size_t{1} << 14;
+constexpr uint32_t least_columns = 64;
 constexpr int64_t unreachable = int64_t{1} << 40;
 
 uint32_t tile_columns(uint32_t words) {
-  return static_cast<uint32_t>(tile_bytes / sizeof(uint64_t) / words / signature_block * signature_block);
+  const size_t columns = tile_bytes / sizeof(uint64_t) / words / signature_block * signature_block;
+  return std::max(least_columns, static_cast<uint32_t>(columns));
 }
 
 }  // namespace
 
-BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTable &table, ResultWriter &writer,
+BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
                            const StopFlag &stop)
-    : problem_(problem),
-      table_(table),
-      writer_(writer),
-      stop_(stop),
-      required_(problem),
-      tile_excess_(tile_columns(table.layout().words)),
-      tile_required_(tile_columns(table.layout().words)),
-      hits_(tile_columns(table.layout().words) + signature_block) {}
+    : problem_(problem), tables_(tables), writer_(writer), stop_(stop), required_(problem) {}
 
+// Runs the probes that share a table together.
 void BitmapProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
+  const std::vector<SizeClass> &classes = problem_.probe.classes;
+  for (uint32_t k = problem_.probe.class_of(begin); begin < end;) {
+    const SignatureTable *table = tables_.of(k);
+    while (k < classes.size() && classes[k].begin < end && tables_.of(k) == table) ++k;
+    const uint32_t stretch_end = std::min(end, classes[k - 1].end);
+    if (table != nullptr) {
+      use_table(*table);
+      run_rows(begin, stretch_end, counters);
+    }
+    begin = stretch_end;
+  }
+}
+
+void BitmapProber::use_table(const SignatureTable &table) {
+  if (table_ == &table) return;
+  table_ = &table;
+  const uint32_t columns = tile_columns(table.layout().words);
+  tile_excess_.resize(columns);
+  tile_required_.resize(columns);
+  hits_.resize(columns + signature_block);
+}
+
+void BitmapProber::run_rows(uint32_t begin, uint32_t end, JoinCounters &counters) {
   prepare_rows(begin, end);
   uint32_t first = UINT32_MAX, last = 0;
   for (const Row &row : rows_) {
@@ -37,8 +57,8 @@ void BitmapProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
     last = std::max(last, row.end);
   }
   if (first >= last) return;
-  first -= (first - table_.first()) % signature_block;
-  const uint32_t columns = tile_columns(table_.layout().words);
+  first -= (first - table_->first()) % signature_block;
+  const uint32_t columns = tile_columns(table_->layout().words);
   auto since = JoinCounters::Clock::now();
   for (uint32_t tile = first; tile < last; tile += std::min(columns, last - tile)) {
     filter_tile(begin, tile, tile + std::min(columns, last - tile));
@@ -55,13 +75,15 @@ void BitmapProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
 }
 
 void BitmapProber::prepare_rows(uint32_t begin, uint32_t end) {
+  const SignatureLayout &layout = table_->layout();
   rows_.resize(end - begin);
+  row_words_.resize(size_t{end - begin} * layout.words);
   uint32_t probe_class = problem_.probe.class_of(begin);
   for (uint32_t probe = begin; probe < end; ++probe) {
     while (probe >= problem_.probe.classes[probe_class].end) ++probe_class;
     Row &row = rows_[probe - begin];
-    row.excess =
-        table_.layout().sign(problem_.probe.begin(probe), problem_.probe.stored(probe), row.signature);
+    row.excess = layout.sign(problem_.probe.begin(probe), problem_.probe.stored(probe),
+                             row_words_.data() + size_t{probe - begin} * layout.words);
     row.probe_class = probe_class;
     row.first = problem_.first_partner(probe_class);
     row.end = problem_.end_partner(probe_class, probe);
@@ -88,7 +110,8 @@ void BitmapProber::filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end)
   stop_.check();
   std::fill(tile_required_.begin(), tile_required_.end(), unreachable);
   for (uint32_t column = tile; column < tile_end; ++column)
-    tile_excess_[column - tile] = table_.excess(column);
+    tile_excess_[column - tile] = table_->excess(column);
+  const size_t words = table_->layout().words;
   uint32_t loaded = UINT32_MAX;
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row &row = rows_[i];
@@ -99,9 +122,10 @@ void BitmapProber::filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end)
       loaded = row.probe_class;
     }
     const size_t blocks = (last - tile + signature_block - 1) / signature_block;
-    const SignatureRow comparison{
-        row.signature, row.excess, table_.block_of(tile), tile_excess_.data(), tile_required_.data(), blocks};
-    const size_t found = filter_row(comparison, table_.layout().words, hits_.data());
+    const SignatureRow comparison{row_words_.data() + i * words, row.excess,
+                                  table_->block_of(tile),        tile_excess_.data(),
+                                  tile_required_.data(),         blocks};
+    const size_t found = filter_row(comparison, words, hits_.data());
     for (size_t h = 0; h < found; ++h) {
       const uint32_t partner = tile + hits_[h];
       if (partner >= last) break;

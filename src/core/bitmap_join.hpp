@@ -16,8 +16,8 @@ namespace simjoin {
 // One worker: compares ranges of probe sets with all their partners.
 class BitmapProber {
  public:
-  // The table must hold the partners of every probe that is run.
-  BitmapProber(const JoinProblem &problem, const SignatureTable &table, ResultWriter &writer,
+  // The tables must hold the partners of every probe that is run.
+  BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
                const StopFlag &stop);
 
   // Finds all pairs of the probe sets [begin, end).
@@ -30,24 +30,27 @@ class BitmapProber {
     uint32_t required;
   };
   struct Row {
-    uint64_t signature[max_signature_words];
     uint32_t excess;
     uint32_t probe_class;
     uint32_t first;  // partners
     uint32_t end;
   };
 
+  void use_table(const SignatureTable &table);
+  void run_rows(uint32_t begin, uint32_t end, JoinCounters &counters);
   void prepare_rows(uint32_t begin, uint32_t end);
   void filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end);
   void load_required(uint32_t probe_class, uint32_t tile, uint32_t tile_end);
   void verify(JoinCounters &counters);
 
   const JoinProblem &problem_;
-  const SignatureTable &table_;
+  const SignatureTables &tables_;
+  const SignatureTable *table_ = nullptr;  // of the rows being compared
   ResultWriter &writer_;
   const StopFlag &stop_;
   RequiredOverlaps required_;
   std::vector<Row> rows_;
+  std::vector<uint64_t> row_words_;  // the rows' signatures
   std::vector<int64_t> tile_excess_;
   std::vector<int64_t> tile_required_;
   std::vector<uint32_t> hits_;

@@ -31,4 +31,25 @@ SignatureTable::SignatureTable(const SetCollection &sets, uint32_t first, uint32
   });
 }
 
+SignatureTables::SignatureTables(const JoinProblem &problem, const std::vector<bool> &use_bitmap,
+                                 const std::vector<SignatureLayout> &layouts, WorkerPool &pool,
+                                 MemoryCounter &memory)
+    : table_of_(use_bitmap.size(), UINT32_MAX) {
+  const auto classes = static_cast<uint32_t>(use_bitmap.size());
+  for (uint32_t begin = 0, end; begin < classes; begin = end) {
+    end = begin + 1;
+    if (!use_bitmap[begin]) continue;
+    while (end < classes && use_bitmap[end] && layouts[end] == layouts[begin]) ++end;
+    uint32_t first = UINT32_MAX, last = 0;
+    for (uint32_t k = begin; k < end; ++k) {
+      const ProbeClass &c = problem.probe_classes[k];
+      if (c.class_begin == c.class_end) continue;
+      first = std::min(first, problem.first_partner(k));
+      last = std::max(last, problem.end_partner(k, problem.probe.classes[k].end));
+      table_of_[k] = static_cast<uint32_t>(tables_.size());
+    }
+    if (first < last) tables_.emplace_back(problem.index, first, last, layouts[begin], pool, memory);
+  }
+}
+
 }  // namespace simjoin

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
+#include "core/join_problem.hpp"
 #include "core/memory.hpp"
 #include "core/set_collection.hpp"
 #include "core/signature_kernels.hpp"
@@ -18,6 +20,7 @@ struct SignatureLayout {
   uint32_t own = 0;  // ranks with a bit of their own, less than the bits there are
   uint32_t ranks = 0;
 
+  bool operator==(const SignatureLayout &) const = default;
   // Returns the bit of a rank. Multiples of the golden ratio fall evenly on the shared bits.
   uint32_t bit_of(uint32_t rank) const {
     const uint32_t from_top = ranks - 1 - rank;
@@ -66,6 +69,31 @@ class SignatureTable {
   size_t align_ = 0;  // words before the first block, for 64-byte alignment
   Buffer<uint64_t> words_;
   Buffer<uint32_t> excess_;
+};
+
+// The signatures of a join: longer sets have wider bitmaps, so that neighbouring classes of probes share a
+// table of their partners, signed alike, and others have their own.
+class SignatureTables {
+ public:
+  // Signs the partners of the probe classes that use bitmaps; `layouts` are theirs, by probe class.
+  SignatureTables(const JoinProblem &problem, const std::vector<bool> &use_bitmap,
+                  const std::vector<SignatureLayout> &layouts, WorkerPool &pool, MemoryCounter &memory);
+
+  // Signs all sets, for any probes.
+  SignatureTables(const SetCollection &sets, const SignatureLayout &layout, WorkerPool &pool,
+                  MemoryCounter &memory) {
+    tables_.emplace_back(sets, 0, sets.sets(), layout, pool, memory);
+  }
+
+  // Returns the table that has the partners of a class that uses bitmaps; null where it has no partners.
+  const SignatureTable *of(uint32_t probe_class) const {
+    const uint32_t number = table_of_.empty() ? 0 : table_of_[probe_class];
+    return number < tables_.size() ? &tables_[number] : nullptr;
+  }
+
+ private:
+  std::vector<SignatureTable> tables_;
+  std::vector<uint32_t> table_of_;  // by probe class; empty where one table serves all
 };
 
 }  // namespace simjoin

@@ -1,369 +1,270 @@
 #include "core/choose.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
-#include <numeric>
 
+#include "core/choose_layout.hpp"
+#include "core/equal_sets.hpp"
+#include "core/pair_sample.hpp"
 #include "core/parity_signature.hpp"
 
 namespace simjoin {
 namespace {
 
-// Costs of one thread in nanoseconds. Only their proportions matter. They were adjusted until the choice was
-// right on generated collections shaped like DBLP, KOSARAK, BMS-POS, ENRON and TWITTER at thresholds 0.5 to
-// 0.9, on a Cascade Lake (AVX-512BW, 2.5 GHz) that had other work to do.
-constexpr double bitmap_pair_ns[] = {0.75, 0.95, 1.2, 1.9, 3.7};  // of 64, 128, 256, 512, 1024 bits
-constexpr double verify_pair_ns = 60;                             // a pair that fails, whatever its size
-constexpr double verify_token_ns = 0.7;                           // for each token of the two sets
-constexpr double signed_posting_ns = 1;                           // passed over for its signature
-constexpr double near_posting_ns = 25;                            // counted, and verified where new
-constexpr double probe_ns = 150;                                  // whatever its lists
-constexpr double prefix_token_ns = 60;                            // finding a list and its part for the sizes
+// Costs of one thread in nanoseconds, here and in choose_layout.cpp. Only their proportions matter. They were
+// adjusted until the choice was right on the eight generated collections of test/bench at thresholds 0.5 to
+// 0.9 (test/bench/calibrate), on a Cascade Lake (AVX-512BW, 2.5 GHz).
+constexpr double equal_probe_ns = 30;      // a probe that only equal sets match
+constexpr double sweep_token_ns = 50;      // a token looked up list by list
+constexpr double signed_posting_ns = 0.8;  // passed over for its signature
+constexpr double near_posting_ns = 20;     // not passed over, and verified where new
+constexpr double unit_probe_ns = 150;      // a probe looked up by itself, whatever its lists
+constexpr double unit_token_ns = 60;       // each of its tokens: finding a list and its part for the sizes
+constexpr double unit_posting_ns = 12;     // counted, and verified where it comes to that
+constexpr double index_token_ns = 40;      // putting a token of a prefix into the index
+constexpr double sign_token_ns = 2;        // putting a token into a bitmap
 
+// A ParityTable pays where so many postings are counted for each token that it reads.
+constexpr double least_counted_postings = 1;
 // Two generators in one join cost memory and time of their own: the second must save this share.
 constexpr double least_gain = 0.1;
-// A size band with less than this share of the time is not looked at closely.
-constexpr double least_share = 0.03;
-constexpr uint32_t sampled_pairs = 2048;
+// A band with less than this share of the time is not looked at closely.
+constexpr double least_share = 0.02;
 constexpr uint32_t pairs_a_band = 512;
+constexpr uint32_t probes_a_band = 256;
+constexpr uint64_t tokens_a_band = uint64_t{1} << 16;  // of the sampled pairs, and of the sampled probes
+constexpr uint64_t counted_tokens = uint64_t{1} << 21;
 // Fewer pairs than this are compared before a sample of them is.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
 // The least time through the prefix index, in nanoseconds, that is worth looking for a better way.
 constexpr double time_worth_choosing = 4e6;
-constexpr uint32_t sampled_probes = 16;  // a class
-constexpr uint32_t layouts_words[] = {1, 2, 4, 8, 16};
 
-struct SampledPair {
-  uint32_t probe;
-  uint32_t partner;
-  uint32_t required;
+// How often ranks occur in index prefixes, estimated from every so many sets.
+struct PostingCounts {
+  Buffer<uint32_t> counts;
+  double scale;               // true numbers a counted one
+  std::vector<double> below;  // postings of the classes below each one
+
+  // Returns the share of all postings that the partners of a probe class have: longer sets have more.
+  double share(const ProbeClass &partners) const {
+    return below.back() > 0 ? (below[partners.class_end] - below[partners.class_begin]) / below.back() : 0;
+  }
 };
 
-class Random {
- public:
-  // Returns a number below `limit`.
-  uint64_t below(uint64_t limit) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(state_) * limit >> 64);
-  }
-
- private:
-  uint64_t state_ = 88172645463325252u;
-};
-
-uint64_t pairs_of_class(const JoinProblem &problem, uint32_t probe_class) {
-  const SizeClass &c = problem.probe.classes[probe_class];
-  const uint64_t sets = c.end - c.begin;
-  const ProbeClass &bounds = problem.probe_classes[probe_class];
-  if (bounds.class_begin == bounds.class_end) return 0;
-  const uint64_t first = problem.first_partner(probe_class);
-  if (problem.self_join()) return sets * (c.begin - first) + sets * (sets - 1) / 2;
-  return sets * (problem.end_partner(probe_class, c.begin) - first);
-}
-
-// Returns `count` pairs of compatible sizes, drawn evenly from all those of the probes of some classes.
-std::vector<SampledPair> sample_pairs(const JoinProblem &problem, const std::vector<uint32_t> &probe_classes,
-                                      uint32_t count) {
-  std::vector<uint64_t> ends;  // of each class's pairs
-  uint64_t total = 0;
-  for (const uint32_t k : probe_classes) ends.push_back(total += pairs_of_class(problem, k));
-  std::vector<SampledPair> pairs;
-  Random random;
-  for (uint32_t i = 0; i < count && total > 0; ++i) {
-    const auto at = std::upper_bound(ends.begin(), ends.end(), random.below(total)) - ends.begin();
-    const uint32_t k = probe_classes[static_cast<size_t>(at)];
-    const SizeClass &c = problem.probe.classes[k];
-    const auto probe = static_cast<uint32_t>(c.begin + random.below(c.end - c.begin));
-    const uint32_t first = problem.first_partner(k), end = problem.end_partner(k, probe);
-    if (first >= end) continue;
-    const auto partner = static_cast<uint32_t>(first + random.below(end - first));
-    const uint32_t partner_size = problem.index.classes[problem.index.class_of(partner)].size;
-    pairs.push_back(
-        {probe, partner, static_cast<uint32_t>(problem.bounds.min_overlap(c.size, partner_size))});
-  }
-  return pairs;
-}
-
-// Returns the share of the pairs that bitmaps of the layout leave.
-double pass_rate(const JoinProblem &problem, const std::vector<SampledPair> &pairs,
-                 const SignatureLayout &layout, const StopFlag &stop) {
-  constexpr size_t check_interval = 64;
-  uint64_t a[max_signature_words], b[max_signature_words];
-  size_t passed = 0;
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
-    const SampledPair &pair = pairs[i];
-    const uint32_t x = layout.sign(problem.probe.begin(pair.probe), problem.probe.stored(pair.probe), a);
-    const uint32_t y = layout.sign(problem.index.begin(pair.partner), problem.index.stored(pair.partner), b);
-    passed += overlap_bound(a, x, b, y, layout.words) >= pair.required;
-  }
-  return pairs.empty() ? 0 : static_cast<double>(passed) / static_cast<double>(pairs.size());
-}
-
-struct BitmapCost {
-  SignatureLayout layout;
-  double pair_ns = 0;
-  double rate = 0;
-};
-
-// Returns what a pair costs through bitmaps of a layout, verification of what it leaves included.
-BitmapCost bitmap_cost(const JoinProblem &problem, const std::vector<SampledPair> &pairs,
-                       const SignatureLayout &layout, const StopFlag &stop) {
-  double tokens = 0;
-  for (const SampledPair &pair : pairs) {
-    tokens += problem.probe.stored(pair.probe) + problem.index.stored(pair.partner);
-  }
-  const double pair_tokens = pairs.empty() ? 0 : tokens / static_cast<double>(pairs.size());
-  BitmapCost cost;
-  cost.layout = layout;
-  cost.rate = pass_rate(problem, pairs, layout, stop);
-  cost.pair_ns = bitmap_pair_ns[std::countr_zero(layout.words)] +
-                 cost.rate * (verify_pair_ns + verify_token_ns * pair_tokens);
-  return cost;
-}
-
-// Returns the layout that makes a pair cheapest; tries fewer unless `thorough`.
-BitmapCost choose_layout(const JoinProblem &problem, const std::vector<SampledPair> &pairs, bool thorough,
-                         const StopFlag &stop) {
-  BitmapCost best;
-  for (const uint32_t words : layouts_words) {
-    const uint32_t bits = words * 64;
-    if (best.pair_ns != 0 && bitmap_pair_ns[std::countr_zero(words)] > best.pair_ns) break;
-    for (const uint32_t own : {bits / 2, 0u, bits / 4, bits * 3 / 4}) {
-      if (own != bits / 2 && !thorough) break;
-      const SignatureLayout layout{words, std::min(own, problem.index.ranks), problem.index.ranks};
-      const BitmapCost cost = bitmap_cost(problem, pairs, layout, stop);
-      if (best.pair_ns == 0 || cost.pair_ns < best.pair_ns) best = cost;
-    }
-  }
-  return best;
-}
-
-std::vector<uint32_t> all_classes(const JoinProblem &problem) {
-  std::vector<uint32_t> classes(problem.probe_classes.size());
-  std::iota(classes.begin(), classes.end(), 0u);
-  return classes;
-}
-
-// Returns the probe classes cut into bands, within which the largest set is less than twice the smallest:
-// sets so alike that one sample of pairs stands for all.
-std::vector<std::vector<uint32_t>> size_bands(const JoinProblem &problem) {
-  std::vector<std::vector<uint32_t>> bands;
-  int current = -1;
-  for (const uint32_t k : all_classes(problem)) {
-    const int octave = std::bit_width(problem.probe.classes[k].size);
-    if (octave != current) bands.emplace_back();
-    current = octave;
-    bands.back().push_back(k);
-  }
-  return bands;
-}
-
-// Returns how many index prefixes contain each rank.
-Buffer<uint32_t> count_postings(const JoinProblem &problem, const StopFlag &stop, MemoryCounter &memory) {
+PostingCounts count_postings(const JoinProblem &problem, const StopFlag &stop, MemoryCounter &memory) {
   constexpr uint32_t check_interval = 1u << 14;
   const SetCollection &sets = problem.index;
-  Buffer<uint32_t> counts(memory, sets.ranks, 0);
+  const auto stride = static_cast<uint32_t>(sets.tokens.size() / counted_tokens + 1);
+  PostingCounts postings{Buffer<uint32_t>(memory, sets.ranks, 0), static_cast<double>(stride), {0}};
   for (size_t k = 0; k < sets.classes.size(); ++k) {
-    const SizeClass &c = sets.classes[k];
-    for (uint32_t set = c.begin; set < c.end; ++set) {
-      if (set % check_interval == 0) stop.check();
-      const uint32_t prefix = sets.stored_prefix(set, c.size, problem.index_prefix[k]);
-      for (uint32_t i = 0; i < prefix; ++i) ++counts[sets.begin(set)[i]];
-    }
+    const double count = sets.classes[k].end - sets.classes[k].begin;
+    postings.below.push_back(postings.below.back() + count * problem.index_prefix[k]);
   }
-  return counts;
+  uint32_t size_class = 0;
+  for (uint64_t at = 0; at < sets.sets(); at += stride) {
+    const auto set = static_cast<uint32_t>(at);
+    if (at / stride % check_interval == 0) stop.check();
+    while (set >= sets.classes[size_class].end) ++size_class;
+    const uint32_t prefix =
+        sets.stored_prefix(set, sets.classes[size_class].size, problem.index_prefix[size_class]);
+    for (uint32_t i = 0; i < prefix; ++i) ++postings.counts[sets.begin(set)[i]];
+  }
+  return postings;
 }
 
 // Returns the share of the pairs that the signatures in the prefix index leave.
 double near_rate(const JoinProblem &problem, const std::vector<SampledPair> &pairs) {
-  size_t compared = 0, near = 0;
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    const uint32_t probe_class = problem.probe.class_of(pairs[i].probe);
-    const uint32_t most = problem.most_differences(probe_class);
-    ++compared;
-    if (most >= useful_differences) {
-      ++near;
-      continue;
-    }
-    const uint32_t r = problem.probe.classes[probe_class].size;
-    const uint32_t s = problem.index.classes[problem.index.class_of(pairs[i].partner)].size;
-    const uint64_t difference = parity_signature(problem.probe, pairs[i].probe, r) ^
-                                parity_signature(problem.index, pairs[i].partner, s);
-    near += static_cast<uint32_t>(std::popcount(difference)) <= most;
+  size_t near = 0;
+  for (const SampledPair &pair : pairs) {
+    const uint64_t difference =
+        parity_signature(problem.probe, pair.probe, problem.probe.classes[pair.probe_class].size) ^
+        parity_signature(problem.index, pair.partner, problem.index.classes[pair.index_class].size);
+    near += static_cast<uint32_t>(std::popcount(difference)) <= problem.most_differences(pair.probe_class);
   }
-  return compared == 0 ? 0 : static_cast<double>(near) / static_cast<double>(compared);
+  return pairs.empty() ? 0 : static_cast<double>(near) / static_cast<double>(pairs.size());
 }
 
-// Returns the estimated nanoseconds of the probes of a class through the prefix index, whose signatures leave
-// the share `near` of the pairs.
-double prefix_cost(const JoinProblem &problem, const Buffer<uint32_t> &counts, uint32_t probe_class,
-                   double near, Random &random) {
-  const SizeClass &c = problem.probe.classes[probe_class];
-  const ProbeClass &bounds = problem.probe_classes[probe_class];
-  const uint32_t sets = c.end - c.begin;
-  const uint32_t samples = std::min(sets, sampled_probes);
-  double postings = 0, tokens = 0;
-  for (uint32_t i = 0; i < samples; ++i) {
-    const auto set = static_cast<uint32_t>(c.begin + random.below(sets));
-    const uint32_t prefix = problem.probe.stored_prefix(set, c.size, bounds.prefix);
-    tokens += prefix;
-    for (uint32_t t = 0; t < prefix; ++t) postings += counts[problem.probe.begin(set)[t]];
-  }
-  const double partners = static_cast<double>(pairs_of_class(problem, probe_class)) /
-                          (static_cast<double>(sets) * problem.index.sets());
-  const double each = signed_posting_ns + near * near_posting_ns;
-  return sets * (probe_ns + (tokens * prefix_token_ns + postings * partners * each) / samples);
-}
-
-std::string describe_layout(const BitmapCost &bitmap) {
-  char text[200];
-  std::snprintf(text, sizeof text, "bitmaps of %u bits leave %.4f%% of a sample of the pairs: %.2f ns a pair",
-                bitmap.layout.words * 64, bitmap.rate * 100, bitmap.pair_ns);
-  return text;
-}
-
-// What each generator would cost, class by class.
-class Comparison {
- public:
-  Comparison(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory)
-      : problem_(problem), stop_(pool.stop()), bands_(size_bands(problem)) {
-    const Buffer<uint32_t> counts = count_postings(problem, stop_, memory);
-    Random random;
-    for (const std::vector<uint32_t> &band : bands_) {
-      const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band));
-      for (const uint32_t k : band) {
-        stop_.check();
-        prefix_ns_.push_back(prefix_cost(problem, counts, k, near, random));
-      }
-    }
-    use_bitmap_.assign(prefix_ns_.size(), false);
-    for (const uint32_t k : all_classes(problem)) {
-      bitmap_ns_.push_back(static_cast<double>(pairs_of_class(problem, k)) * bitmap_pair_ns[0]);
-      prefix_total_ += prefix_ns_[k];
-    }
-    for (const std::vector<uint32_t> &band : bands_) {
-      least_total_ += std::min(band_ns(band, prefix_ns_), band_ns(band, bitmap_ns_));
-    }
-  }
-
-  // Chooses for each class: first with the best layout of its band, then again with the one layout that suits
-  // all pairs of the classes chosen.
-  void compare_bands() {
-    if (prefix_total_ < time_worth_choosing) return;
-    choose_classes(nullptr);
-    if (!worthwhile()) return;
-    std::vector<uint32_t> chosen;
-    for (const uint32_t k : all_classes(problem_)) {
-      if (use_bitmap_[k]) chosen.push_back(k);
-    }
-    const BitmapCost bitmap =
-        choose_layout(problem_, sample_pairs(problem_, chosen, sampled_pairs), true, stop_);
-    choose_classes(&bitmap.layout);
-    plan_.layout = bitmap.layout;
-    plan_.reasons.push_back(describe_layout(bitmap));
-    worthwhile();
-  }
-
-  GeneratorPlan plan() {
-    describe_choice(false, "prefix index", "bitmaps");
-    describe_choice(true, "bitmaps", "prefix index");
-    plan_.use_bitmap = use_bitmap_;
-    return std::move(plan_);
-  }
-
- private:
-  void choose_classes(const SignatureLayout *layout) {
-    for (const std::vector<uint32_t> &band : bands_) {
-      stop_.check();
-      if (hopeless(band, layout == nullptr ? least_share * least_total_ : 0)) continue;
-      const std::vector<SampledPair> pairs = sample_pairs(problem_, band, pairs_a_band);
-      const BitmapCost cost = layout != nullptr ? bitmap_cost(problem_, pairs, *layout, stop_)
-                                                : choose_layout(problem_, pairs, false, stop_);
-      for (const uint32_t k : band) {
-        bitmap_ns_[k] = static_cast<double>(pairs_of_class(problem_, k)) * cost.pair_ns;
-        use_bitmap_[k] = bitmap_ns_[k] < prefix_ns_[k];
-      }
-    }
-  }
-
-  // Returns whether bitmaps cannot be better for a band, or there is less than `least_ns` to save.
-  bool hopeless(const std::vector<uint32_t> &band, double least_ns) const {
-    const double prefix = band_ns(band, prefix_ns_);
-    return band_ns(band, bitmap_ns_) >= prefix || prefix < least_ns;
-  }
-
-  static double band_ns(const std::vector<uint32_t> &band, const std::vector<double> &class_ns) {
-    double sum = 0;
-    for (const uint32_t k : band) sum += class_ns[k];
-    return sum;
-  }
-
-  // Returns whether the chosen bitmaps save enough; gives them up where they do not.
-  bool worthwhile() {
-    if (gain() >= least_gain) return true;
-    use_bitmap_.assign(use_bitmap_.size(), false);
-    return false;
-  }
-
-  // Returns the share of the time through the prefix index alone that the chosen bitmaps save.
-  double gain() const {
-    double alone = 0, mixed = 0;
-    for (size_t k = 0; k < prefix_ns_.size(); ++k) {
-      alone += prefix_ns_[k];
-      mixed += use_bitmap_[k] ? bitmap_ns_[k] : prefix_ns_[k];
-    }
-    return 1 - mixed / alone;
-  }
-
-  void describe_choice(bool bitmaps, const char *name, const char *other_name) {
-    uint64_t sets = 0;
-    double cost = 0, other = 0;
-    for (size_t k = 0; k < prefix_ns_.size(); ++k) {
-      if (use_bitmap_[k] != bitmaps) continue;
-      sets += problem_.probe.classes[k].end - problem_.probe.classes[k].begin;
-      cost += bitmaps ? bitmap_ns_[k] : prefix_ns_[k];
-      other += bitmaps ? prefix_ns_[k] : bitmap_ns_[k];
-    }
-    if (sets == 0) return;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "%llu sets through %s: an estimated %.1f ms of one core, against %.1f through %s",
-                  static_cast<unsigned long long>(sets), name, cost / 1e6, other / 1e6, other_name);
-    plan_.reasons.push_back(text);
-  }
-
-  const JoinProblem &problem_;
-  const StopFlag &stop_;
-  const std::vector<std::vector<uint32_t>> bands_;
-  std::vector<double> prefix_ns_;  // by probe class
-  std::vector<double> bitmap_ns_;  // of bands that were not looked at closely, the least it can be
-  double prefix_total_ = 0;
-  double least_total_ = 0;
-  std::vector<bool> use_bitmap_;
-  GeneratorPlan plan_;
+// What the sampled probes of a band would read of the prefix index, a probe.
+struct PrefixWork {
+  double tokens = 0;    // of the prefix
+  double postings = 0;  // of compatible sizes
 };
+
+PrefixWork prefix_work(const JoinProblem &problem, const PostingCounts &postings, const SizeBand &band) {
+  const uint32_t first = problem.probe.classes[band.begin].begin;
+  Random random(band.begin);
+  PrefixWork work;
+  uint32_t samples = 0;
+  for (uint64_t read = 0; samples < probes_a_band && read < tokens_a_band; ++samples) {
+    const auto set = static_cast<uint32_t>(first + random.below(band.sets));
+    const uint32_t k = problem.probe.class_of(set);
+    const uint32_t prefix =
+        problem.probe.stored_prefix(set, problem.probe.classes[k].size, problem.probe_classes[k].prefix);
+    work.tokens += prefix;
+    uint64_t listed = 0;
+    for (uint32_t i = 0; i < prefix; ++i) listed += postings.counts[problem.probe.begin(set)[i]];
+    work.postings += static_cast<double>(listed) * postings.scale * postings.share(problem.probe_classes[k]);
+    read += prefix + 1;
+  }
+  work.tokens /= samples;
+  work.postings /= samples;
+  return work;
+}
+
+// A band and what each generator would cost it.
+struct Estimate {
+  SizeBand band{};
+  double prefix_ns = 0;
+  double counted_postings = 0;  // of probes looked up by themselves
+  double bitmap_ns = 0;         // of bands that were not looked at closely, the least that it can be
+  BitmapCost bitmap{};
+  bool compared = false;  // whether they were
+  bool use_bitmap = false;
+};
+
+// Estimates the nanoseconds of a band's probes through the prefix index, their share of building it included.
+void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, Estimate &estimate) {
+  const SizeBand &band = estimate.band;
+  const uint32_t middle = band.begin + (band.end - band.begin) / 2;
+  if (only_equal_sets(problem, middle)) {
+    estimate.prefix_ns = band.sets * equal_probe_ns;
+    return;
+  }
+  const PrefixWork work = prefix_work(problem, postings, band);
+  double probe = work.tokens * index_token_ns;
+  if (problem.most_differences(middle) < useful_differences) {
+    const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
+    probe += work.tokens * sweep_token_ns + work.postings * (signed_posting_ns + near * near_posting_ns);
+  } else {
+    probe += unit_probe_ns + work.tokens * unit_token_ns + work.postings * unit_posting_ns;
+    estimate.counted_postings = band.sets * work.postings;
+  }
+  estimate.prefix_ns = band.sets * probe;
+}
+
+// Returns the estimates of all bands; the layouts of bitmaps only where those might be better.
+std::vector<Estimate> estimate_bands(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory) {
+  std::vector<Estimate> estimates;
+  for (const SizeBand &band : size_bands(problem)) estimates.emplace_back().band = band;
+  const PostingCounts postings = count_postings(problem, pool.stop(), memory);
+  pool.parallel(estimates.size(), [&](int, size_t i) {
+    Estimate &e = estimates[i];
+    if (e.band.pairs == 0) return;
+    pool.stop().check();
+    estimate_prefix(problem, postings, e);
+    e.bitmap_ns = static_cast<double>(e.band.pairs) * least_bitmap_pair_ns();
+  });
+  double prefix_total = 0, least_total = 0;
+  for (const Estimate &e : estimates) {
+    prefix_total += e.prefix_ns;
+    least_total += std::min(e.prefix_ns, e.bitmap_ns);
+  }
+  if (prefix_total < time_worth_choosing) return estimates;
+  pool.parallel(estimates.size(), [&](int, size_t i) {
+    Estimate &e = estimates[i];
+    if (e.bitmap_ns >= e.prefix_ns || e.prefix_ns < least_share * least_total) return;
+    e.compared = true;
+    e.bitmap = choose_layout(problem, e.band, pool.stop());
+    const double tokens = static_cast<double>(e.band.sets) * problem.probe.classes[e.band.end - 1].size;
+    e.bitmap_ns = static_cast<double>(e.band.pairs) * e.bitmap.pair_ns + tokens * sign_token_ns;
+    e.use_bitmap = e.bitmap_ns < e.prefix_ns;
+  });
+  return estimates;
+}
+
+// Gives the bitmaps up where they save too little.
+void drop_small_gain(std::vector<Estimate> &estimates) {
+  double alone = 0, mixed = 0;
+  for (const Estimate &e : estimates) {
+    alone += e.prefix_ns;
+    mixed += e.use_bitmap ? e.bitmap_ns : e.prefix_ns;
+  }
+  if (alone - mixed >= least_gain * alone) return;
+  for (Estimate &e : estimates) e.use_bitmap = false;
+}
+
+void describe_bitmaps(const JoinProblem &problem, const SizeBand &band, const BitmapCost &bitmap,
+                      GeneratorPlan &plan) {
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "bitmaps of %u bits for sets of %u to %u tokens leave up to %.4f%% of the pairs: %.2f ns a pair",
+      bitmap.layout.words * 64, problem.probe.classes[band.begin].size,
+      problem.probe.classes[band.end - 1].size, bitmap.rate * 100, bitmap.pair_ns);
+  plan.reasons.push_back(text);
+}
+
+void describe_choice(const std::vector<Estimate> &estimates, bool bitmaps, GeneratorPlan &plan) {
+  uint64_t sets = 0;
+  double prefix = 0, bitmap = 0;
+  for (const Estimate &e : estimates) {
+    if (e.use_bitmap != bitmaps) continue;
+    sets += e.band.sets;
+    prefix += e.prefix_ns;
+    bitmap += e.bitmap_ns;
+  }
+  if (sets == 0) return;
+  const char *names[] = {"prefix index", "bitmaps"};
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "%llu sets through %s: an estimated %.1f ms of one core, against %.1f through %s",
+                static_cast<unsigned long long>(sets), names[bitmaps], (bitmaps ? bitmap : prefix) / 1e6,
+                (bitmaps ? prefix : bitmap) / 1e6, names[!bitmaps]);
+  plan.reasons.push_back(text);
+}
+
+void set_band(const SizeBand &band, bool use_bitmap, const SignatureLayout &layout, GeneratorPlan &plan) {
+  for (uint32_t k = band.begin; k < band.end; ++k) {
+    plan.use_bitmap[k] = use_bitmap;
+    plan.layouts[k] = layout;
+  }
+}
 
 }  // namespace
 
 GeneratorPlan choose_bitmaps(const JoinProblem &problem, const StopFlag &stop) {
+  const uint32_t ranks = problem.index.ranks;
+  SignatureLayout layout;
+  layout.ranks = ranks;
+  layout.own = std::min(layout.words * 32, ranks);
   GeneratorPlan plan;
   plan.use_bitmap.assign(problem.probe_classes.size(), true);
-  plan.layout.ranks = problem.index.ranks;
-  plan.layout.own = std::min(plan.layout.words * 32, problem.index.ranks);
+  plan.layouts.assign(problem.probe_classes.size(), layout);
+  plan.layout = layout;
   if (problem.compatible_pairs() < pairs_worth_sampling) return plan;
-  const BitmapCost bitmap =
-      choose_layout(problem, sample_pairs(problem, all_classes(problem), sampled_pairs), true, stop);
-  plan.layout = bitmap.layout;
-  plan.reasons.push_back(describe_layout(bitmap));
+  uint64_t most_pairs = 0;
+  for (const SizeBand &band : size_bands(problem)) {
+    if (band.pairs == 0) continue;
+    const BitmapCost bitmap = choose_layout(problem, band, stop);
+    set_band(band, true, bitmap.layout, plan);
+    if (band.pairs >= most_pairs) plan.layout = bitmap.layout;
+    most_pairs = std::max(most_pairs, band.pairs);
+    describe_bitmaps(problem, band, bitmap, plan);
+  }
   return plan;
 }
 
 GeneratorPlan choose_generators(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory) {
-  Comparison comparison(problem, pool, memory);
-  comparison.compare_bands();
-  return comparison.plan();
+  std::vector<Estimate> estimates = estimate_bands(problem, pool, memory);
+  drop_small_gain(estimates);
+  GeneratorPlan plan;
+  plan.use_bitmap.assign(problem.probe_classes.size(), false);
+  plan.layouts.resize(problem.probe_classes.size());
+  double counted_postings = 0, most_saved = 0;
+  for (const Estimate &e : estimates) {
+    if (!e.use_bitmap) counted_postings += e.counted_postings;
+    if (e.use_bitmap && e.prefix_ns - e.bitmap_ns >= most_saved) {
+      plan.layout = e.bitmap.layout;
+      most_saved = e.prefix_ns - e.bitmap_ns;
+    }
+    set_band(e.band, e.use_bitmap, e.bitmap.layout, plan);
+    if (e.compared) describe_bitmaps(problem, e.band, e.bitmap, plan);
+  }
+  plan.sign_sets =
+      counted_postings > least_counted_postings * static_cast<double>(problem.index.tokens.size());
+  describe_choice(estimates, false, plan);
+  describe_choice(estimates, true, plan);
+  return plan;
 }
 
 }  // namespace simjoin

@@ -1,7 +1,6 @@
 // The choice among generators of candidate pairs, from the collection's own statistics and measured costs.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,12 +13,14 @@ namespace simjoin {
 
 // Which probes go through bitmaps, which through the prefix index, and why.
 struct GeneratorPlan {
-  std::vector<bool> use_bitmap;  // by probe class
-  SignatureLayout layout;        // of the bitmaps, where any are used
+  std::vector<bool> use_bitmap;          // by probe class
+  std::vector<SignatureLayout> layouts;  // by probe class, where it uses bitmaps
+  SignatureLayout layout;                // the one for all, where there can be only one
+  bool sign_sets = false;                // whether a ParityTable pays for the probes of the prefix index
   std::vector<std::string> reasons;
 };
 
-// Returns the plan with the least estimated time, class by class.
+// Returns the plan with the least estimated time, size band by size band.
 GeneratorPlan choose_generators(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the plan that uses bitmaps alone.

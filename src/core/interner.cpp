@@ -200,6 +200,7 @@ uint32_t TextInterner::intern(Side side, std::span<const std::string_view> token
       hashes[i] = hash_bytes(tokens[at + i]);
       __builtin_prefetch(&table_[hashes[i] & mask]);
     }
+    prefetch_texts(side, {hashes, count});
     for (size_t i = 0; i < count; ++i) {
       size_t slot = hashes[i] & mask;
       while (table_[slot].id != no_id &&
@@ -215,6 +216,21 @@ uint32_t TextInterner::intern(Side side, std::span<const std::string_view> token
     }
   }
   return found;
+}
+
+// Asks for what the comparison with known tokens of these hashes will read, step by step.
+void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) const {
+  const auto visit = [&](auto &&body) {
+    for (const uint64_t hash : hashes) {
+      const Entry &entry = table_[hash & (table_.size() - 1)];
+      if (entry.id != no_id && entry.hash == hash) body(entry.id);
+    }
+  };
+  visit([&](uint32_t id) {
+    __builtin_prefetch(&starts_[id]);
+    frequencies_.prefetch(side, id);
+  });
+  visit([&](uint32_t id) { __builtin_prefetch(bytes_.data() + starts_[id]); });
 }
 
 uint32_t TextInterner::insert(Entry &entry, uint64_t hash, std::string_view token) {

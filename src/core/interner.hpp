@@ -116,6 +116,7 @@ class TextInterner {
   };
 
   void next_set();
+  void prefetch_texts(Side side, std::span<const uint64_t> hashes) const;
   uint32_t insert(Entry &entry, uint64_t hash, std::string_view token);
   void rehash(size_t capacity);
 

@@ -75,6 +75,7 @@ struct JoinStats {
   uint64_t after_bitmap = 0;         // pairs left to verify where a bitmap filter ran, by either generator
   uint64_t verified = 0;             // pairs whose overlap was computed
   uint64_t output = 0;               // pairs in the result
+  double order_ms = 0;               // ranks and sorting, the first part of the build: wall clock
   double build_ms = 0;               // ranks, sorting, index, signatures: wall clock
   double filter_ms = 0;              // candidate generation, summed over threads
   double verify_ms = 0;              // verification, summed over threads

@@ -43,7 +43,7 @@ JoinExecution::JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSe
       memory_(memory) {}
 
 void JoinExecution::build(WorkerPool &pool) {
-  const BuildTime time(mutex_, figures_.build_ms);
+  const BuildTime time(mutex_, figures_.build_ms), order_time(mutex_, figures_.order_ms);
   describe_input();
   if (std::isnan(spec_.threshold)) {
     const std::lock_guard lock(mutex_);

@@ -8,9 +8,11 @@
 namespace simjoin {
 namespace {
 
-// Sets of fewer tokens on average have no use for signatures of more than a word.
-constexpr uint64_t least_average_tokens = 16;
-constexpr uint32_t prefix_probes_an_item = 512;
+// An item of the prefix index: about this many tokens of probes. Short sets are swept in blocks
+// (PrefixSweeper).
+constexpr uint32_t prefix_tokens_an_item = 1u << 17;
+constexpr uint32_t min_prefix_probes = 128;
+constexpr uint32_t max_prefix_probes = 1u << 15;
 // An item of the bitmap generator: about this many pairs, but enough probes that a tile of signatures, once
 // in the cache, is used often, and few enough that their own signatures stay there.
 constexpr uint32_t bitmap_pairs_an_item = 1u << 22;
@@ -49,7 +51,7 @@ void JoinRound::build(const GeneratorPlan &plan, WorkerPool &pool) {
   probers_.resize(static_cast<size_t>(pool.workers()));
   if (!every_pair()) {
     const auto bitmaps = std::count(plan.use_bitmap.begin(), plan.use_bitmap.end(), true);
-    if (bitmaps < std::ssize(plan.use_bitmap)) build_prefix(pool);
+    if (bitmaps < std::ssize(plan.use_bitmap)) build_prefix(plan, pool);
     if (bitmaps > 0) build_bitmaps(plan, pool);
   }
   if (!probes_here()) return;
@@ -57,7 +59,7 @@ void JoinRound::build(const GeneratorPlan &plan, WorkerPool &pool) {
   items_ = cut(probes, plan.use_bitmap);
 }
 
-void JoinRound::build_prefix(WorkerPool &pool) {
+void JoinRound::build_prefix(const GeneratorPlan &plan, WorkerPool &pool) {
   if (spec_.algorithm == Algorithm::groupjoin) {
     if (probes_here()) {
       SetCollection &grouped = input_.probe ? *input_.probe : index_;
@@ -67,27 +69,18 @@ void JoinRound::build_prefix(WorkerPool &pool) {
   }
   const std::optional<PrefixGroups> &index_groups = groups_[self_join() ? 0 : 1];
   const bool sign = spec_.algorithm == Algorithm::automatic && signatures_pay(*problem_);
-  prefix_index_.emplace(*problem_, index_groups ? &*index_groups : nullptr, sign, pool, memory_);
-  if (spec_.algorithm == Algorithm::automatic &&
-      index_.tokens.size() >= least_average_tokens * index_.sets()) {
-    parity_table_.emplace(index_, pool, memory_);
-  }
+  const std::vector<bool> *elsewhere = input_.later_probes ? nullptr : &plan.use_bitmap;
+  prefix_index_.emplace(*problem_, index_groups ? &*index_groups : nullptr, sign, elsewhere, pool, memory_);
+  if (plan.sign_sets) parity_table_.emplace(index_, pool, memory_);
 }
 
 // Signs the sets that are partners of probes that use bitmaps.
 void JoinRound::build_bitmaps(const GeneratorPlan &plan, WorkerPool &pool) {
-  uint32_t first = UINT32_MAX, end = 0;
-  for (uint32_t k = 0; k < plan.use_bitmap.size(); ++k) {
-    const ProbeClass &c = problem_->probe_classes[k];
-    if (!plan.use_bitmap[k] || c.class_begin == c.class_end) continue;
-    first = std::min(first, problem_->first_partner(k));
-    end = std::max(end, problem_->end_partner(k, probe().classes[k].end));
-  }
   if (input_.later_probes) {
-    first = 0;
-    end = index_.sets();
+    signatures_.emplace(index_, plan.layout, pool, memory_);
+  } else {
+    signatures_.emplace(*problem_, plan.use_bitmap, plan.layouts, pool, memory_);
   }
-  signatures_.emplace(index_, std::min(first, end), end, plan.layout, pool, memory_);
 }
 
 // Cuts probes into items, the largest sets first: they take longest, and what is left for the end is small.
@@ -115,9 +108,10 @@ std::vector<JoinRound::Item> JoinRound::cut_filtered(const Probes &probes,
     while (k > 0 && use_bitmap[k - 1] == use_bitmap[last - 1]) --k;
     const uint32_t begin = probes.sets.classes[k].begin;
     for (uint32_t end = probes.sets.classes[last - 1].end; end > begin;) {
-      uint32_t count = prefix_probes_an_item;
+      const uint32_t probe_class = probes.sets.class_of(end - 1);
+      uint32_t count = std::clamp(prefix_tokens_an_item / std::max(1u, probes.sets.classes[probe_class].size),
+                                  min_prefix_probes, max_prefix_probes);
       if (use_bitmap[k]) {
-        const uint32_t probe_class = probes.sets.class_of(end - 1);
         const uint32_t partners =
             probes.problem->end_partner(probe_class, end) - probes.problem->first_partner(probe_class);
         count =

@@ -85,7 +85,7 @@ class JoinRound {
   bool self_join() const { return !input_.probe; }
   const SetCollection &probe() const { return input_.probe ? *input_.probe : index_; }
   bool probes_here() const { return self_join() || !input_.later_probes; }
-  void build_prefix(WorkerPool &pool);
+  void build_prefix(const GeneratorPlan &plan, WorkerPool &pool);
   void build_bitmaps(const GeneratorPlan &plan, WorkerPool &pool);
   std::vector<Item> cut(const Probes &probes, const std::vector<bool> &use_bitmap) const;
   std::vector<Item> cut_filtered(const Probes &probes, const std::vector<bool> &use_bitmap) const;
@@ -102,7 +102,7 @@ class JoinRound {
   std::optional<PrefixGroups> groups_[2];  // of the probe and the index side; in a self-join only the first
   std::optional<PrefixIndex> prefix_index_;
   std::optional<ParityTable> parity_table_;
-  std::optional<SignatureTable> signatures_;
+  std::optional<SignatureTables> signatures_;
   std::vector<Item> items_;
   std::vector<Prober> probers_;  // by worker
 };

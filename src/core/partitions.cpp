@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/choose_layout.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -83,6 +85,7 @@ std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
       const Decision decision = decide(*round, pool);
       plan.use_bitmap.assign(round->problem().probe_classes.size(), decision.bitmap);
       plan.layout = decision.layout;
+      plan.sign_sets = decision.sign_sets;
     }
     round->build(plan, pool);
     return round;
@@ -106,9 +109,10 @@ size_t Partitions::postings_of(const Slice &slice) const {
 size_t Partitions::round_bytes(const RoundShape &shape, int workers) const {
   const size_t prefix = estimated_round_bytes(spec_, shape, 0, workers);
   if (!uses_choice()) return prefix;
-  const auto decided = decisions_.find(kin_of(static_cast<uint32_t>(shape.tokens / shape.sets)));
+  const auto size = static_cast<uint32_t>(shape.tokens / shape.sets);
+  const auto decided = decisions_.find(kin_of(size));
   if (decided == decisions_.end()) {
-    return std::max(prefix, estimated_round_bytes(spec_, shape, max_signature_words, workers));
+    return std::max(prefix, estimated_round_bytes(spec_, shape, widest_layout_words(size), workers));
   }
   const Decision &decision = decided->second;
   return decision.bitmap ? estimated_round_bytes(spec_, shape, decision.layout.words, workers) : prefix;
@@ -205,7 +209,7 @@ Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool
     const GeneratorPlan plan = choose(round, pool);
     const auto bitmaps = std::count(plan.use_bitmap.begin(), plan.use_bitmap.end(), true);
     const bool bitmap = spec_.algorithm == Algorithm::bitmap || 2 * bitmaps > std::ssize(plan.use_bitmap);
-    const Decision decision{bitmap, plan.layout};
+    const Decision decision{bitmap, plan.sign_sets, plan.layout};
     decisions_.emplace(kin, decision);
     const std::string way = decision.bitmap
                                 ? "bitmaps of " + std::to_string(64 * decision.layout.words) + " bits"

@@ -51,6 +51,7 @@ class Partitions {
   // Which generator a round uses, for all its probes alike.
   struct Decision {
     bool bitmap = false;
+    bool sign_sets = false;
     SignatureLayout layout;
   };
 

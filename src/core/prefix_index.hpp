@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/equal_sets.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
 #include "core/prefix_groups.hpp"
@@ -37,9 +39,11 @@ struct Posting {
 class PrefixIndex {
  public:
   // `groups` may be null; problem and groups must outlive the index. With `sign`, each posting gets the
-  // parity signature of its unit's first set.
-  PrefixIndex(const JoinProblem &problem, const PrefixGroups *groups, bool sign, WorkerPool &pool,
-              MemoryCounter &memory);
+  // parity signature of its unit's first set, and probes that only equal sets match are left to equal_sets().
+  // Probe classes in `elsewhere` are not probed: their partners are left out where nobody else needs them.
+  // Where it is null probes of any size may come, and no set is left out or left to equal_sets().
+  PrefixIndex(const JoinProblem &problem, const PrefixGroups *groups, bool sign,
+              const std::vector<bool> *elsewhere, WorkerPool &pool, MemoryCounter &memory);
 
   uint32_t units() const { return units_; }
   // Returns the sets [first_set(unit), first_set(unit + 1)) of a unit.
@@ -61,6 +65,8 @@ class PrefixIndex {
     __builtin_prefetch(postings_.data() + starts_[rank]);
     if (has_signatures()) __builtin_prefetch(signatures_.data() + starts_[rank]);
   }
+  // Returns the index of equal sets, or nothing: null without `sign`.
+  const EqualSets *equal_sets() const { return equal_sets_ ? &*equal_sets_ : nullptr; }
   bool has_signatures() const { return !signatures_.empty(); }
   // Returns the signature of a posting in its list's storage.
   const uint64_t *signature_of(const Posting *posting) const {
@@ -68,14 +74,33 @@ class PrefixIndex {
   }
 
  private:
+  // Postings on their way into lists.
+  struct Unsorted {
+    explicit Unsorted(MemoryCounter &memory) : ranks(memory), postings(memory), signatures(memory) {}
+    void resize(size_t size, bool sign) {
+      ranks.resize(size);
+      postings.resize(size);
+      if (sign) signatures.resize(size);
+    }
+
+    Buffer<uint32_t> ranks;
+    Buffer<Posting> postings;
+    Buffer<uint64_t> signatures;
+  };
+
   template <typename Visit>
   void visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &stop, Visit &&visit) const;
-  void fill(size_t parts, bool sign, WorkerPool &pool, MemoryCounter &memory);
+  void choose_classes(const std::vector<bool> *elsewhere);
+  void fill(bool sign, WorkerPool &pool, MemoryCounter &memory);
+  void sort_bucket(uint32_t first_rank, uint32_t end_rank, uint64_t begin, uint64_t end,
+                   const Unsorted &unsorted, uint64_t base, const StopFlag &stop);
 
   const JoinProblem &problem_;
   const PrefixGroups *groups_;
   uint32_t units_;
   std::vector<uint32_t> class_begin_;
+  std::vector<bool> posted_;  // by class: whether its sets have postings
+  std::optional<EqualSets> equal_sets_;
   Buffer<uint64_t> starts_;
   Buffer<Posting> postings_;
   Buffer<uint64_t> signatures_;  // parallel to postings_, or empty

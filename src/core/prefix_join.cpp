@@ -52,10 +52,10 @@ PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, const S
     : join_(join),
       writer_(writer),
       stop_(stop),
+      sweeper_(join.problem, join.index, writer, stop, memory),
       required_(join.problem),
       shared_(memory, join.index.units(), 0),
       touched_(memory),
-      near_(memory),
       candidates_(memory) {}
 
 void PrefixProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
@@ -63,8 +63,33 @@ void PrefixProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
     join_.positional ? run_units<true, true>(begin, end, counters)
                      : run_units<true, false>(begin, end, counters);
   } else {
-    join_.positional ? run_units<false, true>(begin, end, counters)
-                     : run_units<false, false>(begin, end, counters);
+    run_ungrouped(begin, end, counters);
+  }
+}
+
+PrefixProber::Way PrefixProber::way_of(uint32_t probe_class) {
+  const EqualSets *equal_sets = join_.index.equal_sets();
+  if (equal_sets != nullptr && equal_sets->takes(probe_class)) return Way::equality;
+  return sweeper_.takes(probe_class) ? Way::sweep : Way::units;
+}
+
+// Runs one stretch of classes after the other, each the way that suits it.
+void PrefixProber::run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &counters) {
+  const std::vector<SizeClass> &classes = join_.problem.probe.classes;
+  for (uint32_t k = join_.problem.probe.class_of(begin); begin < end;) {
+    const Way way = way_of(k);
+    while (k < classes.size() && classes[k].begin < end && way_of(k) == way) ++k;
+    const uint32_t stretch_end = std::min(end, classes[k - 1].end);
+    if (way == Way::equality) {
+      join_.index.equal_sets()->run(begin, stretch_end, writer_, stop_, counters);
+    } else if (way == Way::sweep) {
+      sweeper_.run(begin, stretch_end, counters);
+    } else if (join_.positional) {
+      run_units<false, true>(begin, stretch_end, counters);
+    } else {
+      run_units<false, false>(begin, stretch_end, counters);
+    }
+    begin = stretch_end;
   }
 }
 
@@ -112,7 +137,6 @@ void PrefixProber::probe(uint32_t unit, uint32_t probe_class, uint32_t sets, Joi
   const uint32_t stored = problem.probe.stored(set);
   const uint32_t prefix = problem.probe.stored_prefix(set, size, bounds.prefix);
   const uint32_t first = index.class_begin(bounds.class_begin);
-  const uint64_t signature = use_signatures_ && prefix > 0 ? parity_signature(problem.probe, set, size) : 0;
   uint32_t class_end = bounds.class_end;
   for (uint32_t i = 0; i < std::min(prefix, list_distance); ++i) index.prefetch_start(ranks[i]);
   for (uint32_t i = 0; i < prefix; ++i) {
@@ -120,9 +144,8 @@ void PrefixProber::probe(uint32_t unit, uint32_t probe_class, uint32_t sets, Joi
     if (i + posting_distance < prefix) index.prefetch_postings(ranks[i + posting_distance]);
     class_end = last_reachable(bounds.class_begin, class_end, stored - i);
     const uint32_t end = index.class_begin(class_end);
-    std::span<const Posting> postings =
+    const std::span<const Posting> postings =
         clip(index.postings(ranks[i]), first, problem.self_join() ? std::min(unit, end) : end);
-    if (use_signatures_) postings = near(postings, signature);
     scan<positional>(postings, stored - i - 1);
   }
   uint64_t wide[ParityTable::words];
@@ -157,20 +180,7 @@ void PrefixProber::set_probe_class(uint32_t probe_class) {
   if (probe_class == probe_class_) return;
   probe_class_ = probe_class;
   most_differences_ = join_.problem.most_differences(probe_class);
-  use_signatures_ = join_.index.has_signatures() && most_differences_ < useful_differences;
   use_table_ = join_.signatures != nullptr && most_differences_ >= small_differences;
-}
-
-// Returns the postings whose sets may differ from the probe by as little as a pair must. A pair is kept in
-// all lists or in none.
-std::span<const Posting> PrefixProber::near(std::span<const Posting> postings, uint64_t signature) {
-  if (postings.empty()) return postings;
-  if (postings.size() >= pairs_between_checks) stop_.check();
-  near_.resize(0);
-  near_.reserve(postings.size() + signature_padding);
-  const size_t count = select_near(join_.index.signature_of(postings.data()), &postings.data()->packed,
-                                   postings.size(), signature, most_differences_, &near_.data()->packed);
-  return {near_.data(), count};
 }
 
 // Returns the end of the classes, within [begin, end), that require no more than `left` shared tokens: the

@@ -10,6 +10,7 @@
 #include "core/parity_signature.hpp"
 #include "core/prefix_groups.hpp"
 #include "core/prefix_index.hpp"
+#include "core/prefix_sweep.hpp"
 #include "core/result_queue.hpp"
 #include "core/worker_pool.hpp"
 
@@ -43,12 +44,16 @@ class PrefixProber {
     uint32_t index_class;
   };
 
+  // How the probes of a class meet the index: by a hash of the whole set, list by list, or one by one.
+  enum class Way : uint8_t { equality, sweep, units };
+
+  Way way_of(uint32_t probe_class);
+  void run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &counters);
   template <bool grouped, bool positional>
   void run_units(uint32_t begin, uint32_t end, JoinCounters &counters);
   template <bool grouped, bool positional>
   void probe(uint32_t unit, uint32_t probe_class, uint32_t sets, JoinCounters &counters);
   void set_probe_class(uint32_t probe_class);
-  std::span<const Posting> near(std::span<const Posting> postings, uint64_t signature);
   uint32_t last_reachable(uint32_t begin, uint32_t end, uint32_t left);
   bool differs_too_much(uint32_t partner, uint32_t index_class, const uint64_t *signature);
   template <bool positional>
@@ -61,14 +66,13 @@ class PrefixProber {
   const PrefixJoin join_;
   ResultWriter &writer_;
   const StopFlag &stop_;
+  PrefixSweeper sweeper_;
   RequiredOverlaps required_;
   uint32_t probe_class_ = UINT32_MAX;  // the class that the next ones are for
   uint32_t most_differences_ = 0;
-  bool use_signatures_ = false;  // of the index
-  bool use_table_ = false;       // of the table
-  Buffer<int32_t> shared_;       // by unit: tokens shared so far; pruned; 0 between probes
-  Buffer<Posting> touched_;      // the first posting of each unit whose count is not 0
-  Buffer<Posting> near_;         // postings of a list that the signatures left
+  bool use_table_ = false;   // of signatures
+  Buffer<int32_t> shared_;   // by unit: tokens shared so far; pruned; 0 between probes
+  Buffer<Posting> touched_;  // the first posting of each unit whose count is not 0
   Buffer<Candidate> candidates_;
 };
 

@@ -19,6 +19,9 @@ size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint
   constexpr size_t posting = sizeof(uint64_t), signature = sizeof(uint64_t);
   // Counts of shared tokens, and lists of the sets with some.
   constexpr size_t worker_set = 12;
+  // Blocks of short sets and their prefixes.
+  constexpr size_t swept_set = 64;
+  constexpr uint64_t block_sets = uint64_t{1} << 15;
   // Of sets of 16 tokens or more on average.
   constexpr size_t wide_signature = 4 * sizeof(uint64_t);
   constexpr uint64_t wide_tokens = 16;
@@ -32,13 +35,14 @@ size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint
     return std::max(ordering, sets + shape.sets * bitmap);
   }
   const bool automatic = spec.algorithm == Algorithm::automatic;
-  // Several counters a rank while the index is filled, at most two a token.
-  const uint64_t counters =
-      std::min<uint64_t>(static_cast<uint64_t>(workers) * shape.ranks, 2 * shape.tokens);
-  size_t index = shape.postings * (posting + (automatic ? signature : 0)) + shape.ranks * start +
-                 counters * sizeof(uint32_t);
+  // Postings on their way into the index, with their ranks: not all at a time.
+  const uint64_t unsorted = std::min<uint64_t>(shape.postings, shape.tokens / 8 + (uint64_t{1} << 16));
+  const size_t each = posting + (automatic ? signature : 0);
+  size_t index = shape.postings * each + shape.ranks * start + unsorted * (each + sizeof(uint32_t));
   if (automatic && shape.tokens >= wide_tokens * shape.sets) index += shape.sets * wide_signature;
-  return std::max(ordering, sets + index + static_cast<size_t>(workers) * worker_set * shape.sets);
+  const size_t worker =
+      worker_set * shape.sets + (automatic ? swept_set * std::min<uint64_t>(shape.sets, block_sets) : 0);
+  return std::max(ordering, sets + index + static_cast<size_t>(workers) * worker);
 }
 
 }  // namespace simjoin

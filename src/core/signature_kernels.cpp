@@ -53,7 +53,7 @@ HWY_INLINE ByteVector bits_of_eight(const WordVector (&w)[8]) {
 
 #endif
 
-// Returns for each lane the bits that `words` words of the column and the row share.
+// Returns for each lane the bits that `words` words of the column and the row share; `words` is at most 8.
 template <size_t words>
 HWY_INLINE WordVector shared_bits(const uint64_t *HWY_RESTRICT column, const uint64_t *HWY_RESTRICT row) {
   const Words d;
@@ -66,13 +66,9 @@ HWY_INLINE WordVector shared_bits(const uint64_t *HWY_RESTRICT column, const uin
   return count;
 #else
   ByteVector count;
-  if constexpr (words >= 8) {
-    count = hn::Zero(Bytes());
-    for (size_t w = 0; w < words; w += 8) {
-      const WordVector eight[8] = {both(w),     both(w + 1), both(w + 2), both(w + 3),
-                                   both(w + 4), both(w + 5), both(w + 6), both(w + 7)};
-      count = hn::Add(count, bits_of_eight(eight));
-    }
+  if constexpr (words == 8) {
+    const WordVector eight[8] = {both(0), both(1), both(2), both(3), both(4), both(5), both(6), both(7)};
+    count = bits_of_eight(eight);
   } else if constexpr (words == 4) {
     WordVector sum, carry;
     add_bits(both(0), both(1), both(2), sum, carry);
@@ -86,8 +82,9 @@ HWY_INLINE WordVector shared_bits(const uint64_t *HWY_RESTRICT column, const uin
 #endif
 }
 
-template <size_t words>
-size_t filter_row_of(const SignatureRow &row, uint32_t *HWY_RESTRICT hits) {
+// `words` is that of the signatures, and a multiple of 8 where it is more.
+template <size_t step>
+size_t filter_row_of(const SignatureRow &row, size_t words, uint32_t *HWY_RESTRICT hits) {
   const Words d;
   const size_t lanes = hn::Lanes(d);
   const Numbers number;
@@ -97,8 +94,11 @@ size_t filter_row_of(const SignatureRow &row, uint32_t *HWY_RESTRICT hits) {
   for (size_t block = 0; block < row.blocks; ++block) {
     for (size_t lane = 0; lane < signature_block; lane += lanes) {
       const size_t column = block * signature_block + lane;
-      const WordVector shared =
-          shared_bits<words>(row.columns + block * words * signature_block + lane, row.row);
+      const uint64_t *at = row.columns + block * words * signature_block + lane;
+      WordVector shared = shared_bits<step>(at, row.row);
+      for (size_t w = step; w < words; w += step) {
+        shared = hn::Add(shared, shared_bits<step>(at + w * signature_block, row.row + w));
+      }
       const auto excess = hn::Min(row_excess, hn::LoadU(number, row.excess + column));
       const auto bound = hn::Add(hn::BitCast(number, shared), excess);
       const auto miss = hn::Lt(bound, hn::LoadU(number, row.required + column));
@@ -116,15 +116,15 @@ size_t filter_row_of(const SignatureRow &row, uint32_t *HWY_RESTRICT hits) {
 size_t filter_row_dispatched(const SignatureRow &row, size_t words, uint32_t *hits) {
   switch (words) {
     case 1:
-      return filter_row_of<1>(row, hits);
+      return filter_row_of<1>(row, 1, hits);
     case 2:
-      return filter_row_of<2>(row, hits);
+      return filter_row_of<2>(row, 2, hits);
     case 4:
-      return filter_row_of<4>(row, hits);
+      return filter_row_of<4>(row, 4, hits);
     case 8:
-      return filter_row_of<8>(row, hits);
+      return filter_row_of<8>(row, 8, hits);
     default:
-      return filter_row_of<16>(row, hits);
+      return filter_row_of<8>(row, words, hits);
   }
 }
 

@@ -9,7 +9,7 @@ namespace simjoin {
 
 // Signatures are stored in blocks of this many sets: word w of set i is at (i / 8 * words + w) * 8 + i % 8.
 inline constexpr size_t signature_block = 8;
-inline constexpr size_t max_signature_words = 16;
+inline constexpr size_t max_signature_words = 256;
 
 // A row of comparisons: one signature against consecutive ones. A pair's overlap is at most
 // popcount(a & b) + min(excess of a, excess of b), the excess being the tokens beyond the bits set.
@@ -23,7 +23,7 @@ struct SignatureRow {
 };
 
 // Writes the numbers of the columns whose bound reaches what is required to `hits` (room for all columns plus
-// one block) and returns how many. `words` is 1, 2, 4, 8 or 16.
+// one block) and returns how many. `words` is a power of two up to max_signature_words.
 size_t filter_row(const SignatureRow &row, size_t words, uint32_t *hits);
 
 // Copies to `out` those of `values` whose signature differs from `probe` in at most `limit` bits, and returns

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+
+#include "core/intersect_kernels.hpp"
 
 namespace simjoin {
 
 // Returns the number of ranks that r and s share plus `known`, exact where that is at least `required`; some
-// number below `required` where it is not.
-inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
-                                uint32_t known, uint32_t required) {
+// number below `required` where it is not. Merges rank by rank.
+inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
+                               uint32_t known, uint32_t required) {
   constexpr uint32_t unrolled = 4;  // merge steps between two looks at the bound
   const uint32_t *const r_end = r + r_size;
   const uint32_t *const s_end = s + s_size;
@@ -27,6 +30,19 @@ inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32
   if (overlap + static_cast<uint64_t>(std::min(r_end - r, s_end - s)) < required) return overlap;
   while (r < r_end && s < s_end) merge_step();
   return overlap;
+}
+
+// Returns the same by the means that suits the sizes.
+inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
+                                uint32_t known, uint32_t required) {
+  if (r_size > s_size) {
+    std::swap(r, s);
+    std::swap(r_size, s_size);
+  }
+  if (s_size / galloping_ratio > r_size) return intersect_galloping(r, r_size, s, s_size, known, required);
+  if (s_size < least_vector_size) return merged_overlap(r, r_size, s, s_size, known, required);
+  if (known + uint64_t{r_size} < required) return known;  // before the costs of a call
+  return intersect_vectors(r, r_size, s, s_size, known, required);
 }
 
 // Returns the same for sets of which the first r_prefix and s_prefix ranks, both above zero, have been

@@ -74,6 +74,24 @@ void free_view(const SetView &set, Datum datum) {
     pfree(const_cast<ArrayType *>(set.array));
 }
 
+namespace {
+
+void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
+  constexpr uint32_t usual_tokens = 64;  // sets of no more need no memory of their own
+  std::string_view usual[usual_tokens];
+  std::vector<std::string_view> many;
+  std::string_view *tokens = usual;
+  if (set.count > usual_tokens) {
+    many.resize(set.count);
+    tokens = many.data();
+  }
+  TextCursor cursor(set);
+  for (uint32_t i = 0; i < set.count; ++i) tokens[i] = cursor.next();
+  engine->add(side, std::span<const std::string_view>(tokens, set.count));
+}
+
+}  // namespace
+
 void feed_set(JoinEngine *engine, Side side, const SetView &set) {
   call_cpp([&] {
     switch (set.type) {
@@ -83,13 +101,9 @@ void feed_set(JoinEngine *engine, Side side, const SetView &set) {
       case TokenType::int8:
         engine->add(side, std::span(static_cast<const int64_t *>(set.data), set.count));
         break;
-      case TokenType::text: {
-        std::vector<std::string_view> tokens(set.count);
-        TextCursor cursor(set);
-        for (std::string_view &token : tokens) token = cursor.next();
-        engine->add(side, std::span<const std::string_view>(tokens));
+      case TokenType::text:
+        feed_texts(engine, side, set);
         break;
-      }
     }
   });
 }

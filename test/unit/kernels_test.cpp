@@ -1,12 +1,16 @@
 // The vectorised kernels on every instruction set that this machine has, each against plain loops.
+#include "core/intersect_kernels.hpp"
 #include "core/signature_kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/detect_targets.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <random>
+#include <set>
 
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
@@ -52,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Every, KernelTest, testing::ValuesIn(targets()),
                          [](const auto &info) { return std::string(hwy::TargetName(info.param)); });
 
 TEST_P(KernelTest, FilterRowFindsTheColumnsThatReachTheBound) {
-  for (size_t words : {1, 2, 4, 8, 16}) {
+  for (size_t words : {1, 2, 4, 8, 16, 32, 256}) {
     for (size_t blocks : {0, 1, 2, 5, 33}) {
       const size_t columns = blocks * signature_block;
       // 64-byte aligned, as the signature table's blocks are.
@@ -103,6 +107,39 @@ TEST_P(KernelTest, SelectNearKeepsTheNearOnesInOrder) {
       std::vector<uint64_t> kept(count + signature_padding);
       kept.resize(select_near(signatures.data(), values.data(), count, probe, limit, kept.data()));
       EXPECT_EQ(kept, expected) << count << " values, limit " << limit;
+    }
+  }
+}
+
+// Ascending ranks below a universe.
+std::vector<uint32_t> ranks_of(std::mt19937_64 &random, uint32_t size, uint32_t universe) {
+  std::set<uint32_t> ranks;
+  while (ranks.size() < std::min(size, universe)) ranks.insert(static_cast<uint32_t>(random() % universe));
+  return {ranks.begin(), ranks.end()};
+}
+
+TEST_P(KernelTest, IntersectionsAreExactOrTooSmall) {
+  std::mt19937_64 random(54);
+  for (uint32_t universe : {70u, 400u, 5000u, 100000u}) {
+    for (uint32_t r_size : {0u, 1u, 7u, 15u, 16u, 17u, 33u, 64u}) {
+      for (uint32_t s_size : {0u, 1u, 15u, 16u, 31u, 64u, 65u, 300u, 2000u}) {
+        const std::vector<uint32_t> r = ranks_of(random, r_size, universe);
+        const std::vector<uint32_t> s = ranks_of(random, std::max(r_size, s_size), universe);
+        std::vector<uint32_t> both;
+        std::set_intersection(r.begin(), r.end(), s.begin(), s.end(), std::back_inserter(both));
+        const auto shared = static_cast<uint32_t>(both.size());
+        const auto r_count = static_cast<uint32_t>(r.size()), s_count = static_cast<uint32_t>(s.size());
+        for (uint32_t required = 0; required <= shared + 3; ++required) {
+          for (const auto intersect : {intersect_vectors, intersect_galloping}) {
+            const uint32_t found = intersect(r.data(), r_count, s.data(), s_count, 2, required + 2);
+            if (shared >= required) {
+              ASSERT_EQ(found, shared + 2) << r_count << " of " << s_count << ", required " << required;
+            } else {
+              ASSERT_LT(found, required + 2) << r_count << " of " << s_count << ", required " << required;
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -56,6 +56,23 @@ TEST(Verification, BoundedOverlapIsExactOrTooSmall) {
   }
 }
 
+// Sizes on either side of those at which another means takes over.
+TEST(Verification, BoundedOverlapOfAnySizes) {
+  RandomSets random(63);
+  for (int round = 0; round < 400; ++round) {
+    const int32_t universe = random.between(60, 6000);
+    const Ranks r = any_ranks(random, random.between(0, 60), universe);
+    const Ranks s = any_ranks(random, random.between(0, round % 2 == 0 ? 60 : 5000), universe);
+    const uint32_t overlap = shared(r.begin(), r.end(), s.begin(), s.end());
+    for (const uint32_t required : {0u, 1u, overlap / 2, overlap, overlap + 1, overlap + 20}) {
+      expect_bounded(bounded_overlap(r.data(), size_of(r), s.data(), size_of(s), 0, required), overlap,
+                     required);
+      expect_bounded(bounded_overlap(s.data(), size_of(s), r.data(), size_of(r), 0, required), overlap,
+                     required);
+    }
+  }
+}
+
 TEST(Verification, ResumesAfterAnyTwoPrefixes) {
   RandomSets random(62);
   for (int round = 0; round < 300; ++round) {

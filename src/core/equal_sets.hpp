@@ -1,0 +1,50 @@
+// Sets found by equality: where only an equal set can qualify, as among short sets at high thresholds, a hash
+// of the whole set finds it at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/join_counters.hpp"
+#include "core/join_problem.hpp"
+#include "core/memory.hpp"
+#include "core/result_queue.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// Returns whether the probes of a class have equal sets as their only partners.
+bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class);
+
+class EqualSets {
+ public:
+  // Indexes the partners of all probe classes that it takes.
+  EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
+
+  bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
+  // Finds all pairs of the probe sets [begin, end), all of classes that it takes. Safe for several threads.
+  void run(uint32_t begin, uint32_t end, ResultWriter &writer, const StopFlag &stop,
+           JoinCounters &counters) const;
+
+ private:
+  // A hash (upper half) and a set, ascending; `directory_` has the first entry of each leading-bits value.
+  using Entry = uint64_t;
+  struct Range {
+    uint32_t begin;
+    uint32_t end;
+  };
+
+  void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
+  void index_part(size_t part, uint64_t begin, uint64_t end);
+  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+             JoinCounters &counters) const;
+  size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
+
+  const JoinProblem &problem_;
+  std::vector<bool> takes_;  // by probe class
+  int directory_bits_ = 0;
+  Buffer<Entry> entries_;
+  Buffer<uint32_t> directory_;
+};
+
+}  // namespace simjoin
