@@ -50,7 +50,7 @@ Baseline Baseline::read(const std::string &file) {
     parsed.seed = row["seed"].empty() ? 1 : std::stoull(row["seed"]);
     parsed.threads = row["threads"].empty() ? -1 : std::stoi(row["threads"]);
     const std::string source = row["program"].empty() ? "earlier" : row["program"] + " " + row["hardware"];
-    parsed.time = {std::stod(row["seconds"]), row["at_least"] == "yes", source};
+    parsed.time = {std::stod(row["seconds"]), row["at_least"] == "yes", !row["program"].empty(), source};
     if (!row["pairs"].empty()) parsed.pairs = std::stoull(row["pairs"]);
     baseline.rows_.push_back(std::move(parsed));
   }

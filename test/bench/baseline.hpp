@@ -12,8 +12,9 @@ namespace simjoin::bench {
 // The time of one join by another program.
 struct BaselineTime {
   double seconds;
-  bool at_least;       // the program was stopped then
-  std::string source;  // program and hardware
+  bool at_least;        // the program was stopped then
+  bool index_and_join;  // of these alone, as published programs report them; otherwise of everything
+  std::string source;   // program and hardware
 };
 
 // The rows of a CSV file with a header line; lines that start with # are comments. Columns shape, scale,

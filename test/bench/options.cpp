@@ -108,6 +108,7 @@ std::map<std::string, Setter> setters() {
   all["--memory-share"] = [](Options &o, const std::string &v) { o.memory_share = number(v); };
   all["--csv"] = [](Options &o, const std::string &v) { o.csv_file = v; };
   all["--baseline"] = [](Options &o, const std::string &v) { o.baseline_file = v; };
+  all["--own"] = [](Options &o, const std::string &v) { o.own_file = v; };
   return all;
 }
 
@@ -121,6 +122,10 @@ Options parse_options(int argc, char **argv) {
     const std::string name = argv[i];
     if (name == "--help") {
       options.help = true;
+      continue;
+    }
+    if (name == "--reasons") {
+      options.reasons = true;
       continue;
     }
     const auto setter = known.find(name);
@@ -153,7 +158,9 @@ std::string usage() {
          "  --memory-limit MB    the engine's memory limit (8192)\n"
          "  --memory-share X     the limit as a part of the tokens' bytes, e.g. 0.1: joins out of core\n"
          "  --csv FILE           writes all figures there too\n"
-         "  --baseline FILE      times of other programs, or the --csv file of an earlier run\n";
+         "  --baseline FILE      times of published programs (baseline.csv)\n"
+         "  --own FILE           the --csv file of an earlier run to compare with (own.csv)\n"
+         "  --reasons            prints why auto chose what it chose, with its estimates\n";
 }
 
 }  // namespace simjoin::bench

@@ -29,7 +29,9 @@ struct Options {
   size_t memory_limit = size_t{8} << 30;
   double memory_share = 0;  // of the tokens' bytes: the limit instead, where it is not 0
   std::string csv_file;
-  std::string baseline_file;
+  std::string baseline_file;  // of published programs
+  std::string own_file;       // of this engine's earlier runs
+  bool reasons = false;       // print why `auto` chose what it chose
   bool help = false;
 };
 

@@ -13,12 +13,23 @@ const char *name_of(Outcome outcome) {
   return names[static_cast<size_t>(outcome)];
 }
 
-// How many times faster than the baseline.
-double ratio(const Cell &cell, const BaselineTime &baseline) {
-  return 1000 * baseline.seconds / cell.total_ms;
+void print_ratio(const Cell &cell, const BaselineTime *baseline) {
+  if (baseline == nullptr) return;
+  std::printf("  %s%.2f x %s", baseline->at_least ? "> " : "", ratio(cell, *baseline),
+              baseline->source.c_str());
+}
+
+// Index and join: what is left of the total without scan, ranks and order.
+double index_and_join_ms(const Cell &cell) {
+  return cell.stats.build_ms - cell.stats.order_ms + cell.stats.join_ms;
 }
 
 }  // namespace
+
+double ratio(const Cell &cell, const BaselineTime &baseline) {
+  const double ms = baseline.index_and_join ? index_and_join_ms(cell) : cell.total_ms;
+  return 1000 * baseline.seconds / ms;
+}
 
 void print_heading(const std::string &shape, double scale, const Collection &collection,
                    double generation_s) {
@@ -26,12 +37,12 @@ void print_heading(const std::string &shape, double scale, const Collection &col
               collection.size(), collection.tokens.size(),
               static_cast<double>(collection.tokens.size()) / static_cast<double>(collection.size()),
               generation_s);
-  std::printf("%-8s %9s %-10s %2s %11s %12s %8s %8s %9s %9s %9s %8s %9s %8s  %s\n", "measure", "threshold",
-              "algorithm", "th", "pairs", "verified", "scan", "build", "filter", "verify", "join", "emit",
+  std::printf("%-8s %9s %-10s %2s %11s %12s %8s %8s %8s %9s %9s %9s %9s %8s  %s\n", "measure", "threshold",
+              "algorithm", "th", "pairs", "verified", "scan", "order", "index", "filter", "verify", "join",
               "total ms", "peak MB", "times faster than");
 }
 
-void print_cell(const Cell &cell, const BaselineTime *baseline) {
+void print_cell(const Cell &cell, const Comparison &comparison) {
   std::printf("%-8s %9.3g %-10s ", measure_names[static_cast<size_t>(cell.measure)].data(), cell.threshold,
               algorithm_names[static_cast<size_t>(cell.algorithm)].data());
   if (cell.outcome == Outcome::failed) {
@@ -39,15 +50,15 @@ void print_cell(const Cell &cell, const BaselineTime *baseline) {
     return;
   }
   const JoinStats &stats = cell.stats;
-  std::printf("%2d %11llu %12llu %8.0f %8.0f %9.0f %9.0f %9.0f %8.0f %9.0f %8.1f  ", stats.threads,
+  std::printf("%2d %11llu %12llu %8.0f %8.0f %8.0f %9.0f %9.0f %9.0f %9.0f %8.1f", stats.threads,
               static_cast<unsigned long long>(cell.pairs), static_cast<unsigned long long>(stats.verified),
-              cell.scan_ms, stats.build_ms, stats.filter_ms, stats.verify_ms, stats.join_ms, cell.emit_ms,
-              cell.total_ms, static_cast<double>(stats.memory_peak) / mebibyte);
+              cell.scan_ms, stats.order_ms, stats.build_ms - stats.order_ms, stats.filter_ms, stats.verify_ms,
+              stats.join_ms, cell.total_ms, static_cast<double>(stats.memory_peak) / mebibyte);
   if (cell.outcome == Outcome::cancelled) {
-    std::printf("cancelled");
-  } else if (baseline != nullptr) {
-    std::printf("%s%.2f x %s", baseline->at_least ? "> " : "", ratio(cell, *baseline),
-                baseline->source.c_str());
+    std::printf("  cancelled");
+  } else {
+    print_ratio(cell, comparison.published);
+    print_ratio(cell, comparison.own);
   }
   if (cell.algorithm == Algorithm::automatic) std::printf("  [%s]", stats.algorithm.c_str());
   if (stats.partitions > 0) {
@@ -64,16 +75,17 @@ CsvFile::CsvFile(const std::string &file) : file_(std::fopen(file.c_str(), "w"))
       file_,
       "shape,scale,seed,sets,tokens,measure,threshold,algorithm,chosen,threads,status,pairs,all_pairs,after_"
       "length,"
-      "after_prefix,after_positional,after_bitmap,verified,scan_ms,build_ms,filter_ms,verify_ms,join_ms,emit_"
-      "ms,"
-      "seconds,memory_peak,baseline_seconds,baseline_source,ratio\n");
+      "after_prefix,after_positional,after_bitmap,verified,scan_ms,order_ms,build_ms,filter_ms,verify_ms,"
+      "join_"
+      "ms,emit_ms,"
+      "seconds,memory_peak,published_seconds,published_source,published_ratio,own_ratio\n");
 }
 
 CsvFile::~CsvFile() {
   std::fclose(file_);
 }
 
-void CsvFile::add_cell(const Cell &cell, const Collection &collection, const BaselineTime *baseline) {
+void CsvFile::add_cell(const Cell &cell, const Collection &collection, const Comparison &comparison) {
   const JoinStats &stats = cell.stats;
   const auto count = [this](uint64_t value) {
     std::fprintf(file_, ",%llu", static_cast<unsigned long long>(value));
@@ -87,13 +99,21 @@ void CsvFile::add_cell(const Cell &cell, const Collection &collection, const Bas
                          stats.after_positional, stats.after_bitmap, stats.verified}) {
     count(value);
   }
-  std::fprintf(file_, ",%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f", cell.scan_ms, stats.build_ms, stats.filter_ms,
-               stats.verify_ms, stats.join_ms, cell.emit_ms, cell.total_ms / 1000);
+  std::fprintf(file_, ",%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f", cell.scan_ms, stats.order_ms,
+               stats.build_ms, stats.filter_ms, stats.verify_ms, stats.join_ms, cell.emit_ms,
+               cell.total_ms / 1000);
   count(stats.memory_peak);
-  if (baseline != nullptr && cell.outcome == Outcome::done) {
-    std::fprintf(file_, ",%g,%s,%.3f\n", baseline->seconds, baseline->source.c_str(), ratio(cell, *baseline));
+  const bool done = cell.outcome == Outcome::done;
+  if (done && comparison.published != nullptr) {
+    const BaselineTime &published = *comparison.published;
+    std::fprintf(file_, ",%g,%s,%.3f", published.seconds, published.source.c_str(), ratio(cell, published));
   } else {
-    std::fprintf(file_, ",,,\n");
+    std::fprintf(file_, ",,,");
+  }
+  if (done && comparison.own != nullptr) {
+    std::fprintf(file_, ",%.3f\n", ratio(cell, *comparison.own));
+  } else {
+    std::fprintf(file_, ",\n");
   }
   std::fflush(file_);
 }

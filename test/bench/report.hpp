@@ -12,8 +12,18 @@ namespace simjoin::bench {
 // Prints the heading of a collection's part of the table.
 void print_heading(const std::string &shape, double scale, const Collection &collection, double generation_s);
 
-// Prints the cell as a line of the table; `baseline` is null where there is no time to compare with.
-void print_cell(const Cell &cell, const BaselineTime *baseline);
+// What a cell is compared with: times of published programs and of earlier runs of this engine, each null
+// where there is none.
+struct Comparison {
+  const BaselineTime *published;
+  const BaselineTime *own;
+};
+
+// Returns how many times faster the cell was.
+double ratio(const Cell &cell, const BaselineTime &baseline);
+
+// Prints the cell as a line of the table.
+void print_cell(const Cell &cell, const Comparison &comparison);
 
 // A CSV file with one line a cell. Each line is on disk once add_cell returns.
 class CsvFile {
@@ -24,7 +34,7 @@ class CsvFile {
   CsvFile(const CsvFile &) = delete;
   CsvFile &operator=(const CsvFile &) = delete;
 
-  void add_cell(const Cell &cell, const Collection &collection, const BaselineTime *baseline);
+  void add_cell(const Cell &cell, const Collection &collection, const Comparison &comparison);
 
  private:
   std::FILE *file_;
