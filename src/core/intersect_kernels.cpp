@@ -27,8 +27,8 @@ HWY_INLINE uint32_t merge_rest(const uint32_t *r, const uint32_t *r_end, const u
   return overlap;
 }
 
-// Compares each rank of r with a whole vector of s at once: as many steps as r has ranks and s has vectors. The
-// last vector overlaps the one before, whose ranks are all below what is left of r.
+// Compares each rank of r with a whole vector of s at once: as many steps as r has ranks and s has vectors.
+// The last vector overlaps the one before, whose ranks are all below what is left of r.
 uint32_t intersect_vectors_dispatched(const uint32_t *HWY_RESTRICT r, uint32_t r_size,
                                       const uint32_t *HWY_RESTRICT s, uint32_t s_size, uint32_t known,
                                       uint32_t required) {

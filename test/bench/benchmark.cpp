@@ -56,7 +56,8 @@ void Benchmark::run_threshold(const ShapeChoice &shape, const Collection &collec
       blank.measure = measure;
       blank.threshold = threshold;
       blank.algorithm = algorithm;
-      const RunSettings settings{threads, options_.time_limit_s, options_.memory_limit, options_.memory_share};
+      const RunSettings settings{threads, options_.time_limit_s, options_.memory_limit,
+                                 options_.memory_share};
       report(fastest_run(collection, settings, blank, options_.repeats), collection, pairs);
     }
   }
