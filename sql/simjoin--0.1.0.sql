@@ -163,3 +163,31 @@ RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000;
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, text) IS
 'for each row of the left query the k most similar rows of the right one that share an element with it, ties by b';
+
+-- The similarity graph. A query for edges returns (a bigint, b bigint) or (a bigint, b bigint, weight float8).
+
+CREATE FUNCTION connected_components(edges text, nodes text DEFAULT NULL)
+RETURNS TABLE (component bigint, node bigint)
+AS 'MODULE_PATHNAME', 'simjoin_connected_components' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION connected_components(text, text) IS
+'each node of a graph with the smallest node that it is connected with; nodes: a query for nodes that may have no edge';
+
+CREATE FUNCTION pagerank(edges text, damping float8 DEFAULT 0.85, method text DEFAULT 'power',
+                         directed bool DEFAULT true, tolerance float8 DEFAULT 1e-9, coupons int DEFAULT 100,
+                         seed int8 DEFAULT 1, nodes text DEFAULT NULL)
+RETURNS TABLE (node bigint, rank float8)
+AS 'MODULE_PATHNAME', 'simjoin_pagerank' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION pagerank(text, float8, text, bool, float8, int, int8, text) IS
+'the PageRank of each node of a graph; methods: power, to a tolerance, and random_walk, from coupons that start at each node';
+
+CREATE FUNCTION densest_subgraph(edges text, k int, method text DEFAULT 'auto')
+RETURNS TABLE (node bigint, degree float8)
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION densest_subgraph(text, int, text) IS
+'k nodes of a graph with much weight between them, and the weight of each one''s edges to the others; methods: bilinear, greedy and auto, the better of both';
+
+CREATE FUNCTION densest_subgraph_density(edges text, k int, method text DEFAULT 'auto')
+RETURNS TABLE (nodes int, weight float8, density float8, upper_bound float8)
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION densest_subgraph_density(text, int, text) IS
+'how dense densest_subgraph''s answer is: density is its mean weighted degree, upper_bound that of any k nodes at most';

@@ -2,11 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
-#include "executor/tuptable.h"
-#include "lib/stringinfo.h"
-#include "tcop/dest.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
@@ -14,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <limits>
 
+#include "pg/query_receiver.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
@@ -39,19 +35,6 @@ RowReceiver *receiver_of(DestReceiver *self) {
   return reinterpret_cast<RowReceiver *>(self);
 }
 
-// Returns the columns as in "(id integer, name text)".
-const char *describe_columns(TupleDesc columns) {
-  StringInfoData text;
-  initStringInfo(&text);
-  for (int i = 0; i < columns->natts; ++i) {
-    const FormData_pg_attribute *column = TupleDescAttr(columns, i);
-    appendStringInfo(&text, "%s%s %s", i == 0 ? "(" : ", ", NameStr(column->attname),
-                     format_type_be(column->atttypid));
-  }
-  appendStringInfoString(&text, columns->natts == 0 ? "()" : ")");
-  return text.data;
-}
-
 void check_same_type(const RowReceiver &receiver) {
   if (receiver.other == nullptr || receiver.other->token_type == receiver.rows.token_type) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -59,39 +42,11 @@ void check_same_type(const RowReceiver &receiver) {
                   errhint("Cast those of one of them, as in SELECT id, tokens::bigint[] FROM documents.")));
 }
 
-// Checks the query's columns.
 void start_rows(DestReceiver *self, int, TupleDesc columns) {
   RowReceiver *receiver = receiver_of(self);
-  if (receiver->started)
-    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
-                    errmsg("%s: a query must be a single statement", receiver->function)));
-  receiver->started = true;
-  if (columns->natts == 2) {
-    receiver->id_type = getBaseType(TupleDescAttr(columns, 0)->atttypid);
-    const bool valid_id =
-        receiver->id_type == INT2OID || receiver->id_type == INT4OID || receiver->id_type == INT8OID;
-    if (valid_id && token_type_of(TupleDescAttr(columns, 1)->atttypid, &receiver->rows.token_type))
-      return check_same_type(*receiver);
-  }
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_DATATYPE_MISMATCH),
-       errmsg("%s: a query must return two columns, an id (smallint, integer or bigint) and a set "
-              "(integer[], bigint[] or text[])",
-              receiver->function),
-       errdetail("The query returns %s.", describe_columns(columns)),
-       errhint(
-           "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.")));
-}
-
-int64 id_of(Datum value, Oid type) {
-  switch (type) {
-    case INT2OID:
-      return DatumGetInt16(value);
-    case INT4OID:
-      return DatumGetInt32(value);
-  }
-  return DatumGetInt64(value);
+  check_single_statement(&receiver->started, receiver->function);
+  check_row_columns(columns, receiver->function, &receiver->id_type, &receiver->rows.token_type);
+  check_same_type(*receiver);
 }
 
 void append_id(RowReceiver *receiver, int64 id) {
@@ -111,10 +66,7 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   bool id_isnull, set_isnull;
   const Datum id = slot_getattr(slot, 1, &id_isnull);
   const Datum array = slot_getattr(slot, 2, &set_isnull);
-  if (id_isnull)
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("%s: a query returns a row whose id is NULL", receiver->function),
-                    errhint("Leave such rows out with WHERE id IS NOT NULL.")));
+  if (id_isnull) raise_null_id(receiver->function);
   append_id(receiver, id_of(id, receiver->id_type));
   if (set_isnull) {
     feed_empty_set(receiver->engine, receiver->side, receiver->rows.token_type);
@@ -129,14 +81,41 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
 
 }  // namespace
 
+void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type) {
+  if (columns->natts == 2) {
+    *id_type = getBaseType(TupleDescAttr(columns, 0)->atttypid);
+    if (is_id_type(*id_type) && token_type_of(TupleDescAttr(columns, 1)->atttypid, token_type)) return;
+  }
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_DATATYPE_MISMATCH),
+       errmsg("%s: a query must return two columns, an id (smallint, integer or bigint) and a set "
+              "(integer[], bigint[] or text[])",
+              function),
+       errdetail("The query returns %s.", describe_columns(columns)),
+       errhint(
+           "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.")));
+}
+
+void raise_null_id(const char *function) {
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("%s: a query returns a row whose id is NULL", function),
+                  errhint("Leave such rows out with WHERE id IS NOT NULL.")));
+  pg_unreachable();
+}
+
+void raise_repeated_id(int64 id, const char *function) {
+  ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
+                  errmsg("%s: the id " INT64_FORMAT " occurs more than once", function, id),
+                  errhint("Give every row an id of its own, for example row_number() OVER ().")));
+  pg_unreachable();
+}
+
 QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
                     MemoryContext context, const QueryRows *other) {
   RowReceiver receiver = {};
   receiver.receiver.receiveSlot = receive_row;
   receiver.receiver.rStartup = start_rows;
-  receiver.receiver.rShutdown = [](DestReceiver *) {};
-  receiver.receiver.rDestroy = [](DestReceiver *) {};
-  receiver.receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
   receiver.function = function;
   receiver.engine = engine;
   receiver.spill_file = spill_file;
@@ -145,14 +124,7 @@ QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Sid
   receiver.capacity = first_capacity;
   receiver.rows.ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
 
-  SPIExecuteOptions options = {};
-  options.read_only = true;
-  options.must_return_tuples = true;
-  options.dest = &receiver.receiver;
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "%s: SPI_connect failed", function);
-  const int result = SPI_execute_extended(query, &options);
-  if (result < 0) elog(ERROR, "%s: %s", function, SPI_result_code_string(result));
-  SPI_finish();
+  run_query(query, &receiver.receiver, function);
   return receiver.rows;
 }
 
@@ -169,9 +141,7 @@ void check_distinct_ids(const QueryRows &rows, const char *function) {
   for (i = 1; i < rows.count; ++i) {
     interrupts.add(1);
     if (ids[i - 1] != ids[i]) continue;
-    ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
-                    errmsg("%s: the id " INT64_FORMAT " occurs more than once", function, ids[i]),
-                    errhint("Give every row an id of its own, for example row_number() OVER ().")));
+    raise_repeated_id(ids[i], function);
   }
   pfree(ids);
 }

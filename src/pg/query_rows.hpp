@@ -3,6 +3,10 @@
 
 #include "pg/pg.hpp"
 
+extern "C" {
+#include "access/tupdesc.h"
+}
+
 #include "core/join.hpp"
 #include "pg/engine.hpp"
 #include "pg/set_codec.hpp"
@@ -15,6 +19,16 @@ struct QueryRows {
   size_t count;
   TokenType token_type;
 };
+
+// Checks the columns of a query for rows, (id bigint, tokens set), and gives the base type of the id and the
+// token type. Errors, naming `function`, where they are others.
+void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type);
+
+// Errors, naming `function`: a row has no id.
+[[noreturn]] void raise_null_id(const char *function);
+
+// Errors, naming `function`: two rows have this id.
+[[noreturn]] void raise_repeated_id(int64 id, const char *function);
 
 // Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
 // each row to a side of the engine; a NULL set as an empty one. The ids belong to the context. Errors, naming
