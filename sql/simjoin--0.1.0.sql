@@ -191,3 +191,39 @@ RETURNS TABLE (nodes int, weight float8, density float8, upper_bound float8)
 AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density' LANGUAGE C STABLE STRICT COST 100000;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, text) IS
 'how dense densest_subgraph''s answer is: density is its mean weighted degree, upper_bound that of any k nodes at most';
+
+-- Deduplication.
+
+CREATE FUNCTION duplicate_groups(query text, threshold float8, measure text DEFAULT 'jaccard',
+                                 method text DEFAULT 'components', keep text DEFAULT 'smallest_id',
+                                 max_group_share float8 DEFAULT 0.1)
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION duplicate_groups(text, float8, text, text, text, float8) IS
+'each row of a query (id bigint, tokens set) with its group of duplicates, which is named for its one representative; methods: components, star, best_link';
+
+-- The query of dedup views; not to be called otherwise. It updates the tables rows and pairs.
+CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
+                                  method text, keep text, max_group_share float8)
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, float8, text, text, text, float8) IS
+'the query of the views that create_dedup_view makes';
+
+CREATE FUNCTION create_dedup_view(view text, query text, threshold float8, measure text DEFAULT 'jaccard',
+                                  method text DEFAULT 'components', keep text DEFAULT 'smallest_id',
+                                  max_group_share float8 DEFAULT 0.1) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_create_dedup_view' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8) IS
+'makes a materialized view of duplicate_groups that is refreshed incrementally';
+
+CREATE FUNCTION refresh_dedup_view(view regclass, concurrently bool DEFAULT true)
+RETURNS TABLE (rows bigint, new_rows bigint, changed_rows bigint, removed_rows bigint, new_pairs bigint)
+AS 'MODULE_PATHNAME', 'simjoin_refresh_dedup_view' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION refresh_dedup_view(regclass, bool) IS
+'refreshes a view that create_dedup_view made: joins only new and changed rows with the rest; says what it did';
+
+CREATE FUNCTION drop_dedup_view(view regclass) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_drop_dedup_view' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION drop_dedup_view(regclass) IS
+'drops a view that create_dedup_view made, and the tables and the view beside it';

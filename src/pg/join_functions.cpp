@@ -1,5 +1,5 @@
 // Similarity joins as set-returning SQL functions over queries.
-#include "pg/pg.hpp"
+#include "pg/join_functions.hpp"
 
 extern "C" {
 #include "funcapi.h"
@@ -16,30 +16,17 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/engine.hpp"
 #include "pg/neighbor_lists.hpp"
-#include "pg/query_rows.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-// A join's engine and the rows it was fed. All of it belongs to the context.
-struct FunctionJoin {
-  MemoryContext context;
-  JoinEngine *engine;
-  File spill_file;  // of the engine; 0 where it has none
-  Batch *batch;
-  Measure measure;
-  Side right_side;  // that of a pair's right row
-  QueryRows left;
-  QueryRows right;
-};
-
 const char *string_argument(FunctionCallInfo fcinfo, int number) {
   return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-// Errors unless pairs of this similarity can exist and share an element. `least` is the least valid value, 0
-// or the least above it.
+}  // namespace
+
 void check_similarity(const char *function, const char *argument, double value, Measure measure,
                       bool zero_allowed) {
   const double most =
@@ -53,7 +40,6 @@ void check_similarity(const char *function, const char *argument, double value, 
                zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1")));
 }
 
-// Reads the queries; without a second one the first is joined with itself.
 FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
                          const char *right_query) {
   MemoryContext context =
@@ -74,7 +60,6 @@ FunctionJoin *start_join(const char *function, Measure measure, double threshold
   return join;
 }
 
-// Returns the similarity of the i-th pair of the batch.
 double pair_similarity(const FunctionJoin &join, size_t i) {
   return similarity(join.measure, join.batch->overlap[i],
                     join.engine->set_size(Side::left, join.batch->left[i]),
@@ -85,6 +70,8 @@ void end_join(FunctionJoin *join) {
   close_spill_file(&join->spill_file);
   MemoryContextDelete(join->context);
 }
+
+namespace {
 
 // Adds every pair to the call's result as (a, b, similarity), and ends the join.
 void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join) {

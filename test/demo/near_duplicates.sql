@@ -85,3 +85,21 @@ SELECT clock_timestamp() AS start \gset
 :count \gset
 SELECT pg_temp.ms(:'start') AS took \gset
 \echo 'simjoin.enable_join = off:' :found 'pairs,' :took
+RESET simjoin.enable_join;
+
+\echo
+\echo '== Groups of duplicates: a view in which one text of each group survives'
+SELECT clock_timestamp() AS start \gset
+SELECT create_dedup_view('unique_texts', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1) \g /dev/null
+SELECT 'made in ' || pg_temp.ms(:'start') AS took \gset
+SELECT count(*) AS texts, count(*) FILTER (WHERE is_representative) AS survivors, max(size) AS "largest group"
+FROM (SELECT *, count(*) OVER (PARTITION BY group_id) AS size FROM unique_texts) u;
+\echo :took
+
+\echo
+\echo '== The same view after a hundred more texts: only they are joined with the rest'
+INSERT INTO texts (source, name, body) SELECT 'copy', name, body || ' (sic)' FROM texts ORDER BY id LIMIT 100;
+SELECT clock_timestamp() AS start \gset
+SELECT * FROM refresh_dedup_view('unique_texts');
+SELECT 'refreshed in ' || pg_temp.ms(:'start') AS took \gset
+\echo :took

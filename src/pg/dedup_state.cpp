@@ -1,0 +1,252 @@
+#include "pg/dedup_state.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/uuid.h"
+}
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "pg/errors.hpp"
+#include "pg/query_receiver.hpp"
+#include "pg/query_rows.hpp"
+#include "pg/tokens.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+static_assert(sizeof(Fingerprint) == UUID_LEN);  // a fingerprint is stored as a uuid
+
+constexpr size_t first_capacity = 1024;
+constexpr size_t stored_at_once = 1 << 16;  // rows or pairs that one INSERT stores
+constexpr uint64_t kind_of_null = 255;      // of the fingerprint of a NULL set; others have their token type
+
+// Takes rows of a query from the executor.
+struct StateReceiver {
+  DestReceiver receiver;
+  DedupState *state;
+  DuplicateGrouper *grouper;  // of pairs
+  bool started;
+  Oid id_type;
+};
+
+StateReceiver *receiver_of(DestReceiver *self) {
+  return reinterpret_cast<StateReceiver *>(self);
+}
+
+// Returns the number of the row with this id; where none has it, one that no row has.
+size_t number_of(const DedupState &state, int64 id) {
+  return call_cpp([&] { return state.numbers->numbers.number_of(id); });
+}
+
+template <class T>
+void grow(T **data, size_t count, size_t *capacity) {
+  if (count < *capacity) return;
+  *capacity *= 2;
+  *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
+}
+
+void start_source(DestReceiver *self, int, TupleDesc columns) {
+  StateReceiver *receiver = receiver_of(self);
+  DedupState *state = receiver->state;
+  check_single_statement(&receiver->started, state->function);
+  check_row_columns(columns, state->function, &receiver->id_type, &state->token_type);
+  MemoryContext old = MemoryContextSwitchTo(state->context);
+  state->columns = CreateTupleDescCopy(columns);
+  MemoryContextSwitchTo(old);
+}
+
+Fingerprint fingerprint_of(Datum array, bool isnull, const char *function) {
+  if (isnull) return fingerprint(nullptr, 0, kind_of_null);
+  const SetView set = view_set(array, function);
+  const char *begin = static_cast<const char *>(set.data);
+  const char *end = reinterpret_cast<const char *>(set.array) + VARSIZE(set.array);
+  const Fingerprint print =
+      fingerprint(begin, static_cast<size_t>(end - begin), static_cast<uint64_t>(set.type));
+  free_view(set, array);
+  return print;
+}
+
+bool receive_source_row(TupleTableSlot *slot, DestReceiver *self) {
+  DedupState *state = receiver_of(self)->state;
+  bool id_isnull, set_isnull;
+  const Datum id_value = slot_getattr(slot, 1, &id_isnull);
+  const Datum array = slot_getattr(slot, 2, &set_isnull);
+  if (id_isnull) raise_null_id(state->function);
+  const int64 id = id_of(id_value, receiver_of(self)->id_type);
+  if (number_of(*state, id) != state->count) raise_repeated_id(id, state->function);
+  grow(&state->rows, state->count, &state->capacity);
+  state->rows[state->count++] = {id, fingerprint_of(array, set_isnull, state->function), RowState::added};
+  tuplestore_puttupleslot(state->sets, slot);
+  return true;
+}
+
+// Takes (id, fingerprint) of the last refresh.
+bool receive_stored_row(TupleTableSlot *slot, DestReceiver *self) {
+  DedupState *state = receiver_of(self)->state;
+  bool isnull;
+  const int64 id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+  Fingerprint print;
+  std::memcpy(&print, DatumGetUUIDP(slot_getattr(slot, 2, &isnull))->data, sizeof print);
+  const size_t row = number_of(*state, id);
+  if (row < state->count && state->rows[row].print == print) {
+    state->rows[row].state = RowState::kept;
+    return true;
+  }
+  if (row < state->count) state->rows[row].state = RowState::changed;
+  grow(&state->stale, state->stale_count, &state->stale_capacity);
+  state->stale[state->stale_count++] = id;
+  return true;
+}
+
+// Takes (a, b, similarity) of earlier refreshes.
+bool receive_stored_pair(TupleTableSlot *slot, DestReceiver *self) {
+  const DedupState *state = receiver_of(self)->state;
+  bool isnull;
+  const size_t a = number_of(*state, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
+  const size_t b = number_of(*state, DatumGetInt64(slot_getattr(slot, 2, &isnull)));
+  const double similarity = DatumGetFloat8(slot_getattr(slot, 3, &isnull));
+  if (a >= state->count || b >= state->count) return true;
+  if (state->rows[a].state != RowState::kept || state->rows[b].state != RowState::kept) return true;
+  call_cpp([&] {
+    receiver_of(self)->grouper->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), similarity);
+  });
+  return true;
+}
+
+void read(DedupState *state, const char *query, bool (*receive)(TupleTableSlot *, DestReceiver *),
+          void (*start)(DestReceiver *, int, TupleDesc), DuplicateGrouper *grouper) {
+  StateReceiver receiver = {};
+  receiver.receiver.receiveSlot = receive;
+  receiver.receiver.rStartup = start;
+  receiver.state = state;
+  receiver.grouper = grouper;
+  run_query(query, &receiver.receiver, state->function);
+}
+
+void count_states(DedupState *state) {
+  state->figures.rows = static_cast<int64>(state->count);
+  for (size_t i = 0; i < state->count; ++i) {
+    if (state->rows[i].state == RowState::added) ++state->figures.new_rows;
+    if (state->rows[i].state == RowState::changed) ++state->figures.changed_rows;
+  }
+  state->figures.removed_rows = static_cast<int64>(state->stale_count) - state->figures.changed_rows;
+}
+
+// Runs a statement whose parameters are arrays, each of `count` elements.
+void execute_with_arrays(const char *statement, int arrays, Oid *types, Datum *values) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  const int result = SPI_execute_with_args(statement, arrays, types, values, nullptr, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  SPI_finish();
+}
+
+Datum bigint_array(const Datum *values, size_t count) {
+  return PointerGetDatum(construct_array(const_cast<Datum *>(values), static_cast<int>(count), INT8OID,
+                                         sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+void delete_stale(const DedupState &state) {
+  const char *const statements[] = {
+      psprintf("DELETE FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
+               state.pairs_table),
+      psprintf("DELETE FROM %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
+  auto *ids = allocate<Datum>(stored_at_once);
+  for (size_t begin = 0; begin < state.stale_count; begin += stored_at_once) {
+    const size_t count = std::min(stored_at_once, state.stale_count - begin);
+    for (size_t i = 0; i < count; ++i) ids[i] = Int64GetDatum(state.stale[begin + i]);
+    Oid type = INT8ARRAYOID;
+    Datum array = bigint_array(ids, count);
+    for (const char *statement : statements) execute_with_arrays(statement, 1, &type, &array);
+    pfree(DatumGetPointer(array));
+  }
+  pfree(ids);
+}
+
+void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints, size_t count) {
+  if (count == 0) return;
+  Oid types[] = {INT8ARRAYOID, UUIDARRAYOID};
+  Datum values[] = {bigint_array(ids, count),
+                    PointerGetDatum(construct_array(const_cast<Datum *>(prints), static_cast<int>(count),
+                                                    UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))};
+  execute_with_arrays(psprintf("INSERT INTO %s (id, fingerprint) SELECT * FROM ROWS FROM "
+                               "(pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r",
+                               state.rows_table),
+                      2, types, values);
+  for (const Datum value : values) pfree(DatumGetPointer(value));
+}
+
+}  // namespace
+
+DedupState *read_state(const char *source, const char *rows_table, const char *pairs_table,
+                       const char *function, MemoryContext context) {
+  MemoryContext old = MemoryContextSwitchTo(context);
+  auto *state = static_cast<DedupState *>(palloc0(sizeof(DedupState)));
+  state->function = function;
+  state->context = context;
+  state->rows_table = rows_table;
+  state->pairs_table = pairs_table;
+  state->capacity = state->stale_capacity = first_capacity;
+  state->rows = allocate<DedupRow>(first_capacity);
+  state->stale = allocate<int64>(first_capacity);
+  state->sets = tuplestore_begin_heap(false, false, work_mem);
+  MemoryContextSwitchTo(old);
+  state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
+  const auto no_check = [](DestReceiver *, int, TupleDesc) {};
+  read(state, psprintf("SELECT * FROM %s", source), receive_source_row, start_source, nullptr);
+  read(state, psprintf("SELECT id, fingerprint FROM %s", rows_table), receive_stored_row, no_check, nullptr);
+  count_states(state);
+  return state;
+}
+
+void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
+  read(
+      const_cast<DedupState *>(&state), psprintf("SELECT a, b, similarity FROM %s", state.pairs_table),
+      receive_stored_pair, [](DestReceiver *, int, TupleDesc) {}, grouper);
+}
+
+void store_rows(const DedupState &state) {
+  delete_stale(state);
+  auto *ids = allocate<Datum>(stored_at_once);
+  auto *prints = allocate<Datum>(stored_at_once);
+  size_t count = 0;
+  for (size_t row = 0; row < state.count; ++row) {
+    if (state.rows[row].state == RowState::kept) continue;
+    ids[count] = Int64GetDatum(state.rows[row].id);
+    prints[count++] = PointerGetDatum(&state.rows[row].print);
+    if (count < stored_at_once) continue;
+    insert_rows(state, ids, prints, count);
+    count = 0;
+  }
+  insert_rows(state, ids, prints, count);
+  pfree(ids);
+  pfree(prints);
+}
+
+void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count) {
+  if (count == 0) return;
+  auto *columns = allocate<Datum>(3 * count);
+  for (size_t i = 0; i < count; ++i) {
+    columns[i] = Int64GetDatum(pairs[i].a);
+    columns[count + i] = Int64GetDatum(pairs[i].b);
+    columns[2 * count + i] = Float8GetDatum(pairs[i].similarity);
+  }
+  Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
+  Datum values[] = {bigint_array(columns, count), bigint_array(columns + count, count),
+                    PointerGetDatum(construct_array(columns + 2 * count, static_cast<int>(count), FLOAT8OID,
+                                                    sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE))};
+  execute_with_arrays(psprintf("INSERT INTO %s (a, b, similarity) SELECT * FROM ROWS FROM "
+                               "(pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS p",
+                               state.pairs_table),
+                      3, types, values);
+  for (const Datum value : values) pfree(DatumGetPointer(value));
+  pfree(columns);
+}
+
+}  // namespace simjoin::pg

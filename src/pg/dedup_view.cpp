@@ -1,0 +1,205 @@
+// Making, refreshing and dropping dedup views.
+#include "pg/dedup_view.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+}
+
+#include "pg/compat.hpp"
+#include "pg/duplicate_grouping.hpp"
+#include "pg/join_functions.hpp"
+#include "pg/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The arguments of create_dedup_view, in order.
+enum Argument { Arg_view, Arg_query, Arg_threshold, Arg_measure, Arg_method, Arg_keep, Arg_max_group_share };
+
+// The quoted names of a view and of what belongs to it.
+struct ViewNames {
+  const char *view;
+  const char *source;
+  const char *rows;
+  const char *pairs;
+};
+
+const char *string_argument(FunctionCallInfo fcinfo, int number) {
+  return text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
+// Runs statements as the caller.
+void execute(const char *statements) {
+  const int result = SPI_execute(statements, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+}
+
+const char *name_beside(const char *schema, const char *view, const char *label) {
+  return quote_qualified_identifier(schema, makeObjectName(view, nullptr, label));
+}
+
+// Returns the names for a new view.
+ViewNames new_names(text *name) {
+  RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
+  const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
+  return {quote_qualified_identifier(schema, range->relname), name_beside(schema, range->relname, "source"),
+          name_beside(schema, range->relname, "rows"), name_beside(schema, range->relname, "pairs")};
+}
+
+void create_parts(const ViewNames &names, const char *query) {
+  execute(psprintf("CREATE VIEW %s AS %s", names.source, query));
+  execute(
+      psprintf("CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint uuid NOT NULL);"
+               "CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b));"
+               "CREATE INDEX ON %s (b);",
+               names.rows, names.pairs, names.pairs));
+  execute(
+      psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin';"
+               "COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
+               "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
+               names.source, names.rows, names.pairs));
+}
+
+// Creates the materialized view, which fills itself and its tables, and its indexes.
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names) {
+  const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+  StringInfoData statement;
+  initStringInfo(&statement);
+  appendStringInfo(&statement,
+                   "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity FROM "
+                   "%s(%s::regclass, %s::regclass, %s::regclass",
+                   names.view, quote_qualified_identifier(schema, "dedup_view_groups"),
+                   quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
+                   quote_literal_cstr(names.pairs));
+  appendStringInfo(&statement, ", '%s'::float8, %s, %s, %s, '%s'::float8);",
+                   float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_method)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_keep)),
+                   float8out_internal(PG_GETARG_FLOAT8(Arg_max_group_share)));
+  execute(statement.data);
+  execute(psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
+}
+
+// Returns "DROP ..." statements for a dedup view and what belongs to it. Errors, naming `function`, where the
+// relation is no dedup view. Within SPI.
+const char *drop_statements(Oid view, const char *function) {
+  Oid type = OIDOID;
+  Datum value = ObjectIdGetDatum(view);
+  const int result = SPI_execute_with_args(
+      "SELECT c.oid, c.relkind FROM pg_catalog.pg_rewrite r "
+      "JOIN pg_catalog.pg_depend f ON f.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND f.objid = "
+      "r.oid "
+      "AND f.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass "
+      "JOIN pg_catalog.pg_proc p ON p.oid = f.refobjid AND p.prosrc = 'simjoin_dedup_view_groups' "
+      "JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = "
+      "r.oid "
+      "AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass "
+      "JOIN pg_catalog.pg_class c ON c.oid = d.refobjid AND c.relkind IN ('v', 'r') "
+      "WHERE r.ev_class = $1",
+      1, &type, &value, nullptr, true, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  if (SPI_processed == 0)
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s: %s is not a dedup view", function, relation_name(view)),
+                    errhint("Make one with create_dedup_view.")));
+  StringInfoData statements;
+  initStringInfo(&statements);
+  appendStringInfo(&statements, "DROP MATERIALIZED VIEW %s;", relation_name(view));
+  for (uint64 i = 0; i < SPI_processed; ++i) {
+    bool isnull;
+    HeapTuple row = SPI_tuptable->vals[i];
+    const Oid part = DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull));
+    const char kind = DatumGetChar(SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &isnull));
+    appendStringInfo(&statements, "DROP %s %s;", kind == RELKIND_VIEW ? "VIEW" : "TABLE",
+                     relation_name(part));
+  }
+  return statements.data;
+}
+
+// Returns whether the materialized view has been filled.
+bool is_populated(Oid view) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(view));
+  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for relation %u", view);
+  const bool populated = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relispopulated;
+  ReleaseSysCache(tuple);
+  return populated;
+}
+
+void connect(const char *function) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "%s: SPI_connect failed", function);
+}
+
+}  // namespace
+
+const char *relation_name(Oid relation) {
+  const char *name = get_rel_name(relation);
+  if (name == nullptr)
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation)));
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
+}
+
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_create_dedup_view);
+Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "create_dedup_view";
+  const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
+  check_similarity(function, "threshold", PG_GETARG_FLOAT8(Arg_threshold), measure, false);
+  grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
+                   PG_GETARG_FLOAT8(Arg_max_group_share), function);
+  connect(function);
+  const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
+  create_parts(names, string_argument(fcinfo, Arg_query));
+  create_view(fcinfo, names);
+  SPI_finish();
+  PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(simjoin_refresh_dedup_view);
+Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "refresh_dedup_view";
+  compat::begin_materialized_result(fcinfo);
+  const Oid view = PG_GETARG_OID(0);
+  connect(function);
+  drop_statements(view, function);  // for its check
+  execute(psprintf("REFRESH MATERIALIZED VIEW %s%s",
+                   PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "", relation_name(view)));
+  SPI_finish();
+  const RefreshFigures &figures = last_refresh_figures();
+  Datum values[] = {Int64GetDatum(figures.rows), Int64GetDatum(figures.new_rows),
+                    Int64GetDatum(figures.changed_rows), Int64GetDatum(figures.removed_rows),
+                    Int64GetDatum(figures.new_pairs)};
+  bool nulls[std::size(values)] = {};
+  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_drop_dedup_view);
+Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "drop_dedup_view";
+  connect(function);
+  execute(drop_statements(PG_GETARG_OID(0), function));
+  SPI_finish();
+  PG_RETURN_VOID();
+}
+}

@@ -1,0 +1,16 @@
+// Materialized views of groups of duplicates, and the relations beside them.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#include "pg/dedup_state.hpp"
+
+namespace simjoin::pg {
+
+// Returns the relation's name with its schema, quoted. Errors where there is none.
+const char *relation_name(Oid relation);
+
+// Returns what the last refresh of a dedup view in this session did.
+const RefreshFigures &last_refresh_figures();
+
+}  // namespace simjoin::pg

@@ -1,0 +1,52 @@
+// Groups of duplicates in PostgreSQL's hands: from ids and pairs to the rows of a result.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#include <optional>
+
+#include "core/graph_duplicates.hpp"
+
+namespace simjoin::pg {
+
+// How rows are grouped, and which row of a group survives.
+struct GroupingOptions {
+  Grouping grouping;
+  bool keep_first_row;     // the first in the query's order; else that with the smallest id
+  double max_group_share;  // a larger group is worth a NOTICE
+};
+
+// Returns the options that these arguments name. Errors, naming `function`, where they are not valid.
+GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share,
+                                 const char *function);
+
+// What groups rows, and its result.
+struct GroupingWork {
+  GroupingWork(Grouping grouping, const uint32_t *places, uint32_t rows)
+      : grouper(grouping, places, rows, memory) {}
+
+  MemoryCounter memory;
+  DuplicateGrouper grouper;
+  std::optional<DuplicateGroups> result;
+};
+
+// Rows that are being grouped; all of it belongs to the context.
+struct RowGrouping {
+  const char *function;
+  GroupingOptions options;
+  const int64 *ids;  // of each row; they are distinct
+  size_t rows;
+  GroupingWork *work;
+  MemoryContext context;
+};
+
+// Returns the grouping of the rows with these ids, which must outlive it. Pairs are added to work->grouper,
+// within call_cpp.
+RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, size_t rows,
+                            const char *function, MemoryContext context);
+
+// Ends the grouping and adds each row to the call's result, as (id, group_id, is_representative, similarity).
+// Says so where a group is larger than it should be.
+void return_groups(FunctionCallInfo fcinfo, RowGrouping *grouping);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,84 @@
+-- Groups of duplicates, against plain SQL.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA duplicates_test;
+SET search_path = duplicates_test, public;
+SET simjoin.enable_join = off;
+CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
+$$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
+-- Near copies of near copies, empty sets and NULLs; ids in no order.
+CREATE TABLE docs AS
+SELECT id * 7919 % 1009 - 300 AS id, CASE WHEN id % 37 <> 0 THEN tokens END AS tokens
+FROM (SELECT id, ARRAY(SELECT j + draw(300, id, 1) / 6 * 2 FROM generate_series(1, 8) j WHERE draw(8, id, j) > 0) AS tokens
+      FROM generate_series(1, 150) id) d;
+CREATE TABLE pairs AS
+SELECT x.id::bigint AS a, y.id::bigint AS b, jaccard_similarity(x.tokens, y.tokens) AS similarity
+FROM docs x JOIN docs y ON x.id <> y.id AND jaccard_similarity(x.tokens, y.tokens) >= 0.8;
+CREATE TABLE groups AS
+SELECT method, g.* FROM unnest('{components,star,best_link}'::text[]) method,
+  duplicate_groups('SELECT id, tokens FROM docs', 0.8, method => method, max_group_share => 1) g;
+
+-- Each row once, one representative a group, for which the group is named: its smallest id.
+SELECT method, count(*) = (SELECT count(*) FROM docs) AS all_rows, count(DISTINCT id) = count(*) AS each_once,
+       bool_and(is_representative = (id = group_id)) AS named, bool_and(group_id <= id) AS smallest,
+       bool_and((similarity IS NULL) = is_representative) AS similarities,
+       count(*) FILTER (WHERE is_representative) = count(DISTINCT group_id) AS one_survivor,
+       count(DISTINCT group_id) BETWEEN 20 AND count(*) - 20 AS grouped
+FROM groups GROUP BY method ORDER BY method;
+
+-- components: the same as of the graph; the similarity is that with the most similar row.
+SELECT count(*) AS differences FROM
+  (SELECT id, group_id FROM groups WHERE method = 'components') g
+  FULL JOIN (SELECT node, component FROM connected_components('SELECT a, b FROM pairs', 'SELECT id FROM docs')) c
+  ON (id, group_id) = (node, component) WHERE id IS NULL OR node IS NULL;
+SELECT count(*) AS differences FROM groups g WHERE method <> 'star' AND NOT is_representative
+  AND similarity IS DISTINCT FROM (SELECT max(p.similarity) FROM pairs p WHERE p.a = g.id);
+
+-- star: a row is a representative unless it is similar to a smaller one; others belong to the most similar such.
+SELECT count(*) AS differences FROM groups g,
+  LATERAL (SELECT (array_agg(r.id ORDER BY p.similarity DESC, r.id))[1] AS centre, max(p.similarity) AS similarity
+           FROM pairs p JOIN groups r ON r.id = p.b WHERE p.a = g.id AND r.method = 'star' AND r.is_representative AND r.id < g.id) best
+WHERE g.method = 'star' AND (g.group_id, g.similarity) IS DISTINCT FROM (coalesce(best.centre, g.id), best.similarity);
+
+-- best_link: the components of the links to the most similar row.
+SELECT count(*) AS differences FROM
+  (SELECT id, group_id FROM groups WHERE method = 'best_link') g
+  FULL JOIN (SELECT node, component FROM connected_components(
+    'SELECT DISTINCT ON (a) a, b FROM pairs ORDER BY a, similarity DESC, b', 'SELECT id FROM docs')) c
+  ON (id, group_id) = (node, component) WHERE id IS NULL OR node IS NULL;
+
+-- keep: the first row of the query survives.
+CREATE TABLE notes (id int, written date, tokens int[]);
+INSERT INTO notes VALUES (1, '2026-01-01', '{1,2,3}'), (2, '2026-03-01', '{1,2,3,4}'), (3, '2026-02-01', '{1,2,3}'), (4, '2026-04-01', '{9}');
+SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes', 0.7);
+SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes ORDER BY written DESC', 0.7, keep => 'first_row');
+SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes ORDER BY written DESC', 0.7, keep => 'first_row', method => 'star');
+
+-- A chain snowballs as a component, and only there; the alarm says so.
+SET client_min_messages = notice;
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i, i + 1, i + 2, i + 3] FROM generate_series(1, 200) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i, i + 1, i + 2, i + 3] FROM generate_series(1, 200) i', 0.6, method => 'star');
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i, i + 1, i + 2, i + 3] FROM generate_series(1, 200) i', 0.6, max_group_share => 1);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[1] FROM generate_series(1, 99) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[1] FROM generate_series(1, 100) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[greatest(i, 100)] FROM generate_series(1, 1000) i', 0.6);
+SET client_min_messages = warning;
+
+-- Other types, measures and small inputs; NULL arguments give no rows.
+SELECT * FROM duplicate_groups('VALUES (1, ''{a,b}''::text[]), (2, ''{b,a}''), (3, ''{A,b}'')', 2, 'overlap');
+SELECT * FROM duplicate_groups('SELECT 1, ''{1}''::bigint[] WHERE false', 0.5);
+SELECT * FROM duplicate_groups('SELECT 1, NULL::bigint[]', 0.5, method => 'star');
+SELECT * FROM duplicate_groups(NULL, 0.5);
+SELECT * FROM duplicate_groups('SELECT 1, ''{1}''::bigint[]', 0.5, keep => NULL);
+
+-- Errors.
+SELECT * FROM duplicate_groups('SELECT 1', 0.5);
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[]), (1, ''{2}'')', 0.5);
+SELECT * FROM duplicate_groups('VALUES (NULL::int, ''{1}''::int[])', 0.5);
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[])', 0);
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[])', 0.5, 'manhattan');
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[])', 0.5, method => 'snowball');
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[])', 0.5, keep => 'last_row');
+SELECT * FROM duplicate_groups('VALUES (1, ''{1}''::int[])', 0.5, max_group_share => 2);
+
+DROP SCHEMA duplicates_test CASCADE;

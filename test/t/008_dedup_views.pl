@@ -1,0 +1,103 @@
+# Dedup views survive dumps and crashes, and graph functions can be stopped at any moment.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Utils;
+use Simjoin;
+use Test::More;
+use Time::HiRes qw(time);
+
+# How long after the signal a statement may still run. The aim is 0.1 s; a busy test machine needs some slack.
+my $patience = 1.0;
+
+my $node = start_node('dedup', 'fsync = on');
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE texts (id bigint PRIMARY KEY, body text, tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED);
+	INSERT INTO texts (id, body)
+	SELECT row_number() OVER (ORDER BY objoid, classoid, objsubid), description FROM pg_description;
+	CREATE SCHEMA "Other schema";
+	SELECT create_dedup_view('"Other schema".unique_texts', 'SELECT id, tokens FROM texts', 0.8, method => 'star');
+	SELECT create_dedup_view('unique_words', 'SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body)', 0.8,
+		keep => 'first_row', max_group_share => 1);
+});
+my $contents = q{
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM "Other schema".unique_texts t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
+	SELECT count(*) FROM unique_words_pairs;
+};
+my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('unique_words');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts')};
+my $before = $node->safe_psql('postgres', $contents);
+like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
+
+# A dump has everything: after it is restored, nothing needs joining.
+my $folder = $node->basedir;
+for my $format (qw(plain custom))
+{
+	my $file = "$folder/dump.$format";
+	my $database = "restored_$format";
+	$node->command_ok([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ], "$format: dump");
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	my @restore = $format eq 'plain'
+	  ? ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr($database), '-f', $file)
+	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
+	$node->command_ok(\@restore, "$format: restore");
+	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0", "$format: and it goes on");
+}
+
+# A crash in the middle of a refresh: what was committed is there, and the next refresh is right.
+$node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 100});
+my ($stdout, $stderr) = ('', '');
+my $victim = IPC::Run::start(
+	[ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', q{SELECT * FROM refresh_dedup_view('unique_words')},
+		'-c', 'SELECT pg_sleep(600)' ],
+	'>', \$stdout, '2>', \$stderr);
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'}),
+	'a refresh has run and is not committed');
+$node->stop('immediate');
+$victim->finish;
+$node->start;
+is($node->safe_psql('postgres', $contents), $before, 'after the crash the views are as before');
+like($node->safe_psql('postgres', q{SELECT new_rows FROM refresh_dedup_view('unique_words')}), qr/^100$/, 'the next refresh joins what is new');
+is( $node->safe_psql(
+		'postgres', q{SELECT count(*) FROM unique_words v FULL JOIN
+		duplicate_groups('SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body)', 0.8,
+			keep => 'first_row', max_group_share => 1) d ON v.id = d.id
+		WHERE v.similarity IS DISTINCT FROM d.similarity OR v.is_representative IS DISTINCT FROM d.is_representative}),
+	0, 'and gives the groups of a full rebuild');
+
+# Interrupts, at moments that hit the reading, the computation and the result.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE edges AS SELECT (random() * 300000)::int AS a, (random() * random() * 300000)::int AS b FROM generate_series(1, 1000000);
+	CREATE TABLE sets AS SELECT i AS id, ARRAY(SELECT (random() * 300)::int FROM generate_series(1, 20) WHERE i > 0) AS tokens
+	FROM generate_series(1, 40000) i;
+});
+my %statements = (
+	connected_components => q{SELECT count(*) FROM generate_series(1, 100), LATERAL connected_components('SELECT a, b FROM edges')},
+	pagerank => q{SELECT count(*) FROM pagerank('SELECT a, b FROM edges', damping => 0.99999)},
+	random_walk => q{SELECT count(*) FROM pagerank('SELECT a, b FROM edges', method => 'random_walk', coupons => 100000)},
+	densest_subgraph => q{SELECT count(*) FROM generate_series(1, 100), LATERAL densest_subgraph('SELECT a, b FROM edges', 5000)},
+	duplicate_groups => q{SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM sets', 0.1)},
+	create_dedup_view => q{SELECT create_dedup_view('long', 'SELECT id, tokens FROM sets', 0.1)});
+for my $name (sort keys %statements)
+{
+	for my $timeout (100, 1000, 2500)
+	{
+		my $start = time();
+		my ($status, $out, $err) =
+		  $node->psql('postgres', "SET statement_timeout = $timeout; $statements{$name}", on_error_stop => 0);
+		like($err, qr/canceling statement due to statement timeout/, "$name is stopped by a timeout of $timeout ms");
+		cmp_ok(time() - $start, '<', $timeout / 1000 + $patience, "$name stops at once after $timeout ms");
+	}
+}
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'long%'}), 0, 'nothing is left of a view');
+
+stop_unharmed($node);
+done_testing();

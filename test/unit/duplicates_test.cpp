@@ -1,0 +1,177 @@
+// Groups of duplicates: what each grouping promises, against naive groupings of random graphs.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/graph_duplicates.hpp"
+#include "core/graph_random.hpp"
+
+namespace simjoin::test {
+namespace {
+
+struct SimilarPair {
+  uint32_t a;
+  uint32_t b;
+  double similarity;
+};
+
+// Rows with similar pairs, each pair once, and the order in which rows survive.
+struct Rows {
+  uint32_t count;
+  std::vector<SimilarPair> pairs;
+  std::vector<uint32_t> places;
+
+  double similarity(uint32_t a, uint32_t b) const {
+    for (const auto &pair : pairs)
+      if ((pair.a == a && pair.b == b) || (pair.a == b && pair.b == a)) return pair.similarity;
+    return -1;
+  }
+};
+
+Rows any_rows() {
+  Rows rows;
+  rows.count = *rc::gen::inRange<uint32_t>(0, 14);
+  WalkRandom random(*rc::gen::arbitrary<uint64_t>(), 0);
+  const int density = *rc::gen::inRange(5, 60);
+  for (uint32_t a = 0; a < rows.count; ++a) {
+    for (uint32_t b = 0; b < a; ++b) {
+      if (random.below(100) >= static_cast<uint64_t>(density)) continue;
+      SimilarPair pair{a, b, 0.5 + static_cast<double>(random.below(5)) / 10};
+      if (random.below(2) != 0) std::swap(pair.a, pair.b);
+      rows.pairs.push_back(pair);
+    }
+  }
+  rows.places.resize(rows.count);
+  std::iota(rows.places.begin(), rows.places.end(), 0u);
+  for (uint32_t i = rows.count; i > 1; --i) std::swap(rows.places[i - 1], rows.places[random.below(i)]);
+  for (size_t i = rows.pairs.size(); i > 1; --i) std::swap(rows.pairs[i - 1], rows.pairs[random.below(i)]);
+  return rows;
+}
+
+struct Result {
+  std::vector<uint32_t> representatives;
+  std::vector<double> similarities;
+};
+
+Result group(Grouping grouping, const Rows &rows) {
+  MemoryCounter memory;
+  StopFlag stop;
+  WorkerPool pool(1, stop);
+  DuplicateGrouper grouper(grouping, rows.places.data(), rows.count, memory);
+  for (const auto &pair : rows.pairs) grouper.add_pair(pair.a, pair.b, pair.similarity);
+  const DuplicateGroups groups = grouper.groups(pool);
+  return {{groups.representatives.begin(), groups.representatives.end()},
+          {groups.similarities.begin(), groups.similarities.end()}};
+}
+
+// For each row the first row that links connect it with.
+std::vector<uint32_t> connected(const Rows &rows, const std::vector<SimilarPair> &links) {
+  std::vector<uint32_t> first(rows.count);
+  std::iota(first.begin(), first.end(), 0u);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto &link : links) {
+      uint32_t &a = first[link.a], &b = first[link.b];
+      if (a == b) continue;
+      changed = true;
+      a = b = rows.places[a] < rows.places[b] ? a : b;
+    }
+  }
+  return first;
+}
+
+// The row most similar to this one, of equal ones the first; the row itself where there is none.
+uint32_t best_partner(const Rows &rows, uint32_t row) {
+  uint32_t best = row;
+  double most = -1;
+  for (uint32_t other = 0; other < rows.count; ++other) {
+    const double similarity = other == row ? -1 : rows.similarity(row, other);
+    if (similarity < 0) continue;
+    if (similarity > most || (similarity == most && rows.places[other] < rows.places[best])) {
+      best = other;
+      most = similarity;
+    }
+  }
+  return best;
+}
+
+// What holds for every grouping: one survivor a group, which is its first row; a similarity for all others.
+void check_groups(const Rows &rows, const Result &result) {
+  for (uint32_t row = 0; row < rows.count; ++row) {
+    const uint32_t representative = result.representatives[row];
+    RC_ASSERT(result.representatives[representative] == representative);
+    RC_ASSERT(rows.places[representative] <= rows.places[row]);
+    RC_ASSERT((result.similarities[row] < 0) == (representative == row));
+  }
+}
+
+RC_GTEST_PROP(Duplicates, ComponentsAreConnectedRows, ()) {
+  const Rows rows = any_rows();
+  const Result result = group(Grouping::components, rows);
+  check_groups(rows, result);
+  RC_ASSERT(result.representatives == connected(rows, rows.pairs));
+  for (uint32_t row = 0; row < rows.count; ++row)
+    if (result.representatives[row] != row)
+      RC_ASSERT(result.similarities[row] == rows.similarity(row, best_partner(rows, row)));
+}
+
+RC_GTEST_PROP(Duplicates, BestLinksAreConnectedRows, ()) {
+  const Rows rows = any_rows();
+  const Result result = group(Grouping::best_link, rows);
+  check_groups(rows, result);
+  std::vector<SimilarPair> links;
+  for (uint32_t row = 0; row < rows.count; ++row) links.push_back({row, best_partner(rows, row), 0});
+  RC_ASSERT(result.representatives == connected(rows, links));
+  for (uint32_t row = 0; row < rows.count; ++row)
+    if (result.representatives[row] != row)
+      RC_ASSERT(result.similarities[row] == rows.similarity(row, best_partner(rows, row)));
+}
+
+RC_GTEST_PROP(Duplicates, StarsHaveASimilarCentre, ()) {
+  const Rows rows = any_rows();
+  const Result result = group(Grouping::star, rows);
+  check_groups(rows, result);
+  for (uint32_t row = 0; row < rows.count; ++row) {
+    const uint32_t centre = result.representatives[row];
+    double most = -1;  // to an earlier representative
+    for (uint32_t other = 0; other < rows.count; ++other)
+      if (result.representatives[other] == other && rows.places[other] < rows.places[row])
+        most = std::max(most, rows.similarity(row, other));
+    // A row represents itself exactly where no earlier representative is similar to it.
+    RC_ASSERT((centre == row) == (most < 0));
+    if (centre != row) RC_ASSERT(result.similarities[row] == most);
+    if (centre != row) RC_ASSERT(rows.similarity(row, centre) == most);
+  }
+}
+
+TEST(Duplicates, AChainSnowballsOnlyAsComponent) {
+  Rows rows{100, {}, {}};
+  rows.places.resize(rows.count);
+  std::iota(rows.places.begin(), rows.places.end(), 0u);
+  for (uint32_t i = 1; i < rows.count; ++i) rows.pairs.push_back({i - 1, i, i % 3 == 1 ? 0.9 : 0.8});
+  const auto groups = [&](Grouping grouping) {
+    const Result result = group(grouping, rows);
+    size_t count = 0;
+    for (uint32_t row = 0; row < rows.count; ++row) count += result.representatives[row] == row;
+    return count;
+  };
+  EXPECT_EQ(groups(Grouping::components), 1u);
+  EXPECT_EQ(groups(Grouping::star), 50u);
+  EXPECT_EQ(groups(Grouping::best_link), 33u);
+}
+
+TEST(Duplicates, RowsWithThemselvesAndRepeatedPairsDoNoHarm) {
+  Rows rows{3, {{0, 0, 1.0}, {1, 2, 0.7}, {2, 1, 0.7}, {1, 2, 0.7}}, {0, 1, 2}};
+  for (const auto grouping : {Grouping::components, Grouping::star, Grouping::best_link}) {
+    const Result result = group(grouping, rows);
+    EXPECT_EQ(result.representatives, (std::vector<uint32_t>{0, 1, 1}));
+    EXPECT_EQ(result.similarities, (std::vector<double>{-1, -1, 0.7}));
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
