@@ -1,0 +1,289 @@
+#include "core/lsh_join.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/lsh_buckets.hpp"
+#include "core/memory.hpp"
+#include "core/minhash.hpp"
+#include "core/minhash_family.hpp"
+#include "core/minhash_signature.hpp"
+#include "core/result_queue.hpp"
+#include "core/verify.hpp"
+#include "core/vocabulary.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr size_t queued_batches_a_thread = 4;
+constexpr size_t rows_a_piece = 256;
+// Hash evaluations between two looks at the stop flag: about two milliseconds.
+constexpr size_t evaluations_a_look = size_t{1} << 21;
+
+// The token hashes of a side's sets, repeated tokens included.
+struct Hashes {
+  explicit Hashes(MemoryCounter &memory) : values(memory), ends(memory) {}
+
+  std::span<const uint32_t> of(uint32_t row) const {
+    const uint64_t begin = row == 0 ? 0 : ends[row - 1];
+    return {values.data() + begin, static_cast<size_t>(ends[row] - begin)};
+  }
+
+  Buffer<uint32_t> values;
+  Buffer<uint64_t> ends;  // by row
+};
+
+// The ids of a side's sets, without repeated tokens.
+struct Ids {
+  explicit Ids(MemoryCounter &memory) : values(memory), starts(memory), sizes(memory) {}
+
+  uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
+  uint32_t *of(uint32_t row) { return values.data() + starts[row]; }
+  const uint32_t *of(uint32_t row) const { return values.data() + starts[row]; }
+
+  Buffer<uint32_t> values;  // only where pairs are verified, as the starts
+  Buffer<uint64_t> starts;  // of each row's ids
+  Buffer<uint32_t> sizes;   // of each row
+};
+
+class LshJoinOnCpu final : public LshJoin {
+ public:
+  explicit LshJoinOnCpu(const LshSpec &spec)
+      : spec_(spec),
+        vocabulary_(std::in_place, spec.self_join, memory_),
+        sets_{Ids(memory_), Ids(memory_)},
+        hashes_{Hashes(memory_), Hashes(memory_)},
+        band_hashes_(memory_),
+        values_(memory_) {}
+  ~LshJoinOnCpu() override;
+
+  void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override {
+    return sets_[static_cast<int>(side)].sizes[row];
+  }
+  JoinStats stats() const override;
+  LshStats lsh_stats() const override { return stats_; }
+
+ private:
+  template <typename T>
+  void add_set(Side side, std::span<const T> tokens);
+  void start();
+  void run_on_threads();
+  void join(WorkerPool &pool);
+  void sign(WorkerPool &pool);
+  void sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop);
+  Buffer<SortKey> keys_of_band(uint32_t band);
+  void compare(uint32_t l, uint32_t r, ResultWriter &writer) const;
+
+  // The side and row of a row that is numbered over both sides.
+  int side_of(uint32_t row) const { return row < left_rows_ ? 0 : 1; }
+  uint32_t row_in_side(uint32_t row) const { return row < left_rows_ ? row : row - left_rows_; }
+  std::span<const uint32_t> hashes_of(uint32_t row) const {
+    return hashes_[side_of(row)].of(row_in_side(row));
+  }
+  const uint32_t *values_of(uint32_t row) const { return values_.data() + size_t{row} * spec_.permutations; }
+
+  const LshSpec spec_;
+  MemoryCounter memory_;
+  StopFlag stop_;
+  std::optional<Vocabulary> vocabulary_;  // until the first step
+  Ids sets_[2];
+  Hashes hashes_[2];
+  Buffer<uint64_t> band_hashes_;  // by row and band
+  Buffer<uint32_t> values_;       // of all signatures, only where pairs are not verified
+  uint32_t left_rows_ = 0;
+  uint32_t rows_ = 0;  // of both sides
+  int threads_ = 0;
+  LshStats stats_;  // set before the queue is finished
+  std::optional<ResultQueue> queue_;
+  std::exception_ptr failure_;  // set before the queue is finished
+  std::thread main_;
+};
+
+LshJoinOnCpu::~LshJoinOnCpu() {
+  stop_.set();
+  if (queue_) queue_->wake();
+  if (main_.joinable()) main_.join();
+}
+
+uint64_t identity_of(std::string_view token) {
+  return token_identity(token);
+}
+uint64_t identity_of(int64_t token) {
+  return token_identity(token);
+}
+
+template <typename T>
+void LshJoinOnCpu::add_set(Side side, std::span<const T> tokens) {
+  if (queue_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  Ids &sets = sets_[static_cast<int>(side)];
+  Hashes &hashes = hashes_[static_cast<int>(side)];
+  if (sets_[0].sizes.size() + sets_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
+    throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
+  auto size = static_cast<uint32_t>(tokens.size());
+  if (spec_.verify) {
+    const size_t start = sets.values.size();
+    sets.values.reserve(start + tokens.size());
+    size = vocabulary_->intern(side, tokens, sets.values.data() + start);
+    sets.values.resize(start + size);
+    sets.starts.push_back(start);
+  }
+  sets.sizes.push_back(size);
+  uint32_t *hash = hashes.values.extend(tokens.size());
+  for (const T &token : tokens) *hash++ = token_hash(identity_of(token));
+  hashes.ends.push_back(hashes.values.size());
+}
+
+void LshJoinOnCpu::start() {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  threads_ = std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+  left_rows_ = sets_[0].rows();
+  rows_ = left_rows_ + sets_[1].rows();
+  queue_.emplace(queued_batches_a_thread * static_cast<size_t>(threads_), stop_);
+  main_ = start_thread([this] { run_on_threads(); });
+}
+
+void LshJoinOnCpu::run_on_threads() {
+  try {
+    WorkerPool pool(threads_, stop_);
+    join(pool);
+  } catch (const Cancelled &) {
+  } catch (...) {
+    failure_ = std::current_exception();
+    stop_.set();
+  }
+  queue_->finish();
+}
+
+void LshJoinOnCpu::join(WorkerPool &pool) {
+  vocabulary_.reset();
+  sign(pool);
+  hashes_[0] = Hashes(memory_);
+  hashes_[1] = Hashes(memory_);
+
+  std::vector<ResultWriter> writers(static_cast<size_t>(threads_), ResultWriter(*queue_, false, false));
+  std::vector<uint64_t> candidates(writers.size() * 8, 0);  // each in a cache line of its own
+  LshBuckets buckets(rows_, left_rows_, spec_, memory_);
+  for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
+    Buffer<SortKey> keys = keys_of_band(band);
+    buckets.next_band(keys, pool, [&](int worker, uint32_t l, uint32_t r) {
+      ++candidates[static_cast<size_t>(worker) * 8];
+      compare(l, r, writers[static_cast<size_t>(worker)]);
+    });
+    for (ResultWriter &writer : writers) writer.flush();
+  }
+  stats_ = buckets.stats();
+  for (const uint64_t count : candidates) stats_.candidates += count;
+  for (const ResultWriter &writer : writers) stats_.output += writer.emitted();
+}
+
+// Makes the signatures of all rows, and of them the hashes of all bands; puts the ids of the sets in order.
+void LshJoinOnCpu::sign(WorkerPool &pool) {
+  const MinHasher hasher(spec_.permutations, spec_.seed);
+  SignatureHeader header;
+  header.seed = spec_.seed;
+  const uint32_t bands = spec_.plan.bands, band_rows = spec_.plan.rows;
+  band_hashes_.resize(size_t{rows_} * bands);
+  if (!spec_.verify) values_.resize(size_t{rows_} * spec_.permutations);
+  pool.parallel((rows_ + rows_a_piece - 1) / rows_a_piece, [&](int, size_t piece) {
+    std::vector<uint32_t> scratch(spec_.permutations);
+    const size_t end = std::min<size_t>(rows_, (piece + 1) * rows_a_piece);
+    for (auto row = static_cast<uint32_t>(piece * rows_a_piece); row < end; ++row) {
+      uint32_t *values = scratch.data();
+      if (!spec_.verify) values = values_.data() + size_t{row} * spec_.permutations;
+      sign_row(hasher, row, values, pool.stop());
+      for (uint32_t band = 0; band < bands; ++band)
+        band_hashes_[size_t{row} * bands + band] =
+            band_hash(header, band, values + band * band_rows, band_rows);
+    }
+  });
+}
+
+void LshJoinOnCpu::sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop) {
+  hasher.start(values);
+  const std::span<const uint32_t> hashes = hashes_of(row);
+  const size_t at_once = std::max<size_t>(1, evaluations_a_look / hasher.permutations());
+  for (size_t begin = 0; begin < hashes.size(); begin += at_once) {
+    stop.check();
+    hasher.add(hashes.data() + begin, std::min(at_once, hashes.size() - begin), values);
+  }
+  if (!spec_.verify) return;
+  Ids &sets = sets_[side_of(row)];
+  uint32_t *ids = sets.of(row_in_side(row));
+  std::sort(ids, ids + sets.sizes[row_in_side(row)], [&](uint32_t a, uint32_t b) {
+    stop.check();
+    return a < b;
+  });
+}
+
+// Returns the hashes of a band, each with its row, without those of empty sets.
+Buffer<SortKey> LshJoinOnCpu::keys_of_band(uint32_t band) {
+  Buffer<SortKey> keys(memory_, rows_);
+  size_t count = 0;
+  for (uint32_t row = 0; row < rows_; ++row) {
+    if (sets_[side_of(row)].sizes[row_in_side(row)] == 0) continue;
+    SortKey &key = keys[count++];
+    key.hi = band_hashes_[size_t{row} * spec_.plan.bands + band];
+    key.lo = row;
+  }
+  keys.resize(count);
+  return keys;
+}
+
+// Hands the pair over if it is similar enough, or is not to be verified.
+void LshJoinOnCpu::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
+  const uint32_t right = spec_.self_join ? r : r - left_rows_;
+  if (!spec_.verify) {
+    const uint32_t *a = values_of(l), *b = values_of(r);
+    uint32_t common = 0;
+    for (uint32_t i = 0; i < spec_.permutations; ++i) common += a[i] == b[i];
+    return writer.emit(l, right, common);
+  }
+  const Ids &l_sets = sets_[0], &r_sets = sets_[side_of(r)];
+  const uint32_t l_size = l_sets.sizes[l], r_size = r_sets.sizes[right];
+  const auto required =
+      static_cast<uint64_t>(Bounds(Measure::jaccard, spec_.threshold).min_overlap(l_size, r_size));
+  if (required > std::min(l_size, r_size)) return;
+  const uint32_t overlap =
+      bounded_overlap(l_sets.of(l), l_size, r_sets.of(right), r_size, 0, static_cast<uint32_t>(required));
+  if (overlap >= required) writer.emit(l, right, overlap);
+}
+
+StepResult LshJoinOnCpu::step(std::chrono::microseconds budget, Batch &out) {
+  if (!queue_) start();
+  if (queue_->pop(out, budget)) return StepResult::batch;
+  if (!queue_->drained()) return StepResult::working;
+  if (failure_) std::rethrow_exception(failure_);
+  return StepResult::done;
+}
+
+JoinStats LshJoinOnCpu::stats() const {
+  JoinStats stats;
+  for (int side = 0; side < 2; ++side)
+    for (const uint32_t size : sets_[side].sizes) {
+      stats.sets[side] += size > 0;
+      stats.tokens[side] += size;
+    }
+  stats.verified = spec_.verify ? stats_.candidates : 0;
+  stats.output = stats_.output;
+  stats.memory_peak = memory_.peak();
+  stats.threads = threads_;
+  stats.algorithm = "minhash";
+  return stats;
+}
+
+}  // namespace
+
+std::unique_ptr<LshJoin> make_lsh_join(const LshSpec &spec) {
+  return std::make_unique<LshJoinOnCpu>(spec);
+}
+
+}  // namespace simjoin

@@ -1,0 +1,46 @@
+// Joins by locality-sensitive hashing: sets whose MinHash signatures agree in a band are candidate pairs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/join.hpp"
+#include "core/minhash_plan.hpp"
+
+namespace simjoin {
+
+struct LshSpec {
+  double threshold = 0.7;  // Jaccard, above 0: pairs of at least this similarity are handed over
+  bool self_join = false;  // as JoinSpec::self_join
+  // Whether candidates are verified; if not, all of them are handed over, with the number of signature values
+  // that they have in common as their overlap.
+  bool verify = true;
+  uint32_t permutations = 128;
+  uint64_t seed = 1;
+  BandPlan plan{14, 9};              // bands * rows <= permutations
+  uint32_t max_bucket_size = 10000;  // see LshStats
+  int threads = 0;                   // 0 = one for each core
+};
+
+// What a join by bands did. A bucket is the rows that agree in a band; one of more than max_bucket_size rows
+// is chained: its first row is compared with all others (between two collections, the first of each with all
+// of the other), and they not with each other.
+struct LshStats {
+  uint64_t comparisons = 0;  // pairs that share a bucket, counted once for each bucket they share
+  uint64_t candidates = 0;   // distinct pairs among those that were compared
+  uint64_t output = 0;       // pairs handed over
+  uint64_t chained_buckets = 0;
+  uint64_t largest_bucket = 0;       // rows of the largest chained bucket
+  uint64_t largest_comparisons = 0;  // pairs that share it
+};
+
+// A join by bands. Each pair is handed over once, however many buckets it shares.
+class LshJoin : public JoinEngine {
+ public:
+  // Complete once a step has returned `done`.
+  virtual LshStats lsh_stats() const = 0;
+};
+
+std::unique_ptr<LshJoin> make_lsh_join(const LshSpec &spec);
+
+}  // namespace simjoin

@@ -1,0 +1,258 @@
+// Joins by bands: every candidate pair is found, verified and handed over once; large buckets are chained;
+// recall is as predicted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/lsh_join.hpp"
+#include "core/minhash.hpp"
+#include "core/minhash_bulk.hpp"
+#include "core/minhash_family.hpp"
+#include "core/minhash_signature.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+struct LshResult {
+  std::vector<Pair> pairs;  // ascending
+  LshStats stats;
+};
+
+LshResult run_lsh(const LshSpec &spec, const Input<int32_t> &input) {
+  const auto join = make_lsh_join(spec);
+  feed(*join, input);
+  LshResult result;
+  Batch batch;
+  for (StepResult step; (step = join->step(step_budget, batch)) != StepResult::done;)
+    if (step == StepResult::batch) collect(batch, result.pairs);
+  std::sort(result.pairs.begin(), result.pairs.end());
+  result.stats = join->lsh_stats();
+  return result;
+}
+
+std::vector<uint32_t> values_of(const IntSet &set, const LshSpec &spec) {
+  const MinHasher hasher(spec.permutations, spec.seed);
+  std::vector<uint32_t> values(spec.permutations);
+  hasher.start(values.data());
+  for (const int32_t token : set) {
+    const uint32_t hash = token_hash(token_identity(int64_t{token}));
+    hasher.add(&hash, 1, values.data());
+  }
+  return values;
+}
+
+// The rows of both sides (a self-join: of one) that agree in each band, by number over both sides.
+using Buckets = std::vector<std::map<uint64_t, std::vector<uint32_t>>>;
+
+Buckets buckets_of(const Input<int32_t> &input, const LshSpec &spec) {
+  Buckets buckets(spec.plan.bands);
+  SignatureHeader header;
+  header.seed = spec.seed;
+  uint32_t row = 0;
+  for (const IntSets *sets : {&input.left, &input.right}) {
+    for (const IntSet &set : *sets) {
+      const std::vector<uint32_t> values = values_of(set, spec);
+      for (uint32_t band = 0; band < spec.plan.bands && !set.empty(); ++band)
+        buckets[band][band_hash(header, band, values.data() + band * spec.plan.rows, spec.plan.rows)]
+            .push_back(row);
+      ++row;
+    }
+  }
+  return buckets;
+}
+
+// The pairs that are to be compared, as rows of their sides.
+std::set<std::pair<uint32_t, uint32_t>> candidates_of(const Input<int32_t> &input, const LshSpec &spec) {
+  const auto left_rows = static_cast<uint32_t>(input.left.size());
+  std::set<std::pair<uint32_t, uint32_t>> candidates;
+  for (const auto &band : buckets_of(input, spec)) {
+    for (const auto &[hash, rows] : band) {
+      const bool chained = rows.size() > spec.max_bucket_size;
+      const auto first_right =
+          std::find_if(rows.begin(), rows.end(), [&](uint32_t r) { return r >= left_rows; });
+      for (size_t l = 0; l < rows.size(); ++l) {
+        for (size_t r = l + 1; r < rows.size(); ++r) {
+          if (input.self_join) {
+            if (!chained || l == 0) candidates.insert({rows[l], rows[r]});
+          } else if (rows[l] < left_rows && rows[r] >= left_rows) {
+            if (!chained || l == 0 || rows[r] == *first_right)
+              candidates.insert({rows[l], rows[r] - left_rows});
+          }
+        }
+      }
+    }
+  }
+  return candidates;
+}
+
+LshSpec spec_of(const Input<int32_t> &input, double threshold, uint32_t permutations, BandPlan plan) {
+  LshSpec spec;
+  spec.threshold = threshold;
+  spec.self_join = input.self_join;
+  spec.permutations = permutations;
+  spec.plan = plan;
+  spec.threads = 2;
+  return spec;
+}
+
+void expect_candidates_verified(const LshSpec &spec, const Input<int32_t> &input, const std::string &what) {
+  const auto candidates = candidates_of(input, spec);
+  std::vector<Pair> expected;
+  for (const Pair &pair : Oracle<int32_t>(input).join(Measure::jaccard, spec.threshold))
+    if (candidates.count({pair.left, pair.right}) > 0) expected.push_back(pair);
+  const LshResult result = run_lsh(spec, input);
+  EXPECT_EQ(result.pairs, expected) << what;
+  EXPECT_EQ(result.stats.candidates, candidates.size()) << what;
+  EXPECT_EQ(result.stats.output, expected.size()) << what;
+}
+
+TEST(LshJoin, FindsTheCandidatesThatAreSimilar) {
+  for (const Shape &shape : all_shapes) {
+    for (const Input<int32_t> &input : {self_input(shape, 61), two_sided_input(shape, 62)}) {
+      expect_candidates_verified(spec_of(input, 0.5, 32, {8, 4}), input, shape.name);
+      expect_candidates_verified(spec_of(input, 0.8, 13, {6, 2}), input, shape.name);
+    }
+  }
+}
+
+TEST(LshJoin, LargeBucketsAreChained) {
+  for (const Shape &shape : {all_shapes[2], all_shapes[4], all_shapes[6]}) {
+    for (const Input<int32_t> &input : {self_input(shape, 63), two_sided_input(shape, 64)}) {
+      for (const uint32_t most : {1u, 2u, 5u}) {
+        LshSpec spec = spec_of(input, 0.4, 16, {8, 1});
+        spec.max_bucket_size = most;
+        expect_candidates_verified(spec, input, shape.name + std::to_string(most));
+      }
+    }
+  }
+}
+
+TEST(LshJoin, CountsChainedBuckets) {
+  Input<int32_t> input;
+  input.self_join = true;
+  input.left = {{1}, {5, 6}, {1}, {1}, {5, 6}, {1}};
+  LshSpec spec = spec_of(input, 0.5, 4, {2, 2});
+  spec.max_bucket_size = 3;
+  const LshStats stats = run_lsh(spec, input).stats;
+  EXPECT_EQ(stats.chained_buckets, 2u);
+  EXPECT_EQ(stats.largest_bucket, 4u);
+  EXPECT_EQ(stats.largest_comparisons, 6u);
+  EXPECT_EQ(stats.comparisons, 14u);  // in each band 6 of the bucket of four and 1 of the bucket of two
+  EXPECT_EQ(stats.candidates, 4u);    // three with the first of the four, one of the two
+  EXPECT_EQ(run_lsh(spec_of(input, 0.5, 4, {2, 2}), input).stats.candidates, 7u);
+}
+
+TEST(LshJoin, WithoutVerificationHandsOverEveryCandidateWithItsCommonValues) {
+  for (const Input<int32_t> &input : {self_input(all_shapes[3], 65), two_sided_input(all_shapes[5], 66)}) {
+    LshSpec spec = spec_of(input, 0.9, 20, {5, 4});
+    spec.verify = false;
+    std::vector<Pair> expected;
+    for (const auto &[left, right] : candidates_of(input, spec)) {
+      const std::vector<uint32_t> a = values_of(input.left[left], spec);
+      const std::vector<uint32_t> b = values_of(input.other()[right], spec);
+      uint32_t common = 0;
+      for (size_t i = 0; i < a.size(); ++i) common += a[i] == b[i];
+      expected.push_back({left, right, common});
+    }
+    EXPECT_EQ(run_lsh(spec, input).pairs, expected);
+  }
+}
+
+// Pairs that an exact join finds, by how similar they are: as many are found as the curve says.
+TEST(LshJoin, RecallIsAsPredicted) {
+  RandomSets random(67);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int32_t i = 0; i < 3000; ++i) {
+    input.left.push_back(random.set(60, 1'000'000));
+    IntSet near = input.left.back();
+    for (size_t changed = 0; changed < 5; ++changed)
+      near[changed] = -1 - i * 10 - static_cast<int32_t>(changed);
+    input.left.push_back(near);
+  }
+  const double jaccard = 55.0 / 65.0;
+  const LshSpec spec = spec_of(input, 0.8, 128, best_band_plan(0.8, 128));
+  const double expected = candidate_probability(spec.plan, jaccard);
+  const double found = static_cast<double>(run_lsh(spec, input).pairs.size()) / 3000;
+  EXPECT_NEAR(found, expected, 4 * std::sqrt(expected * (1 - expected) / 3000));
+}
+
+TEST(LshJoin, EndsWhenAbandoned) {
+  RandomSets random(68);
+  Input<int32_t> input;
+  input.self_join = true;
+  const IntSet set = random.set(2000, 1'000'000);
+  for (int i = 0; i < 3000; ++i) input.left.push_back(set);
+  for (const int steps : {0, 1, 5}) {
+    LshSpec spec = spec_of(input, 0.5, 256, {64, 4});
+    const auto join = make_lsh_join(spec);
+    feed(*join, input);
+    Batch batch;
+    for (int i = 0; i < steps; ++i) join->step(std::chrono::microseconds(20'000), batch);
+  }
+}
+
+TEST(LshJoin, SmallInputs) {
+  for (const IntSets &left : {IntSets{}, IntSets{{1}}, IntSets{{}, {}}, IntSets{{1}, {}}}) {
+    Input<int32_t> input;
+    input.self_join = true;
+    input.left = left;
+    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+    input.self_join = false;
+    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+    std::swap(input.left, input.right);
+    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+  }
+}
+
+TEST(BulkSigner, SignsAsOneAtATime) {
+  RandomSets random(69);
+  for (const auto family : {SignatureFamily::minhash, SignatureFamily::weighted}) {
+    BulkSigner signer(family, 50, 3, 2);
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::vector<uint8_t>> expected;
+      for (int i = 0; i < 100; ++i) {
+        SignatureHeader header{family, i % 10 == 0, full_bits, 50, 3};
+        std::vector<uint32_t> values(50);
+        const IntSet set = random.set(i % 10 == 0 ? 0 : random.between(1, 50), 1000);
+        if (family == SignatureFamily::minhash) {
+          std::vector<uint32_t> hashes;
+          for (const int32_t token : set) hashes.push_back(token_hash(token_identity(int64_t{token})));
+          const MinHasher hasher(50, 3);
+          hasher.start(values.data());
+          hasher.add(hashes.data(), hashes.size(), values.data());
+          signer.add(std::span<const uint32_t>(hashes));
+        } else {
+          std::vector<WeightedToken> tokens;
+          for (const int32_t token : set) tokens.push_back({static_cast<uint64_t>(token), 1.0 + token % 5});
+          if (i % 10 == 0) tokens = {{7, 0}};
+          signer.add(std::span<const WeightedToken>(tokens));
+          std::sort(tokens.begin(), tokens.end());
+          WeightedSamples samples;
+          samples.start(50);
+          add_weighted(tokens.data(), combine_equal(tokens.data(), tokens.size()), 3, samples);
+          samples.write_values(values.data());
+        }
+        expected.emplace_back(header.bytes());
+        write_signature(header, values.data(), expected.back().data());
+      }
+      while (!signer.step(step_budget)) {
+      }
+      ASSERT_EQ(signer.sets(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        std::vector<uint8_t> signature(signer.signature_bytes(i));
+        signer.write(i, signature.data());
+        EXPECT_EQ(signature, expected[i]) << i;
+      }
+      signer.clear();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
