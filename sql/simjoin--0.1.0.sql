@@ -227,3 +227,148 @@ CREATE FUNCTION drop_dedup_view(view regclass) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_drop_dedup_view' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION drop_dedup_view(regclass) IS
 'drops a view that create_dedup_view made, and the tables and the view beside it';
+
+-- MinHash signatures.
+
+CREATE TYPE minhash;
+
+CREATE FUNCTION minhash_in(cstring) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_in(cstring) IS 'I/O';
+CREATE FUNCTION minhash_out(minhash) RETURNS cstring
+AS 'MODULE_PATHNAME', 'simjoin_minhash_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_out(minhash) IS 'I/O';
+CREATE FUNCTION minhash_recv(internal) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_recv(internal) IS 'I/O';
+CREATE FUNCTION minhash_send(minhash) RETURNS bytea
+AS 'MODULE_PATHNAME', 'simjoin_minhash_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_send(minhash) IS 'I/O';
+
+-- Values are random bits: compressing them would be in vain.
+CREATE TYPE minhash (INPUT = minhash_in, OUTPUT = minhash_out, RECEIVE = minhash_recv, SEND = minhash_send,
+                     INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external);
+COMMENT ON TYPE minhash IS 'MinHash signature of a set, or weighted MinHash signature of a weighted set';
+
+CREATE FUNCTION minhash_from_bytea(bytea) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_from_bytea(bytea) IS 'cast of the bytes of a signature; the manual specifies them';
+CREATE CAST (minhash AS bytea) WITH FUNCTION minhash_send(minhash);
+CREATE CAST (bytea AS minhash) WITH FUNCTION minhash_from_bytea(bytea);
+CREATE FUNCTION minhash_eq(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_eq' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_eq(minhash, minhash) IS 'the function of the operator =';
+CREATE FUNCTION minhash_ne(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_ne' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_ne(minhash, minhash) IS 'the function of the operator <>';
+CREATE FUNCTION minhash_lt(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_lt' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_lt(minhash, minhash) IS 'the function of the operator <';
+CREATE FUNCTION minhash_le(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_le' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_le(minhash, minhash) IS 'the function of the operator <=';
+CREATE FUNCTION minhash_gt(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_gt' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gt(minhash, minhash) IS 'the function of the operator >';
+CREATE FUNCTION minhash_ge(minhash, minhash) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_minhash_ge' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_ge(minhash, minhash) IS 'the function of the operator >=';
+CREATE FUNCTION minhash_cmp(minhash, minhash) RETURNS int
+AS 'MODULE_PATHNAME', 'simjoin_minhash_cmp' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_cmp(minhash, minhash) IS 'less-equal-greater, in the order of the bytes';
+CREATE FUNCTION minhash_hash(minhash) RETURNS int
+AS 'MODULE_PATHNAME', 'simjoin_minhash_hash' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_hash(minhash) IS 'hash';
+CREATE FUNCTION minhash_hash_extended(minhash, bigint) RETURNS bigint
+AS 'MODULE_PATHNAME', 'simjoin_minhash_hash_extended' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_hash_extended(minhash, bigint) IS 'hash';
+
+CREATE OPERATOR = (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_eq, COMMUTATOR = =, NEGATOR = <>,
+                   RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
+CREATE OPERATOR <> (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_ne, COMMUTATOR = <>, NEGATOR = =,
+                    RESTRICT = neqsel, JOIN = neqjoinsel);
+CREATE OPERATOR < (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_lt, COMMUTATOR = >, NEGATOR = >=,
+                   RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+CREATE OPERATOR <= (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_le, COMMUTATOR = >=, NEGATOR = >,
+                    RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+CREATE OPERATOR > (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_gt, COMMUTATOR = <, NEGATOR = <=,
+                   RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+CREATE OPERATOR >= (LEFTARG = minhash, RIGHTARG = minhash, FUNCTION = minhash_ge, COMMUTATOR = <=, NEGATOR = <,
+                    RESTRICT = scalargesel, JOIN = scalargejoinsel);
+COMMENT ON OPERATOR = (minhash, minhash) IS 'equal: the same kind of signature with the same values';
+COMMENT ON OPERATOR <> (minhash, minhash) IS 'not equal';
+COMMENT ON OPERATOR < (minhash, minhash) IS 'less than, in the order of the bytes';
+COMMENT ON OPERATOR <= (minhash, minhash) IS 'at most, in the order of the bytes';
+COMMENT ON OPERATOR > (minhash, minhash) IS 'greater than, in the order of the bytes';
+COMMENT ON OPERATOR >= (minhash, minhash) IS 'at least, in the order of the bytes';
+
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 minhash_cmp(minhash, minhash);
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash USING hash AS
+  OPERATOR 1 =, FUNCTION 1 minhash_hash(minhash), FUNCTION 2 minhash_hash_extended(minhash, bigint);
+
+CREATE FUNCTION minhash(tokens int4[], permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+CREATE FUNCTION minhash(tokens int8[], permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+CREATE FUNCTION minhash(tokens text[], permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION minhash(int4[], int, bigint) IS 'MinHash signature of a set: the least value of its elements under each of many hash functions';
+COMMENT ON FUNCTION minhash(int8[], int, bigint) IS 'MinHash signature of a set: the least value of its elements under each of many hash functions';
+COMMENT ON FUNCTION minhash(text[], int, bigint) IS 'MinHash signature of a set: the least value of its elements under each of many hash functions';
+CREATE FUNCTION weighted_minhash(tokens int4[], weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION weighted_minhash(tokens int8[], weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+CREATE FUNCTION weighted_minhash(tokens text[], weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+COMMENT ON FUNCTION weighted_minhash(int4[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
+COMMENT ON FUNCTION weighted_minhash(int8[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
+COMMENT ON FUNCTION weighted_minhash(text[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
+
+CREATE FUNCTION minhash_similarity(a minhash, b minhash) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_minhash_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_similarity(minhash, minhash) IS 'estimate of the (weighted) Jaccard similarity of two sets from their signatures; 0 with an empty set';
+CREATE FUNCTION minhash_truncate(signature minhash, bits int) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash_truncate' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_truncate(minhash, int) IS 'the signature with only the lowest bits of each value';
+CREATE FUNCTION minhash_bands(signature minhash, bands int, "rows" int) RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'simjoin_minhash_bands' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_bands(minhash, int, int) IS 'one hash a band of so many values each, to join or index on; none for the signature of an empty set';
+CREATE FUNCTION minhash_band_plan(threshold float8, permutations int DEFAULT 128, OUT bands int, OUT "rows" int,
+                                  OUT recall float8, OUT false_positive_rate float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_band_plan' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000000;
+COMMENT ON FUNCTION minhash_band_plan(float8, int) IS 'the bands and rows with the fewest errors for a threshold, the share of pairs at the threshold that become candidates, and that of those below it';
+CREATE FUNCTION minhash_merge(a minhash, b minhash) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_minhash_merge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_merge(minhash, minhash) IS 'signature of the union of two sets';
+CREATE AGGREGATE minhash_union(minhash) (SFUNC = minhash_merge, STYPE = minhash, COMBINEFUNC = minhash_merge,
+                                         PARALLEL = SAFE);
+COMMENT ON AGGREGATE minhash_union(minhash) IS 'signature of the union of sets';
+
+CREATE FUNCTION minhash_signatures(query text, permutations int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS TABLE (id bigint, signature minhash)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_signatures' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION minhash_signatures(text, int, bigint) IS 'minhash() of every row of a query (id bigint, tokens set), on all threads';
+CREATE FUNCTION weighted_minhash_signatures(query text, samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS TABLE (id bigint, signature minhash)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_signatures' LANGUAGE C STABLE STRICT COST 100000;
+COMMENT ON FUNCTION weighted_minhash_signatures(text, int, bigint) IS 'weighted_minhash() of every row of a query (id bigint, tokens set, weights float4[]), on all threads';
+
+CREATE FUNCTION minhash_self_join(query text, threshold float8, permutations int DEFAULT 128,
+                                  bands int DEFAULT NULL, "rows" int DEFAULT NULL, verify bool DEFAULT true,
+                                  seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) IS
+'most pairs of rows of a query (id bigint, tokens set) with Jaccard similarity >= threshold, each once, a < b, found by bands of MinHash signatures';
+CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, permutations int DEFAULT 128,
+                             bands int DEFAULT NULL, "rows" int DEFAULT NULL, verify bool DEFAULT true,
+                             seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) IS
+'most pairs of a row of each of two queries (id bigint, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures';

@@ -17,6 +17,7 @@ int cpu_threads = 0;
 int device = static_cast<int>(Device::automatic);
 int gpu_memory_limit_kb = 0;
 bool explain_device = true;
+int max_bucket_size = 10000;
 int debug_device_fault = 0;
 
 namespace {
@@ -77,6 +78,13 @@ void define_device_settings() {
       debug_device_fault, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
 
+void define_minhash_settings() {
+  DefineCustomIntVariable(
+      "simjoin.max_bucket_size", "Sets the most rows that joins by MinHash compare each with each.",
+      "The rows of a larger bucket are compared with its first row only.", &max_bucket_size, max_bucket_size,
+      1, INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
 void define_operator_settings() {
   DefineCustomEnumVariable("simjoin.measure", "Sets the similarity measure of the operator ~=.", nullptr,
                            &measure, measure, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
@@ -93,6 +101,7 @@ void define_settings() {
   define_join_settings();
   define_device_settings();
   define_operator_settings();
+  define_minhash_settings();
   compat::reserve_setting_prefix("simjoin");
 }
 

@@ -16,6 +16,7 @@ extern int cpu_threads;              // simjoin.cpu_threads, 0 = one for each co
 extern int device;                   // simjoin.device, a Device
 extern int gpu_memory_limit_kb;      // simjoin.gpu_memory_limit, 0 = most of what is free
 extern bool explain_device;          // simjoin.explain_device
+extern int max_bucket_size;          // simjoin.max_bucket_size
 extern int debug_device_fault;       // simjoin.debug_device_fault, see there
 
 // Defines the settings. Called once, when the module is loaded.

@@ -8,11 +8,11 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "pg/set_codec.hpp"
 #include "pg/tokens.hpp"
+#include "pg/weights.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -50,29 +50,6 @@ struct CursorOf<std::string_view> {
   using type = TextCursor;
   static type begin(const SetView &set) { return TextCursor(set); }
 };
-
-// Returns the checked weights of a set, one a token.
-const float *view_weights(ArrayType *array, const SetView &set) {
-  if (ARR_ELEMTYPE(array) != FLOAT4OID) elog(ERROR, "%s: weights are not real[]", function_name);
-  check_plain_array(array, function_name, "weights",
-                    "Use array_replace(weights, NULL, 0) where no weight means 0.");
-  const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-  if (static_cast<uint32_t>(count) != set.count)
-    ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-                    errmsg("%s: %u tokens with %d weights", function_name, set.count, count),
-                    errhint("Give one weight for each token, in the same order.")));
-  const auto *weights = reinterpret_cast<const float *>(ARR_DATA_PTR(array));
-  InterruptCounter interrupts;
-  for (int i = 0; i < count; ++i) {
-    interrupts.add(1);
-    if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
-    ereport(ERROR,
-            (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-             errmsg("%s: weight number %d is %g", function_name, i + 1, static_cast<double>(weights[i])),
-             errhint("Weights are finite numbers that are not negative.")));
-  }
-  return weights;
-}
 
 // Orders by token, and equal tokens by weight, so that sums do not depend on the order of the input.
 template <class T>
@@ -158,8 +135,8 @@ Datum simjoin_weighted_jaccard_similarity(PG_FUNCTION_ARGS) {
   const SetView right = view_set(PG_GETARG_DATUM(2), function_name);
   ArrayType *right_array = PG_GETARG_ARRAYTYPE_P(3);
   if (left.type != right.type) elog(ERROR, "%s: the sets differ in type", function_name);
-  const float *left_weights = view_weights(left_array, left);
-  const float *right_weights = view_weights(right_array, right);
+  const float *left_weights = view_weights(left_array, left, function_name);
+  const float *right_weights = view_weights(right_array, right, function_name);
   double result = 0;
   switch (left.type) {
     case TokenType::int4:

@@ -1,4 +1,4 @@
-# A database with shingles in a generated column comes back from pg_dump as it was.
+# A database with shingles and signatures in generated columns comes back from pg_dump as it was.
 use strict;
 use warnings;
 
@@ -16,9 +16,13 @@ $node->safe_psql(
 		body text,
 		tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED,
 		words bigint[] GENERATED ALWAYS AS (word_shingles64(body, 2)) STORED);
+	CREATE TABLE signatures (id bigint PRIMARY KEY, signature minhash);
+	CREATE INDEX ON signatures USING hash (signature);
 	INSERT INTO texts (id, body)
 	SELECT row_number() OVER (ORDER BY objoid, classoid, objsubid), description FROM pg_description;
 	INSERT INTO texts VALUES (-1, NULL), (-2, ''), (-3, 'Grüße, 世界');
+	INSERT INTO signatures SELECT id, minhash(tokens, 40, id) FROM texts
+	UNION ALL SELECT -10, weighted_minhash('{1,2}'::int[], '{3,4}') UNION ALL SELECT -11, minhash_truncate(minhash('{1}'::int[]), 3);
 	CREATE VIEW near_duplicates AS
 	SELECT a.id AS a, b.id AS b, jaccard_similarity(a.tokens, b.tokens) AS similarity
 	FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9;
@@ -30,6 +34,7 @@ my $contents = q{
 	SELECT md5(string_agg(t::text, E'\n' ORDER BY id)) FROM texts t;
 	SELECT count(*), md5(string_agg(d::text, E'\n' ORDER BY a, b)) FROM near_duplicates d;
 	SELECT count(*), md5(string_agg(w::text, E'\n' ORDER BY a, b)) FROM similar_words w;
+	SELECT count(signature), md5(string_agg(s::text, E'\n' ORDER BY id)) FROM signatures s;
 	SELECT extversion FROM pg_extension WHERE extname = 'simjoin';
 };
 my $before = $node->safe_psql('postgres', $contents);
@@ -37,6 +42,14 @@ my ($pairs) = $before =~ /\n(\d+)\|/;
 cmp_ok($pairs, '>', 10, 'there are near-duplicates');
 
 my $folder = $node->basedir;
+$node->safe_psql(
+	'postgres', qq{
+	COPY signatures TO '$folder/signatures' (FORMAT binary);
+	CREATE TABLE copied (LIKE signatures);
+	COPY copied FROM '$folder/signatures' (FORMAT binary);
+});
+is($node->safe_psql('postgres', 'SELECT count(*) FROM (TABLE signatures EXCEPT TABLE copied) d'), 0,
+	'binary copies of signatures are equal');
 for my $format (qw(plain custom))
 {
 	my $file = "$folder/dump.$format";

@@ -1,0 +1,149 @@
+// Joins by bands of signatures as set-returning SQL functions over queries.
+#include "pg/pg.hpp"
+
+extern "C" {
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+}
+
+#include <algorithm>
+
+#include "core/lsh_join.hpp"
+#include "pg/compat.hpp"
+#include "pg/engine.hpp"
+#include "pg/errors.hpp"
+#include "pg/minhash_values.hpp"
+#include "pg/query_rows.hpp"
+#include "pg/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Arguments after the queries.
+enum JoinArgument {
+  threshold_argument,
+  permutations_argument,
+  bands_argument,
+  rows_argument,
+  verify_argument,
+  seed_argument
+};
+
+// Returns the bands and rows that the call asks for, or the best ones.
+BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 permutations,
+                 const char *function) {
+  const bool no_bands = PG_ARGISNULL(first + bands_argument), no_rows = PG_ARGISNULL(first + rows_argument);
+  if (no_bands && no_rows) return best_band_plan(threshold, static_cast<uint32_t>(permutations));
+  if (no_bands || no_rows)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: %s is NULL", function, no_bands ? "bands" : "rows"),
+                    errhint("Give both bands and rows, or neither.")));
+  const int32 bands = PG_GETARG_INT32(first + bands_argument), rows = PG_GETARG_INT32(first + rows_argument);
+  if (bands < 1 || rows < 1 || int64{bands} * rows > permutations)
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %d bands of %d rows", function, bands, rows),
+         errhint("Both are at least 1, and their product is at most permutations, %d.", permutations)));
+  return {static_cast<uint32_t>(bands), static_cast<uint32_t>(rows)};
+}
+
+// Returns what the call asks for; its arguments from number `first` on.
+LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
+  LshSpec spec;
+  spec.threshold = PG_GETARG_FLOAT8(first + threshold_argument);
+  check_jaccard_threshold(spec.threshold, function);
+  const int32 permutations = PG_GETARG_INT32(first + permutations_argument);
+  check_permutations(permutations, function, "permutations");
+  spec.permutations = static_cast<uint32_t>(permutations);
+  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(first + seed_argument));
+  spec.plan = plan_of(fcinfo, first, spec.threshold, permutations, function);
+  spec.verify = PG_GETARG_BOOL(first + verify_argument);
+  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
+  spec.threads = cpu_threads;
+  return spec;
+}
+
+// Whether an argument that has no default of NULL is NULL.
+bool any_null(FunctionCallInfo fcinfo, int first) {
+  for (int i = 0; i < PG_NARGS(); ++i)
+    if (i != first + bands_argument && i != first + rows_argument && PG_ARGISNULL(i)) return true;
+  return false;
+}
+
+void report_chained(const LshStats &stats, const char *function) {
+  if (stats.chained_buckets == 0) return;
+  ereport(
+      NOTICE,
+      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", function,
+              stats.chained_buckets, max_bucket_size),
+       errdetail(
+           "The largest has " UINT64_FORMAT " rows; comparing each with each would have been %.1f%% "
+           "of all comparisons. The rows of a chained bucket are compared with its first row only.",
+           stats.largest_bucket,
+           100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons)),
+       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+}
+
+// Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
+// (a, b, similarity).
+Datum return_pairs(FunctionCallInfo fcinfo, bool self_join, const char *function) {
+  compat::begin_materialized_result(fcinfo);
+  const int first = self_join ? 1 : 2;
+  if (any_null(fcinfo, first)) return 0;
+  LshSpec spec = spec_of(fcinfo, first, function);
+  spec.self_join = self_join;
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "join by bands", ALLOCSET_DEFAULT_SIZES);
+  LshJoin *join = own(context, [&] { return make_lsh_join(spec); });
+  Batch *batch = create_batch(context);
+  File spill_file = 0;  // joins by bands never ask for one
+  const QueryRows left =
+      read_rows(text_to_cstring(PG_GETARG_TEXT_PP(0)), join, &spill_file, Side::left, function, context);
+  QueryRows right = left;
+  if (self_join)
+    check_distinct_ids(left, function);
+  else
+    right = read_rows(text_to_cstring(PG_GETARG_TEXT_PP(1)), join, &spill_file, Side::right, function,
+                      context, &left);
+
+  const auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  const Side right_side = self_join ? Side::left : Side::right;
+  bool nulls[3] = {false, false, false};
+  while (next_batch(join, &spill_file, batch)) {
+    for (size_t i = 0; i < batch->size(); ++i) {
+      const uint32_t l = batch->left[i], r = batch->right[i];
+      int64 a = left.ids[l], b = right.ids[r];
+      if (self_join && a > b) std::swap(a, b);
+      const double value = spec.verify
+                               ? similarity(Measure::jaccard, batch->overlap[i],
+                                            join->set_size(Side::left, l), join->set_size(right_side, r))
+                               : static_cast<double>(batch->overlap[i]) / spec.permutations;
+      Datum values[3] = {Int64GetDatum(a), Int64GetDatum(b), Float8GetDatum(value)};
+      tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+  }
+  report_chained(join->lsh_stats(), function);
+  MemoryContextDelete(context);
+  return 0;
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_minhash_self_join);
+Datum simjoin_minhash_self_join(PG_FUNCTION_ARGS) {
+  return return_pairs(fcinfo, true, "minhash_self_join");
+}
+
+PG_FUNCTION_INFO_V1(simjoin_minhash_join);
+Datum simjoin_minhash_join(PG_FUNCTION_ARGS) {
+  return return_pairs(fcinfo, false, "minhash_join");
+}
+}
