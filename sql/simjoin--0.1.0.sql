@@ -335,10 +335,10 @@ COMMENT ON FUNCTION minhash_similarity(minhash, minhash) IS 'estimate of the (we
 CREATE FUNCTION minhash_truncate(signature minhash, bits int) RETURNS minhash
 AS 'MODULE_PATHNAME', 'simjoin_minhash_truncate' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_truncate(minhash, int) IS 'the signature with only the lowest bits of each value';
-CREATE FUNCTION minhash_bands(signature minhash, bands int, "rows" int) RETURNS bigint[]
+CREATE FUNCTION minhash_bands(signature minhash, bands int, rows int) RETURNS bigint[]
 AS 'MODULE_PATHNAME', 'simjoin_minhash_bands' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_bands(minhash, int, int) IS 'one hash a band of so many values each, to join or index on; none for the signature of an empty set';
-CREATE FUNCTION minhash_band_plan(threshold float8, permutations int DEFAULT 128, OUT bands int, OUT "rows" int,
+CREATE FUNCTION minhash_band_plan(threshold float8, permutations int DEFAULT 128, OUT bands int, OUT rows int,
                                   OUT recall float8, OUT false_positive_rate float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_band_plan' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000000;
 COMMENT ON FUNCTION minhash_band_plan(float8, int) IS 'the bands and rows with the fewest errors for a threshold, the share of pairs at the threshold that become candidates, and that of those below it';
@@ -359,14 +359,14 @@ AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_signatures' LANGUAGE C STABLE ST
 COMMENT ON FUNCTION weighted_minhash_signatures(text, int, bigint) IS 'weighted_minhash() of every row of a query (id bigint, tokens set, weights float4[]), on all threads';
 
 CREATE FUNCTION minhash_self_join(query text, threshold float8, permutations int DEFAULT 128,
-                                  bands int DEFAULT NULL, "rows" int DEFAULT NULL, verify bool DEFAULT true,
+                                  bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
                                   seed bigint DEFAULT 1)
 RETURNS TABLE (a bigint, b bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) IS
 'most pairs of rows of a query (id bigint, tokens set) with Jaccard similarity >= threshold, each once, a < b, found by bands of MinHash signatures';
 CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, permutations int DEFAULT 128,
-                             bands int DEFAULT NULL, "rows" int DEFAULT NULL, verify bool DEFAULT true,
+                             bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
                              seed bigint DEFAULT 1)
 RETURNS TABLE (a bigint, b bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000;

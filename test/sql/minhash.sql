@@ -100,7 +100,7 @@ SET search_path = minhash_test, public;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'minhash_ops';
 
 -- Bands: those of similar sets are more often equal; plans are those of datasketch.
-SELECT threshold, bands, "rows", round(recall::numeric, 4) AS recall, round(false_positive_rate::numeric, 4) AS false_positive_rate
+SELECT threshold, bands, rows, round(recall::numeric, 4) AS recall, round(false_positive_rate::numeric, 4) AS false_positive_rate
 FROM unnest(ARRAY[0.5, 0.6, 0.7, 0.8, 0.9]) threshold, minhash_band_plan(threshold);
 SELECT * FROM minhash_band_plan(1, 1);
 SELECT minhash_bands(minhash(l, 100), 20, 5) = minhash_bands(minhash(l, 200), 20, 5) AS same_of_more_permutations,

@@ -33,7 +33,7 @@ SELECT count(*) AS differences FROM (
 -- With the planned bands: the pairs whose bands agree, no others, each once; about as many as predicted.
 CREATE TABLE bands AS
 SELECT id, band, hash FROM sets, minhash_band_plan(0.7) p,
-       unnest(minhash_bands(minhash(tokens), p.bands, p."rows")) WITH ORDINALITY b (hash, band);
+       unnest(minhash_bands(minhash(tokens), p.bands, p.rows)) WITH ORDINALITY b (hash, band);
 CREATE TABLE candidates AS
 SELECT DISTINCT l.id::bigint AS a, r.id::bigint AS b FROM bands l JOIN bands r USING (band, hash) WHERE l.id < r.id;
 CREATE TABLE found AS SELECT * FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7);
@@ -41,7 +41,7 @@ SELECT count(*) AS differences FROM (
   (TABLE found EXCEPT ALL SELECT e.* FROM exact e JOIN candidates USING (a, b) WHERE similarity >= 0.7)
   UNION ALL (SELECT e.* FROM exact e JOIN candidates USING (a, b) WHERE similarity >= 0.7 EXCEPT ALL TABLE found)) d;
 SELECT abs((SELECT count(*) FROM found) - sum(p)) < 4 * sqrt(sum(p * (1 - p))) AS as_predicted
-FROM (SELECT 1 - (1 - similarity ^ "rows") ^ bands AS p FROM exact, minhash_band_plan(0.7) WHERE similarity >= 0.7) e;
+FROM (SELECT 1 - (1 - similarity ^ rows) ^ bands AS p FROM exact, minhash_band_plan(0.7) WHERE similarity >= 0.7) e;
 
 -- Without verification: all candidates, with the estimated similarity.
 CREATE TABLE unverified AS SELECT * FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7, verify => false);
@@ -49,7 +49,7 @@ SELECT count(*) - (SELECT count(*) FROM candidates) AS more, count(DISTINCT (a, 
        bool_and(similarity = minhash_similarity(minhash(l.tokens), minhash(r.tokens))) AS estimates
 FROM unverified JOIN candidates USING (a, b) JOIN sets l ON l.id = a JOIN sets r ON r.id = b;
 SELECT count(*) = (SELECT count(*) FROM unverified) AS same_candidates
-FROM minhash_self_join('SELECT id, tokens FROM sets', 0.1, bands => 14, "rows" => 9, verify => false);
+FROM minhash_self_join('SELECT id, tokens FROM sets', 0.1, bands => 14, rows => 9, verify => false);
 
 -- The seed decides which pairs are missed, threads do not.
 SELECT (SELECT md5(string_agg(p::text, ';' ORDER BY p)) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7, seed => 2) p)
@@ -89,7 +89,7 @@ SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 'NaN');
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 0);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 65536);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 10, 2);
-SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 10, "rows" => 2);
+SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 10, rows => 2);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 10, 2, 6);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, 10, 0, 5);
 SELECT * FROM minhash_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0.5, 10, 65536, 65536);
