@@ -50,6 +50,7 @@ class LshBuckets {
   const bool self_join_;
   const size_t bands_;
   const uint32_t max_bucket_size_;
+  MemoryCounter &memory_;
   size_t band_ = 0;
   Buffer<uint32_t> first_of_;                  // by row and band: the first row of the row's bucket
   std::vector<std::vector<Chained>> chained_;  // by band, ascending by first row

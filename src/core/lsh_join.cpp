@@ -21,7 +21,8 @@ namespace {
 
 constexpr int max_threads = 1024;
 constexpr size_t queued_batches_a_thread = 4;
-constexpr size_t rows_a_piece = 256;
+constexpr size_t rows_a_piece = 256;             // of signatures
+constexpr size_t rows_a_look = size_t{1} << 16;  // of what takes nanoseconds a row
 // Hash evaluations between two looks at the stop flag: about two milliseconds.
 constexpr size_t evaluations_a_look = size_t{1} << 21;
 
@@ -80,7 +81,8 @@ class LshJoinOnCpu final : public LshJoin {
   void join(WorkerPool &pool);
   void sign(WorkerPool &pool);
   void sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop);
-  Buffer<SortKey> keys_of_band(uint32_t band);
+  Buffer<uint32_t> rows_with_tokens();
+  Buffer<SortKey> keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool);
   void compare(uint32_t l, uint32_t r, ResultWriter &writer) const;
 
   // The side and row of a row that is numbered over both sides.
@@ -171,9 +173,10 @@ void LshJoinOnCpu::join(WorkerPool &pool) {
 
   std::vector<ResultWriter> writers(static_cast<size_t>(threads_), ResultWriter(*queue_, false, false));
   std::vector<uint64_t> candidates(writers.size() * 8, 0);  // each in a cache line of its own
+  const Buffer<uint32_t> rows = rows_with_tokens();
   LshBuckets buckets(rows_, left_rows_, spec_, memory_);
   for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
-    Buffer<SortKey> keys = keys_of_band(band);
+    Buffer<SortKey> keys = keys_of_band(band, rows, pool);
     buckets.next_band(keys, pool, [&](int worker, uint32_t l, uint32_t r) {
       ++candidates[static_cast<size_t>(worker) * 8];
       compare(l, r, writers[static_cast<size_t>(worker)]);
@@ -224,17 +227,28 @@ void LshJoinOnCpu::sign_row(const MinHasher &hasher, uint32_t row, uint32_t *val
   });
 }
 
-// Returns the hashes of a band, each with its row, without those of empty sets.
-Buffer<SortKey> LshJoinOnCpu::keys_of_band(uint32_t band) {
-  Buffer<SortKey> keys(memory_, rows_);
+// Returns the rows whose sets are not empty, ascending.
+Buffer<uint32_t> LshJoinOnCpu::rows_with_tokens() {
+  Buffer<uint32_t> rows(memory_, rows_);
   size_t count = 0;
   for (uint32_t row = 0; row < rows_; ++row) {
-    if (sets_[side_of(row)].sizes[row_in_side(row)] == 0) continue;
-    SortKey &key = keys[count++];
-    key.hi = band_hashes_[size_t{row} * spec_.plan.bands + band];
-    key.lo = row;
+    if (row % rows_a_look == 0) stop_.check();
+    if (sets_[side_of(row)].sizes[row_in_side(row)] > 0) rows[count++] = row;
   }
-  keys.resize(count);
+  rows.resize(count);
+  return rows;
+}
+
+// Returns the hashes of a band, each with its row.
+Buffer<SortKey> LshJoinOnCpu::keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool) {
+  Buffer<SortKey> keys(memory_, rows.size());
+  pool.parallel((rows.size() + rows_a_look - 1) / rows_a_look, [&](int, size_t piece) {
+    const size_t end = std::min(rows.size(), (piece + 1) * rows_a_look);
+    for (size_t i = piece * rows_a_look; i < end; ++i) {
+      keys[i].hi = band_hashes_[size_t{rows[i]} * spec_.plan.bands + band];
+      keys[i].lo = rows[i];
+    }
+  });
   return keys;
 }
 
