@@ -156,7 +156,7 @@ void DeviceChoice::record(Side side, std::span<const T> tokens) {
   ++rows_[s];
   if ((rows_[0] + rows_[1]) % rows_between_looks == 0) {
     if (!engine_ && worth_a_gpu()) try_gpu();
-    if ((!engine_ || gpu_) && memory_.current() > spec_.memory_limit / 2) {
+    if ((!engine_ || gpu_) && memory_.current() > spec_.memory_limit) {
       go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
     }
   }
@@ -261,7 +261,7 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
 // the join stays on the GPU whatever happens.
 void DeviceChoice::remember(const Batch &batch) {
   if (direct_) return;
-  if (memory_.current() > spec_.memory_limit) {
+  if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {
     handed_over_.release();
     record_.release();
     fed_ = 0;

@@ -38,8 +38,8 @@ class SetRecord {
   Buffer<Set> sets_;
 };
 
-// The join of Device::automatic. Beside a GPU it keeps the sets, up to half of the memory limit, and the
-// pairs that the GPU gave, up to the whole; once those are more, a failure of the GPU is an error.
+// The join of Device::automatic. Beside a GPU it keeps the sets, up to the engine's memory limit, and the
+// pairs that the GPU gave, up to as much again; once those are more, a failure of the GPU is an error.
 class DeviceChoice final : public JoinEngine {
  public:
   explicit DeviceChoice(const JoinSpec &spec);
