@@ -82,8 +82,13 @@ void BitmapProber::prepare_rows(uint32_t begin, uint32_t end) {
   for (uint32_t probe = begin; probe < end; ++probe) {
     while (probe >= problem_.probe.classes[probe_class].end) ++probe_class;
     Row &row = rows_[probe - begin];
-    row.excess = layout.sign(problem_.probe.begin(probe), problem_.probe.stored(probe),
-                             row_words_.data() + size_t{probe - begin} * layout.words);
+    uint64_t *const words = row_words_.data() + size_t{probe - begin} * layout.words;
+    if (problem_.self_join() && table_->has(probe)) {
+      table_->copy(probe, words);
+      row.excess = table_->excess(probe);
+    } else {
+      row.excess = layout.sign(problem_.probe.begin(probe), problem_.probe.stored(probe), words);
+    }
     row.probe_class = probe_class;
     row.first = problem_.first_partner(probe_class);
     row.end = problem_.end_partner(probe_class, probe);

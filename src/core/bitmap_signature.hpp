@@ -62,6 +62,12 @@ class SignatureTable {
     return words_.data() + align_ + (set - first_) / signature_block * signature_block * layout_.words;
   }
   uint32_t excess(uint32_t set) const { return excess_[set - first_]; }
+  // Returns whether the table has a set of its collection, whose signature copy() then writes.
+  bool has(uint32_t set) const { return set >= first_ && set - first_ < excess_.size(); }
+  void copy(uint32_t set, uint64_t *signature) const {
+    const uint64_t *words = block_of(set) + (set - first_) % signature_block;
+    for (uint32_t w = 0; w < layout_.words; ++w) signature[w] = words[size_t{w} * signature_block];
+  }
 
  private:
   SignatureLayout layout_;

@@ -13,11 +13,12 @@ namespace {
 
 // Costs of one thread in nanoseconds, here and in choose_layout.cpp. Only their proportions matter. They were
 // adjusted until the choice was right on the eight generated collections of test/bench at thresholds 0.5 to
-// 0.9 (test/bench/calibrate), on a Cascade Lake (AVX-512BW, 2.5 GHz).
+// 0.9 (test/bench/README.md, "Calibration"), on a Cascade Lake (AVX-512BW, 2.5 GHz).
 constexpr double equal_probe_ns = 30;      // a probe that only equal sets match
 constexpr double sweep_token_ns = 50;      // a token looked up list by list
 constexpr double signed_posting_ns = 0.8;  // passed over for its signature
-constexpr double near_posting_ns = 20;     // not passed over, and verified where new
+constexpr double near_posting_ns = 10;     // not passed over,
+constexpr double near_token_ns = 0.5;      // and verified where new: for each token of the probe
 constexpr double unit_probe_ns = 150;      // a probe looked up by itself, whatever its lists
 constexpr double unit_token_ns = 60;       // each of its tokens: finding a list and its part for the sizes
 constexpr double unit_posting_ns = 12;     // counted, and verified where it comes to that
@@ -33,7 +34,7 @@ constexpr double least_share = 0.02;
 constexpr uint32_t pairs_a_band = 512;
 constexpr uint32_t probes_a_band = 256;
 constexpr uint64_t tokens_a_band = uint64_t{1} << 16;  // of the sampled pairs, and of the sampled probes
-constexpr uint64_t counted_tokens = uint64_t{1} << 21;
+constexpr uint64_t counted_tokens = uint64_t{1} << 19;
 // Fewer pairs than this are compared before a sample of them is.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
 // The least time through the prefix index, in nanoseconds, that is worth looking for a better way.
@@ -133,8 +134,10 @@ void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, 
   const PrefixWork work = prefix_work(problem, postings, band);
   double probe = work.tokens * index_token_ns;
   if (problem.most_differences(middle) < useful_differences) {
+    const double size = problem.probe.classes[middle].size;
     const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
-    probe += work.tokens * sweep_token_ns + work.postings * (signed_posting_ns + near * near_posting_ns);
+    probe += work.tokens * sweep_token_ns +
+             work.postings * (signed_posting_ns + near * (near_posting_ns + near_token_ns * size));
   } else {
     probe += unit_probe_ns + work.tokens * unit_token_ns + work.postings * unit_posting_ns;
     estimate.counted_postings = band.sets * work.postings;

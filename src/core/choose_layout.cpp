@@ -8,12 +8,12 @@ namespace {
 
 // Nanoseconds of one thread; how they were found is in choose.cpp.
 constexpr double bitmap_pair_ns[] = {0.6, 0.75, 1, 1.6, 3.2, 5.5, 11, 21, 46};  // of 1, 2, 4 ... 256 words
-constexpr double verify_pair_ns = 60;    // a pair that fails, whatever its size
+constexpr double verify_pair_ns = 100;   // a pair that fails, whatever its size
 constexpr double verify_token_ns = 0.2;  // for each token of the two sets
 static_assert(std::size(bitmap_pair_ns) == std::bit_width(max_signature_words));
 
 constexpr uint32_t sampled_pairs = 2048;
-constexpr uint64_t sampled_tokens = uint64_t{1} << 17;
+constexpr uint64_t sampled_tokens = uint64_t{1} << 16;
 // The widths tried have from half a bit to this many bits a token of the band's largest sets.
 constexpr uint64_t most_bits_a_token = 16;
 

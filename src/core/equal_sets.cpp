@@ -3,6 +3,7 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -35,7 +36,7 @@ bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class) {
 }
 
 EqualSets::EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory)
-    : problem_(problem), entries_(memory), directory_(memory) {
+    : problem_(problem), entries_(memory), directory_(memory), repeated_(memory) {
   std::vector<Range> ranges;
   for (uint32_t k = 0; k < problem.probe_classes.size(); ++k) {
     takes_.push_back(only_equal_sets(problem, k));
@@ -80,6 +81,7 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
       entries_[places[hash >> (32 - part_bits)]++] = uint64_t{hash} << 32 | set;
     });
   });
+  if (problem_.self_join()) repeated_.resize(sets.sets() / 64 + 1, 0);
   directory_bits_ = std::max(part_bits, static_cast<int>(std::bit_width(placed)) - 1);
   directory_.resize((size_t{1} << directory_bits_) + 1);
   directory_.back() = static_cast<uint32_t>(placed);
@@ -89,6 +91,17 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
 // Sorts the entries of a part, [begin, end), and notes in the directory where each value starts.
 void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
+  if (problem_.self_join()) {
+    const auto note = [&](Entry entry) {
+      const auto set = static_cast<uint32_t>(entry);
+      std::atomic_ref(repeated_[set / 64]).fetch_or(uint64_t{1} << set % 64, std::memory_order_relaxed);
+    };
+    for (uint64_t i = begin + 1; i < end; ++i) {
+      if (entries_[i] >> 32 != entries_[i - 1] >> 32) continue;
+      note(entries_[i - 1]);
+      note(entries_[i]);
+    }
+  }
   const size_t slots = size_t{1} << (directory_bits_ - part_bits);
   uint64_t at = begin;
   for (size_t i = part * slots; i < (part + 1) * slots; ++i) {
@@ -103,23 +116,26 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, const St
   const auto waited = writer.waited();
   const SetCollection &probes = problem_.probe;
   uint32_t probe_class = probes.class_of(begin);
-  uint32_t hashes[probes_a_group];
+  uint32_t group[probes_a_group], hashes[probes_a_group];
   for (uint32_t first = begin; first < end;) {
     stop.check();
     while (first >= probes.classes[probe_class].end) ++probe_class;
     const uint32_t size = probes.classes[probe_class].size;
     const uint32_t last =
         first + std::min(probes_a_group, std::min(end, probes.classes[probe_class].end) - first);
+    uint32_t count = 0;
     for (uint32_t set = first; set < last; ++set) {
-      hashes[set - first] = hash_set(probes.begin(set), probes.stored(set));
-      __builtin_prefetch(&directory_[slot(hashes[set - first])]);
+      if (problem_.self_join() && !is_repeated(set)) continue;
+      if (probes.stored(set) != size) continue;
+      group[count] = set;
+      hashes[count] = hash_set(probes.begin(set), size);
+      __builtin_prefetch(&directory_[slot(hashes[count])]);
+      ++count;
     }
-    for (uint32_t set = first; set < last; ++set) {
-      __builtin_prefetch(entries_.data() + directory_[slot(hashes[set - first])]);
+    for (uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(entries_.data() + directory_[slot(hashes[i])]);
     }
-    for (uint32_t set = first; set < last; ++set) {
-      if (probes.stored(set) == size) match(set, size, hashes[set - first], writer, counters);
-    }
+    for (uint32_t i = 0; i < count; ++i) match(group[i], size, hashes[i], writer, counters);
     first = last;
   }
   counters.filter += JoinCounters::Clock::now() - since - (writer.waited() - waited);

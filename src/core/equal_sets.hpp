@@ -36,6 +36,7 @@ class EqualSets {
 
   void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
   void index_part(size_t part, uint64_t begin, uint64_t end);
+  bool is_repeated(uint32_t set) const { return repeated_[set / 64] >> set % 64 & 1; }
   void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
              JoinCounters &counters) const;
   size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
@@ -45,6 +46,8 @@ class EqualSets {
   int directory_bits_ = 0;
   Buffer<Entry> entries_;
   Buffer<uint32_t> directory_;
+  // In a self-join, a bit for each set: whether another one has its hash. The others need no look.
+  Buffer<uint64_t> repeated_;
 };
 
 }  // namespace simjoin
