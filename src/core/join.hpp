@@ -71,7 +71,9 @@ struct JoinStats {
   uint64_t after_length = 0;  // pairs of compatible sizes
   uint64_t after_prefix = 0;  // pairs that share a prefix token (prefix index; under `auto`, of those that
                               // pass the index's own signatures)
-  uint64_t after_positional = 0;     // of those, pairs that the positional filter left
+  // Of those, pairs that the positional filter left; under `auto` the same number for short sets, where both
+  // filters act as one.
+  uint64_t after_positional = 0;
   uint64_t after_bitmap = 0;         // pairs left to verify where a bitmap filter ran, by either generator
   uint64_t verified = 0;             // pairs whose overlap was computed
   uint64_t output = 0;               // pairs in the result
