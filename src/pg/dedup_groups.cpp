@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/engine.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_functions.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
 #include "pg/tokens.hpp"
 
@@ -75,10 +76,6 @@ void lock_state(Oid rows_table) {
                            "READ or SERIALIZABLE"),
                     errhint("Refresh it in one of isolation level READ COMMITTED.")));
   PushActiveSnapshot(GetTransactionSnapshot());
-}
-
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
 void feed(DeltaJoin *join, Side side, TupleTableSlot *slot, TokenType type) {

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/duplicate_grouping.hpp"
 #include "pg/join_functions.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -35,10 +36,6 @@ struct ViewNames {
   const char *rows;
   const char *pairs;
 };
-
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
 
 // Runs statements as the caller.
 void execute(const char *statements) {

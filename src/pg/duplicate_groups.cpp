@@ -1,15 +1,12 @@
 // Groups of duplicates among the rows of a query, as an SQL function.
 #include "pg/pg.hpp"
 
-extern "C" {
-#include "utils/builtins.h"
-}
-
 #include "pg/compat.hpp"
 #include "pg/duplicate_grouping.hpp"
 #include "pg/engine.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_functions.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -17,10 +14,6 @@ namespace {
 
 // The arguments of duplicate_groups, in order.
 enum Argument { Arg_query, Arg_threshold, Arg_measure, Arg_method, Arg_keep, Arg_max_group_share };
-
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
 
 void add_pairs(FunctionJoin *join, DuplicateGrouper *grouper) {
   while (next_batch(join->engine, &join->spill_file, join->batch))

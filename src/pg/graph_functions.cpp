@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/edge_query.hpp"
 #include "pg/errors.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
@@ -61,10 +62,6 @@ EdgeSink sink_into(Object *object) {
 
 MemoryContext create_graph_context() {
   return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
-}
-
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
 // Returns whether an argument other than the query for nodes is NULL.

@@ -16,17 +16,10 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/engine.hpp"
 #include "pg/neighbor_lists.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
-namespace {
-
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
-}  // namespace
-
 void check_similarity(const char *function, const char *argument, double value, Measure measure,
                       bool zero_allowed) {
   const double most =
@@ -40,23 +33,32 @@ void check_similarity(const char *function, const char *argument, double value, 
                zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1")));
 }
 
-FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
-                         const char *right_query) {
+FunctionJoin *create_function_join(Measure measure, bool self_join) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "similarity join", ALLOCSET_DEFAULT_SIZES);
   auto *join = static_cast<FunctionJoin *>(MemoryContextAllocZero(context, sizeof(FunctionJoin)));
-  const bool self_join = right_query == nullptr;
-  JoinSpec spec = spec_from_settings(measure, threshold);
-  spec.self_join = self_join;
   join->context = context;
-  join->engine = create_engine(spec, context);
   join->batch = create_batch(context);
   join->measure = measure;
   join->right_side = self_join ? Side::left : Side::right;
-  join->left = read_rows(left_query, join->engine, &join->spill_file, Side::left, function, context);
-  join->right = self_join ? join->left
-                          : read_rows(right_query, join->engine, &join->spill_file, Side::right, function,
-                                      context, &join->left);
+  return join;
+}
+
+void read_inputs(FunctionJoin *join, const char *function, const char *left_query, const char *right_query) {
+  join->left = read_rows(left_query, join->engine, &join->spill_file, Side::left, function, join->context);
+  join->right = join->right_side == Side::left ? join->left
+                                               : read_rows(right_query, join->engine, &join->spill_file,
+                                                           Side::right, function, join->context, &join->left);
+}
+
+FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
+                         const char *right_query) {
+  const bool self_join = right_query == nullptr;
+  FunctionJoin *join = create_function_join(measure, self_join);
+  JoinSpec spec = spec_from_settings(measure, threshold);
+  spec.self_join = self_join;
+  join->engine = create_engine(spec, join->context);
+  read_inputs(join, function, left_query, right_query);
   return join;
 }
 
@@ -66,15 +68,7 @@ double pair_similarity(const FunctionJoin &join, size_t i) {
                     join.engine->set_size(join.right_side, join.batch->right[i]));
 }
 
-void end_join(FunctionJoin *join) {
-  close_spill_file(&join->spill_file);
-  MemoryContextDelete(join->context);
-}
-
-namespace {
-
-// Adds every pair to the call's result as (a, b, similarity), and ends the join.
-void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join) {
+void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared) {
   auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   const bool self_join = join->right_side == Side::left;
   Datum values[3];
@@ -85,12 +79,19 @@ void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join) {
       if (self_join && a > b) std::swap(a, b);
       values[0] = Int64GetDatum(a);
       values[1] = Int64GetDatum(b);
-      values[2] = Float8GetDatum(pair_similarity(*join, i));
+      values[2] = Float8GetDatum(compared == 0 ? pair_similarity(*join, i)
+                                               : static_cast<double>(join->batch->overlap[i]) / compared);
       tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     }
   }
-  end_join(join);
 }
+
+void end_join(FunctionJoin *join) {
+  close_spill_file(&join->spill_file);
+  MemoryContextDelete(join->context);
+}
+
+namespace {
 
 // Returns, for each left row, the k most similar right rows, ordered.
 NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
@@ -139,6 +140,7 @@ Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
   FunctionJoin *join = start_join(function, measure, threshold, string_argument(fcinfo, 0), nullptr);
   check_distinct_ids(join->left, function);
   return_pairs(fcinfo, join);
+  end_join(join);
   return 0;
 }
 
@@ -149,8 +151,10 @@ Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
   const Measure measure = measure_by_name(string_argument(fcinfo, 3), function);
   const double threshold = PG_GETARG_FLOAT8(2);
   check_similarity(function, "threshold", threshold, measure, false);
-  return_pairs(fcinfo, start_join(function, measure, threshold, string_argument(fcinfo, 0),
-                                  string_argument(fcinfo, 1)));
+  FunctionJoin *join =
+      start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
+  return_pairs(fcinfo, join);
+  end_join(join);
   return 0;
 }
 

@@ -25,12 +25,23 @@ struct FunctionJoin {
 void check_similarity(const char *function, const char *argument, double value, Measure measure,
                       bool zero_allowed);
 
-// Reads the queries; without a second one the first is joined with itself.
+// Returns a join that has neither an engine, which is to live in its context, nor rows.
+FunctionJoin *create_function_join(Measure measure, bool self_join);
+
+// Feeds the engine with the rows of the queries, in a self-join of the first.
+void read_inputs(FunctionJoin *join, const char *function, const char *left_query, const char *right_query);
+
+// Returns a join of the engine that the settings ask for, fed; without a second query the first is joined
+// with itself.
 FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
                          const char *right_query);
 
 // Returns the similarity of the i-th pair of the batch.
 double pair_similarity(const FunctionJoin &join, size_t i);
+
+// Adds every pair to the call's result as (a, b, similarity). Where `compared` is not 0, overlaps are not of
+// the sets but of so many values of their signatures, and the similarity is the share of them.
+void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared = 0);
 
 // Ends the join: nothing of it is left.
 void end_join(FunctionJoin *join);

@@ -155,7 +155,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   receiver->signer = own(context, [&] {
     return std::make_unique<BulkSigner>(family, static_cast<uint32_t>(permutations), seed, cpu_threads);
   });
-  run_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), &receiver->receiver, function);
+  run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
   finish_round(receiver);
   MemoryContextDelete(context);
   return 0;

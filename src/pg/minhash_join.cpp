@@ -12,10 +12,10 @@ extern "C" {
 
 #include "core/lsh_join.hpp"
 #include "pg/compat.hpp"
-#include "pg/engine.hpp"
 #include "pg/errors.hpp"
+#include "pg/join_functions.hpp"
 #include "pg/minhash_values.hpp"
-#include "pg/query_rows.hpp"
+#include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -88,44 +88,20 @@ void report_chained(const LshStats &stats, const char *function) {
 
 // Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
 // (a, b, similarity).
-Datum return_pairs(FunctionCallInfo fcinfo, bool self_join, const char *function) {
+Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
   compat::begin_materialized_result(fcinfo);
   const int first = self_join ? 1 : 2;
   if (any_null(fcinfo, first)) return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "join by bands", ALLOCSET_DEFAULT_SIZES);
-  LshJoin *join = own(context, [&] { return make_lsh_join(spec); });
-  Batch *batch = create_batch(context);
-  File spill_file = 0;  // joins by bands never ask for one
-  const QueryRows left =
-      read_rows(text_to_cstring(PG_GETARG_TEXT_PP(0)), join, &spill_file, Side::left, function, context);
-  QueryRows right = left;
-  if (self_join)
-    check_distinct_ids(left, function);
-  else
-    right = read_rows(text_to_cstring(PG_GETARG_TEXT_PP(1)), join, &spill_file, Side::right, function,
-                      context, &left);
-
-  const auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-  const Side right_side = self_join ? Side::left : Side::right;
-  bool nulls[3] = {false, false, false};
-  while (next_batch(join, &spill_file, batch)) {
-    for (size_t i = 0; i < batch->size(); ++i) {
-      const uint32_t l = batch->left[i], r = batch->right[i];
-      int64 a = left.ids[l], b = right.ids[r];
-      if (self_join && a > b) std::swap(a, b);
-      const double value = spec.verify
-                               ? similarity(Measure::jaccard, batch->overlap[i],
-                                            join->set_size(Side::left, l), join->set_size(right_side, r))
-                               : static_cast<double>(batch->overlap[i]) / spec.permutations;
-      Datum values[3] = {Int64GetDatum(a), Int64GetDatum(b), Float8GetDatum(value)};
-      tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-    }
-  }
-  report_chained(join->lsh_stats(), function);
-  MemoryContextDelete(context);
+  FunctionJoin *join = create_function_join(Measure::jaccard, self_join);
+  LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
+  join->engine = engine;
+  read_inputs(join, function, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
+  if (self_join) check_distinct_ids(join->left, function);
+  return_pairs(fcinfo, join, spec.verify ? 0 : spec.permutations);
+  report_chained(engine->lsh_stats(), function);
+  end_join(join);
   return 0;
 }
 
@@ -139,11 +115,11 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_self_join);
 Datum simjoin_minhash_self_join(PG_FUNCTION_ARGS) {
-  return return_pairs(fcinfo, true, "minhash_self_join");
+  return join_by_bands(fcinfo, true, "minhash_self_join");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_join);
 Datum simjoin_minhash_join(PG_FUNCTION_ARGS) {
-  return return_pairs(fcinfo, false, "minhash_join");
+  return join_by_bands(fcinfo, false, "minhash_join");
 }
 }

@@ -10,6 +10,10 @@ extern "C" {
 
 namespace simjoin::pg {
 
+const char *string_argument(FunctionCallInfo fcinfo, int number) {
+  return text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
 void run_query(const char *query, DestReceiver *receiver, const char *function) {
   receiver->rShutdown = [](DestReceiver *) {};
   receiver->rDestroy = [](DestReceiver *) {};

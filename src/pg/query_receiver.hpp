@@ -5,10 +5,14 @@
 
 extern "C" {
 #include "executor/tuptable.h"
+#include "fmgr.h"
 #include "tcop/dest.h"
 }
 
 namespace simjoin::pg {
+
+// Returns a text argument of the call, which must not be NULL.
+const char *string_argument(FunctionCallInfo fcinfo, int number);
 
 // Runs a query that returns rows, with the caller's rights and in the active snapshot. The receiver, whose
 // receiveSlot and rStartup are set, gets its columns and rows. Errors, naming `function`, where the query

@@ -3,7 +3,6 @@
 #include "core/signature_kernels.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/detect_targets.h>
 #include <hwy/targets.h>
 
 #include <algorithm>
@@ -13,27 +12,11 @@
 #include <set>
 
 #include "unit/drive.hpp"
+#include "unit/on_target.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
 namespace {
-
-// Runs the rest of a scope on one instruction set.
-class OnTarget {
- public:
-  explicit OnTarget(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  ~OnTarget() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-std::vector<int64_t> targets() {
-  return hwy::SupportedAndGeneratedTargets();
-}
 
 class KernelTest : public testing::TestWithParam<int64_t> {
  protected:
@@ -52,7 +35,7 @@ class KernelTest : public testing::TestWithParam<int64_t> {
   std::mt19937_64 random_{51};
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, KernelTest, testing::ValuesIn(targets()),
+INSTANTIATE_TEST_SUITE_P(Every, KernelTest, testing::ValuesIn(all_targets()),
                          [](const auto &info) { return std::string(hwy::TargetName(info.param)); });
 
 TEST_P(KernelTest, FilterRowFindsTheColumnsThatReachTheBound) {
