@@ -4,19 +4,15 @@
 #include <cstring>
 #include <thread>
 
+#include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
 
 namespace simjoin {
 namespace {
 
-GpuBackend *backend = nullptr;
-std::string failure;
-
-// What a join on the GPU takes besides its work, in milliseconds: kernels launched and results fetched; and
-// what setting the device up for the process adds (H200, driver 580).
+// What a join on the GPU takes besides its work, in milliseconds: kernels launched and results fetched.
 constexpr double gpu_join_ms = 10;
-constexpr double gpu_start_ms = 400;
 // What the CPU takes for a join: nanoseconds a token, to rank, sort and index; and nanoseconds a pair of sets
 // of `full_size` tokens at a threshold near 0. Less than measured on dblp-shaped sets, more than on
 // kosarak-shaped ones at high thresholds (Cascade Lake, 2.5 GHz).
@@ -34,20 +30,10 @@ std::string not_for_gpus(Algorithm algorithm) {
   return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
 }
 
-// Returns why no join of this process can run on a GPU, as far as is known without touching one.
-std::string no_gpus() {
-  if (backend == nullptr) return "this build has no GPU engine";
-  if (!failure.empty()) return "the GPU failed earlier in this session: " + failure;
-  return {};
-}
-
 std::unique_ptr<JoinEngine> make_gpu_join(const JoinSpec &spec) {
-  constexpr const char *hint = "Set simjoin.device to auto or cpu.";
-  std::string reason = not_for_gpus(spec.algorithm);
-  if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, hint);
-  reason = no_gpus();
-  if (reason.empty() && backend->available(reason)) return backend->make_engine(spec);
-  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, hint);
+  const std::string reason = not_for_gpus(spec.algorithm);
+  if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
+  return require_gpu().make_engine(spec);
 }
 
 uint64_t packed(uint32_t left, uint32_t right) {
@@ -55,19 +41,6 @@ uint64_t packed(uint32_t left, uint32_t right) {
 }
 
 }  // namespace
-
-GpuBackend *gpu_backend() {
-  return backend;
-}
-
-void set_gpu_backend(GpuBackend *new_backend) {
-  backend = new_backend;
-  failure.clear();
-}
-
-const std::string &gpu_failure() {
-  return failure;
-}
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
   switch (spec.device) {
@@ -105,7 +78,7 @@ void SetRecord::release() {
 
 DeviceChoice::DeviceChoice(const JoinSpec &spec)
     : spec_(spec), vocabulary_(spec.self_join, memory_), record_(memory_), handed_over_(memory_) {
-  std::string reason = no_gpus();
+  std::string reason = no_gpu_reason();
   if (reason.empty()) reason = not_for_gpus(spec.algorithm);
   if (!reason.empty()) go_to_cpu(std::move(reason));
 }
@@ -173,18 +146,18 @@ bool DeviceChoice::worth_a_gpu() const {
   const double threads =
       spec_.threads > 0 ? spec_.threads : std::max(1u, std::thread::hardware_concurrency());
   const double cpu_ms = (tokens * cpu_token_ns + pairs * pair_ns) / threads / 1e6;
-  return cpu_ms > gpu_join_ms + (backend->started() ? 0 : gpu_start_ms);
+  return cpu_ms > gpu_join_ms + gpu_start_ms();
 }
 
 void DeviceChoice::try_gpu() {
   std::string reason;
-  if (!backend->available(reason)) {
+  if (!gpu_backend()->available(reason)) {
     go_to_cpu(std::move(reason));
     return;
   }
   gpu_ = true;
   try {
-    engine_ = backend->make_engine(spec_);
+    engine_ = gpu_backend()->make_engine(spec_);
   } catch (const Error &error) {
     if (!leave_gpu(error)) throw;
   }
@@ -204,12 +177,10 @@ void DeviceChoice::go_to_cpu(std::string reason) {
 
 // Goes on without the GPU after an error of its own; false where the error is another, or nothing was kept.
 bool DeviceChoice::leave_gpu(const Error &error) {
-  const bool broken = error.kind() == ErrorKind::device_failure;
-  if (gpu_ && broken) failure = error.what();
-  if (!gpu_ || direct_ || (!broken && error.kind() != ErrorKind::limit_exceeded)) return false;
-  notice_ = std::make_unique<Notice>();
-  notice_->warning = broken;
-  notice_->message = error.what();
+  if (!gpu_) return false;
+  std::unique_ptr<Notice> notice = notice_of_gpu(error);
+  if (direct_ || !notice) return false;
+  notice_ = std::move(notice);
   std::sort(handed_over_.begin(), handed_over_.end());
   go_to_cpu(error.what());
   return true;

@@ -44,7 +44,12 @@ void set_gpu_backend(GpuBackend *backend);
 // The backend for NVIDIA GPUs. Only defined in a build with the device layer.
 GpuBackend &cuda_backend();
 
-// Whether this process has given the GPU up because it failed, and why; empty where it has not.
+// Why this process has given the GPU up for good, because it failed; empty where it has not.
 const std::string &gpu_failure();
+void give_gpu_up(std::string failure);
+
+// Returns why no computation of this process can run on a GPU, as far as is known without touching one; empty
+// where one may.
+std::string no_gpu_reason();
 
 }  // namespace simjoin

@@ -10,19 +10,15 @@ extern "C" {
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 
-#include "core/gpu.hpp"
 #include "pg/errors.hpp"
-#include "pg/settings.hpp"
+#include "pg/gpu_faults.hpp"
 
 namespace simjoin::pg {
 namespace {
 
 // How long the engine works between two interrupt checks.
 constexpr std::chrono::microseconds step_budget{10'000};
-
-bool fault_armed = false;
 
 void order_by_left_row(Batch &batch) {
   std::vector<std::array<uint32_t, 3>> pairs(batch.size());
@@ -32,42 +28,6 @@ void order_by_left_row(Batch &batch) {
     batch.left[i] = pairs[i][0];
     batch.right[i] = pairs[i][1];
     batch.overlap[i] = pairs[i][2];
-  }
-}
-
-// Arms the fault that a test asked for.
-void inject_fault() {
-  GpuBackend *backend = gpu_backend();
-  if (backend == nullptr || (debug_device_fault == 0 && !fault_armed)) return;
-  backend->fail_call(static_cast<uint64_t>(std::abs(debug_device_fault)), debug_device_fault < 0);
-  fault_armed = debug_device_fault != 0;
-}
-
-// What a Notice becomes when it leaves C++.
-struct NoticeText {
-  bool any;
-  bool warning;
-  char message[512];
-};
-
-void report_notice(JoinEngine *engine) {
-  const NoticeText notice = call_cpp([&] {
-    NoticeText text{};
-    if (const auto from = engine->take_notice()) {
-      text.any = true;
-      text.warning = from->warning;
-      strlcpy(text.message, from->message.c_str(), sizeof text.message);
-    }
-    return text;
-  });
-  if (!notice.any) return;
-  if (notice.warning) {
-    ereport(WARNING,
-            (errmsg("the GPU failed; the join goes on on the CPU, and so do all others of this session"),
-             errdetail_internal("%s", notice.message)));
-  } else {
-    ereport(NOTICE, (errmsg("the GPU has too little memory for the join, which goes on on the CPU"),
-                     errdetail_internal("%s", notice.message)));
   }
 }
 
@@ -86,7 +46,7 @@ void give_spill_file(JoinEngine *engine, File *file) {
 }  // namespace
 
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
-  inject_fault();
+  inject_gpu_fault();
   return own(context, [&] { return make_engine(spec); });
 }
 
@@ -108,7 +68,7 @@ bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left
     CHECK_FOR_INTERRUPTS();
     offer_spill_file(engine, spill_file);  // sets of a join that a GPU has given up come late
     const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
-    report_notice(engine);
+    report_gpu_notice(call_cpp([&] { return GpuNotice(engine->take_notice()); }));
     if (result == StepResult::done) return false;
     if (result != StepResult::batch || batch->size() == 0) continue;
     if (by_left_row) call_cpp([&] { order_by_left_row(*batch); });

@@ -1,0 +1,44 @@
+#include "core/device_work.hpp"
+
+#include <string>
+
+namespace simjoin {
+namespace {
+
+// Context, memory pool and pinned staging (H200, driver 580).
+constexpr double first_use_ms = 400;
+
+}  // namespace
+
+GpuBackend &require_gpu() {
+  std::string reason = no_gpu_reason();
+  if (reason.empty() && gpu_backend()->available(reason)) return *gpu_backend();
+  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, no_gpu_hint);
+}
+
+double gpu_start_ms() {
+  return gpu_backend()->started() ? 0 : first_use_ms;
+}
+
+bool use_gpu(Device device, double cpu_ms, double gpu_ms) {
+  if (device == Device::cpu) return false;
+  if (device == Device::gpu) {
+    require_gpu();
+    return true;
+  }
+  if (!no_gpu_reason().empty() || cpu_ms <= gpu_ms + gpu_start_ms()) return false;
+  std::string reason;
+  return gpu_backend()->available(reason);
+}
+
+std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
+  const bool broken = error.kind() == ErrorKind::device_failure;
+  if (broken) give_gpu_up(error.what());
+  if (!broken && error.kind() != ErrorKind::limit_exceeded) return nullptr;
+  auto notice = std::make_unique<Notice>();
+  notice->warning = broken;
+  notice->message = error.what();
+  return notice;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,46 @@
+// Computations that may run on a GPU: which device does one, and what follows where a GPU fails.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/gpu.hpp"
+#include "core/join.hpp"
+
+namespace simjoin {
+
+inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
+
+// Returns the backend of a GPU that can be used. Throws device_failure where there is none.
+GpuBackend &require_gpu();
+
+// Returns the milliseconds that setting the device up adds to the first computation of this process.
+double gpu_start_ms();
+
+// Returns whether a computation runs on the GPU that takes about `cpu_ms` milliseconds on all threads of the
+// CPU and `gpu_ms` on a GPU that is set up, transfers included. Throws device_failure where `device` is
+// Device::gpu and there is none.
+bool use_gpu(Device device, double cpu_ms, double gpu_ms);
+
+// Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
+// where it cannot, because the error is another one. A failed GPU is not used again by this process.
+std::unique_ptr<Notice> notice_of_gpu(const Error &error);
+
+// Returns gpu(GpuBackend &) where use_gpu() says so, otherwise cpu(). Under Device::automatic cpu() also
+// replaces a gpu() that failed or had too little memory; `notice` then gets what to tell the user.
+template <class Gpu, class Cpu>
+auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice, Gpu &&gpu,
+                   Cpu &&cpu) {
+  if (use_gpu(device, cpu_ms, gpu_ms)) {
+    try {
+      return gpu(*gpu_backend());
+    } catch (const Error &error) {
+      notice = notice_of_gpu(error);
+      if (!notice || device == Device::gpu) throw;
+    }
+  }
+  return cpu();
+}
+
+}  // namespace simjoin

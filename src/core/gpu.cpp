@@ -1,0 +1,36 @@
+#include "core/gpu.hpp"
+
+#include <utility>
+
+namespace simjoin {
+namespace {
+
+GpuBackend *backend = nullptr;
+std::string failure;
+
+}  // namespace
+
+GpuBackend *gpu_backend() {
+  return backend;
+}
+
+void set_gpu_backend(GpuBackend *new_backend) {
+  backend = new_backend;
+  failure.clear();
+}
+
+const std::string &gpu_failure() {
+  return failure;
+}
+
+void give_gpu_up(std::string why) {
+  failure = std::move(why);
+}
+
+std::string no_gpu_reason() {
+  if (backend == nullptr) return "this build has no GPU engine";
+  if (!failure.empty()) return "the GPU failed earlier in this session: " + failure;
+  return {};
+}
+
+}  // namespace simjoin

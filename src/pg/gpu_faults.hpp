@@ -1,0 +1,27 @@
+// Failures of a GPU as PostgreSQL sees them: what the session is told, and faults that a test asks for.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#include <memory>
+
+#include "core/join.hpp"
+
+namespace simjoin::pg {
+
+// Arms the fault of simjoin.debug_device_fault; call before a computation that may run on a GPU.
+void inject_gpu_fault();
+
+// What a Notice becomes when it leaves C++.
+struct GpuNotice {
+  explicit GpuNotice(const std::unique_ptr<Notice> &notice);
+
+  bool any;
+  bool warning;
+  char message[512];
+};
+
+// Tells the session why the computation goes on on the CPU, where there is something to tell.
+void report_gpu_notice(const GpuNotice &notice);
+
+}  // namespace simjoin::pg
