@@ -1,9 +1,9 @@
 // The engine for CPU cores: takes sets, runs the join on threads of its own, hands batches to the caller.
 #include <atomic>
-#include <exception>
 #include <optional>
 #include <thread>
 
+#include "core/engine_thread.hpp"
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/join_execution.hpp"
@@ -37,7 +37,6 @@ class CpuEngine final : public JoinEngine {
       : spec_(spec),
         vocabulary_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)} {}
-  ~CpuEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -66,29 +65,20 @@ class CpuEngine final : public JoinEngine {
 
   const JoinSpec spec_;
   MemoryCounter memory_;
-  StopFlag stop_;
   std::optional<SpillFile> file_;
   Vocabulary vocabulary_;
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
   int threads_ = 0;
-  std::optional<ResultQueue> queue_;
   std::optional<JoinExecution> execution_;
-  std::thread main_;                // runs the join; not started for an inline one
   std::optional<WorkerPool> pool_;  // of an inline join
   size_t next_item_ = 0;            // of an inline join
   bool ended_ = false;              // of an inline join
-  std::exception_ptr failure_;      // set before the queue is finished
   std::atomic<int64_t> built_{0};   // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
+  EngineThread thread_;  // not started for an inline join
 };
-
-CpuEngine::~CpuEngine() {
-  stop_.set();
-  if (queue_) queue_->wake();
-  if (main_.joinable()) main_.join();
-}
 
 template <typename T>
 void CpuEngine::add_set(Side side, std::span<const T> tokens) {
@@ -131,7 +121,7 @@ void CpuEngine::estimate_peak() {
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
-  file_.emplace(descriptor, limit, stop_);
+  file_.emplace(descriptor, limit, thread_.stop());
   for (RawSets &side : sides_) side.spill_to(*file_);
 }
 
@@ -140,43 +130,36 @@ void CpuEngine::start() {
   const bool run_here = !file_ && sides_[0].tokens() + sides_[1].tokens() < inline_tokens;
   threads_ = run_here ? 1 : threads();
   const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
-  queue_.emplace(capacity, stop_);
+  ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
-  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, *queue_, stop_, memory_);
+  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, queue, thread_.stop(), memory_);
   if (run_here) {
-    pool_.emplace(1, stop_);
+    pool_.emplace(1, thread_.stop());
     execution_->build(*pool_);
     ended_ = !execution_->next_round(*pool_);
     built_ = Clock::now().time_since_epoch().count();
     if (ended_) end_join();
   } else {
-    main_ = start_thread([this] { run_on_threads(); });
+    thread_.start([this] { run_on_threads(); });
   }
 }
 
 // The whole join, on the engine's main thread and its pool.
 void CpuEngine::run_on_threads() {
-  try {
-    WorkerPool pool(threads_, stop_);
-    execution_->build(pool);
-    bool more = execution_->next_round(pool);
-    built_ = Clock::now().time_since_epoch().count();
-    for (; more; more = execution_->next_round(pool)) {
-      pool.parallel(execution_->items(),
-                    [this](int worker, size_t item) { execution_->run_item(worker, item); });
-    }
-    end_join();
-  } catch (const Cancelled &) {
-  } catch (...) {
-    failure_ = std::current_exception();
-    stop_.set();
+  WorkerPool pool(threads_, thread_.stop());
+  execution_->build(pool);
+  bool more = execution_->next_round(pool);
+  built_ = Clock::now().time_since_epoch().count();
+  for (; more; more = execution_->next_round(pool)) {
+    pool.parallel(execution_->items(),
+                  [this](int worker, size_t item) { execution_->run_item(worker, item); });
   }
-  queue_->finish();
+  end_join();
 }
 
 void CpuEngine::end_join() {
   execution_->finish();
-  if (pool_) queue_->finish();
+  if (pool_) thread_.queue().finish();
   done_ = Clock::now().time_since_epoch().count();
 }
 
@@ -195,14 +178,11 @@ void CpuEngine::run_inline(std::chrono::microseconds budget) {
 StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
   if (!execution_) start();
   if (pool_) {
-    if (queue_->pop(out, std::chrono::microseconds(0))) return StepResult::batch;
+    if (thread_.queue().pop(out, std::chrono::microseconds(0))) return StepResult::batch;
     run_inline(budget);
     budget = std::chrono::microseconds(0);
   }
-  if (queue_->pop(out, budget)) return StepResult::batch;
-  if (!queue_->drained()) return StepResult::working;
-  if (failure_) std::rethrow_exception(failure_);
-  return StepResult::done;
+  return thread_.pop(budget, out);
 }
 
 JoinStats CpuEngine::stats() const {

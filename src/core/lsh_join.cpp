@@ -1,10 +1,10 @@
 #include "core/lsh_join.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <thread>
 
+#include "core/engine_thread.hpp"
 #include "core/error.hpp"
 #include "core/lsh_buckets.hpp"
 #include "core/memory.hpp"
@@ -61,7 +61,6 @@ class LshJoinOnCpu final : public LshJoin {
         hashes_{Hashes(memory_), Hashes(memory_)},
         band_hashes_(memory_),
         values_(memory_) {}
-  ~LshJoinOnCpu() override;
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -77,7 +76,6 @@ class LshJoinOnCpu final : public LshJoin {
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   void start();
-  void run_on_threads();
   void join(WorkerPool &pool);
   void sign(WorkerPool &pool);
   void sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop);
@@ -95,7 +93,6 @@ class LshJoinOnCpu final : public LshJoin {
 
   const LshSpec spec_;
   MemoryCounter memory_;
-  StopFlag stop_;
   std::optional<Vocabulary> vocabulary_;  // until the first step
   Ids sets_[2];
   Hashes hashes_[2];
@@ -105,16 +102,8 @@ class LshJoinOnCpu final : public LshJoin {
   uint32_t rows_ = 0;  // of both sides
   int threads_ = 0;
   LshStats stats_;  // set before the queue is finished
-  std::optional<ResultQueue> queue_;
-  std::exception_ptr failure_;  // set before the queue is finished
-  std::thread main_;
+  EngineThread thread_;
 };
-
-LshJoinOnCpu::~LshJoinOnCpu() {
-  stop_.set();
-  if (queue_) queue_->wake();
-  if (main_.joinable()) main_.join();
-}
 
 uint64_t identity_of(std::string_view token) {
   return token_identity(token);
@@ -125,7 +114,7 @@ uint64_t identity_of(int64_t token) {
 
 template <typename T>
 void LshJoinOnCpu::add_set(Side side, std::span<const T> tokens) {
-  if (queue_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   Ids &sets = sets_[static_cast<int>(side)];
   Hashes &hashes = hashes_[static_cast<int>(side)];
   if (sets_[0].sizes.size() + sets_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
@@ -149,20 +138,11 @@ void LshJoinOnCpu::start() {
   threads_ = std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
   left_rows_ = sets_[0].rows();
   rows_ = left_rows_ + sets_[1].rows();
-  queue_.emplace(queued_batches_a_thread * static_cast<size_t>(threads_), stop_);
-  main_ = start_thread([this] { run_on_threads(); });
-}
-
-void LshJoinOnCpu::run_on_threads() {
-  try {
-    WorkerPool pool(threads_, stop_);
+  thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
+  thread_.start([this] {
+    WorkerPool pool(threads_, thread_.stop());
     join(pool);
-  } catch (const Cancelled &) {
-  } catch (...) {
-    failure_ = std::current_exception();
-    stop_.set();
-  }
-  queue_->finish();
+  });
 }
 
 void LshJoinOnCpu::join(WorkerPool &pool) {
@@ -171,7 +151,8 @@ void LshJoinOnCpu::join(WorkerPool &pool) {
   hashes_[0] = Hashes(memory_);
   hashes_[1] = Hashes(memory_);
 
-  std::vector<ResultWriter> writers(static_cast<size_t>(threads_), ResultWriter(*queue_, false, false));
+  std::vector<ResultWriter> writers(static_cast<size_t>(threads_),
+                                    ResultWriter(thread_.queue(), false, false));
   std::vector<uint64_t> candidates(writers.size() * 8, 0);  // each in a cache line of its own
   const Buffer<uint32_t> rows = rows_with_tokens();
   LshBuckets buckets(rows_, left_rows_, spec_, memory_);
@@ -232,7 +213,7 @@ Buffer<uint32_t> LshJoinOnCpu::rows_with_tokens() {
   Buffer<uint32_t> rows(memory_, rows_);
   size_t count = 0;
   for (uint32_t row = 0; row < rows_; ++row) {
-    if (row % rows_a_look == 0) stop_.check();
+    if (row % rows_a_look == 0) thread_.stop().check();
     if (sets_[side_of(row)].sizes[row_in_side(row)] > 0) rows[count++] = row;
   }
   rows.resize(count);
@@ -272,11 +253,8 @@ void LshJoinOnCpu::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
 }
 
 StepResult LshJoinOnCpu::step(std::chrono::microseconds budget, Batch &out) {
-  if (!queue_) start();
-  if (queue_->pop(out, budget)) return StepResult::batch;
-  if (!queue_->drained()) return StepResult::working;
-  if (failure_) std::rethrow_exception(failure_);
-  return StepResult::done;
+  if (!thread_.is_open()) start();
+  return thread_.pop(budget, out);
 }
 
 JoinStats LshJoinOnCpu::stats() const {
