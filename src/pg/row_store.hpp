@@ -11,27 +11,35 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Append-only; rows are numbered from 0 in the order in which they came and can be read in any order.
-// Compressed and out-of-line values are kept as they are. The file belongs to the current resource owner: it
-// is closed by close_row_store, or by PostgreSQL after an error.
+// Append-only; rows are numbered from 0 in the order in which they came and can be read in any order. Rows of
+// columns that are passed by value are packed, a few bytes each; others are tuples, whose compressed and
+// out-of-line values are kept as they are. The file belongs to the current resource owner: it is closed by
+// close_row_store, or by PostgreSQL after an error.
 struct RowStore {
   MemoryContext context;  // of the store and all it holds
   TupleDesc descriptor;   // of the stored columns
-  size_t memory_limit;    // bytes of tuples kept in memory
-  size_t memory_bytes;    // bytes of tuples in memory
-  uint64_t *locations;  // for each row its tuple's address, or from row memory_rows on its place in the file
+  size_t memory_limit;    // bytes of rows kept in memory
+  size_t memory_bytes;    // bytes of rows in memory
   uint32_t rows;
   uint32_t memory_rows;
-  uint32_t rows_allocated;
   BufFile *file;  // NULL while everything fits into memory
   uint64_t file_bytes;
+  // Of tuples: for each row the tuple's address, or from row memory_rows on its place in the file.
+  uint64_t *locations;
+  uint32_t rows_allocated;
+  // Of packed rows.
+  uint32_t packed_bytes;  // of a row; 0 where rows are tuples
+  int rows_shift;         // a block has 1 << rows_shift rows
+  char **blocks;
+  uint32_t blocks_allocated;
+  char *packed_row;  // the next row for the file
 };
 
 // One of the readers of a store.
 struct RowReader {
   RowStore *store;
-  MinimalTuple file_row;  // the row read last from the file
-  size_t file_row_size;   // bytes allocated for it, in the store's context
+  char *file_row;        // the row read last from the file
+  size_t file_row_size;  // bytes allocated for it, in the store's context
 };
 
 // Returns an empty store that lives in a new child of `parent`.
