@@ -47,11 +47,18 @@ class CudaBackend final : public GpuBackend {
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     GpuOptions options;
     options.memory_limit = spec.gpu_memory_limit;
+    options.gpus = spec.gpus;
     if (spec.algorithm == Algorithm::bitmap) options.strategy = GpuOptions::Strategy::bitmap;
     return make_gpu_engine(spec, options);
   }
 
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
+
+  // What was found out about the devices is forgotten: whether there are any may change, too.
+  void lose_device(uint64_t n, DeviceLoss loss) override {
+    simjoin::lose_device(n, loss);
+    asked_ = false;
+  }
 
  private:
   bool asked_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cub/cub.cuh>
+#include <numeric>
 
 #include "cuda/launch.cuh"
 
@@ -174,9 +175,8 @@ Input join_sides(Device &device, UploadedSide *sides[2], size_t token_bytes) {
   Input input;
   uint64_t rows = 0;
   for (int s = 0; s < 2 && sides[s] != nullptr; ++s) {
-    sides[s]->tokens.finish();
     input.count += sides[s]->total;
-    rows += sides[s]->lengths.size();
+    rows += sides[s]->rows;
   }
   if (rows >= UINT32_MAX || input.count >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "the join has too many sets or tokens for the GPU");
@@ -192,10 +192,10 @@ Input join_sides(Device &device, UploadedSide *sides[2], size_t token_bytes) {
     input.tokens = input.joined.data();
   }
   DeviceBuffer<uint32_t> lengths(device, rows + 1);
-  copy_to_device(device, lengths.data(), sides[0]->lengths.data(), sides[0]->lengths.size());
-  if (sides[1] != nullptr) {
-    copy_to_device(device, lengths.data() + sides[0]->lengths.size(), sides[1]->lengths.data(),
-                   sides[1]->lengths.size());
+  for (uint64_t s = 0, first = 0; s < 2 && sides[s] != nullptr; first += sides[s++]->rows) {
+    copy_on_device(device, lengths.data() + first,
+                   reinterpret_cast<const uint32_t *>(sides[s]->lengths.data()), sides[s]->rows);
+    sides[s]->lengths.reset();
   }
   input.offsets = DeviceBuffer<uint64_t>(device, rows + 1);
   SIMJOIN_DEVICE_CALL(cudaMemsetAsync(lengths.data() + rows, 0, sizeof(uint32_t), device.stream()));
@@ -324,7 +324,10 @@ void order_side(Device &device, const RowSets &rows, uint32_t first, uint32_t se
     DeviceBuffer<uint32_t> ordered_sizes(device, sets);
     launch(device, make_records, blocks_for(device, sets), sorted.data(), sets, rows.starts.data() + first,
            sizes.data(), side.records.data(), ordered_sizes.data());
-    if (fetch_sizes) copy_to_host(device, host_sizes.data(), sizes.data(), sets);
+    if (fetch_sizes) {
+      host_sizes.resize(sets);
+      copy_to_host(device, host_sizes.data(), sizes.data(), sets);
+    }
     read_classes(device, ordered_sizes, side);
   } else {
     side.classes.push_back({UINT32_MAX, 0});
@@ -357,9 +360,10 @@ SignatureLayout DeviceCollection::layout(uint32_t steps) const {
   return layout;
 }
 
-DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right, bool wide_tokens,
+DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
                                   const SignatureWidths &widths) {
   UploadedSide *sides[2] = {left, right};
+  const bool wide_tokens = left->wide || (right != nullptr && right->wide);
   Input input = join_sides(device, sides, wide_tokens ? sizeof(int64_t) : sizeof(int32_t));
   TokenRanks ranks = rank_tokens(device, {input.tokens, input.count, wide_tokens});
   RowSets rows = map_rows(device, input, ranks, wide_tokens);
@@ -378,15 +382,15 @@ DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSi
   }
   uint32_t first = 0;
   for (int s = 0; s < 2 && sides[s] != nullptr; ++s) {
-    const auto sets = static_cast<uint32_t>(sides[s]->lengths.size());
-    collection.sizes[s] = std::move(sides[s]->lengths);
-    order_side(device, rows, first, sets, sides[s]->longest, layouts, widths, collection.sides[s],
+    collection.tokens[s] = sides[s]->total;
+    order_side(device, rows, first, sides[s]->rows, sides[s]->longest, layouts, widths, collection.sides[s],
                collection.sizes[s], rows.had_duplicates);
-    first += sets;
+    first += sides[s]->rows;
   }
   device.synchronize();
-  for (int s = 0; s < 2; ++s) {
-    for (uint32_t size : collection.sizes[s]) collection.tokens[s] += size;
+  for (int s = 0; s < 2 && rows.had_duplicates; ++s) {
+    collection.tokens[s] =
+        std::accumulate(collection.sizes[s].begin(), collection.sizes[s].end(), uint64_t{0});
   }
   collection.ranks = std::move(rows.ranks);
   return collection;

@@ -38,8 +38,9 @@ struct DeviceSide {
 struct DeviceCollection {
   DeviceBuffer<uint32_t> ranks;  // stored tokens of all sets
   DeviceSide sides[2];
-  std::vector<uint32_t> sizes[2];  // by row, duplicates removed
-  uint64_t tokens[2] = {0, 0};     // sums of the sizes
+  // By row, duplicates removed; empty where there were none to remove.
+  std::vector<uint32_t> sizes[2];
+  uint64_t tokens[2] = {0, 0};  // sums of the sizes
   uint32_t rank_count = 0;
   uint64_t distinct_tokens = 0;  // with a rank
   uint64_t stored_tokens = 0;
@@ -51,7 +52,7 @@ struct DeviceCollection {
 
 // Builds the collection from what was uploaded and frees the upload. The second side is null in a self-join.
 // `widths` is what the order within a size refers to.
-DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right, bool wide_tokens,
+DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
                                   const SignatureWidths &widths);
 
 }  // namespace simjoin::gpu

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "cuda/gpu_engine.hpp"
 
@@ -15,7 +17,9 @@ namespace {
 std::atomic<uint64_t> calls_made{0};
 std::atomic<uint64_t> failing_call{0};  // its number; 0 = none
 std::atomic<bool> failing_launch{false};
-std::atomic<bool> device_started{false};
+std::atomic<uint64_t> lost_from{0};  // the first call that a lost device fails; 0 = none is lost
+std::atomic<DeviceLoss> loss_of_device{DeviceLoss::none};
+std::atomic<uint64_t> started_devices{0};  // a bit each
 
 // The kernels use instructions of this compute capability: binary tensor core operations with AND.
 constexpr int least_capability = 8;
@@ -29,13 +33,40 @@ void fail_device_call(uint64_t n, bool launch) {
   failing_call = n == 0 ? 0 : calls_made.load() + n;
 }
 
+void lose_device(uint64_t n, DeviceLoss loss) {
+  loss_of_device = loss;
+  lost_from = loss == DeviceLoss::none ? 0 : calls_made.load() + n;
+}
+
 uint64_t device_calls() {
   return calls_made;
 }
 
+namespace {
+
+// Returns why there is no device, as its user can understand it.
+std::string describe(cudaError_t error) {
+  if (error != cudaErrorInsufficientDriver && error != cudaErrorSystemDriverMismatch) {
+    return cudaGetErrorString(error);
+  }
+  int supported = 0;
+  const DeviceLoss loss = lost_from == 0 ? DeviceLoss::none : loss_of_device.load();
+  if (loss == DeviceLoss::none && cudaDriverGetVersion(&supported) != cudaSuccess) supported = 0;
+  if (loss == DeviceLoss::old_driver) supported = 11040;
+  if (supported == 0) return "there is no NVIDIA driver";
+  const auto version = [](int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  };
+  return "the NVIDIA driver is too old: it supports CUDA " + version(supported) + ", " +
+         version(CUDART_VERSION) + " is needed";
+}
+
+}  // namespace
+
 bool gpu_available(std::string *reason) {
   int devices = 0, device = 0, major = 0, minor = 0;
-  cudaError_t result = cudaGetDeviceCount(&devices);
+  cudaError_t result = gpu::injected_fault();
+  if (result == cudaSuccess) result = cudaGetDeviceCount(&devices);
   if (result == cudaSuccess && devices > 0) result = cudaGetDevice(&device);
   if (result == cudaSuccess && devices > 0)
     result = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -45,7 +76,7 @@ bool gpu_available(std::string *reason) {
   cudaGetLastError();  // forget it: the next call of this thread would report it again
   if (reason == nullptr) return false;
   if (result != cudaSuccess) {
-    *reason = cudaGetErrorString(result);
+    *reason = describe(result);
   } else if (devices == 0) {
     *reason = "there is no GPU";
   } else {
@@ -56,13 +87,41 @@ bool gpu_available(std::string *reason) {
 }
 
 bool gpu_started() {
-  return device_started;
+  return started_devices != 0;
+}
+
+const std::vector<int> &usable_gpus() {
+  static const std::vector<int> usable = [] {
+    std::vector<int> devices;
+    int count = 0, major = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+    for (int device = 0; device < count; ++device) {
+      if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+          major >= least_capability) {
+        devices.push_back(device);
+      }
+    }
+    cudaGetLastError();
+    return devices;
+  }();
+  return usable;
+}
+
+int gpus_started() {
+  return std::popcount(started_devices.load());
 }
 
 namespace gpu {
 
 cudaError_t injected_fault() {
-  if (++calls_made != failing_call.load(std::memory_order_relaxed)) return cudaSuccess;
+  const uint64_t call = ++calls_made, lost = lost_from.load(std::memory_order_relaxed);
+  if (lost != 0 && call >= lost) {
+    constexpr cudaError_t errors[] = {
+        cudaSuccess,       cudaErrorMemoryAllocation,   cudaErrorDevicesUnavailable,
+        cudaErrorNoDevice, cudaErrorInsufficientDriver, cudaErrorSystemDriverMismatch};
+    return errors[static_cast<size_t>(loss_of_device.load())];
+  }
+  if (call != failing_call.load(std::memory_order_relaxed)) return cudaSuccess;
   return failing_launch ? cudaErrorLaunchFailure : cudaErrorMemoryAllocation;
 }
 
@@ -104,6 +163,37 @@ cudaMemPool_t process_pool(int device) {
 
 }  // namespace
 
+void use_device(int number) {
+  const std::vector<int> &usable = usable_gpus();
+  if (usable.empty()) throw Error(ErrorKind::device_failure, "there is no GPU", "Set simjoin.device to cpu.");
+  SIMJOIN_DEVICE_CALL(cudaSetDevice(usable[static_cast<size_t>(number) % usable.size()]));
+}
+
+size_t device_memory_limit(size_t limit) {
+  int device = 0;
+  SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
+  cudaMemPool_t pool = process_pool(device);
+  size_t free = 0, total = 0;
+  SIMJOIN_DEVICE_CALL(cudaMemGetInfo(&free, &total));
+  uint64_t held = 0, held_in_use = 0;
+  SIMJOIN_DEVICE_CALL(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &held));
+  SIMJOIN_DEVICE_CALL(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &held_in_use));
+  free += held - held_in_use;
+  const size_t usable = free > memory_reserve ? free - memory_reserve : 0;
+  return limit == 0 ? usable : std::min(limit, usable);
+}
+
+void trim_device_memory(int number, size_t kept) noexcept {
+  const std::vector<int> &usable = usable_gpus();
+  if (usable.empty()) return;
+  try {
+    cudaMemPoolTrimTo(process_pool(usable[static_cast<size_t>(number) % usable.size()]), kept);
+  } catch (const Error &) {
+    // Nothing can be kept in a pool that cannot be made.
+  }
+  cudaGetLastError();
+}
+
 Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   int device = 0;
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
@@ -113,16 +203,9 @@ Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   shared_memory_ = properties.sharedMemPerBlockOptin;
   std::snprintf(name_, sizeof name_, "%s", properties.name);
   pool_ = process_pool(device);
-  size_t free = 0, total = 0;
-  SIMJOIN_DEVICE_CALL(cudaMemGetInfo(&free, &total));
-  uint64_t held = 0, held_in_use = 0;
-  SIMJOIN_DEVICE_CALL(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held));
-  SIMJOIN_DEVICE_CALL(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &held_in_use));
-  free += held - held_in_use;
-  const size_t usable = free > memory_reserve ? free - memory_reserve : 0;
-  limit_ = memory_limit == 0 ? usable : std::min(memory_limit, usable);
+  limit_ = device_memory_limit(memory_limit);
   SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  device_started = true;
+  started_devices |= uint64_t{1} << (device % 64);
 }
 
 Device::~Device() {

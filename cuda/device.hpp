@@ -26,6 +26,15 @@ cudaError_t injected_fault();
     ::simjoin::gpu::check(simjoin_fault != cudaSuccess ? simjoin_fault : (call), #call); \
   } while (false)
 
+// Makes the GPU of this number, of those that can be used and modulo how many these are, the calling
+// thread's.
+void use_device(int number);
+// Returns how much device memory a join on the calling thread's GPU may use; `limit` is what it asks for, 0
+// for most of what is free.
+size_t device_memory_limit(size_t limit);
+// Gives what joins of this process keep of a GPU's memory back, but for `kept` bytes.
+void trim_device_memory(int number, size_t kept) noexcept;
+
 class Event {
  public:
   Event() { SIMJOIN_DEVICE_CALL(cudaEventCreate(&event_)); }

@@ -1,16 +1,19 @@
-// The engine for one GPU: takes sets, runs the join from a thread of its own, hands batches to the caller.
+// The engine for GPUs: takes sets, runs the join from a thread of its own, hands batches to the caller.
 #include "cuda/gpu_engine.hpp"
 
-#include <exception>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
 #include <optional>
-#include <thread>
 
+#include "core/engine_thread.hpp"
 #include "core/error.hpp"
 #include "core/memory.hpp"
-#include "core/result_queue.hpp"
+#include "core/set_blocks.hpp"
 #include "core/vocabulary.hpp"
-#include "core/worker_pool.hpp"
 #include "cuda/gpu_join.hpp"
+#include "cuda/tiled_join.hpp"
 
 namespace simjoin {
 namespace {
@@ -19,11 +22,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t queued_batches = 16;
 
+// What one GPU takes for a join, in milliseconds: nanoseconds a pair of sets of `full_size` tokens at a
+// threshold near 0; on an H200, of DBLP-shaped sets. Short sets cost less.
+constexpr double pair_ns = 2.5e-4;
+constexpr double full_size = 64;
+// More GPUs than one have to save so much, and their start.
+constexpr double least_saving_ms = 100;
+constexpr double start_ms = 400;
+
+// Uploads every block to one GPU as it comes and joins them all at once. Where they are too many for that, or
+// several GPUs pay, it joins them in tiles, from the blocks, which it keeps up to JoinSpec::memory_limit.
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
-      : spec_(spec), options_(options), vocabulary_(spec.self_join, memory_), queue_(queued_batches, stop_) {}
-  ~GpuEngine() override;
+      : spec_(spec), options_(options), vocabulary_(spec.self_join, memory_), writer_(memory_) {}
 
   void add(Side side, std::span<const int32_t> tokens) override {
     add_set(side, Kind::int4, tokens.data(), tokens.size());
@@ -32,8 +44,9 @@ class GpuEngine final : public GpuJoinEngine {
     add_set(side, Kind::int8, tokens.data(), tokens.size());
   }
   void add(Side side, std::span<const std::string_view> tokens) override;
+  void add_block(SharedBlock block) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
-  uint32_t set_size(Side side, uint32_t row) const override { return join_->set_size(side, row); }
+  uint32_t set_size(Side side, uint32_t row) const override;
   JoinStats stats() const override;
   GpuFigures figures() const override;
 
@@ -41,60 +54,63 @@ class GpuEngine final : public GpuJoinEngine {
   enum class Kind : uint8_t { none, int4, int8, text };
 
   void add_set(Side side, Kind kind, const void *tokens, size_t count);
-  void check_row(Side side, size_t count) const;
+  void check_input(Side side, size_t rows, size_t count) const;
   void open();
-  void run_on_thread();
+  void keep(const SharedBlock &block);
+  void upload(const SharedBlock &block);
+  void give_single_up();
+  int workers() const;
+  void run();
+  void run_in_tiles(int workers, const char *why);
 
   const JoinSpec spec_;
   const GpuOptions options_;
   MemoryCounter memory_;
-  StopFlag stop_;
   Vocabulary vocabulary_;  // of text tokens
   std::vector<uint32_t> ids_;
   Kind kind_ = Kind::none;
   size_t rows_[2] = {0, 0};
-  std::optional<gpu::GpuJoin> join_;
-  ResultQueue queue_;
-  std::thread thread_;
-  std::exception_ptr failure_;  // set before the queue is finished
-  bool started_ = false;
-  double start_ms_ = 0;
+  BlockWriter writer_;  // of sets that come one by one
+  gpu::RecordedSides recorded_;
+  size_t recorded_bytes_ = 0;
+  bool keeps_ = true;  // all blocks are in recorded_; otherwise only their lengths are known, in lengths_
+  std::vector<uint32_t> lengths_[2];
+  double start_ms_ = 0, marshal_ms_ = 0;
+
+  mutable std::mutex mutex_;               // guards which of these there is
+  std::unique_ptr<gpu::GpuJoin> single_;   // of all sets at once
+  std::unique_ptr<gpu::TiledJoin> tiled_;  // of tiles
+  EngineThread thread_;
 };
 
-GpuEngine::~GpuEngine() {
-  stop_.set();
-  queue_.wake();
-  if (thread_.joinable()) thread_.join();
-}
-
 void GpuEngine::open() {
-  if (join_) return;
+  if (single_ || recorded_bytes_ > 0) return;
   const auto begin = Clock::now();
-  join_.emplace(spec_, options_);
+  gpu::use_device(0);
+  single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
   start_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-void GpuEngine::check_row(Side side, size_t count) const {
-  if (started_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+void GpuEngine::check_input(Side side, size_t rows, size_t count) const {
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   if (spec_.self_join && side == Side::right) {
     throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
   }
-  if (rows_[static_cast<int>(side)] >= size_t{UINT32_MAX} - 1 || count >= UINT32_MAX) {
+  if (rows_[static_cast<int>(side)] + rows >= size_t{UINT32_MAX} || count >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
 }
 
 void GpuEngine::add_set(Side side, Kind kind, const void *tokens, size_t count) {
-  check_row(side, count);
-  open();
+  check_input(side, 1, count);
   if (count > 0 && kind_ != kind) {
     if (kind_ != Kind::none) {
       throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
     }
     kind_ = kind;
   }
-  ++rows_[static_cast<int>(side)];
-  join_->add(side, tokens, static_cast<uint32_t>(count), kind_ == Kind::int8);
+  SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), kind == Kind::int8);
+  if (full) add_block(std::move(full));
 }
 
 void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
@@ -103,34 +119,128 @@ void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
   add_set(side, Kind::text, ids_.data(), distinct);
 }
 
-void GpuEngine::run_on_thread() {
-  try {
-    join_->run(queue_, stop_);
-  } catch (const Cancelled &) {
-  } catch (...) {
-    failure_ = std::current_exception();
-    stop_.set();
+void GpuEngine::add_block(SharedBlock block) {
+  check_input(block->side(), block->rows(), 0);
+  const auto begin = Clock::now();
+  open();
+  rows_[static_cast<int>(block->side())] += block->rows();
+  keep(block);
+  if (single_) upload(block);
+  marshal_ms_ += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Keeps the block, or where the memory limit does not allow that, the lengths of its sets alone.
+void GpuEngine::keep(const SharedBlock &block) {
+  recorded_bytes_ += block->bytes_used();
+  if (keeps_ && recorded_bytes_ > spec_.memory_limit) {
+    if (!single_) {
+      throw Error(
+          ErrorKind::limit_exceeded,
+          "half of simjoin.memory_limit does not hold the sets of a join that a GPU has no memory for",
+          "Raise simjoin.memory_limit or simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+    }
+    keeps_ = false;
+    for (size_t side = 0; side < 2; ++side) {
+      for (const SharedBlock &kept : std::exchange(recorded_.blocks[side], {})) {
+        const SetSlice all = kept->all();
+        lengths_[side].insert(lengths_[side].end(), all.lengths, all.lengths + all.rows);
+      }
+    }
   }
-  queue_.finish();
+  if (keeps_) return recorded_.add(block);
+  const SetSlice all = block->all();
+  std::vector<uint32_t> &lengths = lengths_[static_cast<size_t>(block->side())];
+  lengths.insert(lengths.end(), all.lengths, all.lengths + all.rows);
+}
+
+// Uploads the block as long as one GPU is expected to have room for all.
+void GpuEngine::upload(const SharedBlock &block) {
+  const bool fits = !keeps_ || recorded_.device_bytes() < static_cast<double>(single_->memory_limit());
+  try {
+    if (fits && options_.tile_rows == 0) return single_->add(block->side(), block, block->all());
+  } catch (const Error &error) {
+    if (error.kind() != ErrorKind::limit_exceeded || !keeps_) throw;
+  }
+  give_single_up();
+}
+
+void GpuEngine::give_single_up() {
+  std::unique_ptr<gpu::GpuJoin> gone;
+  const std::lock_guard lock(mutex_);
+  gone = std::move(single_);
+}
+
+// Returns how many GPUs are to share the join.
+int GpuEngine::workers() const {
+  if (options_.workers > 0) return options_.workers;
+  const auto usable = static_cast<int>(usable_gpus().size());
+  const int gpus = options_.gpus == 0 ? usable : std::min(options_.gpus, usable);
+  if (gpus < 2 || !keeps_) return 1;
+  const double left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
+  const double tokens = static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]);
+  const double size = tokens / std::max(1.0, left + right);
+  const double threshold = spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0);
+  const double pairs = spec_.self_join ? left * left / 2 : left * right;
+  const double one_ms = pairs * (1 - threshold) * std::min(1.0, size / full_size) * pair_ns / 1e6;
+  const double cost = least_saving_ms + (gpus_started() < gpus ? start_ms : 0);
+  return one_ms * (1 - 1.0 / gpus) > cost ? gpus : 1;
+}
+
+void GpuEngine::run_in_tiles(int workers, const char *why) {
+  give_single_up();
+  {
+    const std::lock_guard lock(mutex_);
+    tiled_ = std::make_unique<gpu::TiledJoin>(spec_, options_, recorded_, workers, why);
+  }
+  tiled_->run(thread_.queue(), thread_.stop());
+}
+
+// The join, on the engine's thread.
+void GpuEngine::run() {
+  gpu::use_device(0);
+  const int workers = this->workers();
+  if (!single_) return run_in_tiles(workers, "one GPU has too little memory for all sets at once");
+  if (workers > 1) return run_in_tiles(workers, "several GPUs share the join");
+  gpu::QueueSink sink(thread_.queue());
+  try {
+    single_->run(sink, thread_.stop());
+    return;
+  } catch (const Error &error) {
+    // Pairs that were handed over must not come again.
+    if (error.kind() != ErrorKind::limit_exceeded || !keeps_ || sink.pushed()) throw;
+  }
+  run_in_tiles(1, "one GPU has too little memory for all sets at once");
 }
 
 StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {
-  if (!started_) {
+  if (!thread_.is_open()) {
+    for (Side side : {Side::left, Side::right}) {
+      if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
+    }
     open();
     vocabulary_.release();
-    started_ = true;
-    thread_ = start_thread([this] { run_on_thread(); });
+    thread_.open_queue(queued_batches);
+    thread_.start([this] { run(); });
   }
-  if (queue_.pop(out, budget)) return StepResult::batch;
-  if (!queue_.drained()) return StepResult::working;
-  if (failure_) std::rethrow_exception(failure_);
-  return StepResult::done;
+  return thread_.pop(budget, out);
+}
+
+uint32_t GpuEngine::set_size(Side side, uint32_t row) const {
+  if (tiled_) return tiled_->set_size(side, row);
+  const std::vector<uint32_t> &sizes = single_->set_sizes(side);
+  if (!sizes.empty()) return sizes[row];
+  const auto s = static_cast<size_t>(side);
+  return keeps_ ? recorded_.length(s, row) : lengths_[s][row];
 }
 
 JoinStats GpuEngine::stats() const {
   JoinStats stats;
-  if (join_) join_->add_to(stats);
   const GpuFigures figures = this->figures();
+  {
+    const std::lock_guard lock(mutex_);
+    if (single_) single_->add_to(stats);
+    if (tiled_) tiled_->add_to(stats);
+  }
   stats.device = figures.device;
   stats.device_memory_peak = figures.device_memory_peak;
   stats.filter_ms = figures.filter_ms;
@@ -142,8 +252,11 @@ JoinStats GpuEngine::stats() const {
 
 GpuFigures GpuEngine::figures() const {
   GpuFigures figures;
-  if (join_) figures = join_->figures();
+  const std::lock_guard lock(mutex_);
+  if (single_) figures = single_->figures();
+  if (tiled_) figures = tiled_->figures();
   figures.start_ms = start_ms_;
+  figures.marshal_ms = marshal_ms_;
   return figures;
 }
 

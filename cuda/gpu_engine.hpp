@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/gpu.hpp"
 #include "core/join.hpp"
 
 namespace simjoin {
@@ -28,7 +30,8 @@ struct GpuFigures {
   double list_entries = 0;         // list entries that the prefix index visited
   uint64_t candidates = 0;         // pairs that were verified
   uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit and that ran again, smaller
-  size_t device_memory_peak = 0;   // bytes
+  size_t device_memory_peak = 0;   // bytes; of a join in tiles, of the largest
+  uint64_t tile_pairs = 0;         // joins of tiles; 0 where all was joined at once
 };
 
 class GpuJoinEngine : public JoinEngine {
@@ -39,7 +42,12 @@ class GpuJoinEngine : public JoinEngine {
 struct GpuOptions {
   size_t memory_limit = 0;               // bytes of device memory; 0 = most of what is free
   size_t kept_memory = size_t{1} << 30;  // bytes that this process may keep for its next join
-  size_t candidate_capacity = 0;         // pairs that one filter launch can leave; 0 = chosen by the engine
+  int gpus = 1;                          // that share a join that is large enough; 0 = all
+  // Test hooks: joins in tiles of at most so many rows, 0 = only where there is a reason, in tiles as large
+  // as possible; and by so many workers, on GPUs in turn, 0 = one for each GPU that pays.
+  uint32_t tile_rows = 0;
+  int workers = 0;
+  size_t candidate_capacity = 0;  // pairs that one filter launch can leave; 0 = chosen by the engine
   // `mixed` puts the border between the prefix index and the bitmap filter at the middle one of the sizes.
   enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed } strategy = Strategy::automatic;
 };
@@ -48,6 +56,9 @@ struct GpuOptions {
 bool gpu_available(std::string *reason);
 // Returns whether a join has used the GPU in this process: it is set up then.
 bool gpu_started();
+// Returns the devices that joins can use, as CUDA numbers them, and how many of them are set up.
+const std::vector<int> &usable_gpus();
+int gpus_started();
 
 // Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
 // device are Errors of kind device_failure, too little device memory is limit_exceeded.
@@ -56,6 +67,8 @@ std::unique_ptr<GpuJoinEngine> make_gpu_engine(const JoinSpec &spec, const GpuOp
 // Test hook: makes the n-th device call from now on (1 = the next) fail as an out-of-memory error or, where
 // `launch` is set, as a failed launch; 0 turns it off.
 void fail_device_call(uint64_t n, bool launch);
+// Test hook: lets every device call fail from the n-th on until `none` turns it off.
+void lose_device(uint64_t n, DeviceLoss loss);
 // Returns the number of device calls made so far in this process.
 uint64_t device_calls();
 

@@ -64,24 +64,25 @@ GpuJoin::GpuJoin(const JoinSpec &spec, const GpuOptions &options)
   figures_.device = device_.name();
 }
 
-void GpuJoin::add(Side side, const void *tokens, uint32_t count, bool wide) {
+void GpuJoin::reserve(Side side, uint64_t token_bytes, uint64_t rows) {
   UploadedSide &input = *input_[static_cast<int>(side)];
-  wide_ = wide;
-  input.tokens.append(tokens, count * (wide ? sizeof(int64_t) : sizeof(int32_t)));
-  input.lengths.push_back(count);
-  input.total += count;
-  input.longest = std::max(input.longest, count);
+  input.tokens.reserve(token_bytes);
+  input.lengths.reserve(rows * sizeof(uint32_t));
+}
+
+void GpuJoin::add(Side side, const SharedBlock &block, const SetSlice &slice) {
+  input_[static_cast<int>(side)]->append(block, slice);
 }
 
 void GpuJoin::build() {
   auto begin = Clock::now();
   for (const auto &input : input_) {
-    if (input) input->tokens.finish();
+    if (input) input->finish();
   }
   device_.synchronize();
   const double upload = milliseconds_since(begin);
   begin = Clock::now();
-  collection_ = build_collection(device_, input_[0].get(), input_[1].get(), wide_, widths_);
+  collection_ = build_collection(device_, input_[0].get(), input_[1].get(), widths_);
   for (auto &input : input_) input.reset();
   const std::lock_guard lock(mutex_);
   figures_.upload_ms = upload;
@@ -388,12 +389,13 @@ void GpuJoin::run_filters() {
   for (const Range &range : bitmap_ranges(border)) run_bitmap(range);
 }
 
-void GpuJoin::run(ResultQueue &queue, const StopFlag &stop) {
-  queue_ = &queue;
+void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
+  queue_ = &sink;
   stop_ = &stop;
   const auto begin = Clock::now();
   build();
   const auto built = Clock::now();
+  sink.built(collection_);
   stop.check();
   if (!std::isnan(spec_.threshold) && probes().sets > 0 && partners().sets > 0) {
     uint64_t capacity = options_.candidate_capacity != 0 ? options_.candidate_capacity : default_candidates;

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "core/join.hpp"
-#include "core/result_queue.hpp"
 #include "core/worker_pool.hpp"
 #include "cuda/bitmap_filter.hpp"
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
 #include "cuda/gpu_engine.hpp"
+#include "cuda/pair_sink.hpp"
 #include "cuda/prefix_join.hpp"
 #include "cuda/upload.hpp"
 #include "cuda/verification.hpp"
@@ -25,16 +25,23 @@ class GpuJoin {
  public:
   GpuJoin(const JoinSpec &spec, const GpuOptions &options);
 
-  // Adds the next row of a side. Every row's tokens have the same width.
-  void add(Side side, const void *tokens, uint32_t count, bool wide);
-  // The join, once every row is added; pushes its pairs to the queue. Throws Cancelled where it is stopped.
-  void run(ResultQueue &queue, const StopFlag &stop);
+  // Makes room on the device for all rows of a side, where it is known how many there will be.
+  void reserve(Side side, uint64_t token_bytes, uint64_t rows);
+  // Adds the next rows of a side: those of a slice of the block, uploaded from where they are.
+  void add(Side side, const SharedBlock &block, const SetSlice &slice);
+  // The join, once every row is added; pushes its pairs to the sink. Throws Cancelled where it is stopped.
+  void run(PairSink &sink, const StopFlag &stop);
+
+  // Returns the bytes of device memory that the join may use.
+  size_t memory_limit() const { return device_.memory_limit(); }
 
   // Safe to call while run() runs in another thread.
   void add_to(JoinStats &stats) const;
   GpuFigures figures() const;
-  // Distinct tokens of a row; after the first pair was handed over.
-  uint32_t set_size(Side side, uint32_t row) const { return collection_.sizes[static_cast<int>(side)][row]; }
+  // Distinct tokens by row, after the first pair was handed over; empty where no set had a token twice.
+  const std::vector<uint32_t> &set_sizes(Side side) const {
+    return collection_.sizes[static_cast<int>(side)];
+  }
 
  private:
   // The tables of one range of probes of one signature width, and what is planned for them.
@@ -73,13 +80,12 @@ class GpuJoin {
   Device device_;
   SignatureWidths widths_;
   std::unique_ptr<UploadedSide> input_[2];
-  bool wide_ = false;
   DeviceCollection collection_;
   std::unique_ptr<CandidateBuffer> candidates_;
   PinnedBuffer<PairCounters> counters_;
   PinnedBuffer<uint32_t> staging_;
   Event begin_, filtered_, verified_;
-  ResultQueue *queue_ = nullptr;
+  PairSink *queue_ = nullptr;
   const StopFlag *stop_ = nullptr;
 
   mutable std::mutex mutex_;  // guards what follows

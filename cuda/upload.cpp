@@ -1,53 +1,78 @@
 #include "cuda/upload.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <mutex>
 
 namespace simjoin::gpu {
+namespace {
 
-void UploadedBytes::append(const void *data, size_t bytes) {
-  const char *from = static_cast<const char *>(data);
-  while (bytes > 0) {
-    if (ring_.empty() || filled_ == chunk_bytes) next_chunk();
-    const size_t count = std::min(bytes, chunk_bytes - filled_);
-    std::memcpy(ring_[current_]->bytes.data() + filled_, from, count);
-    filled_ += count;
-    from += count;
-    bytes -= count;
+// The first room on the device for what is uploaded while it is not known how much that will be.
+constexpr size_t first_capacity = size_t{16} << 20;
+
+std::mutex locking;  // of pieces; several devices may get the same block
+
+void unlock_pages(void *data) noexcept {
+  cudaHostUnregister(data);
+  cudaGetLastError();
+}
+
+}  // namespace
+
+void lock_pages(const SetBlock &block) {
+  const std::lock_guard lock(locking);
+  HostPiece &piece = block.piece();
+  if (piece.unlock != nullptr) return;
+  const cudaError_t fault = injected_fault();
+  check(fault, "cudaHostRegister");
+  if (cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable) == cudaSuccess) {
+    piece.unlock = unlock_pages;
+  } else {
+    cudaGetLastError();  // forget it: the copies work without, only slower
   }
-}
-
-void UploadedBytes::finish() {
-  if (filled_ > 0) send();
-}
-
-// Sends the current chunk and makes the next one ready to be filled.
-void UploadedBytes::next_chunk() {
-  if (filled_ > 0) send();
-  if (ring_.size() < chunks) {
-    ring_.push_back(std::make_unique<Chunk>());
-    current_ = ring_.size() - 1;
-    return;
-  }
-  current_ = (current_ + 1) % chunks;
-  if (ring_[current_]->in_flight) ring_[current_]->uploaded.wait();
-}
-
-void UploadedBytes::send() {
-  reserve(size_ + filled_);
-  Chunk &chunk = *ring_[current_];
-  copy_to_device(device_, device_bytes_.data() + size_, chunk.bytes.data(), filled_);
-  chunk.uploaded.record(device_.stream());
-  chunk.in_flight = true;
-  size_ += filled_;
-  filled_ = 0;
 }
 
 void UploadedBytes::reserve(size_t bytes) {
   if (bytes <= device_bytes_.size()) return;
-  DeviceBuffer<char> larger(device_, std::max({bytes, first_capacity, device_bytes_.size() * 2}));
+  DeviceBuffer<char> larger(device_, bytes);
   copy_on_device(device_, larger.data(), device_bytes_.data(), size_);
   device_bytes_ = std::move(larger);
+}
+
+void UploadedBytes::append(const void *data, size_t bytes) {
+  if (bytes == 0) return;
+  const size_t needed = size_ + bytes;
+  if (needed > device_bytes_.size()) {
+    const size_t ample = std::max({needed, first_capacity, device_bytes_.size() * 2});
+    reserve(ample > device_.memory_left() ? needed : ample);
+  }
+  copy_to_device(device_, device_bytes_.data() + size_, static_cast<const char *>(data), bytes);
+  size_ += bytes;
+}
+
+// Nothing may be read from a block's memory once it is given back.
+UploadedSide::~UploadedSide() {
+  if (!in_flight_.empty()) cudaStreamSynchronize(device_.stream());
+}
+
+void UploadedSide::append(const SharedBlock &block, const SetSlice &slice) {
+  lock_pages(*block);
+  while (in_flight_.size() >= most_in_flight) {
+    in_flight_.front().uploaded->wait();
+    in_flight_.pop_front();
+  }
+  in_flight_.push_back({block, std::make_unique<Event>()});
+  if (slice.token_count > 0) wide = slice.wide;
+  tokens.append(slice.tokens, slice.token_count * (slice.wide ? sizeof(int64_t) : sizeof(int32_t)));
+  lengths.append(slice.lengths, slice.rows * sizeof(uint32_t));
+  in_flight_.back().uploaded->record(device_.stream());
+  rows += slice.rows;
+  total += slice.token_count;
+  longest = std::max(longest, block->longest());
+}
+
+void UploadedSide::finish() {
+  for (const InFlight &block : in_flight_) block.uploaded->wait();
+  in_flight_.clear();
 }
 
 }  // namespace simjoin::gpu

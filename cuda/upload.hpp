@@ -1,59 +1,69 @@
-// The input of a join on its way to the device: copied to page-locked chunks that are uploaded while the next
-// one fills.
+// The input of a join on its way to the device: the blocks that the host recorded, page-locked and uploaded
+// as they are, while the next ones fill.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <deque>
 #include <memory>
-#include <vector>
 
+#include "core/set_blocks.hpp"
 #include "cuda/device.hpp"
 
 namespace simjoin::gpu {
+
+// Page-locks the memory of a block, unless it is: uploads then run beside the host. Where that is not
+// possible they do not.
+void lock_pages(const SetBlock &block);
 
 // A growing array in device memory that is appended to from the host.
 class UploadedBytes {
  public:
   explicit UploadedBytes(Device &device) : device_(device) {}
 
+  // Makes room for so many bytes in all, and no more.
+  void reserve(size_t bytes);
+  // Appends in the order of the stream: the data must stay until the stream has got there.
   void append(const void *data, size_t bytes);
-  // Uploads what is left; afterwards `data()` is complete once the device's stream gets there.
-  void finish();
-  size_t bytes() const { return size_ + filled_; }
+  size_t bytes() const { return size_; }
   const char *data() const { return device_bytes_.data(); }
   // Gives the device memory up.
   void reset() noexcept { device_bytes_.reset(); }
 
  private:
-  static constexpr size_t chunk_bytes = size_t{4} << 20;
-  static constexpr size_t chunks = 4;
-  static constexpr size_t first_capacity = size_t{64} << 20;
-
-  struct Chunk {
-    PinnedBuffer<char> bytes{chunk_bytes};
-    Event uploaded;
-    bool in_flight = false;
-  };
-  void next_chunk();
-  void send();
-  void reserve(size_t bytes);
-
   Device &device_;
   DeviceBuffer<char> device_bytes_;
-  size_t size_ = 0;    // bytes sent
-  size_t filled_ = 0;  // bytes in the current chunk
-  std::vector<std::unique_ptr<Chunk>> ring_;
-  size_t current_ = 0;
+  size_t size_ = 0;
 };
 
 // One side's sets: all tokens one after the other, and how many each row has.
-struct UploadedSide {
-  explicit UploadedSide(Device &device) : tokens(device) {}
+class UploadedSide {
+ public:
+  explicit UploadedSide(Device &device) : tokens(device), lengths(device), device_(device) {}
+  ~UploadedSide();
+  UploadedSide(const UploadedSide &) = delete;
+  UploadedSide &operator=(const UploadedSide &) = delete;
+
+  // Appends the rows of a slice of the block, which is kept until they are uploaded.
+  void append(const SharedBlock &block, const SetSlice &slice);
+  // Waits for the uploads.
+  void finish();
 
   UploadedBytes tokens;
-  std::vector<uint32_t> lengths;
-  uint64_t total = 0;
-  uint32_t longest = 0;
+  UploadedBytes lengths;  // uint32_t a row
+  uint32_t rows = 0;
+  uint64_t total = 0;    // tokens
+  uint32_t longest = 0;  // at least the tokens of each row
+  bool wide = false;
+
+ private:
+  static constexpr size_t most_in_flight = 4;
+
+  struct InFlight {
+    SharedBlock block;
+    std::unique_ptr<Event> uploaded;
+  };
+  Device &device_;
+  std::deque<InFlight> in_flight_;
 };
 
 }  // namespace simjoin::gpu

@@ -1,12 +1,12 @@
 #include "core/device_choice.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 
 #include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
+#include "core/memory_shares.hpp"
 
 namespace simjoin {
 namespace {
@@ -21,19 +21,11 @@ constexpr double cpu_pair_ns = 0.3;
 constexpr double full_size = 64;
 
 constexpr size_t rows_between_looks = 1024;
-constexpr size_t feeds_an_add = 16;    // sets that a new engine catches up with for each one that is added
-constexpr size_t feeds_a_look = 1024;  // between looks at the clock
 
 // Returns why a join by this algorithm cannot run on a GPU; empty where it can.
 std::string not_for_gpus(Algorithm algorithm) {
   if (algorithm == Algorithm::automatic || algorithm == Algorithm::bitmap) return {};
   return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
-}
-
-std::unique_ptr<JoinEngine> make_gpu_join(const JoinSpec &spec) {
-  const std::string reason = not_for_gpus(spec.algorithm);
-  if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
-  return require_gpu().make_engine(spec);
 }
 
 uint64_t packed(uint32_t left, uint32_t right) {
@@ -43,41 +35,20 @@ uint64_t packed(uint32_t left, uint32_t right) {
 }  // namespace
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
-  switch (spec.device) {
-    case Device::cpu:
-      return make_cpu_engine(spec);
-    case Device::gpu:
-      return make_gpu_join(spec);
-    case Device::automatic:
-      break;
-  }
+  if (spec.device == Device::cpu) return make_cpu_engine(spec);
   return std::make_unique<DeviceChoice>(spec);
 }
 
-void SetRecord::append(Side side, const void *tokens, uint32_t count, bool wide) {
-  if (count > 0) wide_ = wide;
-  const size_t bytes = size_t{count} * (wide ? sizeof(int64_t) : sizeof(int32_t));
-  sets_.push_back({tokens_.size(), count, side});
-  if (bytes > 0) std::memcpy(tokens_.extend(bytes), tokens, bytes);
-}
-
-void SetRecord::feed(JoinEngine &engine, size_t i) const {
-  const Set &set = sets_[i];
-  const char *at = tokens_.data() + set.start;
-  if (wide_) {
-    engine.add(set.side, std::span(reinterpret_cast<const int64_t *>(at), set.count));
-  } else {
-    engine.add(set.side, std::span(reinterpret_cast<const int32_t *>(at), set.count));
-  }
-}
-
-void SetRecord::release() {
-  tokens_.release();
-  sets_.release();
-}
-
 DeviceChoice::DeviceChoice(const JoinSpec &spec)
-    : spec_(spec), vocabulary_(spec.self_join, memory_), record_(memory_), handed_over_(memory_) {
+    : spec_(spec), vocabulary_(spec.self_join, memory_), writer_(memory_), handed_over_(memory_) {
+  if (spec.device == Device::gpu) {
+    const std::string reason = not_for_gpus(spec.algorithm);
+    if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
+    engine_ = require_gpu().make_engine(spec);
+    gpu_ = true;
+    keeps_ = false;
+    return;
+  }
   std::string reason = no_gpu_reason();
   if (reason.empty()) reason = not_for_gpus(spec.algorithm);
   if (!reason.empty()) go_to_cpu(std::move(reason));
@@ -124,16 +95,40 @@ void DeviceChoice::record(Side side, std::span<const T> tokens) {
   if (rows_[s] >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
-  record_.append(side, tokens.data(), static_cast<uint32_t>(tokens.size()), sizeof(T) == sizeof(int64_t));
+  SharedBlock full =
+      writer_.append(side, tokens.data(), static_cast<uint32_t>(tokens.size()), sizeof(T) == sizeof(int64_t));
   tokens_ += tokens.size();
   ++rows_[s];
-  if ((rows_[0] + rows_[1]) % rows_between_looks == 0) {
-    if (!engine_ && worth_a_gpu()) try_gpu();
-    if ((!engine_ || gpu_) && memory_.current() > spec_.memory_limit) {
-      go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
-    }
+  if (full) {
+    blocks_.push_back(std::move(full));
+    if (gpu_) feed_block();
   }
-  if (engine_) feed(feeds_an_add);
+  if ((rows_[0] + rows_[1]) % rows_between_looks == 0) look_around();
+}
+
+// Now and then: chooses the device, keeps to the memory limit, and lets a new engine catch up, faster than
+// sets are added.
+void DeviceChoice::look_around() {
+  if (!engine_ && worth_a_gpu()) try_gpu();
+  const bool keeps = !engine_ || (gpu_ && keeps_);
+  if (keeps && memory_.current() + writer_.open_bytes() > spec_.memory_limit) {
+    go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
+  }
+  if (!engine_) return;
+  if (!gpu_ && blocks_.empty()) {
+    close_blocks();
+    direct_ = true;
+  }
+  do {
+    if (fed_ < blocks_.size()) feed_block();
+  } while (direct_ && !blocks_.empty());
+}
+
+// Completes the blocks that are being filled.
+void DeviceChoice::close_blocks() {
+  for (Side side : {Side::left, Side::right}) {
+    if (SharedBlock last = writer_.take_last(side)) blocks_.push_back(std::move(last));
+  }
 }
 
 // Returns whether the sets so far promise to keep the CPU busy for longer than a GPU takes to begin.
@@ -163,40 +158,40 @@ void DeviceChoice::try_gpu() {
   }
 }
 
-// What was recorded is fed little by little from here on.
+// What was recorded is fed block by block from here on.
 void DeviceChoice::go_to_cpu(std::string reason) {
   refused_ = std::move(reason);
   engine_.reset();
   gpu_ = false;
   fed_ = 0;
   JoinSpec spec = spec_;
-  spec.memory_limit -= std::min(memory_.current(), spec.memory_limit / 2);
+  spec.memory_limit = engine_share_beside(spec.memory_limit, memory_.current());
   engine_ = make_cpu_engine(spec);
-  direct_ = record_.size() == 0;
+  direct_ = rows_[0] + rows_[1] == 0;
 }
 
 // Goes on without the GPU after an error of its own; false where the error is another, or nothing was kept.
 bool DeviceChoice::leave_gpu(const Error &error) {
-  if (!gpu_) return false;
+  if (!gpu_ || spec_.device == Device::gpu) return false;
   std::unique_ptr<Notice> notice = notice_of_gpu(error);
-  if (direct_ || !notice) return false;
+  if (!keeps_ || !notice) return false;
   notice_ = std::move(notice);
   std::sort(handed_over_.begin(), handed_over_.end());
   go_to_cpu(error.what());
   return true;
 }
 
-// Feeds up to so many recorded sets to the engine.
-void DeviceChoice::feed(size_t sets) {
+// Hands the engine the next block. On the CPU it is needed no more then.
+void DeviceChoice::feed_block() {
   try {
-    for (; sets > 0 && fed_ < record_.size(); --sets) record_.feed(*engine_, fed_++);
+    engine_->add_block(blocks_[fed_]);
+    ++fed_;
   } catch (const Error &error) {
     if (!leave_gpu(error)) throw;
   }
-  if (gpu_ || fed_ < record_.size()) return;
-  record_.release();
+  if (gpu_ && keeps_) return;
+  blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(fed_));
   fed_ = 0;
-  direct_ = true;
 }
 
 StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
@@ -208,8 +203,10 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
       go_to_cpu("so few sets are joined sooner on the CPU");
     }
   }
-  while (fed_ < record_.size()) {
-    feed(feeds_a_look);
+  if (!ended_) close_blocks();
+  ended_ = true;
+  while (fed_ < blocks_.size()) {
+    feed_block();
     if (std::chrono::steady_clock::now() >= until) return StepResult::working;
   }
   if (!gpu_) {
@@ -231,12 +228,12 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
 // Notes pairs that the caller gets, so that the CPU would not give them again. Where they become too many,
 // the join stays on the GPU whatever happens.
 void DeviceChoice::remember(const Batch &batch) {
-  if (direct_) return;
+  if (!keeps_) return;
   if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {
     handed_over_.release();
-    record_.release();
+    blocks_.clear();
     fed_ = 0;
-    direct_ = true;
+    keeps_ = false;
     return;
   }
   for (size_t i = 0; i < batch.size(); ++i) handed_over_.push_back(packed(batch.left[i], batch.right[i]));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,36 +11,14 @@
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
+#include "core/set_blocks.hpp"
 #include "core/vocabulary.hpp"
 
 namespace simjoin {
 
-// Sets of integers of one width in the order in which they came, so that they can be fed to more than one
-// engine.
-class SetRecord {
- public:
-  explicit SetRecord(MemoryCounter &memory) : tokens_(memory), sets_(memory) {}
-
-  void append(Side side, const void *tokens, uint32_t count, bool wide);
-  // Adds the i-th set to the engine.
-  void feed(JoinEngine &engine, size_t i) const;
-  size_t size() const { return sets_.size(); }
-  void release();
-
- private:
-  struct Set {
-    uint64_t start;  // of its tokens, in bytes
-    uint32_t count;
-    Side side;
-  };
-
-  bool wide_ = false;
-  Buffer<char> tokens_;
-  Buffer<Set> sets_;
-};
-
-// The join of Device::automatic. Beside a GPU it keeps the sets, up to the engine's memory limit, and the
-// pairs that the GPU gave, up to as much again; once those are more, a failure of the GPU is an error.
+// The join of Device::automatic and Device::gpu. Under `automatic` it keeps the sets beside a GPU, up to the
+// engine's memory limit, and the pairs that the GPU gave, up to as much again; once those are more, a failure
+// of the GPU is an error, as it is under `gpu`.
 class DeviceChoice final : public JoinEngine {
  public:
   explicit DeviceChoice(const JoinSpec &spec);
@@ -62,11 +41,13 @@ class DeviceChoice final : public JoinEngine {
   void add_integers(Side side, Kind kind, std::span<const T> tokens);
   template <typename T>
   void record(Side side, std::span<const T> tokens);
+  void look_around();
+  void close_blocks();
   bool worth_a_gpu() const;
   void try_gpu();
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
-  void feed(size_t sets);
+  void feed_block();
   void remember(const Batch &batch);
   void drop_known(Batch &batch) const;
 
@@ -77,11 +58,14 @@ class DeviceChoice final : public JoinEngine {
   std::vector<uint32_t> ids_;
   uint64_t rows_[2] = {0, 0};
   uint64_t tokens_ = 0;
-  SetRecord record_;
-  size_t fed_ = 0;                      // sets of the record that the engine has got
+  BlockWriter writer_;
+  std::deque<SharedBlock> blocks_;  // that are complete; beside a GPU those that are kept, else those to feed
+  size_t fed_ = 0;                  // of blocks_, how many the engine has got
   std::unique_ptr<JoinEngine> engine_;  // null while the choice is open
   bool gpu_ = false;                    // engine_ runs on a GPU
-  bool direct_ = false;                 // nothing is recorded (any more): sets go to the engine
+  bool keeps_ = true;                   // sets and pairs are kept in case the GPU fails
+  bool direct_ = false;                 // on the CPU, and all that was recorded is fed: sets go to the engine
+  bool ended_ = false;                  // all sets have been added
   Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
   std::string refused_;                 // why the join does not run on a GPU
   std::unique_ptr<Notice> notice_;

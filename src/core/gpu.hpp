@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/join.hpp"
@@ -18,6 +19,13 @@ struct GpuDevice {
   size_t memory_total = 0;  // bytes
   size_t memory_free = 0;
 };
+
+// How a test can let devices be gone for good: little memory, a device that is lost, and the reasons for
+// which there is none from the start.
+enum class DeviceLoss : uint8_t { none, short_memory, lost, no_device, no_driver, old_driver };
+
+inline constexpr std::string_view device_loss_names[] = {"none",      "short_memory", "lost",
+                                                         "no_device", "no_driver",    "old_driver"};
 
 class GpuBackend {
  public:
@@ -35,6 +43,11 @@ class GpuBackend {
   // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
   // `launch` is set, as a failed launch; 0 turns it off.
   virtual void fail_call(uint64_t n, bool launch) = 0;
+  // Test hook: lets every device call fail from the n-th on (1 = the next) until `none` turns it off.
+  virtual void lose_device(uint64_t n, DeviceLoss loss) {
+    (void)n;
+    (void)loss;
+  }
 };
 
 // The backend that make_engine uses; null in a build without the device layer.

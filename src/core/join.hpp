@@ -41,6 +41,7 @@ struct JoinSpec {
   int threads = 0;                        // compute threads; 0 = one for each core
   size_t memory_limit = size_t{1} << 30;  // bytes; see wants_spill_file()
   size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of what is free
+  int gpus = 0;                           // that may share the join; 0 = all there are
 };
 
 // Result pairs, as parallel arrays: row numbers on each side and the exact number of shared tokens.
@@ -103,6 +104,8 @@ struct Notice {
   std::string message;
 };
 
+class SetBlock;
+
 // One join. Use: add every set; then step until `done`. Not safe for use by several threads at a time (the
 // engine's own threads aside). The destructor stops whatever runs within a few milliseconds.
 //
@@ -117,6 +120,10 @@ class JoinEngine {
   virtual void add(Side side, std::span<const int32_t> tokens) = 0;
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
+
+  // Adds the rows of a block, the next ones of its side, as add() would one by one. The engine may keep the
+  // block to save itself a copy.
+  virtual void add_block(std::shared_ptr<const SetBlock> block);
 
   // Returns whether the sets added so far make the join larger than its memory limit. It keeps to the limit
   // from set_spill_file() on; without a file it goes on in memory.

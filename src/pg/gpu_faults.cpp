@@ -10,14 +10,20 @@ namespace simjoin::pg {
 namespace {
 
 bool fault_armed = false;
+bool device_lost = false;
 
 }  // namespace
 
 void inject_gpu_fault() {
   GpuBackend *backend = gpu_backend();
-  if (backend == nullptr || (debug_device_fault == 0 && !fault_armed)) return;
-  backend->fail_call(static_cast<uint64_t>(std::abs(debug_device_fault)), debug_device_fault < 0);
-  fault_armed = debug_device_fault != 0;
+  if (backend == nullptr) return;
+  const auto call = static_cast<uint64_t>(std::abs(debug_device_fault));
+  const auto loss = static_cast<DeviceLoss>(debug_device_loss);
+  const bool fails = debug_device_fault != 0 && loss == DeviceLoss::none;
+  if (fails || fault_armed) backend->fail_call(fails ? call : 0, debug_device_fault < 0);
+  if (loss != DeviceLoss::none || device_lost) backend->lose_device(call == 0 ? 1 : call, loss);
+  fault_armed = fails;
+  device_lost = loss != DeviceLoss::none;
 }
 
 GpuNotice::GpuNotice(const std::unique_ptr<Notice> &notice)

@@ -9,7 +9,8 @@
 
 namespace simjoin::pg {
 
-// Arms the fault of simjoin.debug_device_fault; call before a computation that may run on a GPU.
+// Arms the fault of simjoin.debug_device_fault and simjoin.debug_device_loss; call before a computation that
+// may run on a GPU.
 void inject_gpu_fault();
 
 // What a Notice becomes when it leaves C++.

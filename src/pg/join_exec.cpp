@@ -12,6 +12,7 @@ extern "C" {
 #include <cmath>
 #include <limits>
 
+#include "core/memory_shares.hpp"
 #include "pg/engine.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_explain.hpp"
@@ -261,8 +262,7 @@ bool needs_matched(JoinType jointype, Side side) {
 
 // Feeds one side and keeps of its rows what is needed.
 void feed_side(JoinState *state, Side side) {
-  // Of each side's rows; half is the engine's.
-  const size_t row_memory = static_cast<size_t>(memory_limit_kb) * 1024 / 4;
+  const size_t row_memory = row_share(static_cast<size_t>(memory_limit_kb) * 1024);
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   if (input->kept_count > 0)
     input->reader.store = create_row_store(state->context, input->descriptor, row_memory);

@@ -4,6 +4,8 @@
 #include <climits>
 #include <utility>
 
+#include "core/gpu.hpp"
+#include "core/memory_shares.hpp"
 #include "pg/compat.hpp"
 
 namespace simjoin::pg {
@@ -16,14 +18,17 @@ int memory_limit_kb = 1024 * 1024;
 int cpu_threads = 0;
 int device = static_cast<int>(Device::automatic);
 int gpu_memory_limit_kb = 0;
+int gpus = 0;
 bool explain_device = true;
 int max_bucket_size = 10000;
 int debug_device_fault = 0;
+int debug_device_loss = static_cast<int>(DeviceLoss::none);
 
 namespace {
 
 constexpr int least_memory_limit_kb = 1024;
 constexpr int most_cpu_threads = 1024;
+constexpr int most_gpus = 64;
 // The largest number of tokens that two sets can share; the other measures end at 1.
 constexpr double largest_threshold = INT_MAX;
 
@@ -42,6 +47,7 @@ constexpr auto enum_entries(const std::string_view (&names)[n]) {
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
 constexpr auto device_entries = enum_entries(device_names);
 constexpr auto measure_entries = enum_entries(measure_names);
+constexpr auto device_loss_entries = enum_entries(device_loss_names);
 
 void define_join_settings() {
   DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
@@ -69,6 +75,9 @@ void define_device_settings() {
   DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one similarity join may use.",
                           "With 0, most of what is free.", &gpu_memory_limit_kb, gpu_memory_limit_kb, 0,
                           MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.gpus", "Sets the number of GPUs that may share one similarity join.",
+                          "With 0, all there are. A join that is not large enough uses one.", &gpus, gpus, 0,
+                          most_gpus, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("simjoin.explain_device", "Sets whether EXPLAIN shows what ran a similarity join.",
                            "Off for output that is to be the same on every machine.", &explain_device,
                            explain_device, PGC_USERSET, 0, nullptr, nullptr, nullptr);
@@ -76,6 +85,10 @@ void define_device_settings() {
       "simjoin.debug_device_fault", "Sets which device call of each similarity join fails, for tests.",
       "As if memory had run out; a negative number: as if a kernel had failed.", &debug_device_fault,
       debug_device_fault, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+  DefineCustomEnumVariable(
+      "simjoin.debug_device_loss", "Sets how the devices of a similarity join are lost, for tests.",
+      "From the call of simjoin.debug_device_fault on, or the first.", &debug_device_loss, debug_device_loss,
+      device_loss_entries.data(), PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
 
 void define_minhash_settings() {
@@ -112,8 +125,9 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   spec.algorithm = static_cast<Algorithm>(algorithm);
   spec.device = static_cast<Device>(device);
   spec.threads = cpu_threads;
-  spec.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024 / 2;  // rows that wait have the other half
+  spec.memory_limit = engine_share(static_cast<size_t>(memory_limit_kb) * 1024);
   spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  spec.gpus = gpus;
   return spec;
 }
 

@@ -1,6 +1,7 @@
 // simjoin_gpu_bench: times the GPU engine on collections as files (one set a line) and prints a table.
-//   simjoin_gpu_bench [--strategy auto|bitmap|prefix] [--repeat N] [--cpu] [--pairs FILE=T:N,...] FILE... --
-//   THRESHOLD...
+//   simjoin_gpu_bench [--strategy auto|bitmap|prefix] [--repeat N] [--cpu] [--reasons] [--gpus N]
+//     [--gpu-memory MEBIBYTES] [--first ROWS] FILE... -- THRESHOLD...
+// With --gpus so many GPUs share a join, and with --first only so many sets of a file are read.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,7 +22,7 @@ struct Collection {
   std::vector<size_t> offsets{0};
 };
 
-Collection read_collection(const char *path) {
+Collection read_collection(const char *path, size_t most_sets) {
   Collection collection;
   std::FILE *file = std::fopen(path, "rb");
   if (file == nullptr) {
@@ -36,7 +37,8 @@ Collection read_collection(const char *path) {
     value = 0;
     digits = false;
   };
-  for (size_t read; (read = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
+  for (size_t read; collection.offsets.size() <= most_sets &&
+                    (read = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
     for (size_t i = 0; i < read; ++i) {
       const char c = buffer[i];
       if (c >= '0' && c <= '9') {
@@ -45,6 +47,7 @@ Collection read_collection(const char *path) {
       } else {
         end_token();
         if (c == '\n') collection.offsets.push_back(collection.tokens.size());
+        if (collection.offsets.size() > most_sets) break;
       }
     }
   }
@@ -104,15 +107,23 @@ int main(int argc, char **argv) {
   std::vector<double> thresholds;
   GpuOptions options;
   int repeat = 3;
+  size_t most_sets = SIZE_MAX;
   bool cpu = false, after = false, reasons = false;
   JoinSpec spec;
   spec.self_join = true;
+  spec.memory_limit = size_t{64} << 30;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--cpu") {
       cpu = true;
     } else if (argument == "--reasons") {
       reasons = true;
+    } else if (argument == "--first" && i + 1 < argc) {
+      most_sets = static_cast<size_t>(std::atol(argv[++i]));
+    } else if (argument == "--gpus" && i + 1 < argc) {
+      options.workers = std::atoi(argv[++i]);
+    } else if (argument == "--gpu-memory" && i + 1 < argc) {
+      options.memory_limit = static_cast<size_t>(std::atol(argv[++i])) << 20;
     } else if (argument == "--repeat" && i + 1 < argc) {
       repeat = std::atoi(argv[++i]);
     } else if (argument == "--strategy" && i + 1 < argc) {
@@ -137,7 +148,7 @@ int main(int argc, char **argv) {
       "collection     thr      pairs    total    engine |  start upload  build index  filter  verify   down "
       "|  compared    T/s   entries candidates verified again GB algorithm (ms)\n");
   for (const char *file : files) {
-    const Collection collection = read_collection(file);
+    const Collection collection = read_collection(file, most_sets);
     const char *name = std::strrchr(file, '/') != nullptr ? std::strrchr(file, '/') + 1 : file;
     for (double threshold : thresholds) {
       spec.threshold = threshold;

@@ -13,7 +13,10 @@ namespace {
 
 class GpuFaults : public OnDevice<testing::Test> {
  protected:
-  void TearDown() override { fail_device_call(0, false); }
+  void TearDown() override {
+    fail_device_call(0, false);
+    lose_device(0, DeviceLoss::none);
+  }
 
   // Nothing kept, so that what is free tells what is lost.
   static GpuOptions keeping_nothing() {
@@ -29,8 +32,9 @@ class GpuFaults : public OnDevice<testing::Test> {
   }
 };
 
-// Each device call of a join fails in turn: the join ends with the right kind of error, the next one works,
-// and the device's memory is what it was.
+// Each device call of a join fails in turn: the join ends with the right kind of error, or where memory ran
+// out and nothing had been handed over, goes on in tiles; the next one works, and the device's memory is what
+// it was.
 TEST_F(GpuFaults, EveryCallCanFail) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
@@ -44,8 +48,11 @@ TEST_F(GpuFaults, EveryCallCanFail) {
     for (bool launch : {false, true}) {
       fail_device_call(call, launch);
       try {
-        run_on_gpu(spec, input, keeping_nothing());
-        ADD_FAILURE() << "call " << call << " of " << calls << " failed unnoticed";
+        GpuFigures figures;
+        const std::vector<Pair> pairs = run_on_gpu(spec, input, keeping_nothing(), &figures);
+        EXPECT_FALSE(launch) << "call " << call << " of " << calls << " failed unnoticed";
+        EXPECT_GT(figures.tile_pairs, 0u) << "call " << call << " of " << calls;
+        EXPECT_EQ(difference(expected, pairs), "");
       } catch (const Error &error) {
         EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
         EXPECT_FALSE(error.hint().empty());
@@ -60,9 +67,44 @@ TEST_F(GpuFaults, EveryCallCanFail) {
   EXPECT_EQ(free_memory(), free);
 }
 
+// Memory that stays short ends the join with an error, however small its tiles.
+TEST_F(GpuFaults, MemoryThatStaysShortIsAnError) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());
+  for (uint64_t call : {1, 5, 20}) {
+    lose_device(call, DeviceLoss::short_memory);
+    EXPECT_THROW(run_on_gpu(spec, input, keeping_nothing()), Error) << call;
+    lose_device(0, DeviceLoss::none);
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+  }
+}
+
+// A device that is gone fails every call from then on; one that comes back is used again.
+TEST_F(GpuFaults, ALostDeviceIsAnErrorEachTime) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());
+  const size_t free = free_memory();
+  for (uint64_t call : {1, 10, 40}) {
+    lose_device(call, DeviceLoss::lost);
+    for (int i = 0; i < 2; ++i) {
+      try {
+        run_on_gpu(spec, input, keeping_nothing());
+        ADD_FAILURE() << "call " << call << " failed unnoticed";
+      } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), ErrorKind::device_failure);
+      }
+    }
+    lose_device(0, DeviceLoss::none);
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+  }
+  EXPECT_EQ(free_memory(), free);
+}
+
 TEST_F(GpuFaults, TooLittleMemoryIsAnErrorWithAHint) {
   GpuOptions options = keeping_nothing();
-  options.memory_limit = size_t{1} << 20;
+  options.memory_limit = size_t{1} << 20;  // not even enough for the candidates of the smallest tiles
   try {
     run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), two_sided_input(all_shapes[3], 1),
                options);

@@ -50,13 +50,18 @@ for my $type (qw(bigint text))
 	is((session('SET simjoin.device = gpu', $typed))[0], $expected, "the same rows of ${type}[]");
 }
 
-# A device call fails; early ones while sets are uploaded, later ones while kernels run and pairs come back.
+# A device call fails; early ones while sets are uploaded, later ones while kernels run and pairs come back. Where memory
+# ran out once, smaller tiles may do.
 my $free = $node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0');
+my $off = "SET simjoin.debug_device_fault = 0;\nSET simjoin.debug_device_loss = none";
 for my $call (1, 3, 10, 25)
 {
-	my ($result, $messages) = session('SET simjoin.device = auto', 'SET simjoin.memory_limit = \'4GB\'',
-		"SET simjoin.debug_device_fault = $call", $join, 'SET simjoin.debug_device_fault = 0', $join);
-	is($result, "$expected\n$expected", "memory runs out in call $call, and the join goes on");
+	my ($result, $messages) = session('SET simjoin.device = auto', "SET simjoin.debug_device_fault = $call", $join, $off, $join);
+	is($result, "$expected\n$expected", "memory runs out once, in call $call, and the join goes on");
+
+	($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = short_memory',
+		$join, $off, $join);
+	is($result, "$expected\n$expected", "memory is short from call $call on, and the join goes on");
 	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
 
 	($result, $messages) = session("SET simjoin.debug_device_fault = -$call", $join, 'SET simjoin.debug_device_fault = 0',
@@ -65,11 +70,40 @@ for my $call (1, 3, 10, 25)
 	like($messages, qr/WARNING:  the GPU failed/, 'with a warning');
 	like($result, qr/GPU Not Used: the GPU failed earlier in this session/, 'and the session leaves the GPU alone');
 
-	($result, $messages) = session('SET simjoin.device = gpu', "SET simjoin.debug_device_fault = $call", $join,
-		'SET simjoin.debug_device_fault = 0', $join);
+	($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = lost', $join, $off,
+		$join);
+	is($result, "$expected\n$expected", "the device is lost in call $call, and the join goes on");
+	like($messages, qr/WARNING:  the GPU failed/, 'with a warning');
+
+	($result, $messages) = session('SET simjoin.device = gpu', "SET simjoin.debug_device_fault = $call",
+		'SET simjoin.debug_device_loss = short_memory', $join, $off, $join);
 	like($messages, qr/ERROR:  out of device memory.*HINT: /s, 'where the GPU is demanded it is an error');
 	is($result, $expected, 'after which the session can go on');
 }
+
+# Devices and drivers that are missing from the start, and devices that disappear between two queries and come back.
+for my $loss (['no_device', qr/no CUDA-capable device/], ['no_driver', qr/there is no NVIDIA driver/],
+	['old_driver', qr/the NVIDIA driver is too old: it supports CUDA 11.4/])
+{
+	my ($kind, $reason) = @$loss;
+	my ($result, $messages) = session("SET simjoin.debug_device_loss = $kind", "EXPLAIN (ANALYZE, COSTS OFF) $join", $join,
+		$off, $join);
+	like($result, qr/GPU Not Used: .*$reason.*\n\Q$expected\E\n\Q$expected\E$/s, "$kind: the CPU does it, and EXPLAIN says why");
+	unlike($messages, qr/WARNING|NOTICE|ERROR/, 'without a word otherwise');
+	($result, $messages) = session("SET simjoin.debug_device_loss = $kind", 'SET simjoin.device = gpu', $join, $off, $join);
+	like($messages, qr/ERROR:  a GPU cannot be used: .*$reason.*HINT: /s, 'where the GPU is demanded it is an error');
+	is($result, $expected, 'and the session uses it when it is there');
+
+	($result, $messages) = session($join, "SET simjoin.debug_device_loss = $kind", $join, $off,
+		"EXPLAIN (ANALYZE, COSTS OFF) $join");
+	like($result, qr/^\Q$expected\E\n\Q$expected\E\n.*Device: \Q$name\E/s, "$kind after a query: both have all rows, and so has the next");
+}
+
+# Tiles: so little device memory that the sets do not fit at once.
+my ($tiled) = session('SET simjoin.device = gpu', 'SET simjoin.gpu_memory_limit = \'40MB\'', $join,
+	"EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $join");
+like($tiled, qr/^\Q$expected\E\n/, 'the same rows in tiles');
+like($tiled, qr/too little memory for all sets at once: \d+ joins of tiles on 1 GPU/, 'and EXPLAIN says why');
 
 # Timeouts while rows are read, while the device builds, and while it joins.
 my $long_join = $join =~ s/0\.6/0.05/r;

@@ -1,0 +1,26 @@
+// How simjoin.memory_limit is divided within one join: here and nowhere else.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace simjoin {
+
+// The engine has half of the limit (JoinSpec::memory_limit): its sets, indexes and files' buffers, or, of a
+// join on a GPU, the sets that are kept beside it.
+constexpr size_t engine_share(size_t limit) {
+  return limit / 2;
+}
+
+// The rows that wait for their pairs have a quarter on either side.
+constexpr size_t row_share(size_t limit) {
+  return limit / 4;
+}
+
+// Returns what of its share an engine gets that takes over from a GPU while `kept` bytes of sets wait to be
+// fed to it: these become fewer as it gets them, so never less than half.
+constexpr size_t engine_share_beside(size_t share, size_t kept) {
+  return share - std::min(kept, share / 2);
+}
+
+}  // namespace simjoin

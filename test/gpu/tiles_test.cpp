@@ -1,0 +1,129 @@
+// Joins in tiles: larger than the memory they may use, and shared by several workers.
+#include <tuple>
+
+#include "core/error.hpp"
+#include "core/host_pieces.hpp"
+#include "gpu/gpu_drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+class GpuTiles : public OnDevice<testing::TestWithParam<std::tuple<Shape, int>>> {
+ protected:
+  // Joins in tiles of several sizes, of one row too, and expects the CPU's pairs.
+  static void expect_cpu_pairs(const Input<int32_t> &input, int workers) {
+    for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.5},
+                                             {Measure::cosine, 0.8},
+                                             {Measure::overlap, 3.0},
+                                             {Measure::dice, 0.0}}) {
+      const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
+      const std::vector<Pair> expected = run(spec, input);
+      const auto rows = static_cast<uint32_t>(input.left.size());
+      for (const uint32_t tile_rows : {rows, rows / 2 + 1, rows / 5 + 1}) {
+        GpuOptions options;
+        options.tile_rows = tile_rows;
+        options.workers = workers;
+        GpuFigures figures;
+        EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options, &figures)), "")
+            << test::name_of(measure) << " >= " << threshold << ", tiles of " << tile_rows;
+        EXPECT_GE(figures.tile_pairs, 1u);
+        if (tile_rows < rows / 2) {
+          EXPECT_GE(figures.tile_pairs, 3u);
+        }
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, GpuTiles,
+                         testing::Combine(testing::ValuesIn(all_shapes), testing::Values(1, 3)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param).name) + "_by_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(GpuTiles, SelfJoinEqualsTheCpu) {
+  const auto &[shape, workers] = GetParam();
+  expect_cpu_pairs(self_input(shape, 11), workers);
+}
+
+TEST_P(GpuTiles, TwoSidedJoinEqualsTheCpu) {
+  const auto &[shape, workers] = GetParam();
+  expect_cpu_pairs(two_sided_input(shape, 12), workers);
+}
+
+class GpuTileMemory : public OnDevice<testing::Test> {};
+
+// So little device memory that the first tiles are too large and are cut again: the same pairs all the same.
+TEST_F(GpuTileMemory, LargerThanTheLimit) {
+  RandomSets random(13);
+  Input<int32_t> input;
+  input.left = shapes::near_duplicates(random, 60000);
+  random.shuffle(input.left);
+  input.self_join = true;
+  const Input<int32_t> two{input.left, {input.left.begin(), input.left.begin() + 20000}, false};
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  for (const Input<int32_t> &sets : {input, two}) {
+    const std::vector<Pair> expected = run(spec, sets);
+    ASSERT_FALSE(expected.empty());
+    for (const size_t limit : {size_t{96} << 20, size_t{24} << 20}) {
+      GpuOptions options;
+      options.memory_limit = limit;
+      GpuFigures figures;
+      EXPECT_EQ(difference(expected, run_on_gpu(spec, sets, options, &figures)), "");
+      EXPECT_LE(figures.device_memory_peak, limit);
+      if (limit < size_t{32} << 20) {
+        EXPECT_GT(figures.tile_pairs, 1u);
+      }
+    }
+  }
+}
+
+// Sizes are those without repeats, of rows of all tiles.
+TEST_F(GpuTileMemory, SetSizes) {
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.1);
+  spec.self_join = true;
+  GpuOptions options;
+  options.tile_rows = 2;
+  const auto engine = make_gpu_engine(spec, options);
+  const IntSets sets = {{1, 2, 2, 3}, {}, {3, 3, 3}, {7}, {1, 2, 3}};
+  for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+  EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {0, 4, 3}, {2, 4, 1}}));
+  const uint32_t expected[] = {3, 0, 1, 1, 3};
+  for (uint32_t row = 0; row < sets.size(); ++row)
+    EXPECT_EQ(engine->set_size(Side::left, row), expected[row]);
+  const JoinStats stats = engine->stats();
+  EXPECT_EQ(stats.sets[0], 4u);
+  EXPECT_EQ(stats.tokens[0], 8u);
+  EXPECT_EQ(stats.pairs, 10u);
+}
+
+// Beyond the memory limit the sets are not kept: one join on the device does, and tiles are not possible.
+TEST_F(GpuTileMemory, WithoutTheSetsInHostMemory) {
+  RandomSets random(14);
+  Input<int32_t> input;
+  input.left = shapes::near_duplicates(random, 60000);
+  input.self_join = true;
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  const std::vector<Pair> expected = run(spec, input);
+  spec.memory_limit = size_t{1} << 16;
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input)), "");
+  GpuOptions options;
+  options.memory_limit = size_t{4} << 20;
+  EXPECT_THROW(run_on_gpu(spec, input, options), Error);
+}
+
+// The process keeps the page-locked memory of the sets for its next join.
+TEST_F(GpuTileMemory, HostMemoryIsUsedAgain) {
+  const Input<int32_t> input = self_input(all_shapes[1], 15);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  run_on_gpu(spec, input);
+  const size_t kept = HostPieces::of_process().kept();
+  EXPECT_GT(kept, 0u);
+  run_on_gpu(spec, input);
+  EXPECT_EQ(HostPieces::of_process().kept(), kept);
+}
+
+}  // namespace
+}  // namespace simjoin::test
