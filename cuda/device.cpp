@@ -194,14 +194,38 @@ void trim_device_memory(int number, size_t kept) noexcept {
   cudaGetLastError();
 }
 
+namespace {
+
+// What never changes of a device; asking for it takes milliseconds.
+struct DeviceFacts {
+  int processors = 0;
+  size_t shared_memory = 0;
+  char name[256] = {};
+};
+
+const DeviceFacts &facts_of(int device) {
+  static std::mutex mutex;
+  static std::map<int, DeviceFacts> known;
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(device); found != known.end()) return found->second;
+  cudaDeviceProp properties;
+  SIMJOIN_DEVICE_CALL(cudaGetDeviceProperties(&properties, device));
+  DeviceFacts facts;
+  facts.processors = properties.multiProcessorCount;
+  facts.shared_memory = properties.sharedMemPerBlockOptin;
+  std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);
+  return known.emplace(device, facts).first->second;
+}
+
+}  // namespace
+
 Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   int device = 0;
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
-  SIMJOIN_DEVICE_CALL(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device));
-  cudaDeviceProp properties;
-  SIMJOIN_DEVICE_CALL(cudaGetDeviceProperties(&properties, device));
-  shared_memory_ = properties.sharedMemPerBlockOptin;
-  std::snprintf(name_, sizeof name_, "%s", properties.name);
+  const DeviceFacts &facts = facts_of(device);
+  processors_ = facts.processors;
+  shared_memory_ = facts.shared_memory;
+  std::snprintf(name_, sizeof name_, "%s", facts.name);
   pool_ = process_pool(device);
   limit_ = device_memory_limit(memory_limit);
   SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));

@@ -23,6 +23,8 @@ namespace simjoin::pg {
 namespace {
 
 constexpr uint32_t no_row = std::numeric_limits<uint32_t>::max();
+// How many pairs before its turn the rows of one are asked for.
+constexpr size_t pairs_ahead = 8;
 
 JoinState *state_of(CustomScanState *node) {
   return reinterpret_cast<JoinState *>(node);
@@ -361,6 +363,10 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
     state->batch_position = 0;
   }
   const size_t i = state->batch_position;
+  if (i + pairs_ahead < state->batch->size() && !state->swapped) {
+    prefetch_row(&state->inputs[0].reader, state->batch->left[i + pairs_ahead]);
+    prefetch_row(&state->inputs[1].reader, state->batch->right[i + pairs_ahead]);
+  }
   *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
   if (state->swapped) std::swap(pair->left, pair->right);
   if (!state->facts.read_once || state->swapped) ++state->batch_position;

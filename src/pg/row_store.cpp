@@ -223,6 +223,16 @@ void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls) {
   heap_deform_tuple(&header, store->descriptor, values, nulls);
 }
 
+void prefetch_row(const RowReader *reader, uint32_t row) {
+  const RowStore *store = reader->store;
+  if (store == nullptr || row >= store->memory_rows) return;
+  if (store->packed_bytes > 0) {
+    __builtin_prefetch(packed_row_in_memory(store, row));
+  } else {
+    __builtin_prefetch(&store->locations[row]);
+  }
+}
+
 void close_row_store(RowStore *store) {
   if (store->file != nullptr) BufFileClose(store->file);
   MemoryContextDelete(store->context);

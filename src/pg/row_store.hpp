@@ -50,6 +50,9 @@ void append_row(RowStore *store, Datum *values, bool *nulls);
 // Deforms a row. Values that are not passed by value stay valid until the reader's next call.
 void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls);
 
+// Asks for the memory of a row that will be read soon.
+void prefetch_row(const RowReader *reader, uint32_t row);
+
 void close_row_store(RowStore *store);
 
 }  // namespace simjoin::pg

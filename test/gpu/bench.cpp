@@ -55,6 +55,8 @@ Collection read_collection(const char *path, size_t most_sets) {
   return collection;
 }
 
+constexpr double once_from_seconds = 0.3;  // joins on the CPU that take longer are not repeated
+
 struct Run {
   double seconds = 0;      // with add()
   double after_input = 0;  // from the first step to the last pair
@@ -164,9 +166,14 @@ int main(int argc, char **argv) {
         for (const std::string &reason : best.stats.reasons) std::printf("  %s\n", reason.c_str());
       }
       if (cpu) {
-        const auto engine = make_cpu_engine(spec);
-        Run run = time_join(*engine, collection);
-        print_run((std::string("cpu ") + name).c_str(), threshold, run);
+        Run fastest;
+        for (int i = 0; i < repeat; ++i) {
+          const auto engine = make_cpu_engine(spec);
+          const Run run = time_join(*engine, collection);
+          if (i == 0 || run.seconds < fastest.seconds) fastest = run;
+          if (run.seconds > once_from_seconds) break;
+        }
+        print_run((std::string("cpu ") + name).c_str(), threshold, fastest);
       }
     }
   }

@@ -59,16 +59,20 @@ for my $call (1, 3, 10, 25)
 	my ($result, $messages) = session('SET simjoin.device = auto', "SET simjoin.debug_device_fault = $call", $join, $off, $join);
 	is($result, "$expected\n$expected", "memory runs out once, in call $call, and the join goes on");
 
-	($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = short_memory',
-		$join, $off, $join);
-	is($result, "$expected\n$expected", "memory is short from call $call on, and the join goes on");
-	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
-
 	($result, $messages) = session("SET simjoin.debug_device_fault = -$call", $join, 'SET simjoin.debug_device_fault = 0',
 		"EXPLAIN (ANALYZE, COSTS OFF) $join", $join);
 	like($result, qr/^\Q$expected\E\n.*\n\Q$expected\E$/s, "call $call fails, and the join goes on");
 	like($messages, qr/WARNING:  the GPU failed/, 'with a warning');
 	like($result, qr/GPU Not Used: the GPU failed earlier in this session/, 'and the session leaves the GPU alone');
+}
+
+# From a call on there is little memory left, or the device is lost. (Call 1 asks whether there is a device.)
+for my $call (2, 25)
+{
+	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = short_memory',
+		$join, $off, $join);
+	is($result, "$expected\n$expected", "memory is short from call $call on, and the join goes on");
+	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
 
 	($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = lost', $join, $off,
 		$join);
