@@ -46,7 +46,7 @@ bool SetBlock::append(const void *tokens, uint32_t count) {
 }
 
 void SetBlock::close() {
-  counted_ = piece_.bytes;
+  counted_ = bytes_used();
   memory_.add(counted_);
 }
 

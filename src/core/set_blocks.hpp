@@ -25,8 +25,8 @@ struct SetSlice {
 // A run of rows of one side, immutable once it is handed on. Its memory goes back to the process's pieces.
 class SetBlock {
  public:
-  // Room for at least one set of `count` tokens; `row_bytes` is what a row is expected to take. The block is
-  // counted from close() on.
+  // Room for at least one set of `count` tokens; `row_bytes` is what a row is expected to take. What
+  // it uses of its memory is counted from close() on.
   SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes);
   ~SetBlock();
   SetBlock(const SetBlock &) = delete;
