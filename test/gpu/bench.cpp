@@ -1,7 +1,9 @@
 // simjoin_gpu_bench: times the GPU engine on collections as files (one set a line) and prints a table.
-//   simjoin_gpu_bench [--strategy auto|bitmap|prefix] [--repeat N] [--cpu] [--reasons] [--gpus N]
-//     [--gpu-memory MEBIBYTES] [--first ROWS] FILE... -- THRESHOLD...
-// With --gpus so many GPUs share a join, and with --first only so many sets of a file are read.
+//   simjoin_gpu_bench [--strategy auto|bitmap|prefix] [--repeat N] [--cpu] [--reasons] [--gpus N,...]
+//     [--gpu-memory MEBIBYTES,...] [--first SETS,...] FILE... -- THRESHOLD...
+// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two
+// and
+// --gpu-memory take lists, as in 1,2,4: every combination is timed.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +24,7 @@ struct Collection {
   std::vector<size_t> offsets{0};
 };
 
-Collection read_collection(const char *path, size_t most_sets) {
+Collection read_collection(const char *path) {
   Collection collection;
   std::FILE *file = std::fopen(path, "rb");
   if (file == nullptr) {
@@ -37,8 +39,7 @@ Collection read_collection(const char *path, size_t most_sets) {
     value = 0;
     digits = false;
   };
-  for (size_t read; collection.offsets.size() <= most_sets &&
-                    (read = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
+  for (size_t read; (read = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
     for (size_t i = 0; i < read; ++i) {
       const char c = buffer[i];
       if (c >= '0' && c <= '9') {
@@ -47,7 +48,6 @@ Collection read_collection(const char *path, size_t most_sets) {
       } else {
         end_token();
         if (c == '\n') collection.offsets.push_back(collection.tokens.size());
-        if (collection.offsets.size() > most_sets) break;
       }
     }
   }
@@ -66,10 +66,10 @@ struct Run {
 };
 
 template <typename Engine>
-Run time_join(Engine &engine, const Collection &collection) {
+Run time_join(Engine &engine, const Collection &collection, size_t most_sets) {
   Run run;
   const auto begin = Clock::now();
-  for (size_t i = 0; i + 1 < collection.offsets.size(); ++i) {
+  for (size_t i = 0; i < std::min(most_sets, collection.offsets.size() - 1); ++i) {
     engine.add(Side::left,
                std::span(collection.tokens)
                    .subspan(collection.offsets[i], collection.offsets[i + 1] - collection.offsets[i]));
@@ -102,32 +102,95 @@ void print_run(const char *name, double threshold, const Run &run) {
   std::fflush(stdout);
 }
 
+std::vector<size_t> list_of(const char *text) {
+  std::vector<size_t> numbers;
+  for (char *end; *text != 0; text = *end == ',' ? end + 1 : end) {
+    numbers.push_back(std::strtoull(text, &end, 10));
+    if (end == text) break;
+  }
+  return numbers;
+}
+
+// What to time of each file and threshold.
+struct Plan {
+  std::vector<double> thresholds;
+  std::vector<size_t> first{SIZE_MAX}, gpus{1}, gpu_memory{0};  // mebibytes
+  int repeat = 3;
+  bool cpu = false, reasons = false;
+};
+
+void time_on_gpu(const JoinSpec &spec, const GpuOptions &options, const Plan &plan,
+                 const Collection &collection, size_t sets, const std::string &name) {
+  Run best;
+  for (int i = 0; i < plan.repeat; ++i) {
+    const auto engine = make_gpu_engine(spec, options);
+    Run run = time_join(*engine, collection, sets);
+    run.figures = engine->figures();
+    if (i == 0 || run.after_input < best.after_input) best = run;
+  }
+  print_run(name.c_str(), spec.threshold, best);
+  if (!plan.reasons) return;
+  for (const std::string &reason : best.stats.reasons) std::printf("  %s\n", reason.c_str());
+}
+
+void time_on_cpu(const JoinSpec &spec, const Plan &plan, const Collection &collection, size_t sets,
+                 const std::string &name) {
+  Run fastest;
+  for (int i = 0; i < plan.repeat; ++i) {
+    const auto engine = make_cpu_engine(spec);
+    const Run run = time_join(*engine, collection, sets);
+    if (i == 0 || run.seconds < fastest.seconds) fastest = run;
+    if (run.seconds > once_from_seconds) break;
+  }
+  print_run(std::string("cpu ").append(name).c_str(), spec.threshold, fastest);
+}
+
+void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &plan) {
+  const Collection collection = read_collection(file);
+  const char *name = std::strrchr(file, '/') != nullptr ? std::strrchr(file, '/') + 1 : file;
+  for (const size_t sets : plan.first) {
+    for (const double threshold : plan.thresholds) {
+      spec.threshold = threshold;
+      for (const size_t gpus : plan.gpus) {
+        for (const size_t memory : plan.gpu_memory) {
+          options.workers = static_cast<int>(gpus);
+          options.memory_limit = memory << 20;
+          std::string label = name;
+          if (sets != SIZE_MAX) label.append(" ").append(std::to_string(sets));
+          if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
+          if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
+          time_on_gpu(spec, options, plan, collection, sets, label);
+        }
+      }
+      if (plan.cpu) time_on_cpu(spec, plan, collection, sets, name);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
   std::vector<const char *> files;
-  std::vector<double> thresholds;
   GpuOptions options;
-  int repeat = 3;
-  size_t most_sets = SIZE_MAX;
-  bool cpu = false, after = false, reasons = false;
+  Plan plan;
+  bool after = false;
   JoinSpec spec;
   spec.self_join = true;
   spec.memory_limit = size_t{64} << 30;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--cpu") {
-      cpu = true;
+      plan.cpu = true;
     } else if (argument == "--reasons") {
-      reasons = true;
+      plan.reasons = true;
     } else if (argument == "--first" && i + 1 < argc) {
-      most_sets = static_cast<size_t>(std::atol(argv[++i]));
+      plan.first = list_of(argv[++i]);
     } else if (argument == "--gpus" && i + 1 < argc) {
-      options.workers = std::atoi(argv[++i]);
+      plan.gpus = list_of(argv[++i]);
     } else if (argument == "--gpu-memory" && i + 1 < argc) {
-      options.memory_limit = static_cast<size_t>(std::atol(argv[++i])) << 20;
+      plan.gpu_memory = list_of(argv[++i]);
     } else if (argument == "--repeat" && i + 1 < argc) {
-      repeat = std::atoi(argv[++i]);
+      plan.repeat = std::atoi(argv[++i]);
     } else if (argument == "--strategy" && i + 1 < argc) {
       const std::string name = argv[++i];
       options.strategy = name == "bitmap"   ? GpuOptions::Strategy::bitmap
@@ -136,7 +199,7 @@ int main(int argc, char **argv) {
     } else if (argument == "--") {
       after = true;
     } else if (after) {
-      thresholds.push_back(std::atof(argv[i]));
+      plan.thresholds.push_back(std::atof(argv[i]));
     } else {
       files.push_back(argv[i]);
     }
@@ -149,33 +212,6 @@ int main(int argc, char **argv) {
   std::printf(
       "collection     thr      pairs    total    engine |  start upload  build index  filter  verify   down "
       "|  compared    T/s   entries candidates verified again GB algorithm (ms)\n");
-  for (const char *file : files) {
-    const Collection collection = read_collection(file, most_sets);
-    const char *name = std::strrchr(file, '/') != nullptr ? std::strrchr(file, '/') + 1 : file;
-    for (double threshold : thresholds) {
-      spec.threshold = threshold;
-      Run best;
-      for (int i = 0; i < repeat; ++i) {
-        const auto engine = make_gpu_engine(spec, options);
-        Run run = time_join(*engine, collection);
-        run.figures = engine->figures();
-        if (i == 0 || run.after_input < best.after_input) best = run;
-      }
-      print_run(name, threshold, best);
-      if (reasons) {
-        for (const std::string &reason : best.stats.reasons) std::printf("  %s\n", reason.c_str());
-      }
-      if (cpu) {
-        Run fastest;
-        for (int i = 0; i < repeat; ++i) {
-          const auto engine = make_cpu_engine(spec);
-          const Run run = time_join(*engine, collection);
-          if (i == 0 || run.seconds < fastest.seconds) fastest = run;
-          if (run.seconds > once_from_seconds) break;
-        }
-        print_run((std::string("cpu ") + name).c_str(), threshold, fastest);
-      }
-    }
-  }
+  for (const char *file : files) time_file(file, spec, options, plan);
   return 0;
 }
