@@ -38,6 +38,8 @@ class CpuEngine final : public JoinEngine {
         vocabulary_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)} {}
 
+  ~CpuEngine() override { thread_.end(); }
+
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
@@ -63,6 +65,7 @@ class CpuEngine final : public JoinEngine {
   void run_inline(std::chrono::microseconds budget);
   void end_join();
 
+  EngineThread thread_;  // not started for an inline join
   const JoinSpec spec_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
@@ -77,7 +80,6 @@ class CpuEngine final : public JoinEngine {
   bool ended_ = false;              // of an inline join
   std::atomic<int64_t> built_{0};   // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
-  EngineThread thread_;  // not started for an inline join
 };
 
 template <typename T>

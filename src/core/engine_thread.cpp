@@ -4,7 +4,7 @@
 
 namespace simjoin {
 
-EngineThread::~EngineThread() {
+void EngineThread::end() noexcept {
   stop_.set();
   if (queue_) queue_->wake();
   if (thread_.joinable()) thread_.join();

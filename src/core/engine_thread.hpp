@@ -14,12 +14,12 @@
 namespace simjoin {
 
 // Runs a join beside its caller. As the last member of an engine it is destroyed first, so that the thread
-// ends before what it works on.
+// ends before what it works on. Where other members use the queue or the flag to their end it is the first one,
+// and the engine's destructor calls end().
 class EngineThread {
  public:
   EngineThread() = default;
-  // Stops the join and waits for its thread.
-  ~EngineThread();
+  ~EngineThread() { end(); }
   EngineThread(const EngineThread &) = delete;
   EngineThread &operator=(const EngineThread &) = delete;
 
@@ -32,6 +32,9 @@ class EngineThread {
 
   // Runs `body` on a thread. When it ends the queue is finished, also where it throws.
   void start(std::function<void()> body);
+
+  // Stops the join and waits for its thread.
+  void end() noexcept;
 
   // Returns the next batch of the queue as JoinEngine::step does; rethrows what the body threw.
   StepResult pop(std::chrono::microseconds budget, Batch &out);
