@@ -90,7 +90,7 @@ class TiledJoin::Sink final : public PairSink {
 
 TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
                      std::string why)
-    : spec_(spec), options_(options), sides_(sides), workers_(workers) {
+    : spec_(spec), options_(options), kept_memory_(options.kept_memory), sides_(sides), workers_(workers) {
   for (size_t side = 0; side < 2; ++side) {
     sizes_[side].reserve(sides.rows[side]);
     for (const SharedBlock &block : sides.blocks[side]) {
@@ -268,7 +268,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
     }
   }
   for (std::thread &thread : threads) thread.join();
-  for (int worker = 0; worker < workers_; ++worker) trim_device_memory(worker, GpuOptions().kept_memory);
+  for (int worker = 0; worker < workers_; ++worker) trim_device_memory(worker, kept_memory_);
   if (failure_) std::rethrow_exception(failure_);
   stop.check();
   count_input();

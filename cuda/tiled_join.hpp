@@ -74,6 +74,7 @@ class TiledJoin {
 
   const JoinSpec spec_;
   GpuOptions options_;
+  const size_t kept_memory_;  // bytes that the process keeps of each device's memory after the join
   const RecordedSides &sides_;
   const int workers_;
   std::vector<uint32_t> sizes_[2];  // by row; written and read through atomic_ref

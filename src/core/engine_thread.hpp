@@ -14,8 +14,8 @@
 namespace simjoin {
 
 // Runs a join beside its caller. As the last member of an engine it is destroyed first, so that the thread
-// ends before what it works on. Where other members use the queue or the flag to their end it is the first one,
-// and the engine's destructor calls end().
+// ends before what it works on. Where other members use the queue or the flag to their end it is the first
+// one, and the engine's destructor calls end().
 class EngineThread {
  public:
   EngineThread() = default;
