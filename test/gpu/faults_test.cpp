@@ -123,14 +123,20 @@ TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
   spec.self_join = true;
   { run_on_gpu(spec, Input<int32_t>{{sets.begin(), sets.begin() + 100}, {}, true}, keeping_nothing()); }
   const size_t free = free_memory();
-  for (int steps : {0, 1, 2, 3, 10}) {
-    auto engine = make_gpu_engine(spec, keeping_nothing());
-    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
-    Batch batch;
-    for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);
-    const auto begin = std::chrono::steady_clock::now();
-    engine.reset();
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100)) << steps << " steps";
+  GpuOptions tiles = keeping_nothing();
+  tiles.tile_rows = 4000;
+  tiles.workers = 2;
+  for (const GpuOptions &options : {keeping_nothing(), tiles}) {
+    for (int steps : {0, 1, 2, 3, 10}) {
+      auto engine = make_gpu_engine(spec, options);
+      for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+      Batch batch;
+      for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);
+      const auto begin = std::chrono::steady_clock::now();
+      engine.reset();
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100))
+          << steps << " steps";
+    }
   }
   EXPECT_EQ(free_memory(), free);
 }
