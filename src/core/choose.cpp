@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "core/choose_layout.hpp"
 #include "core/equal_sets.hpp"
@@ -22,7 +23,8 @@ constexpr double near_token_ns = 0.5;      // and verified where new: for each t
 constexpr double unit_probe_ns = 150;      // a probe looked up by itself, whatever its lists
 constexpr double unit_token_ns = 60;       // each of its tokens: finding a list and its part for the sizes
 constexpr double unit_posting_ns = 12;     // counted, and verified where it comes to that
-constexpr double index_token_ns = 40;      // putting a token of a prefix into the index
+constexpr double index_token_ns = 20;      // putting a token of a prefix into the index
+constexpr double sign_posting_ns = 30;     // with a signature
 constexpr double sign_token_ns = 2;        // putting a token into a bitmap
 
 // A ParityTable pays where so many postings are counted for each token that it reads.
@@ -112,41 +114,53 @@ PrefixWork prefix_work(const JoinProblem &problem, const PostingCounts &postings
   return work;
 }
 
-// A band and what each generator would cost it.
+// A band and what each way would cost it, in nanoseconds.
 struct Estimate {
   SizeBand band{};
-  double prefix_ns = 0;
-  double counted_postings = 0;  // of probes looked up by themselves
-  double bitmap_ns = 0;         // of bands that were not looked at closely, the least that it can be
+  double signed_ns = 0;  // through the prefix index, its share of building that included: with signatures
+  double plain_ns = 0;   // and without
+  double postings = 0;   // counted where the probes are looked up by themselves,
+  bool sweeps = false;   // which they are not where there are signatures
+  double bitmap_ns = 0;  // of bands that were not looked at closely, the least that it can be
   BitmapCost bitmap{};
   bool compared = false;  // whether they were
   bool use_bitmap = false;
+
+  double prefix_ns() const { return std::min(signed_ns, plain_ns); }
 };
 
-// Estimates the nanoseconds of a band's probes through the prefix index, their share of building it included.
-void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, Estimate &estimate) {
+// The probes bear this share of the index's costs for each of their tokens.
+void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, double index_share,
+                     Estimate &estimate) {
   const SizeBand &band = estimate.band;
   const uint32_t middle = band.begin + (band.end - band.begin) / 2;
   if (only_equal_sets(problem, middle)) {
-    estimate.prefix_ns = band.sets * equal_probe_ns;
+    estimate.signed_ns = estimate.plain_ns = band.sets * equal_probe_ns;
     return;
   }
   const PrefixWork work = prefix_work(problem, postings, band);
-  double probe = work.tokens * index_token_ns;
-  if (problem.most_differences(middle) < useful_differences) {
-    const double size = problem.probe.classes[middle].size;
-    const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
-    probe += work.tokens * sweep_token_ns +
-             work.postings * (signed_posting_ns + near * (near_posting_ns + near_token_ns * size));
-  } else {
-    probe += unit_probe_ns + work.tokens * unit_token_ns + work.postings * unit_posting_ns;
-    estimate.counted_postings = band.sets * work.postings;
-  }
-  estimate.prefix_ns = band.sets * probe;
+  const double sets = band.sets, size = problem.probe.classes[middle].size;
+  const double index = index_share * work.tokens * index_token_ns;
+  const double sign = index_share * work.tokens * sign_posting_ns;
+  const double units = unit_probe_ns + work.tokens * unit_token_ns + work.postings * unit_posting_ns;
+  estimate.postings = sets * work.postings;
+  estimate.plain_ns = sets * (index + units);
+  estimate.signed_ns = estimate.plain_ns + sets * sign;
+  estimate.sweeps = problem.most_differences(middle) < useful_differences;
+  if (!estimate.sweeps) return;
+  const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
+  const double posting_ns = signed_posting_ns + near * (near_posting_ns + near_token_ns * size);
+  estimate.signed_ns = sets * (index + sign + work.tokens * sweep_token_ns + work.postings * posting_ns);
+}
+
+// Returns the nanoseconds of signing a band's probes.
+double sign_ns(const JoinProblem &problem, const SizeBand &band) {
+  return static_cast<double>(band.sets) * problem.probe.classes[band.end - 1].size * sign_token_ns;
 }
 
 // Returns the estimates of all bands; the layouts of bitmaps only where those might be better.
-std::vector<Estimate> estimate_bands(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory) {
+std::vector<Estimate> estimate_bands(const JoinProblem &problem, double index_share, WorkerPool &pool,
+                                     MemoryCounter &memory) {
   std::vector<Estimate> estimates;
   for (const SizeBand &band : size_bands(problem)) estimates.emplace_back().band = band;
   const PostingCounts postings = count_postings(problem, pool.stop(), memory);
@@ -154,23 +168,22 @@ std::vector<Estimate> estimate_bands(const JoinProblem &problem, WorkerPool &poo
     Estimate &e = estimates[i];
     if (e.band.pairs == 0) return;
     pool.stop().check();
-    estimate_prefix(problem, postings, e);
+    estimate_prefix(problem, postings, index_share, e);
     e.bitmap_ns = static_cast<double>(e.band.pairs) * least_bitmap_pair_ns();
   });
   double prefix_total = 0, least_total = 0;
   for (const Estimate &e : estimates) {
-    prefix_total += e.prefix_ns;
-    least_total += std::min(e.prefix_ns, e.bitmap_ns);
+    prefix_total += e.prefix_ns();
+    least_total += std::min(e.prefix_ns(), e.bitmap_ns);
   }
-  if (prefix_total < time_worth_choosing) return estimates;
+  if (prefix_total < index_share * time_worth_choosing) return estimates;
   pool.parallel(estimates.size(), [&](int, size_t i) {
     Estimate &e = estimates[i];
-    if (e.bitmap_ns >= e.prefix_ns || e.prefix_ns < least_share * least_total) return;
+    if (e.bitmap_ns >= e.prefix_ns() || e.prefix_ns() < least_share * least_total) return;
     e.compared = true;
     e.bitmap = choose_layout(problem, e.band, pool.stop());
-    const double tokens = static_cast<double>(e.band.sets) * problem.probe.classes[e.band.end - 1].size;
-    e.bitmap_ns = static_cast<double>(e.band.pairs) * e.bitmap.pair_ns + tokens * sign_token_ns;
-    e.use_bitmap = e.bitmap_ns < e.prefix_ns;
+    e.bitmap_ns = static_cast<double>(e.band.pairs) * e.bitmap.pair_ns + sign_ns(problem, e.band);
+    e.use_bitmap = e.bitmap_ns < e.prefix_ns();
   });
   return estimates;
 }
@@ -179,8 +192,8 @@ std::vector<Estimate> estimate_bands(const JoinProblem &problem, WorkerPool &poo
 void drop_small_gain(std::vector<Estimate> &estimates) {
   double alone = 0, mixed = 0;
   for (const Estimate &e : estimates) {
-    alone += e.prefix_ns;
-    mixed += e.use_bitmap ? e.bitmap_ns : e.prefix_ns;
+    alone += e.prefix_ns();
+    mixed += e.use_bitmap ? e.bitmap_ns : e.prefix_ns();
   }
   if (alone - mixed >= least_gain * alone) return;
   for (Estimate &e : estimates) e.use_bitmap = false;
@@ -197,17 +210,18 @@ void describe_bitmaps(const JoinProblem &problem, const SizeBand &band, const Bi
   plan.reasons.push_back(text);
 }
 
+// Describes what goes through bitmaps, or what does not.
 void describe_choice(const std::vector<Estimate> &estimates, bool bitmaps, GeneratorPlan &plan) {
   uint64_t sets = 0;
   double prefix = 0, bitmap = 0;
   for (const Estimate &e : estimates) {
     if (e.use_bitmap != bitmaps) continue;
     sets += e.band.sets;
-    prefix += e.prefix_ns;
+    prefix += e.prefix_ns();
     bitmap += e.bitmap_ns;
   }
   if (sets == 0) return;
-  const char *names[] = {"prefix index", "bitmaps"};
+  const char *names[] = {plan.sign_postings ? "prefix index with signatures" : "prefix index", "bitmaps"};
   char text[200];
   std::snprintf(text, sizeof text,
                 "%llu sets through %s: an estimated %.1f ms of one core, against %.1f through %s",
@@ -221,6 +235,47 @@ void set_band(const SizeBand &band, bool use_bitmap, const SignatureLayout &layo
     plan.use_bitmap[k] = use_bitmap;
     plan.layouts[k] = layout;
   }
+}
+
+// Decides on the signatures of the sets and postings for the bands that go through the prefix index.
+// The estimates are for this share of the probes.
+void choose_signatures(const JoinProblem &problem, const std::vector<Estimate> &estimates, double share,
+                       GeneratorPlan &plan) {
+  double with = 0, without = 0, counted = 0;
+  for (const Estimate &e : estimates) {
+    if (e.use_bitmap) continue;
+    with += e.signed_ns;
+    without += e.plain_ns;
+  }
+  plan.sign_postings = with <= without;
+  for (const Estimate &e : estimates) {
+    if (!e.use_bitmap && !(e.sweeps && plan.sign_postings)) counted += e.postings;
+  }
+  plan.sign_sets =
+      counted > share * least_counted_postings * static_cast<double>(problem.index.tokens.size());
+}
+
+// What all bands cost through bitmaps of one layout.
+struct OneLayout {
+  SignatureLayout layout;
+  double ns = std::numeric_limits<double>::infinity();
+};
+
+// Returns the one of the bands' layouts that makes all bands cheapest; where no band has one, no layout.
+OneLayout best_for_all(const JoinProblem &problem, const std::vector<Estimate> &estimates,
+                       const StopFlag &stop) {
+  OneLayout best;
+  for (const Estimate &candidate : estimates) {
+    if (!candidate.compared) continue;
+    double total = 0;
+    for (const Estimate &e : estimates) {
+      if (e.band.pairs == 0) continue;
+      const BitmapCost cost = cost_of_layout(problem, e.band, candidate.bitmap.layout, stop);
+      total += static_cast<double>(e.band.pairs) * cost.pair_ns + sign_ns(problem, e.band);
+    }
+    if (total < best.ns) best = {candidate.bitmap.layout, total};
+  }
+  return best;
 }
 
 }  // namespace
@@ -248,25 +303,37 @@ GeneratorPlan choose_bitmaps(const JoinProblem &problem, const StopFlag &stop) {
 }
 
 GeneratorPlan choose_generators(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory) {
-  std::vector<Estimate> estimates = estimate_bands(problem, pool, memory);
+  std::vector<Estimate> estimates = estimate_bands(problem, 1, pool, memory);
   drop_small_gain(estimates);
   GeneratorPlan plan;
   plan.use_bitmap.assign(problem.probe_classes.size(), false);
   plan.layouts.resize(problem.probe_classes.size());
-  double counted_postings = 0, most_saved = 0;
+  double most_saved = 0;
   for (const Estimate &e : estimates) {
-    if (!e.use_bitmap) counted_postings += e.counted_postings;
-    if (e.use_bitmap && e.prefix_ns - e.bitmap_ns >= most_saved) {
+    const double saved = e.prefix_ns() - e.bitmap_ns;
+    if (e.use_bitmap && saved >= most_saved) {
       plan.layout = e.bitmap.layout;
-      most_saved = e.prefix_ns - e.bitmap_ns;
+      most_saved = saved;
     }
     set_band(e.band, e.use_bitmap, e.bitmap.layout, plan);
     if (e.compared) describe_bitmaps(problem, e.band, e.bitmap, plan);
   }
-  plan.sign_sets =
-      counted_postings > least_counted_postings * static_cast<double>(problem.index.tokens.size());
+  choose_signatures(problem, estimates, 1, plan);
   describe_choice(estimates, false, plan);
   describe_choice(estimates, true, plan);
+  return plan;
+}
+
+GeneratorPlan choose_one_generator(const JoinProblem &problem, double sampled_share, WorkerPool &pool,
+                                   MemoryCounter &memory) {
+  const std::vector<Estimate> estimates = estimate_bands(problem, sampled_share, pool, memory);
+  double prefix = 0;
+  for (const Estimate &e : estimates) prefix += e.prefix_ns();
+  const OneLayout bitmaps = best_for_all(problem, estimates, pool.stop());
+  GeneratorPlan plan;
+  plan.use_bitmap.assign(problem.probe_classes.size(), bitmaps.ns < prefix);
+  plan.layout = bitmaps.layout;
+  choose_signatures(problem, estimates, sampled_share, plan);
   return plan;
 }
 

@@ -63,6 +63,11 @@ uint32_t widest_layout_words(uint32_t size) {
   return static_cast<uint32_t>(std::min<uint64_t>(words, max_signature_words));
 }
 
+BitmapCost cost_of_layout(const JoinProblem &problem, const SizeBand &band, const SignatureLayout &layout,
+                          const StopFlag &stop) {
+  return bitmap_cost(problem, sample_pairs(problem, band, sampled_pairs, sampled_tokens), layout, stop);
+}
+
 BitmapCost choose_layout(const JoinProblem &problem, const SizeBand &band, const StopFlag &stop) {
   const std::vector<SampledPair> pairs = sample_pairs(problem, band, sampled_pairs, sampled_tokens);
   const uint32_t size = problem.probe.classes[band.end - 1].size;

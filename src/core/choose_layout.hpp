@@ -21,6 +21,10 @@ struct BitmapCost {
 // Returns the layout that makes the pairs of a band cheapest.
 BitmapCost choose_layout(const JoinProblem &problem, const SizeBand &band, const StopFlag &stop);
 
+// Returns what the pairs of a band cost through bitmaps of this layout.
+BitmapCost cost_of_layout(const JoinProblem &problem, const SizeBand &band, const SignatureLayout &layout,
+                          const StopFlag &stop);
+
 // Returns the words of the widest layout that choose_layout() tries for sets of a size.
 uint32_t widest_layout_words(uint32_t size);
 

@@ -7,12 +7,12 @@
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/join_execution.hpp"
+#include "core/join_tokens.hpp"
 #include "core/memory.hpp"
 #include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
 #include "core/round_memory.hpp"
 #include "core/spill_file.hpp"
-#include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
@@ -35,7 +35,7 @@ class CpuEngine final : public JoinEngine {
  public:
   explicit CpuEngine(const JoinSpec &spec)
       : spec_(spec),
-        vocabulary_(spec.self_join, memory_),
+        tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)} {}
 
   ~CpuEngine() override { thread_.end(); }
@@ -69,7 +69,7 @@ class CpuEngine final : public JoinEngine {
   const JoinSpec spec_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
-  Vocabulary vocabulary_;
+  JoinTokens tokens_;
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
@@ -92,7 +92,7 @@ void CpuEngine::add_set(Side side, std::span<const T> tokens) {
   if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
-  sets.add_row(vocabulary_.intern(side, tokens, sets.room(tokens.size())));
+  sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
   if (!file_) estimate_peak();
 }
 
@@ -104,8 +104,6 @@ int CpuEngine::threads() const {
 // Estimates what the join of the sets so far would take, now and then.
 void CpuEngine::estimate_peak() {
   constexpr uint64_t growth = 64;  // the input grows by one part in so many between two estimates
-  // Of each distinct token while the tokens are ranked, on top of what they take now.
-  constexpr size_t ranking_bytes = 16;
   RoundShape shape;
   for (const RawSets &side : sides_) {
     shape.sets += side.rows();
@@ -113,12 +111,12 @@ void CpuEngine::estimate_peak() {
   }
   if (shape.sets + shape.tokens < estimate_at_) return;
   estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / growth;
-  shape.ranks = vocabulary_.distinct_tokens();
+  shape.ranks = std::min(shape.tokens, tokens_.distinct_tokens());
   const auto average = static_cast<uint32_t>(shape.tokens / shape.sets);
   shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
-  const size_t sizes = shape.sets * sizeof(uint32_t);
+  const size_t sizes = shape.sets * sizeof(uint16_t);
   const size_t joining = sizes + estimated_round_bytes(spec_, shape, 0, threads());
-  const size_t now = std::max(joining, memory_.current() + ranking_bytes * shape.ranks);
+  const size_t now = std::max(joining, memory_.current() + tokens_.ranking_bytes(shape.tokens));
   estimated_peak_ = now + now / growth;  // until the next estimate
 }
 
@@ -134,7 +132,7 @@ void CpuEngine::start() {
   const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
   ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
-  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, queue, thread_.stop(), memory_);
+  execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, queue, thread_.stop(), memory_);
   if (run_here) {
     pool_.emplace(1, thread_.stop());
     execution_->build(*pool_);

@@ -56,9 +56,7 @@ uint32_t DocumentFrequencies::add_id() {
 Buffer<uint32_t> DocumentFrequencies::take_shareable() {
   Buffer<uint32_t> counts = std::move(counts_[0]);
   for (size_t id = 0; id < counts.size(); ++id) {
-    const uint64_t left = counts[id], right = self_join_ ? 0 : counts_[1][id];
-    const bool shareable = self_join_ ? left >= 2 : left > 0 && right > 0;
-    counts[id] = shareable ? static_cast<uint32_t>(std::min<uint64_t>(left + right, unshared - 1)) : unshared;
+    counts[id] = shareable(counts[id], self_join_ ? 0 : counts_[1][id], self_join_);
   }
   counts_[1].release();
   return counts;

@@ -24,9 +24,14 @@ class DocumentFrequencies {
   void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
   void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
   uint32_t ids() const { return static_cast<uint32_t>(counts_[0].size()); }
-  // Returns, for each id, the number of sets with the token, saturated; `unshared` where no two sets (of the
-  // two sides, where there are two) can share it. Leaves nothing behind.
+  // Returns the number of sets with a token that is in so many sets of each side, saturated; `unshared` where
+  // no two sets (of the two sides, where there are two) can share it.
   static constexpr uint32_t unshared = UINT32_MAX;
+  static uint32_t shareable(uint64_t left, uint64_t right, bool self_join) {
+    const bool shared = self_join ? left >= 2 : left > 0 && right > 0;
+    return shared ? static_cast<uint32_t>(left + right < unshared ? left + right : unshared - 1) : unshared;
+  }
+  // Returns that for each id. Leaves nothing behind.
   Buffer<uint32_t> take_shareable();
 
  private:

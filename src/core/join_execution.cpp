@@ -31,10 +31,10 @@ class BuildTime {
 
 }  // namespace
 
-JoinExecution::JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right,
+JoinExecution::JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right,
                              SpillFile *file, ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory)
     : spec_(spec),
-      vocabulary_(vocabulary),
+      tokens_(tokens),
       left_(left),
       right_(right),
       file_(file),
@@ -44,7 +44,8 @@ JoinExecution::JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSe
 
 void JoinExecution::build(WorkerPool &pool) {
   const BuildTime time(mutex_, figures_.build_ms), order_time(mutex_, figures_.order_ms);
-  describe_input();
+  Ranking ranking = rank(pool);
+  describe_input(ranking.distinct);
   if (std::isnan(spec_.threshold)) {
     const std::lock_guard lock(mutex_);
     figures_.reasons.push_back("the threshold is not a number: no pair qualifies");
@@ -53,51 +54,55 @@ void JoinExecution::build(WorkerPool &pool) {
   }
   bool index_left;
   if (file_ != nullptr) {
-    partitions_.emplace(spec_, vocabulary_, left_, right_, *file_, pool, memory_);
+    partitions_.emplace(spec_, std::move(ranking), left_, right_, *file_, pool, memory_);
     index_left = partitions_->index_left();
   } else {
     index_left = spec_.self_join || left_.tokens() <= right_.tokens();
-    round_ = whole_join(pool);
+    round_ = whole_join(std::move(ranking), pool);
   }
   for (int worker = 0; worker < pool.workers(); ++worker) {
     workers_.push_back(std::make_unique<Worker>(queue_, index_left, spec_.self_join));
   }
 }
 
+// Returns the ranks of the tokens. What is left of the memory limit may be used to count them.
+Ranking JoinExecution::rank(WorkerPool &pool) {
+  const size_t used = memory_.current();
+  const size_t extra = spec_.memory_limit > used ? spec_.memory_limit - used : 0;
+  return tokens_.take_ranking(left_, right_, file_, file_ != nullptr ? extra / 2 : extra, pool);
+}
+
 // Notes the sizes of what was added.
-void JoinExecution::describe_input() {
+void JoinExecution::describe_input(uint64_t distinct_tokens) {
   const std::lock_guard lock(mutex_);
   const RawSets *sides[] = {&left_, &right_};
   for (int side = 0; side < 2; ++side) {
-    for (const uint32_t size : sides[side]->sizes) figures_.sets[side] += size > 0;
+    for (uint32_t row = 0; row < sides[side]->rows(); ++row)
+      figures_.sets[side] += sides[side]->sizes[row] > 0;
     figures_.tokens[side] = sides[side]->tokens();
   }
-  figures_.distinct_tokens = vocabulary_.distinct_tokens();
+  figures_.distinct_tokens = distinct_tokens;
   const uint64_t left = left_.rows();
   figures_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * right_.rows();
   figures_.algorithm = algorithm_names[static_cast<int>(spec_.algorithm)];
 }
 
 // Returns the one round of a join in memory, not built yet. The side with fewer tokens is indexed.
-std::unique_ptr<JoinRound> JoinExecution::whole_join(WorkerPool &pool) {
+std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool &pool) {
   const bool keep_empty = spec_.threshold <= 0;
   RawSets *const raw[] = {&left_, &right_};
   const int index_side = spec_.self_join || left_.tokens() <= right_.tokens() ? 0 : 1;
   Buffer<uint32_t> stored[] = {Buffer<uint32_t>(memory_), Buffer<uint32_t>(memory_)};
-  uint32_t ranks;
-  {
-    const Ranking ranking = vocabulary_.take_ranking(pool);
-    ranks = ranking.ranks;
-    for (int side = 0; side < 2; ++side) {
-      stored[side].resize(raw[side]->rows());
-      pool.parallel(raw[side]->blocks.size(), [&](int, size_t number) {
-        RawBlock &block = raw[side]->blocks[number];
-        apply_ranks(*raw[side], block, ranking, stored[side].data() + block.first_row, stop_);
-      });
-    }
+  for (int side = 0; side < 2; ++side) {
+    stored[side].resize(raw[side]->rows());
+    pool.parallel(raw[side]->blocks.size(), [&](int, size_t number) {
+      RawBlock &block = raw[side]->blocks[number];
+      apply_ranks(*raw[side], block, ranking, stored[side].data() + block.first_row, stop_);
+    });
   }
+  ranking.rank_of.release();
   const auto order = [&](int side) {
-    return order_by_size(*raw[side], std::move(stored[side]), ranks, keep_empty, pool, memory_);
+    return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, keep_empty, pool, memory_);
   };
   RoundInput input;
   if (!spec_.self_join) input.probe = order(1 - index_side);

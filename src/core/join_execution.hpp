@@ -11,21 +11,21 @@
 #include "core/join.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_round.hpp"
+#include "core/join_tokens.hpp"
 #include "core/memory.hpp"
 #include "core/partitions.hpp"
 #include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
 #include "core/spill_file.hpp"
-#include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
 
 class JoinExecution {
  public:
-  // Takes the vocabulary and the raw sets over; of the latter only the sizes remain after build(). With a
+  // Takes the tokens and the raw sets over; of the latter only the sizes remain after build(). With a
   // file (not null), the join keeps to the memory limit.
-  JoinExecution(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right, SpillFile *file,
+  JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right, SpillFile *file,
                 ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
 
   // Ranks and orders the sets.
@@ -51,14 +51,15 @@ class JoinExecution {
     JoinCounters::Clock::time_point flushed = JoinCounters::Clock::now();
   };
 
-  void describe_input();
-  std::unique_ptr<JoinRound> whole_join(WorkerPool &pool);
+  Ranking rank(WorkerPool &pool);
+  void describe_input(uint64_t distinct_tokens);
+  std::unique_ptr<JoinRound> whole_join(Ranking ranking, WorkerPool &pool);
   GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
   void describe_round();
   void hand_over(Worker &worker);
 
   const JoinSpec spec_;
-  Vocabulary &vocabulary_;
+  JoinTokens &tokens_;
   RawSets &left_;
   RawSets &right_;
   SpillFile *const file_;

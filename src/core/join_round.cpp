@@ -20,19 +20,6 @@ constexpr uint32_t min_bitmap_probes = 16;
 constexpr uint32_t max_bitmap_probes = 256;
 constexpr uint64_t cartesian_pairs_an_item = uint64_t{1} << 16;
 
-// Returns whether the one-word signatures in the index filter for enough of the probes to be worth their
-// memory.
-bool signatures_pay(const JoinProblem &problem) {
-  constexpr double least_share = 0.25;
-  uint64_t filtered = 0, sets = 0;
-  for (uint32_t k = 0; k < problem.probe_classes.size(); ++k) {
-    const uint64_t count = problem.probe.classes[k].end - problem.probe.classes[k].begin;
-    sets += count;
-    if (problem.most_differences(k) < useful_differences) filtered += count;
-  }
-  return static_cast<double>(filtered) >= least_share * static_cast<double>(sets);
-}
-
 std::vector<uint32_t> probe_prefixes(const JoinProblem &problem) {
   std::vector<uint32_t> prefix;
   for (const ProbeClass &c : problem.probe_classes) prefix.push_back(c.prefix);
@@ -68,9 +55,12 @@ void JoinRound::build_prefix(const GeneratorPlan &plan, WorkerPool &pool) {
     if (!self_join()) groups_[1].emplace(group_by_prefix(index_, problem_->index_prefix, pool, memory_));
   }
   const std::optional<PrefixGroups> &index_groups = groups_[self_join() ? 0 : 1];
-  const bool sign = spec_.algorithm == Algorithm::automatic && signatures_pay(*problem_);
-  const std::vector<bool> *elsewhere = input_.later_probes ? nullptr : &plan.use_bitmap;
-  prefix_index_.emplace(*problem_, index_groups ? &*index_groups : nullptr, sign, elsewhere, pool, memory_);
+  const PrefixIndex::Options options{
+      .groups = index_groups ? &*index_groups : nullptr,
+      .sign = plan.sign_postings,
+      .equal_sets = spec_.algorithm == Algorithm::automatic && !input_.later_probes,
+      .elsewhere = input_.later_probes ? nullptr : &plan.use_bitmap};
+  prefix_index_.emplace(*problem_, options, pool, memory_);
   if (plan.sign_sets) parity_table_.emplace(index_, pool, memory_);
 }
 

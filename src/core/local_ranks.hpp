@@ -1,7 +1,9 @@
 // The ranks that occur in a part of a collection, renumbered without gaps and in the same order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "core/memory.hpp"
 
@@ -13,24 +15,36 @@ class LocalRanks {
   static constexpr uint32_t none = UINT32_MAX;
 
   // For ranks below `ranks`, of which none is marked.
-  LocalRanks(uint32_t ranks, MemoryCounter &memory) : words_(memory, ranks / 64 + 1, Word{0, 0, 0}) {}
+  LocalRanks(uint32_t ranks, MemoryCounter &memory)
+      : ranks_(ranks), words_(memory, ranks / 64 + 1, Word{0, 0, 0}), table_(memory) {}
 
-  void mark(uint32_t rank) {
+  // Marks a rank and returns whether it was not marked before. Several threads may mark at a time; each tells
+  // by add_marked() how many it was first to mark.
+  bool mark(uint32_t rank) {
+    const std::atomic_ref word(words_[rank / 64].bits);
     const uint64_t bit = uint64_t{1} << rank % 64;
-    marked_ += (words_[rank / 64].bits & bit) == 0;
-    words_[rank / 64].bits |= bit;
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
+    return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
-  uint32_t marked() const { return marked_; }
-  // Numbers the marked ranks; of() is for after that.
-  void number() {
+  void add_marked(uint32_t count) { marked_.fetch_add(count, std::memory_order_relaxed); }
+  uint32_t marked() const { return marked_.load(std::memory_order_relaxed); }
+  // Numbers the marked ranks; of() is for after that. With a table, which takes four bytes a rank, it is
+  // several times as fast.
+  void number(bool with_table) {
     uint32_t before = 0;
     for (Word &word : words_) {
       word.before = before;
       before += ones(word.bits);
     }
+    if (!with_table) return;
+    Buffer<uint32_t> table = std::move(table_);
+    table.resize(ranks_);
+    for (uint32_t rank = 0; rank < ranks_; ++rank) table[rank] = of(rank);
+    table_ = std::move(table);
   }
   // Returns the rank's number among the marked ones, or `none`.
   uint32_t of(uint32_t rank) const {
+    if (!table_.empty()) return table_[rank];
     const Word &word = words_[rank / 64];
     const uint64_t bit = uint64_t{1} << rank % 64;
     if ((word.bits & bit) == 0) return none;
@@ -53,8 +67,10 @@ class LocalRanks {
     uint32_t unused;  // a word is never in two cache lines
   };
 
+  const uint32_t ranks_;
   Buffer<Word> words_;
-  uint32_t marked_ = 0;
+  Buffer<uint32_t> table_;
+  std::atomic<uint32_t> marked_ = 0;
 };
 
 }  // namespace simjoin

@@ -11,7 +11,7 @@ namespace {
 
 // A slice of probes takes this part of the limit, for each worker: they are read, ordered and joined by one
 // worker each.
-constexpr size_t slices_a_limit = 32;
+constexpr size_t slices_a_limit = 16;
 constexpr size_t least_slice_bytes = 256;
 constexpr size_t most_slice_bytes = size_t{4} << 20;
 // What a slice takes while its sets become probes, in copies of itself; more where they are grouped.
@@ -24,6 +24,8 @@ constexpr size_t buffer_share = 4;
 // What a join cannot do without, such as the sizes of its sets, may leave too little of the limit: rounds
 // have this part of it in any case.
 constexpr size_t least_round_share = 2;
+// A table of the ranks of a round is worth this part of the limit.
+constexpr size_t rank_tables_a_limit = 16;
 
 // Sets whose sizes differ by less than a fifth are so alike that one decision does for all: a quarter of an
 // octave. (Within half an octave, bitmaps that suit the smallest sets let too much pass of the largest.)
@@ -37,8 +39,8 @@ uint64_t file_bytes(const RawSets &raw) {
 
 }  // namespace
 
-Partitions::Partitions(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right,
-                       SpillFile &file, WorkerPool &pool, MemoryCounter &memory)
+Partitions::Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
+                       WorkerPool &pool, MemoryCounter &memory)
     : spec_(spec), stop_(pool.stop()), memory_(memory) {
   RawSets *raw[] = {&left, &right};
   const int sides = spec.self_join ? 1 : 2;
@@ -47,12 +49,20 @@ Partitions::Partitions(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &le
   const size_t share = spec.memory_limit / (slices_a_limit * static_cast<size_t>(pool.workers()));
   const auto least = static_cast<size_t>((file_bytes(left) + file_bytes(right)) / most_slices);
   slice_bytes_ = std::max(least, std::clamp(share, least_slice_bytes, most_slice_bytes));
-  const Ranking ranking = vocabulary.take_ranking(pool);
   ranks_ = ranking.ranks;
+  const auto only_equal = [&](uint32_t size) { return spec_.self_join && only_equal_partners(size); };
   for (int side = 0; side < sides; ++side) {
-    sides_[side].emplace(*raw[side], every_pair(), slice_bytes_, file, stop_, memory);
+    sides_[side].emplace(*raw[side], every_pair(), slice_bytes_, only_equal, file, stop_, memory);
     sides_[side]->take(*raw[side], ranking, spec.memory_limit / buffer_share, pool);
   }
+}
+
+// Returns whether sets of a size are similar to equal ones alone.
+bool Partitions::only_equal_partners(uint32_t size) const {
+  if (every_pair() || size == 0) return false;
+  const Bounds bounds(spec_.measure, spec_.threshold);
+  const int64_t n = size;
+  return bounds.min_partner(n) == n && bounds.max_partner(n, n + 1) == n && bounds.min_overlap(n, n) == n;
 }
 
 // Returns a collection with the classes of all sets, but no sets.
@@ -73,7 +83,7 @@ uint64_t Partitions::compatible_pairs() const {
 std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
   while (next_slice_ < index_sets().slices().size()) {
     const size_t first = next_slice_;
-    SetCollection index = read_index(pool.workers());
+    SetCollection index = read_index(pool);
     find_probe_slices(first, next_slice_);
     if (!spec_.self_join && probe_slices_.empty()) continue;
     RoundInput input;
@@ -85,6 +95,7 @@ std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
       const Decision decision = decide(*round, pool);
       plan.use_bitmap.assign(round->problem().probe_classes.size(), decision.bitmap);
       plan.layout = decision.layout;
+      plan.sign_postings = decision.sign_postings;
       plan.sign_sets = decision.sign_sets;
     }
     round->build(plan, pool);
@@ -118,34 +129,48 @@ size_t Partitions::round_bytes(const RoundShape &shape, int workers) const {
   return decision.bitmap ? estimated_round_bytes(spec_, shape, decision.layout.words, workers) : prefix;
 }
 
-// Reads as many of the next slices of the index side as fit into the limit, but at least one.
-SetCollection Partitions::read_index(int workers) {
+// Reads as many of the next slices of the index side as fit into the limit, but at least one; a few at a
+// time, since how many ranks they have in common shows only then.
+SetCollection Partitions::read_index(WorkerPool &pool) {
+  const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
   local_ranks_.reset();
   local_ranks_.emplace(ranks_, memory_);
-  const size_t taken =
-      memory_.current() + static_cast<size_t>(workers) * (bytes_a_worker + copies * slice_bytes_);
-  const size_t limit = spec_.memory_limit;
+  const size_t limit = spec_.memory_limit, table_bytes = ranks_ * sizeof(uint32_t);
+  const bool rank_table = table_bytes <= limit / rank_tables_a_limit;
+  const size_t taken = memory_.current() + (rank_table ? table_bytes : 0) +
+                       static_cast<size_t>(workers) * (bytes_a_worker + copies * slice_bytes_);
   const size_t budget = std::max(limit / least_round_share, limit > taken ? limit - taken : 0);
 
   const std::vector<Slice> &slices = index_sets().slices();
   const size_t first = next_slice_;
-  Buffer<uint32_t> records(memory_);
+  Records records(memory_);
   RoundShape shape;
-  for (; next_slice_ < slices.size(); ++next_slice_) {
-    const Slice &slice = slices[next_slice_];
-    shape.sets += slice.sets;
-    shape.tokens += SlicedSets::stored_tokens(slice);
-    shape.postings += postings_of(slice);
-    shape.ranks = std::min<uint64_t>(ranks_, local_ranks_->marked() + SlicedSets::stored_tokens(slice));
-    if (next_slice_ > first && round_bytes(shape, workers) > budget) break;
-    const size_t before = records.size();
-    index_sets().read(slice, records);
-    index_sets().mark_ranks(records, before, *local_ranks_);
+  for (bool full = false; !full && next_slice_ < slices.size();) {
+    std::vector<const Slice *> more;
+    uint64_t tokens = 0;  // of these
+    while (next_slice_ < slices.size() && std::ssize(more) < workers) {
+      const Slice &slice = slices[next_slice_];
+      RoundShape larger = shape;
+      larger.sets += slice.sets;
+      larger.tokens += SlicedSets::stored_tokens(slice);
+      larger.postings += postings_of(slice);
+      tokens += SlicedSets::stored_tokens(slice);
+      larger.ranks = std::min<uint64_t>(ranks_, local_ranks_->marked() + tokens);
+      full = next_slice_ > first && round_bytes(larger, workers) > budget;
+      if (full) break;
+      shape = larger;
+      more.push_back(&slice);
+      ++next_slice_;
+    }
+    const size_t before = records.ends.size();
+    index_sets().read(more, records, &pool);
+    index_sets().mark_ranks(records, before, *local_ranks_, pool);
   }
-  local_ranks_->number();
+  local_ranks_->number(rank_table);
   const Slice &last = slices[next_slice_ - 1];
-  return index_sets().collect(records, slices[first].class_begin, last.class_end, *local_ranks_, {}, memory_);
+  return index_sets().collect(records, slices[first].class_begin, last.class_end, *local_ranks_, {}, &pool,
+                              memory_);
 }
 
 // Lists the slices of probes that can have partners in the slices [first, end) of the index side; in a
@@ -156,7 +181,12 @@ void Partitions::find_probe_slices(size_t first, size_t end) {
   const uint32_t largest = index_sets().largest(slices[end - 1]);
   probe_slices_.clear();
   for (size_t slice = probe_sets().slices().size(); slice > (spec_.self_join ? end : 0); --slice) {
-    if (compatible(probe_sets().slices()[slice - 1], smallest, largest)) probe_slices_.push_back(slice - 1);
+    const Slice &probe = probe_sets().slices()[slice - 1];
+    // Equal sets are in one bucket, whose slices lie side by side.
+    const bool meets = probe.bucket != 0 ? probe.bucket == slices[end - 1].bucket &&
+                                               probe.class_begin == slices[end - 1].class_begin
+                                         : compatible(probe, smallest, largest);
+    if (meets) probe_slices_.push_back(slice - 1);
   }
 }
 
@@ -173,13 +203,13 @@ bool Partitions::compatible(const Slice &probe, uint32_t smallest, uint32_t larg
   return false;
 }
 
-// Returns the sets of the probe slices [begin, end) with the ranks of the round, but for those that share too
-// few tokens with all of its index side.
-SetCollection Partitions::read_probes(size_t begin, size_t end, const SetCollection &index) const {
-  const std::vector<Slice> &slices = probe_sets().slices();
-  // The list goes from large sets to small ones.
-  const uint32_t class_begin = slices[probe_slices_[end - 1]].class_begin;
-  const uint32_t class_end = slices[probe_slices_[begin]].class_end;
+// Returns the sets of the probe slices of these numbers, descending, with the ranks of the round, but for
+// those that share too few tokens with all of its index side.
+SetCollection Partitions::read_probes(std::span<const size_t> numbers, const SetCollection &index,
+                                      WorkerPool *pool) const {
+  std::vector<const Slice *> slices;
+  for (const size_t number : numbers) slices.push_back(&probe_sets().slices()[number]);
+  const uint32_t class_begin = slices.back()->class_begin, class_end = slices.front()->class_end;
   std::vector<uint32_t> least;
   if (!every_pair()) {
     const Bounds bounds(spec_.measure, spec_.threshold);
@@ -189,14 +219,15 @@ SetCollection Partitions::read_probes(size_t begin, size_t end, const SetCollect
       least.push_back(static_cast<uint32_t>(bounds.min_overlap(size, partner)));
     }
   }
-  Buffer<uint32_t> records(memory_);
-  for (size_t i = begin; i < end; ++i) probe_sets().read(slices[probe_slices_[i]], records);
-  return probe_sets().collect(records, class_begin, class_end, *local_ranks_, least, memory_);
+  Records records(memory_);
+  probe_sets().read(slices, records, pool);
+  return probe_sets().collect(records, class_begin, class_end, *local_ranks_, least, pool, memory_);
 }
 
 void Partitions::run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
                            const std::function<void()> &after_range) const {
-  round.run_probes(read_probes(slice, slice + 1, round.index()), writer, counters, after_range);
+  const std::span<const size_t> one(&probe_slices_[slice], 1);
+  round.run_probes(read_probes(one, round.index(), nullptr), writer, counters, after_range);
 }
 
 // Decides for a round; rounds of sets of about the same size are decided once.
@@ -207,9 +238,8 @@ Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool
   const int kin = kin_of(size);
   if (!decisions_.contains(kin)) {
     const GeneratorPlan plan = choose(round, pool);
-    const auto bitmaps = std::count(plan.use_bitmap.begin(), plan.use_bitmap.end(), true);
-    const bool bitmap = spec_.algorithm == Algorithm::bitmap || 2 * bitmaps > std::ssize(plan.use_bitmap);
-    const Decision decision{bitmap, plan.sign_sets, plan.layout};
+    const bool bitmap = !plan.use_bitmap.empty() && plan.use_bitmap.front();
+    const Decision decision{bitmap, plan.sign_postings, plan.sign_sets, plan.layout};
     decisions_.emplace(kin, decision);
     const std::string way = decision.bitmap
                                 ? "bitmaps of " + std::to_string(64 * decision.layout.words) + " bits"
@@ -222,21 +252,27 @@ Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool
   return decision;
 }
 
-// Chooses by a sample of the probes, rather of the larger ones; where there are none but the round's own
-// sets, by these.
+// Chooses by a sample of the probes, of all sizes; where there are none but the round's own sets, by these.
 GeneratorPlan Partitions::choose(const JoinRound &round, WorkerPool &pool) {
-  const auto choose_for = [&](const JoinProblem &problem) {
+  const auto choose_for = [&](const JoinProblem &problem, double share) {
     return spec_.algorithm == Algorithm::bitmap ? choose_bitmaps(problem, stop_)
-                                                : choose_generators(problem, pool, memory_);
+                                                : choose_one_generator(problem, share, pool, memory_);
   };
-  if (probe_slices_.empty()) return choose_for(round.problem());
-  const size_t begin = probe_slices_.size() / 4;
-  size_t end = begin;
-  for (uint64_t tokens = 0; end < probe_slices_.size() && tokens < round.index().tokens.size(); ++end) {
-    tokens += SlicedSets::stored_tokens(probe_sets().slices()[probe_slices_[end]]);
+  if (probe_slices_.empty()) return choose_for(round.problem(), 1);
+  // Evenly spread, as many slices as have half of the tokens of the index side: bringing them into order
+  // takes no more memory than that side did.
+  uint64_t tokens = 1;
+  for (const size_t number : probe_slices_) {
+    tokens += SlicedSets::stored_tokens(probe_sets().slices()[number]);
   }
-  const SetCollection probes = read_probes(begin, std::max(begin + 1, end), round.index());
-  return choose_for(JoinProblem(round.problem().bounds, probes, round.index(), spec_.self_join));
+  const double share = static_cast<double>(round.index().tokens.size()) / static_cast<double>(2 * tokens);
+  const size_t all = probe_slices_.size();
+  const size_t count = std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(all)), 1, all);
+  std::vector<size_t> sample;
+  for (size_t i = 0; i < count; ++i) sample.push_back(probe_slices_[(2 * i + 1) * all / (2 * count)]);
+  const SetCollection probes = read_probes(sample, round.index(), &pool);
+  return choose_for(JoinProblem(round.problem().bounds, probes, round.index(), spec_.self_join),
+                    static_cast<double>(count) / static_cast<double>(all));
 }
 
 }  // namespace simjoin

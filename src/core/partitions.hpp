@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +17,12 @@
 #include "core/join_round.hpp"
 #include "core/local_ranks.hpp"
 #include "core/memory.hpp"
+#include "core/ranking.hpp"
 #include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
 #include "core/round_memory.hpp"
 #include "core/sliced_sets.hpp"
 #include "core/spill_file.hpp"
-#include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
@@ -30,7 +31,7 @@ class Partitions {
  public:
   // Ranks the sets and moves them into slices in the file. Of the raw sets, only the sizes remain. The side
   // with fewer tokens will be the index side.
-  Partitions(const JoinSpec &spec, Vocabulary &vocabulary, RawSets &left, RawSets &right, SpillFile &file,
+  Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
              WorkerPool &pool, MemoryCounter &memory);
 
   bool index_left() const { return index_side_ == 0; }
@@ -51,6 +52,7 @@ class Partitions {
   // Which generator a round uses, for all its probes alike.
   struct Decision {
     bool bitmap = false;
+    bool sign_postings = false;
     bool sign_sets = false;
     SignatureLayout layout;
   };
@@ -61,13 +63,15 @@ class Partitions {
   bool uses_choice() const {
     return spec_.algorithm == Algorithm::automatic || spec_.algorithm == Algorithm::bitmap;
   }
+  bool only_equal_partners(uint32_t size) const;
   SetCollection outline(const SlicedSets &sets) const;
   size_t postings_of(const Slice &slice) const;
   size_t round_bytes(const RoundShape &shape, int workers) const;
-  SetCollection read_index(int workers);
+  SetCollection read_index(WorkerPool &pool);
   void find_probe_slices(size_t first, size_t end);
   bool compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const;
-  SetCollection read_probes(size_t begin, size_t end, const SetCollection &index) const;
+  SetCollection read_probes(std::span<const size_t> numbers, const SetCollection &index,
+                            WorkerPool *pool) const;
   Decision decide(const JoinRound &round, WorkerPool &pool);
   GeneratorPlan choose(const JoinRound &round, WorkerPool &pool);
 

@@ -13,26 +13,27 @@ constexpr int bucket_bits = 10;
 constexpr size_t parts_a_worker = 8;
 // Room for one unsorted posting is made for so many tokens, or for so many postings at least.
 constexpr size_t tokens_an_unsorted_posting = 8;
-constexpr size_t least_room = size_t{1} << 16;
+constexpr size_t least_room = size_t{1} << 14;
 
 }  // namespace
 
-PrefixIndex::PrefixIndex(const JoinProblem &problem, const PrefixGroups *groups, bool sign,
-                         const std::vector<bool> *elsewhere, WorkerPool &pool, MemoryCounter &memory)
+PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool,
+                         MemoryCounter &memory)
     : problem_(problem),
-      groups_(groups),
-      units_(groups != nullptr ? groups->groups() : problem.index.sets()),
+      groups_(options.groups),
+      units_(groups_ != nullptr ? groups_->groups() : problem.index.sets()),
       starts_(memory),
       postings_(memory),
       signatures_(memory) {
   const SetCollection &sets = problem.index;
   for (const SizeClass &c : sets.classes) {
-    class_begin_.push_back(groups == nullptr || c.begin == sets.sets() ? c.begin : groups->group_of(c.begin));
+    class_begin_.push_back(groups_ == nullptr || c.begin == sets.sets() ? c.begin
+                                                                        : groups_->group_of(c.begin));
   }
   class_begin_.push_back(units_);
-  if (sign && elsewhere != nullptr) equal_sets_.emplace(problem, pool, memory);
-  choose_classes(elsewhere);
-  fill(sign, pool, memory);
+  if (options.equal_sets) equal_sets_.emplace(problem, pool, memory);
+  choose_classes(options.elsewhere);
+  fill(options.sign, pool, memory);
 }
 
 uint32_t PrefixIndex::class_of(uint32_t unit) const {

@@ -38,12 +38,17 @@ struct Posting {
 // Units are the sets of the index side, or its groups where there are any.
 class PrefixIndex {
  public:
-  // `groups` may be null; problem and groups must outlive the index. With `sign`, each posting gets the
-  // parity signature of its unit's first set, and probes that only equal sets match are left to equal_sets().
-  // Probe classes in `elsewhere` are not probed: their partners are left out where nobody else needs them.
-  // Where it is null probes of any size may come, and no set is left out or left to equal_sets().
-  PrefixIndex(const JoinProblem &problem, const PrefixGroups *groups, bool sign,
-              const std::vector<bool> *elsewhere, WorkerPool &pool, MemoryCounter &memory);
+  struct Options {
+    const PrefixGroups *groups = nullptr;  // where there are any; they must outlive the index
+    bool sign = false;                     // each posting gets the parity signature of its unit's first set
+    bool equal_sets = false;               // probes that only equal sets match are left to equal_sets()
+    // Probe classes that are not probed: their partners are left out where nobody else needs them. Where it
+    // is null probes of any size may come.
+    const std::vector<bool> *elsewhere = nullptr;
+  };
+
+  // The problem must outlive the index.
+  PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool, MemoryCounter &memory);
 
   uint32_t units() const { return units_; }
   // Returns the sets [first_set(unit), first_set(unit + 1)) of a unit.
@@ -65,7 +70,7 @@ class PrefixIndex {
     __builtin_prefetch(postings_.data() + starts_[rank]);
     if (has_signatures()) __builtin_prefetch(signatures_.data() + starts_[rank]);
   }
-  // Returns the index of equal sets, or nothing: null without `sign`.
+  // Returns the index of equal sets; null where there is none.
   const EqualSets *equal_sets() const { return equal_sets_ ? &*equal_sets_ : nullptr; }
   bool has_signatures() const { return !signatures_.empty(); }
   // Returns the signature of a posting in its list's storage.

@@ -20,6 +20,9 @@ namespace simjoin {
 // reading lists, and reading each of them once for many probes costs a fraction of finding it again for each.
 class PrefixSweeper {
  public:
+  // Returns how many probes are swept together over an index of so many sets.
+  static uint32_t block_probes(uint64_t index_sets);
+
   PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
                 const StopFlag &stop, MemoryCounter &memory);
 
@@ -60,6 +63,7 @@ class PrefixSweeper {
   const PrefixIndex &index_;
   ResultWriter &writer_;
   const StopFlag &stop_;
+  const uint32_t block_probes_;
   std::vector<ClassBounds> bounds_;  // by probe class
   Buffer<Probe> probes_;             // of the block
   Buffer<uint64_t> entries_;         // of the block: rank (32 bits), number in the block (16), position (16)

@@ -13,9 +13,9 @@ static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // tokens between looks at the stop flag
-// Frequencies up to this one are counted one by one; tokens that are in more sets are so few that they are
-// sorted.
-constexpr uint32_t counted_frequencies = 1u << 16;
+// Frequencies up to this one are counted one by one, in a table that stays in the first-level cache; tokens
+// that are in more sets are so few that they are sorted.
+constexpr uint32_t counted_frequencies = 1u << 13;
 // How many tokens ahead their frequencies are asked for.
 constexpr size_t prefetch_distance = 16;
 
@@ -134,6 +134,13 @@ void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
 
 }  // namespace
 
+Ranking rank_in_order(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory) {
+  const auto ids = static_cast<uint32_t>(frequencies.size());
+  FrequencySort sort(std::move(frequencies), stop, memory);
+  for (uint32_t id = 0; id < ids; ++id) sort.add(id);
+  return sort.take(memory);
+}
+
 // Values in the direct table are in order; the others are sorted, and come before and after these. So the
 // frequencies need no place in the keys, and most tokens no key.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
@@ -154,7 +161,9 @@ Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &
   add_keys(sort, keys, 0, negative);
   add_direct(sort, interner);
   add_keys(sort, keys, negative, keys.size());
-  return sort.take(memory);
+  Ranking ranking = sort.take(memory);
+  ranking.distinct = interner.ids();
+  return ranking;
 }
 
 Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
@@ -171,6 +180,7 @@ Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &mem
   sort_keys(keys, pool, memory);
   order_long_texts(keys, interner, pool.stop());
   ranking.ranks = static_cast<uint32_t>(keys.size());
+  ranking.distinct = interner.ids();
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i % check_interval == 0) pool.stop().check();
     ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);

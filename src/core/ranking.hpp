@@ -17,13 +17,22 @@ struct Ranking {
 
   explicit Ranking(MemoryCounter &memory) : rank_of(memory) {}
 
-  Buffer<uint32_t> rank_of;  // by id
+  // Returns the rank of an id, or `none`.
+  uint32_t of(uint32_t id) const { return rank_of[id - first_id]; }
+
+  Buffer<uint32_t> rank_of;  // by id, from the first one on
+  uint32_t first_id = 0;
   uint32_t ranks = 0;
+  uint32_t distinct = 0;  // ids that occur
 };
 
 // Returns the ranks of all ids: ascending by the number of sets with the token, ties by value (bytes, for
 // text), and so independent of the order in which the sets came. Takes the interner's frequencies.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory);
 Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory);
+
+// Returns the same for ids that are in the order of their values, from their frequencies (with `none` for
+// those that cannot be shared).
+Ranking rank_in_order(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory);
 
 }  // namespace simjoin

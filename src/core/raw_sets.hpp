@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/memory.hpp"
+#include "core/set_sizes.hpp"
 #include "core/spill_file.hpp"
 
 namespace simjoin {
@@ -40,7 +41,7 @@ class RawSets {
   void load(RawBlock &block, const SpillFile &file) const;
 
   std::vector<RawBlock> blocks;
-  Buffer<uint32_t> sizes;  // distinct tokens of each row; stays when the blocks are gone
+  SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
 
  private:
   void spill(RawBlock &block);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/measure.hpp"
+#include "core/prefix_sweep.hpp"
 
 namespace simjoin {
 
@@ -21,7 +22,6 @@ size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint
   constexpr size_t worker_set = 12;
   // Blocks of short sets and their prefixes.
   constexpr size_t swept_set = 64;
-  constexpr uint64_t block_sets = uint64_t{1} << 15;
   // Of sets of 16 tokens or more on average.
   constexpr size_t wide_signature = 4 * sizeof(uint64_t);
   constexpr uint64_t wide_tokens = 16;
@@ -36,12 +36,13 @@ size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint
   }
   const bool automatic = spec.algorithm == Algorithm::automatic;
   // Postings on their way into the index, with their ranks: not all at a time.
-  const uint64_t unsorted = std::min<uint64_t>(shape.postings, shape.tokens / 8 + (uint64_t{1} << 16));
+  const uint64_t unsorted = std::min<uint64_t>(shape.postings, shape.tokens / 8 + (uint64_t{1} << 14));
   const size_t each = posting + (automatic ? signature : 0);
   size_t index = shape.postings * each + shape.ranks * start + unsorted * (each + sizeof(uint32_t));
   if (automatic && shape.tokens >= wide_tokens * shape.sets) index += shape.sets * wide_signature;
   const size_t worker =
-      worker_set * shape.sets + (automatic ? swept_set * std::min<uint64_t>(shape.sets, block_sets) : 0);
+      worker_set * shape.sets +
+      (automatic ? swept_set * std::min<uint64_t>(shape.sets, PrefixSweeper::block_probes(shape.sets)) : 0);
   return std::max(ordering, sets + index + static_cast<size_t>(workers) * worker);
 }
 

@@ -1,31 +1,16 @@
 #include "core/set_collection.hpp"
 
-#include <hwy/contrib/sort/vqsort.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "core/short_sort.hpp"
 
 namespace simjoin {
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // rows between looks at the stop flag
-constexpr uint64_t tokens_between_checks = uint64_t{1} << 16;
-// Below this many ranks an insertion sort wins over the dispatch of VQSort (tuned on kosarak- and dblp-shaped
-// sets, Cascade Lake).
-constexpr uint32_t insertion_sort_limit = 20;
-
-void sort_ranks(uint32_t *ranks, uint32_t count, const hwy::Sorter &sorter) {
-  if (count > insertion_sort_limit) {
-    sorter(ranks, count, hwy::SortAscending());
-    return;
-  }
-  for (uint32_t i = 1; i < count; ++i) {
-    const uint32_t rank = ranks[i];
-    uint32_t j = i;
-    for (; j > 0 && ranks[j - 1] > rank; --j) ranks[j] = ranks[j - 1];
-    ranks[j] = rank;
-  }
-}
+// Ids that are looked up together: what becomes of them stays in the first-level cache.
+constexpr ptrdiff_t lookups = 1 << 12;
 
 }  // namespace
 
@@ -35,13 +20,10 @@ uint32_t SetCollection::class_of(uint32_t set) const {
   return static_cast<uint32_t>(after - classes.begin()) - 1;
 }
 
-SizeClasses classes_of(const Buffer<uint32_t> &sizes, bool keep_empty, const StopFlag &stop,
-                       MemoryCounter &memory) {
-  uint32_t largest = 0;
-  for (const uint32_t size : sizes) largest = std::max(largest, size);
+SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &stop, MemoryCounter &memory) {
   SizeClasses result(memory);
   Buffer<uint32_t> &class_at = result.class_of_size;
-  class_at.resize(size_t{largest} + 1, 0);
+  class_at.resize(size_t{sizes.largest()} + 1, 0);
   for (size_t row = 0; row < sizes.size(); ++row) {
     if (row % check_interval == 0) stop.check();
     ++class_at[sizes[row]];
@@ -59,23 +41,26 @@ SizeClasses classes_of(const Buffer<uint32_t> &sizes, bool keep_empty, const Sto
 
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop) {
-  const hwy::Sorter sorter;
-  uint64_t unchecked = 0;  // tokens since the last look at the stop flag
+  const ShortSort sort;
   uint32_t *ids = block.ids.data();
+  uint32_t *mapped = ids;  // the first id that was not looked up yet
+  uint32_t *const end = ids + block.tokens;
   for (uint32_t i = 0; i < block.rows; ++i) {
     const uint32_t size = raw.sizes[block.first_row + i];
-    unchecked += size;
-    if (unchecked >= tokens_between_checks) {
+    // Looked up many at a time, since cache misses overlap only where nothing waits for them.
+    while (mapped < ids + size) {
       stop.check();
-      unchecked = 0;
+      for (uint32_t *const to = mapped + std::min<ptrdiff_t>(end - mapped, lookups); mapped < to; ++mapped) {
+        *mapped = ranking.of(*mapped);
+      }
     }
     uint32_t kept = 0;
     for (uint32_t t = 0; t < size; ++t) {
-      const uint32_t rank = ranking.rank_of[ids[t]];
+      const uint32_t rank = ids[t];
       ids[kept] = rank;
       kept += rank != Ranking::none;
     }
-    sort_ranks(ids, kept, sorter);
+    sort(ids, kept);
     stored[i] = kept;
     ids += size;
   }

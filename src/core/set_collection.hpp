@@ -7,6 +7,7 @@
 #include "core/memory.hpp"
 #include "core/ranking.hpp"
 #include "core/raw_sets.hpp"
+#include "core/set_sizes.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
@@ -56,11 +57,10 @@ struct SizeClasses {
 };
 
 // Returns the classes of all sizes that occur; 0 only with `keep_empty`.
-SizeClasses classes_of(const Buffer<uint32_t> &sizes, bool keep_empty, const StopFlag &stop,
-                       MemoryCounter &memory);
+SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &stop, MemoryCounter &memory);
 
-// Replaces the ids of a block's rows by ranks, sorted, at the beginning of each row's place, and drops those
-// without; `stored` (by row) gets how many each row keeps.
+// Replaces the ids of a block's rows by ranks, ascending, at the beginning of each row's place, and drops
+// those without; `stored` (by row) gets how many each row keeps.
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop);
 

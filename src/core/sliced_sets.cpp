@@ -25,31 +25,51 @@ class PeriodicCheck {
   size_t next_ = 0;
 };
 
+constexpr uint32_t no_slice = UINT32_MAX;
+
+// Calls body(i) for each i < count; by all threads of a pool, where there is one.
+template <typename Body>
+void for_each(WorkerPool *pool, size_t count, Body &&body) {
+  if (pool != nullptr) {
+    pool->parallel(count, [&](int, size_t i) { body(i); });
+  } else {
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+}
+
 }  // namespace
 
-SlicedSets::SlicedSets(const RawSets &raw, bool keep_empty, size_t slice_bytes, SpillFile &file,
+SlicedSets::SlicedSets(const RawSets &raw, bool keep_empty, size_t slice_bytes,
+                       const std::function<bool(uint32_t size)> &only_equal, SpillFile &file,
                        const StopFlag &stop, MemoryCounter &memory)
     : keep_empty_(keep_empty),
       file_(file),
       stop_(stop),
       sizes_(classes_of(raw.sizes, keep_empty, stop, memory)),
       buffers_(memory) {
-  const uint64_t bytes = cut_slices(slice_bytes);
+  cut_slices(slice_bytes, only_equal);
   // What tokens without a rank leave free is never written.
-  uint64_t place = file.reserve(bytes);
   for (Slice &slice : slices_) {
-    slice.place = place;
-    place += (slice.tokens + slice.sets * header_words) * sizeof(uint32_t);
+    const uint64_t words =
+        slice.bucket != 0 ? bucket_words_ : slice.tokens + uint64_t{slice.sets} * header_words;
+    slice.place = file.reserve(words * sizeof(uint32_t));
   }
 }
 
-// Cuts the classes, and large ones within, into slices; returns the bytes of all.
-uint64_t SlicedSets::cut_slices(size_t slice_bytes) {
-  uint64_t total = 0, bytes = 0;  // of all slices; of the last one
+// Cuts the classes, and large ones within, into slices.
+void SlicedSets::cut_slices(size_t slice_bytes, const std::function<bool(uint32_t size)> &only_equal) {
+  uint64_t bytes = 0;  // of the last slice
   for (uint32_t k = 0; k < classes().size(); ++k) {
     const SizeClass &c = classes()[k];
     const uint64_t record = record_words(c.size) * sizeof(uint32_t);
     next_set_.push_back(c.begin);
+    buckets_.push_back(0);
+    if ((c.end - c.begin) * record > slice_bytes && only_equal(c.size)) {
+      next_slice_.push_back(static_cast<uint32_t>(slices_.size()));
+      cut_buckets(k, (c.end - c.begin) * record, slice_bytes);
+      bytes = slice_bytes;
+      continue;
+    }
     for (uint32_t begin = c.begin; begin < c.end;) {
       if (slices_.empty() || bytes + record > slice_bytes) {
         slices_.push_back({.class_begin = k, .class_end = k});
@@ -64,23 +84,35 @@ uint64_t SlicedSets::cut_slices(size_t slice_bytes) {
       slice.class_end = k + 1;
       slice.tokens += uint64_t{sets} * c.size;
       bytes += sets * record;
-      total += sets * record;
       begin += sets;
       slice_end_.back() = begin;
     }
   }
-  return total;
 }
 
-// The blocks are ranked by all workers, as many at a time as there are workers, then dealt out in order: so
-// the slices are the same whatever the number of workers.
+// Makes a bucket of each slice of a class with so many bytes in all. Equal sets and chance make some of them
+// larger than others; what is beyond the room of a slice goes to one more.
+void SlicedSets::cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes) {
+  constexpr uint64_t filled = 2, room = 3;  // on average, this part of the room
+  bucket_words_ = slice_bytes / sizeof(uint32_t) + record_words(classes()[k].size);
+  buckets_[k] = static_cast<uint32_t>(bytes * room / (slice_bytes * filled) + 1);
+  for (uint32_t bucket = 1; bucket <= buckets_[k]; ++bucket) {
+    slices_.push_back({.class_begin = k, .class_end = k + 1, .bucket = bucket});
+    slice_end_.push_back(classes()[k].end);
+  }
+}
+
+// The blocks are ranked by all workers, as many at a time as there are workers, and assigned to slices in
+// order: so the slices are the same whatever the number of workers. Then each worker deals out the sets of
+// some slices.
 void SlicedSets::take(RawSets &raw, const Ranking &ranking, size_t buffer_bytes, WorkerPool &pool) {
   const size_t each = buffer_bytes / sizeof(uint32_t) / std::max<size_t>(1, slices_.size());
   buffer_words_ = std::clamp(each, least_buffer_words, most_buffer_words);
   buffers_.resize(buffer_words_ * slices_.size());
   buffered_.assign(slices_.size(), 0);
+  for (uint32_t slice = 0; slice < slices_.size(); ++slice) last_slice_.push_back(slice);
   const auto workers = static_cast<size_t>(pool.workers());
-  std::vector<std::vector<uint32_t>> stored(workers);
+  std::vector<std::vector<uint32_t>> stored(workers), slice_of(workers);
   for (size_t first = 0; first < raw.blocks.size(); first += workers) {
     const size_t count = std::min(workers, raw.blocks.size() - first);
     pool.parallel(count, [&](int, size_t i) {
@@ -89,29 +121,81 @@ void SlicedSets::take(RawSets &raw, const Ranking &ranking, size_t buffer_bytes,
       stored[i].resize(block.rows);
       apply_ranks(raw, block, ranking, stored[i].data(), stop_);
     });
-    for (size_t i = 0; i < count; ++i) {
-      stop_.check();
-      RawBlock &block = raw.blocks[first + i];
-      const uint32_t *ranks = block.ids.data();
-      for (uint32_t row = 0; row < block.rows; ++row) {
-        const uint32_t size = raw.sizes[block.first_row + row];
-        if (size > 0 || keep_empty_) append({block.first_row + row, size, stored[i][row]}, ranks);
-        ranks += size;
+    for (size_t i = 0; i < count; ++i) assign_slices(raw, raw.blocks[first + i], stored[i], slice_of[i]);
+    pool.parallel(workers, [&](int, size_t dealer) {
+      for (size_t i = 0; i < count; ++i) {
+        stop_.check();
+        const RawBlock &block = raw.blocks[first + i];
+        const uint32_t *ranks = block.ids.data();
+        for (uint32_t r = 0; r < block.rows; ++r) {
+          const uint32_t row = block.first_row + r, size = raw.sizes[row], slice = slice_of[i][r];
+          if (slice % workers == dealer && slice != no_slice) append(slice, {row, size, stored[i][r]}, ranks);
+          ranks += size;
+        }
       }
-      block.ids.release();
-    }
+    });
+    for (size_t i = 0; i < count; ++i) raw.blocks[first + i].ids.release();
   }
-  for (size_t slice = 0; slice < slices_.size(); ++slice) flush(slice);
+  pool.parallel(slices_.size(), [&](int, size_t slice) { flush(slice); });
   raw.blocks.clear();
   buffers_.release();
+  std::erase_if(slices_, [](const Slice &slice) { return slice.sets == 0; });
+  // Later slices of a bucket follow the first one.
+  std::stable_sort(slices_.begin(), slices_.end(), [](const Slice &a, const Slice &b) {
+    return a.class_begin != b.class_begin ? a.class_begin < b.class_begin : a.bucket < b.bucket;
+  });
 }
 
-// Adds the next set of its size to its slice.
-void SlicedSets::append(const Header &header, const uint32_t *ranks) {
-  const uint32_t k = sizes_.class_of_size[header.size];
-  const uint32_t number = next_set_[k]++;
-  while (number >= slice_end_[next_slice_[k]]) ++next_slice_[k];
-  const size_t slice = next_slice_[k];
+// Finds the slice of each of a block's rows, no_slice for those that are left out.
+void SlicedSets::assign_slices(const RawSets &raw, const RawBlock &block, const std::vector<uint32_t> &stored,
+                               std::vector<uint32_t> &slice_of) {
+  slice_of.assign(block.rows, no_slice);
+  const uint32_t *ranks = block.ids.data();
+  for (uint32_t r = 0; r < block.rows; ++r) {
+    const uint32_t size = raw.sizes[block.first_row + r];
+    const uint32_t *const set = ranks;
+    ranks += size;
+    if (size == 0 && !keep_empty_) continue;
+    const uint32_t k = sizes_.class_of_size[size];
+    if (buckets_[k] > 0) {
+      // A token that was dropped is in one set only: the set has no equal.
+      if (stored[r] == size) slice_of[r] = slice_in_bucket(k, set);
+      continue;
+    }
+    const uint32_t number = next_set_[k]++;
+    while (number >= slice_end_[next_slice_[k]]) ++next_slice_[k];
+    slice_of[r] = next_slice_[k];
+  }
+}
+
+// Returns the slice for the next set of a class with buckets, and counts the set there.
+uint32_t SlicedSets::slice_in_bucket(uint32_t k, const uint32_t *ranks) {
+  const uint32_t size = classes()[k].size;
+  uint64_t hash = size;
+  for (uint32_t i = 0; i < size; ++i) {
+    hash = (hash ^ ranks[i]) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  const auto bucket = static_cast<uint32_t>((hash * 0xD6E8FEB86659FD93u >> 32) * buckets_[k] >> 32);
+  uint32_t &last = last_slice_[next_slice_[k] + bucket];
+  const uint64_t words = slices_[last].tokens + uint64_t{slices_[last].sets} * header_words;
+  if (words + record_words(size) > bucket_words_) {
+    Slice more = slices_[last];
+    more.sets = 0;
+    more.tokens = more.words = 0;
+    more.place = file_.reserve(bucket_words_ * sizeof(uint32_t));
+    last = static_cast<uint32_t>(slices_.size());
+    slices_.push_back(more);
+    buffers_.resize(buffer_words_ * slices_.size());
+    buffered_.push_back(0);
+  }
+  ++slices_[last].sets;
+  slices_[last].tokens += size;
+  return last;
+}
+
+// Adds a set to its slice.
+void SlicedSets::append(size_t slice, const Header &header, const uint32_t *ranks) {
   const size_t words = record_words(header.stored);
   if (buffered_[slice] + words > buffer_words_) flush(slice);
   if (words > buffer_words_) {
@@ -136,36 +220,47 @@ void SlicedSets::flush(size_t slice) {
   buffered_[slice] = 0;
 }
 
-void SlicedSets::read(const Slice &slice, Buffer<uint32_t> &records) const {
-  const size_t before = records.size();
-  records.resize(before + slice.words);
-  file_.read(slice.place, records.data() + before, slice.words * sizeof(uint32_t));
+void SlicedSets::read(std::span<const Slice *const> slices, Records &records, WorkerPool *pool) const {
+  const size_t first = records.ends.size();
+  size_t end = records.words.size();
+  for (const Slice *slice : slices) records.ends.push_back(end += slice->words);
+  records.words.resize(end);
+  for_each(pool, slices.size(), [&](size_t i) {
+    const Slice &slice = *slices[i];
+    file_.read(slice.place, records.words.data() + records.begin(first + i), slice.words * sizeof(uint32_t));
+  });
 }
 
-void SlicedSets::mark_ranks(const Buffer<uint32_t> &records, size_t begin, LocalRanks &local) const {
-  PeriodicCheck check(stop_);
-  for (size_t at = begin; at < records.size();) {
-    check.at(at);
-    Header header;
-    std::memcpy(&header, records.data() + at, sizeof header);
-    at += header_words;
-    for (const size_t end = at + header.stored; at < end; ++at) local.mark(records[at]);
-  }
+void SlicedSets::mark_ranks(const Records &records, size_t first, LocalRanks &local, WorkerPool &pool) const {
+  pool.parallel(records.ends.size() - first, [&](int, size_t i) {
+    PeriodicCheck check(stop_);
+    uint32_t marked = 0;
+    const size_t slice_end = records.ends[first + i];
+    for (size_t at = records.begin(first + i); at < slice_end;) {
+      check.at(at);
+      Header header;
+      std::memcpy(&header, records.words.data() + at, sizeof header);
+      at += header_words;
+      for (const size_t end = at + header.stored; at < end; ++at) marked += local.mark(records.words[at]);
+    }
+    local.add_marked(marked);
+  });
 }
 
-// Makes the ranks of the records local ones, in place, and moves the records that are kept up to each other;
-// adds to `count`, by class, how many they are. Returns the words that are left.
-size_t SlicedSets::localise(Buffer<uint32_t> &records, uint32_t class_begin, const LocalRanks &local,
-                            std::span<const uint32_t> least, std::vector<uint32_t> &count) const {
+// Makes the ranks of a slice's records local ones, in place, and moves the records that are kept up to each
+// other; notes what they are by class. Returns the end of what is left.
+size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
+                            std::span<const uint32_t> least, std::vector<Place> &kept_of_class) const {
   PeriodicCheck check(stop_);
-  size_t kept_words = 0;
-  for (size_t at = 0; at < records.size();) {
+  uint32_t *const words = records.words.data();
+  size_t kept_end = records.begin(slice);
+  for (size_t at = kept_end; at < records.ends[slice];) {
     check.at(at);
     Header header;
-    std::memcpy(&header, records.data() + at, sizeof header);
-    const uint32_t *from = records.data() + at + header_words;
+    std::memcpy(&header, words + at, sizeof header);
+    const uint32_t *from = words + at + header_words;
     at += record_words(header.stored);
-    uint32_t *to = records.data() + kept_words + header_words;
+    uint32_t *to = words + kept_end + header_words;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < header.stored; ++i) {
       to[kept] = local.of(from[i]);
@@ -174,50 +269,53 @@ size_t SlicedSets::localise(Buffer<uint32_t> &records, uint32_t class_begin, con
     const uint32_t k = sizes_.class_of_size[header.size] - class_begin;
     if (!least.empty() && kept < least[k]) continue;
     header.stored = kept;
-    std::memcpy(records.data() + kept_words, &header, sizeof header);
-    kept_words += record_words(kept);
-    ++count[k];
+    std::memcpy(words + kept_end, &header, sizeof header);
+    kept_end += record_words(kept);
+    ++kept_of_class[k].set;
+    kept_of_class[k].token += kept;
   }
-  return kept_words;
+  return kept_end;
 }
 
-SetCollection SlicedSets::collect(Buffer<uint32_t> &records, uint32_t class_begin, uint32_t class_end,
-                                  const LocalRanks &local, std::span<const uint32_t> least,
+SetCollection SlicedSets::collect(Records &records, uint32_t class_begin, uint32_t class_end,
+                                  const LocalRanks &local, std::span<const uint32_t> least, WorkerPool *pool,
                                   MemoryCounter &memory) const {
-  std::vector<uint32_t> next(class_end - class_begin, 0);  // by class: its sets, then the number of the next
-  const size_t words = localise(records, class_begin, local, least, next);
+  const size_t slices = records.ends.size();
+  // By slice and class: what it has, then where the next goes.
+  std::vector<std::vector<Place>> next(slices, std::vector<Place>(class_end - class_begin));
+  std::vector<size_t> kept_ends(slices);
+  for_each(pool, slices,
+           [&](size_t i) { kept_ends[i] = localise(records, i, local, class_begin, least, next[i]); });
   SetCollection sets(memory);
   sets.ranks = local.marked();
-  uint32_t placed = 0;
+  Place placed;
   for (uint32_t k = class_begin; k < class_end; ++k) {
-    const uint32_t count = std::exchange(next[k - class_begin], placed);
-    if (count > 0) sets.classes.push_back({classes()[k].size, placed, placed + count});
-    placed += count;
+    const uint32_t first = placed.set;
+    for (size_t i = 0; i < slices; ++i) {
+      const Place here = std::exchange(next[i][k - class_begin], placed);
+      placed.set += here.set;
+      placed.token += here.token;
+    }
+    if (placed.set > first) sets.classes.push_back({classes()[k].size, first, placed.set});
   }
-  sets.rows.resize(placed);
-  sets.starts.resize(size_t{placed} + 1, 0);
-  PeriodicCheck check(stop_), check_again(stop_);
-  for (size_t at = 0; at < words;) {
-    check.at(at);
-    Header header;
-    std::memcpy(&header, records.data() + at, sizeof header);
-    const uint32_t set = next[sizes_.class_of_size[header.size] - class_begin]++;
-    sets.rows[set] = header.row;
-    sets.starts[set + 1] = header.stored;
-    header.row = set;  // for the second time over the records
-    std::memcpy(records.data() + at, &header, sizeof header);
-    at += record_words(header.stored);
-  }
-  for (uint32_t set = 0; set < placed; ++set) sets.starts[set + 1] += sets.starts[set];
-  sets.tokens.resize(sets.starts[placed]);
-  for (size_t at = 0; at < words;) {
-    check_again.at(at);
-    Header header;
-    std::memcpy(&header, records.data() + at, sizeof header);
-    at += header_words;
-    std::copy_n(records.data() + at, header.stored, sets.tokens.data() + sets.starts[header.row]);
-    at += header.stored;
-  }
+  sets.rows.resize(placed.set);
+  sets.starts.resize(size_t{placed.set} + 1);
+  sets.starts[placed.set] = placed.token;
+  sets.tokens.resize(placed.token);
+  for_each(pool, slices, [&](size_t i) {
+    PeriodicCheck check(stop_);
+    for (size_t at = records.begin(i); at < kept_ends[i];) {
+      check.at(at);
+      Header header;
+      std::memcpy(&header, records.words.data() + at, sizeof header);
+      Place &place = next[i][sizes_.class_of_size[header.size] - class_begin];
+      sets.rows[place.set] = header.row;
+      sets.starts[place.set++] = place.token;
+      std::copy_n(records.words.data() + at + header_words, header.stored, sets.tokens.data() + place.token);
+      place.token += header.stored;
+      at += record_words(header.stored);
+    }
+  });
   return sets;
 }
 

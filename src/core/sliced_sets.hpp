@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,12 +26,26 @@ struct Slice {
   uint64_t tokens = 0;  // the sum of the sizes
   uint64_t place = 0;   // in the file
   uint64_t words = 0;   // written there
+  // Equal sets of one class are in slices of one bucket, which has no other sets; 0 where that is not known.
+  uint32_t bucket = 0;
+};
+
+// Slices in memory, one after the other.
+struct Records {
+  explicit Records(MemoryCounter &memory) : words(memory) {}
+
+  size_t begin(size_t i) const { return i == 0 ? 0 : ends[i - 1]; }
+
+  Buffer<uint32_t> words;
+  std::vector<size_t> ends;  // of each slice
 };
 
 class SlicedSets {
  public:
-  // Plans slices of about `slice_bytes`; a set that is larger has one to itself.
-  SlicedSets(const RawSets &raw, bool keep_empty, size_t slice_bytes, SpillFile &file, const StopFlag &stop,
+  // Plans slices of about `slice_bytes`; a set that is larger has one to itself. Large classes of sizes for
+  // which only_equal() holds, sets whose partners are equal ones, are cut into buckets.
+  SlicedSets(const RawSets &raw, bool keep_empty, size_t slice_bytes,
+             const std::function<bool(uint32_t size)> &only_equal, SpillFile &file, const StopFlag &stop,
              MemoryCounter &memory);
 
   // Writes the sets to their slices and releases those of `raw`, all but their sizes. Uses about
@@ -47,16 +62,15 @@ class SlicedSets {
   static uint64_t stored_tokens(const Slice &slice) {
     return slice.words - uint64_t{slice.sets} * header_words;
   }
-  // Appends the slice's sets to `records` as they are in the file.
-  void read(const Slice &slice, Buffer<uint32_t> &records) const;
-  // Marks the ranks that the records from the one at `begin` on contain.
-  void mark_ranks(const Buffer<uint32_t> &records, size_t begin, LocalRanks &local) const;
+  // Appends the slices to `records` as they are in the file; by all threads of a pool, where there is one.
+  void read(std::span<const Slice *const> slices, Records &records, WorkerPool *pool) const;
+  // Marks the ranks in the records of the slices from the one numbered `first` on.
+  void mark_ranks(const Records &records, size_t first, LocalRanks &local, WorkerPool &pool) const;
   // Returns the collection of the records' sets, all of the classes [class_begin, class_end), with local
   // ranks. Ranks without are dropped; sets of the class k that keep less than least[k - class_begin] are left
-  // out. Uses up the records.
-  SetCollection collect(Buffer<uint32_t> &records, uint32_t class_begin, uint32_t class_end,
-                        const LocalRanks &local, std::span<const uint32_t> least,
-                        MemoryCounter &memory) const;
+  // out. Uses up the records. By all threads of a pool, where there is one.
+  SetCollection collect(Records &records, uint32_t class_begin, uint32_t class_end, const LocalRanks &local,
+                        std::span<const uint32_t> least, WorkerPool *pool, MemoryCounter &memory) const;
 
  private:
   // A set in the file: this, then its ranks.
@@ -65,14 +79,23 @@ class SlicedSets {
     uint32_t size;
     uint32_t stored;
   };
+  // Of a set in a collection, or how many sets and tokens.
+  struct Place {
+    uint32_t set = 0;
+    uint64_t token = 0;
+  };
   static constexpr size_t header_words = sizeof(Header) / sizeof(uint32_t);
 
   static size_t record_words(uint32_t size) { return header_words + size; }
-  uint64_t cut_slices(size_t slice_bytes);
-  void append(const Header &header, const uint32_t *ranks);
+  void cut_slices(size_t slice_bytes, const std::function<bool(uint32_t size)> &only_equal);
+  void cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes);
+  void assign_slices(const RawSets &raw, const RawBlock &block, const std::vector<uint32_t> &stored,
+                     std::vector<uint32_t> &slice_of);
+  uint32_t slice_in_bucket(uint32_t k, const uint32_t *ranks);
+  void append(size_t slice, const Header &header, const uint32_t *ranks);
   void flush(size_t slice);
-  size_t localise(Buffer<uint32_t> &records, uint32_t class_begin, const LocalRanks &local,
-                  std::span<const uint32_t> least, std::vector<uint32_t> &count) const;
+  size_t localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
+                  std::span<const uint32_t> least, std::vector<Place> &kept_of_class) const;
 
   const bool keep_empty_;
   SpillFile &file_;
@@ -83,7 +106,10 @@ class SlicedSets {
 
   // While sets are taken.
   std::vector<uint32_t> next_set_;    // by class
-  std::vector<uint32_t> next_slice_;  // by class
+  std::vector<uint32_t> next_slice_;  // by class; of one with buckets, the first slice
+  std::vector<uint32_t> buckets_;     // by class: how many it has, in slices of their own
+  std::vector<uint32_t> last_slice_;  // by slice: the last one of its bucket
+  uint64_t bucket_words_ = 0;         // room of a slice of a bucket
   Buffer<uint32_t> buffers_;          // one a slice
   std::vector<uint32_t> buffered_;    // words in each
   size_t buffer_words_ = 0;

@@ -3,13 +3,10 @@
 #include "core/error.hpp"
 
 namespace simjoin {
-namespace {
 
-[[noreturn]] void throw_mixed() {
+void Vocabulary::throw_mixed() {
   throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
 }
-
-}  // namespace
 
 IntegerInterner &Vocabulary::integers() {
   if (texts_) throw_mixed();

@@ -24,6 +24,7 @@ class Vocabulary {
   uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
 
   uint32_t distinct_tokens() const;
+  [[noreturn]] static void throw_mixed();
   // Returns the ranks of all ids, and forgets everything else, as release() does.
   Ranking take_ranking(WorkerPool &pool);
   void release();

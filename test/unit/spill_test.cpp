@@ -103,6 +103,9 @@ TEST_P(SpillAlgorithm, EveryTokenTypeEqualsOracle) {
     converted.right.clear();
     expect_oracle_pairs(converted, GetParam(), least_limit, 2);
   };
+  // In no range that a table could cover.
+  convert.operator()<int32_t>(
+      [](int32_t token) { return static_cast<int32_t>(static_cast<uint32_t>(token) * 2654435761u); });
   convert.operator()<int64_t>([](int32_t token) { return (int64_t{token} - 99) * 0x1'0000'0001; });
   convert.operator()<std::string>(
       [](int32_t token) { return "common prefix" + std::to_string(token * 7919); });

@@ -3,6 +3,9 @@
 
 #include <limits>
 
+#include "core/distinct_sample.hpp"
+#include "core/error.hpp"
+#include "core/set_sizes.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -66,6 +69,18 @@ TEST_P(TokenTest, Int64ThatDifferOnlyInOneHalf) {
     for (int64_t low : {0, 1, 77}) alphabet.push_back(high * (int64_t{1} << 32) + low);
   }
   expect_oracle_pairs_over(alphabet);
+}
+
+// Values close to each other, at both ends of the type and around zero, and values far apart.
+TEST_P(TokenTest, Int32RangesDenseAndSparse) {
+  constexpr int32_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+  for (const int32_t first : {low, -5, 0, high - 9}) {
+    std::vector<int32_t> alphabet;
+    for (int32_t i = 0; i < 10; ++i) alphabet.push_back(first + i);
+    expect_oracle_pairs_over(alphabet);
+    alphabet.push_back(first < 0 ? high : low);
+    expect_oracle_pairs_over(alphabet);
+  }
 }
 
 TEST_P(TokenTest, StringsOfAnyBytes) {
@@ -140,6 +155,58 @@ TEST_P(TokenTest, TypesGiveTheSamePairs) {
     EXPECT_EQ(run(spec, Input<std::string>{as_text(narrow.left), as_text(narrow.right), narrow.self_join}),
               expected);
   }
+}
+
+TEST_P(TokenTest, SetsOfOneJoinHaveOneType) {
+  const auto kind_of = [](auto &&first, auto &&second) {
+    const auto engine = make_cpu_engine(make_spec(GetParam(), Measure::jaccard, 0.5));
+    engine->add(Side::left, std::span(&first, 1));
+    engine->add(Side::right, std::span(&second, 0));  // of no type, since it is empty
+    try {
+      engine->add(Side::right, std::span(&second, 1));
+    } catch (const Error &error) {
+      return error.kind();
+    }
+    return ErrorKind::internal;
+  };
+  const int32_t narrow = 1;
+  const int64_t wide = 1;
+  const std::string_view text = "1";
+  EXPECT_EQ(kind_of(narrow, wide), ErrorKind::invalid_argument);
+  EXPECT_EQ(kind_of(wide, narrow), ErrorKind::invalid_argument);
+  EXPECT_EQ(kind_of(narrow, text), ErrorKind::invalid_argument);
+  EXPECT_EQ(kind_of(text, narrow), ErrorKind::invalid_argument);
+  EXPECT_EQ(kind_of(text, wide), ErrorKind::invalid_argument);
+}
+
+// The estimate behind the choice of a file.
+TEST(DistinctSampleTest, IsCloseForAnyPattern) {
+  for (const uint32_t count : {0u, 1u, 1000u, 50'000u, 2'000'000u}) {
+    for (const uint32_t factor : {1u, 64u, 2654435761u}) {
+      MemoryCounter memory;
+      DistinctSample sample(memory);
+      for (int times = 0; times < 2; ++times) {
+        for (uint32_t i = 1; i <= count; ++i) {
+          const uint32_t value = i * factor;
+          sample.add(&value, 1);
+        }
+      }
+      EXPECT_NEAR(static_cast<double>(sample.estimate()), count, count > 2000 ? 0.15 * count : 0.0) << factor;
+    }
+  }
+}
+
+// Sizes around the largest that two bytes hold.
+TEST(SetSizesTest, KeepsEverySize) {
+  const uint32_t sizes[] = {0, 65534, 65535, 1, 65536, 4'000'000'000, 65535, 7};
+  MemoryCounter memory;
+  SetSizes kept(memory);
+  EXPECT_EQ(kept.largest(), 0u);
+  for (const uint32_t size : sizes) kept.push_back(size);
+  kept.shrink();
+  ASSERT_EQ(kept.size(), std::size(sizes));
+  for (size_t row = 0; row < std::size(sizes); ++row) EXPECT_EQ(kept[row], sizes[row]);
+  EXPECT_EQ(kept.largest(), 4'000'000'000u);
 }
 
 TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {

@@ -1,0 +1,95 @@
+// The memory that joins take: within the bounds that the engine promises, on collections of published shapes.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bench/collections.hpp"
+#include "core/round_memory.hpp"
+#include "unit/drive.hpp"
+
+namespace simjoin::test {
+namespace {
+
+constexpr int threads = 2;
+// What the engine promises for a join in memory, besides results.
+constexpr size_t bytes_a_token = 12;
+constexpr size_t bytes_a_set = 64;
+
+struct ShapeCase {
+  const char *profile;
+  double sets;
+};
+// Long sets and short ones, few distinct tokens and many.
+constexpr ShapeCase shape_cases[] = {
+    {"dblp", 6'000}, {"kosarak", 80'000}, {"enron", 5'000}, {"livejournal", 20'000}, {"aol", 100'000}};
+
+Input<int32_t> collection_of(const ShapeCase &shape) {
+  const bench::Profile &profile = *bench::find_profile(shape.profile);
+  bench::GenerateOptions options;
+  options.scale = shape.sets / profile.sets;
+  const bench::Collection collection = bench::generate(profile, options);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (size_t i = 0; i < collection.size(); ++i) {
+    input.left.emplace_back(collection.set(i).begin(), collection.set(i).end());
+  }
+  return input;
+}
+
+class MemoryTest : public testing::TestWithParam<ShapeCase> {
+ protected:
+  void SetUp() override {
+    input_ = collection_of(GetParam());
+    for (const IntSet &set : input_.left) {
+      tokens_ += set.size();
+      for (const int32_t token : set) largest_ = std::max(largest_, token);
+    }
+  }
+  size_t data() const { return tokens_ * sizeof(int32_t); }
+  // What a join takes whatever its limit: the sizes of the sets, the table in which values are counted, and
+  // what its threads work with.
+  size_t floor() const {
+    return input_.left.size() * sizeof(uint16_t) + static_cast<size_t>(largest_) * sizeof(uint32_t) +
+           threads * bytes_a_worker;
+  }
+
+  Input<int32_t> input_;
+  size_t tokens_ = 0;
+  int32_t largest_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, MemoryTest, testing::ValuesIn(shape_cases),
+                         [](const auto &info) { return std::string(info.param.profile); });
+
+TEST_P(MemoryTest, InMemoryIsBoundedByTokensAndSets) {
+  for (const double threshold : {0.9, 0.8, 0.7, 0.5}) {
+    JoinStats stats;
+    run(make_spec(Algorithm::automatic, Measure::jaccard, threshold, threads), input_, &stats);
+    EXPECT_EQ(stats.partitions, 0u);
+    EXPECT_LE(stats.memory_peak, bytes_a_token * tokens_ + bytes_a_set * input_.left.size())
+        << "at " << threshold << " by " << stats.algorithm;
+  }
+}
+
+TEST_P(MemoryTest, LimitsHold) {
+  for (const double threshold : {0.8, 0.5}) {
+    const std::vector<Pair> expected =
+        run(make_spec(Algorithm::automatic, Measure::jaccard, threshold, threads), input_);
+    for (const size_t part : {3, 10}) {
+      for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ppjoin, Algorithm::bitmap}) {
+        JoinSpec spec = make_spec(algorithm, Measure::jaccard, threshold, threads);
+        spec.memory_limit = data() / part;
+        JoinStats stats;
+        SCOPED_TRACE(name_of(algorithm) + " at " + std::to_string(threshold) + " within a part of " +
+                     std::to_string(part));
+        EXPECT_EQ(difference(expected, run(spec, input_, &stats)), "");
+        EXPECT_GT(stats.partitions, 1u);
+        // A round of the join has half of the limit in any case.
+        EXPECT_LE(stats.memory_peak, std::max(spec.memory_limit, floor() + spec.memory_limit / 2));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
