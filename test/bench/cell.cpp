@@ -49,7 +49,9 @@ void run_cell(const Collection &collection, const RunSettings &settings, Cell &c
   spec.threads = settings.threads;
   spec.memory_limit = settings.memory_limit;
   if (settings.memory_share > 0) {
-    const size_t data = collection.tokens.size() * sizeof(collection.tokens[0]);
+    // An array of PostgreSQL's has a header before its elements.
+    constexpr size_t header = 24;
+    const size_t data = collection.tokens.size() * sizeof(collection.tokens[0]) + collection.size() * header;
     spec.memory_limit = static_cast<size_t>(settings.memory_share * static_cast<double>(data));
   }
   try {

@@ -33,7 +33,7 @@ struct RunSettings {
   int threads = 0;
   double time_limit_s = 60;
   size_t memory_limit = 0;
-  double memory_share = 0;  // of the tokens' bytes: the limit instead, where it is not 0
+  double memory_share = 0;  // of the arrays' bytes in PostgreSQL: the limit instead, where it is not 0
 };
 
 // Runs the self-join that the cell's first six members describe, and fills in the others.

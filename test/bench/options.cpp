@@ -156,7 +156,7 @@ std::string usage() {
          "  --repeats N          runs of each join, of which the fastest counts (1)\n"
          "  --seed N             of the collections (1)\n"
          "  --memory-limit MB    the engine's memory limit (8192)\n"
-         "  --memory-share X     the limit as a part of the tokens' bytes, e.g. 0.1: joins out of core\n"
+         "  --memory-share X     the limit as a part of the arrays' bytes, e.g. 0.1: joins out of core\n"
          "  --csv FILE           writes all figures there too\n"
          "  --baseline FILE      times of published programs (baseline.csv)\n"
          "  --own FILE           the --csv file of an earlier run to compare with (own.csv)\n"
