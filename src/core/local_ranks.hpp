@@ -9,19 +9,19 @@
 
 namespace simjoin {
 
-// A bit for each rank, and the number of bits before each word of them: a quarter of a byte a rank.
+// A bit for each rank, and the number of bits before each word of them: a fifth of a byte a rank.
 class LocalRanks {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
   // For ranks below `ranks`, of which none is marked.
   LocalRanks(uint32_t ranks, MemoryCounter &memory)
-      : ranks_(ranks), words_(memory, ranks / 64 + 1, Word{0, 0, 0}), table_(memory) {}
+      : ranks_(ranks), bits_(memory, ranks / 64 + 1, 0), before_(memory), table_(memory) {}
 
   // Marks a rank and returns whether it was not marked before. Several threads may mark at a time; each tells
   // by add_marked() how many it was first to mark.
   bool mark(uint32_t rank) {
-    const std::atomic_ref word(words_[rank / 64].bits);
+    const std::atomic_ref word(bits_[rank / 64]);
     const uint64_t bit = uint64_t{1} << rank % 64;
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
     return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
@@ -31,10 +31,11 @@ class LocalRanks {
   // Numbers the marked ranks; of() is for after that. With a table, which takes four bytes a rank, it is
   // several times as fast.
   void number(bool with_table) {
+    before_.resize(bits_.size());
     uint32_t before = 0;
-    for (Word &word : words_) {
-      word.before = before;
-      before += ones(word.bits);
+    for (size_t word = 0; word < bits_.size(); ++word) {
+      before_[word] = before;
+      before += ones(bits_[word]);
     }
     if (!with_table) return;
     Buffer<uint32_t> table = std::move(table_);
@@ -45,10 +46,9 @@ class LocalRanks {
   // Returns the rank's number among the marked ones, or `none`.
   uint32_t of(uint32_t rank) const {
     if (!table_.empty()) return table_[rank];
-    const Word &word = words_[rank / 64];
-    const uint64_t bit = uint64_t{1} << rank % 64;
-    if ((word.bits & bit) == 0) return none;
-    return word.before + ones(word.bits & (bit - 1));
+    const uint64_t word = bits_[rank / 64], bit = uint64_t{1} << rank % 64;
+    if ((word & bit) == 0) return none;
+    return before_[rank / 64] + ones(word & (bit - 1));
   }
 
  private:
@@ -61,14 +61,11 @@ class LocalRanks {
     return static_cast<uint32_t>(bits * 0x0101010101010101u >> 56);
   }
 
-  struct Word {
-    uint64_t bits;
-    uint32_t before;
-    uint32_t unused;  // a word is never in two cache lines
-  };
-
   const uint32_t ranks_;
-  Buffer<Word> words_;
+  // Apart, since most ranks of most sets are looked up in vain: so the second-level cache holds what that
+  // takes.
+  Buffer<uint64_t> bits_;
+  Buffer<uint32_t> before_;
   Buffer<uint32_t> table_;
   std::atomic<uint32_t> marked_ = 0;
 };

@@ -261,13 +261,17 @@ size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &lo
     const uint32_t *from = words + at + header_words;
     at += record_words(header.stored);
     uint32_t *to = words + kept_end + header_words;
+    const uint32_t k = sizes_.class_of_size[header.size] - class_begin;
+    const uint32_t needed = least.empty() ? 0 : least[k];
+    if (header.stored < needed) continue;
+    // The rarest tokens come first: a set that misses too many shows it early.
+    const uint32_t most_missed = header.stored - needed;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < header.stored; ++i) {
+    for (uint32_t i = 0; i < header.stored && i - kept <= most_missed; ++i) {
       to[kept] = local.of(from[i]);
       kept += to[kept] != LocalRanks::none;
     }
-    const uint32_t k = sizes_.class_of_size[header.size] - class_begin;
-    if (!least.empty() && kept < least[k]) continue;
+    if (kept < needed) continue;
     header.stored = kept;
     std::memcpy(words + kept_end, &header, sizeof header);
     kept_end += record_words(kept);
