@@ -21,6 +21,7 @@
 #include "pg/join_estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "pg/tokens.hpp"
@@ -37,82 +38,141 @@ constexpr double near_duplicate_share = 0.1;
 // similar to many others: pairs of different sets are meant.
 constexpr int convincing_pairs = 4;
 
-// What a row's expected number of partners has to reach to count, a size of partners at a time.
+// Similar pairs of which a row has fewer than this, a size of partners at a time, do not count.
 constexpr double negligible_pairs_a_row = 1e-3;
+
+// A probability that differs from 1 by less than this is 1.
+constexpr double negligible_error = 1e-3;
 
 constexpr int64_t largest_set = INT32_MAX;
 
 // Sums of more trials than this are taken as normally distributed.
 constexpr int most_trials = 192;
 
+// The least probability that counts.
+struct Negligible {
+  explicit Negligible(double probability) : minus_log(-std::log(probability)) {}
+
+  // Returns whether it is more likely than that a sum of independent trials is so far above its mean, or so
+  // far below it (by Bernstein's inequality).
+  bool more_likely(double excess, double variance) const {
+    return excess > 0 && excess * excess > minus_log * 2 * (variance + excess / 3);
+  }
+
+  double minus_log;
+};
+
+// Returns the logarithm of n!, for sets of usual sizes from a table.
+double log_factorial(double n) {
+  static const auto table = [] {
+    std::array<double, 256> logs = {};
+    for (size_t i = 1; i < logs.size(); ++i) logs[i] = logs[i - 1] + std::log(static_cast<double>(i));
+    return logs;
+  }();
+  return n < static_cast<double>(table.size()) ? table[static_cast<size_t>(n)] : std::lgamma(n + 1);
+}
+
 // What a set of the sample shares with another one of a given size: a sum of independent trials, one a token.
 class SharedTokens {
  public:
   // Allocates in the current memory context.
   SharedTokens(const SampleSet &set, const TokenDraws &draws)
-      : trials_(static_cast<int>(set.size)), known_(set.token_count), rare_(draws.rare()) {
-    draws_ = allocate<float>(static_cast<size_t>(known_));
-    sum_of_draws_ = (trials_ - known_) * rare_;
-    for (int i = 0; i < known_; ++i) {
-      draws_[i] = static_cast<float>(draws(set.tokens[i]));
-      sum_of_draws_ += draws_[i];
+      : trials_(static_cast<int>(set.size)), rare_(draws.rare()) {
+    draws_ = allocate<float>(static_cast<size_t>(set.token_count));
+    held_ = allocate<float>(static_cast<size_t>(set.token_count));
+    for (int i = 0; i < set.token_count; ++i) {
+      const double draw = draws(set.tokens[i]);
+      if (draw == rare_) continue;
+      draws_[known_++] = static_cast<float>(draw);
+      sum_of_draws_ += draw;
     }
+    sum_of_draws_ += (trials_ - known_) * rare_;
   }
 
-  // Returns the probability that at least `needed` tokens are shared; 0 where it is below `negligible`.
-  double at_least(int needed, double other_size, double negligible) const {
+  // Returns the probability that at least `needed` tokens are shared; 0 where it is negligible.
+  double at_least(int needed, double other_size, const Negligible &negligible) {
     if (needed > trials_) return 0.0;
     // A trial's probability is at most draw * size: that may be all there is to know.
     const double most = sum_of_draws_ * other_size;
-    if (tail_bound(needed - most, most) < negligible) return 0.0;
-    double mean = 0, variance = 0;
+    if (negligible.more_likely(needed - most, most)) return 0.0;
+    double mean = 0, squares = 0;
     for (int i = 0; i < known_; ++i) {
       const double held = holds(draws_[i] * other_size);
+      held_[i] = static_cast<float>(held);
       mean += held;
-      variance += held * (1 - held);
+      squares += held * held;
     }
     const double rare = holds(rare_ * other_size);
     mean += (trials_ - known_) * rare;
-    variance += (trials_ - known_) * rare * (1 - rare);
-    const double excess = needed - mean;
-    if (tail_bound(excess, variance) < negligible) return 0.0;
+    squares += (trials_ - known_) * rare * rare;
+    const double excess = needed - mean, variance = mean - squares;
+    if (negligible.more_likely(excess, variance)) return 0.0;
+    if (Negligible(negligible_error).more_likely(-excess, variance)) return 1.0;
     if (trials_ > most_trials) return 0.5 * std::erfc((excess - 0.5) / std::sqrt(2 * variance + 1e-9));
-    return Min(exactly_at_least(needed, other_size, other_size - mean, variance), 1.0);
+    // More shared tokens than this are out of the question.
+    const double most_shared = Max(mean, needed) + 6 * std::sqrt(variance) + 8;
+    return Min(exactly_at_least(needed, static_cast<int>(Min(most_shared, trials_)), other_size, rare, mean,
+                                variance),
+               1.0);
   }
 
  private:
-  // Bernstein's inequality
-  static double tail_bound(double excess, double variance) {
-    return excess <= 0 ? 1.0 : std::exp(-excess * excess / (2 * (variance + excess / 3)));
+  // Fills in how probably so many of the trials succeed, up to `most` of them; with `failures`, fail.
+  void count(bool failures, int most, double rare, double *counts) const {
+    const auto event = [&](double held) { return failures ? 1 - held : held; };
+    count_alike(trials_ - known_, Min(event(rare), 1 - 1e-9), most, counts);
+    for (int trial = 0; trial < known_; ++trial) {
+      const double p = event(held_[trial]);
+      for (int k = Min(most, trials_ - known_ + trial + 1); k > 0; --k)
+        counts[k] = counts[k] * (1 - p) + counts[k - 1] * p;
+      counts[0] *= 1 - p;
+    }
   }
 
-  // From the distribution of the number of trials that fail, up to the number that may: trial after trial.
-  // The other set's tokens must be as many as its size says: of its tokens that are not among ours, `others`
-  // are expected, and their number is taken as a Poisson variable. (Variance is that of the shared tokens.)
-  double exactly_at_least(int needed, double other_size, double others, double variance) const {
-    const int most_failures = trials_ - needed;
-    double failures[most_trials + 1] = {1.0};
-    for (int trial = 0; trial < trials_; ++trial) {
-      const double held = holds((trial < known_ ? draws_[trial] : rare_) * other_size);
-      for (int k = Min(most_failures, trial + 1); k > 0; --k)
-        failures[k] = failures[k] * held + failures[k - 1] * (1 - held);
-      failures[0] *= held;
+  // The same for trials of the same probability: a binomial distribution, from the side where it is not
+  // negligible.
+  static void count_alike(int trials, double p, int most, double *counts) {
+    const int top = Min(most, trials);
+    if (p < 0.5) {
+      counts[0] = std::pow(1 - p, trials);
+      for (int k = 0; k < top; ++k) counts[k + 1] = counts[k] * (trials - k) / (k + 1) * p / (1 - p);
+      return;
     }
-    others = Max(others, 1e-3);
+    double probability = 1;
+    for (int i = 0; i < top; ++i) probability *= (trials - i) * p / (i + 1);
+    for (int i = top; i < trials; ++i) probability *= 1 - p;
+    counts[top] = probability;
+    for (int k = top; k > 0; --k) counts[k - 1] = counts[k] * k / (trials - k + 1) * (1 - p) / p;
+  }
+
+  // From the distribution of the number of tokens that are shared, or of those that are not, whichever takes
+  // less. The other set's tokens must be as many as its size says: of its tokens that are not among ours,
+  // `others` are expected, and their number is taken as a Poisson variable. (Mean and variance are those of
+  // the shared tokens.)
+  double exactly_at_least(int needed, int most_shared, double other_size, double rare, double mean,
+                          double variance) const {
+    const bool failures = trials_ - needed <= most_shared;
+    if (failures) most_shared = trials_;
+    double counts[most_trials + 1] = {};
+    count(failures, failures ? trials_ - needed : most_shared, rare, counts);
+    const double others = Max(other_size - mean, 1e-3);
     const double any_size = 1 / std::sqrt(2 * M_PI * (variance + others));
-    double sum = 0;
-    for (int k = 0; k <= most_failures; ++k) {
-      const double left = other_size - (trials_ - k);
-      if (left < 0) continue;
-      sum += failures[k] * std::exp(left * std::log(others) - others - std::lgamma(left + 1));
+    int shared = Min(most_shared, static_cast<int>(other_size));
+    double left = other_size - shared, sum = 0;
+    double as_many_left = std::exp(left * std::log(others) - others - log_factorial(left));
+    for (; shared >= needed; --shared) {
+      sum += counts[failures ? trials_ - shared : shared] * as_many_left;
+      as_many_left *= others / ++left;
     }
     return sum / Max(any_size, 1e-9);
   }
 
-  int trials_, known_;
-  float *draws_;  // of the known tokens
-  double rare_;   // of each of the others
-  double sum_of_draws_;
+  int trials_;
+  int known_ = 0;  // of the trials, those with one of the most common tokens
+  float *draws_;   // of their tokens
+  float *held_;    // with which probability the other set holds it
+  double rare_;    // the draw of each of the others
+  double sum_of_draws_ = 0;
 };
 
 // Returns the number of subsets of a size, or `most` where there are more.
@@ -123,77 +183,92 @@ double subsets(int set_size, int subset_size, double most) {
   return Min(count, most);
 }
 
-// Returns the expected share of the other side's rows that are similar by chance to a set of the sample,
-// counted `smaller` times where they are smaller, `as_large` times where they are of the same size, and
-// `larger` times where they are larger. Equal sets do not count.
-double chance_partners(const SampleSet &set, const SetStatistics &others, const Bounds &bounds,
-                       double smaller, double as_large, double larger) {
-  const double rows = Max(others.table_rows, 1.0);
-  const SharedTokens shared(set, others.draws);
-  const int size = static_cast<int>(set.size);
-  const auto smallest = static_cast<double>(bounds.min_partner(size));
-  const auto largest = static_cast<double>(bounds.max_partner(size, largest_set));
-  double share = 0;
-  for (int i = 0; i < others.size_count; ++i) {
-    const auto other_size = static_cast<int>(others.sizes[i].size);
-    const double times = other_size < size ? smaller : other_size == size ? as_large : larger;
-    if (times == 0 || other_size < smallest || other_size > largest) continue;
-    const auto needed = static_cast<int>(bounds.min_overlap(size, other_size));
-    if (needed > Min(size, other_size) || (needed == size && needed == other_size)) continue;
-    double similar =
-        others.sizes[i].share * shared.at_least(needed, other_size, negligible_pairs_a_row / rows);
-    if (similar > 0 && needed == other_size)
-      similar = Min(similar, subsets(size, other_size, rows) * others.copies / rows);
-    share += times * similar;
-  }
-  return share;
-}
+// The share of a side's rows that are similar by chance to a set, by their size beside the set's.
+struct Partners {
+  double smaller = 0;
+  double as_large = 0;
+  double larger = 0;
+};
 
-// Returns the share of pairs that are similar by chance, each looked at from the larger set.
-double chance_pairs(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self) {
-  double share = 0;
-  for (int i = 0; i < left.sample_count; ++i) {
-    const SampleSet &set = left.sample[i];
-    share += set.share * chance_partners(set, right, bounds, self ? 2 : 1, 1, 0);
-  }
-  for (int i = 0; i < right.sample_count && !self; ++i) {
-    const SampleSet &set = right.sample[i];
-    share += set.share * chance_partners(set, left, bounds, 1, 0, 0);
-  }
-  return share;
-}
+// Finds partners among the rows of one side.
+class ChancePartners {
+ public:
+  ChancePartners(const SetStatistics &others, const Bounds &bounds, bool larger_too)
+      : others_(*others.sketch),
+        copies_(others.copies),
+        rows_(Max(others.table_rows, 1.0)),
+        negligible_(negligible_pairs_a_row / rows_),
+        bounds_(bounds),
+        larger_too_(larger_too) {}
 
-// Returns how many tokens two sets share; something less than `needed` where it is less.
-int64_t shared_tokens(const SampleSet &a, const SampleSet &b, int64_t needed) {
-  int64_t shared = 0;
-  for (int i = 0, j = 0; i < a.token_count && j < b.token_count;) {
-    const TokenKey x = a.tokens[i], y = b.tokens[j];
-    if (x == y) {
-      ++shared;
-    } else if (shared + Min(a.token_count - i, b.token_count - j) < needed) {
-      break;
+  // Returns the partners of a set of the sample. Equal sets do not count.
+  Partners of(const SampleSet &set) {
+    const int size = static_cast<int>(set.size);
+    find_sizes(size);
+    SharedTokens shared(set, others_.draws);
+    Partners partners;
+    for (int i = first_; i < end_; ++i) {
+      const auto other_size = static_cast<int>(others_.sizes[i].size);
+      const int needed = needed_[i];
+      if (needed > Min(size, other_size) || (needed == size && needed == other_size)) continue;
+      double similar = others_.sizes[i].share * shared.at_least(needed, other_size, negligible_);
+      if (similar > 0 && needed == other_size)
+        similar = Min(similar, subsets(size, other_size, rows_) * copies_ / rows_);
+      (other_size < size    ? partners.smaller
+       : other_size == size ? partners.as_large
+                            : partners.larger) += similar;
     }
-    i += x <= y;
-    j += y <= x;
+    return partners;
   }
-  return shared;
-}
+
+ private:
+  // Looks up which sizes partners of a set of this size can have, and which overlap they need.
+  void find_sizes(int size) {
+    if (size == size_) return;
+    size_ = size;
+    const auto smallest = static_cast<double>(bounds_.min_partner(size));
+    const auto largest =
+        larger_too_ ? static_cast<double>(bounds_.max_partner(size, largest_set)) : static_cast<double>(size);
+    first_ = 0;
+    while (first_ < others_.size_count && others_.sizes[first_].size < smallest) ++first_;
+    for (end_ = first_; end_ < others_.size_count && others_.sizes[end_].size <= largest; ++end_)
+      needed_[end_] =
+          static_cast<int>(bounds_.min_overlap(size, static_cast<int64_t>(others_.sizes[end_].size)));
+  }
+
+  const SetSketch &others_;
+  const double copies_, rows_;
+  const Negligible negligible_;
+  const Bounds bounds_;
+  const bool larger_too_;
+  int size_ = 0;  // that the following belong to; samples come in the order of their sizes
+  int first_ = 0, end_ = 0;
+  int needed_[SetSketch::most_sizes];
+};
 
 // The pairs of the two samples, compared.
 class ComparedSamples {
  public:
-  ComparedSamples(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self) {
-    bool left_paired[SetStatistics::most_samples] = {}, right_paired[SetStatistics::most_samples] = {};
+  ComparedSamples(const SetSketch &left, const SetSketch &right, const Bounds &bounds, bool self) {
+    count_shared_tokens(left, right, self);
+    bool left_paired[SetSketch::most_samples] = {}, right_paired[SetSketch::most_samples] = {};
     for (int i = 0; i < left.sample_count; ++i) {
       const SampleSet &set = left.sample[i];
       const auto size = static_cast<int64_t>(set.size);
       const auto smallest = static_cast<double>(bounds.min_partner(size));
       const auto largest = static_cast<double>(bounds.max_partner(size, largest_set));
+      int64_t other_size = 0, needed = 0;
       for (int j = self ? i + 1 : 0; j < right.sample_count; ++j) {
         const SampleSet &other = right.sample[j];
         if (!set.real || !other.real) continue;
         all_ += set.share * other.share;
-        if (other.size < smallest || other.size > largest || !similar(set, other, bounds)) continue;
+        if (other.size < smallest || other.size > largest) continue;
+        if (other_size != static_cast<int64_t>(other.size)) {
+          other_size = static_cast<int64_t>(other.size);
+          needed = bounds.min_overlap(size, other_size);
+        }
+        const int64_t shared = shared_[i][j];
+        if (shared < needed || (shared == size && shared == other_size)) continue;  // equal sets do not count
         found_ += set.share * other.share;
         bool *paired = self ? left_paired : right_paired;
         if (!left_paired[i] && !paired[j]) {
@@ -210,29 +285,34 @@ class ComparedSamples {
   }
 
  private:
-  // Equal sets do not count.
-  static bool similar(const SampleSet &a, const SampleSet &b, const Bounds &bounds) {
-    const auto r = static_cast<int64_t>(a.size), s = static_cast<int64_t>(b.size);
-    const int64_t needed = bounds.min_overlap(r, s);
-    const int64_t shared = shared_tokens(a, b, needed);
-    return shared >= needed && (shared != r || shared != s);
+  // Goes through the tokens of both samples, with the sets that hold each. With `self`, counts for the first
+  // set of a pair only.
+  void count_shared_tokens(const SetSketch &left, const SetSketch &right, bool self) {
+    const SampleToken *r = right.sample_tokens, *end = r + right.sample_token_count;
+    const SampleToken *l = left.sample_tokens, *left_end = l + left.sample_token_count;
+    for (; l != left_end; ++l) {
+      while (r != end && r->token < l->token) ++r;
+      for (const SampleToken *same = self ? l + 1 : r; same != end && same->token == l->token; ++same)
+        ++shared_[l->set][same->set];
+    }
   }
 
   int disjoint_ = 0;  // similar pairs, each set in one of them at most
   double found_ = 0;  // the share of the rows' pairs that all similar pairs stand for
   double all_ = 0;    // the share of the rows' pairs that were compared
+  uint16 shared_[SetSketch::most_samples][SetSketch::most_samples] = {};  // tokens, of real sets
 };
 
 // Returns the share of the rows that are edited copies of another one and still similar to it.
 double near_duplicates(const SetStatistics &statistics, const Bounds &bounds) {
   double share = 0;
-  for (int i = 0; i < statistics.size_count; ++i) {
-    const auto size = static_cast<int64_t>(statistics.sizes[i].size);
+  for (int i = 0; i < statistics.sketch->size_count; ++i) {
+    const auto size = static_cast<int64_t>(statistics.sketch->sizes[i].size);
     if (!bounds.satisfied(size, size, size + 1)) continue;  // not even the smallest edit
     const auto overlap = static_cast<double>(bounds.min_overlap(size, size));
     const double n = static_cast<double>(size);
     const double jaccard = Min(overlap / (2 * n - overlap), n / (n + 1));
-    share += statistics.sizes[i].share * Min(1.0, 2 * (1 - jaccard));
+    share += statistics.sketch->sizes[i].share * Min(1.0, 2 * (1 - jaccard));
   }
   return near_duplicate_share * share;
 }
@@ -255,32 +335,40 @@ double most_rows(const SetStatistics &left, const SetStatistics &right) {
 
 }  // namespace
 
-double similar_pairs(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self) {
-  const ComparedSamples samples(left, right, bounds, self);
-  const double chance = samples.combined(chance_pairs(left, right, bounds, self));
+SimilarityEstimate estimate_similarity(const SetStatistics &left, const SetStatistics &right,
+                                       const Bounds &bounds, bool self, bool with_matched_rows) {
+  const SetSketch &left_sets = *left.sketch, &right_sets = *right.sketch;
+  const ComparedSamples samples(left_sets, right_sets, bounds, self);
+  const double equal = equal_pairs(left, right, bounds);
   const double edited = edited_partners(left, right, bounds, self) / most_rows(left, right);
-  return Min(1.0, chance + equal_pairs(left, right, bounds) + edited);
-}
 
-double matched_rows(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds, bool self) {
-  const ComparedSamples samples(left, right, bounds, self);
-  double unmatched = left.sample_count == 0 ? 1.0 : 0.0;
-  for (int i = 0; i < left.sample_count; ++i) {
-    const SampleSet &set = left.sample[i];
-    const double partners = samples.combined(chance_partners(set, right, bounds, 1, 1, 1));
-    unmatched += set.share * std::exp(-partners * right.rows);
+  // Pairs by chance, each looked at from the larger set.
+  double chance = 0, unmatched = left_sets.sample_count == 0 ? 1.0 : 0.0;
+  ChancePartners right_partners(right, bounds, with_matched_rows);
+  for (int i = 0; i < left_sets.sample_count; ++i) {
+    const SampleSet &set = left_sets.sample[i];
+    const Partners partners = right_partners.of(set);
+    chance += set.share * ((self ? 2 : 1) * partners.smaller + partners.as_large);
+    const double all = samples.combined(partners.smaller + partners.as_large + partners.larger);
+    if (with_matched_rows) unmatched += set.share * std::exp(-all * right.rows);
   }
-  const double equal = self ? left.repeated * self_similar_rows(left, bounds)
-                            : 1 - std::exp(-equal_pairs(left, right, bounds) * right.rows);
-  const double edited = edited_partners(left, right, bounds, self) * right.rows / most_rows(left, right);
-  return 1 - unmatched * (1 - equal) * std::exp(-edited);
+  ChancePartners left_partners(left, bounds, false);
+  for (int i = 0; i < right_sets.sample_count && !self; ++i)
+    chance += right_sets.sample[i].share * left_partners.of(right_sets.sample[i]).smaller;
+
+  SimilarityEstimate estimate = {};
+  estimate.pairs = Min(1.0, samples.combined(chance) + equal + edited);
+  const double repeated =
+      self ? left.repeated * self_similar_rows(left, bounds) : 1 - std::exp(-equal * right.rows);
+  estimate.matched_rows = 1 - unmatched * (1 - repeated) * std::exp(-edited * right.rows);
+  return estimate;
 }
 
 double self_similar_rows(const SetStatistics &statistics, const Bounds &bounds) {
   double share = 0;
-  for (int i = 0; i < statistics.size_count; ++i) {
-    const auto size = static_cast<int64_t>(statistics.sizes[i].size);
-    if (bounds.satisfied(size, size, size)) share += statistics.sizes[i].share;
+  for (int i = 0; i < statistics.sketch->size_count; ++i) {
+    const auto size = static_cast<int64_t>(statistics.sketch->sizes[i].size);
+    if (bounds.satisfied(size, size, size)) share += statistics.sketch->sizes[i].share;
   }
   return Min(share, 1.0);
 }

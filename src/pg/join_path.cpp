@@ -278,7 +278,7 @@ bool cost_call(SupportRequestCost *request) {
     auto *arg = static_cast<Node *>(lfirst(cell));
     TokenType type;
     if (!token_type_of(exprType(arg), &type)) return false;
-    operators += set_shape(request->root, arg, type).average_size *
+    operators += average_set_size(request->root, arg, type) *
                  (type == TokenType::text ? operators_per_call_text : operators_per_call_token);
   }
   request->startup = 0;

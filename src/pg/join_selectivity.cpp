@@ -74,27 +74,27 @@ void read_sides(PlannerInfo *root, const SimilarityClause &clause, Relids left, 
                 same_set_of_same_table(root, sides->left_rel, sides->right_rel, clause);
   sides->left_rows = cross_product_rows(root, left);
   sides->right_rows = cross_product_rows(root, right);
-  read_set_statistics(root, sides->left_rows, clause.left, clause.token_type, &sides->left);
+  sides->left = set_statistics(root, sides->left_rows, clause.left, clause.token_type);
   if (sides->self) {
     sides->right = sides->left;
     sides->right.rows *= sides->right_rows / sides->left_rows;
   } else {
-    read_set_statistics(root, sides->right_rows, clause.right, clause.token_type, &sides->right);
+    sides->right = set_statistics(root, sides->right_rows, clause.right, clause.token_type);
   }
 }
 
-// Returns the share of all pairs of rows that are similar.
-Selectivity pairs_of(const Sides &sides, const Bounds &bounds) {
-  double share = similar_pairs(sides.left, sides.right, bounds, sides.self);
+// Returns the share of all pairs of rows that are similar, from that of the pairs of different rows with a
+// set.
+Selectivity pairs_of(const Sides &sides, const Bounds &bounds, double share) {
   if (sides.self)
     share +=
         self_similar_rows(sides.left, bounds) * same_row_share(sides.left, sides.left_rel, sides.right_rel);
   return Min(share, 1.0) * (sides.left.rows / sides.left_rows) * (sides.right.rows / sides.right_rows);
 }
 
-// Returns the share of the left rows that have a similar right row.
-Selectivity matched_of(const Sides &sides, const Bounds &bounds) {
-  double share = matched_rows(sides.left, sides.right, bounds, sides.self);
+// Returns the share of the left rows that have a similar right row, from that of the rows with a set that
+// have another one.
+Selectivity matched_of(const Sides &sides, const Bounds &bounds, double share) {
   if (sides.self && same_row_share(sides.left, sides.left_rel, sides.right_rel) > 0)
     share = Max(share, self_similar_rows(sides.left, bounds));
   return share * sides.left.rows / sides.left_rows;
@@ -110,10 +110,13 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
   rinfo->norm_selec = rinfo->outer_selec = 1.0;
   const Bounds bounds = planned_bounds(clause);
   if (bounds.threshold() <= 0) return;
-  auto *sides = static_cast<Sides *>(palloc(sizeof(Sides)));
-  read_sides(root, clause, left, right, sides);
-  rinfo->norm_selec = pairs_of(*sides, bounds);
-  rinfo->outer_selec = matching == nullptr ? rinfo->norm_selec : matched_of(*sides, bounds);
+  Sides sides;
+  read_sides(root, clause, left, right, &sides);
+  const SimilarityEstimate estimate =
+      estimate_similarity(sides.left, sides.right, bounds, sides.self, matching != nullptr);
+  rinfo->norm_selec = pairs_of(sides, bounds, estimate.pairs);
+  rinfo->outer_selec =
+      matching == nullptr ? rinfo->norm_selec : matched_of(sides, bounds, estimate.matched_rows);
 }
 
 // Notes the selectivity of the clause if it is a similarity clause.

@@ -91,6 +91,25 @@ SELECT estimate('SELECT FROM sparse a JOIN sparse b ON jaccard_similarity(a.toke
 SET simjoin.enable_join = off;
 SELECT estimate('SELECT FROM versions a JOIN versions b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6 WHERE a.id <= 100');
 RESET simjoin.enable_join;
+-- What was known of a column is forgotten with the next ANALYZE; more columns than a session keeps in mind.
+CREATE TABLE changing AS SELECT id, tokens FROM tags;
+ANALYZE changing;
+CREATE FUNCTION estimated_rows(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan; RETURN plan -> 0 -> 'Plan' -> 'Plan Rows'; END $$;
+SELECT estimated_rows('SELECT FROM changing a JOIN changing b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5') > 10000 AS many;
+UPDATE changing SET tokens = ARRAY[10 * id, 10 * id + 1, 10 * id + 2];
+ANALYZE changing;
+SELECT estimated_rows('SELECT FROM changing a JOIN changing b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5') < 1000 AS few;
+DO $$ BEGIN
+  FOR i IN 1..20 LOOP
+    EXECUTE format('CREATE TEMP TABLE column_%s AS SELECT id, tokens FROM %s WHERE id < 1000', i, CASE WHEN i % 2 = 0 THEN 'tags' ELSE 'documents' END);
+    EXECUTE format('ANALYZE column_%s', i);
+  END LOOP;
+END $$;
+SELECT i % 20 AS i, estimate(format('SELECT FROM column_%s a JOIN column_%1$s b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5', i % 20 + 1))
+FROM generate_series(1, 25) i WHERE i % 20 IN (1, 2, 19, 0);
+DO $$ BEGIN FOR i IN 1..20 LOOP EXECUTE format('DROP TABLE column_%s', i); END LOOP; END $$;
 -- Partition by partition.
 CREATE TABLE parts (id int, lang int, tokens int[]) PARTITION BY LIST (lang);
 CREATE TABLE parts_0 PARTITION OF parts FOR VALUES IN (0);
@@ -138,5 +157,5 @@ SELECT plan_nodes('SELECT label FROM documents a JOIN documents b ON a.id < b.id
 JOIN labels l ON l.id = b.id');
 SELECT plan_nodes('SELECT label FROM tags a JOIN tags b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.3
 JOIN labels l ON l.id = b.id');
-DROP TABLE shapes, baskets, clicks, documents, versions, tags, categories, half, rest, sparse, parts, labels;
-DROP FUNCTION estimate, draw, drawn_set, make_tables, join_plan, plan_nodes;
+DROP TABLE shapes, baskets, clicks, documents, versions, tags, categories, half, rest, sparse, changing, parts, labels;
+DROP FUNCTION estimate, estimated_rows, draw, drawn_set, make_tables, join_plan, plan_nodes;

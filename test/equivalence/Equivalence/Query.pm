@@ -134,7 +134,11 @@ sub draw_triple
 	my $second_sql = defined $bound ? $second->{sql} =~ s/<bound>/$bound/gr : $second->{sql};    # it keeps its own bound
 	my $from = $right_first ? "$x $joins[0] ($y $joins[1] $z ON $second_sql) ON $first->{sql}"
 	  : "($x $joins[0] $y ON $first->{sql}) $joins[1] $z ON $second_sql";
-	my @where = $world->{small} ? () : ('x.id % 6 = 0');    # else there are too many rows
+	# Else there are too many rows, most of all where the inputs are joins themselves.
+	my @where = $world->{small} ? () : ('x.id % 6 = 0');
+	push @where, map { "($_->[0].id IS NULL OR $_->[0].id % 6 = 0)" } grep { "$_->[1]{from}$_->[1]{cte}" =~ /_similarity/ }
+	  ([ 'y', $inputs[1] ], [ 'z', $inputs[2] ])
+	  if !$world->{small};
 	my %query = (%{ $first->{main} }, %$first, kind => "three, $joins[0], $joins[1]", from => $from, where => \@where, aliases => [ 'x', 'y', 'z' ]);
 	$query{equality} = 1 if $second->{equality};
 	$query{match} = 'may' if $second->{match} ne $first->{match};
