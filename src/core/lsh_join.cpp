@@ -245,7 +245,7 @@ void LshJoinOnCpu::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
   const Ids &l_sets = sets_[0], &r_sets = sets_[side_of(r)];
   const uint32_t l_size = l_sets.sizes[l], r_size = r_sets.sizes[right];
   const auto required =
-      static_cast<uint64_t>(Bounds(Measure::jaccard, spec_.threshold).min_overlap(l_size, r_size));
+      static_cast<uint64_t>(Bounds(spec_.measure, spec_.threshold).min_overlap(l_size, r_size));
   if (required > std::min(l_size, r_size)) return;
   const uint32_t overlap =
       bounded_overlap(l_sets.of(l), l_size, r_sets.of(right), r_size, 0, static_cast<uint32_t>(required));

@@ -10,7 +10,8 @@
 namespace simjoin {
 
 struct LshSpec {
-  double threshold = 0.7;  // Jaccard, above 0: pairs of at least this similarity are handed over
+  Measure measure = Measure::jaccard;
+  double threshold = 0.7;  // above 0: pairs of at least this similarity are handed over
   bool self_join = false;  // as JoinSpec::self_join
   // Whether candidates are verified; if not, all of them are handed over, with the number of signature values
   // that they have in common as their overlap.

@@ -233,22 +233,23 @@ void resolve_threshold(JoinState *state) {
   }
   bool isnull;
   Datum datum = ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &isnull);
-  const double value = isnull ? 0 : threshold_value(datum, state->threshold_type);
-  if (isnull) {
-    state->threshold = std::numeric_limits<double>::quiet_NaN();  // nothing matches
-  } else if (state->facts.distance) {
-    state->threshold = similarity_at_distance(value, state->facts.strict);
-  } else {
-    state->threshold = state->facts.strict ? next_above(value) : value;
-  }
+  state->threshold = clause_threshold(state->facts, datum, isnull, state->threshold_type);
 }
 
 // Creates the engine of this execution.
 void start_engine(JoinState *state) {
   resolve_threshold(state);
-  JoinSpec spec = spec_from_settings(state->measure, state->threshold);
-  spec.self_join = state->facts.read_once;
-  state->engine = create_engine(spec, state->context);
+  const bool self_join = state->facts.read_once;
+  state->method = choose_method(state->measure, state->threshold, state->facts.jointype);
+  state->started = true;
+  if (state->method.by_bands) {
+    const LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+    state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
+  } else {
+    JoinSpec spec = spec_from_settings(state->measure, state->threshold);
+    spec.self_join = self_join;
+    state->engine = create_engine(spec, state->context);
+  }
   state->batch = create_batch(state->context);
   state->batch_position = 0;
   state->swapped = false;
@@ -359,7 +360,10 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
     const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
-    if (!more) return false;
+    if (!more) {
+      if (state->bands != nullptr) report_chained_buckets(state->bands->lsh_stats(), "similarity join");
+      return false;
+    }
     state->batch_position = 0;
   }
   const size_t i = state->batch_position;
@@ -503,7 +507,7 @@ void discard_execution(JoinState *state) {
     input.null_set = input.matched = nullptr;
     input.null_set_bytes = 0;
   }
-  state->engine = nullptr;
+  state->engine = state->bands = nullptr;
   state->batch = nullptr;
   MemoryContextReset(state->context);
   enter(state, JoinPhase::feed);
@@ -531,6 +535,13 @@ const CustomExecMethods exec_methods = {
 };
 
 }  // namespace
+
+double clause_threshold(const JoinPlanFacts &facts, Datum value, bool isnull, Oid type) {
+  if (isnull) return std::numeric_limits<double>::quiet_NaN();  // nothing matches
+  const double number = threshold_value(value, type);
+  if (facts.distance) return similarity_at_distance(number, facts.strict);
+  return facts.strict ? next_above(number) : number;
+}
 
 Node *create_join_state(CustomScan *) {
   auto *state = static_cast<JoinState *>(palloc0(sizeof(JoinState)));

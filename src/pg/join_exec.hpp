@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "core/join.hpp"
+#include "pg/join_method.hpp"
 #include "pg/join_plan.hpp"
 #include "pg/row_store.hpp"
 
@@ -70,7 +71,9 @@ struct JoinState {
   Measure measure;
   double threshold;     // pairs with similarity >= threshold match
   JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
+  JoinMethod method;
   JoinEngine *engine;
+  LshJoin *bands;   // the engine, where the join is by bands; else NULL
   File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
@@ -79,12 +82,17 @@ struct JoinState {
 
   // For EXPLAIN ANALYZE, over all executions.
   bool keep_totals;
+  bool started;  // at least once: method is what was chosen last
   JoinStats *totals;
+  LshStats band_totals;
   instr_time scan_time;
   instr_time engine_time;
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
   uint64 row_file;
 };
+
+// Evaluates a threshold of the clause to the similarity from which on it holds.
+double clause_threshold(const JoinPlanFacts &facts, Datum value, bool isnull, Oid type);
 
 // CreateCustomScanState of the join's plan methods.
 Node *create_join_state(CustomScan *plan);

@@ -57,8 +57,47 @@ const char *join_type_name(JoinType jointype) {
   }
 }
 
-// What the plan says: the clauses, the measure, how the inputs are read.
-void show_plan(JoinState *state, List *ancestors, ExplainState *es) {
+// Finds the method that was used, or would be by the settings; false where it depends on what only the
+// executor knows.
+bool find_method(const JoinState *state, JoinMethod *choice) {
+  if (state->started) {
+    *choice = state->method;
+    return true;
+  }
+  const JoinPlanFacts &facts = state->facts;
+  if (facts.from_settings) {
+    *choice = choose_method(static_cast<Measure>(measure), similarity_threshold, facts.jointype);
+    return true;
+  }
+  Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
+  if (!IsA(threshold, Const)) return false;
+  auto *constant = castNode(Const, threshold);
+  *choice =
+      choose_method(facts.measure,
+                    clause_threshold(facts, constant->constvalue, constant->constisnull, constant->consttype),
+                    facts.jointype);
+  return true;
+}
+
+// How pairs are found; returns whether by bands.
+bool show_method(const JoinState *state, ExplainState *es) {
+  JoinMethod choice;
+  if (!find_method(state, &choice)) {
+    show_text("Method", method_names[method], es);
+    return false;
+  }
+  show_text("Method", method_names[static_cast<int>(choice.by_bands ? Method::minhash : Method::exact)], es);
+  if (choice.refused != nullptr) show_text("MinHash Not Used", choice.refused, es);
+  if (!choice.by_bands) return false;
+  show_count("Bands", choice.plan.bands, es);
+  show_count("Rows per Band", choice.plan.rows, es);
+  ExplainPropertyFloat("Expected Recall", nullptr, choice.recall, 4, es);
+  return true;
+}
+
+// What the plan says: the clauses, the measure, how the inputs are read. Returns whether the join is by
+// bands.
+bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
   ExplainPropertyText("Join Type", join_type_name(state->facts.jointype), es);
   show_clause("Similarity Clause", plan_expression(plan, JoinExpr::clause), state, ancestors, es);
@@ -77,18 +116,20 @@ void show_plan(JoinState *state, List *ancestors, ExplainState *es) {
     show_clause(state->facts.distance ? "Distance Threshold" : "Threshold",
                 plan_expression(plan, JoinExpr::threshold), state, ancestors, es);
   }
-  show_text("Method", "exact", es);
+  const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
+  return by_bands;
 }
 
 // What the engine did, filter by filter. Counts of work that did not take place are not shown.
-void show_counts(const JoinStats &stats, ExplainState *es) {
+void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
   show_count("Sets Left", stats.sets[0], es);
   show_count("Tokens Left", stats.tokens[0], es);
   if (stats.sets[1] != 0 || stats.tokens[1] != 0) {
     show_count("Sets Right", stats.sets[1], es);
     show_count("Tokens Right", stats.tokens[1], es);
   }
+  if (by_bands) return;
   show_count("Distinct Tokens", stats.distinct_tokens, es);
   show_count("Pairs", stats.pairs, es);
   show_count("Pairs After Length Filter", stats.after_length, es);
@@ -101,12 +142,28 @@ void show_counts(const JoinStats &stats, ExplainState *es) {
   show_count("Pairs Output", stats.output, es);
 }
 
+// What a join by bands did.
+void show_band_counts(const LshStats &stats, ExplainState *es) {
+  show_count("Bucket Comparisons", stats.comparisons, es);
+  show_count("Candidate Pairs", stats.candidates, es);
+  show_count("Pairs Verified", stats.candidates, es);
+  show_count("Pairs Output", stats.output, es);
+  if (stats.chained_buckets == 0) return;
+  show_count("Chained Buckets", stats.chained_buckets, es);
+  show_count("Largest Bucket", stats.largest_bucket, es);
+  ExplainPropertyFloat(
+      "Largest Bucket Share of Comparisons", "%",
+      100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons), 1, es);
+}
+
 // What it took. It depends on the machine, so TIMING OFF hides it.
-void show_resources(const JoinState *state, const JoinStats &stats, ExplainState *es) {
+void show_resources(const JoinState *state, const JoinStats &stats, bool by_bands, ExplainState *es) {
   show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
-  show_ms("Build Time", stats.build_ms, es);
-  show_ms("Filter CPU Time", stats.filter_ms, es);
-  show_ms("Verify CPU Time", stats.verify_ms, es);
+  if (!by_bands) {
+    show_ms("Build Time", stats.build_ms, es);
+    show_ms("Filter CPU Time", stats.filter_ms, es);
+    show_ms("Verify CPU Time", stats.verify_ms, es);
+  }
   show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
   show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
@@ -149,11 +206,22 @@ void add(JoinStats *totals, JoinStats more) {
   totals->reasons = std::move(more.reasons);
 }
 
+void add(LshStats *totals, const LshStats &more) {
+  totals->comparisons += more.comparisons;
+  totals->candidates += more.candidates;
+  totals->output += more.output;
+  totals->chained_buckets += more.chained_buckets;
+  if (more.largest_bucket <= totals->largest_bucket) return;
+  totals->largest_bucket = more.largest_bucket;
+  totals->largest_comparisons = more.largest_comparisons;
+}
+
 }  // namespace
 
 void add_execution_to_totals(JoinState *state) {
   if (state->engine == nullptr || !state->keep_totals) return;
   call_cpp([&] { add(state->totals, state->engine->stats()); });
+  if (state->bands != nullptr) add(&state->band_totals, state->bands->lsh_stats());
   for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
     const RowStore *rows = state->inputs[side].reader.store;
     if (rows == nullptr) continue;
@@ -164,22 +232,23 @@ void add_execution_to_totals(JoinState *state) {
 
 void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   auto *state = reinterpret_cast<JoinState *>(node);
-  show_plan(state, ancestors, es);
+  const bool by_bands = show_plan(state, ancestors, es);
   if (!es->analyze) {
-    show_text("Algorithm", algorithm_names[algorithm], es);
-    if (explain_device) show_text("Device", device_names[device], es);
+    if (!by_bands) show_text("Algorithm", algorithm_names[algorithm], es);
+    if (explain_device && !by_bands) show_text("Device", device_names[device], es);
     return;
   }
   add_execution_to_totals(state);
   state->keep_totals = false;  // they are complete
   const JoinStats &stats = *state->totals;
-  show_text("Algorithm", stats.algorithm, es);
+  if (!by_bands) show_text("Algorithm", stats.algorithm, es);
   if (explain_device) {
     show_text("Device", stats.device, es);
     if (!stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
   }
-  show_counts(stats, es);
-  if (es->timing) show_resources(state, stats, es);
+  show_counts(stats, by_bands, es);
+  if (by_bands) show_band_counts(state->band_totals, es);
+  if (es->timing) show_resources(state, stats, by_bands, es);
   if (es->verbose)
     for (const std::string &reason : stats.reasons) show_text("Reason", reason, es);
 }

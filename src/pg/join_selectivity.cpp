@@ -26,13 +26,6 @@ constexpr double usual_overlap = 20;
 
 set_rel_pathlist_hook_type previous_hook = nullptr;
 
-// Returns the predicate that the clause stands for, with a usual threshold where the planner cannot know it.
-Bounds planned_bounds(const SimilarityClause &clause) {
-  if (clause.from_settings) return {static_cast<Measure>(measure), similarity_threshold};
-  if (IsA(clause.threshold, Const)) return {clause.measure, constant_threshold(clause)};
-  return {clause.measure, clause.measure == Measure::overlap ? usual_overlap : usual_threshold};
-}
-
 double cross_product_rows(PlannerInfo *root, Relids relids) {
   double rows = 1;
   for (int relid = -1; (relid = bms_next_member(relids, relid)) >= 0;)
@@ -162,6 +155,12 @@ RestrictInfo *clause_of_whole_tables(PlannerInfo *root, RelOptInfo *joinrel, con
 }
 
 }  // namespace
+
+Bounds planned_bounds(const SimilarityClause &clause) {
+  if (clause.from_settings) return {static_cast<Measure>(measure), similarity_threshold};
+  if (IsA(clause.threshold, Const)) return {clause.measure, constant_threshold(clause)};
+  return {clause.measure, clause.measure == Measure::overlap ? usual_overlap : usual_threshold};
+}
 
 void install_selectivity_hook() {
   previous_hook = set_rel_pathlist_hook;

@@ -20,6 +20,9 @@ namespace simjoin::pg {
 // Makes the planner use our selectivities. Called once, when the module is loaded.
 void install_selectivity_hook();
 
+// Returns the predicate that the clause stands for, with a usual threshold where the planner cannot know it.
+Bounds planned_bounds(const SimilarityClause &clause);
+
 // Returns the share of the cross product's pairs that satisfy the clause.
 double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, SpecialJoinInfo *sjinfo);
 

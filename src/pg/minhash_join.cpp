@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_functions.hpp"
+#include "pg/join_method.hpp"
 #include "pg/minhash_values.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
@@ -72,20 +73,6 @@ bool any_null(FunctionCallInfo fcinfo, int first) {
   return false;
 }
 
-void report_chained(const LshStats &stats, const char *function) {
-  if (stats.chained_buckets == 0) return;
-  ereport(
-      NOTICE,
-      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", function,
-              stats.chained_buckets, max_bucket_size),
-       errdetail(
-           "The largest has " UINT64_FORMAT " rows; comparing each with each would have been %.1f%% "
-           "of all comparisons. The rows of a chained bucket are compared with its first row only.",
-           stats.largest_bucket,
-           100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons)),
-       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
-}
-
 // Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
 // (a, b, similarity).
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
@@ -100,7 +87,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   read_inputs(join, function, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
   if (self_join) check_distinct_ids(join->left, function);
   return_pairs(fcinfo, join, spec.verify ? 0 : spec.permutations);
-  report_chained(engine->lsh_stats(), function);
+  report_chained_buckets(engine->lsh_stats(), function);
   end_join(join);
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "core/gpu.hpp"
 #include "core/memory_shares.hpp"
+#include "core/minhash.hpp"
 #include "pg/compat.hpp"
 
 namespace simjoin::pg {
@@ -20,6 +21,10 @@ int device = static_cast<int>(Device::automatic);
 int gpu_memory_limit_kb = 0;
 int gpus = 0;
 bool explain_device = true;
+int method = static_cast<int>(Method::exact);
+int minhash_permutations = 128;
+int minhash_seed = 1;
+double target_recall = 0.95;
 int max_bucket_size = 10000;
 int debug_device_fault = 0;
 int debug_device_loss = static_cast<int>(DeviceLoss::none);
@@ -48,6 +53,7 @@ constexpr auto algorithm_entries = enum_entries(algorithm_names);
 constexpr auto device_entries = enum_entries(device_names);
 constexpr auto measure_entries = enum_entries(measure_names);
 constexpr auto device_loss_entries = enum_entries(device_loss_names);
+constexpr auto method_entries = enum_entries(method_names);
 
 void define_join_settings() {
   DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
@@ -92,6 +98,21 @@ void define_device_settings() {
 }
 
 void define_minhash_settings() {
+  DefineCustomEnumVariable(
+      "simjoin.method", "Sets how the similarity join operator finds pairs.",
+      "With minhash, inner and semi joins find the candidates by MinHash, and miss some pairs.", &method,
+      method, method_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomRealVariable(
+      "simjoin.target_recall", "Sets the share of pairs that similarity joins by MinHash find.",
+      "That of the pairs exactly on the threshold; of more similar ones, more are found.", &target_recall,
+      target_recall, 0.0, 1.0, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.minhash_permutations",
+                          "Sets the signature length of similarity joins by MinHash.", nullptr,
+                          &minhash_permutations, minhash_permutations, 1, static_cast<int>(max_permutations),
+                          PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.minhash_seed", "Sets the seed of similarity joins by MinHash.",
+                          "It decides which pairs are missed.", &minhash_seed, minhash_seed, INT_MIN, INT_MAX,
+                          PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.max_bucket_size", "Sets the most rows that joins by MinHash compare each with each.",
       "The rows of a larger bucket are compared with its first row only.", &max_bucket_size, max_bucket_size,

@@ -7,6 +7,11 @@
 
 namespace simjoin::pg {
 
+// How the join operator finds similar pairs: all of them, or by MinHash most of them.
+enum class Method : uint8_t { exact, minhash };
+
+inline constexpr std::string_view method_names[] = {"exact", "minhash"};
+
 extern bool enable_join;             // simjoin.enable_join
 extern int algorithm;                // simjoin.algorithm, an Algorithm
 extern int measure;                  // simjoin.measure, a Measure
@@ -17,6 +22,10 @@ extern int device;                   // simjoin.device, a Device
 extern int gpus;                     // simjoin.gpus, 0 = all
 extern int gpu_memory_limit_kb;      // simjoin.gpu_memory_limit, 0 = most of what is free
 extern bool explain_device;          // simjoin.explain_device
+extern int method;                   // simjoin.method, a Method
+extern int minhash_permutations;     // simjoin.minhash_permutations
+extern int minhash_seed;             // simjoin.minhash_seed
+extern double target_recall;         // simjoin.target_recall
 extern int max_bucket_size;          // simjoin.max_bucket_size
 extern int debug_device_fault;       // simjoin.debug_device_fault, see there
 extern int debug_device_loss;        // simjoin.debug_device_loss, a DeviceLoss

@@ -103,7 +103,7 @@ LshSpec spec_of(const Input<int32_t> &input, double threshold, uint32_t permutat
 void expect_candidates_verified(const LshSpec &spec, const Input<int32_t> &input, const std::string &what) {
   const auto candidates = candidates_of(input, spec);
   std::vector<Pair> expected;
-  for (const Pair &pair : Oracle<int32_t>(input).join(Measure::jaccard, spec.threshold))
+  for (const Pair &pair : Oracle<int32_t>(input).join(spec.measure, spec.threshold))
     if (candidates.count({pair.left, pair.right}) > 0) expected.push_back(pair);
   const LshResult result = run_lsh(spec, input);
   EXPECT_EQ(result.pairs, expected) << what;
@@ -116,6 +116,16 @@ TEST(LshJoin, FindsTheCandidatesThatAreSimilar) {
     for (const Input<int32_t> &input : {self_input(shape, 61), two_sided_input(shape, 62)}) {
       expect_candidates_verified(spec_of(input, 0.5, 32, {8, 4}), input, shape.name);
       expect_candidates_verified(spec_of(input, 0.8, 13, {6, 2}), input, shape.name);
+    }
+  }
+}
+
+TEST(LshJoin, VerifiesByTheMeasure) {
+  for (const Measure measure : {Measure::cosine, Measure::dice}) {
+    for (const Input<int32_t> &input : {self_input(all_shapes[3], 71), two_sided_input(all_shapes[4], 72)}) {
+      LshSpec spec = spec_of(input, 0.6, 32, {16, 2});
+      spec.measure = measure;
+      expect_candidates_verified(spec, input, std::string(measure_names[static_cast<int>(measure)]));
     }
   }
 }

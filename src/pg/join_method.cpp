@@ -1,0 +1,59 @@
+#include "pg/join_method.hpp"
+
+#include "core/lsh_plan.hpp"
+#include "pg/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Returns why a join cannot be done by bands; NULL where it can.
+const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype) {
+  // With one of these a pair that is missed makes up a row: that of a side without a partner.
+  if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
+  if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
+  if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
+  return nullptr;
+}
+
+}  // namespace
+
+JoinMethod choose_method(Measure measure, double threshold, JoinType jointype) {
+  JoinMethod choice = {};
+  if (static_cast<Method>(method) == Method::exact) return choice;
+  choice.refused = why_not_by_bands(measure, threshold, jointype);
+  if (choice.refused != nullptr) return choice;
+  const double jaccard = least_jaccard(measure, threshold);
+  choice.by_bands = true;
+  choice.plan = plan_for_recall(jaccard, target_recall, static_cast<uint32_t>(minhash_permutations));
+  choice.recall = candidate_probability(choice.plan, jaccard);
+  return choice;
+}
+
+LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double threshold, bool self_join) {
+  LshSpec spec;
+  spec.measure = measure;
+  spec.threshold = threshold;
+  spec.self_join = self_join;
+  spec.permutations = choice.plan.bands * choice.plan.rows;  // more would serve nothing
+  spec.seed = static_cast<uint64_t>(minhash_seed);
+  spec.plan = choice.plan;
+  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
+  spec.threads = cpu_threads;
+  return spec;
+}
+
+void report_chained_buckets(const LshStats &stats, const char *who) {
+  if (stats.chained_buckets == 0) return;
+  ereport(
+      NOTICE,
+      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who, stats.chained_buckets,
+              max_bucket_size),
+       errdetail(
+           "The largest has " UINT64_FORMAT " rows; comparing each with each would have been %.1f%% "
+           "of all comparisons. The rows of a chained bucket are compared with its first row only.",
+           stats.largest_bucket,
+           100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons)),
+       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+}
+
+}  // namespace simjoin::pg
