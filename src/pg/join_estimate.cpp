@@ -207,11 +207,14 @@ class ChancePartners {
     find_sizes(size);
     SharedTokens shared(set, others_.draws);
     Partners partners;
+    int certain = 0;  // so many tokens are shared with a set of this size or more, for sure
     for (int i = first_; i < end_; ++i) {
       const auto other_size = static_cast<int>(others_.sizes[i].size);
       const int needed = needed_[i];
       if (needed > Min(size, other_size) || (needed == size && needed == other_size)) continue;
-      double similar = others_.sizes[i].share * shared.at_least(needed, other_size, negligible_);
+      const double probability = needed <= certain ? 1.0 : shared.at_least(needed, other_size, negligible_);
+      if (probability >= 1.0) certain = Max(certain, needed);
+      double similar = others_.sizes[i].share * probability;
       if (similar > 0 && needed == other_size)
         similar = Min(similar, subsets(size, other_size, rows_) * copies_ / rows_);
       (other_size < size    ? partners.smaller
