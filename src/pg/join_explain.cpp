@@ -235,7 +235,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const bool by_bands = show_plan(state, ancestors, es);
   if (!es->analyze) {
     if (!by_bands) show_text("Algorithm", algorithm_names[algorithm], es);
-    if (explain_device && !by_bands) show_text("Device", device_names[device], es);
+    if (explain_device) show_text("Device", device_names[device], es);
     return;
   }
   add_execution_to_totals(state);

@@ -73,6 +73,14 @@ SELECT count(*) > 0 AS others FROM (SELECT a.id AS a, b.id AS b FROM sets a JOIN
                                     EXCEPT ALL TABLE found) d;
 RESET simjoin.minhash_seed;
 
+-- A LIMIT and a closed cursor end the join early.
+SELECT count(*) FROM (SELECT FROM sets a JOIN sets b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7 LIMIT 100) l;
+BEGIN;
+DECLARE c CURSOR FOR SELECT 'a pair' AS found FROM sets a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7;
+FETCH 2 FROM c;
+CLOSE c;
+COMMIT;
+
 -- What EXPLAIN says.
 EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 CREATE FUNCTION lines(query text, what text) RETURNS SETOF text LANGUAGE plpgsql AS $$
