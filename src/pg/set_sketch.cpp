@@ -165,6 +165,7 @@ void add_sample(Datum datum, double share, TokenType type, SetSketch *sketch) {
         break;
     }
   }
+  if (reinterpret_cast<Pointer>(array) != DatumGetPointer(datum)) pfree(array);
   std::sort(tokens, tokens + count);
   const int distinct = static_cast<int>(std::unique(tokens, tokens + count) - tokens);
   sketch->sample[sketch->sample_count++] = {static_cast<double>(distinct), share, true, distinct, tokens};

@@ -28,6 +28,7 @@ my %statements = (
 	  q{SELECT count(signature) FROM weighted_minhash_signatures('SELECT 1, tokens, weights FROM long', 65535)},
 	'signing for a join' => q{SELECT count(*) FROM minhash_self_join('SELECT 1, tokens FROM long', 0.5, 65535, 1, 1)},
 	'minhash_self_join' => q{SELECT count(*) FROM minhash_self_join('SELECT id, tokens FROM copies', 0.5, 8, 8, 1)},
+	'the operator by bands' => q{SET simjoin.method = minhash; SELECT count(*) FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5},
 	'minhash_join' => q{SELECT count(*) FROM minhash_join('SELECT id, tokens FROM copies', 'SELECT id, tokens FROM copies', 0.5, 8, 8, 1)},
 );
 my $session = $node->background_psql('postgres', on_error_stop => 0);
