@@ -372,3 +372,15 @@ RETURNS TABLE (a bigint, b bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) IS
 'most pairs of a row of each of two queries (id bigint, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures';
+
+-- Hashes of vectors: sets of positions, which are joined like any other sets.
+CREATE FUNCTION flyhash(vector float4[], hash_length int, winners int DEFAULT NULL, projection int DEFAULT NULL,
+                        seed bigint DEFAULT 1)
+RETURNS int[]
+AS 'MODULE_PATHNAME', 'simjoin_flyhash' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50000;
+COMMENT ON FUNCTION flyhash(float4[], int, int, int, bigint) IS 'FlyHash of a vector: the positions of the largest activations of a sparse random projection';
+CREATE FUNCTION flyhash_signatures(query text, hash_length int, winners int DEFAULT NULL, projection int DEFAULT NULL,
+                                   seed bigint DEFAULT 1)
+RETURNS TABLE (id bigint, tokens int[])
+AS 'MODULE_PATHNAME', 'simjoin_flyhash_signatures' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION flyhash_signatures(text, int, int, int, bigint) IS 'flyhash() of every row of a query (id bigint, vector float4[]), on all threads or a GPU';

@@ -12,6 +12,8 @@
 
 namespace simjoin {
 
+class FlyHashDevice;
+
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability
@@ -40,6 +42,8 @@ class GpuBackend {
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure, too little device memory is limit_exceeded.
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
+  // Returns what hashes vectors on the GPU (core/flyhash_device.hpp); null where the backend cannot.
+  virtual FlyHashDevice *flyhash() { return nullptr; }
   // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
   // `launch` is set, as a failed launch; 0 turns it off.
   virtual void fail_call(uint64_t n, bool launch) = 0;

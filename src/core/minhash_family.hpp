@@ -18,7 +18,7 @@ SIMJOIN_HOST_DEVICE inline uint64_t mix64(uint64_t x) {
 }
 
 // What the random numbers at a position are for; the last word of their counter.
-enum class RandomUse : uint32_t { permutation = 1, weighted_sample = 2 };
+enum class RandomUse : uint32_t { permutation = 1, weighted_sample = 2, fly_projection = 3 };
 
 // 128 random bits.
 struct RandomWords {

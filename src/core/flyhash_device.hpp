@@ -1,0 +1,31 @@
+// What FlyHash asks of a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/flyhash_family.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// Hashes vectors of one shape on a GPU, which it holds a projection and buffers on.
+class FlyHashWork {
+ public:
+  virtual ~FlyHashWork() = default;
+
+  // Writes the winners of each vector, shape.winners positions in ascending order, from the vectors' levels,
+  // shape.dimension each. Throws Cancelled soon after the stop flag is set; Error as GpuBackend::make_engine.
+  virtual void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, const StopFlag &stop) = 0;
+};
+
+class FlyHashDevice {
+ public:
+  virtual ~FlyHashDevice() = default;
+
+  // `memory_limit`: bytes of device memory; 0 = most of what is free. Throws Error.
+  virtual std::unique_ptr<FlyHashWork> open(const FlyShape &shape, size_t memory_limit) = 0;
+};
+
+}  // namespace simjoin
