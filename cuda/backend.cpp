@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/gpu.hpp"
+#include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
 
 namespace simjoin {
@@ -52,6 +53,8 @@ class CudaBackend final : public GpuBackend {
     return make_gpu_engine(spec, options);
   }
 
+  FlyHashDevice *flyhash() override { return &flyhash_; }
+
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
   // What was found out about the devices is forgotten: whether there are any may change, too.
@@ -64,6 +67,7 @@ class CudaBackend final : public GpuBackend {
   bool asked_ = false;
   bool usable_ = false;
   std::string reason_;
+  gpu::CudaFlyHashDevice flyhash_;
 };
 
 }  // namespace
