@@ -12,14 +12,15 @@ constexpr size_t bytes_a_round = size_t{64} << 20;
 constexpr size_t values_at_first = 1 << 16;
 
 // Estimates of what a round takes, in nanoseconds. CPU, one thread with AVX-512 of a busy Cascade Lake at
-// 2.5 GHz, vectors of 784 values to 25,088 rows: a level added, an activation compared, a position drawn.
-constexpr double cpu_ns_a_level = 0.04;
-constexpr double cpu_ns_an_activation = 1;
+// 2.5 GHz, vectors of 784 values to 25,088 rows and of 3,072 to 24,576: a level added, an activation
+// compared, a position drawn.
+constexpr double cpu_ns_a_level = 0.045;
+constexpr double cpu_ns_an_activation = 1.1;
 constexpr double cpu_ns_a_position = 15;
-// H200, the same vectors: a multiplication of the dense product, an activation written and selected from,
-// a byte copied to or from the device.
-constexpr double gpu_ns_a_product = 4e-6;
-constexpr double gpu_ns_an_activation = 8e-6;
+// H200, the same vectors: a multiplication of the dense product, an activation selected from, a byte copied
+// on its way to the device or back.
+constexpr double gpu_ns_a_product = 6e-6;
+constexpr double gpu_ns_an_activation = 4e-6;
 constexpr double gpu_ns_a_byte = 0.1;
 constexpr double gpu_ms_a_round = 0.5;  // whatever is in it
 
