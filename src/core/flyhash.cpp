@@ -17,6 +17,9 @@ constexpr double sample_margin = 4;
 // Fewer rows than that times the sample are not worth a guess.
 constexpr uint32_t least_samples = 4;
 
+// Candidates of a block, in bytes.
+constexpr size_t list_bytes = size_t{32} << 20;
+
 // Activations among which `ranked` counts classes instead of comparing, and the classes.
 constexpr size_t few_activations = 64;
 constexpr int class_bits = 8;
@@ -63,10 +66,12 @@ FlyBlock::FlyBlock(const FlyProjection &projection)
     : projection_(projection),
       shape_(projection.shape()),
       capacity_(std::min<size_t>(shape_.hash_length, std::max(2 * shape_.winners, 4 * sample_rows))),
+      most_vectors_(
+          std::clamp<size_t>(list_bytes / (capacity_ * sizeof(FlyCandidate)), 1, fly_block_vectors)),
       guess_row_(guess_row_for(shape_)),
       block_(shape_.dimension),
-      lists_(new FlyCandidate[fly_block_vectors * (capacity_ + list_gap)]) {
-  for (size_t vector = 0; vector < fly_block_vectors; ++vector) ends_[vector] = list(vector) + capacity_;
+      lists_(new FlyCandidate[most_vectors_ * (capacity_ + list_gap)]) {
+  for (size_t vector = 0; vector < most_vectors_; ++vector) ends_[vector] = list(vector) + capacity_;
 }
 
 void FlyBlock::start(const uint16_t *levels, size_t vectors) {
@@ -83,7 +88,7 @@ void FlyBlock::begin_rows(bool guess) {
   guessing_ = guess;
   for (size_t vector = 0; vector < fly_block_vectors; ++vector) {
     above(vector) = vector < vectors_ ? -1 : std::numeric_limits<int32_t>::max();
-    next_[vector] = list(vector);
+    if (vector < vectors_) next_[vector] = list(vector);
   }
 }
 

@@ -34,13 +34,16 @@ class FlyProjection {
   std::unique_ptr<uint16_t[]> positions_;
 };
 
-// Hashes up to fly_block_vectors vectors together: start, step until done, read the winners. The projection
-// must be drawn first and outlive the block, which can be started again and again.
+// Hashes some vectors together: start, step until done, read the winners. The projection must be drawn first
+// and outlive the block, which can be started again and again.
 class FlyBlock {
  public:
   explicit FlyBlock(const FlyProjection &projection);
 
-  // `levels`: of the vectors, one after the other.
+  // Returns how many vectors can be hashed together: fly_block_vectors, or fewer where so many win that their
+  // candidates would take too much memory.
+  size_t most_vectors() const { return most_vectors_; }
+  // `levels`: of the vectors, one after the other; at most most_vectors().
   void start(const uint16_t *levels, size_t vectors);
   // Returns whether the winners are known, after that many more rows at most.
   bool step(uint32_t rows);
@@ -75,7 +78,8 @@ class FlyBlock {
 
   const FlyProjection &projection_;
   const FlyShape &shape_;
-  const size_t capacity_;   // of a list
+  const size_t capacity_;  // of a list
+  const size_t most_vectors_;
   const size_t guess_row_;  // how many rows tell which activations may win; 0 = none
   std::vector<Line> block_;
   std::unique_ptr<FlyCandidate[]> lists_;

@@ -101,10 +101,12 @@ void BulkFlyHasher::run_on_cpu(WorkerPool &pool) {
     projection_ = std::move(projection);
   }
   blocks_.resize(static_cast<size_t>(pool.workers()));
-  pool.parallel((vectors_ + fly_block_vectors - 1) / fly_block_vectors, [&](int worker, size_t i) {
+  if (!blocks_.front()) blocks_.front() = std::make_unique<FlyBlock>(*projection_);
+  const size_t piece = blocks_.front()->most_vectors();
+  pool.parallel((vectors_ + piece - 1) / piece, [&](int worker, size_t i) {
     std::unique_ptr<FlyBlock> &block = blocks_[static_cast<size_t>(worker)];
     if (!block) block = std::make_unique<FlyBlock>(*projection_);
-    const size_t begin = i * fly_block_vectors, count = std::min(fly_block_vectors, vectors_ - begin);
+    const size_t begin = i * piece, count = std::min(piece, vectors_ - begin);
     block->start(levels_.data() + begin * shape_.dimension, count);
     while (!block->step(rows)) pool.stop().check();
     for (size_t vector = 0; vector < count; ++vector) {

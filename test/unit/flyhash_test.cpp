@@ -380,6 +380,18 @@ TEST(BulkFlyHash, ManyRoundsPayForTheStartOfAGpu) {
   EXPECT_LT(rounds, 50);
 }
 
+// Where very many win, fewer vectors are hashed together.
+TEST(BulkFlyHash, ManyWinnersTakeSmallerBlocks) {
+  const FlyShape shape{3, 500000, 300000, 1, 3};
+  FlyProjection projection(shape);
+  projection.draw(0, shape.hash_length);
+  EXPECT_EQ(FlyBlock(projection).most_vectors(), 8u);
+  EXPECT_EQ(FlyBlock(FlyProjection({3, 5000, 300, 1, 3})).most_vectors(), fly_block_vectors);
+  const NaiveFlyHash naive(shape);
+  BulkFlyHasher hasher(shape, Device::cpu, 0, 2);
+  check_round(hasher, naive, mixed_vectors(shape.dimension, 9, 3));
+}
+
 // Abandoned in the middle of a round, it lets go soon.
 TEST(BulkFlyHash, AbandonedRoundsEndSoon) {
   const FlyShape shape{20000, 20000, 1000, 1000, 1};
