@@ -1,7 +1,6 @@
 #include "cuda/flyhash.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace simjoin::gpu {
 namespace {
@@ -14,8 +13,19 @@ constexpr uint32_t steps_a_stage = 2;
 constexpr size_t batch_bytes = size_t{192} << 20;
 // Multiplications of a batch: it is stopped within some 20 ms on an H200.
 constexpr double batch_products = 5e12;
+// Bytes that one thread copies at a time.
+constexpr size_t piece_bytes = size_t{1} << 20;
 // What the process may keep for its next use of the device.
 constexpr size_t kept_device_memory = size_t{1} << 30;
+
+// Copies on the threads of the pool.
+template <class T>
+void copy(WorkerPool &pool, T *to, const T *from, size_t count) {
+  constexpr size_t piece = piece_bytes / sizeof(T);
+  pool.parallel((count + piece - 1) / piece, [&](int, size_t i) {
+    std::copy_n(from + i * piece, std::min(piece, count - i * piece), to + i * piece);
+  });
+}
 
 constexpr uint32_t round_up(uint32_t count, uint32_t to) {
   return (count + to - 1) / to * to;
@@ -70,11 +80,11 @@ void CudaFlyHash::make_room(size_t vectors) {
 }
 
 // Starts the work on a batch.
-void CudaFlyHash::submit(Slot &slot, const uint16_t *levels, uint32_t vectors) {
+void CudaFlyHash::submit(Slot &slot, const uint16_t *levels, uint32_t vectors, WorkerPool &pool) {
   const FlyShape &shape = layout_.shape;
   const uint32_t padded = round_up(vectors, fly_tile_vectors);
   const size_t values = size_t{vectors} * shape.dimension;
-  std::memcpy(slot.levels.data(), levels, values * sizeof(uint16_t));
+  copy(pool, slot.levels.data(), levels, values);
   copy_to_device(device_, levels_.data(), slot.levels.data(), values);
   slot.started.record(device_.stream());
   arrange_fly_levels(device_, layout_, levels_.data(), vectors, padded, fragments_.data());
@@ -88,30 +98,30 @@ void CudaFlyHash::submit(Slot &slot, const uint16_t *levels, uint32_t vectors) {
 }
 
 // Waits for a batch and takes its winners.
-void CudaFlyHash::fetch(Slot &slot, uint32_t vectors, uint32_t *winners) {
+void CudaFlyHash::fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerPool &pool) {
   slot.done.wait();
   figures_.arrange_ms += slot.arranged.since(slot.started);
   figures_.activate_ms += slot.activated.since(slot.arranged);
   figures_.select_ms += slot.selected.since(slot.activated);
-  std::memcpy(winners, slot.winners.data(), size_t{vectors} * layout_.shape.winners * sizeof(uint32_t));
+  copy(pool, winners, slot.winners.data(), size_t{vectors} * layout_.shape.winners);
 }
 
-void CudaFlyHash::hash(const uint16_t *levels, size_t vectors, uint32_t *winners, const StopFlag &stop) {
+void CudaFlyHash::hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) {
   if (vectors == 0) return;
   make_room(vectors);
   const auto count = [&](size_t begin) { return static_cast<uint32_t>(std::min(batch_, vectors - begin)); };
   const FlyShape &shape = layout_.shape;
   int slot = 0;
   for (size_t begin = 0; begin < vectors; begin += batch_) {
-    stop.check();
-    submit(slots_[slot], levels + begin * shape.dimension, count(begin));
+    pool.stop().check();
+    submit(slots_[slot], levels + begin * shape.dimension, count(begin), pool);
     slot = 1 - slot;
     if (begin == 0) continue;
     // While the device works on this batch, the one before it is fetched.
-    fetch(slots_[slot], count(begin - batch_), winners + (begin - batch_) * shape.winners);
+    fetch(slots_[slot], count(begin - batch_), winners + (begin - batch_) * shape.winners, pool);
   }
   const size_t last = (vectors - 1) / batch_ * batch_;
-  fetch(slots_[1 - slot], count(last), winners + last * shape.winners);
+  fetch(slots_[1 - slot], count(last), winners + last * shape.winners, pool);
 }
 
 FlyFigures CudaFlyHash::figures() const {

@@ -57,7 +57,7 @@ class CudaFlyHash final : public FlyHashWork {
  public:
   CudaFlyHash(const FlyShape &shape, size_t memory_limit, size_t kept_memory);
 
-  void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, const StopFlag &stop) override;
+  void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) override;
   FlyFigures figures() const;
 
  private:
@@ -69,8 +69,8 @@ class CudaFlyHash final : public FlyHashWork {
   };
 
   void make_room(size_t vectors);
-  void submit(Slot &slot, const uint16_t *levels, uint32_t vectors);
-  void fetch(Slot &slot, uint32_t vectors, uint32_t *winners);
+  void submit(Slot &slot, const uint16_t *levels, uint32_t vectors, WorkerPool &pool);
+  void fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerPool &pool);
 
   const FlyLayout layout_;
   Slot slots_[2];  // before the device, whose destructor waits for the copies

@@ -26,9 +26,9 @@ constexpr double gpu_ms_a_round = 0.5;  // whatever is in it
 
 double cpu_ms_of(const FlyShape &shape, size_t vectors, int threads, bool drawn) {
   const auto rows = static_cast<double>(shape.hash_length);
-  const auto blocks = static_cast<double>((vectors + fly_block_vectors - 1) / fly_block_vectors);
+  const size_t blocks = (vectors + fly_block_vectors - 1) / fly_block_vectors;
   const double a_row = static_cast<double>(shape.projection) * cpu_ns_a_level + cpu_ns_an_activation;
-  const double hash = blocks * static_cast<double>(fly_block_vectors) * rows * a_row;
+  const double hash = static_cast<double>(blocks * fly_block_vectors) * rows * a_row;
   const double draw = drawn ? 0 : rows * static_cast<double>(shape.projection) * cpu_ns_a_position;
   return (hash + draw) / threads * 1e-6;
 }
@@ -79,7 +79,7 @@ void BulkFlyHasher::run(WorkerPool &pool) {
     FlyHashDevice *device = backend.flyhash();
     if (device == nullptr) return run_on_cpu(pool);
     if (!gpu_) gpu_ = device->open(shape_, gpu_memory_limit_);
-    gpu_->hash(levels_.data(), vectors_, winners_.data(), pool.stop());
+    gpu_->hash(levels_.data(), vectors_, winners_.data(), pool);
   };
   const auto on_cpu = [&] {
     gpu_.reset();

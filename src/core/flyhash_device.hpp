@@ -16,8 +16,9 @@ class FlyHashWork {
   virtual ~FlyHashWork() = default;
 
   // Writes the winners of each vector, shape.winners positions in ascending order, from the vectors' levels,
-  // shape.dimension each. Throws Cancelled soon after the stop flag is set; Error as GpuBackend::make_engine.
-  virtual void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, const StopFlag &stop) = 0;
+  // shape.dimension each. The pool's threads help with copying. Throws Cancelled soon after its stop flag is
+  // set; Error as GpuBackend::make_engine.
+  virtual void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) = 0;
 };
 
 class FlyHashDevice {

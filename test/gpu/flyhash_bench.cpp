@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/fly_vectors.hpp"
@@ -45,6 +47,8 @@ void run(const FlyShape &shape, size_t count, int repetitions) {
   std::vector<uint32_t> winners(count * shape.winners);
   std::printf("%zu x %u -> %u, %u winners, %u values a row\n", count, shape.dimension, shape.hash_length,
               shape.winners, shape.projection);
+  const StopFlag stop;
+  WorkerPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())), stop);
   for (int i = 0; i < repetitions; ++i) {
     std::fill(winners.begin(), winners.end(), ~0u);
     const Clock::time_point begin = Clock::now();
@@ -55,8 +59,7 @@ void run(const FlyShape &shape, size_t count, int repetitions) {
     const double levels_ms = milliseconds_since(begin);
     gpu::CudaFlyHash work(shape, 0, size_t{4} << 30);
     const double open_ms = milliseconds_since(begin) - levels_ms;
-    const StopFlag stop;
-    work.hash(levels.data(), count, winners.data(), stop);
+    work.hash(levels.data(), count, winners.data(), pool);
     const double total_ms = milliseconds_since(begin);
     const gpu::FlyFigures f = work.figures();
     const double kernels = f.draw_ms + f.arrange_ms + f.activate_ms + f.select_ms;

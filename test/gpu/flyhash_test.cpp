@@ -62,7 +62,8 @@ std::vector<uint32_t> on_gpu(CudaFlyHash &work, const FlyShape &shape, const std
   const size_t vectors = levels.size() / shape.dimension;
   std::vector<uint32_t> winners(vectors * shape.winners, ~0u);
   const StopFlag stop;
-  work.hash(levels.data(), vectors, winners.data(), stop);
+  WorkerPool pool(2, stop);
+  work.hash(levels.data(), vectors, winners.data(), pool);
   return winners;
 }
 
@@ -183,8 +184,9 @@ TEST_F(GpuFlyHash, StopsBetweenBatches) {
   std::vector<uint32_t> winners(10000 * shape.winners);
   CudaFlyHash work(shape, 0, 0);
   StopFlag stop;
+  WorkerPool pool(2, stop);
   stop.set();
-  EXPECT_THROW(work.hash(levels.data(), 10000, winners.data(), stop), Cancelled);
+  EXPECT_THROW(work.hash(levels.data(), 10000, winners.data(), pool), Cancelled);
 }
 
 }  // namespace

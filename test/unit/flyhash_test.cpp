@@ -139,7 +139,7 @@ TEST(FlyHash, RowsAreUniformSamplesWithoutRepetition) {
   projection.draw(10000, 20000);  // in two ranges, the later one first
   projection.draw(0, 10000);
   std::vector<int> counts(shape.dimension);
-  std::vector<int> pairs(shape.dimension * shape.dimension);
+  std::vector<int> pairs(size_t{shape.dimension} * shape.dimension);
   for (uint32_t row = 0; row < shape.hash_length; ++row) {
     const uint16_t *positions = projection.positions() + size_t{row} * shape.projection;
     for (uint32_t i = 0; i < shape.projection; ++i) {
@@ -284,7 +284,7 @@ class FakeFlyGpu final : public GpuBackend, public FlyHashDevice {
     Work(const FlyShape &shape, FakeFlyGpu &gpu) : shape_(shape), gpu_(gpu), projection_(shape) {
       projection_.draw(0, shape.hash_length);
     }
-    void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, const StopFlag &) override {
+    void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &) override {
       ++gpu_.rounds;
       std::fill_n(winners, vectors * shape_.winners, 0xDEADu);
       if (gpu_.failure) throw *gpu_.failure;
