@@ -6,13 +6,14 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "core/flyhash.hpp"
+#include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/set_codec.hpp"
-#include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 
