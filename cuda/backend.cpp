@@ -4,6 +4,7 @@
 #include "core/gpu.hpp"
 #include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
+#include "cuda/signature_device.hpp"
 
 namespace simjoin {
 namespace {
@@ -55,6 +56,7 @@ class CudaBackend final : public GpuBackend {
 
   FlyHashDevice *flyhash() override { return &flyhash_; }
 
+  SignatureDevice *signatures() override { return &signatures_; }
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
   // What was found out about the devices is forgotten: whether there are any may change, too.
@@ -68,6 +70,7 @@ class CudaBackend final : public GpuBackend {
   bool usable_ = false;
   std::string reason_;
   gpu::CudaFlyHashDevice flyhash_;
+  gpu::CudaSignatures signatures_;
 };
 
 }  // namespace

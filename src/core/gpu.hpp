@@ -14,6 +14,7 @@ namespace simjoin {
 
 class FlyHashDevice;
 
+class SignatureDevice;
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability
@@ -44,6 +45,9 @@ class GpuBackend {
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
   // Returns what hashes vectors on the GPU (core/flyhash_device.hpp); null where the backend cannot.
   virtual FlyHashDevice *flyhash() { return nullptr; }
+  // Returns what makes signatures on the GPU, which it touches when it is first used; null where there is
+  // nothing.
+  virtual SignatureDevice *signatures() { return nullptr; }
   // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
   // `launch` is set, as a failed launch; 0 turns it off.
   virtual void fail_call(uint64_t n, bool launch) = 0;

@@ -19,12 +19,10 @@ LshBuckets::LshBuckets(uint32_t rows, uint32_t left_rows, const LshSpec &spec, M
       self_join_(spec.self_join),
       bands_(spec.plan.bands),
       max_bucket_size_(std::max<uint32_t>(spec.max_bucket_size, 1)),
-      memory_(memory),
       first_of_(memory, size_t{rows} * spec.plan.bands),
       chained_(spec.plan.bands) {}
 
-void LshBuckets::next_band(Buffer<SortKey> &keys, WorkerPool &pool, const Visit &visit) {
-  sort_keys(keys, pool, memory_);
+void LshBuckets::next_band(std::span<const SortKey> keys, WorkerPool &pool, const Visit &visit) {
   const size_t n = keys.size();
   const auto begins_bucket = [&](size_t i) { return i == 0 || keys[i].hi != keys[i - 1].hi; };
   pool.parallel((n + keys_a_piece - 1) / keys_a_piece, [&](int worker, size_t piece) {
@@ -35,7 +33,7 @@ void LshBuckets::next_band(Buffer<SortKey> &keys, WorkerPool &pool, const Visit 
     while (begin < piece_end) {
       size_t end = begin + 1;
       while (end < n && !begins_bucket(end)) ++end;
-      visit_bucket({keys.data() + begin, end - begin}, worker, pool, visit);
+      visit_bucket(keys.subspan(begin, end - begin), worker, pool, visit);
       begin = end;
     }
   });

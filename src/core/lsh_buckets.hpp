@@ -26,8 +26,8 @@ class LshBuckets {
   LshBuckets(uint32_t rows, uint32_t left_rows, const LshSpec &spec, MemoryCounter &memory);
 
   // Works through the next band: `keys` are its hashes, with the row in the low half, of the rows that are
-  // not empty. They are sorted.
-  void next_band(Buffer<SortKey> &keys, WorkerPool &pool, const Visit &visit);
+  // not empty, ascending.
+  void next_band(std::span<const SortKey> keys, WorkerPool &pool, const Visit &visit);
 
   // Returns the figures of the buckets so far.
   LshStats stats() const;
@@ -50,7 +50,6 @@ class LshBuckets {
   const bool self_join_;
   const size_t bands_;
   const uint32_t max_bucket_size_;
-  MemoryCounter &memory_;
   size_t band_ = 0;
   Buffer<uint32_t> first_of_;                  // by row and band: the first row of the row's bucket
   std::vector<std::vector<Chained>> chained_;  // by band, ascending by first row

@@ -1,17 +1,21 @@
 #include "core/lsh_join.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "core/engine_thread.hpp"
+#include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/lsh_buckets.hpp"
 #include "core/memory.hpp"
 #include "core/minhash.hpp"
+#include "core/minhash_bulk.hpp"
 #include "core/minhash_family.hpp"
 #include "core/minhash_signature.hpp"
 #include "core/result_queue.hpp"
+#include "core/signature_device.hpp"
 #include "core/verify.hpp"
 #include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
@@ -25,6 +29,8 @@ constexpr size_t rows_a_piece = 256;             // of signatures
 constexpr size_t rows_a_look = size_t{1} << 16;  // of what takes nanoseconds a row
 // Hash evaluations between two looks at the stop flag: about two milliseconds.
 constexpr size_t evaluations_a_look = size_t{1} << 21;
+// Fewer keys are sorted before a GPU has got them.
+constexpr size_t least_keys_on_gpu = 50'000;
 
 // The token hashes of a side's sets, repeated tokens included.
 struct Hashes {
@@ -52,15 +58,16 @@ struct Ids {
   Buffer<uint32_t> sizes;   // of each row
 };
 
-class LshJoinOnCpu final : public LshJoin {
+class LshJoinOfSets final : public LshJoin {
  public:
-  explicit LshJoinOnCpu(const LshSpec &spec)
+  explicit LshJoinOfSets(const LshSpec &spec)
       : spec_(spec),
         vocabulary_(std::in_place, spec.self_join, memory_),
         sets_{Ids(memory_), Ids(memory_)},
         hashes_{Hashes(memory_), Hashes(memory_)},
         band_hashes_(memory_),
         values_(memory_) {}
+  ~LshJoinOfSets() override;
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -71,13 +78,21 @@ class LshJoinOnCpu final : public LshJoin {
   }
   JoinStats stats() const override;
   LshStats lsh_stats() const override { return stats_; }
+  std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
  private:
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   void start();
   void join(WorkerPool &pool);
+  template <class Work, class Instead>
+  void on_gpu(Work &&work, Instead &&instead);
   void sign(WorkerPool &pool);
+  void sign_on_gpu(WorkerPool &pool);
+  void sign_on_cpu(WorkerPool &pool);
+  void hash_bands(uint32_t row, const uint32_t *values);
+  void sort_ids(uint32_t row, const StopFlag &stop);
+  void sort(Buffer<SortKey> &keys, WorkerPool &pool);
   void sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop);
   Buffer<uint32_t> rows_with_tokens();
   Buffer<SortKey> keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool);
@@ -92,6 +107,7 @@ class LshJoinOnCpu final : public LshJoin {
   const uint32_t *values_of(uint32_t row) const { return values_.data() + size_t{row} * spec_.permutations; }
 
   const LshSpec spec_;
+  bool gpu_ = false;  // whether signatures are made and bands sorted on the GPU
   MemoryCounter memory_;
   std::optional<Vocabulary> vocabulary_;  // until the first step
   Ids sets_[2];
@@ -103,8 +119,12 @@ class LshJoinOnCpu final : public LshJoin {
   int threads_ = 0;
   LshStats stats_;  // set before the queue is finished
   EngineThread thread_;
+  std::mutex mutex_;            // of gpu_error_
+  std::optional<Error> gpu_error_;
+  std::unique_ptr<Notice> notice_;
 };
 
+LshJoinOfSets::~LshJoinOfSets() {
 uint64_t identity_of(std::string_view token) {
   return token_identity(token);
 }
@@ -113,8 +133,8 @@ uint64_t identity_of(int64_t token) {
 }
 
 template <typename T>
-void LshJoinOnCpu::add_set(Side side, std::span<const T> tokens) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
   Ids &sets = sets_[static_cast<int>(side)];
   Hashes &hashes = hashes_[static_cast<int>(side)];
   if (sets_[0].sizes.size() + sets_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
@@ -133,7 +153,7 @@ void LshJoinOnCpu::add_set(Side side, std::span<const T> tokens) {
   hashes.ends.push_back(hashes.values.size());
 }
 
-void LshJoinOnCpu::start() {
+void LshJoinOfSets::start() {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   threads_ = std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
   left_rows_ = sets_[0].rows();
@@ -141,11 +161,18 @@ void LshJoinOnCpu::start() {
   thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());
+  size_t tokens = 0;
+  for (const Hashes &hashes : hashes_) tokens += hashes.values.size();
+  const size_t values = size_t{rows_} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
+  const SigningCosts costs =
+      signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads_);
+  gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms) && gpu_backend()->signatures() != nullptr;
+void LshJoinOfSets::run_on_threads() {
     join(pool);
   });
 }
 
-void LshJoinOnCpu::join(WorkerPool &pool) {
+void LshJoinOfSets::join(WorkerPool &pool) {
   vocabulary_.reset();
   sign(pool);
   hashes_[0] = Hashes(memory_);
@@ -158,7 +185,8 @@ void LshJoinOnCpu::join(WorkerPool &pool) {
   LshBuckets buckets(rows_, left_rows_, spec_, memory_);
   for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
     Buffer<SortKey> keys = keys_of_band(band, rows, pool);
-    buckets.next_band(keys, pool, [&](int worker, uint32_t l, uint32_t r) {
+    sort(keys, pool);
+    buckets.next_band({keys.data(), keys.size()}, pool, [&](int worker, uint32_t l, uint32_t r) {
       ++candidates[static_cast<size_t>(worker) * 8];
       compare(l, r, writers[static_cast<size_t>(worker)]);
     });
@@ -169,37 +197,88 @@ void LshJoinOnCpu::join(WorkerPool &pool) {
   for (const ResultWriter &writer : writers) stats_.output += writer.emitted();
 }
 
+// Does work() on the GPU, where the join is there; `instead` where it is not, or the GPU fails and need not
+// have done it. The caller's thread tells of the failure.
+template <class Work, class Instead>
+void LshJoinOfSets::on_gpu(Work &&work, Instead &&instead) {
+  if (gpu_) {
+    try {
+      return work();
+    } catch (const Error &error) {
+      const std::lock_guard lock(mutex_);
+      gpu_error_ = error;
+      gpu_ = false;
+      const bool replaceable =
+          error.kind() == ErrorKind::device_failure || error.kind() == ErrorKind::limit_exceeded;
+      if (!replaceable || spec_.device == Device::gpu) throw;
+    }
+  }
+  instead();
+}
+
 // Makes the signatures of all rows, and of them the hashes of all bands; puts the ids of the sets in order.
-void LshJoinOnCpu::sign(WorkerPool &pool) {
-  const MinHasher hasher(spec_.permutations, spec_.seed);
-  SignatureHeader header;
-  header.seed = spec_.seed;
-  const uint32_t bands = spec_.plan.bands, band_rows = spec_.plan.rows;
-  band_hashes_.resize(size_t{rows_} * bands);
+void LshJoinOfSets::sign(WorkerPool &pool) {
+  band_hashes_.resize(size_t{rows_} * spec_.plan.bands);
   if (!spec_.verify) values_.resize(size_t{rows_} * spec_.permutations);
+  on_gpu([&] { sign_on_gpu(pool); }, [&] { sign_on_cpu(pool); });
+  if (!spec_.verify) return;
+  pool.parallel((rows_ + rows_a_piece - 1) / rows_a_piece, [&](int, size_t piece) {
+    const size_t end = std::min<size_t>(rows_, (piece + 1) * rows_a_piece);
+    for (auto row = static_cast<uint32_t>(piece * rows_a_piece); row < end; ++row) sort_ids(row, pool.stop());
+  });
+}
+
+void LshJoinOfSets::sign_on_gpu(WorkerPool &pool) {
+  const SignatureHeader header{SignatureFamily::minhash, false, full_bits,
+                               static_cast<uint16_t>(spec_.permutations), spec_.seed};
+  const auto signer = gpu_backend()->signatures()->make_signer(header, spec_.gpu_memory_limit);
+  for (int side = 0; side < 2; ++side) {
+    const SetArrays<uint32_t> sets{{hashes_[side].values.data(), hashes_[side].values.size()},
+                                   {hashes_[side].ends.data(), hashes_[side].ends.size()}};
+    const size_t first = side == 0 ? 0 : left_rows_;
+    if (spec_.verify)
+      signer->hash_bands(sets, spec_.plan, pool, band_hashes_.data() + first * spec_.plan.bands);
+    else
+      signer->sign(sets, pool, values_.data() + first * spec_.permutations);
+  }
+  if (spec_.verify) return;
+  pool.parallel((rows_ + rows_a_piece - 1) / rows_a_piece, [&](int, size_t piece) {
+    const size_t end = std::min<size_t>(rows_, (piece + 1) * rows_a_piece);
+    for (auto row = static_cast<uint32_t>(piece * rows_a_piece); row < end; ++row)
+      hash_bands(row, values_of(row));
+  });
+}
+
+void LshJoinOfSets::sign_on_cpu(WorkerPool &pool) {
+  const MinHasher hasher(spec_.permutations, spec_.seed);
+  const size_t at_once = std::max<size_t>(1, evaluations_a_look / spec_.permutations);
   pool.parallel((rows_ + rows_a_piece - 1) / rows_a_piece, [&](int, size_t piece) {
     std::vector<uint32_t> scratch(spec_.permutations);
     const size_t end = std::min<size_t>(rows_, (piece + 1) * rows_a_piece);
     for (auto row = static_cast<uint32_t>(piece * rows_a_piece); row < end; ++row) {
       uint32_t *values = scratch.data();
       if (!spec_.verify) values = values_.data() + size_t{row} * spec_.permutations;
-      sign_row(hasher, row, values, pool.stop());
-      for (uint32_t band = 0; band < bands; ++band)
-        band_hashes_[size_t{row} * bands + band] =
-            band_hash(header, band, values + band * band_rows, band_rows);
+      hasher.start(values);
+      const std::span<const uint32_t> hashes = hashes_of(row);
+      for (size_t begin = 0; begin < hashes.size(); begin += at_once) {
+        pool.stop().check();
+        hasher.add(hashes.data() + begin, std::min(at_once, hashes.size() - begin), values);
+      }
+      hash_bands(row, values);
     }
   });
 }
 
-void LshJoinOnCpu::sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop) {
-  hasher.start(values);
-  const std::span<const uint32_t> hashes = hashes_of(row);
-  const size_t at_once = std::max<size_t>(1, evaluations_a_look / hasher.permutations());
-  for (size_t begin = 0; begin < hashes.size(); begin += at_once) {
-    stop.check();
-    hasher.add(hashes.data() + begin, std::min(at_once, hashes.size() - begin), values);
-  }
-  if (!spec_.verify) return;
+// Writes the hashes of the bands of a row with these values.
+void LshJoinOfSets::hash_bands(uint32_t row, const uint32_t *values) {
+  SignatureHeader header;
+  header.seed = spec_.seed;
+  const uint32_t bands = spec_.plan.bands, band_rows = spec_.plan.rows;
+  for (uint32_t band = 0; band < bands; ++band)
+    band_hashes_[size_t{row} * bands + band] = band_hash(header, band, values + band * band_rows, band_rows);
+}
+
+void LshJoinOfSets::sort_ids(uint32_t row, const StopFlag &stop) {
   Ids &sets = sets_[side_of(row)];
   uint32_t *ids = sets.of(row_in_side(row));
   std::sort(ids, ids + sets.sizes[row_in_side(row)], [&](uint32_t a, uint32_t b) {
@@ -208,8 +287,19 @@ void LshJoinOnCpu::sign_row(const MinHasher &hasher, uint32_t row, uint32_t *val
   });
 }
 
+// Sorts a band's keys, whose rows ascend.
+void LshJoinOfSets::sort(Buffer<SortKey> &keys, WorkerPool &pool) {
+  const auto on_cpu = [&] { sort_keys(keys, pool, memory_); };
+  if (keys.size() < least_keys_on_gpu) return on_cpu();
+  on_gpu(
+      [&] {
+        gpu_backend()->signatures()->sort({keys.data(), keys.size()}, spec_.gpu_memory_limit);
+      },
+      on_cpu);
+}
+
 // Returns the rows whose sets are not empty, ascending.
-Buffer<uint32_t> LshJoinOnCpu::rows_with_tokens() {
+Buffer<uint32_t> LshJoinOfSets::rows_with_tokens() {
   Buffer<uint32_t> rows(memory_, rows_);
   size_t count = 0;
   for (uint32_t row = 0; row < rows_; ++row) {
@@ -221,7 +311,7 @@ Buffer<uint32_t> LshJoinOnCpu::rows_with_tokens() {
 }
 
 // Returns the hashes of a band, each with its row.
-Buffer<SortKey> LshJoinOnCpu::keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool) {
+Buffer<SortKey> LshJoinOfSets::keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool) {
   Buffer<SortKey> keys(memory_, rows.size());
   pool.parallel((rows.size() + rows_a_look - 1) / rows_a_look, [&](int, size_t piece) {
     const size_t end = std::min(rows.size(), (piece + 1) * rows_a_look);
@@ -234,7 +324,7 @@ Buffer<SortKey> LshJoinOnCpu::keys_of_band(uint32_t band, const Buffer<uint32_t>
 }
 
 // Hands the pair over if it is similar enough, or is not to be verified.
-void LshJoinOnCpu::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
+void LshJoinOfSets::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
   const uint32_t right = spec_.self_join ? r : r - left_rows_;
   if (!spec_.verify) {
     const uint32_t *a = values_of(l), *b = values_of(r);
@@ -252,12 +342,19 @@ void LshJoinOnCpu::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
   if (overlap >= required) writer.emit(l, right, overlap);
 }
 
-StepResult LshJoinOnCpu::step(std::chrono::microseconds budget, Batch &out) {
   if (!thread_.is_open()) start();
   return thread_.pop(budget, out);
+StepResult LshJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
+  const bool popped = queue_->pop(out, budget), drained = !popped && queue_->drained();
+  {
+    const std::lock_guard lock(mutex_);
+    if (gpu_error_) notice_ = notice_of_gpu(*std::exchange(gpu_error_, std::nullopt));
+  }
+  if (popped) return StepResult::batch;
+  if (!drained) return StepResult::working;
 }
 
-JoinStats LshJoinOnCpu::stats() const {
+JoinStats LshJoinOfSets::stats() const {
   JoinStats stats;
   for (int side = 0; side < 2; ++side)
     for (const uint32_t size : sets_[side].sizes) {
@@ -275,7 +372,7 @@ JoinStats LshJoinOnCpu::stats() const {
 }  // namespace
 
 std::unique_ptr<LshJoin> make_lsh_join(const LshSpec &spec) {
-  return std::make_unique<LshJoinOnCpu>(spec);
+  return std::make_unique<LshJoinOfSets>(spec);
 }
 
 }  // namespace simjoin

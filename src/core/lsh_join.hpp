@@ -18,9 +18,11 @@ struct LshSpec {
   bool verify = true;
   uint32_t permutations = 128;
   uint64_t seed = 1;
-  BandPlan plan{14, 9};              // bands * rows <= permutations
-  uint32_t max_bucket_size = 10000;  // see LshStats
-  int threads = 0;                   // 0 = one for each core
+  BandPlan plan{14, 9};               // bands * rows <= permutations
+  uint32_t max_bucket_size = 10000;   // see LshStats
+  int threads = 0;                    // 0 = one for each core
+  Device device = Device::automatic;  // makes the signatures and sorts their bands
+  size_t gpu_memory_limit = 0;        // bytes; 0 = most of what is free
 };
 
 // What a join by bands did. A bucket is the rows that agree in a band; one of more than max_bucket_size rows

@@ -64,17 +64,19 @@ SIMJOIN_HOST_DEVICE inline Permutation permutation_at(uint64_t seed, uint32_t nu
   return {1 + x % (mersenne61 - 1), y % mersenne61};
 }
 
-// The halves of a permutation's a, cut so that their products with a hash fit 61 and 64 bits.
-inline constexpr int low_half_bits = 29;
+// Returns (a * hash + b) mod 2^61 - 1, without a product of more than 64 bits: with a = a1 * 2^29 + a0, the
+// product a1 * hash * 2^29 wraps at bit 32 of a1 * hash, since 2^61 is 1.
+SIMJOIN_HOST_DEVICE inline uint64_t residue(const Permutation &permutation, uint32_t hash) {
+  const uint64_t low = (permutation.a & ((uint64_t{1} << 29) - 1)) * hash;
+  const uint64_t high = (permutation.a >> 29) * hash;
+  const uint64_t sum = (high >> 32) + ((high << 29) & mersenne61) + low + permutation.b;  // below 2^63
+  const uint64_t folded = (sum & mersenne61) + (sum >> 61);
+  return folded >= mersenne61 ? folded - mersenne61 : folded;
+}
 
-// Returns the value of a token's hash under a permutation, without a product of more than 64 bits: with
-// a = a1 * 2^29 + a0, the product a1 * h * 2^29 wraps at bit 32 of a1 * h, since 2^61 is 1.
+// Returns the value of a token's hash under a permutation.
 SIMJOIN_HOST_DEVICE inline uint32_t permuted(const Permutation &permutation, uint32_t hash) {
-  const uint64_t low = (permutation.a & ((uint64_t{1} << low_half_bits) - 1)) * hash;
-  const uint64_t high = (permutation.a >> low_half_bits) * hash;
-  const uint64_t sum = (high >> 32) + ((high << low_half_bits) & mersenne61) + low + permutation.b;
-  // The sum is below 2^63. Taking the modulus off it once adds 1 to its low 32 bits.
-  return static_cast<uint32_t>(sum + ((sum + (sum >> 61) + 1) >> 61));
+  return static_cast<uint32_t>(residue(permutation, hash));
 }
 
 }  // namespace simjoin

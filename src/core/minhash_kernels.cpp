@@ -6,8 +6,6 @@
 // Highway's own headers must follow the loop over targets.
 #include <hwy/highway.h>
 
-#include "core/minhash_family.hpp"
-
 HWY_BEFORE_NAMESPACE();
 namespace simjoin {
 namespace HWY_NAMESPACE {
@@ -15,17 +13,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
 
-void lower_values_dispatched(const PermutationTable &table, const uint32_t *hashes, size_t count,
-                             uint32_t *values) {
-  for (size_t p = 0; p < table.count; ++p) {
-    const Permutation permutation{table.a_high[p] << low_half_bits | table.a_low[p], table.b[p]};
-    uint32_t least = values[p];
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t value = permuted(permutation, hashes[i]);
-      if (value < least) least = value;
+bool lower_values_dispatched(const PermutationTable &table, size_t group, const uint32_t *hashes,
+                             size_t count, uint32_t *least) {
+  const uint32_t flip = table.flips()[group];
+  bool suspect = false;
+  for (size_t i = 0; i < permutation_block; ++i) {
+    const size_t p = group * permutation_block + i;
+    const auto a_low = static_cast<uint32_t>(table.a_low()[p]);
+    const auto a_high = static_cast<uint32_t>(table.a_high()[p]);
+    for (size_t j = 0; j < count; ++j) {
+      const uint32_t value = upper_value(a_low, a_high, table.b()[p], hashes[j] ^ flip);
+      if (value < least[i]) least[i] = value;
     }
-    values[p] = least;
+    suspect |= suspect_value(table.inverse(p), least[i]);
   }
+  return suspect;
 }
 
 #else
@@ -43,47 +45,61 @@ struct Lanes {
   HWY_INLINE void load(const PermutationTable &table, size_t p, const uint32_t *values) {
     const Words d;
     const Halves halves;
-    a_low = hn::BitCast(halves, hn::LoadU(d, table.a_low + p));
-    a_high = hn::BitCast(halves, hn::LoadU(d, table.a_high + p));
-    b = hn::LoadU(d, table.b + p);
-    least = hn::PromoteTo(d, hn::LoadU(Values(), values + p));
+    a_low = hn::BitCast(halves, hn::LoadU(d, table.a_low() + p));
+    a_high = hn::BitCast(halves, hn::LoadU(d, table.a_high() + p));
+    b = hn::LoadU(d, table.b() + p);
+    least = hn::PromoteTo(d, hn::LoadU(Values(), values));
   }
 
-  // The steps of `permuted`. The upper halves of `least` hold no value.
+  // The steps of `upper_value`. The upper halves of `least` hold no value.
   HWY_INLINE void lower(hn::Vec<Halves> hash) {
     const Words d;
     const Halves halves;
-    const Word modulus = hn::Set(d, mersenne61);
-    const Word low = hn::MulEven(a_low, hash), high = hn::MulEven(a_high, hash);
-    const Word wrapped =
-        hn::Add(hn::ShiftRight<32>(high), hn::And(hn::ShiftLeft<low_half_bits>(high), modulus));
-    const Word sum = hn::Add(hn::Add(low, b), wrapped);
-    const Word above = hn::Add(hn::Add(sum, hn::Set(d, 1)), hn::ShiftRight<61>(sum));
-    const Word value = hn::Add(sum, hn::ShiftRight<61>(above));
+    const Word low = hn::Add(hn::MulEven(a_low, hash), b);
+    const Word high = hn::Add(hn::MulEven(a_high, hash), hn::ShiftRight<32>(low));
+    const Word value = hn::Add(low, hn::ShiftRight<29>(high));
     least = hn::BitCast(d, hn::Min(hn::BitCast(halves, least), hn::BitCast(halves, value)));
   }
 
-  HWY_INLINE void store(size_t p, uint32_t *values) const {
-    hn::StoreU(hn::TruncateTo(Values(), least), Values(), values + p);
+  // The steps of `suspect_value`.
+  HWY_INLINE bool suspect(const PermutationTable &table, size_t p) const {
+    const Words d;
+    const Halves halves;
+    const auto by = hn::BitCast(halves, least);
+    const Word a = hn::LoadU(d, table.inverse_a() + p), b = hn::LoadU(d, table.inverse_b() + p);
+    const Word low = hn::Add(hn::MulEven(hn::BitCast(halves, a), by), hn::And(b, hn::Set(d, UINT32_MAX)));
+    const Word high = hn::Add(hn::MulEven(hn::BitCast(halves, hn::ShiftRight<32>(a)), by),
+                              hn::Add(hn::ShiftRight<32>(b), hn::ShiftRight<32>(low)));
+    const Word rest = hn::And(hn::Add(high, hn::Set(d, 1)), hn::Set(d, (uint64_t{1} << 29) - 2));
+    return !hn::AllFalse(d, hn::Eq(rest, hn::Zero(d)));
+  }
+
+  HWY_INLINE void store(uint32_t *values) const {
+    hn::StoreU(hn::TruncateTo(Values(), least), Values(), values);
   }
 };
 
-void lower_values_dispatched(const PermutationTable &table, const uint32_t *hashes, size_t count,
-                             uint32_t *values) {
+bool lower_values_dispatched(const PermutationTable &table, size_t group, const uint32_t *hashes,
+                             size_t count, uint32_t *least) {
   const Halves halves;
   const size_t lanes = hn::Lanes(Words());
-  for (size_t p = 0; p < table.count; p += 2 * lanes) {
+  const auto flip = hn::Set(halves, table.flips()[group]);
+  bool suspect = false;
+  for (size_t i = 0; i < permutation_block; i += 2 * lanes) {
+    const size_t p = group * permutation_block + i;
     Lanes first, second;
-    first.load(table, p, values);
-    second.load(table, p + lanes, values);
-    for (size_t i = 0; i < count; ++i) {
-      const auto hash = hn::Set(halves, hashes[i]);
+    first.load(table, p, least + i);
+    second.load(table, p + lanes, least + i + lanes);
+    for (size_t j = 0; j < count; ++j) {
+      const auto hash = hn::Xor(hn::Set(halves, hashes[j]), flip);
       first.lower(hash);
       second.lower(hash);
     }
-    first.store(p, values);
-    second.store(p + lanes, values);
+    suspect |= first.suspect(table, p) || second.suspect(table, p + lanes);
+    first.store(least + i);
+    second.store(least + i + lanes);
   }
+  return suspect;
 }
 
 #endif
@@ -97,8 +113,9 @@ namespace simjoin {
 
 HWY_EXPORT(lower_values_dispatched);
 
-void lower_values(const PermutationTable &table, const uint32_t *hashes, size_t count, uint32_t *values) {
-  HWY_DYNAMIC_DISPATCH(lower_values_dispatched)(table, hashes, count, values);
+bool lower_values(const PermutationTable &table, size_t group, const uint32_t *hashes, size_t count,
+                  uint32_t *least) {
+  return HWY_DYNAMIC_DISPATCH(lower_values_dispatched)(table, group, hashes, count, least);
 }
 
 }  // namespace simjoin

@@ -109,13 +109,4 @@ double estimated_similarity(const SignatureHeader &header, uint32_t common) {
   return std::max(0.0, (share - chance) / (1.0 - chance));
 }
 
-uint64_t band_hash(const SignatureHeader &header, uint32_t band, const uint32_t *values, uint32_t rows) {
-  const uint64_t what = static_cast<uint64_t>(header.family) | uint64_t{header.bits} << 8 |
-                        uint64_t{rows} << 16 | uint64_t{band} << 32;
-  uint64_t hash = mix64(mix64(header.seed) ^ what);
-  for (uint32_t i = 0; i < rows; i += 2)
-    hash = mix64(hash ^ (values[i] | (i + 1 < rows ? uint64_t{values[i + 1]} << 32 : 0)));
-  return hash;
-}
-
 }  // namespace simjoin

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/minhash_family.hpp"
+
 namespace simjoin {
 
 // `minhash`: the least values of the family ((a h + b) mod 2^61 - 1). `weighted`: hashes of the samples
@@ -72,6 +74,14 @@ double estimated_similarity(const SignatureHeader &header, uint32_t common);
 
 // Returns the hash of a band: of `rows` values, the family, the bits of a value, the seed and the band's
 // number. Signatures that differ only in their number of permutations have the same bands.
-uint64_t band_hash(const SignatureHeader &header, uint32_t band, const uint32_t *values, uint32_t rows);
+SIMJOIN_HOST_DEVICE inline uint64_t band_hash(const SignatureHeader &header, uint32_t band,
+                                              const uint32_t *values, uint32_t rows) {
+  const uint64_t what = static_cast<uint64_t>(header.family) | uint64_t{header.bits} << 8 |
+                        uint64_t{rows} << 16 | uint64_t{band} << 32;
+  uint64_t hash = mix64(mix64(header.seed) ^ what);
+  for (uint32_t i = 0; i < rows; i += 2)
+    hash = mix64(hash ^ (values[i] | (i + 1 < rows ? uint64_t{values[i + 1]} << 32 : 0)));
+  return hash;
+}
 
 }  // namespace simjoin

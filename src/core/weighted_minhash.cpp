@@ -20,6 +20,20 @@ size_t combine_equal(WeightedToken *tokens, size_t count) {
   return kept;
 }
 
+std::span<const WeightedToken> in_order(std::span<const WeightedToken> tokens,
+                                        std::vector<WeightedToken> &scratch, const StopFlag &stop) {
+  bool ordered = true;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    ordered &= tokens[i].weight > 0 && (i == 0 || tokens[i - 1].identity < tokens[i].identity);
+  if (ordered) return tokens;
+  scratch.assign(tokens.begin(), tokens.end());
+  std::sort(scratch.begin(), scratch.end(), [&](const WeightedToken &a, const WeightedToken &b) {
+    stop.check();
+    return a < b;
+  });
+  return {scratch.data(), combine_equal(scratch.data(), scratch.size())};
+}
+
 void WeightedSamples::start(uint32_t samples) {
   least.assign(samples, std::numeric_limits<float>::infinity());
   token.assign(samples, 0);
@@ -27,8 +41,7 @@ void WeightedSamples::start(uint32_t samples) {
 }
 
 void WeightedSamples::write_values(uint32_t *values) const {
-  for (size_t i = 0; i < token.size(); ++i)
-    values[i] = static_cast<uint32_t>(mix64(mix64(token[i]) ^ static_cast<uint32_t>(t[i])) >> 32);
+  for (size_t i = 0; i < token.size(); ++i) values[i] = sample_value(token[i], t[i]);
 }
 
 void add_weighted(const WeightedToken *tokens, size_t count, uint64_t seed, WeightedSamples &samples) {

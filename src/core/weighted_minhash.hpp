@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "core/worker_pool.hpp"
 
 namespace simjoin {
 
@@ -24,6 +27,11 @@ inline bool operator<(const WeightedToken &a, const WeightedToken &b) {
 // Adds up the weights of equal tokens and removes those of weight 0; returns how many are left. The tokens
 // are in order, their weights finite and not negative.
 size_t combine_equal(WeightedToken *tokens, size_t count);
+
+// Returns a set's tokens in order, with the weights of equal ones added up and without those of weight 0: the
+// tokens themselves where they are so, otherwise in `scratch`. Throws Cancelled where the flag is set.
+std::span<const WeightedToken> in_order(std::span<const WeightedToken> tokens,
+                                        std::vector<WeightedToken> &scratch, const StopFlag &stop);
 
 // The samples of a weighted set that is being worked through.
 struct WeightedSamples {

@@ -36,27 +36,50 @@ SIMJOIN_HOST_DEVICE inline float uniform(uint32_t k) {
   return (static_cast<float>(static_cast<int32_t>(k)) + 0.5f) * 0x1p-23f;
 }
 
-// What a token is for one sample: the smallest ln_a of a set's tokens is the sample.
-struct WeightedDraw {
-  float ln_a;
-  int32_t t;
+// The random numbers of a token for a sample: r, ln c and beta, where r and c ~ Gamma(2, 1), as -ln of the
+// product of two uniform numbers, and beta is uniform.
+struct SampleNumbers {
+  float r;
+  float ln_c;
+  float beta;
 };
 
-// Returns the draw of a token with this logarithm of its weight: r and c ~ Gamma(2, 1) as -ln of the product
-// of two uniform numbers, beta uniform, t = floor(ln w / r + beta), ln a = ln c - r (t - beta + 1).
-SIMJOIN_HOST_DEVICE inline WeightedDraw draw_weighted(uint64_t seed, uint32_t identity_low,
-                                                      uint32_t identity_high, uint32_t sample,
-                                                      float ln_weight) {
+SIMJOIN_HOST_DEVICE inline SampleNumbers sample_numbers(uint64_t seed, uint32_t identity_low,
+                                                        uint32_t identity_high, uint32_t sample) {
   const RandomWords random =
       random_words(seed, identity_low, identity_high, sample, RandomUse::weighted_sample);
   const uint32_t *word = random.word;
   const float r = -log_of(uniform(word[0] >> 9) * uniform(word[1] >> 9));
   const float c = -log_of(uniform(word[2] >> 9) * uniform(word[3] >> 9));
   const float beta = uniform((word[0] & 0x1FFu) << 14 | (word[1] & 0x1FFu) << 5 | (word[2] & 0x1Fu));
-  const float position = ln_weight / r + beta;
+  return {r, log_of(c), beta};
+}
+
+// What a token is for one sample: the smallest ln_a of a set's tokens is the sample.
+struct WeightedDraw {
+  float ln_a;
+  int32_t t;
+};
+
+// Returns ln a = ln c - r (t - beta + 1) for the t of a draw.
+SIMJOIN_HOST_DEVICE inline float ln_a_of(const SampleNumbers &numbers, float t) {
+  return numbers.ln_c - numbers.r * (t - numbers.beta + 1.0f);
+}
+
+// Returns the draw of a token with this logarithm of its weight: t = floor(ln w / r + beta).
+SIMJOIN_HOST_DEVICE inline WeightedDraw draw_weighted(uint64_t seed, uint32_t identity_low,
+                                                      uint32_t identity_high, uint32_t sample,
+                                                      float ln_weight) {
+  const SampleNumbers numbers = sample_numbers(seed, identity_low, identity_high, sample);
+  const float position = ln_weight / numbers.r + numbers.beta;
   int32_t t = static_cast<int32_t>(position);
   t -= static_cast<float>(t) > position ? 1 : 0;
-  return {log_of(c) - r * (static_cast<float>(t) - beta + 1.0f), t};
+  return {ln_a_of(numbers, static_cast<float>(t)), t};
+}
+
+// Returns what a signature keeps of a sample: 32 bits of a hash of the token and t.
+SIMJOIN_HOST_DEVICE inline uint32_t sample_value(uint64_t identity, int32_t t) {
+  return static_cast<uint32_t>(mix64(mix64(identity) ^ static_cast<uint32_t>(t)) >> 32);
 }
 
 // Lowers `count` samples, from number 0 on, by one token.
@@ -67,7 +90,8 @@ void lower_samples(uint64_t identity, float ln_weight, uint64_t seed, size_t cou
 void lower_samples_by_definition(uint64_t identity, float ln_weight, uint64_t seed, size_t count,
                                  float *least, uint64_t *token, int32_t *t);
 
-// Returns the logarithm of a positive finite number.
+// Returns the logarithm of a positive finite number; of one that is a normal number in single precision it is
+// log_of.
 float log_of_weight(double weight);
 
 }  // namespace simjoin

@@ -1,4 +1,4 @@
-// Signatures of the rows of a query, on all threads.
+// Signatures of the rows of a query, on all threads or on a GPU, while further rows are read.
 #include "pg/pg.hpp"
 
 extern "C" {
@@ -13,10 +13,12 @@ extern "C" {
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "core/minhash_bulk.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/minhash_values.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
@@ -38,8 +40,11 @@ struct SignatureReceiver {
   BulkSigner *signer;
   ReturnSetInfo *result;
   MemoryContext row_context;  // of one row, in or out
-  int64 *ids;                 // of the signer's sets
+  int64 *ids;                 // of the sets that are being added
   size_t capacity;
+  int64 *signing_ids;  // of the signer's round
+  size_t signing_capacity;
+  bool signing;
 };
 
 SignatureReceiver *receiver_of(DestReceiver *self) {
@@ -77,24 +82,39 @@ void return_row(SignatureReceiver *receiver, int64 id, bytea *signature) {
   tuplestore_putvalues(receiver->result->setResult, receiver->result->setDesc, values, nulls);
 }
 
-// Signs the sets that wait and returns them.
+// Returns the signatures of the round that is being signed, if there is one, once it is done.
 void finish_round(SignatureReceiver *receiver) {
+  if (!receiver->signing) return;
   BulkSigner *signer = receiver->signer;
-  if (signer->sets() == 0) return;
-  while (!call_cpp([&] { return signer->step(step_budget); })) CHECK_FOR_INTERRUPTS();
+  for (bool done = false; !done;) {
+    CHECK_FOR_INTERRUPTS();
+    done = call_cpp([&] { return signer->step(step_budget); });
+    report_gpu_notice(call_cpp([&] { return GpuNotice(signer->take_notice()); }));
+  }
   for (size_t i = 0; i < signer->sets(); ++i) {
     CHECK_FOR_INTERRUPTS();
     bytea *signature = allocate_signature(signer->signature_bytes(i));
     signer->write(i, reinterpret_cast<uint8_t *>(VARDATA(signature)));
-    return_row(receiver, receiver->ids[i], signature);
+    return_row(receiver, receiver->signing_ids[i], signature);
     pfree(signature);
   }
-  signer->clear();
+  receiver->signing = false;
+}
+
+// Has the sets that wait signed, after those before them.
+void begin_round(SignatureReceiver *receiver) {
+  finish_round(receiver);
+  if (receiver->signer->added() == 0) return;
+  inject_gpu_fault();
+  call_cpp([&] { receiver->signer->begin(); });
+  std::swap(receiver->ids, receiver->signing_ids);
+  std::swap(receiver->capacity, receiver->signing_capacity);
+  receiver->signing = true;
 }
 
 // Hands a row's set to the signer.
 void add_set(SignatureReceiver *receiver, int64 id, Datum tokens, Datum weights) {
-  const size_t sets = receiver->signer->sets();
+  const size_t sets = receiver->signer->added();
   if (sets == receiver->capacity) {
     receiver->capacity *= 2;
     receiver->ids = static_cast<int64 *>(repalloc_huge(receiver->ids, receiver->capacity * sizeof(int64)));
@@ -129,7 +149,7 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   MemoryContext caller = MemoryContextSwitchTo(receiver->row_context);
   add_set(receiver, number, tokens, weights);
   MemoryContextReset(receiver->row_context);
-  if (receiver->signer->full()) finish_round(receiver);
+  if (receiver->signer->full()) begin_round(receiver);
   MemoryContextSwitchTo(caller);
   return true;
 }
@@ -150,12 +170,19 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   receiver->weighted = weighted;
   receiver->result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   receiver->row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
-  receiver->capacity = first_capacity;
+  receiver->capacity = receiver->signing_capacity = first_capacity;
   receiver->ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
-  receiver->signer = own(context, [&] {
-    return std::make_unique<BulkSigner>(family, static_cast<uint32_t>(permutations), seed, cpu_threads);
-  });
+  receiver->signing_ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
+  BulkSpec spec;
+  spec.family = family;
+  spec.permutations = static_cast<uint32_t>(permutations);
+  spec.seed = seed;
+  spec.threads = cpu_threads;
+  spec.device = static_cast<Device>(device);
+  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  receiver->signer = own(context, [&] { return std::make_unique<BulkSigner>(spec); });
   run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
+  begin_round(receiver);
   finish_round(receiver);
   MemoryContextDelete(context);
   return 0;

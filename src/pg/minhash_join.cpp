@@ -13,6 +13,7 @@ extern "C" {
 #include "core/lsh_join.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/join_functions.hpp"
 #include "pg/join_method.hpp"
 #include "pg/minhash_values.hpp"
@@ -63,6 +64,8 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   spec.verify = PG_GETARG_BOOL(first + verify_argument);
   spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
   spec.threads = cpu_threads;
+  spec.device = static_cast<Device>(device);
+  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
   return spec;
 }
 
@@ -82,6 +85,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(Measure::jaccard, self_join);
+  inject_gpu_fault();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   join->engine = engine;
   read_inputs(join, function, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));

@@ -123,6 +123,34 @@ for my $timeout (50, 400, 600, 800, 1200)
 my ($limited) = session('SET simjoin.device = gpu', 'SELECT count(*) FROM (' . ($long_join =~ s/count.*? FROM/FROM/r) . ' LIMIT 10) t');
 is($limited, 10, 'a LIMIT stops the join early');
 
+# Signatures and joins by bands: the same wherever they are made, whatever fails.
+my %signatures = (
+	'minhash_signatures' => q{SELECT md5(string_agg(s.signature::text, ',' ORDER BY s.id)) FROM
+		minhash_signatures('SELECT id, tokens FROM sets', 200) s},
+	'weighted_minhash_signatures' => q{SELECT md5(string_agg(s.signature::text, ',' ORDER BY s.id)) FROM
+		weighted_minhash_signatures('SELECT id, tokens, tokens::real[] FROM sets WHERE id % 4 = 0', 100) s},
+	'minhash_self_join' => q{SELECT count(*), sum(a), sum(b) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.6)});
+for my $name (sort keys %signatures)
+{
+	my ($of_cpu) = session('SET simjoin.device = cpu', $signatures{$name});
+	isnt($of_cpu, '', "$name has a result");
+	for my $device (qw(auto gpu))
+	{
+		my ($of_gpu, $messages) = session("SET simjoin.device = $device", $signatures{$name});
+		is($of_gpu, $of_cpu, "$name is the same with simjoin.device = $device");
+		is($messages, '', 'and nothing fails');
+	}
+	for my $call (1, 5, 40)
+	{
+		my ($result, $messages) = session('SET simjoin.device = gpu', "SET simjoin.debug_device_fault = $call", $signatures{$name},
+			'SET simjoin.debug_device_fault = 0', $signatures{$name});
+		like($messages, qr/ERROR:  out of device memory.*HINT: /s, "$name: memory runs out in call $call");
+		is($result, $of_cpu, 'after which the session can go on');
+		($result, $messages) = session("SET simjoin.debug_device_fault = -$call", $join, $signatures{$name});
+		like($result, qr/\Q$of_cpu\E$/, "$name goes on without the GPU");
+	}
+}
+
 is($node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0'),
 	$free, 'no device memory is lost');
 

@@ -9,7 +9,6 @@
 
 #include "core/lsh_join.hpp"
 #include "core/minhash.hpp"
-#include "core/minhash_bulk.hpp"
 #include "core/minhash_family.hpp"
 #include "core/minhash_signature.hpp"
 #include "unit/drive.hpp"
@@ -217,50 +216,6 @@ TEST(LshJoin, SmallInputs) {
     EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
     std::swap(input.left, input.right);
     EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
-  }
-}
-
-TEST(BulkSigner, SignsAsOneAtATime) {
-  RandomSets random(69);
-  for (const auto family : {SignatureFamily::minhash, SignatureFamily::weighted}) {
-    BulkSigner signer(family, 50, 3, 2);
-    for (int round = 0; round < 2; ++round) {
-      std::vector<std::vector<uint8_t>> expected;
-      for (int i = 0; i < 100; ++i) {
-        SignatureHeader header{family, i % 10 == 0, full_bits, 50, 3};
-        std::vector<uint32_t> values(50);
-        const IntSet set = random.set(i % 10 == 0 ? 0 : random.between(1, 50), 1000);
-        if (family == SignatureFamily::minhash) {
-          std::vector<uint32_t> hashes;
-          for (const int32_t token : set) hashes.push_back(token_hash(token_identity(int64_t{token})));
-          const MinHasher hasher(50, 3);
-          hasher.start(values.data());
-          hasher.add(hashes.data(), hashes.size(), values.data());
-          signer.add(std::span<const uint32_t>(hashes));
-        } else {
-          std::vector<WeightedToken> tokens;
-          for (const int32_t token : set) tokens.push_back({static_cast<uint64_t>(token), 1.0 + token % 5});
-          if (i % 10 == 0) tokens = {{7, 0}};
-          signer.add(std::span<const WeightedToken>(tokens));
-          std::sort(tokens.begin(), tokens.end());
-          WeightedSamples samples;
-          samples.start(50);
-          add_weighted(tokens.data(), combine_equal(tokens.data(), tokens.size()), 3, samples);
-          samples.write_values(values.data());
-        }
-        expected.emplace_back(header.bytes());
-        write_signature(header, values.data(), expected.back().data());
-      }
-      while (!signer.step(step_budget)) {
-      }
-      ASSERT_EQ(signer.sets(), expected.size());
-      for (size_t i = 0; i < expected.size(); ++i) {
-        std::vector<uint8_t> signature(signer.signature_bytes(i));
-        signer.write(i, signature.data());
-        EXPECT_EQ(signature, expected[i]) << i;
-      }
-      signer.clear();
-    }
   }
 }
 

@@ -137,6 +137,71 @@ TEST_P(MinHashTargets, EqualsTheDefinition) {
   }
 }
 
+// Values whose residue is within 2^32 of the modulus: there the vectorised loop has to correct itself.
+TEST_P(MinHashTargets, ResiduesNextToTheModulusAreExact) {
+  std::mt19937_64 random(6);
+  constexpr size_t count = 40;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<uint32_t> hashes(1 + random() % 12);
+    for (uint32_t &hash : hashes) hash = static_cast<uint32_t>(random());
+    std::vector<Permutation> permutations(count);
+    for (size_t p = 0; p < count; ++p) {
+      const uint64_t a = 1 + random() % (mersenne61 - 1);
+      // Small values, so that these are the least: b = residue - a h.
+      const std::vector<uint64_t> residues = {mersenne61 - (uint64_t{1} << 32) + random() % 3,
+                                              mersenne61 - (uint64_t{1} << 32) + random() % 100'000,
+                                              mersenne61 - 1 - random() % 3, random() % 3};
+      const uint64_t product = residue({a, 0}, hashes[random() % hashes.size()]);
+      permutations[p] = {a, (residues[p % residues.size()] + mersenne61 - product) % mersenne61};
+    }
+    const MinHasher hasher(permutations);
+    Values values(count), expected(count);
+    hasher.start(values.data());
+    hasher.start(expected.data());
+    hasher.add(hashes.data(), hashes.size(), values.data());
+    hasher.add_by_definition(hashes.data(), hashes.size(), expected.data());
+    ASSERT_EQ(values, expected);
+    // A correction needs the token, not just a value that could be one.
+    hasher.start(values.data());
+    hasher.start(expected.data());
+    for (uint32_t &hash : hashes) {
+      hasher.add(&hash, 1, values.data());
+      hasher.add_by_definition(&hash, 1, expected.data());
+    }
+    ASSERT_EQ(values, expected);
+  }
+}
+
+TEST(MinHashTable, HoldsEveryPermutationOnce) {
+  std::mt19937_64 random(8);
+  for (const size_t group : {1, 2, 4, 16}) {
+    for (const size_t count : {1, 2, 3, 16, 17, 333}) {
+      std::vector<Permutation> permutations(count);
+      // Many that fit in one form only.
+      for (Permutation &permutation : permutations) {
+        const uint64_t low = random() % 3 == 0 ? random() % 100 : UINT32_MAX - random() % 100;
+        permutation = {(random() % (1u << 29)) << 32 | (low + 1) % UINT32_MAX, random() % mersenne61};
+        if (permutation.a == 0) permutation.a = 1;
+      }
+      const PermutationTable table(permutations, group);
+      ASSERT_EQ(table.size(), table.groups() * group);
+      std::vector<int> seen(count, 0);
+      for (size_t i = 0; i < table.size(); ++i) {
+        if (table.numbers()[i] == PermutationTable::padding) continue;
+        ++seen[table.numbers()[i]];
+        const Permutation &permutation = permutations[table.numbers()[i]];
+        for (const uint32_t hash : {0u, 1u, static_cast<uint32_t>(random()), UINT32_MAX}) {
+          const uint32_t upper =
+              upper_value(static_cast<uint32_t>(table.a_low()[i]), static_cast<uint32_t>(table.a_high()[i]),
+                          table.b()[i], hash ^ table.flips()[i / group]);
+          EXPECT_EQ(corrected_value(table.inverse(i), upper, &hash, 1), permuted(permutation, hash));
+        }
+      }
+      EXPECT_EQ(seen, std::vector<int>(count, 1));
+    }
+  }
+}
+
 TEST(MinHash, PartsOrderAndRepetitionDoNotMatter) {
   const MinHasher hasher(100, 7);
   std::vector<uint32_t> hashes = hashes_of({5, 1, 4, -3, 1'000'000, 9, 77});

@@ -1,0 +1,222 @@
+// Times MinHash signatures against a scalar loop, and a join by bands against the exact one:
+//   simjoin_minhash_bench [--profile NAME] [--scale X] [--threads N] [--threshold T]
+#include <hwy/targets.h>
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/collections.hpp"
+#include "bench/scalar_minhash.hpp"
+#include "core/join.hpp"
+#include "core/lsh_join.hpp"
+#include "core/minhash.hpp"
+#include "core/minhash_plan.hpp"
+#include "core/weighted_minhash.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t permutations = 128;
+constexpr int repeats = 5;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double cpu_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Returns the shortest time of several runs: CPU seconds of all threads, which what else the machine does
+// disturbs least.
+double best_seconds(const std::function<void()> &run) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < repeats; ++i) {
+    const double begin = cpu_seconds();
+    run();
+    best = std::min(best, cpu_seconds() - begin);
+  }
+  return best;
+}
+
+// Returns the cycles of a second: the rate of additions each of which needs the one before.
+double clock_rate() {
+  constexpr uint64_t count = 100'000'000;
+  const double seconds = best_seconds([] {
+    uint64_t sum = 1;
+    for (uint64_t i = 0; i < count; ++i) asm volatile("add %0, %0" : "+r"(sum));
+  });
+  return static_cast<double>(count) / seconds;
+}
+
+// The widest vectors that the loop uses here: lanes of 64 bits, and vector operations a cycle.
+struct Vectors {
+  const char *name;
+  double lanes;
+  double operations;
+};
+Vectors vectors() {
+  const int64_t targets = hwy::SupportedTargets();
+  if (targets & (HWY_AVX3 | HWY_AVX3_DL)) return {"AVX-512", 8, 2};
+  if (targets & HWY_AVX2) return {"AVX2", 4, 3};
+  return {"128 bits", 2, 2};
+}
+
+// An evaluation's operations on vectors: two products, three additions, two shifts, a minimum.
+constexpr double operations_an_evaluation = 8;
+
+void bench_signatures(int threads) {
+  constexpr size_t sets = 4096, size = 340;
+  std::mt19937_64 random(1);
+  std::vector<uint32_t> hashes(sets * size);
+  for (uint32_t &hash : hashes) hash = static_cast<uint32_t>(random());
+  std::vector<uint32_t> values(sets * permutations), scalar(size_t{64} * permutations);
+  const std::vector<Permutation> family = permutations_of(1, permutations);
+  const double scalar_rate = 64.0 * size * permutations / best_seconds([&] {
+                               std::fill(scalar.begin(), scalar.end(), UINT32_MAX);
+                               for (size_t set = 0; set < 64; ++set)
+                                 scalar_values(family.data(), permutations, hashes.data() + set * size, size,
+                                               scalar.data() + set * permutations);
+                             });
+  const MinHasher hasher(permutations, 1);
+  const StopFlag stop;
+  const Vectors vector = vectors();
+  const double ceiling = clock_rate() * vector.lanes * vector.operations / operations_an_evaluation;
+  std::printf("scalar loop: %.3g evaluations/s on one core\n", scalar_rate);
+  for (int used = 1; used <= threads; used *= 2) {
+    WorkerPool pool(used, stop);
+    const double rate =
+        static_cast<double>(hashes.size()) * permutations * used / best_seconds([&] {
+          pool.parallel(sets / 64, [&](int, size_t piece) {
+            for (size_t set = piece * 64; set < (piece + 1) * 64; ++set) {
+              hasher.start(values.data() + set * permutations);
+              hasher.add(hashes.data() + set * size, size, values.data() + set * permutations);
+            }
+          });
+        });
+    std::printf(
+        "minhash: %.3g evaluations/s on %d threads, %.1f times the scalar loop, ceiling %.3g (%s), %.0f %%\n",
+        rate, used, rate / scalar_rate, ceiling * used, vector.name, 100 * rate / (ceiling * used));
+  }
+  if (!std::equal(scalar.begin(), scalar.end(), values.begin())) std::printf("WRONG values\n");
+}
+
+void bench_weighted() {
+  constexpr size_t size = 340;
+  std::vector<WeightedToken> tokens(size);
+  for (size_t i = 0; i < size; ++i) tokens[i] = {i * i, 1.0 + static_cast<double>(i % 10)};
+  WeightedSamples samples;
+  const auto rate = [&](auto &&add) {
+    return size * permutations / best_seconds([&] {
+             samples.start(permutations);
+             add(tokens.data(), size, 1, samples);
+           });
+  };
+  const double scalar = rate(add_weighted_by_definition), vector = rate(add_weighted);
+  std::printf("weighted: scalar loop %.3g, vectors %.3g draws/s on one core, %.1f times\n", scalar, vector,
+              vector / scalar);
+}
+
+// The pairs of a self-join and their similarities.
+struct Pairs {
+  std::vector<uint64_t> pairs;
+  std::vector<double> similarities;
+  double seconds = 0;
+};
+Pairs run_join(JoinEngine &engine, const Collection &collection) {
+  Pairs result;
+  const auto begin = Clock::now();
+  for (size_t i = 0; i < collection.size(); ++i) {
+    const auto set = collection.set(i);
+    engine.add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
+  }
+  Batch batch;
+  for (StepResult step; (step = engine.step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {
+    if (step != StepResult::batch) continue;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const uint32_t a = std::min(batch.left[i], batch.right[i]), b = std::max(batch.left[i], batch.right[i]);
+      result.pairs.push_back(uint64_t{a} << 32 | b);
+      result.similarities.push_back(similarity(Measure::jaccard, batch.overlap[i],
+                                               engine.set_size(Side::left, a),
+                                               engine.set_size(Side::left, b)));
+    }
+  }
+  result.seconds = seconds_since(begin);
+  return result;
+}
+
+// Joins a collection exactly and by bands; the recall is that of the pairs there are, the prediction the mean
+// over them of the probability that their bands collide.
+bool bench_join(const std::string &profile, double scale, double threshold, int threads) {
+  const Profile *shape = find_profile(profile);
+  if (shape == nullptr) return false;
+  GenerateOptions options;
+  options.scale = scale;
+  const Collection collection = generate(*shape, options);
+  JoinSpec exact_spec;
+  exact_spec.threshold = threshold;
+  exact_spec.self_join = true;
+  exact_spec.threads = threads;
+  const auto exact_engine = make_engine(exact_spec);
+  Pairs exact = run_join(*exact_engine, collection);
+  LshSpec spec;
+  spec.threshold = threshold;
+  spec.self_join = true;
+  spec.plan = best_band_plan(threshold, spec.permutations);
+  spec.threads = threads;
+  const auto engine = make_lsh_join(spec);
+  const Pairs found = run_join(*engine, collection);
+  const LshStats stats = engine->lsh_stats();
+  double predicted = 0;
+  for (const double similarity : exact.similarities)
+    predicted += candidate_probability(spec.plan, similarity);
+  const auto pairs = static_cast<double>(exact.pairs.size());
+  std::printf(
+      "join by bands, %s %g, %zu sets at %g, %u bands of %u rows: %.2f s (exact: %.2f s), %llu candidates, "
+      "%zu of "
+      "%zu pairs, recall %.4f, predicted %.4f\n",
+      profile.c_str(), scale, collection.size(), threshold, spec.plan.bands, spec.plan.rows, found.seconds,
+      exact.seconds, static_cast<unsigned long long>(stats.candidates), found.pairs.size(),
+      exact.pairs.size(), static_cast<double>(found.pairs.size()) / pairs, predicted / pairs);
+  std::sort(exact.pairs.begin(), exact.pairs.end());
+  for (const uint64_t pair : found.pairs)
+    if (!std::binary_search(exact.pairs.begin(), exact.pairs.end(), pair)) return false;
+  return true;
+}
+
+}  // namespace
+}  // namespace simjoin::bench
+
+int main(int argc, char **argv) {
+  using namespace simjoin::bench;
+  std::string profile = "dblp1m";
+  double scale = 1, threshold = 0.8;
+  int threads = static_cast<int>(std::thread::hardware_concurrency());
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--profile") profile = argv[i + 1];
+    if (name == "--scale") scale = std::atof(argv[i + 1]);
+    if (name == "--threads") threads = std::atoi(argv[i + 1]);
+    if (name == "--threshold") threshold = std::atof(argv[i + 1]);
+  }
+  bench_signatures(threads);
+  bench_weighted();
+  if (bench_join(profile, scale, threshold, threads)) return 0;
+  std::printf("WRONG: no such profile, or a pair that the exact join has not\n");
+  return 1;
+}

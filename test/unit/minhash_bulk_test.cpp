@@ -1,0 +1,252 @@
+// Signatures of many sets: round after round as one by one, and what happens beside a GPU.
+#include "core/minhash_bulk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/gpu.hpp"
+#include "core/lsh_join.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using Signature = std::vector<uint8_t>;
+
+// A device that computes on the CPU, or fails.
+class FakeSigner final : public DeviceSigner {
+ public:
+  FakeSigner(const SignatureHeader &header, int &work, const ErrorKind *fault)
+      : header_(header), hasher_(header.permutations, header.seed), work_(work), fault_(fault) {}
+
+  void sign(const SetArrays<uint32_t> &sets, WorkerPool &, uint32_t *values) override {
+    begin();
+    for (size_t set = 0; set < sets.ends.size(); ++set, values += header_.permutations) {
+      hasher_.start(values);
+      hasher_.add(sets.tokens.data() + sets.begin(set), sets.ends[set] - sets.begin(set), values);
+    }
+  }
+  void sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values) override {
+    begin();
+    WeightedSamples samples;
+    std::vector<WeightedToken> scratch;
+    for (size_t set = 0; set < sets.ends.size(); ++set, values += header_.permutations) {
+      const auto tokens = in_order(sets.tokens.subspan(sets.begin(set), sets.ends[set] - sets.begin(set)),
+                                   scratch, pool.stop());
+      samples.start(header_.permutations);
+      add_weighted(tokens.data(), tokens.size(), header_.seed, samples);
+      samples.write_values(values);
+    }
+  }
+  void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
+                  uint64_t *hashes) override {
+    std::vector<uint32_t> values(sets.ends.size() * header_.permutations);
+    sign(sets, pool, values.data());
+    for (size_t i = 0; i < sets.ends.size() * plan.bands; ++i)
+      hashes[i] = band_hash(
+          header_, static_cast<uint32_t>(i % plan.bands),
+          values.data() + i / plan.bands * header_.permutations + i % plan.bands * plan.rows, plan.rows);
+  }
+
+ private:
+  void begin() {
+    if (++work_ > 1 && fault_ != nullptr) throw Error(*fault_, "injected", "none");
+  }
+
+  const SignatureHeader header_;
+  const MinHasher hasher_;
+  int &work_;
+  const ErrorKind *fault_;
+};
+
+class FakeBackend final : public GpuBackend, public SignatureDevice {
+ public:
+  bool available(std::string &reason) override {
+    reason.clear();
+    return true;
+  }
+  bool started() const override { return started_now; }
+  std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  SignatureDevice *signatures() override { return this; }
+  void fail_call(uint64_t, bool) override {}
+
+  std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
+    return std::make_unique<FakeSigner>(header, work, fault);
+  }
+  void sort(std::span<SortKey> keys, size_t) override {
+    std::stable_sort(keys.begin(), keys.end(),
+                     [](const SortKey &a, const SortKey &b) { return a.hi < b.hi; });
+  }
+
+  bool started_now = true;
+  const ErrorKind *fault = nullptr;  // of everything but the first work
+  int work = 0;
+};
+
+class BulkSignerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 300; ++i) {
+      std::vector<uint32_t> set(random() % 40);
+      std::vector<WeightedToken> weighted(random() % 40);
+      for (uint32_t &hash : set) hash = static_cast<uint32_t>(random());
+      for (WeightedToken &token : weighted) token = {random() % 50, static_cast<double>(random() % 4)};
+      sets_.push_back(set);
+      weighted_.push_back(weighted);
+    }
+  }
+  void TearDown() override { set_gpu_backend(nullptr); }
+
+  static BulkSpec spec_of(SignatureFamily family, Device device) {
+    BulkSpec spec;
+    spec.family = family;
+    spec.permutations = 50;
+    spec.seed = 3;
+    spec.threads = 2;
+    spec.device = device;
+    return spec;
+  }
+
+  // Signs all sets in rounds of so many, each begun while the one before is taken.
+  std::vector<Signature> sign(const BulkSpec &spec, size_t sets_a_round, int *notices = nullptr) const {
+    BulkSigner signer(spec);
+    std::vector<Signature> signatures;
+    const auto take = [&] {
+      while (!signer.step(std::chrono::milliseconds(5)))
+        if (signer.take_notice() && notices != nullptr) ++*notices;
+      for (size_t i = 0; i < signer.sets(); ++i) {
+        signatures.emplace_back(signer.signature_bytes(i));
+        signer.write(i, signatures.back().data());
+      }
+    };
+    bool begun = false;
+    for (size_t i = 0; i < sets_.size(); ++i) {
+      if (spec.family == SignatureFamily::minhash)
+        signer.add(sets_[i]);
+      else
+        signer.add(weighted_[i]);
+      if (signer.added() < sets_a_round && i + 1 < sets_.size()) continue;
+      if (begun) take();
+      signer.begin();
+      begun = true;
+    }
+    take();
+    return signatures;
+  }
+
+  std::vector<std::vector<uint32_t>> sets_;
+  std::vector<std::vector<WeightedToken>> weighted_;
+  FakeBackend backend_;
+};
+
+TEST_F(BulkSignerTest, RoundsGiveTheSignatureOfEachSet) {
+  const MinHasher hasher(50, 3);
+  std::vector<Signature> expected, expected_weighted;
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    std::vector<uint32_t> values(50);
+    hasher.start(values.data());
+    hasher.add(sets_[i].data(), sets_[i].size(), values.data());
+    SignatureHeader header{SignatureFamily::minhash, sets_[i].empty(), full_bits, 50, 3};
+    write_signature(header, values.data(), expected.emplace_back(header.bytes()).data());
+
+    std::vector<WeightedToken> scratch;
+    const auto tokens = in_order(weighted_[i], scratch, StopFlag());
+    WeightedSamples samples;
+    samples.start(50);
+    add_weighted(tokens.data(), tokens.size(), 3, samples);
+    samples.write_values(values.data());
+    header = {SignatureFamily::weighted, tokens.empty(), full_bits, 50, 3};
+    write_signature(header, values.data(), expected_weighted.emplace_back(header.bytes()).data());
+  }
+  for (const size_t sets_a_round : {1, 7, 1000}) {
+    EXPECT_EQ(sign(spec_of(SignatureFamily::minhash, Device::cpu), sets_a_round), expected);
+    EXPECT_EQ(sign(spec_of(SignatureFamily::weighted, Device::cpu), sets_a_round), expected_weighted);
+  }
+}
+
+TEST_F(BulkSignerTest, AGpuThatFailsIsReplaced) {
+  for (const SignatureFamily family : {SignatureFamily::minhash, SignatureFamily::weighted}) {
+    const std::vector<Signature> expected = sign(spec_of(family, Device::cpu), 50);
+    for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
+      set_gpu_backend(&backend_);
+      backend_.fault = nullptr;
+      backend_.work = 0;
+      EXPECT_EQ(sign(spec_of(family, Device::gpu), 50), expected);
+      EXPECT_EQ(backend_.work, 6);
+
+      backend_.fault = &kind;
+      backend_.work = 0;
+      EXPECT_THROW(sign(spec_of(family, Device::gpu), 50), Error);
+      set_gpu_backend(&backend_);
+      BulkSpec spec = spec_of(family, Device::automatic);
+      spec.threads = 1;
+      spec.permutations = 2'000;
+      const auto on_cpu = [&] {
+        BulkSpec other = spec;
+        other.device = Device::cpu;
+        return sign(other, 50);
+      }();
+      backend_.work = 0;
+      int notices = 0;
+      EXPECT_EQ(sign(spec, 50, &notices), on_cpu);
+      EXPECT_EQ(backend_.work, 2);
+      EXPECT_EQ(notices, 1);
+    }
+  }
+}
+
+// The time that the CPU has spent counts: a GPU that has to be set up is worth it at some point.
+TEST_F(BulkSignerTest, AGpuIsSetUpOnceThatPays) {
+  set_gpu_backend(&backend_);
+  backend_.started_now = false;
+  BulkSpec spec = spec_of(SignatureFamily::weighted, Device::automatic);
+  spec.threads = 1;
+  spec.permutations = 5'000;
+  sign(spec, 300);
+  EXPECT_EQ(backend_.work, 0);
+  spec.permutations = 20'000;
+  sign(spec, 50);
+  EXPECT_GT(backend_.work, 0);
+  EXPECT_LT(backend_.work, 6);
+}
+
+TEST_F(BulkSignerTest, JoinsByBandsAreTheSameBesideAGpu) {
+  Input<int32_t> input = two_sided_input(all_shapes[3], 71);
+  for (const bool verify : {true, false}) {
+    LshSpec spec;
+    spec.threshold = 0.5;
+    spec.permutations = 32;
+    spec.plan = {8, 4};
+    spec.threads = 2;
+    spec.verify = verify;
+    spec.device = Device::cpu;
+    const auto run = [&](int *notices) {
+      const auto engine = make_lsh_join(spec);
+      feed(*engine, input);
+      std::vector<Pair> pairs = pull(*engine);
+      if (engine->take_notice() && notices != nullptr) ++*notices;
+      return pairs;
+    };
+    set_gpu_backend(nullptr);
+    const std::vector<Pair> expected = run(nullptr);
+    ASSERT_FALSE(expected.empty());
+    set_gpu_backend(&backend_);
+    spec.device = Device::gpu;
+    backend_.fault = nullptr;
+    backend_.work = 0;
+    EXPECT_EQ(run(nullptr), expected);
+    EXPECT_EQ(backend_.work, 2);
+    constexpr ErrorKind kind = ErrorKind::limit_exceeded;
+    backend_.fault = &kind;
+    backend_.work = 0;
+    EXPECT_THROW(run(nullptr), Error);
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
