@@ -32,11 +32,13 @@ void MinHasher::add(const uint32_t *hashes, size_t count, uint32_t *values) cons
     while (numbers[used - 1] == PermutationTable::padding) --used;
     uint32_t least[permutation_block] = {};
     for (size_t i = 0; i < used; ++i) least[i] = values[numbers[i]];
-    if (lower_values(table_, group, hashes, count, least)) [[unlikely]] {
-      for (size_t i = 0; i < used; ++i)
-        least[i] = corrected_value(table_.inverse(first + i), least[i], hashes, count);
+    if (lower_values(table_, group, hashes, count, least)) [[likely]] {
+      for (size_t i = 0; i < used; ++i) values[numbers[i]] = least[i];
+      continue;
     }
-    for (size_t i = 0; i < used; ++i) values[numbers[i]] = least[i];
+    for (size_t i = 0; i < used; ++i)
+      for (size_t j = 0; j < count; ++j)
+        values[numbers[i]] = std::min(values[numbers[i]], permuted(permutations_[numbers[i]], hashes[j]));
   }
 }
 

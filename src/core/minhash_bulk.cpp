@@ -19,7 +19,7 @@ constexpr size_t bytes_a_round = size_t{32} << 20;
 constexpr size_t sets_a_piece = 32;
 
 // Of one core (Cascade Lake at 2.5 GHz, AVX-512).
-constexpr double ns_an_evaluation = 0.25;
+constexpr double ns_an_evaluation = 0.2;
 constexpr double ns_a_sample = 8;
 // Of a GPU: copying into and out of page-locked memory and over PCIe, a round's launches (H200).
 constexpr double gpu_ns_a_byte = 0.1;

@@ -27,7 +27,85 @@ bool lower_values_dispatched(const PermutationTable &table, size_t group, const 
     }
     suspect |= suspect_value(table.inverse(p), least[i]);
   }
-  return suspect;
+  return !suspect;
+}
+
+#elif HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+
+// Minima of 64 bits, and so whole parts with their fractions (see the table).
+using Words = hn::CappedTag<uint64_t, permutation_block / 2>;
+using Word = hn::Vec<Words>;
+using Halves = hn::Repartition<uint32_t, Words>;
+using Values = hn::Rebind<uint32_t, Words>;
+using Doubles = hn::RebindToFloat<Words>;
+using Bytes = hn::Repartition<uint8_t, Words>;
+
+// Bits of a double above the whole part's lower half.
+constexpr int bits_above = 64 - 32 - fraction_bits;
+constexpr size_t hashes_at_once = 128;
+
+// Permutations in registers, one a lane, with the least values so far above their fractions.
+struct Lanes {
+  hn::Vec<Halves> a_low;
+  hn::Vec<Doubles> a, b;
+  Word least;
+
+  HWY_INLINE void load(const PermutationTable &table, size_t p, const uint32_t *values) {
+    const Words d;
+    a_low = hn::BitCast(Halves(), hn::LoadU(d, table.plain_low() + p));
+    a = hn::LoadU(Doubles(), table.scaled_a() + p);
+    b = hn::LoadU(Doubles(), table.scaled_b() + p);
+    // A value without a fraction is certain.
+    least = hn::Or(hn::ShiftLeft<32>(hn::PromoteTo(d, hn::LoadU(Values(), values))), hn::Set(d, UINT32_MAX));
+  }
+
+  // `low_bytes` moves the lower half of a lane up: a shuffle, because shifts have to share a port with
+  // minima.
+  HWY_INLINE void lower(uint64_t hash, double hash_number, hn::Vec<Bytes> low_bytes) {
+    const Words d;
+    const Word product = hn::MulEven(a_low, hn::BitCast(Halves(), hn::Set(d, hash)));
+    const auto quotient = hn::MulAdd(a, hn::Set(Doubles(), hash_number), b);
+    const Word low = hn::BitCast(d, hn::TableLookupBytesOr0(hn::BitCast(Bytes(), product), low_bytes));
+    least = hn::Min(least, hn::Add(low, hn::ShiftLeft<bits_above>(hn::BitCast(d, quotient))));
+  }
+
+  HWY_INLINE bool certain() const {
+    const Words d;
+    const Word fraction = hn::And(least, hn::Set(d, UINT32_MAX));
+    return hn::AllFalse(d, hn::Lt(fraction, hn::Set(d, uint64_t{uncertain_fraction} << bits_above)));
+  }
+
+  HWY_INLINE void store(uint32_t *values) const {
+    hn::StoreU(hn::TruncateTo(Values(), hn::ShiftRight<32>(least)), Values(), values);
+  }
+};
+
+bool lower_values_dispatched(const PermutationTable &table, size_t group, const uint32_t *hashes,
+                             size_t count, uint32_t *least) {
+  alignas(16) static constexpr uint8_t indices[16] = {0x80, 0x80, 0x80, 0x80, 0, 1, 2,  3,
+                                                      0x80, 0x80, 0x80, 0x80, 8, 9, 10, 11};
+  const auto low_bytes = hn::LoadDup128(Bytes(), indices);
+  const size_t lanes = hn::Lanes(Words()), p = group * permutation_block;
+  static_assert(permutation_block == 16);
+  Lanes first, second;
+  first.load(table, p, least);
+  second.load(table, p + lanes, least + lanes);
+  uint64_t words[hashes_at_once];
+  double numbers[hashes_at_once];
+  for (size_t begin = 0; begin < count; begin += hashes_at_once) {
+    const size_t used = count - begin < hashes_at_once ? count - begin : hashes_at_once;
+    for (size_t j = 0; j < used; ++j) {
+      words[j] = hashes[begin + j];
+      numbers[j] = static_cast<double>(hashes[begin + j]);
+    }
+    for (size_t j = 0; j < used; ++j) {
+      first.lower(words[j], numbers[j], low_bytes);
+      second.lower(words[j], numbers[j], low_bytes);
+    }
+  }
+  first.store(least);
+  second.store(least + lanes);
+  return first.certain() && second.certain();
 }
 
 #else
@@ -99,7 +177,7 @@ bool lower_values_dispatched(const PermutationTable &table, size_t group, const 
     first.store(least + i);
     second.store(least + i + lanes);
   }
-  return suspect;
+  return !suspect;
 }
 
 #endif

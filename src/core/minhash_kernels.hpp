@@ -11,8 +11,8 @@ namespace simjoin {
 // Permutations that are worked on at once, a group of the table: two of the widest vectors.
 inline constexpr size_t permutation_block = 16;
 
-// Lowers least[p], for the permutations p of a group of a table, to the least upper_value of the hashes.
-// Returns whether suspect_value holds for one of them.
+// Lowers least[p], for the permutations p of a group of a table, by the hashes' values. Returns false where
+// one of them may be wrong, once in a thousand sets or less.
 bool lower_values(const PermutationTable &table, size_t group, const uint32_t *hashes, size_t count,
                   uint32_t *least);
 

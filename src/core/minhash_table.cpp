@@ -1,6 +1,7 @@
 #include "core/minhash_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace simjoin {
@@ -87,6 +88,9 @@ void PermutationTable::append_group(std::span<const Permutation> permutations,
     if (i < numbers.size()) {
       a = permutations[numbers[i]].a;
       b = permutations[numbers[i]].b;
+    }
+    append_scaled(a, b);
+    if (i < numbers.size()) {
       if (flip) {
         b = (b + multiply(a, UINT32_MAX)) % mersenne61;
         a = mersenne61 - a;
@@ -97,6 +101,15 @@ void PermutationTable::append_group(std::span<const Permutation> permutations,
     b_.push_back(b + (uint64_t{1} << 32));  // carries into bit 61 where bits 32 to 60 are all ones
     numbers_.push_back(i < numbers.size() ? numbers[i] : padding);
   }
+}
+
+void PermutationTable::append_scaled(uint64_t a, uint64_t b) {
+  // Without its lowest 8 bits, and one more, a has 53 bits.
+  const uint64_t rounded_up = (a >> 8) + 1;
+  plain_low_.push_back(a & UINT32_MAX);
+  scaled_a_.push_back(std::ldexp(static_cast<double>(rounded_up), 8 - 61));
+  scaled_b_.push_back(0x1p33 + static_cast<double>(b & UINT32_MAX) + std::ldexp(static_cast<double>(b), -61) +
+                      0x1p-18);
 }
 
 std::vector<Permutation> permutations_of(uint64_t seed, uint32_t count) {

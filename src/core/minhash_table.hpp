@@ -8,6 +8,12 @@
 // only if the set has a token whose residue is 2^61 - 2^32 + m - 1. There is one hash with that residue,
 // another permutation of m tells which, and it is a hash of 32 bits once in 2^29 times: `corrected_value`.
 //
+// With 64-bit minima there is a shorter way: hi, to be added to the low half of S, is the whole part of
+// a h / 2^61 + b / 2^61, which one fused multiply-add in double precision gives with 19 bits of fraction, a
+// little too large (`scaled_a`, `scaled_b`). Its whole part is one too large only where the fraction is below
+// uncertain_fraction, and then the value so found has that fraction: among values with their fractions below
+// them as 64-bit numbers, a least one whose fraction is not below is the least value.
+//
 // a_low h + b must fit 64 bits. Where a_low is too large for that, -a and the complement of h do the same
 // with a small one; permutations are sorted so that groups of them take the same of both.
 #pragma once
@@ -47,6 +53,13 @@ SIMJOIN_HOST_DEVICE inline uint32_t corrected_value(const Permutation &inverse, 
   return least;
 }
 
+// Bits of fraction, and the fraction, in units of its last bit, from which on the whole part is certain: a is
+// rounded up by less than 2^-53, times a hash 2^-21; the sum and b are rounded by 2^-20 each. With 2^-18
+// added, the result is above the exact quotient, which is at most 2^-29 above a h / 2^61 + b / 2^61 (what lo
+// + hi reaching the modulus adds), by less than 2^-17.
+inline constexpr int fraction_bits = 19;
+inline constexpr uint32_t uncertain_fraction = 4;
+
 // Permutations sorted into groups that take the hash or its complement, padded to whole groups.
 class PermutationTable {
  public:
@@ -68,11 +81,18 @@ class PermutationTable {
   Permutation inverse(size_t i) const { return {inverse_a_[i], inverse_b_[i]}; }
   // Which permutation this is; `padding` where it is none.
   const uint32_t *numbers() const { return numbers_.data(); }
+  // The low half of a as it was given, whichever the group takes; a / 2^61 rounded up; and what is added to
+  // its product with the hash: 2^33, so that the last bit is that of the fraction, the low half of b, b /
+  // 2^61 and 2^-18.
+  const uint64_t *plain_low() const { return plain_low_.data(); }
+  const double *scaled_a() const { return scaled_a_.data(); }
+  const double *scaled_b() const { return scaled_b_.data(); }
   // By group: all ones where it takes the complement of the hash, else 0.
   const uint32_t *flips() const { return flips_.data(); }
 
  private:
   void append_group(std::span<const Permutation> permutations, std::span<const uint32_t> numbers, bool flip);
+  void append_scaled(uint64_t a, uint64_t b);
 
   size_t group_;
   std::vector<uint64_t> a_low_;
@@ -80,6 +100,9 @@ class PermutationTable {
   std::vector<uint64_t> b_;
   std::vector<uint64_t> inverse_a_;
   std::vector<uint64_t> inverse_b_;
+  std::vector<uint64_t> plain_low_;
+  std::vector<double> scaled_a_;
+  std::vector<double> scaled_b_;
   std::vector<uint32_t> numbers_;
   std::vector<uint32_t> flips_;
 };
