@@ -9,30 +9,30 @@ namespace {
 // About 20 ms of an H200 at a launch.
 constexpr uint64_t most_evaluations = uint64_t{1} << 36;
 
-// Returns a * b + c in one instruction; written in C++, ptxas adds the products of upper halves that are
-// zero.
-__device__ inline uint64_t multiply_add(uint32_t a, uint32_t b, uint64_t c) {
-  uint64_t result;
-  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(result) : "r"(a), "r"(b), "l"(c));
+// Returns a * b + {high, low}: one instruction, unless the compiler takes the sum apart from the product.
+__device__ inline uint2 multiply_add(uint32_t a, uint32_t b, uint32_t low, uint32_t high) {
+  uint2 result;
+  asm("mad.lo.cc.u32 %0, %2, %3, %4;\n\tmadc.hi.u32 %1, %2, %3, %5;"
+      : "=&r"(result.x), "=r"(result.y)
+      : "r"(a), "r"(b), "r"(low), "r"(high));
   return result;
 }
 
 // The permutations of a lane, in registers.
 template <int group>
 struct LaneGroup {
-  uint32_t a_low[group], a_high[group], least[group];
-  uint64_t b[group];
+  uint32_t a_low[group], a_high[group], b_low[group], b_high[group], least[group];
   uint32_t flip;
 
   __device__ void load(const DevicePermutations::View &table, uint32_t number) {
-    const bool used = number < table.groups;
-    flip = used ? table.flips[number] : 0;
+    flip = table.flips[number];
 #pragma unroll
     for (int i = 0; i < group; ++i) {
       const uint64_t p = uint64_t{number} * group + i;
-      a_low[i] = used ? table.a_low[p] : 0;
-      a_high[i] = used ? table.a_high[p] : 0;
-      b[i] = used ? table.b[p] : 0;
+      a_low[i] = table.a_low[p];
+      a_high[i] = table.a_high[p];
+      b_low[i] = static_cast<uint32_t>(table.b[p]);
+      b_high[i] = static_cast<uint32_t>(table.b[p] >> 32);
     }
   }
 
@@ -41,9 +41,9 @@ struct LaneGroup {
     const uint32_t flipped = hash ^ flip;
 #pragma unroll
     for (int i = 0; i < group; ++i) {
-      const uint64_t low = multiply_add(a_low[i], flipped, b[i]);
-      const uint64_t high = multiply_add(a_high[i], flipped, low >> 32);
-      least[i] = min(least[i], static_cast<uint32_t>(low) + static_cast<uint32_t>(high >> 29));
+      const uint2 low = multiply_add(a_low[i], flipped, b_low[i], b_high[i]);
+      const uint2 high = multiply_add(a_high[i], flipped, low.y, 0);
+      least[i] = min(least[i], low.x + __funnelshift_r(high.x, high.y, 29));
     }
   }
 };
@@ -69,22 +69,21 @@ __device__ void lower_by_set(LaneGroup<group> &lanes, const uint32_t *hashes, ui
 // A warp a task: a piece of the sets, a block of 32 groups of permutations.
 template <int group>
 __global__ void lower_pieces(DevicePermutations::View table, RoundView round, const uint32_t *hashes,
-                             uint32_t blocks, TaskRange tasks) {
+                             TaskRange tasks) {
   const uint32_t lane = threadIdx.x % warp_threads;
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   uint32_t loaded = UINT32_MAX;
   LaneGroup<group> lanes;
   for (uint64_t task = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; task < tasks.count;
        task += warps) {
-    const Piece piece = round.pieces[(tasks.first + task) / blocks];
-    const uint32_t number = static_cast<uint32_t>((tasks.first + task) % blocks) * warp_threads + lane;
+    const Piece piece = round.pieces[(tasks.first + task) / table.blocks];
+    const uint32_t number = static_cast<uint32_t>((tasks.first + task) % table.blocks) * warp_threads + lane;
     if (number != loaded) lanes.load(table, loaded = number);
     for (uint32_t set = piece.first_set; set < piece.first_set + piece.sets; ++set) {
       const SetRange range = round.sets[set];
       const uint32_t begin = max(range.begin, piece.begin);
       const uint32_t count = min(uint32_t{range.end}, piece.end) - begin;
       lower_by_set(lanes, hashes + begin, count, lane);
-      if (number >= table.groups) continue;
 #pragma unroll
       for (int i = 0; i < group; ++i) {
         const uint64_t p = uint64_t{number} * group + i;
@@ -117,11 +116,13 @@ size_t group_for(size_t permutations) {
   return permutations <= 2 * warp_threads ? 2 : 4;
 }
 
+// Returns a device array of `size` elements: those given, then `padding`.
 template <class To, class From>
-DeviceBuffer<To> upload(Device &device, const From *from, size_t count) {
-  const std::vector<To> values(from, from + count);
-  DeviceBuffer<To> buffer(device, count);
-  copy_to_device(device, buffer.data(), values.data(), count);
+DeviceBuffer<To> upload(Device &device, const From *from, size_t count, size_t size, To padding) {
+  std::vector<To> values(from, from + count);
+  values.resize(size, padding);
+  DeviceBuffer<To> buffer(device, size);
+  copy_to_device(device, buffer.data(), values.data(), size);
   device.synchronize();
   return buffer;
 }
@@ -131,28 +132,28 @@ DeviceBuffer<To> upload(Device &device, const From *from, size_t count) {
 DevicePermutations::DevicePermutations(Device &device, std::span<const Permutation> permutations)
     : group_(group_for(permutations.size())) {
   const PermutationTable table(permutations, group_);
-  a_low_ = upload<uint32_t>(device, table.a_low(), table.size());
-  a_high_ = upload<uint32_t>(device, table.a_high(), table.size());
-  b_ = upload<uint64_t>(device, table.b(), table.size());
-  numbers_ = upload<uint32_t>(device, table.numbers(), table.size());
-  flips_ = upload<uint32_t>(device, table.flips(), table.groups());
-  std::vector<Permutation> inverses(table.size());
-  for (size_t i = 0; i < table.size(); ++i) inverses[i] = table.inverse(i);
-  inverses_ = upload<Permutation>(device, inverses.data(), inverses.size());
+  const size_t blocks = (table.groups() + warp_threads - 1) / warp_threads;
+  const size_t count = table.size(), size = blocks * warp_threads * group_;
+  std::vector<Permutation> inverses(count);
+  for (size_t i = 0; i < count; ++i) inverses[i] = table.inverse(i);
+  a_low_ = upload<uint32_t>(device, table.a_low(), count, size, 0);
+  a_high_ = upload<uint32_t>(device, table.a_high(), count, size, 0);
+  b_ = upload<uint64_t>(device, table.b(), count, size, 0);
+  numbers_ = upload<uint32_t>(device, table.numbers(), count, size, PermutationTable::padding);
+  flips_ = upload<uint32_t>(device, table.flips(), table.groups(), blocks * warp_threads, 0);
+  inverses_ = upload<Permutation>(device, inverses.data(), count, size, Permutation{0, 0});
   view_ = {a_low_.data(),
            a_high_.data(),
            b_.data(),
            inverses_.data(),
            numbers_.data(),
            flips_.data(),
-           static_cast<uint32_t>(table.groups())};
+           static_cast<uint32_t>(blocks)};
 }
 
 void sign_hashed(const Device &device, const DevicePermutations &permutations, const RoundView &round,
                  const uint32_t *hashes, const std::function<void()> &pause) {
-  const uint32_t groups = permutations.view().groups;
-  const uint32_t blocks = (groups + warp_threads - 1) / warp_threads;
-  const uint64_t all = uint64_t{round.piece_count} * blocks;
+  const uint64_t all = uint64_t{round.piece_count} * permutations.view().blocks;
   const uint64_t cost = uint64_t{piece_tokens} * warp_threads * permutations.group();
   for (uint64_t done = 0; done < all;) {
     const TaskRange tasks = next_tasks(done, all, cost, most_evaluations);
@@ -161,7 +162,7 @@ void sign_hashed(const Device &device, const DevicePermutations &permutations, c
                                                     : lower_pieces<4>;
     if (done > 0) pause();
     launch(device, kernel, blocks_for(device, tasks.count, warp_threads), permutations.view(), round, hashes,
-           blocks, tasks);
+           tasks);
     done += tasks.count;
   }
 }

@@ -18,7 +18,7 @@ class DevicePermutations {
  public:
   DevicePermutations(Device &device, std::span<const Permutation> permutations);
 
-  // What kernels read; the arrays of PermutationTable, each lane of a warp working on one group.
+  // What kernels read: the arrays of PermutationTable, padded to blocks of groups for all lanes of a warp.
   struct View {
     const uint32_t *a_low;
     const uint32_t *a_high;
@@ -26,7 +26,7 @@ class DevicePermutations {
     const Permutation *inverses;
     const uint32_t *numbers;
     const uint32_t *flips;
-    uint32_t groups;
+    uint32_t blocks;
   };
   const View &view() const { return view_; }
   size_t group() const { return group_; }

@@ -33,7 +33,7 @@ bool lower_values_dispatched(const PermutationTable &table, size_t group, const 
 #elif HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
 
 // Minima of 64 bits, and so whole parts with their fractions (see the table).
-using Words = hn::CappedTag<uint64_t, permutation_block / 2>;
+using Words = hn::FixedTag<uint64_t, 8>;
 using Word = hn::Vec<Words>;
 using Halves = hn::Repartition<uint32_t, Words>;
 using Values = hn::Rebind<uint32_t, Words>;
@@ -85,11 +85,10 @@ bool lower_values_dispatched(const PermutationTable &table, size_t group, const 
   alignas(16) static constexpr uint8_t indices[16] = {0x80, 0x80, 0x80, 0x80, 0, 1, 2,  3,
                                                       0x80, 0x80, 0x80, 0x80, 8, 9, 10, 11};
   const auto low_bytes = hn::LoadDup128(Bytes(), indices);
-  const size_t lanes = hn::Lanes(Words()), p = group * permutation_block;
-  static_assert(permutation_block == 16);
-  Lanes first, second;
-  first.load(table, p, least);
-  second.load(table, p + lanes, least + lanes);
+  constexpr size_t width = 8, vectors = permutation_block / width;
+  const size_t p = group * permutation_block;
+  Lanes lanes[vectors];
+  for (size_t i = 0; i < vectors; ++i) lanes[i].load(table, p + i * width, least + i * width);
   uint64_t words[hashes_at_once];
   double numbers[hashes_at_once];
   for (size_t begin = 0; begin < count; begin += hashes_at_once) {
@@ -98,19 +97,20 @@ bool lower_values_dispatched(const PermutationTable &table, size_t group, const 
       words[j] = hashes[begin + j];
       numbers[j] = static_cast<double>(hashes[begin + j]);
     }
-    for (size_t j = 0; j < used; ++j) {
-      first.lower(words[j], numbers[j], low_bytes);
-      second.lower(words[j], numbers[j], low_bytes);
-    }
+    for (size_t j = 0; j < used; ++j)
+      for (size_t i = 0; i < vectors; ++i) lanes[i].lower(words[j], numbers[j], low_bytes);
   }
-  first.store(least);
-  second.store(least + lanes);
-  return first.certain() && second.certain();
+  bool certain = true;
+  for (size_t i = 0; i < vectors; ++i) {
+    lanes[i].store(least + i * width);
+    certain &= lanes[i].certain();
+  }
+  return certain;
 }
 
 #else
 
-using Words = hn::CappedTag<uint64_t, permutation_block / 2>;
+using Words = hn::CappedTag<uint64_t, 8>;
 using Word = hn::Vec<Words>;
 using Halves = hn::Repartition<uint32_t, Words>;
 using Values = hn::Rebind<uint32_t, Words>;

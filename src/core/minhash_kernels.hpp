@@ -8,8 +8,8 @@
 
 namespace simjoin {
 
-// Permutations that are worked on at once, a group of the table: two of the widest vectors.
-inline constexpr size_t permutation_block = 16;
+// Permutations that are worked on at once, a group of the table: four of the widest vectors.
+inline constexpr size_t permutation_block = 32;
 
 // Lowers least[p], for the permutations p of a group of a table, by the hashes' values. Returns false where
 // one of them may be wrong, once in a thousand sets or less.
