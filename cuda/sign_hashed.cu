@@ -21,7 +21,7 @@ __device__ inline uint2 multiply_add(uint32_t a, uint32_t b, uint32_t low, uint3
 // The permutations of a lane, in registers.
 template <int group>
 struct LaneGroup {
-  uint32_t a_low[group], a_high[group], b_low[group], b_high[group], least[group];
+  uint32_t a_low[group], a_top[group], b_low[group], b_high[group], least[group];
   uint32_t flip;
 
   __device__ void load(const DevicePermutations::View &table, uint32_t number) {
@@ -30,20 +30,21 @@ struct LaneGroup {
     for (int i = 0; i < group; ++i) {
       const uint64_t p = uint64_t{number} * group + i;
       a_low[i] = table.a_low[p];
-      a_high[i] = table.a_high[p];
+      a_top[i] = table.a_high[p] << 3;  // 29 bits
       b_low[i] = static_cast<uint32_t>(table.b[p]);
       b_high[i] = static_cast<uint32_t>(table.b[p] >> 32);
     }
   }
 
-  // The steps of `upper_value`.
+  // The steps of `upper_value`, with a_high and what is added to its product shifted by 3 bits, so that the
+  // upper half of the sum is what the lower half of the first product needs.
   __device__ void lower(uint32_t hash) {
     const uint32_t flipped = hash ^ flip;
 #pragma unroll
     for (int i = 0; i < group; ++i) {
       const uint2 low = multiply_add(a_low[i], flipped, b_low[i], b_high[i]);
-      const uint2 high = multiply_add(a_high[i], flipped, low.y, 0);
-      least[i] = min(least[i], low.x + __funnelshift_r(high.x, high.y, 29));
+      const uint2 high = multiply_add(a_top[i], flipped, low.y << 3, low.y >> 29);
+      least[i] = min(least[i], low.x + high.y);
     }
   }
 };
