@@ -9,8 +9,9 @@ namespace simjoin {
 
 enum class ErrorKind {
   invalid_argument,
-  limit_exceeded,
-  file_limit_exceeded,  // of the temporary file
+  limit_exceeded,         // of a design, or of device memory
+  memory_limit_exceeded,  // of memory, where there is no way around it
+  file_limit_exceeded,    // of the temporary file
   disk_full,
   io_failure,
   device_failure,

@@ -15,6 +15,7 @@ namespace simjoin {
 class FlyHashDevice;
 
 class SignatureDevice;
+class GraphDevice;
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability
@@ -48,6 +49,8 @@ class GpuBackend {
   // Returns what makes signatures on the GPU, which it touches when it is first used; null where there is
   // nothing.
   virtual SignatureDevice *signatures() { return nullptr; }
+  // Returns who computes over graphs (core/graph_device.hpp); null where the backend does not.
+  virtual GraphDevice *graphs() { return nullptr; }
   // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
   // `launch` is set, as a failed launch; 0 turns it off.
   virtual void fail_call(uint64_t n, bool launch) = 0;

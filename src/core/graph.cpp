@@ -1,20 +1,21 @@
 #include "core/graph.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/parallel_sort.hpp"
+#include "core/graph_ranges.hpp"
+#include "core/node_numbers.hpp"
 
 namespace simjoin {
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
-constexpr size_t nodes_a_range = size_t{1} << 12;   // sorted by one worker at a time
-constexpr uint64_t sign_bit = uint64_t{1} << 63;    // flipped, it makes signed numbers sort as unsigned ones
+constexpr size_t nodes_a_range = size_t{1} << 10;   // sorted by one worker at a time
 
 struct Neighbor {
   uint32_t target;
@@ -22,7 +23,8 @@ struct Neighbor {
 };
 
 bool in_lists(const EdgeList &edges, size_t i, EdgeUse use) {
-  if (use == EdgeUse::simple && edges.edge(i).from == edges.edge(i).to) return false;
+  const Edge edge = edges.ranked(i);
+  if (use == EdgeUse::simple && edge.from == edge.to) return false;
   return edges.weight(i) > 0;
 }
 
@@ -30,48 +32,39 @@ bool in_both_lists(const Edge &edge, EdgeUse use) {
   return use != EdgeUse::directed && edge.from != edge.to;
 }
 
-// Calls place(from, to, i) for each entry of an adjacency list that the edges give.
+// Calls place(from, to, i) for each entry of an adjacency list that the edges give, in parallel.
 template <typename Place>
-void visit_entries(const EdgeList &edges, EdgeUse use, const Buffer<uint32_t> &rank_of, const StopFlag &stop,
-                   Place &&place) {
-  for (size_t i = 0; i < edges.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
-    if (!in_lists(edges, i, use)) continue;
-    const Edge edge{rank_of[edges.edge(i).from], rank_of[edges.edge(i).to]};
-    place(edge.from, edge.to, i);
-    if (in_both_lists(edge, use)) place(edge.to, edge.from, i);
-  }
+void visit_entries(const EdgeList &edges, EdgeUse use, WorkerPool &pool, Place &&place) {
+  for_ranges(pool, edges.size(), entries_a_range, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (!in_lists(edges, i, use)) continue;
+      const Edge edge = edges.ranked(i);
+      place(edge.from, edge.to, i);
+      if (in_both_lists(edge, use)) place(edge.to, edge.from, i);
+    }
+  });
 }
 
-// Sorts by less(a, b), in pieces small enough to be abandoned at any time.
-template <typename T, typename Less>
-void sort_stoppably(T *data, size_t count, const StopFlag &stop, Less less) {
-  if (count <= check_interval) {
-    std::sort(data, data + count, less);
-    return;
-  }
-  size_t compared = 0;
-  std::sort(data, data + count, [&](const T &a, const T &b) {
-    if (++compared % check_interval == 0) stop.check();
-    return less(a, b);
-  });
+uint64_t add_one(uint64_t &counter) {
+  return std::atomic_ref<uint64_t>(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
 // Orders one list by target, then weight; where `merge`, keeps the heaviest entry of each target. Returns how
 // many entries remain.
-size_t order_list(Graph &graph, uint32_t node, bool merge, const StopFlag &stop, Buffer<Neighbor> &scratch) {
-  uint32_t *targets = graph.targets.data() + graph.begin(node);
-  const size_t count = graph.end(node) - graph.begin(node);
+size_t order_list(Graph &graph, size_t node, bool merge, const StopFlag &stop, Buffer<Neighbor> &scratch) {
+  uint32_t *targets = graph.targets.data() + graph.offsets[node];
+  const size_t count = graph.offsets[node + 1] - graph.offsets[node];
   if (!graph.weighted()) {
-    sort_stoppably(targets, count, stop, std::less<>());
+    std::sort(targets, targets + count, stoppable(stop, std::less<>()));
     return merge ? static_cast<size_t>(std::unique(targets, targets + count) - targets) : count;
   }
-  double *weights = graph.weights.data() + graph.begin(node);
+  double *weights = graph.weights.data() + graph.offsets[node];
   scratch.resize(count);
   for (size_t i = 0; i < count; ++i) scratch[i] = {targets[i], weights[i]};
-  sort_stoppably(scratch.data(), count, stop, [](const Neighbor &a, const Neighbor &b) {
+  const auto less = [](const Neighbor &a, const Neighbor &b) {
     return a.target != b.target ? a.target < b.target : a.weight < b.weight;
-  });
+  };
+  std::sort(scratch.begin(), scratch.end(), stoppable(stop, less));
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {
     if (merge && kept > 0 && targets[kept - 1] == scratch[i].target) --kept;
@@ -99,59 +92,28 @@ void compact(Graph &graph, const Buffer<uint32_t> &kept, const StopFlag &stop) {
 }
 
 void order_lists(Graph &graph, bool merge, WorkerPool &pool, MemoryCounter &memory) {
-  Buffer<uint32_t> kept(memory, graph.node_count());
-  for_ranges(pool, graph.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
-    pool.stop().check();
+  const size_t nodes = graph.offsets.size() - 1;
+  Buffer<uint32_t> kept(memory, merge ? nodes : 0);
+  for_ranges(pool, nodes, nodes_a_range, [&](size_t begin, size_t end) {
     Buffer<Neighbor> scratch(memory);
     for (size_t node = begin; node < end; ++node) {
-      kept[node] =
-          static_cast<uint32_t>(order_list(graph, static_cast<uint32_t>(node), merge, pool.stop(), scratch));
+      const size_t count = order_list(graph, node, merge, pool.stop(), scratch);
+      if (merge) kept[node] = static_cast<uint32_t>(count);
     }
   });
   if (merge) compact(graph, kept, pool.stop());
 }
 
+// Returns a copy of where the lists begin.
+Buffer<uint64_t> list_begins(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
+  Buffer<uint64_t> begins(memory, graph.offsets.size() - 1);
+  for_ranges(pool, begins.size(), entries_a_range, [&](size_t begin, size_t end) {
+    std::copy(graph.offsets.begin() + begin, graph.offsets.begin() + end, begins.begin() + begin);
+  });
+  return begins;
+}
+
 }  // namespace
-
-uint32_t NodeNumbers::number_of(int64_t node) {
-  if (count() >= UINT32_MAX - 1)
-    throw Error(ErrorKind::limit_exceeded, "a graph cannot have more than 4294967294 nodes");
-  uint32_t number;
-  interner_->intern(Side::left, std::span<const int64_t>(&node, 1), &number);
-  return number;
-}
-
-Buffer<int64_t> NodeNumbers::sorted(WorkerPool &pool, MemoryCounter &memory,
-                                    Buffer<uint32_t> *rank_of) const {
-  Buffer<SortKey> keys(memory);
-  keys.reserve(count());
-  const auto add = [&](int64_t node, uint32_t number) {
-    if (keys.size() % check_interval == 0) pool.stop().check();
-    SortKey key;
-    key.hi = static_cast<uint64_t>(node) ^ sign_bit;
-    key.lo = number;
-    keys.push_back(key);
-  };
-  for (size_t slot = 0; slot < interner_->direct_slots(); ++slot) {
-    const uint32_t number = interner_->direct_id(slot);
-    if (number != IntegerInterner::no_id) add(static_cast<int64_t>(slot), number);
-  }
-  interner_->visit_hashed(add);
-  sort_keys(keys, pool, memory);
-  Buffer<int64_t> nodes(memory, keys.size());
-  if (rank_of != nullptr) rank_of->resize(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (i % check_interval == 0) pool.stop().check();
-    nodes[i] = static_cast<int64_t>(keys[i].hi ^ sign_bit);
-    if (rank_of != nullptr) (*rank_of)[keys[i].lo] = static_cast<uint32_t>(i);
-  }
-  return nodes;
-}
-
-void EdgeList::add_edge(int64_t from, int64_t to) {
-  const uint32_t source = numbers_.number_of(from);
-  edges_.push_back({source, numbers_.number_of(to)});
-}
 
 void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
   if (!std::isfinite(weight) || weight < 0) {
@@ -164,29 +126,70 @@ void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
   weights_.push_back(weight);
 }
 
+Buffer<int64_t> EdgeList::rank_nodes(WorkerPool &pool, MemoryCounter &memory) {
+  return replace_by_ranks(ends_, lone_, least_, greatest_, pool, memory);
+}
+
+void EdgeList::clear() {
+  ends_.clear();
+  lone_.clear();
+  weights_.clear();
+  least_ = INT64_MAX;
+  greatest_ = INT64_MIN;
+}
+
 void EdgeList::release() {
-  numbers_.release();
-  edges_.release();
+  clear();
+  ends_.release();
+  lone_.release();
   weights_.release();
+}
+
+void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop) {
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (i % check_interval == 0) stop.check();
+    offsets[i] += offsets[i - 1];
+  }
+}
+
+Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
+  Graph result(memory);
+  result.is_weighted = graph.is_weighted;
+  fill(result.offsets, graph.offsets.size(), uint64_t{0}, pool);
+  for_ranges(pool, graph.targets.size(), entries_a_range, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) add_one(result.offsets[graph.targets[i] + 1]);
+  });
+  add_up_offsets(result.offsets, pool.stop());
+  result.targets.resize(graph.targets.size());
+  result.weights.resize(graph.weights.size());
+  Buffer<uint64_t> places = list_begins(result, pool, memory);
+  for_ranges(pool, graph.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
+    for (size_t node = begin; node < end; ++node) {
+      for (size_t i = graph.offsets[node]; i < graph.offsets[node + 1]; ++i) {
+        if (i % check_interval == 0) pool.stop().check();
+        const uint64_t place = add_one(places[graph.targets[i]]);
+        result.targets[place] = static_cast<uint32_t>(node);
+        if (graph.weighted()) result.weights[place] = graph.weights[i];
+      }
+    }
+  });
+  places.release();
+  order_lists(result, false, pool, memory);
+  return result;
 }
 
 Graph build_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory) {
   Graph graph(memory);
-  Buffer<uint32_t> rank_of(memory);
   graph.is_weighted = edges.weighted();
-  graph.nodes = edges.numbers().sorted(pool, memory, &rank_of);
-  edges.numbers().release();
-
-  graph.offsets.resize(graph.nodes.size() + 1, 0);
-  visit_entries(edges, use, rank_of, pool.stop(),
-                [&](uint32_t from, uint32_t, size_t) { ++graph.offsets[from + 1]; });
-  for (size_t node = 0; node < graph.nodes.size(); ++node) graph.offsets[node + 1] += graph.offsets[node];
+  graph.nodes = edges.rank_nodes(pool, memory);
+  fill(graph.offsets, graph.nodes.size() + 1, uint64_t{0}, pool);
+  visit_entries(edges, use, pool, [&](uint32_t from, uint32_t, size_t) { add_one(graph.offsets[from + 1]); });
+  add_up_offsets(graph.offsets, pool.stop());
   graph.targets.resize(graph.offsets.back());
   if (graph.weighted()) graph.weights.resize(graph.offsets.back());
-  Buffer<uint64_t> places(memory, graph.nodes.size());
-  std::copy_n(graph.offsets.begin(), graph.nodes.size(), places.begin());
-  visit_entries(edges, use, rank_of, pool.stop(), [&](uint32_t from, uint32_t to, size_t i) {
-    const uint64_t place = places[from]++;
+  Buffer<uint64_t> places = list_begins(graph, pool, memory);
+  visit_entries(edges, use, pool, [&](uint32_t from, uint32_t to, size_t i) {
+    const uint64_t place = add_one(places[from]);
     graph.targets[place] = to;
     if (graph.weighted()) graph.weights[place] = edges.weight(i);
   });

@@ -1,33 +1,13 @@
 // Graphs: edges between 64-bit nodes as they come in, and adjacency lists over dense node numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
 
-#include "core/interner.hpp"
 #include "core/memory.hpp"
 #include "core/worker_pool.hpp"
 
 namespace simjoin {
-
-// Gives nodes numbers, 0, 1, ... in the order in which they are first seen.
-class NodeNumbers {
- public:
-  explicit NodeNumbers(MemoryCounter &memory) : memory_(memory) { release(); }
-
-  uint32_t number_of(int64_t node);
-  uint32_t count() const { return interner_->ids(); }
-
-  // Returns the nodes in ascending order; where `rank_of` is given, it becomes the place of each number in
-  // it.
-  Buffer<int64_t> sorted(WorkerPool &pool, MemoryCounter &memory, Buffer<uint32_t> *rank_of) const;
-  // Forgets everything.
-  void release() { interner_.emplace(true, memory_); }
-
- private:
-  MemoryCounter &memory_;
-  std::optional<IntegerInterner> interner_;
-};
 
 // A directed edge between two numbered nodes.
 struct Edge {
@@ -35,29 +15,63 @@ struct Edge {
   uint32_t to;
 };
 
-// The edges of a graph as they came in, repeated ones and loops included.
+// The edges of a graph as they come in, repeated ones and loops included.
 class EdgeList {
  public:
-  explicit EdgeList(MemoryCounter &memory) : numbers_(memory), edges_(memory), weights_(memory) {}
+  explicit EdgeList(MemoryCounter &memory) : ends_(memory), lone_(memory), weights_(memory) {}
 
   // Adds a node, which may have no edge.
-  void add_node(int64_t node) { numbers_.number_of(node); }
-  void add_edge(int64_t from, int64_t to);
+  void add_node(int64_t node) {
+    include(node);
+    lone_.push_back(node);
+  }
+  void add_edge(int64_t from, int64_t to) {
+    include(from);
+    include(to);
+    int64_t *ends = ends_.extend(2);
+    ends[0] = from;
+    ends[1] = to;
+  }
   // The edges of one list have either all a weight or none. Throws Error invalid_argument where the weight is
   // negative or not finite.
   void add_edge(int64_t from, int64_t to, double weight);
 
-  NodeNumbers &numbers() { return numbers_; }
-  size_t size() const { return edges_.size(); }
+  // Adds `count` edges between nodes of [least, greatest] and returns where both ends of each are to be put.
+  int64_t *add_edges(size_t count, int64_t least, int64_t greatest) {
+    include(least);
+    include(greatest);
+    return ends_.extend(2 * count);
+  }
+
+  size_t size() const { return ends_.size() / 2; }
   bool weighted() const { return !weights_.empty(); }
-  const Edge &edge(size_t i) const { return edges_[i]; }
   double weight(size_t i) const { return weighted() ? weights_[i] : 1.0; }
+  // Both nodes of each edge; added nodes; bounds of all, where there is any.
+  const Buffer<int64_t> &ends() const { return ends_; }
+  const Buffer<int64_t> &lone() const { return lone_; }
+  int64_t least() const { return least_; }
+  int64_t greatest() const { return greatest_; }
+
+  // Replaces the nodes of edges by their ranks among all nodes, which are returned in ascending order.
+  Buffer<int64_t> rank_nodes(WorkerPool &pool, MemoryCounter &memory);
+  // The edge between ranks.
+  Edge ranked(size_t i) const {
+    return {static_cast<uint32_t>(ends_[2 * i]), static_cast<uint32_t>(ends_[2 * i + 1])};
+  }
+  void clear();
   void release();
 
  private:
-  NodeNumbers numbers_;
-  Buffer<Edge> edges_;
+  void include(int64_t node) {
+    least_ = std::min(least_, node);
+    greatest_ = std::max(greatest_, node);
+  }
+
+  Buffer<int64_t> ends_;
+  Buffer<int64_t> lone_;
   Buffer<double> weights_;
+  int64_t least_ = INT64_MAX;
+  int64_t greatest_ = INT64_MIN;
 };
 
 // What becomes of edges in adjacency lists.
@@ -85,30 +99,13 @@ struct Graph {
   bool is_weighted = false;
 };
 
+// Replaces counts in offsets[1], offsets[2], ... by where lists of such sizes begin, offsets[0] being 0.
+void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop);
+
+// Returns the graph with every edge the other way round; its nodes are left to the original.
+Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory);
+
 // Returns the graph of the edges, which are released.
 Graph build_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory);
-
-// Calls body(begin, end) for consecutive ranges of [0, count), in parallel; the ranges do not depend on the
-// number of workers.
-template <typename Body>
-void for_ranges(WorkerPool &pool, size_t count, size_t range, Body &&body) {
-  pool.parallel((count + range - 1) / range,
-                [&](int, size_t i) { body(i * range, std::min(count, (i + 1) * range)); });
-}
-
-// Returns the sum of value(i) over [0, count), the same for any number of workers.
-template <typename Value>
-double parallel_sum(WorkerPool &pool, size_t count, MemoryCounter &memory, Value &&value) {
-  constexpr size_t range = size_t{1} << 14;
-  Buffer<double> parts(memory, (count + range - 1) / range);
-  for_ranges(pool, count, range, [&](size_t begin, size_t end) {
-    double sum = 0;
-    for (size_t i = begin; i < end; ++i) sum += value(i);
-    parts[begin / range] = sum;
-  });
-  double sum = 0;
-  for (double part : parts) sum += part;
-  return sum;
-}
 
 }  // namespace simjoin

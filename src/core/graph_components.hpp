@@ -5,6 +5,7 @@
 
 #include "core/graph.hpp"
 #include "core/memory.hpp"
+#include "core/node_numbers.hpp"
 
 namespace simjoin {
 
@@ -24,6 +25,8 @@ class DisjointSets {
     return number;
   }
   void unite(uint32_t a, uint32_t b);
+  // Asks for the memory that find() will look at first.
+  void prefetch(uint32_t number) const { __builtin_prefetch(&parents_[number]); }
   uint32_t count() const { return static_cast<uint32_t>(parents_.size()); }
 
  private:
@@ -38,19 +41,41 @@ struct Components {
   Buffer<int64_t> components;
 };
 
-// Takes edges in any order, and once all are there gives the components. Uses memory for the nodes only.
+// Takes edges in any order, and once all are there gives the components. Uses memory for the nodes, and for
+// those edges that it is told to hold back.
 class ComponentFinder {
  public:
-  explicit ComponentFinder(MemoryCounter &memory) : memory_(memory), numbers_(memory), sets_(memory) {}
+  explicit ComponentFinder(MemoryCounter &memory)
+      : memory_(memory), held_(memory), numbers_(memory), sets_(memory) {}
 
-  void add_node(int64_t node) { sets_.grow(number_of(node) + 1); }
-  void add_edge(int64_t a, int64_t b);
+  // From now on up to so many edges are held back, so that all of them can be looked at together; then
+  // whoever adds edges calls absorb().
+  void hold_back(size_t edges) { most_held_ = std::max(edges, most_unasked); }
+  bool full() const { return held_.size() >= most_held_; }
+  const EdgeList &held() const { return held_; }
+
+  void add_node(int64_t node) { add_edge(node, node); }
+  void add_edge(int64_t a, int64_t b) {
+    held_.add_edge(a, b);
+    if (held_.size() >= most_unasked && most_held_ == most_unasked) absorb(never_);
+  }
+  // Puts together what the edges that are held back join.
+  void absorb(const StopFlag &stop);
+  // The same, their components being known.
+  void absorb(const Components &components, const StopFlag &stop);
+  // Returns whether the edges that are held back are all that there were.
+  bool holds_all() const { return numbers_.count() == 0; }
   Components components(WorkerPool &pool);
 
  private:
-  uint32_t number_of(int64_t node) { return numbers_.number_of(node); }
+  static constexpr size_t most_unasked = 1024;  // edges whose nodes are numbered together, in the cache
+
+  void absorb(const int64_t *ends, size_t edges);
 
   MemoryCounter &memory_;
+  const StopFlag never_;
+  size_t most_held_ = most_unasked;
+  EdgeList held_;
   NodeNumbers numbers_;
   DisjointSets sets_;
 };

@@ -6,11 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <numbers>
-#include <queue>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/graph_ranges.hpp"
 #include "core/graph_spectrum.hpp"
 
 namespace simjoin {
@@ -84,7 +84,8 @@ class Finder {
   Candidate highest(Score &&score) {
     stop_.check();
     for (uint32_t node = 0; node < scored_.size(); ++node) scored_[node] = {score(node), node};
-    if (k_ < scored_.size()) std::nth_element(scored_.begin(), scored_.begin() + k_, scored_.end(), better);
+    if (k_ < scored_.size())
+      std::nth_element(scored_.begin(), scored_.begin() + k_, scored_.end(), stoppable(stop_, better));
     Candidate candidate;
     for (size_t i = 0; i < k_; ++i) candidate.nodes.push_back(scored_[i].node);
     std::sort(candidate.nodes.begin(), candidate.nodes.end());
@@ -126,6 +127,7 @@ struct Peeling {
 Buffer<double> weighted_degrees(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
   Buffer<double> degrees(memory, graph.node_count(), 0.0);
   for (uint32_t node = 0; node < graph.node_count(); ++node) {
+    if (node % check_interval == 0) stop.check();
     for (size_t i = graph.begin(node); i < graph.end(node); ++i) {
       if (i % check_interval == 0) stop.check();
       degrees[node] += graph.weight(i);
@@ -149,7 +151,7 @@ Peeling peel(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
     return a.score != b.score ? a.score > b.score : a.node < b.node;
   };
   Buffer<double> degrees = weighted_degrees(graph, stop, memory);
-  std::vector<Scored> heap;
+  Buffer<Scored> heap(memory);
   for (uint32_t node = 0; node < graph.node_count(); ++node) heap.push_back({degrees[node], node});
   std::make_heap(heap.begin(), heap.end(), later);
   Peeling result(memory);
@@ -158,7 +160,7 @@ Peeling peel(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
     if (steps % check_interval == 0) stop.check();
     std::pop_heap(heap.begin(), heap.end(), later);
     const uint32_t node = heap.back().node;
-    heap.pop_back();
+    heap.resize(heap.size() - 1);
     if (removed[node] != 0) continue;  // an older entry of the node
     removed[node] = 1;
     result.order.push_back(node);
@@ -184,9 +186,9 @@ Candidate last_nodes(const Peeling &peeling, size_t k) {
 
 // Returns the sum over the k largest values, the i-th largest capped at cap(i).
 template <typename Cap>
-double capped_sum(Buffer<double> values, size_t k, Cap &&cap) {
-  std::nth_element(values.begin(), values.begin() + (k - 1), values.end(), std::greater<>());
-  std::sort(values.begin(), values.begin() + k, std::greater<>());
+double capped_sum(Buffer<double> values, size_t k, const StopFlag &stop, Cap &&cap) {
+  std::nth_element(values.begin(), values.begin() + (k - 1), values.end(), stoppable(stop, std::greater<>()));
+  std::sort(values.begin(), values.begin() + k, stoppable(stop, std::greater<>()));
   double sum = 0;
   for (size_t i = 0; i < k; ++i) sum += std::min(values[i], cap(i));
   return sum;
@@ -201,11 +203,11 @@ double density_bound(const Graph &graph, const Peeling &peeling, double radius, 
                      const StopFlag &stop, MemoryCounter &memory) {
   const double heaviest = heaviest_weight(graph, stop);
   const auto size = static_cast<double>(k);
-  const double degrees =
-      capped_sum(weighted_degrees(graph, stop, memory), k, [&](size_t) { return (size - 1) * heaviest; });
+  const double degrees = capped_sum(weighted_degrees(graph, stop, memory), k, stop,
+                                    [&](size_t) { return (size - 1) * heaviest; });
   Buffer<double> removed(memory, peeling.degrees.size());
   std::copy(peeling.degrees.begin(), peeling.degrees.end(), removed.begin());
-  const double peeled = capped_sum(std::move(removed), k,
+  const double peeled = capped_sum(std::move(removed), k, stop,
                                    [&](size_t i) { return (size - 1 - static_cast<double>(i)) * heaviest; });
   return std::min({radius, degrees / size, 2 * peeled / size});
 }
@@ -244,13 +246,13 @@ int scale_weights(Graph &graph, const StopFlag &stop) {
 }  // namespace
 
 DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method, WorkerPool &pool,
-                               MemoryCounter &memory) {
+                               MemoryCounter &memory, const FindSpectrum &find_spectrum) {
   DenseSubgraph result(memory);
   Graph graph = build_graph(edges, EdgeUse::simple, pool, memory);
   const size_t size = std::min<size_t>(k, graph.node_count());
   if (size == 0) return result;
   const int exponent = scale_weights(graph, pool.stop());
-  const Spectrum spectrum = leading_eigenvectors(graph, pool, memory);
+  const Spectrum spectrum = find_spectrum(graph, pool, memory);
   const Peeling peeling = peel(graph, pool.stop(), memory);
   Candidate best;
   if (method != DensestMethod::greedy) best = bilinear_candidate(graph, spectrum, size, pool, memory);

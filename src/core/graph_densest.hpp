@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "core/graph.hpp"
+#include "core/graph_spectrum.hpp"
 
 namespace simjoin {
 
@@ -29,8 +31,11 @@ struct DenseSubgraph {
 // (Papailiopoulos, Mitliagkas, Dimakis, Caramanis: Finding dense subgraphs via low-rank bilinear
 // optimization, 2014), each improved by truncated power steps. `greedy`: the last k nodes when the node of
 // least degree is removed again and again (Asahiro et al.: Greedily finding a dense subgraph, 2000).
-// `automatic`: the denser one of both. The same for any number of workers.
+// `automatic`: the denser one of both. The same for any number of workers. `find_spectrum` does what
+// leading_eigenvectors does.
+using FindSpectrum = std::function<Spectrum(const Graph &graph, WorkerPool &pool, MemoryCounter &memory)>;
 DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method, WorkerPool &pool,
-                               MemoryCounter &memory);
+                               MemoryCounter &memory,
+                               const FindSpectrum &find_spectrum = leading_eigenvectors);
 
 }  // namespace simjoin

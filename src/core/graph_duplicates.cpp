@@ -48,7 +48,10 @@ void DuplicateGrouper::link_stars(const StopFlag &stop) {
     if (i % check_interval == 0) stop.check();
     ++ends[pairs_[i].later + 1];
   }
-  for (size_t place = 0; place < rows; ++place) ends[place + 1] += ends[place];
+  for (size_t place = 0; place < rows; ++place) {
+    if (place % check_interval == 0) stop.check();
+    ends[place + 1] += ends[place];
+  }
   Buffer<Link> earlier(memory_, pairs_.size());
   for (size_t i = 0; i < pairs_.size(); ++i) {  // ends[p] becomes the end of p's pairs
     if (i % check_interval == 0) stop.check();
@@ -80,7 +83,10 @@ DuplicateGroups DuplicateGrouper::groups(WorkerPool &pool) {
   if (grouping_ == Grouping::best_link) unite_best_links(stop);
   const auto rows = static_cast<uint32_t>(links_.size());
   Buffer<uint32_t> row_at(memory_, rows);
-  for (uint32_t row = 0; row < rows; ++row) row_at[places_[row]] = row;
+  for (uint32_t row = 0; row < rows; ++row) {
+    if (row % check_interval == 0) stop.check();
+    row_at[places_[row]] = row;
+  }
   DuplicateGroups result(memory_);
   result.representatives.resize(rows);
   result.similarities.resize(rows);

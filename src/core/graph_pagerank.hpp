@@ -30,4 +30,11 @@ Ranks pagerank_power(EdgeList &edges, EdgeUse use, double damping, double tolera
 Ranks pagerank_random_walk(EdgeList &edges, EdgeUse use, double damping, uint32_t coupons, uint64_t seed,
                            WorkerPool &pool, MemoryCounter &memory);
 
+// Returns after how many steps of power iteration the error is below the tolerance whatever the graph: each
+// multiplies it by the damping factor, and it begins below 2.
+uint64_t most_power_steps(double damping, double tolerance);
+
+// Throws Error invalid_argument: the weights of a node's edges have no finite sum.
+[[noreturn]] void throw_weights_too_large();
+
 }  // namespace simjoin

@@ -18,9 +18,18 @@
 
 namespace simjoin {
 
-// Bytes held by the arrays of one join, and the most there ever were. Safe for use by several threads.
+// Bytes held by the arrays of one join or graph, and the most there ever were. Safe for use by several
+// threads.
 class MemoryCounter {
  public:
+  // From now on arrays that would make it more than so many bytes are refused, with an Error of kind
+  // memory_limit_exceeded.
+  void set_limit(size_t bytes) noexcept { limit_ = bytes; }
+  size_t limit() const noexcept { return limit_; }
+  // Throws that Error where `bytes` more are too many.
+  void check_room(size_t bytes) const {
+    if (limit_ != no_limit && current() + bytes > limit_) throw_no_room(limit_);
+  }
   void add(size_t bytes) noexcept {
     const size_t now = current_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     size_t peak = peak_.load(std::memory_order_relaxed);
@@ -31,7 +40,12 @@ class MemoryCounter {
   size_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
+  static constexpr size_t no_limit = std::numeric_limits<size_t>::max();
+
  private:
+  [[noreturn]] static void throw_no_room(size_t limit);
+
+  size_t limit_ = no_limit;
   std::atomic<size_t> current_{0};
   std::atomic<size_t> peak_{0};
 };
@@ -130,6 +144,7 @@ class Buffer {
 
   void reallocate(size_t capacity) {
     if (capacity > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    if (capacity > capacity_) counter_->check_room((capacity - capacity_) * sizeof(T));
     void *data = std::realloc(data_, capacity * sizeof(T));
     if (data == nullptr) throw std::bad_alloc();
     data_ = static_cast<T *>(data);

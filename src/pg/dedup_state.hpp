@@ -4,8 +4,8 @@
 #include "pg/pg.hpp"
 
 #include "core/fingerprint.hpp"
-#include "core/graph.hpp"
 #include "core/graph_duplicates.hpp"
+#include "core/node_numbers.hpp"
 #include "pg/set_codec.hpp"
 
 extern "C" {

@@ -90,6 +90,10 @@ Datum value_of(TupleTableSlot *slot, int column, const char *function) {
   return value;
 }
 
+void make_room(const EdgeSink &sink) {
+  if (sink.is_full != nullptr && sink.is_full(sink.object)) sink.make_room(sink.object);
+}
+
 bool receive_edge(TupleTableSlot *slot, DestReceiver *self) {
   const EdgeReceiver *receiver = receiver_of(self);
   const EdgeSink *sink = receiver->sink;
@@ -101,6 +105,7 @@ bool receive_edge(TupleTableSlot *slot, DestReceiver *self) {
   } else {
     call_cpp([&] { sink->add_edge(sink->object, from, to); });
   }
+  make_room(*sink);
   return true;
 }
 
@@ -108,6 +113,7 @@ bool receive_node(TupleTableSlot *slot, DestReceiver *self) {
   const EdgeReceiver *receiver = receiver_of(self);
   const int64 node = id_of(value_of(slot, 1, receiver->function), receiver->types[0]);
   call_cpp([&] { receiver->sink->add_node(receiver->sink->object, node); });
+  make_room(*receiver->sink);
   return true;
 }
 

@@ -12,6 +12,10 @@ struct EdgeSink {
   // Of edges whose query has a weight column; NULL where weights do not matter.
   void (*add_weighted_edge)(void *object, int64 from, int64 to, double weight);
   void (*add_node)(void *object, int64 node);
+  // Where these are not NULL: whether the object has to make room before the next row, and what does that,
+  // which may take long, and raise errors of PostgreSQL.
+  bool (*is_full)(const void *object);
+  void (*make_room)(void *object);
 };
 
 // Runs the query, which must return (a bigint, b bigint) or (a bigint, b bigint, weight float8), with the

@@ -14,6 +14,7 @@ int sqlstate_of(ErrorKind kind) {
     case ErrorKind::invalid_argument:
       return ERRCODE_INVALID_PARAMETER_VALUE;
     case ErrorKind::limit_exceeded:
+    case ErrorKind::memory_limit_exceeded:
     case ErrorKind::file_limit_exceeded:
       return ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
     case ErrorKind::disk_full:

@@ -9,54 +9,107 @@ extern "C" {
 
 #include <optional>
 
-#include "core/graph_components.hpp"
-#include "core/graph_densest.hpp"
-#include "core/graph_pagerank.hpp"
+#include "core/graph_work.hpp"
 #include "pg/background.hpp"
 #include "pg/compat.hpp"
 #include "pg/edge_query.hpp"
 #include "pg/errors.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/query_receiver.hpp"
+#include "pg/settings.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-struct ComponentsWork {
+// So many operations, of some 100 ns each, are done by the session itself: starting threads takes as long as
+// some thousand of them, and no interrupt waits long.
+constexpr double few_operations = 20000;
+constexpr double operations_of_densest = 100;  // an edge
+
+// What a computation has beside its edges and its result.
+struct Work {
+  Work() {
+    memory.set_limit(static_cast<size_t>(memory_limit_kb) * 1024);
+    work.device = static_cast<Device>(device);
+    work.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  }
+
   MemoryCounter memory;
-  ComponentFinder finder{memory};
+  GraphWork work;
+};
+
+struct ComponentsWork : Work {
+  ComponentWork components{work, memory.limit() / 4, memory};
+  MemoryContext context = nullptr;  // of the object
+  size_t rows = 0;
   std::optional<Components> result;
 };
 
-struct PageRankWork {
-  MemoryCounter memory;
+struct PageRankWork : Work {
   EdgeList edges{memory};
-  EdgeUse use;
-  double damping;
-  double tolerance;
-  bool random_walk;
-  uint32_t coupons;
-  uint64_t seed;
+  PageRankSpec spec;
   std::optional<Ranks> result;
 };
 
-struct DensestWork {
-  MemoryCounter memory;
+struct DensestWork : Work {
   EdgeList edges{memory};
+  uint32_t k = 0;
+  DensestMethod method = DensestMethod::automatic;
   std::optional<DenseSubgraph> result;
 };
 
-// Returns who takes edges for the object: an EdgeList or a ComponentFinder.
-template <class Object>
-EdgeSink sink_into(Object *object) {
+double rows_of(const EdgeList &edges) {
+  return static_cast<double>(edges.size() + edges.lone().size());
+}
+
+// Runs body(pool) for the work, which belongs to the context, and tells the session where that left a GPU.
+template <class Body>
+void compute(MemoryContext context, Work *work, double operations, Body &&body) {
+  inject_gpu_fault();
+  if (operations <= few_operations)
+    call_cpp([&] {
+      const StopFlag never;
+      WorkerPool pool(1, never);
+      body(pool);
+    });
+  else
+    run_interruptibly(context, body);
+  report_gpu_notice(call_cpp([&] { return GpuNotice(std::exchange(work->work.notice, nullptr)); }));
+}
+
+// Returns who takes edges for an EdgeList.
+EdgeSink sink_into(EdgeList *edges) {
   EdgeSink sink = {};
-  sink.object = object;
-  sink.add_edge = [](void *to, int64 a, int64 b) { static_cast<Object *>(to)->add_edge(a, b); };
-  sink.add_node = [](void *to, int64 node) { static_cast<Object *>(to)->add_node(node); };
-  if constexpr (std::is_same_v<Object, EdgeList>)
-    sink.add_weighted_edge = [](void *to, int64 a, int64 b, double weight) {
-      static_cast<Object *>(to)->add_edge(a, b, weight);
-    };
+  sink.object = edges;
+  sink.add_edge = [](void *to, int64 a, int64 b) { static_cast<EdgeList *>(to)->add_edge(a, b); };
+  sink.add_node = [](void *to, int64 node) { static_cast<EdgeList *>(to)->add_node(node); };
+  sink.add_weighted_edge = [](void *to, int64 a, int64 b, double weight) {
+    static_cast<EdgeList *>(to)->add_edge(a, b, weight);
+  };
+  return sink;
+}
+
+// Returns who takes edges for components, and joins those that are held back where they become many.
+EdgeSink sink_into(ComponentsWork *work) {
+  EdgeSink sink = {};
+  sink.object = work;
+  sink.add_edge = [](void *to, int64 a, int64 b) {
+    auto *components = static_cast<ComponentsWork *>(to);
+    ++components->rows;
+    components->components.add_edge(a, b);
+  };
+  sink.add_node = [](void *to, int64 node) {
+    auto *components = static_cast<ComponentsWork *>(to);
+    ++components->rows;
+    components->components.add_node(node);
+  };
+  sink.is_full = [](const void *to) { return static_cast<const ComponentsWork *>(to)->components.full(); };
+  sink.make_room = [](void *to) {
+    auto *work = static_cast<ComponentsWork *>(to);
+    compute(work->context, work, static_cast<double>(work->rows),
+            [work](WorkerPool &pool) { work->components.make_room(pool); });
+  };
   return sink;
 }
 
@@ -72,9 +125,7 @@ bool any_null(FunctionCallInfo fcinfo, int nodes_argument) {
 }
 
 // Reads the query for edges, and that for nodes unless it is NULL.
-template <class Object>
-void read_graph(FunctionCallInfo fcinfo, int nodes_argument, Object *object, const char *function) {
-  const EdgeSink sink = sink_into(object);
+void read_graph(FunctionCallInfo fcinfo, int nodes_argument, const EdgeSink &sink, const char *function) {
   read_edges(string_argument(fcinfo, 0), sink, function);
   if (nodes_argument >= 0 && !PG_ARGISNULL(nodes_argument))
     read_nodes(string_argument(fcinfo, nodes_argument), sink, function);
@@ -114,32 +165,27 @@ enum PageRankArgument {
   PageRank_nodes
 };
 
-void read_pagerank_arguments(FunctionCallInfo fcinfo, PageRankWork *work, const char *function) {
-  work->use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
-  work->damping = PG_GETARG_FLOAT8(PageRank_damping);
-  if (!(work->damping >= 0 && work->damping < 1))
-    raise_argument(function, "damping", float8out_internal(work->damping),
+PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
+  PageRankSpec spec;
+  spec.use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
+  spec.damping = PG_GETARG_FLOAT8(PageRank_damping);
+  if (!(spec.damping >= 0 && spec.damping < 1))
+    raise_argument(function, "damping", float8out_internal(spec.damping),
                    "It is a probability of at least 0 and below 1.");
   const char *method = string_argument(fcinfo, PageRank_method);
-  work->random_walk = strcmp(method, "random_walk") == 0;
-  if (!work->random_walk && strcmp(method, "power") != 0)
+  spec.random_walk = strcmp(method, "random_walk") == 0;
+  if (!spec.random_walk && strcmp(method, "power") != 0)
     raise_argument(function, "method", quote_literal_cstr(method), "The methods are power and random_walk.");
-  work->tolerance = PG_GETARG_FLOAT8(PageRank_tolerance);
-  if (!(work->tolerance > 0 && work->tolerance <= 1))
-    raise_argument(function, "tolerance", float8out_internal(work->tolerance),
+  spec.tolerance = PG_GETARG_FLOAT8(PageRank_tolerance);
+  if (!(spec.tolerance > 0 && spec.tolerance <= 1))
+    raise_argument(function, "tolerance", float8out_internal(spec.tolerance),
                    "It is a number above 0 and at most 1.");
   const int32 coupons = PG_GETARG_INT32(PageRank_coupons);
   if (coupons < 1)
     raise_argument(function, "coupons", psprintf("%d", coupons), "At least 1 walk starts from each node.");
-  work->coupons = static_cast<uint32_t>(coupons);
-  work->seed = static_cast<uint64_t>(PG_GETARG_INT64(PageRank_seed));
-}
-
-void run_pagerank(PageRankWork *work, WorkerPool &pool) {
-  work->result.emplace(work->random_walk ? pagerank_random_walk(work->edges, work->use, work->damping,
-                                                                work->coupons, work->seed, pool, work->memory)
-                                         : pagerank_power(work->edges, work->use, work->damping,
-                                                          work->tolerance, pool, work->memory));
+  spec.coupons = static_cast<uint32_t>(coupons);
+  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(PageRank_seed));
+  return spec;
 }
 
 // Finds the subgraph that the arguments (edges, k, method) of a call ask for.
@@ -153,10 +199,12 @@ const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context
     raise_argument(function, "method", quote_literal_cstr(name),
                    "The methods are auto, bilinear and greedy.");
   auto *work = own(context, [] { return std::make_unique<DensestWork>(); });
-  read_graph(fcinfo, -1, &work->edges, function);
-  run_interruptibly(context, [work, k, method](WorkerPool &pool) {
-    work->result.emplace(densest_subgraph(work->edges, static_cast<uint32_t>(k),
-                                          static_cast<DensestMethod>(method), pool, work->memory));
+  work->k = static_cast<uint32_t>(k);
+  work->method = static_cast<DensestMethod>(method);
+  read_graph(fcinfo, -1, sink_into(&work->edges), function);
+  compute(context, work, operations_of_densest * rows_of(work->edges), [work](WorkerPool &pool) {
+    work->result.emplace(
+        densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
   });
   return *work->result;
 }
@@ -177,9 +225,10 @@ Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   if (any_null(fcinfo, nodes_argument)) return 0;
   MemoryContext context = create_graph_context();
   auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
-  read_graph(fcinfo, nodes_argument, &work->finder, function);
-  run_interruptibly(context,
-                    [work](WorkerPool &pool) { work->result.emplace(work->finder.components(pool)); });
+  work->context = context;
+  read_graph(fcinfo, nodes_argument, sink_into(work), function);
+  compute(context, work, static_cast<double>(work->rows),
+          [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
   const Components &components = *work->result;
   return_rows(fcinfo, components.nodes.size(), [&](size_t i, Datum *values) {
     values[0] = Int64GetDatum(components.components[i]);
@@ -195,10 +244,16 @@ Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   if (any_null(fcinfo, PageRank_nodes)) return 0;
   MemoryContext context = create_graph_context();
+  const PageRankSpec spec = pagerank_arguments(fcinfo, function);
   auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
-  read_pagerank_arguments(fcinfo, work, function);
-  read_graph(fcinfo, PageRank_nodes, &work->edges, function);
-  run_interruptibly(context, [work](WorkerPool &pool) { run_pagerank(work, pool); });
+  work->spec = spec;
+  read_graph(fcinfo, PageRank_nodes, sink_into(&work->edges), function);
+  const double rounds = spec.random_walk
+                            ? spec.coupons / (1 - spec.damping)
+                            : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
+  compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
+    work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
+  });
   const Ranks &ranks = *work->result;
   return_rows(fcinfo, ranks.nodes.size(), [&](size_t i, Datum *values) {
     values[0] = Int64GetDatum(ranks.nodes[i]);

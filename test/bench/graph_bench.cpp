@@ -1,111 +1,343 @@
-// Times the graph functions on R-MAT graphs: graph_bench [SCALE [EDGES-A-NODE [THREADS]]].
+// Times the graph functions on R-MAT graphs, on the CPU and, in a build that has the device layer, on a GPU.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <numeric>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
-#include "bench/random.hpp"
 #include "core/graph_components.hpp"
 #include "core/graph_densest.hpp"
 #include "core/graph_pagerank.hpp"
+#include "core/graph_random.hpp"
+#include "core/graph_ranges.hpp"
+#ifdef SIMJOIN_CUDA
+#include "cuda/gpu_engine.hpp"
+#include "cuda/graph_device.hpp"
+#endif
 
 namespace simjoin::bench {
 namespace {
 
-// The edges of an R-MAT graph with 2^scale nodes (Chakrabarti, Zhan and Faloutsos 2004), with the
-// probabilities of the Graph 500 benchmark.
-std::vector<Edge> rmat_edges(int scale, size_t count) {
-  Random random(1);
-  std::vector<Edge> edges(count, Edge{0, 0});
-  for (Edge &edge : edges) {
-    for (int level = 0; level < scale; ++level) {
+struct Options {
+  uint64_t nodes = 1 << 16;
+  uint64_t edges = 1 << 20;
+  int threads = 2;
+  int repeats = 1;
+  uint32_t coupons = 10;
+  double tolerance = 1e-9;
+  uint32_t k = 100;
+  bool scattered = false;  // ids far apart
+  bool weighted = false;
+  bool cpu = true;
+  bool gpu = false;
+  std::string functions = "plain,components,power,walk,bilinear,greedy";
+};
+
+constexpr const char *usage =
+    "usage: simjoin_graph_bench [--nodes N] [--edges M] [--threads T] [--repeats R] [--functions LIST]\n"
+    "  [--coupons C] [--tolerance E] [--k K] [--scattered] [--weighted] [--device cpu|gpu|both]\n"
+    "Functions: plain (components by a plain union-find), components, power, walk, bilinear, greedy.\n";
+
+// The edges of an R-MAT graph (Chakrabarti, Zhan and Faloutsos 2004) with the probabilities of the Graph 500
+// benchmark, its nodes scaled to any number and, with `lone`, all of them there.
+class Rmat {
+ public:
+  explicit Rmat(const Options &options) : options_(options) {
+    while (uint64_t{1} << levels_ < options.nodes) ++levels_;
+  }
+
+  int64_t id(uint64_t node) const {
+    if (!options_.scattered) return static_cast<int64_t>(node);
+    return static_cast<int64_t>(node * 0x9E3779B97F4A7C15u);
+  }
+
+  void edge(uint64_t number, int64_t ends[2]) const {
+    WalkRandom random(1, number);
+    uint64_t from = 0, to = 0;
+    for (int level = 0; level < levels_; ++level) {
       const double draw = random.fraction();
       const bool right = draw >= 0.57 && (draw < 0.76 || draw >= 0.95), lower = draw >= 0.76;
-      edge.from = edge.from << 1 | (lower ? 1u : 0u);
-      edge.to = edge.to << 1 | (right ? 1u : 0u);
+      from = from << 1 | (lower ? 1u : 0u);
+      to = to << 1 | (right ? 1u : 0u);
     }
+    ends[0] = id(scaled(from));
+    ends[1] = id(scaled(to));
   }
-  return edges;
+  double weight(uint64_t number) const { return 0.25 + WalkRandom(2, number).fraction(); }
+
+  EdgeList edges(WorkerPool &pool, MemoryCounter &memory) const {
+    EdgeList list(memory);
+    if (options_.weighted) {
+      for (uint64_t i = 0; i < options_.edges; ++i) {
+        int64_t ends[2];
+        edge(i, ends);
+        list.add_edge(ends[0], ends[1], weight(i));
+      }
+      return list;
+    }
+    const int64_t last = static_cast<int64_t>(options_.nodes) - 1;
+    int64_t *ends = options_.scattered ? list.add_edges(options_.edges, INT64_MIN, INT64_MAX)
+                                       : list.add_edges(options_.edges, 0, last);
+    for_ranges(pool, options_.edges, entries_a_range, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) edge(i, ends + 2 * i);
+    });
+    return list;
+  }
+
+ private:
+  uint64_t scaled(uint64_t place) const {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(place) * options_.nodes >> levels_);
+  }
+
+  const Options &options_;
+  int levels_ = 0;
+};
+
+// What a function returned, in a form that can be compared and printed.
+struct Outcome {
+  std::string text;
+  uint64_t hash = 0;
+  size_t nodes = 0;
+};
+
+template <typename T>
+uint64_t hash_of(const Buffer<T> &values, uint64_t hash = 0) {
+  for (const T &value : values) {
+    uint64_t bits;
+    static_assert(sizeof value == sizeof bits);
+    std::memcpy(&bits, &value, sizeof bits);
+    hash = mix_bits(hash ^ bits);
+  }
+  return hash;
 }
 
-// Runs the function once and prints its time and memory; the text is what it returns.
-void measure(const char *name, int threads,
-             const std::function<std::string(WorkerPool &, MemoryCounter &)> &run) {
-  StopFlag stop;
-  WorkerPool pool(threads, stop);
-  MemoryCounter memory;
-  const auto begin = std::chrono::steady_clock::now();
-  const std::string text = run(pool, memory);
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-  std::printf("%-16s %10.0f ms %8.0f MiB  %s\n", name, time.count(),
-              static_cast<double>(memory.peak()) / (1 << 20), text.c_str());
-  std::fflush(stdout);
-}
-
-void fill(EdgeList &list, const std::vector<Edge> &edges) {
-  for (const Edge &edge : edges) list.add_edge(edge.from, edge.to);
-}
-
-std::string components(const std::vector<Edge> &edges, WorkerPool &pool, MemoryCounter &memory) {
-  ComponentFinder finder(memory);
-  for (const Edge &edge : edges) finder.add_edge(edge.from, edge.to);
-  const Components found = finder.components(pool);
+Outcome outcome(const Components &found) {
   size_t count = 0;
   for (size_t i = 0; i < found.nodes.size(); ++i) count += found.nodes[i] == found.components[i];
-  return std::to_string(found.nodes.size()) + " nodes, " + std::to_string(count) + " components";
+  return {std::to_string(count) + " components", hash_of(found.components, hash_of(found.nodes)),
+          found.nodes.size()};
 }
 
-std::string describe(const Ranks &ranks) {
+Outcome outcome(const Ranks &found) {
   char text[80];
   std::snprintf(text, sizeof text, "largest rank %.8f",
-                *std::max_element(ranks.ranks.begin(), ranks.ranks.end()));
-  return text;
+                *std::max_element(found.ranks.begin(), found.ranks.end()));
+  return {text, hash_of(found.ranks, hash_of(found.nodes)), found.nodes.size()};
 }
 
-void run_all(const std::vector<Edge> &edges, int threads) {
-  measure("components", threads,
-          [&](WorkerPool &pool, MemoryCounter &memory) { return components(edges, pool, memory); });
-  measure("pagerank power", threads, [&](WorkerPool &pool, MemoryCounter &memory) {
-    EdgeList list(memory);
-    fill(list, edges);
-    return describe(pagerank_power(list, EdgeUse::directed, 0.85, 1e-9, pool, memory));
-  });
-  measure("random walk", threads, [&](WorkerPool &pool, MemoryCounter &memory) {
-    EdgeList list(memory);
-    fill(list, edges);
-    return describe(pagerank_random_walk(list, EdgeUse::directed, 0.85, 10, 1, pool, memory));
-  });
-  for (const uint32_t k : {10u, 100u, 1000u}) {
-    for (const auto method : {DensestMethod::bilinear, DensestMethod::greedy}) {
-      const std::string name =
-          std::string(densest_method_names[static_cast<int>(method)]) + " " + std::to_string(k);
-      measure(name.c_str(), threads, [&](WorkerPool &pool, MemoryCounter &memory) {
-        EdgeList list(memory);
-        fill(list, edges);
-        const DenseSubgraph found = densest_subgraph(list, k, method, pool, memory);
-        return "density " + std::to_string(found.density) + " of at most " +
-               std::to_string(found.upper_bound);
-      });
+Outcome outcome(const DenseSubgraph &found) {
+  char text[80];
+  std::snprintf(text, sizeof text, "density %.2f of at most %.2f", found.density, found.upper_bound);
+  return {text, hash_of(found.nodes), found.nodes.size()};
+}
+
+// The components by what one would write first: a hash table of the standard library and a union-find.
+Components plain_components(const EdgeList &edges, MemoryCounter &memory) {
+  std::unordered_map<int64_t, uint32_t> numbers;
+  std::vector<int64_t> nodes;
+  std::vector<uint32_t> parents;
+  const auto number_of = [&](int64_t node) {
+    const auto [at, added] = numbers.try_emplace(node, static_cast<uint32_t>(nodes.size()));
+    if (added) {
+      nodes.push_back(node);
+      parents.push_back(at->second);
     }
+    return at->second;
+  };
+  const auto find = [&](uint32_t number) {
+    while (parents[number] != number) number = parents[number] = parents[parents[number]];
+    return number;
+  };
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const uint32_t a = find(number_of(edges.ends()[2 * i])), b = find(number_of(edges.ends()[2 * i + 1]));
+    if (a != b) parents[nodes[a] < nodes[b] ? b : a] = nodes[a] < nodes[b] ? a : b;
   }
+  Components result(memory);
+  std::vector<uint32_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return nodes[a] < nodes[b]; });
+  for (const uint32_t number : order) {
+    result.nodes.push_back(nodes[number]);
+    result.components.push_back(nodes[find(number)]);
+  }
+  return result;
+}
+
+Components components(const EdgeList &edges, WorkerPool &pool, MemoryCounter &memory) {
+  ComponentFinder finder(memory);
+  for (size_t i = 0; i < edges.size(); ++i) finder.add_edge(edges.ends()[2 * i], edges.ends()[2 * i + 1]);
+  return finder.components(pool);
+}
+
+Outcome run_on_cpu(const std::string &function, EdgeList &edges, const Options &options, WorkerPool &pool,
+                   MemoryCounter &memory) {
+  if (function == "plain") return outcome(plain_components(edges, memory));
+  if (function == "components") return outcome(components(edges, pool, memory));
+  if (function == "power")
+    return outcome(pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, pool, memory));
+  if (function == "walk")
+    return outcome(pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, pool, memory));
+  const DensestMethod method = function == "bilinear" ? DensestMethod::bilinear : DensestMethod::greedy;
+  return outcome(densest_subgraph(edges, options.k, method, pool, memory));
+}
+
+#ifdef SIMJOIN_CUDA
+Outcome run_on_gpu(const std::string &function, EdgeList &edges, const Options &options, WorkerPool &pool,
+                   MemoryCounter &memory) {
+  const HostSide host{pool, memory, 0};
+  if (function == "components") return outcome(cuda_graphs().components(edges, host));
+  if (function == "power")
+    return outcome(cuda_graphs().pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, host));
+  if (function == "walk")
+    return outcome(
+        cuda_graphs().pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, host));
+  const auto spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
+    return cuda_graphs().leading_eigenvectors(graph, host);
+  };
+  return outcome(densest_subgraph(edges, options.k, DensestMethod::bilinear, pool, memory, spectrum));
+}
+
+void print_figures() {
+  const GraphFigures &f = cuda_graph_figures();
+  std::printf(" %.0f | %.0f | %.1f | %.0f | %.3g | %.1f |", f.upload_ms, f.lists_ms, f.compute_ms,
+              f.download_ms, static_cast<double>(f.steps),
+              static_cast<double>(f.device_memory_peak) / (1 << 30));
+}
+#endif
+
+double user_ms() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec) * 1e3 +
+         static_cast<double>(usage.ru_utime.tv_usec) * 1e-3;
+}
+
+// Runs the function and prints the best of its times; returns its outcome.
+Outcome measure(const std::string &function, bool gpu, const Options &options, WorkerPool &pool) {
+  Outcome result;
+  double best = 0, best_user = 0;
+  size_t peak = 0;
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    MemoryCounter memory;
+    EdgeList edges = Rmat(options).edges(pool, memory);
+    const size_t before = memory.current();
+    const double user = user_ms();
+    const auto begin = std::chrono::steady_clock::now();
+    double time = 0;
+#ifdef SIMJOIN_CUDA
+    if (gpu)
+      result = run_on_gpu(function, edges, options, pool, memory);
+    else
+#endif
+      result = run_on_cpu(function, edges, options, pool, memory);
+    time = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    if (repeat == 0 || time < best) {
+      best = time;
+      best_user = user_ms() - user;
+    }
+    peak = std::max(memory.peak(), before);
+  }
+  std::printf("| %s | %s | %d | %zu | %llu | %.*f | %.*f | %.0f |", function.c_str(), gpu ? "gpu" : "cpu",
+              options.threads, result.nodes, static_cast<unsigned long long>(options.edges),
+              best < 10 ? 3 : 0, best, best < 10 ? 3 : 0, best_user, static_cast<double>(peak) / (1 << 20));
+#ifdef SIMJOIN_CUDA
+  if (gpu)
+    print_figures();
+  else
+#endif
+    std::printf(" | | | | | |");
+  std::printf(" %s |\n", result.text.c_str());
+  std::fflush(stdout);
+  return result;
+}
+
+// Returns whether all devices agree.
+bool run_all(const Options &options) {
+  const StopFlag stop;
+  WorkerPool pool(options.threads, stop);
+  std::printf(
+      "| function | device | th | nodes | edges | ms | user ms | peak MB | upload | lists | compute | "
+      "download "
+      "| steps | GPU GB | result |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  bool agree = true;
+  for (size_t begin = 0; begin < options.functions.size();) {
+    const size_t end = std::min(options.functions.find(',', begin), options.functions.size());
+    const std::string function = options.functions.substr(begin, end - begin);
+    begin = end + 1;
+    const bool on_gpu = options.gpu && function != "plain" && function != "greedy";
+    Outcome cpu, gpu;
+    if (options.cpu) cpu = measure(function, false, options, pool);
+    if (on_gpu) gpu = measure(function, true, options, pool);
+    if (!options.cpu || !on_gpu || cpu.hash == gpu.hash) continue;
+    std::printf("%s: THE DEVICES DISAGREE\n", function.c_str());
+    agree = false;
+  }
+  return agree;
+}
+
+bool parse(int argc, char **argv, Options &options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--scattered") {
+      options.scattered = true;
+      continue;
+    }
+    if (name == "--weighted") {
+      options.weighted = true;
+      continue;
+    }
+    if (++i == argc) return false;
+    const char *value = argv[i];
+    if (name == "--nodes")
+      options.nodes = std::strtoull(value, nullptr, 10);
+    else if (name == "--edges")
+      options.edges = std::strtoull(value, nullptr, 10);
+    else if (name == "--threads")
+      options.threads = std::atoi(value);
+    else if (name == "--repeats")
+      options.repeats = std::atoi(value);
+    else if (name == "--coupons")
+      options.coupons = static_cast<uint32_t>(std::atoi(value));
+    else if (name == "--tolerance")
+      options.tolerance = std::atof(value);
+    else if (name == "--k")
+      options.k = static_cast<uint32_t>(std::atoi(value));
+    else if (name == "--functions")
+      options.functions = value;
+    else if (name == "--device")
+      options.cpu = std::strcmp(value, "gpu") != 0, options.gpu = std::strcmp(value, "cpu") != 0;
+    else
+      return false;
+  }
+  return options.nodes > 1 && options.nodes < uint64_t{1} << 32 && options.edges > 0 && options.threads > 0 &&
+         options.repeats > 0 && options.coupons > 0 && options.k > 0;
 }
 
 }  // namespace
 }  // namespace simjoin::bench
 
 int main(int argc, char **argv) {
-  const int scale = argc > 1 ? std::atoi(argv[1]) : 16;
-  const double edges_a_node = argc > 2 ? std::atof(argv[2]) : 16;
-  const int threads = argc > 3 ? std::atoi(argv[3]) : 2;
-  if (scale < 1 || scale > 31 || edges_a_node <= 0 || threads < 1) {
-    std::fprintf(stderr, "usage: %s [SCALE [EDGES-A-NODE [THREADS]]]\n", argv[0]);
+  simjoin::bench::Options options;
+  if (!simjoin::bench::parse(argc, argv, options)) {
+    std::fputs(simjoin::bench::usage, stderr);
     return 2;
   }
-  const auto count = static_cast<size_t>(edges_a_node * static_cast<double>(size_t{1} << scale));
-  std::printf("R-MAT, 2^%d nodes, %zu edges, %d threads\n", scale, count, threads);
-  simjoin::bench::run_all(simjoin::bench::rmat_edges(scale, count), threads);
-  return 0;
+  std::string reason = "this build has no GPU engine";
+#ifdef SIMJOIN_CUDA
+  if (simjoin::gpu_available(&reason)) reason.clear();
+#endif
+  if (options.gpu && !reason.empty()) {
+    std::printf("no GPU to run on: %s\n", reason.c_str());
+    return options.cpu ? 1 : 0;
+  }
+  return simjoin::bench::run_all(options) ? 0 : 1;
 }

@@ -105,4 +105,12 @@ SELECT * FROM pagerank('VALUES (1, 2)', coupons => 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 1, 'magic');
 
+-- Memory has a limit.
+SET simjoin.memory_limit = '2MB';
+SELECT count(*) FROM connected_components('SELECT i, i * 7 % 1000 FROM generate_series(1, 10000) i');
+SELECT count(*) FROM connected_components('SELECT i, i + 1 FROM generate_series(1, 100000) i');
+SELECT count(*) FROM pagerank('SELECT i, i + 1 FROM generate_series(1, 1000000) i');
+SELECT count(*) FROM densest_subgraph('SELECT i, i + 1 FROM generate_series(1, 50000) i', 5);
+RESET simjoin.memory_limit;
+
 DROP SCHEMA graph_test CASCADE;

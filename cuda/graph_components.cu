@@ -1,0 +1,95 @@
+#include "cuda/graph_kernels.hpp"
+#include "cuda/launch.cuh"
+
+namespace simjoin::gpu {
+namespace {
+
+__device__ uint32_t load(const uint32_t *parents, uint32_t node) {
+  return *static_cast<const volatile uint32_t *>(parents + node);
+}
+
+// Returns the node that stands for the set, halving the path to it. Parents are smaller than their children,
+// and other threads only ever replace one by an ancestor.
+__device__ uint32_t find_set(uint32_t *parents, uint32_t node) {
+  uint32_t parent = load(parents, node);
+  while (parent != node) {
+    const uint32_t grandparent = load(parents, parent);
+    if (grandparent == parent) return parent;
+    parents[node] = grandparent;
+    node = grandparent;
+    parent = load(parents, node);
+  }
+  return node;
+}
+
+// Hooks the larger representative below the smaller one (as ECL-CC; Jaiganesh and Burtscher: A
+// high-performance connected components implementation for GPUs, 2018).
+__global__ void unite_ends(const uint64_t *edges, uint64_t count, uint32_t *parents) {
+  SIMJOIN_GRID_STRIDE(i, count) {
+    uint32_t a = static_cast<uint32_t>(edges[i] >> 32), b = static_cast<uint32_t>(edges[i]);
+    if (a == b) continue;
+    a = find_set(parents, a);
+    b = find_set(parents, b);
+    while (a != b) {
+      const uint32_t larger = max(a, b), smaller = min(a, b);
+      const uint32_t found = atomicCAS(&parents[larger], larger, smaller);
+      if (found == larger) break;
+      a = find_set(parents, found);
+      b = find_set(parents, smaller);
+    }
+  }
+}
+
+__global__ void start_sets(uint32_t *parents, uint64_t nodes) {
+  SIMJOIN_GRID_STRIDE(node, nodes) parents[node] = static_cast<uint32_t>(node);
+}
+
+__global__ void flatten_sets(uint32_t *parents, uint64_t nodes) {
+  SIMJOIN_GRID_STRIDE(node, nodes) {
+    uint32_t root = load(parents, static_cast<uint32_t>(node));
+    for (uint32_t parent; (parent = load(parents, root)) != root;) root = parent;
+    parents[node] = root;
+  }
+}
+
+__global__ void count_divided(const uint64_t *edges, uint64_t count, const uint32_t *parents,
+                              unsigned long long *divided) {
+  SIMJOIN_GRID_STRIDE(i, count) {
+    if (parents[edges[i] >> 32] != parents[static_cast<uint32_t>(edges[i])]) atomicAdd(divided, 1ull);
+  }
+}
+
+__global__ void name_sets(const uint32_t *parents, uint64_t count, const int64_t *nodes, int64_t *names) {
+  SIMJOIN_GRID_STRIDE(i, count) names[i] = nodes[parents[i]];
+}
+
+}  // namespace
+
+DeviceSets::DeviceSets(Device &device, uint32_t nodes)
+    : device_(device), parents_(device, nodes), count_(device, 1) {
+  launch(device, start_sets, blocks_for(device, nodes), parents_.data(), uint64_t{nodes});
+}
+
+void DeviceSets::unite(const RankedEdges &ranked, uint64_t begin, uint64_t end) {
+  launch(device_, unite_ends, blocks_for(device_, end - begin), ranked.edges.data() + begin, end - begin,
+         parents_.data());
+}
+
+void DeviceSets::flatten() {
+  launch(device_, flatten_sets, blocks_for(device_, parents_.size()), parents_.data(),
+         uint64_t{parents_.size()});
+}
+
+uint64_t DeviceSets::divided(const RankedEdges &ranked, uint64_t begin, uint64_t end) {
+  count_.fill(0);
+  launch(device_, count_divided, blocks_for(device_, end - begin), ranked.edges.data() + begin, end - begin,
+         parents_.data(), count_.data());
+  return read_value(device_, count_.data());
+}
+
+void DeviceSets::name(const DeviceBuffer<int64_t> &nodes, int64_t *names) {
+  launch(device_, name_sets, blocks_for(device_, nodes.size()), parents_.data(), uint64_t{nodes.size()},
+         nodes.data(), names);
+}
+
+}  // namespace simjoin::gpu

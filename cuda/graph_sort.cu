@@ -1,0 +1,42 @@
+#include "cuda/graph_sort.hpp"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <utility>
+
+#include "cuda/launch.cuh"
+
+namespace simjoin::gpu {
+
+void sort_keys(Device &device, DeviceBuffer<uint64_t> &keys, int bits) {
+  if (keys.size() < 2) return;
+  DeviceBuffer<uint64_t> other(device, keys.size());
+  cub::DoubleBuffer<uint64_t> both(keys.data(), other.data());
+  with_scratch(device, [&](void *scratch, size_t &bytes) {
+    return cub::DeviceRadixSort::SortKeys(scratch, bytes, both, static_cast<int64_t>(keys.size()), 0, bits,
+                                          device.stream());
+  });
+  if (both.Current() != keys.data()) std::swap(keys, other);
+}
+
+void sort_pairs(Device &device, DeviceBuffer<uint64_t> &keys, DeviceBuffer<uint64_t> &values, int bits) {
+  if (keys.size() < 2) return;
+  DeviceBuffer<uint64_t> other_keys(device, keys.size()), other_values(device, values.size());
+  cub::DoubleBuffer<uint64_t> both_keys(keys.data(), other_keys.data());
+  cub::DoubleBuffer<uint64_t> both_values(values.data(), other_values.data());
+  with_scratch(device, [&](void *scratch, size_t &bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, both_keys, both_values,
+                                           static_cast<int64_t>(keys.size()), 0, bits, device.stream());
+  });
+  if (both_keys.Current() != keys.data()) std::swap(keys, other_keys);
+  if (both_values.Current() != values.data()) std::swap(values, other_values);
+}
+
+void sum_before(Device &device, DeviceBuffer<uint32_t> &counts) {
+  with_scratch(device, [&](void *scratch, size_t &bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), counts.data(),
+                                         static_cast<int64_t>(counts.size()), device.stream());
+  });
+}
+
+}  // namespace simjoin::gpu

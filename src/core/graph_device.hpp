@@ -1,0 +1,38 @@
+// What a GPU does for graphs: the interface between the core, which decides, and the device layer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/graph.hpp"
+#include "core/graph_components.hpp"
+#include "core/graph_pagerank.hpp"
+#include "core/graph_spectrum.hpp"
+#include "core/memory.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// What a computation on a device uses on the host's side.
+struct HostSide {
+  WorkerPool &pool;
+  MemoryCounter &memory;        // of what is returned
+  size_t gpu_memory_limit = 0;  // bytes of device memory; 0 = most of what is free
+};
+
+// Functions return what those of the CPU return, to the last bit, and leave the edges as they are. They look
+// at the pool's stop flag at least every few tens of milliseconds. Failures of the device are Errors of kind
+// device_failure, too little device memory is limit_exceeded.
+class GraphDevice {
+ public:
+  virtual ~GraphDevice() = default;
+
+  virtual Components components(const EdgeList &edges, const HostSide &host) = 0;
+  virtual Ranks pagerank_power(const EdgeList &edges, EdgeUse use, double damping, double tolerance,
+                               const HostSide &host) = 0;
+  virtual Ranks pagerank_random_walk(const EdgeList &edges, EdgeUse use, double damping, uint32_t coupons,
+                                     uint64_t seed, const HostSide &host) = 0;
+  virtual Spectrum leading_eigenvectors(const Graph &graph, const HostSide &host) = 0;
+};
+
+}  // namespace simjoin

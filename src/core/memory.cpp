@@ -1,0 +1,16 @@
+#include "core/memory.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace simjoin {
+
+void MemoryCounter::throw_no_room(size_t limit) {
+  throw Error(
+      ErrorKind::memory_limit_exceeded,
+      "the graph needs more memory than the " + std::to_string(limit >> 20) + " MB of simjoin.memory_limit",
+      "Raise simjoin.memory_limit, or leave edges out.");
+}
+
+}  // namespace simjoin
