@@ -290,6 +290,8 @@ class CudaGraphs final : public GraphDevice {
     session.note(figures.download_ms);
     return result;
   }
+
+  const GraphFigures &figures() const override { return gpu::figures; }
 };
 
 }  // namespace
@@ -298,10 +300,6 @@ class CudaGraphs final : public GraphDevice {
 GraphDevice &cuda_graphs() {
   static gpu::CudaGraphs graphs;
   return graphs;
-}
-
-const GraphFigures &cuda_graph_figures() {
-  return gpu::figures;
 }
 
 }  // namespace simjoin

@@ -20,6 +20,16 @@ struct HostSide {
   size_t gpu_memory_limit = 0;  // bytes of device memory; 0 = most of what is free
 };
 
+// What the last function of a device did: milliseconds by the device's clock.
+struct GraphFigures {
+  double upload_ms = 0;   // edges to the device, their nodes ranked
+  double lists_ms = 0;    // adjacency lists
+  double compute_ms = 0;  // the function itself
+  double download_ms = 0;
+  uint64_t steps = 0;  // of walks, in visits; of power iteration
+  size_t device_memory_peak = 0;
+};
+
 // Functions return what those of the CPU return, to the last bit, and leave the edges as they are. They look
 // at the pool's stop flag at least every few tens of milliseconds. Failures of the device are Errors of kind
 // device_failure, too little device memory is limit_exceeded.
@@ -33,6 +43,7 @@ class GraphDevice {
   virtual Ranks pagerank_random_walk(const EdgeList &edges, EdgeUse use, double damping, uint32_t coupons,
                                      uint64_t seed, const HostSide &host) = 0;
   virtual Spectrum leading_eigenvectors(const Graph &graph, const HostSide &host) = 0;
+  virtual const GraphFigures &figures() const = 0;
 };
 
 }  // namespace simjoin

@@ -14,15 +14,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/gpu.hpp"
 #include "core/graph_components.hpp"
 #include "core/graph_densest.hpp"
+#include "core/graph_device.hpp"
 #include "core/graph_pagerank.hpp"
 #include "core/graph_random.hpp"
 #include "core/graph_ranges.hpp"
-#ifdef SIMJOIN_CUDA
-#include "cuda/gpu_engine.hpp"
-#include "cuda/graph_device.hpp"
-#endif
 
 namespace simjoin::bench {
 namespace {
@@ -190,29 +188,27 @@ Outcome run_on_cpu(const std::string &function, EdgeList &edges, const Options &
   return outcome(densest_subgraph(edges, options.k, method, pool, memory));
 }
 
-#ifdef SIMJOIN_CUDA
 Outcome run_on_gpu(const std::string &function, EdgeList &edges, const Options &options, WorkerPool &pool,
                    MemoryCounter &memory) {
   const HostSide host{pool, memory, 0};
-  if (function == "components") return outcome(cuda_graphs().components(edges, host));
+  GraphDevice &device = *gpu_backend()->graphs();
+  if (function == "components") return outcome(device.components(edges, host));
   if (function == "power")
-    return outcome(cuda_graphs().pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, host));
+    return outcome(device.pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, host));
   if (function == "walk")
-    return outcome(
-        cuda_graphs().pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, host));
+    return outcome(device.pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, host));
   const auto spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
-    return cuda_graphs().leading_eigenvectors(graph, host);
+    return device.leading_eigenvectors(graph, host);
   };
   return outcome(densest_subgraph(edges, options.k, DensestMethod::bilinear, pool, memory, spectrum));
 }
 
 void print_figures() {
-  const GraphFigures &f = cuda_graph_figures();
+  const GraphFigures &f = gpu_backend()->graphs()->figures();
   std::printf(" %.0f | %.0f | %.1f | %.0f | %.3g | %.1f |", f.upload_ms, f.lists_ms, f.compute_ms,
               f.download_ms, static_cast<double>(f.steps),
               static_cast<double>(f.device_memory_peak) / (1 << 30));
 }
-#endif
 
 double user_ms() {
   rusage usage;
@@ -232,14 +228,9 @@ Outcome measure(const std::string &function, bool gpu, const Options &options, W
     const size_t before = memory.current();
     const double user = user_ms();
     const auto begin = std::chrono::steady_clock::now();
-    double time = 0;
-#ifdef SIMJOIN_CUDA
-    if (gpu)
-      result = run_on_gpu(function, edges, options, pool, memory);
-    else
-#endif
-      result = run_on_cpu(function, edges, options, pool, memory);
-    time = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    result = (gpu ? run_on_gpu : run_on_cpu)(function, edges, options, pool, memory);
+    const double time =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     if (repeat == 0 || time < best) {
       best = time;
       best_user = user_ms() - user;
@@ -249,11 +240,9 @@ Outcome measure(const std::string &function, bool gpu, const Options &options, W
   std::printf("| %s | %s | %d | %zu | %llu | %.*f | %.*f | %.0f |", function.c_str(), gpu ? "gpu" : "cpu",
               options.threads, result.nodes, static_cast<unsigned long long>(options.edges),
               best < 10 ? 3 : 0, best, best < 10 ? 3 : 0, best_user, static_cast<double>(peak) / (1 << 20));
-#ifdef SIMJOIN_CUDA
   if (gpu)
     print_figures();
   else
-#endif
     std::printf(" | | | | | |");
   std::printf(" %s |\n", result.text.c_str());
   std::fflush(stdout);
@@ -333,7 +322,8 @@ int main(int argc, char **argv) {
   }
   std::string reason = "this build has no GPU engine";
 #ifdef SIMJOIN_CUDA
-  if (simjoin::gpu_available(&reason)) reason.clear();
+  simjoin::set_gpu_backend(&simjoin::cuda_backend());
+  if (simjoin::gpu_backend()->available(reason)) reason.clear();
 #endif
   if (options.gpu && !reason.empty()) {
     std::printf("no GPU to run on: %s\n", reason.c_str());
