@@ -19,14 +19,14 @@ constexpr size_t kept_memory = size_t{1} << 30;         // that this process kee
 constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // of sets: some milliseconds
 constexpr int steps_a_check = 4;                        // of power iteration
 
-GraphFigures figures;
+GraphFigures noted;
 
 // The device, what is on its way to it, and the clock of one function.
 class Session {
  public:
   explicit Session(const HostSide &host)
       : host_(host), device(host.gpu_memory_limit, kept_memory), staging(device, host.pool) {
-    figures = {};
+    noted = {};
     last_.record(device.stream());
   }
 
@@ -37,7 +37,7 @@ class Session {
     next_.wait();
     milliseconds += next_.since(last_);
     last_.record(device.stream());
-    figures.device_memory_peak = device.memory_peak();
+    noted.device_memory_peak = device.memory_peak();
     stop().check();
   }
   // Returns the array on the host.
@@ -63,9 +63,9 @@ class Session {
 // Uploads edges and makes their lists; `nodes` gets the nodes on the host.
 Entries upload_entries(Session &session, const EdgeList &edges, EdgeUse use, Buffer<int64_t> &nodes) {
   RankedEdges ranked = upload_edges(session.device, session.staging, edges, session.stop());
-  session.note(figures.upload_ms);
+  session.note(noted.upload_ms);
   nodes = session.take<int64_t>(ranked.nodes);
-  session.note(figures.download_ms);
+  session.note(noted.download_ms);
   return sorted_entries(session.device, session.staging, ranked, edges, use != EdgeUse::directed,
                         session.stop());
 }
@@ -201,7 +201,7 @@ class CudaGraphs final : public GraphDevice {
     if (edges.size() + edges.lone().size() == 0) return result;
     Session session(host);
     const RankedEdges ranked = upload_edges(session.device, session.staging, edges, session.stop());
-    session.note(figures.upload_ms);
+    session.note(noted.upload_ms);
     const auto nodes = static_cast<uint32_t>(ranked.nodes.size());
     DeviceSets sets(session.device, nodes);
     uint64_t divided = 1;
@@ -214,10 +214,10 @@ class CudaGraphs final : public GraphDevice {
     }
     DeviceBuffer<int64_t> names(session.device, nodes);
     sets.name(ranked.nodes, names.data());
-    session.note(figures.compute_ms);
+    session.note(noted.compute_ms);
     result.nodes = session.take<int64_t>(ranked.nodes);
     result.components = session.take<int64_t>(names);
-    session.note(figures.download_ms);
+    session.note(noted.download_ms);
     return result;
   }
 
@@ -227,16 +227,16 @@ class CudaGraphs final : public GraphDevice {
     if (edges.size() + edges.lone().size() == 0) return result;
     Session session(host);
     DevicePower power(session, upload_entries(session, edges, use, result.nodes), damping);
-    session.note(figures.lists_ms);
+    session.note(noted.lists_ms);
     for (uint64_t steps = most_power_steps(damping, tolerance); steps > 0; --steps) {
       session.stop().check();
-      ++figures.steps;
+      ++noted.steps;
       if (power.step() * damping <= tolerance * (1 - damping)) break;
     }
     const DeviceBuffer<double> &ranks = power.ranks();
-    session.note(figures.compute_ms);
+    session.note(noted.compute_ms);
     result.ranks = session.take<double>(ranks);
-    session.note(figures.download_ms);
+    session.note(noted.download_ms);
     return result;
   }
 
@@ -252,17 +252,17 @@ class CudaGraphs final : public GraphDevice {
     }();
     DeviceBuffer<double> cumulative(device, graph.weights.size());
     if (graph.weighted()) accumulate_weights(device, graph, cumulative.data());
-    session.note(figures.lists_ms);
+    session.note(noted.lists_ms);
     DeviceBuffer<unsigned long long> visits(device, graph.nodes);
     visits.fill(0);
     WalkLanes lanes(device, uint64_t{graph.nodes} * coupons, seed);
     while (!lanes.walk(graph, cumulative.data(), damping, coupons, visits.data())) session.stop().check();
-    figures.steps = add_up_visits(device, visits.data(), graph.nodes);
+    noted.steps = add_up_visits(device, visits.data(), graph.nodes);
     DeviceBuffer<double> shares(device, graph.nodes);
-    share_visits(device, visits.data(), graph.nodes, static_cast<double>(figures.steps), shares.data());
-    session.note(figures.compute_ms);
+    share_visits(device, visits.data(), graph.nodes, static_cast<double>(noted.steps), shares.data());
+    session.note(noted.compute_ms);
     result.ranks = session.take<double>(shares);
-    session.note(figures.download_ms);
+    session.note(noted.download_ms);
     return result;
   }
 
@@ -281,17 +281,17 @@ class CudaGraphs final : public GraphDevice {
                            [&](size_t i) { return graph.targets[i]; });
     session.staging.upload(copy.weights.data(), graph.weights.size(),
                            [&](size_t i) { return graph.weights[i]; });
-    session.note(figures.upload_ms);
+    session.note(noted.upload_ms);
     DeviceSpectrum spectrum(session, copy);
     result.radius_bound = spectrum.run();
-    session.note(figures.compute_ms);
+    session.note(noted.compute_ms);
     result.first = session.take<double>(spectrum.first());
     result.second = session.take<double>(spectrum.second());
-    session.note(figures.download_ms);
+    session.note(noted.download_ms);
     return result;
   }
 
-  const GraphFigures &figures() const override { return gpu::figures; }
+  const GraphFigures &figures() const override { return noted; }
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ class WalkLanes {
  public:
   WalkLanes(Device &device, uint64_t coupons, uint64_t seed);
 
-  // Lets every walk go on for some steps; returns whether all have ended.
+  // Lets every walk go on for some milliseconds; returns whether all have ended.
   bool walk(const DeviceGraph &graph, const double *cumulative, double damping, uint32_t coupons_a_node,
             unsigned long long *visits);
 
@@ -57,7 +57,7 @@ class WalkLanes {
   DeviceBuffer<uint64_t> state_;
   DeviceBuffer<uint32_t> node_;
   DeviceBuffer<uint32_t> going_on_;
-  bool started_ = false;
+  uint32_t steps_ = 0;  // of the next launch; none yet
 };
 // shares[node] = visits / all.
 void share_visits(Device &device, const unsigned long long *visits, uint32_t nodes, double all,

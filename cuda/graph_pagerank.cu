@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+
 #include "core/graph_random.hpp"
 #include "cuda/graph_kernels.hpp"
 #include "cuda/graph_sums.hpp"
@@ -6,8 +9,11 @@
 namespace simjoin::gpu {
 namespace {
 
-// Steps of one launch: some 2 ms where every step misses the caches.
-constexpr uint32_t steps_a_launch = 2048;
+// Steps of a launch, which are doubled or halved so that it takes about so long: a step takes 17 us where
+// every one misses the caches and all processors are busy (H200), and more where most walks meet at one node.
+constexpr uint32_t first_steps = 128;
+constexpr uint32_t most_steps = 1 << 16;
+constexpr std::chrono::milliseconds launch_time{20};
 constexpr unsigned blocks_a_processor = 8;  // of 256 threads: as many walks as a processor has threads
 
 __global__ void divide_weights(const uint64_t *offsets, uint64_t nodes, const double *totals, double *weights,
@@ -75,15 +81,15 @@ __device__ uint32_t next_node(const Lists &lists, uint32_t node, WalkRandom &ran
 
 // Each thread moves one coupon after the other, which evens out their lengths. One that is between two
 // coupons has the node `nodes`.
-__global__ void move_coupons(Lists lists, double damping, uint32_t coupons_a_node, uint64_t coupons,
-                             uint64_t seed, uint64_t *lane_coupons, uint64_t *states, uint32_t *lane_nodes,
-                             unsigned long long *visits, uint32_t *going_on) {
+__global__ void move_coupons(Lists lists, uint32_t steps, double damping, uint32_t coupons_a_node,
+                             uint64_t coupons, uint64_t seed, uint64_t *lane_coupons, uint64_t *states,
+                             uint32_t *lane_nodes, unsigned long long *visits, uint32_t *going_on) {
   const uint64_t lane = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x,
                  all = uint64_t{gridDim.x} * blockDim.x;
   uint64_t coupon = lane_coupons[lane];
   uint32_t node = lane_nodes[lane];
   WalkRandom random(states[lane]);
-  for (uint32_t step = 0; step < steps_a_launch && coupon < coupons; ++step) {
+  for (uint32_t step = 0; step < steps && coupon < coupons; ++step) {
     if (node == lists.nodes) {
       node = static_cast<uint32_t>(coupon / coupons_a_node);
       random = WalkRandom(seed, coupon);
@@ -161,16 +167,22 @@ WalkLanes::WalkLanes(Device &device, uint64_t coupons, uint64_t seed)
 
 bool WalkLanes::walk(const DeviceGraph &graph, const double *cumulative, double damping,
                      uint32_t coupons_a_node, unsigned long long *visits) {
-  if (!started_) {
+  if (steps_ == 0) {
     launch(device_, start_lanes, blocks_, uint64_t{coupon_.size()}, graph.nodes, coupon_.data(),
            state_.data(), node_.data());
-    started_ = true;
+    steps_ = first_steps;
   }
   going_on_.fill(0);
+  device_.synchronize();
+  const auto begin = std::chrono::steady_clock::now();
   const Lists lists{graph.offsets.data(), graph.targets.data(), cumulative, graph.nodes};
-  launch(device_, move_coupons, blocks_, lists, damping, coupons_a_node, coupons_, seed_, coupon_.data(),
-         state_.data(), node_.data(), visits, going_on_.data());
-  return read_value(device_, going_on_.data()) == 0;
+  launch(device_, move_coupons, blocks_, lists, steps_, damping, coupons_a_node, coupons_, seed_,
+         coupon_.data(), state_.data(), node_.data(), visits, going_on_.data());
+  const bool ended = read_value(device_, going_on_.data()) == 0;
+  const auto time = std::chrono::steady_clock::now() - begin;
+  if (time > launch_time) steps_ = std::max(steps_ / 2, 1u);
+  if (time < launch_time / 2) steps_ = std::min(steps_ * 2, most_steps);
+  return ended;
 }
 
 void share_visits(Device &device, const unsigned long long *visits, uint32_t nodes, double all,

@@ -11,14 +11,14 @@ namespace simjoin {
 namespace {
 
 // Nanoseconds, to compare devices: of one thread of the CPU, and of a GPU with its transfers. Random graphs
-// and R-MAT graphs of 1 to 16 million nodes; two cores of a Xeon (Cascade Lake), an H200.
+// and R-MAT graphs of 0.1 to 20 million nodes; two cores of a Xeon (Cascade Lake), an H200 with 16 cores.
 constexpr double cpu_component_ns = 60;  // an edge
 constexpr double cpu_build_ns = 120;     // an edge in adjacency lists
 constexpr double cpu_sum_ns = 6;         // an edge in a sum over neighbors
 constexpr double cpu_step_ns = 25;       // a step of a walk
-constexpr double gpu_edge_ns = 4;        // an edge, from the host to adjacency lists
-constexpr double gpu_sum_ns = 0.05;
-constexpr double gpu_step_ns = 0.5;
+constexpr double gpu_edge_ns = 1.5;      // an edge, from the host to adjacency lists
+constexpr double gpu_sum_ns = 0.02;
+constexpr double gpu_step_ns = 0.07;
 constexpr double gpu_call_ms = 5;  // staging buffers, launches
 // Of the steps of power iteration that might be necessary about half are.
 constexpr double share_of_steps = 0.5;

@@ -12,6 +12,12 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/token_filter.hpp"
 #include "pg/compat.hpp"
 #include "pg/dedup_state.hpp"
 #include "pg/dedup_view.hpp"
@@ -49,9 +55,11 @@ struct DeltaJoin {
   JoinEngine *engine;
   File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
-  bool all;             // no row was kept: all rows are joined with themselves
-  uint32_t *left_rows;  // the rows of the engine's left side
-  size_t left_count;
+  bool all;  // no row was kept: all rows are joined with themselves
+  // The rows of either side of the engine. Of those that were kept, only what can be similar to another one
+  // is there.
+  uint32_t *rows[2];
+  size_t counts[2];
 };
 
 // A similar pair of row numbers.
@@ -88,6 +96,72 @@ void feed(DeltaJoin *join, Side side, TupleTableSlot *slot, TokenType type) {
   offer_spill_file(join->engine, &join->spill_file);
 }
 
+// Calls body(span) with the set's tokens.
+template <class Body>
+auto with_tokens(const SetView &set, Body &&body) {
+  if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
+  if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
+  std::vector<std::string_view> texts(set.count);
+  TextCursor cursor(set);
+  for (std::string_view &text : texts) text = cursor.next();
+  return body(std::span<const std::string_view>(texts));
+}
+
+// Feeds the row to a side.
+void feed_row(DeltaJoin *join, Side side, size_t row, TupleTableSlot *slot, TokenType type) {
+  feed(join, side, slot, type);
+  uint32_t *rows = join->rows[static_cast<int>(side)];
+  rows[join->counts[static_cast<int>(side)]++] = static_cast<uint32_t>(row);
+}
+
+// Calls body(row, slot) for every row.
+template <class Body>
+void for_rows(const DedupState &state, Body &&body) {
+  TupleTableSlot *slot = MakeSingleTupleTableSlot(state.columns, &TTSOpsMinimalTuple);
+  tuplestore_rescan(state.sets);
+  for (size_t row = 0; tuplestore_gettupleslot(state.sets, true, false, slot); ++row) {
+    CHECK_FOR_INTERRUPTS();
+    body(row, slot);
+  }
+  ExecDropSingleTupleTableSlot(slot);
+}
+
+// Calls body(set) with a row's set, and returns what it returns; of a NULL, false.
+template <class Body>
+bool with_set(TupleTableSlot *slot, Body &&body) {
+  bool isnull;
+  const Datum array = slot_getattr(slot, 2, &isnull);
+  if (isnull) return false;
+  const SetView set = view_set(array, function);
+  const bool result = call_cpp([&] { return body(set); });
+  free_view(set, array);
+  return result;
+}
+
+// Feeds new and changed rows to the left side, and to the right side these and all kept ones that can be
+// similar to one of them: the engine would spend most of its time on those that cannot.
+void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
+  for_rows(state, [&](size_t row, TupleTableSlot *slot) {
+    if (state.rows[row].state == RowState::kept) return;
+    feed_row(join, Side::left, row, slot, state.token_type);
+    if (join->all) return;
+    feed_row(join, Side::right, row, slot, state.token_type);
+    with_set(slot, [&](const SetView &set) {
+      with_tokens(set, [&](auto tokens) { filter->add(tokens); });
+      return true;
+    });
+  });
+  if (join->all) return;
+  call_cpp([&] { filter->finish(); });
+  for_rows(state, [&](size_t row, TupleTableSlot *slot) {
+    if (state.rows[row].state != RowState::kept) return;
+    const auto may_match = [&](const SetView &set) {
+      return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); });
+    };
+    if (with_set(slot, may_match)) feed_row(join, Side::right, row, slot, state.token_type);
+  });
+}
+
 // Returns the join, fed.
 DeltaJoin start_delta_join(const DedupState &state, Measure measure, double threshold) {
   DeltaJoin join = {};
@@ -97,16 +171,9 @@ DeltaJoin start_delta_join(const DedupState &state, Measure measure, double thre
   spec.self_join = join.all;
   join.engine = create_engine(spec, state.context);
   join.batch = create_batch(state.context);
-  join.left_rows = allocate<uint32_t>(state.count);
-  TupleTableSlot *slot = MakeSingleTupleTableSlot(state.columns, &TTSOpsMinimalTuple);
-  for (size_t row = 0; tuplestore_gettupleslot(state.sets, true, false, slot); ++row) {
-    CHECK_FOR_INTERRUPTS();
-    if (!join.all) feed(&join, Side::right, slot, state.token_type);
-    if (state.rows[row].state == RowState::kept) continue;
-    feed(&join, Side::left, slot, state.token_type);
-    join.left_rows[join.left_count++] = static_cast<uint32_t>(row);
-  }
-  ExecDropSingleTupleTableSlot(slot);
+  for (uint32_t *&rows : join.rows) rows = allocate<uint32_t>(state.count);
+  auto *filter = own(state.context, [&] { return std::make_unique<TokenFilter>(measure, threshold); });
+  feed_delta(&join, state, filter);
   return join;
 }
 
@@ -115,8 +182,8 @@ DeltaJoin start_delta_join(const DedupState &state, Measure measure, double thre
 bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *pair) {
   const Side right_side = join.all ? Side::left : Side::right;
   const uint32_t left = join.batch->left[i], right = join.batch->right[i];
-  pair->left = join.left_rows[left];
-  pair->right = join.all ? join.left_rows[right] : right;
+  pair->left = join.rows[static_cast<int>(Side::left)][left];
+  pair->right = join.rows[static_cast<int>(right_side)][right];
   if (pair->left == pair->right) return false;
   if (!join.all && state.rows[pair->right].state != RowState::kept && pair->right < pair->left) return false;
   pair->similarity = similarity(join.measure, join.batch->overlap[i], join.engine->set_size(Side::left, left),

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -196,6 +197,7 @@ DedupState *read_state(const char *source, const char *rows_table, const char *p
   state->rows = allocate<DedupRow>(first_capacity);
   state->stale = allocate<int64>(first_capacity);
   state->sets = tuplestore_begin_heap(false, false, work_mem);
+  tuplestore_set_eflags(state->sets, EXEC_FLAG_REWIND);  // it is read twice
   MemoryContextSwitchTo(old);
   state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
   const auto no_check = [](DestReceiver *, int, TupleDesc) {};

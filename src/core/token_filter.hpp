@@ -1,0 +1,41 @@
+// Which of many sets can be similar to one of a few, told from the tokens of the few.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/measure.hpp"
+
+namespace simjoin {
+
+// Remembers hashes of tokens; two tokens may have one.
+class TokenFilter {
+ public:
+  // `threshold`: above zero.
+  TokenFilter(Measure measure, double threshold) : bounds_(measure, threshold) {}
+
+  // Adds the tokens of one of the few.
+  template <typename Token>
+  void add(std::span<const Token> tokens);
+  // Ends the adding.
+  void finish();
+  // Returns false where no set of some of these tokens, and of others, is similar enough to the set.
+  template <typename Token>
+  bool may_match(std::span<const Token> tokens);
+
+ private:
+  bool known(uint64_t hash) const { return (words_[hash >> shift_ >> 6] >> (hash >> shift_ & 63) & 1) != 0; }
+  uint32_t least_overlap(size_t size);
+
+  const Bounds bounds_;
+  std::vector<uint64_t> added_;
+  std::vector<uint64_t> words_;  // a bit for each of the upper bits that a hash can have
+  int shift_ = 0;
+  std::vector<uint32_t> least_overlap_;  // of each size so far; 0 = not known yet
+  std::vector<uint64_t> hashes_;         // of the set that is looked at
+};
+
+}  // namespace simjoin

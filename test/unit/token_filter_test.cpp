@@ -1,0 +1,91 @@
+// The filter never loses a pair that is similar enough, and rules out sets that share too little.
+#include "core/token_filter.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace simjoin::test {
+namespace {
+
+template <typename Token>
+double similarity_of(Measure measure, const std::vector<Token> &a, const std::vector<Token> &b) {
+  const std::set<Token> r(a.begin(), a.end()), s(b.begin(), b.end());
+  const auto shared =
+      std::count_if(r.begin(), r.end(), [&](const Token &token) { return s.contains(token); });
+  return similarity(measure, shared, static_cast<int64_t>(r.size()), static_cast<int64_t>(s.size()));
+}
+
+// Sets of tokens below 12, some of which repeat.
+std::vector<int32_t> any_set() {
+  return *rc::gen::container<std::vector<int32_t>>(rc::gen::inRange(0, 12));
+}
+
+RC_GTEST_PROP(TokenFilter, LosesNoSimilarPair, ()) {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const double threshold =
+      measure == Measure::overlap ? *rc::gen::inRange(1, 6) : *rc::gen::inRange(1, 21) / 20.0;
+  TokenFilter integers(measure, threshold), longs(measure, threshold), texts(measure, threshold);
+  std::vector<std::vector<int32_t>> few;
+  const auto as_longs = [](const std::vector<int32_t> &set) {
+    return std::vector<int64_t>(set.begin(), set.end());
+  };
+  const auto as_texts = [](const std::vector<int32_t> &set) {
+    std::vector<std::string> result;
+    for (const int32_t token : set) result.push_back(std::to_string(token));
+    return result;
+  };
+  const auto views = [](const std::vector<std::string> &set) {
+    return std::vector<std::string_view>(set.begin(), set.end());
+  };
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    few.push_back(any_set());
+    integers.add(std::span<const int32_t>(few.back()));
+    longs.add(std::span<const int64_t>(as_longs(few.back())));
+    const std::vector<std::string> strings = as_texts(few.back());
+    texts.add(std::span<const std::string_view>(views(strings)));
+  }
+  integers.finish();
+  longs.finish();
+  texts.finish();
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<int32_t> set = any_set();
+    const bool similar = std::any_of(few.begin(), few.end(), [&](const std::vector<int32_t> &other) {
+      return similarity_of(measure, set, other) >= threshold;
+    });
+    if (!similar) continue;
+    RC_ASSERT(integers.may_match(std::span<const int32_t>(set)));
+    RC_ASSERT(longs.may_match(std::span<const int64_t>(as_longs(set))));
+    const std::vector<std::string> strings = as_texts(set);
+    RC_ASSERT(texts.may_match(std::span<const std::string_view>(views(strings))));
+  }
+}
+
+TEST(TokenFilter, RulesOutMostOfWhatSharesTooLittle) {
+  TokenFilter filter(Measure::jaccard, 0.5);
+  for (int32_t set = 0; set < 100; ++set) {
+    const int32_t tokens[] = {set * 3, set * 3 + 1, set * 3 + 2, set * 3 + 300'000};
+    filter.add(std::span<const int32_t>(tokens));
+  }
+  filter.finish();
+  int passed = 0;
+  for (int32_t set = 0; set < 1000; ++set) {
+    const int32_t half[] = {set % 100 * 3, 1'000'000 + set, 2'000'000 + set, 3'000'000 + set,
+                            4'000'000 + set};
+    passed += filter.may_match(std::span<const int32_t>(half));
+    // Five of eight tokens are one: three shared ones of four are enough.
+    const int32_t repeated[] = {
+        0, 1, 2, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set};
+    EXPECT_TRUE(filter.may_match(std::span<const int32_t>(repeated)));
+  }
+  EXPECT_LT(passed, 100);
+  EXPECT_FALSE(filter.may_match(std::span<const int32_t>()));
+}
+
+}  // namespace
+}  // namespace simjoin::test
