@@ -14,8 +14,12 @@ namespace {
 // Nodes looked up together: of 3.5 M known nodes a batch of 8 took 61 to 66 ns a node, 32 and 64 took 53 to
 // 62, each by itself 125 (two cores of a busy Xeon).
 constexpr size_t batch_nodes = 32;
-constexpr size_t first_slots = 16;                  // of a shard
-constexpr uint32_t nodes_of_one_shard = 1 << 16;    // beyond, there are many
+constexpr size_t first_slots = 16;                // of a shard
+constexpr uint32_t nodes_of_one_shard = 1 << 16;  // beyond, there are many
+// The direct table may have this many slots whatever the nodes, and this many a node.
+constexpr size_t direct_free = size_t{1} << 12;
+constexpr size_t direct_a_node = 4;
+constexpr size_t first_direct = 1024;
 constexpr uint64_t values_a_node = 64;              // of a bitmap, at most: 12 bytes
 constexpr size_t check_interval = size_t{1} << 16;  // nodes between looks at the stop flag
 constexpr uint64_t sign_bit = uint64_t{1} << 63;    // flipped, it makes signed numbers sort as unsigned ones
@@ -30,17 +34,19 @@ uint64_t hash_of(int64_t node) {
 
 }  // namespace
 
-NodeNumbers::NodeNumbers(MemoryCounter &memory) : memory_(memory), nodes_(memory) {
+NodeNumbers::NodeNumbers(MemoryCounter &memory) : memory_(memory), direct_(memory), nodes_(memory) {
   start(1);
 }
 
 void NodeNumbers::release() {
   start(1);
+  direct_.release();
   nodes_.release();
 }
 
 // Begins with so many empty shards.
 void NodeNumbers::start(size_t shards) {
+  hashed_ = 0;
   shards_.clear();
   shards_.reserve(shards);
   for (size_t i = 0; i < shards; ++i) {
@@ -53,7 +59,9 @@ void NodeNumbers::start(size_t shards) {
 void NodeNumbers::split() {
   start(size_t{1} << shard_bits);
   for (uint32_t number = 0; number < count(); ++number) {
-    const uint64_t hash = hash_of(nodes_[number]);
+    const int64_t node = nodes_[number];
+    if (direct(node) && direct_[static_cast<size_t>(node)] == number) continue;
+    const uint64_t hash = hash_of(node);
     insert(shard_of(hash), tag_of(hash), number);
   }
 }
@@ -63,6 +71,7 @@ void NodeNumbers::insert(Shard &shard, uint32_t tag, uint32_t number) {
   size_t slot = tag >> shard.shift;
   while (shard.entries[slot].number != no_number) slot = (slot + 1) & mask;
   shard.entries[slot] = {tag, number};
+  ++hashed_;
   // Past five eighths, linear probing starts to walk.
   if (++shard.used * 8 > shard.entries.size() * 5) resize(shard, memory_, shard.entries.size() * 2);
 }
@@ -85,28 +94,56 @@ void NodeNumbers::resize(Shard &shard, MemoryCounter &memory, size_t capacity) {
   shard.used = used;
 }
 
+// Adds a node that neither table has.
 uint32_t NodeNumbers::add(uint64_t hash, int64_t node) {
   if (nodes_.size() >= no_number) throw_too_many();
   const uint32_t number = count();
+  const auto place = static_cast<uint64_t>(node);
+  if (!direct(node) && place < direct_free + direct_a_node * nodes_.size()) {
+    // At least a quarter more than there was: a growing range moves few times.
+    const size_t before = direct_.size();
+    direct_.resize(std::max({first_direct, before + before / 4, static_cast<size_t>(place) + 1}));
+    std::fill(direct_.begin() + before, direct_.end(), no_number);
+  }
   nodes_.push_back(node);
-  insert(shard_of(hash), tag_of(hash), number);
-  if (number == nodes_of_one_shard) split();
+  if (direct(node)) {
+    direct_[place] = number;
+  } else {
+    insert(shard_of(hash), tag_of(hash), number);
+    if (shards_.size() == 1 && hashed_ > nodes_of_one_shard) split();
+  }
   return number;
 }
 
-uint32_t NodeNumbers::find_or_add(uint64_t hash, int64_t node) {
+// Returns the number of a node in the hash table; no_number where it is not there.
+uint32_t NodeNumbers::find(uint64_t hash, int64_t node) {
   const Shard &shard = shard_of(hash);
   const uint32_t tag = tag_of(hash);
   const size_t mask = shard.entries.size() - 1;
   for (size_t slot = tag >> shard.shift;; slot = (slot + 1) & mask) {
     const Entry &entry = shard.entries[slot];
-    if (entry.number == no_number) return add(hash, node);
-    if (entry.tag == tag && nodes_[entry.number] == node) return entry.number;
+    if (entry.number == no_number || (entry.tag == tag && nodes_[entry.number] == node)) return entry.number;
   }
+}
+
+uint32_t NodeNumbers::find_or_add(uint64_t hash, int64_t node) {
+  if (direct(node) && direct_[static_cast<size_t>(node)] != no_number)
+    return direct_[static_cast<size_t>(node)];
+  const uint32_t number = hashed_ > 0 ? find(hash, node) : no_number;
+  if (number == no_number) return add(hash, node);
+  if (direct(node)) direct_[static_cast<size_t>(node)] = number;
+  return number;
 }
 
 uint32_t NodeNumbers::number_of(int64_t node) {
   return find_or_add(hash_of(node), node);
+}
+
+void NodeNumbers::prefetch(int64_t node, uint64_t hash) {
+  if (direct(node))
+    __builtin_prefetch(&direct_[static_cast<size_t>(node)]);
+  else
+    __builtin_prefetch(&slot_of(hash));
 }
 
 void NodeNumbers::numbers_of(const int64_t *nodes, size_t count, uint32_t *numbers) {
@@ -115,9 +152,10 @@ void NodeNumbers::numbers_of(const int64_t *nodes, size_t count, uint32_t *numbe
     const size_t batch = std::min(batch_nodes, count - at);
     for (size_t i = 0; i < batch; ++i) {
       hashes[i] = hash_of(nodes[at + i]);
-      __builtin_prefetch(&slot_of(hashes[i]));
+      prefetch(nodes[at + i], hashes[i]);
     }
     for (size_t i = 0; i < batch; ++i) {
+      if (direct(nodes[at + i])) continue;
       const Entry &entry = slot_of(hashes[i]);
       if (entry.number != no_number && entry.tag == tag_of(hashes[i]))
         __builtin_prefetch(&nodes_[entry.number]);

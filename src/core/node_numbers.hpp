@@ -9,8 +9,10 @@
 
 namespace simjoin {
 
-// Gives nodes numbers, 0, 1, ... in the order in which they are first seen: a hash table, once it is large in
-// shards, so that growing never takes long, whose memory is fetched ahead for many nodes at a time.
+// Gives nodes numbers, 0, 1, ... in the order in which they are first seen. Small ones that are not negative,
+// where they are dense enough, index a table directly, so that neighbors stay neighbors; all others go
+// through a hash table, once it is large in shards, so that growing never takes long. Memory is fetched ahead
+// for many nodes at a time.
 class NodeNumbers {
  public:
   explicit NodeNumbers(MemoryCounter &memory);
@@ -45,7 +47,10 @@ class NodeNumbers {
     Shard &shard = shard_of(hash);
     return shard.entries[tag_of(hash) >> shard.shift];
   }
+  bool direct(int64_t node) const { return static_cast<uint64_t>(node) < direct_.size(); }
+  void prefetch(int64_t node, uint64_t hash);
   uint32_t find_or_add(uint64_t hash, int64_t node);
+  uint32_t find(uint64_t hash, int64_t node);
   uint32_t add(uint64_t hash, int64_t node);
   void insert(Shard &shard, uint32_t tag, uint32_t number);
   static void resize(Shard &shard, MemoryCounter &memory, size_t capacity);
@@ -53,7 +58,9 @@ class NodeNumbers {
   void split();
 
   MemoryCounter &memory_;
-  std::vector<Shard> shards_;
+  Buffer<uint32_t> direct_;    // of each small node, its number
+  std::vector<Shard> shards_;  // may still have nodes that the direct table has come to cover
+  size_t hashed_ = 0;          // entries of all shards
   Buffer<int64_t> nodes_;
 };
 

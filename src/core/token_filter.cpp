@@ -64,6 +64,8 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
     shared += known(hashes_.back());
   }
   if (shared >= least_overlap(tokens.size())) return true;
+  const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
+  if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) == tokens.end()) return false;
   // Tokens that repeat count once. Those of equal hashes might differ, so the shared ones are not counted
   // anew.
   std::sort(hashes_.begin(), hashes_.end());
