@@ -82,8 +82,10 @@ class Finder {
  private:
   template <typename Score>
   Candidate highest(Score &&score) {
-    stop_.check();
-    for (uint32_t node = 0; node < scored_.size(); ++node) scored_[node] = {score(node), node};
+    for (uint32_t node = 0; node < scored_.size(); ++node) {
+      if (node % check_interval == 0) stop_.check();
+      scored_[node] = {score(node), node};
+    }
     if (k_ < scored_.size())
       std::nth_element(scored_.begin(), scored_.begin() + k_, scored_.end(), stoppable(stop_, better));
     Candidate candidate;
@@ -105,8 +107,12 @@ class Finder {
     candidate.weight = twice / 2;
   }
   void clear_degrees(const Candidate &candidate) {
-    for (const uint32_t node : candidate.nodes)
-      for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) degrees_[graph_.targets[i]] = 0;
+    for (const uint32_t node : candidate.nodes) {
+      for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
+        if (i % check_interval == 0) stop_.check();
+        degrees_[graph_.targets[i]] = 0;
+      }
+    }
   }
 
   const Graph &graph_;
@@ -153,7 +159,7 @@ Peeling peel(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
   Buffer<double> degrees = weighted_degrees(graph, stop, memory);
   Buffer<Scored> heap(memory);
   for (uint32_t node = 0; node < graph.node_count(); ++node) heap.push_back({degrees[node], node});
-  std::make_heap(heap.begin(), heap.end(), later);
+  std::make_heap(heap.begin(), heap.end(), stoppable(stop, later));
   Peeling result(memory);
   Buffer<char> removed(memory, graph.node_count(), 0);
   for (size_t steps = 0; !heap.empty(); ++steps) {

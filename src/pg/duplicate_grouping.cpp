@@ -51,7 +51,11 @@ uint32_t *places_by_row(size_t rows) {
 void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups) {
   auto *sizes = allocate<uint32_t>(grouping.rows);
   std::fill_n(sizes, grouping.rows, 0);
-  for (const uint32_t row : groups.representatives) ++sizes[row];
+  InterruptCounter interrupts;
+  for (const uint32_t row : groups.representatives) {
+    interrupts.add(10);
+    ++sizes[row];
+  }
   const uint32_t *largest = std::max_element(sizes, sizes + grouping.rows);
   const double most = grouping.options.max_group_share * static_cast<double>(grouping.rows);
   if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
