@@ -152,7 +152,71 @@ double heaviest_weight(const Graph &graph, const StopFlag &stop) {
   return heaviest;
 }
 
-Peeling peel(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
+// The remaining nodes of a graph without weights, ordered by their degrees, which can be lowered by one in no
+// time (as Batagelj and Zaversnik: An O(m) algorithm for cores decomposition of networks, 2003).
+class DegreeOrder {
+ public:
+  DegreeOrder(const Graph &graph, const StopFlag &stop, MemoryCounter &memory)
+      : degrees_(memory, graph.node_count()),
+        order_(memory, graph.node_count()),
+        places_(memory, graph.node_count()),
+        firsts_(memory) {
+    uint32_t most = 0;
+    for (uint32_t node = 0; node < graph.node_count(); ++node) {
+      if (node % check_interval == 0) stop.check();
+      degrees_[node] = static_cast<uint32_t>(graph.end(node) - graph.begin(node));
+      most = std::max(most, degrees_[node]);
+    }
+    firsts_.resize(size_t{most} + 2, 0);
+    for (const uint32_t degree : degrees_) ++firsts_[degree + 1];
+    for (size_t degree = 1; degree < firsts_.size(); ++degree) firsts_[degree] += firsts_[degree - 1];
+    Buffer<uint32_t> next(memory, firsts_.size());
+    std::copy(firsts_.begin(), firsts_.end(), next.begin());
+    for (uint32_t node = graph.node_count(); node-- > 0;) {  // of equal degrees the larger node comes first
+      if (node % check_interval == 0) stop.check();
+      places_[node] = next[degrees_[node]]++;
+      order_[places_[node]] = node;
+    }
+  }
+
+  uint32_t degree(uint32_t node) const { return degrees_[node]; }
+  bool remains(uint32_t node) const { return places_[node] >= removed_; }
+  // Removes and returns the first of the remaining nodes.
+  uint32_t take() { return order_[removed_++]; }
+  // Lowers the degree of a remaining node: it changes places with the first one of that degree.
+  void lower(uint32_t node) {
+    const uint32_t first = std::max(firsts_[degrees_[node]], removed_), other = order_[first];
+    std::swap(order_[first], order_[places_[node]]);
+    std::swap(places_[other], places_[node]);
+    firsts_[degrees_[node]--] = first + 1;
+  }
+
+ private:
+  Buffer<uint32_t> degrees_;
+  Buffer<uint32_t> order_;
+  Buffer<uint32_t> places_;
+  Buffer<uint32_t>
+      firsts_;  // where the nodes of each degree, or of larger ones, begin, unless they are removed
+  uint32_t removed_ = 0;
+};
+
+Peeling peel_unweighted(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
+  DegreeOrder nodes(graph, stop, memory);
+  Peeling result(memory);
+  for (uint32_t step = 0; step < graph.node_count(); ++step) {
+    if (step % check_interval == 0) stop.check();
+    const uint32_t node = nodes.take();
+    result.order.push_back(node);
+    result.degrees.push_back(nodes.degree(node));
+    for (size_t i = graph.begin(node); i < graph.end(node); ++i) {
+      if (i % check_interval == 0) stop.check();
+      if (nodes.remains(graph.targets[i])) nodes.lower(graph.targets[i]);
+    }
+  }
+  return result;
+}
+
+Peeling peel_weighted(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
   const auto later = [](const Scored &a, const Scored &b) {  // of equal degrees the larger node goes first
     return a.score != b.score ? a.score > b.score : a.node < b.node;
   };
@@ -259,7 +323,7 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
   if (size == 0) return result;
   const int exponent = scale_weights(graph, pool.stop());
   const Spectrum spectrum = find_spectrum(graph, pool, memory);
-  const Peeling peeling = peel(graph, pool.stop(), memory);
+  const Peeling peeling = (graph.weighted() ? peel_weighted : peel_unweighted)(graph, pool.stop(), memory);
   Candidate best;
   if (method != DensestMethod::greedy) best = bilinear_candidate(graph, spectrum, size, pool, memory);
   Finder finder(graph, size, pool.stop(), memory);
