@@ -4,8 +4,8 @@
 #include "core/gpu.hpp"
 #include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
-#include "cuda/signature_device.hpp"
 #include "cuda/graph_device.hpp"
+#include "cuda/signature_device.hpp"
 
 namespace simjoin {
 namespace {
@@ -56,9 +56,9 @@ class CudaBackend final : public GpuBackend {
   }
 
   FlyHashDevice *flyhash() override { return &flyhash_; }
-
   SignatureDevice *signatures() override { return &signatures_; }
   GraphDevice *graphs() override { return &cuda_graphs(); }
+
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
   // What was found out about the devices is forgotten: whether there are any may change, too.

@@ -13,9 +13,9 @@
 namespace simjoin {
 
 class FlyHashDevice;
-
-class SignatureDevice;
 class GraphDevice;
+class SignatureDevice;
+
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability

@@ -5,8 +5,8 @@
 #include <optional>
 #include <thread>
 
-#include "core/engine_thread.hpp"
 #include "core/device_work.hpp"
+#include "core/engine_thread.hpp"
 #include "core/error.hpp"
 #include "core/lsh_buckets.hpp"
 #include "core/memory.hpp"
@@ -67,7 +67,6 @@ class LshJoinOfSets final : public LshJoin {
         hashes_{Hashes(memory_), Hashes(memory_)},
         band_hashes_(memory_),
         values_(memory_) {}
-  ~LshJoinOfSets() override;
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -118,13 +117,12 @@ class LshJoinOfSets final : public LshJoin {
   uint32_t rows_ = 0;  // of both sides
   int threads_ = 0;
   LshStats stats_;  // set before the queue is finished
-  EngineThread thread_;
-  std::mutex mutex_;            // of gpu_error_
+  std::mutex mutex_;  // of gpu_error_
   std::optional<Error> gpu_error_;
   std::unique_ptr<Notice> notice_;
+  EngineThread thread_;
 };
 
-LshJoinOfSets::~LshJoinOfSets() {
 uint64_t identity_of(std::string_view token) {
   return token_identity(token);
 }
@@ -133,8 +131,8 @@ uint64_t identity_of(int64_t token) {
 }
 
 template <typename T>
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
 void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   Ids &sets = sets_[static_cast<int>(side)];
   Hashes &hashes = hashes_[static_cast<int>(side)];
   if (sets_[0].sizes.size() + sets_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
@@ -158,16 +156,15 @@ void LshJoinOfSets::start() {
   threads_ = std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
   left_rows_ = sets_[0].rows();
   rows_ = left_rows_ + sets_[1].rows();
-  thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
-  thread_.start([this] {
-    WorkerPool pool(threads_, thread_.stop());
   size_t tokens = 0;
   for (const Hashes &hashes : hashes_) tokens += hashes.values.size();
   const size_t values = size_t{rows_} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads_);
   gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms) && gpu_backend()->signatures() != nullptr;
-void LshJoinOfSets::run_on_threads() {
+  thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
+  thread_.start([this] {
+    WorkerPool pool(threads_, thread_.stop());
     join(pool);
   });
 }
@@ -342,16 +339,20 @@ void LshJoinOfSets::compare(uint32_t l, uint32_t r, ResultWriter &writer) const 
   if (overlap >= required) writer.emit(l, right, overlap);
 }
 
-  if (!thread_.is_open()) start();
-  return thread_.pop(budget, out);
 StepResult LshJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
-  const bool popped = queue_->pop(out, budget), drained = !popped && queue_->drained();
-  {
+  if (!thread_.is_open()) start();
+  const auto look_at_gpu = [this] {
     const std::lock_guard lock(mutex_);
     if (gpu_error_) notice_ = notice_of_gpu(*std::exchange(gpu_error_, std::nullopt));
+  };
+  try {
+    const StepResult result = thread_.pop(budget, out);
+    look_at_gpu();
+    return result;
+  } catch (...) {
+    look_at_gpu();
+    throw;
   }
-  if (popped) return StepResult::batch;
-  if (!drained) return StepResult::working;
 }
 
 JoinStats LshJoinOfSets::stats() const {
