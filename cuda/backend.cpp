@@ -3,6 +3,7 @@
 
 #include "core/gpu.hpp"
 #include "cuda/flyhash.hpp"
+#include "cuda/cluster_index.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/graph_device.hpp"
 #include "cuda/signature_device.hpp"
@@ -59,6 +60,9 @@ class CudaBackend final : public GpuBackend {
   SignatureDevice *signatures() override { return &signatures_; }
   GraphDevice *graphs() override { return &cuda_graphs(); }
 
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
+    return make_gpu_cluster_device(memory_limit);
+  }
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
   // What was found out about the devices is forgotten: whether there are any may change, too.

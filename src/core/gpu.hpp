@@ -16,6 +16,7 @@ class FlyHashDevice;
 class GraphDevice;
 class SignatureDevice;
 
+class ClusterDevice;
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability
@@ -51,6 +52,9 @@ class GpuBackend {
   virtual SignatureDevice *signatures() { return nullptr; }
   // Returns who computes over graphs (core/graph_device.hpp); null where the backend does not.
   virtual GraphDevice *graphs() { return nullptr; }
+  // Returns an index of document clusters on a GPU (core/cluster_device.hpp), within so many bytes of its
+  // memory; 0 = most of what is free. Only called where the backend is available.
+  virtual std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) = 0;
   // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
   // `launch` is set, as a failed launch; 0 turns it off.
   virtual void fail_call(uint64_t n, bool launch) = 0;

@@ -1,6 +1,7 @@
 // Joins that may run on a GPU, with a backend that is none: it fails where it is told to.
 #include <gtest/gtest.h>
 
+#include "core/cluster_device.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
 #include "unit/drive.hpp"
@@ -64,6 +65,7 @@ class FakeBackend final : public GpuBackend {
     if (fault.at == Fault::At::creation) throw Error(fault.kind, "injected", "none");
     return std::make_unique<FakeGpuEngine>(spec, fault);
   }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
 
   bool present = true;

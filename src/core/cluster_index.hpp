@@ -1,0 +1,174 @@
+// Which clusters have a term, and what their centroids are: lists that grow without bounds, and the search
+// for the most similar centroid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cluster_vector.hpp"
+#include "core/memory.hpp"
+#include "core/worker_pool.hpp"
+
+namespace simjoin {
+
+// Where the elements of a key are.
+struct PoolRegion {
+  uint64_t start = 0;
+  uint32_t size = 0;
+  uint32_t capacity = 0;
+};
+
+// Many arrays in one: an array that outgrows its place moves to the end, into one of twice the size.
+template <class T>
+class RegionPool {
+ public:
+  explicit RegionPool(MemoryCounter &memory) : regions_(memory), elements_(memory) {}
+
+  size_t keys() const { return regions_.size(); }
+  const PoolRegion &region(size_t key) const { return regions_[key]; }
+  std::span<const T> operator[](size_t key) const {
+    const PoolRegion &region = regions_[key];
+    return {elements_.data() + region.start, region.size};
+  }
+  const Buffer<PoolRegion> &regions() const { return regions_; }
+  const Buffer<T> &elements() const { return elements_; }
+
+  // Makes all keys below `keys` known; new ones have no elements.
+  void add_keys(size_t keys) {
+    if (keys <= regions_.size()) return;
+    regions_.reserve(keys);
+    while (regions_.size() < keys) regions_.push_back({});
+  }
+  void truncate(size_t key, uint32_t size) { regions_[key].size = size; }
+  void assign(size_t key, std::span<const T> elements) {
+    regions_[key].size = 0;
+    reserve(key, elements.size());
+    std::copy(elements.begin(), elements.end(), elements_.data() + regions_[key].start);
+    regions_[key].size = static_cast<uint32_t>(elements.size());
+  }
+  // Returns whether the key's elements had to move.
+  bool push_back(size_t key, T element) {
+    const bool moved = reserve(key, size_t{regions_[key].size} + 1);
+    PoolRegion &region = regions_[key];
+    elements_[region.start + region.size++] = element;
+    return moved;
+  }
+
+ private:
+  static constexpr size_t least_capacity = 4;
+
+  bool reserve(size_t key, size_t size) {
+    PoolRegion &region = regions_[key];
+    if (size <= region.capacity) return false;
+    size_t capacity = least_capacity;
+    while (capacity < size) capacity *= 2;
+    const size_t start = elements_.size();
+    elements_.extend(capacity);
+    std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
+    region = {start, region.size, static_cast<uint32_t>(capacity)};
+    return true;
+  }
+
+  Buffer<PoolRegion> regions_;
+  Buffer<T> elements_;
+};
+
+// A cluster and how similar it is, as one number: the best is the largest, among equals the oldest cluster.
+// 0 is none.
+using FoundCluster = uint64_t;
+SIMJOIN_HOST_DEVICE inline FoundCluster found_cluster(uint32_t similarity, uint32_t cluster) {
+  return uint64_t{similarity} << 32 | (UINT32_MAX - cluster);
+}
+inline uint32_t cluster_of(FoundCluster found) {
+  return UINT32_MAX - static_cast<uint32_t>(found);
+}
+inline uint32_t similarity_of(FoundCluster found) {
+  return static_cast<uint32_t>(found >> 32);
+}
+
+// Returns the least length, in units of 2^-30, of the part of a document that a centroid has to share for
+// this similarity: by the inequality of Cauchy and Schwarz, with some slack for the rounding of weights.
+SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
+  constexpr double slack = 1 - 1e-5;
+  return (static_cast<double>(similarity) - 0.5) * (1 << (weight_bits - similarity_bits)) * slack;
+}
+
+// The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
+// list may also have clusters that had the term once, or have one twice, since candidates are verified; where
+// most of the postings are of that kind, they are cleared out.
+class ClusterIndex {
+ public:
+  explicit ClusterIndex(MemoryCounter &memory);
+
+  uint32_t clusters() const { return clusters_; }
+  // Adds a cluster with an empty centroid. Throws Error limit_exceeded at 2^32 - 1 of them.
+  void add_cluster();
+  // The centroid: a unit vector, terms ascending.
+  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid);
+  std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
+  std::span<const uint32_t> list(uint32_t term) const {
+    return term < lists_.keys() ? lists_[term] : std::span<const uint32_t>();
+  }
+  void prefetch_region(uint32_t cluster) const { __builtin_prefetch(&centroids_.region(cluster)); }
+  void prefetch_centroid(uint32_t cluster) const {
+    const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
+    for (int line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
+  }
+  // Forgets all clusters.
+  void clear();
+
+  // For who keeps a copy: what has changed since mark_copied(). Of a changed list, the elements from
+  // first_changed() on are new; where everything_changed(), the rest does not tell.
+  const RegionPool<uint32_t> &lists() const { return lists_; }
+  const RegionPool<TermWeight> &centroids() const { return centroids_; }
+  bool everything_changed() const { return everything_changed_; }
+  std::span<const uint32_t> changed_lists() const { return changed_lists_; }
+  uint32_t first_changed(uint32_t term) const { return copied_[term]; }
+  std::span<const uint32_t> changed_centroids() const { return changed_centroids_; }
+  void mark_copied();
+
+ private:
+  void append(uint32_t term, uint32_t cluster);
+  void clear_out();
+
+  uint32_t clusters_ = 0;
+  RegionPool<uint32_t> lists_;
+  RegionPool<TermWeight> centroids_;
+  size_t postings_ = 0;        // elements of all lists
+  size_t centroid_terms_ = 0;  // of all centroids
+  Buffer<uint32_t> copied_;    // of each list: how many elements a copy has
+  std::vector<uint32_t> changed_lists_;
+  std::vector<uint32_t> changed_centroids_;
+  bool everything_changed_ = false;
+};
+
+// The search of one thread.
+class ClusterSearch {
+ public:
+  // Returns the most similar cluster of the index with at least this similarity, which is above 0. Throws
+  // Cancelled.
+  FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
+                    const StopFlag &stop);
+
+ private:
+  struct ListOfTerm {
+    size_t size;
+    uint32_t term;
+    uint32_t weight;
+  };
+
+  void start(const ClusterIndex &index, std::span<const TermWeight> document);
+  uint64_t product(std::span<const TermWeight> centroid) const;
+  void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
+                   FoundCluster &best, const StopFlag &stop);
+
+  std::vector<ListOfTerm> lists_;
+  std::vector<TermWeight> table_;  // the document's weights by term, open addressing; weight 0 = empty
+  uint32_t table_shift_ = 0;
+  std::vector<uint32_t> seen_;  // the search in which each cluster was last looked at
+  uint32_t search_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,176 @@
+// Single-pass clustering of documents in the order in which they come.
+//
+// Each document is compared with the centroids of all clusters, as they were when its batch began. It joins
+// the most similar one (the oldest of several) at or above the threshold. Otherwise it is compared with the
+// clusters that its batch has begun, as they are by now, and joins one of these or begins a cluster. At the
+// end of a batch the documents that joined older clusters are added to them. With batches of one document
+// this is the serial algorithm.
+//
+// What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
+// that documents are added. The centroid is the unit vector in its direction. All is in integers
+// (core/cluster_vector.hpp): no result depends on threads or devices.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/background_task.hpp"
+#include "core/cluster_device.hpp"
+#include "core/cluster_index.hpp"
+#include "core/cluster_terms.hpp"
+#include "core/cluster_vector.hpp"
+#include "core/join.hpp"
+#include "core/memory.hpp"
+
+namespace simjoin {
+
+inline constexpr uint32_t max_centroid_terms = 65535;
+
+struct ClusterOptions {
+  double threshold = 0.7;  // above 0, at most 1
+  uint32_t max_terms = 20;
+  uint32_t batch = 1024;
+  Device device = Device::automatic;
+  size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
+  int threads = 0;              // 0 = one for each core
+};
+
+// The cluster that a document has joined or, with a similarity of 0, has begun. Clusters are numbered from 0
+// in the order of their first documents.
+struct ClusteredDocument {
+  uint32_t cluster;
+  uint32_t similarity;  // core/cluster_vector.hpp
+};
+
+// Use: load what an earlier stream left behind, cluster by cluster. Then, in rounds: add documents until the
+// round is full, step until it is done, read the result, clear. At the end read what is to be kept. Functions
+// throw Error and std::bad_alloc; afterwards only the destructor may be called, which stops whatever runs.
+class DocumentClusters {
+ public:
+  explicit DocumentClusters(const ClusterOptions &options);
+
+  TermTable &terms() { return terms_; }
+  const TermTable &terms() const { return terms_; }
+
+  // Adds a cluster of an earlier stream: how many documents it has, its sum, whether the batch under way
+  // began it, and otherwise the sum of the documents that this batch has brought. Terms are distinct, sums
+  // from 1 to 2^53 - 1.
+  void load(uint64_t documents, std::span<const TermSum> sum, bool open, std::span<const TermSum> pending);
+
+  // Adds a term to the document under way, and ends it.
+  void add_term(uint32_t term, float weight) { raw_.push_back({term, weight}); }
+  void end_document() { ends_.push_back(raw_.size()); }
+  bool full() const;
+
+  // Returns whether the round is done, after waiting for it for `budget` at most.
+  bool step(std::chrono::microseconds budget);
+  // The documents of the round, and what became of each.
+  size_t size() const { return ends_.size(); }
+  ClusteredDocument operator[](size_t document) const { return clustered_[document]; }
+  // Returns what has happened since the last call that the user should know of; null where nothing has.
+  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Begins the next round.
+  void clear();
+
+  // What is to be kept of a cluster.
+  uint32_t clusters() const { return static_cast<uint32_t>(sizes_.size()); }
+  bool changed(uint32_t cluster) const { return changed_[cluster]; }
+  uint64_t documents_of(uint32_t cluster) const { return sizes_[cluster]; }
+  bool is_open(uint32_t cluster) const { return cluster >= index_.clusters(); }
+  // Its sum, and that of the documents that the batch under way has brought it, heaviest terms first; between
+  // rounds.
+  size_t sum_size(uint32_t cluster) const { return sums_[cluster].size(); }
+  size_t pending_size(uint32_t cluster) const;
+  void copy_sum(uint32_t cluster, TermSum *to) const;
+  void copy_pending(uint32_t cluster, TermSum *to) const;
+
+  // For benchmarks: milliseconds, and what the device was.
+  struct Figures {
+    double vectors_ms = 0;
+    double search_ms = 0;
+    double assign_ms = 0;
+    double publish_ms = 0;
+    bool gpu = false;
+  };
+  const Figures &figures() const { return figures_; }
+
+ private:
+  struct Member {
+    uint32_t cluster;
+    uint32_t document;
+    bool operator<(const Member &other) const {
+      return cluster < other.cluster || (cluster == other.cluster && document < other.document);
+    }
+  };
+  // A cluster that gets new documents at the end of a batch.
+  struct Grown {
+    uint32_t cluster;
+    size_t begin;  // of its members_
+    size_t end;
+    const std::vector<TermSum> *pending;  // or null
+  };
+  // Scratch of one worker.
+  struct Merger {
+    std::vector<TermSum> sums;
+    std::vector<TermWeight> centroid;
+  };
+
+  void run(WorkerPool &pool);
+  void make_vectors(WorkerPool &pool);
+  void search(size_t begin, size_t end, WorkerPool &pool);
+  bool search_on_gpu(size_t begin, size_t end, const StopFlag &stop);
+  bool wants_gpu(size_t documents) const;
+  void assign(size_t document, const StopFlag &stop);
+  void join_open(uint32_t cluster, std::span<const TermWeight> document);
+  void begin_cluster(std::span<const TermWeight> document);
+  void publish(WorkerPool &pool);
+  std::vector<Grown> grown_clusters();
+  void fold_members();
+
+  std::span<const TermWeight> document(size_t number) const;
+  // Adds up the merger's sums, cuts them, and makes the centroid of them.
+  void merge(Merger &merger) const;
+  bool heavier(const TermSum &a, const TermSum &b) const;
+  void copy_by_weight(std::span<const TermSum> sums, TermSum *to) const;
+
+  const ClusterOptions options_;
+  const uint32_t least_;
+  MemoryCounter memory_;
+  TermTable terms_;
+
+  // The clusters. Those that the batch under way has begun come last, and are in open_ instead of index_.
+  std::vector<uint64_t> sizes_;
+  std::vector<bool> changed_;
+  RegionPool<TermSum> sums_;
+  ClusterIndex index_;
+  ClusterIndex open_;
+  uint64_t documents_ = 0;  // of the stream
+  // Documents of the batch under way that joined clusters of the index: of this round, and sums of before.
+  std::vector<Member> members_;
+  std::map<uint32_t, std::vector<TermSum>> pending_;
+
+  // The round.
+  Buffer<RawTerm> raw_;
+  Buffer<size_t> ends_;
+  Buffer<TermWeight> vectors_;
+  Buffer<uint64_t> vector_ends_;
+  std::vector<FoundCluster> found_;
+  std::vector<ClusteredDocument> clustered_;
+
+  std::vector<ClusterSearch> searches_;  // one a worker
+  Merger merger_;
+  std::unique_ptr<ClusterDevice> device_;
+  bool gpu_refused_ = false;
+  double cpu_search_ms_ = 0;  // so far
+  std::unique_ptr<Notice> notice_;
+  Figures figures_;
+  std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
+};
+
+}  // namespace simjoin

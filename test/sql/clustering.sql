@@ -1,0 +1,203 @@
+-- tf_idf, cluster_documents and cluster_stream.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET simjoin.device = 'cpu';
+
+-- tf-idf, against its formula in SQL.
+CREATE TABLE bags (id int, words text[]);
+INSERT INTO bags VALUES
+  (1, '{the,cat,sat,on,the,mat}'), (2, '{the,dog,sat}'), (3, '{a,cat,and,a,dog,and,a,cat}'), (4, '{}'), (5, NULL),
+  (6, '{the}');
+SELECT id, terms, weights::numeric(5,4)[] FROM tf_idf('SELECT * FROM bags ORDER BY id');
+SELECT id, terms FROM tf_idf('SELECT * FROM bags ORDER BY id', 2);
+WITH counts AS (
+  SELECT id, word, count(*) AS tf FROM bags, unnest(words) word GROUP BY id, word
+), scores AS (
+  SELECT id, word, tf * (ln((1 + 5)::float8 / (1 + count(*) OVER (PARTITION BY word))) + 1) AS score FROM counts
+), expected AS (
+  SELECT id, word, score / sqrt(sum(score ^ 2) OVER (PARTITION BY id)) AS weight FROM scores
+)
+SELECT count(*), max(abs(e.weight - r.weight)) < 1e-6 AS equal
+FROM expected e FULL JOIN (SELECT id, word, weight FROM tf_idf('SELECT * FROM bags') t, unnest(t.terms, t.weights) u(word, weight)) r
+  USING (id, word);
+-- Terms of other types; their order in the document does not matter.
+SELECT * FROM tf_idf('SELECT 1, ARRAY[7, 7, -3] UNION ALL SELECT 2, ARRAY[7]', kind => NULL::int[]);
+SELECT pg_typeof(terms), terms FROM tf_idf('SELECT 1, ARRAY[9223372036854775807, 2, 2]', kind => NULL::bigint[]);
+SELECT bool_and(a.weights = b.weights AND a.terms = b.terms) AS same
+FROM tf_idf('SELECT * FROM bags') a
+     JOIN tf_idf('SELECT id, ARRAY(SELECT w FROM unnest(words) w ORDER BY w DESC) FROM bags WHERE words IS NOT NULL') b USING (id)
+WHERE cardinality(a.terms) > 0;
+SELECT * FROM tf_idf(NULL, 1);
+SELECT * FROM tf_idf('SELECT 1, ''{}''::text[] WHERE false');
+
+-- Clusters: most similar centroid, the older of two, the threshold included.
+CREATE TABLE docs (id bigint, terms int[], weights real[]);
+INSERT INTO docs VALUES
+  (10, '{1,2}', '{1,1}'),        -- begins 1
+  (11, '{3,4}', '{1,1}'),        -- begins 2
+  (12, '{1,2}', '{2,2}'),        -- joins 1: weights are made unit length
+  (13, '{1,3}', '{1,1}'),        -- 0.5 to both: joins the older one at 0.5
+  (14, '{}', '{}'),              -- no terms: a cluster of its own
+  (15, '{5}', '{0}'),            -- nor has this one any
+  (16, NULL, NULL),
+  (17, '{4,3,3}', '{2,1,1}'),    -- terms in any order, repeated ones add up: joins 2
+  (18, '{3,4,6}', '{1,1,0.5}');
+SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.5);
+SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.5, batch => 1);
+SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.9, max_terms => 1, batch => 1);
+SELECT * FROM cluster_documents('SELECT id, terms::text[], weights FROM docs ORDER BY id DESC', 1);
+SELECT * FROM cluster_documents('SELECT id, terms::bigint[], weights FROM docs WHERE false', 1);
+-- Copies in one batch are one cluster.
+SELECT cluster, count(*) FROM cluster_documents('SELECT i, ARRAY[i % 3], ARRAY[1]::real[] FROM generate_series(1, 3000) i', 0.8)
+GROUP BY cluster ORDER BY cluster;
+
+-- A collection of stories.
+CREATE TABLE news AS
+SELECT id, array_agg(term ORDER BY term) AS terms, array_agg((1 + (hashint4(id * 31 + term) & 3))::real ORDER BY term) AS weights
+FROM (SELECT DISTINCT id,
+             CASE WHEN hashint4(id * 100 + j) % 4 = 0 THEN abs(hashint4(id * 7 + j)) % 50
+                  ELSE 1000 + abs(hashint4(id)) % 40 * 10 + abs(hashint4(id * 13 + j)) % 10 END AS term
+      FROM generate_series(1, 1500) id, generate_series(1, 12) j) t
+GROUP BY id;
+CREATE TABLE at_once AS SELECT * FROM cluster_documents('SELECT * FROM news ORDER BY id', 0.5, 10, 64);
+SELECT count(*), count(DISTINCT cluster), count(similarity), min(similarity) >= 0.5 AS above FROM at_once;
+
+-- The serial algorithm by definition, in SQL.
+CREATE FUNCTION cluster_naively(threshold float8, max_terms int) RETURNS TABLE (id int, cluster int)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE doc record; best int; clusters int := 0;
+BEGIN
+  CREATE TEMP TABLE sums (cluster int, term int, sum float8, PRIMARY KEY (cluster, term));
+  FOR doc IN SELECT n.id, n.terms, ARRAY(SELECT w / |/ sum(w::float8 ^ 2) OVER () FROM unnest(n.weights) w) AS weights
+             FROM news n ORDER BY n.id LIMIT 400 LOOP
+    SELECT s.cluster INTO best
+    FROM sums s JOIN unnest(doc.terms, doc.weights) d (term, weight) USING (term)
+         JOIN (SELECT cluster, |/ sum(sum ^ 2) AS length FROM sums GROUP BY cluster) l USING (cluster)
+    GROUP BY s.cluster HAVING sum(weight * sum / length) >= threshold
+    ORDER BY sum(weight * sum / length) DESC, s.cluster LIMIT 1;
+    IF best IS NULL THEN
+      clusters := clusters + 1;
+      best := clusters;
+    END IF;
+    INSERT INTO sums SELECT best, d.term, d.weight FROM unnest(doc.terms, doc.weights) d (term, weight)
+    ON CONFLICT (cluster, term) DO UPDATE SET sum = sums.sum + EXCLUDED.sum;
+    DELETE FROM sums s WHERE s.cluster = best AND s.term IN
+      (SELECT term FROM sums WHERE cluster = best ORDER BY sum DESC, term OFFSET max_terms);
+    RETURN QUERY SELECT doc.id, best;
+  END LOOP;
+END $$;
+SELECT count(*), count(DISTINCT n.cluster) > 50 AS many, count(*) FILTER (WHERE n.cluster <> c.cluster) AS different
+FROM cluster_naively(0.5, 10) n
+     JOIN cluster_documents('SELECT * FROM news ORDER BY id LIMIT 400', 0.5, 10, 1) c USING (id);
+
+-- The same in one call or in many, wherever they end.
+SELECT cluster_stream_create('stream', NULL::int[]);
+SELECT cluster_stream_create('bigs', NULL::bigint[]);
+SELECT cluster_stream_create('"Of Texts"');
+\d stream
+CREATE FUNCTION in_calls(state regclass, a_call int, type text) RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1..1500 BY a_call LOOP
+    RETURN QUERY SELECT * FROM cluster_stream(state, format(
+      'SELECT id, terms::%s[], weights FROM news WHERE id BETWEEN %s AND %s ORDER BY id', type, i, i + a_call - 1),
+      0.5, 10, 64);
+  END LOOP;
+END $$;
+SELECT count(*), count(*) FILTER (WHERE (a.cluster, a.similarity) IS DISTINCT FROM (b.cluster, b.similarity)) AS different
+FROM in_calls('stream', 100, 'int') a FULL JOIN at_once b USING (id);
+SELECT count(*), count(*) FILTER (WHERE (a.cluster, a.similarity) IS DISTINCT FROM (b.cluster, b.similarity)) AS different
+FROM in_calls('bigs', 333, 'bigint') a FULL JOIN at_once b USING (id);
+SELECT count(*), count(*) FILTER (WHERE (a.cluster, a.similarity) IS DISTINCT FROM (b.cluster, b.similarity)) AS different
+FROM in_calls('"Of Texts"', 450, 'text') a
+     FULL JOIN cluster_documents('SELECT id, terms::text[], weights FROM news ORDER BY id', 0.5, 10, 64) b USING (id);
+SELECT count(*), sum(documents), count(*) FILTER (WHERE is_open) > 0 AS open, count(pending_sums) > 0 AS pending FROM stream;
+SELECT count(*) FROM stream s FULL JOIN (SELECT cluster, count(*) AS documents FROM at_once GROUP BY cluster) a USING (cluster, documents)
+WHERE s.terms IS NULL OR a.cluster IS NULL;
+-- Heaviest terms first, and the same of all types.
+SELECT bool_and(sums = ARRAY(SELECT s FROM unnest(sums) s ORDER BY s DESC)) AS ordered, max(cardinality(terms)) FROM stream;
+SELECT count(*) FROM stream a FULL JOIN bigs b USING (cluster)
+WHERE (a.documents, a.terms::bigint[], a.sums, a.is_open, a.pending_terms::bigint[], a.pending_sums)
+      IS DISTINCT FROM (b.documents, b.terms, b.sums, b.is_open, b.pending_terms, b.pending_sums);
+
+-- Transactions: a call that is rolled back leaves no trace; two in one statement see each other.
+CREATE TABLE before AS SELECT * FROM stream;
+BEGIN;
+SELECT count(*) FROM cluster_stream('stream', 'SELECT id, terms, weights FROM news WHERE id < 200 ORDER BY id', 0.5, 10, 64);
+SAVEPOINT s;
+SELECT count(*) FROM cluster_stream('stream', 'SELECT 1, ''{77777}''::int[], ''{1}''::real[]', 0.6);
+ROLLBACK TO s;
+SELECT count(*) FROM stream WHERE terms = '{77777}';
+ROLLBACK;
+SELECT count(*) FROM (TABLE stream EXCEPT ALL TABLE before) d;
+SELECT a.id, b.id, a.cluster - (SELECT max(cluster) FROM before) AS a, b.cluster - (SELECT max(cluster) FROM before) AS b
+FROM cluster_stream('stream', 'SELECT 1, ''{77777}''::int[], ''{1}''::real[]', 0.6) a
+     JOIN cluster_stream('stream', 'SELECT 1, ''{77777}''::int[], ''{1}''::real[]', 0.6) b USING (id);
+-- Clusters can be forgotten.
+DELETE FROM stream WHERE documents < 5;
+SELECT count(DISTINCT c.cluster) > 0 AS found, bool_and(s.cluster IS NOT NULL) AS known
+FROM cluster_stream('stream', 'SELECT * FROM news ORDER BY id LIMIT 100', 0.5, 10, 64) c LEFT JOIN stream s USING (cluster);
+ALTER TABLE stream RENAME TO renamed;
+SELECT count(*) FROM cluster_stream('renamed', 'SELECT * FROM news WHERE false', 0.6);
+
+-- Who may not change the table may not continue the stream.
+CREATE ROLE clustering_reader;
+GRANT SELECT ON renamed, news TO clustering_reader;
+SET ROLE clustering_reader;
+SELECT count(*) FROM cluster_stream('renamed', 'SELECT * FROM news', 0.6);
+RESET ROLE;
+GRANT INSERT, UPDATE ON renamed TO clustering_reader;
+SET ROLE clustering_reader;
+SELECT count(*) FROM cluster_stream('renamed', 'SELECT * FROM news LIMIT 10', 0.6);
+RESET ROLE;
+DROP OWNED BY clustering_reader;
+DROP ROLE clustering_reader;
+
+-- Wrong arguments are errors that say what to do.
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 1.01);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 'NaN');
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 0);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 65536);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 0);
+SELECT * FROM cluster_documents('SELECT id, terms FROM docs', 0.5);
+SELECT * FROM cluster_documents('SELECT id, terms, weights::float8[] FROM docs', 0.5);
+SELECT * FROM cluster_documents('SELECT NULL::int, terms, weights FROM docs', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{1,2}''::int[], ''{1}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{1}''::int[], ''{-1}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{1}''::int[], ''{NaN}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{1}''::int[], ''{Infinity}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{NULL}''::int[], ''{1}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{1}''::int[], ''{NULL}''::real[]', 0.5);
+SELECT * FROM cluster_documents('SELECT 1, ''{{1}}''::int[], ''{1}''::real[]', 0.5);
+SELECT * FROM cluster_documents('DELETE FROM docs RETURNING id, terms, weights', 0.5);
+SELECT * FROM tf_idf('SELECT * FROM bags', 0);
+SELECT * FROM tf_idf('SELECT id, terms FROM docs');
+SELECT * FROM tf_idf('SELECT 1, ''{1}''::int[]');
+SELECT * FROM tf_idf('SELECT 1, ''{1}''::int[]', NULL::bigint[]);
+SELECT * FROM tf_idf('SELECT 1, ''{1}''::int[]', NULL::float8[]);
+SELECT * FROM tf_idf('SELECT 1, ARRAY[''a'', NULL]');
+SELECT cluster_stream_create('renamed');
+SELECT cluster_stream_create(NULL);
+SELECT cluster_stream_create('dates', NULL::date[]);
+SELECT * FROM cluster_stream('docs', 'SELECT * FROM docs', 0.5);
+SELECT * FROM cluster_stream('renamed', 'SELECT id, terms::text[], weights FROM docs', 0.5);
+SELECT * FROM cluster_stream('renamed', 'SELECT * FROM docs', 2);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM cluster_stream('renamed', 'SELECT * FROM docs', 0.5);
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT cluster_stream_create('fresh', NULL::int[]);
+SELECT count(*) FROM cluster_stream('fresh', 'SELECT * FROM docs', 0.5);
+ROLLBACK;
+UPDATE bigs SET sums = sums[2:] WHERE cluster = 7;
+SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM docs', 0.5);
+UPDATE bigs SET sums = array_append(sums, 0) WHERE cluster = 7;
+SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM docs', 0.5);
+DELETE FROM bigs WHERE cluster = 7;
+UPDATE bigs SET is_open = true WHERE cluster = 3;
+SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM docs', 0.5);
+
+DROP TABLE bags, docs, news, at_once, renamed, before, bigs, "Of Texts";
+DROP FUNCTION cluster_naively, in_calls;

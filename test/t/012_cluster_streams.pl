@@ -1,0 +1,117 @@
+# Streams of documents: dump and restore, calls that are rolled back or cancelled.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Utils;
+use Simjoin;
+use Test::More;
+use Time::HiRes qw(time);
+
+# How long after the signal a statement may still run. The aim is 0.1 s; a busy test machine needs some slack.
+my $patience = 1.0;
+
+my $node = start_node('cluster_streams', 'log_min_messages = warning');
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA papers;
+	SELECT cluster_stream_create('papers.stream');
+	SELECT cluster_stream_create('numbers', NULL::bigint[]);
+	CREATE TABLE docs AS
+	SELECT row_number() OVER (ORDER BY objoid, classoid, objsubid) AS id, regexp_split_to_array(lower(description), '\W+') AS words
+	FROM pg_description;
+	CREATE TABLE bags AS SELECT * FROM tf_idf('SELECT * FROM docs', 12);
+	CREATE TABLE number_bags AS
+	SELECT id, ARRAY(SELECT hashtextextended(t, 0) FROM unnest(terms) WITH ORDINALITY u (t, n) ORDER BY n) AS terms, weights
+	FROM bags;
+	SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6);
+	SELECT count(*) FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id <= 1300 ORDER BY id', 0.6);
+});
+
+# What a stream makes of the documents that follow; leaves it as it was.
+my $following = q{
+	SELECT count(*), md5(string_agg(c::text, ' ' ORDER BY id))
+	FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6) c;
+	SELECT count(*), md5(string_agg(c::text, ' ' ORDER BY id))
+	FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id > 1300 ORDER BY id', 0.6) c;
+	SELECT count(*), max(cluster), md5(string_agg(s::text, ' ' ORDER BY cluster)) FROM papers.stream s;
+};
+sub follow { my ($database) = @_; return $node->safe_psql($database, "BEGIN; $following; ROLLBACK"); }
+
+my $expected = follow('postgres');
+like($expected, qr/^\d{3,}\|.*\n\d{3,}\|.*\n\d{3,}\|/, 'there are documents and clusters');
+is(follow('postgres'), $expected, 'a call that is rolled back leaves no trace');
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT count(*) FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6) c
+		JOIN cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6) s USING (id)
+		WHERE (c.cluster, c.similarity) IS DISTINCT FROM (s.cluster, s.similarity);
+		DELETE FROM papers.stream;
+		SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6)}),
+	"0\n1300", 'the clusters of a stream are those of one call');
+
+my $folder = $node->basedir;
+for my $format (qw(plain custom))
+{
+	my $file = "$folder/dump.$format";
+	my $database = "restored_$format";
+	$node->command_ok([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ], "$format: dump");
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	my @restore =
+	  $format eq 'plain'
+	  ? ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr($database), '-f', $file)
+	  : ('pg_restore', '--exit-on-error', '--dbname', $node->connstr($database), $file);
+	$node->command_ok(\@restore, "$format: restore");
+	is(follow($database), $expected, "$format: the restored streams go on like the original ones");
+}
+
+# Cancelled at any moment, and the session keeps nothing.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE many AS
+	SELECT i AS id, ARRAY(SELECT (i * 7919 + j * j * 104729) % 1500 FROM generate_series(1, 20) j) AS terms,
+		array_fill(1::real, ARRAY[20]) AS weights FROM generate_series(1, 60000) i;
+	CREATE TABLE long AS SELECT 1 AS id, array_agg(i) AS terms, array_agg(1::real) AS weights FROM generate_series(1, 3000000) i;
+	SELECT cluster_stream_create('cancelled', NULL::int[]);
+});
+my %statements = (
+	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT * FROM many', 0.95)},
+	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT * FROM many', 0.95)},
+	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 20)', 0.95)},
+	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 20) i', NULL::int[])},
+);
+for my $name (sort keys %statements)
+{
+	for my $timeout (100, 700)
+	{
+		my $start = time();
+		my ($status, $stdout, $stderr) = $node->psql('postgres',
+			"SET simjoin.device = cpu; SET statement_timeout = $timeout; $statements{$name}", on_error_stop => 0);
+		like($stderr, qr/canceling statement due to statement timeout/, "$name is stopped by a timeout of $timeout ms");
+		cmp_ok(time() - $start, '<', $timeout / 1000 + $patience, "$name stops at once after $timeout ms");
+	}
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM cancelled'), 0, 'cancelled calls have stored nothing');
+
+# On a GPU: the clusters of the CPU, whatever fails.
+SKIP:
+{
+	skip 'there is no GPU here', 1 if $node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0;
+	my $clusters = q{SELECT md5(string_agg(c::text, ' ' ORDER BY id))
+		FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6, batch => 256) c};
+	my $on_cpu = $node->safe_psql('postgres', "SET simjoin.device = cpu; $clusters");
+	is($node->safe_psql('postgres', "SET simjoin.device = gpu; $clusters"), $on_cpu, 'the same clusters on a GPU');
+	for my $call (1, 10, 40)
+	{
+		my ($status, $stdout, $stderr) = $node->psql('postgres',
+			"SET simjoin.device = gpu; SET simjoin.debug_device_fault = -$call; $clusters", on_error_stop => 0);
+		like($stderr, qr/ERROR:  the GPU failed/, "where the GPU is demanded, a failure of call $call is an error");
+	}
+	my ($status, $stdout, $stderr) = $node->psql('postgres',
+		"SET simjoin.device = gpu; SET statement_timeout = 700; $statements{cluster_documents}", on_error_stop => 0);
+	like($stderr, qr/canceling statement|^$/, 'a clustering on a GPU ends in time, or is cancelled');
+}
+
+stop_unharmed($node);
+done_testing();

@@ -1,0 +1,281 @@
+// The clustering of documents against its definition, in one stream and in many.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/gpu.hpp"
+#include "unit/document_oracle.hpp"
+
+namespace simjoin::test {
+namespace {
+
+struct Case {
+  size_t documents;
+  int32_t terms;
+  int32_t stories;
+  double threshold;
+  uint32_t max_terms;
+  uint32_t batch;
+};
+
+constexpr Case cases[] = {
+    {0, 5, 3, 0.5, 5, 1},       {1, 5, 3, 0.5, 5, 1},        {31, 5, 3, 0.5, 5, 32},
+    {32, 5, 3, 0.5, 5, 32},     {33, 5, 3, 0.5, 5, 32},      {600, 12, 40, 0.7, 20, 1},
+    {600, 12, 40, 0.7, 4, 1},   {600, 12, 40, 0.3, 4, 1},    {600, 30, 60, 0.5, 3, 7},
+    {600, 12, 40, 0.7, 20, 64}, {600, 12, 40, 0.05, 20, 64}, {600, 12, 40, 1.0, 20, 64},
+    {900, 8, 100, 0.6, 6, 256}, {900, 8, 100, 0.6, 6, 4096}, {900, 40, 5, 1e-9, 2, 100},
+};
+
+ClusterOptions options_of(const Case &c, int threads = 2) {
+  ClusterOptions options;
+  options.threshold = c.threshold;
+  options.max_terms = c.max_terms;
+  options.batch = c.batch;
+  options.device = Device::cpu;
+  options.threads = threads;
+  return options;
+}
+
+std::vector<Document> documents_of(const Case &c) {
+  RandomSets random(c.documents + c.batch + c.max_terms);
+  return random_documents(random, c.documents, c.terms, c.stories);
+}
+
+TEST(DocumentClusters, AreThoseOfTheDefinition) {
+  for (const Case &c : cases) {
+    const std::vector<Document> documents = documents_of(c);
+    NaiveClusters naive(c.threshold, c.max_terms, c.batch);
+    std::vector<Clustered> expected;
+    for (const Document &document : documents) expected.push_back(naive.add(document));
+    for (const size_t round : {SIZE_MAX, size_t{50}}) {
+      DocumentClusters clusters(options_of(c));
+      EXPECT_EQ(cluster(clusters, documents, round), expected)
+          << c.documents << " documents, threshold " << c.threshold << ", batch " << c.batch << ", rounds of "
+          << round;
+    }
+  }
+}
+
+// Returns the clusters of the documents when they come in several streams, each of which knows of those
+// before it only what they have left behind; terms are then seen in another order.
+std::vector<Clustered> cluster_in_streams(const Case &c, const std::vector<Document> &documents,
+                                          size_t a_stream) {
+  struct Kept {
+    uint64_t documents;
+    std::vector<std::pair<int64_t, uint64_t>> sum, pending;
+    bool open;
+  };
+  std::vector<Kept> kept;
+  std::vector<Clustered> result;
+  for (size_t begin = 0; begin < documents.size(); begin += a_stream) {
+    DocumentClusters clusters(options_of(c));
+    const auto sums = [&](const std::vector<std::pair<int64_t, uint64_t>> &terms) {
+      std::vector<TermSum> sums;
+      for (const auto &[term, sum] : terms) sums.push_back({clusters.terms().id_of(term), sum});
+      return sums;
+    };
+    for (const Kept &each : kept)
+      clusters.load(each.documents, sums(each.sum), each.open, sums(each.pending));
+    const size_t end = std::min(documents.size(), begin + a_stream);
+    const std::vector<Clustered> part = cluster(clusters, {documents.begin() + static_cast<ptrdiff_t>(begin),
+                                                           documents.begin() + static_cast<ptrdiff_t>(end)});
+    result.insert(result.end(), part.begin(), part.end());
+    const auto values = [&](const std::vector<TermSum> &sums) {
+      std::vector<std::pair<int64_t, uint64_t>> terms;
+      for (const TermSum &sum : sums) terms.emplace_back(clusters.terms().value(sum.term), sum.sum);
+      return terms;
+    };
+    kept.resize(clusters.clusters());
+    for (uint32_t i = 0; i < clusters.clusters(); ++i) {
+      std::vector<TermSum> sum(clusters.sum_size(i)), pending(clusters.pending_size(i));
+      clusters.copy_sum(i, sum.data());
+      clusters.copy_pending(i, pending.data());
+      Kept now{clusters.documents_of(i), values(sum), values(pending), clusters.is_open(i)};
+      if (clusters.changed(i)) {
+        kept[i] = std::move(now);
+      } else {
+        EXPECT_TRUE(kept[i].documents == now.documents && kept[i].sum == now.sum &&
+                    kept[i].pending == now.pending && kept[i].open == now.open);
+      }
+    }
+  }
+  return result;
+}
+
+TEST(DocumentClusters, AreTheSameInOneStreamAndInMany) {
+  for (const Case &c : cases) {
+    const std::vector<Document> documents = documents_of(c);
+    DocumentClusters clusters(options_of(c));
+    const std::vector<Clustered> expected = cluster(clusters, documents);
+    for (const size_t a_stream : {size_t{7}, size_t{64}, size_t{333}}) {
+      if (documents.size() / a_stream > 30 && c.batch == 1) continue;
+      EXPECT_EQ(cluster_in_streams(c, documents, a_stream), expected)
+          << c.documents << " documents, batch " << c.batch << ", streams of " << a_stream;
+    }
+  }
+}
+
+TEST(DocumentClusters, DoNotDependOnThreads) {
+  const Case c{3000, 12, 200, 0.6, 8, 512};
+  const std::vector<Document> documents = documents_of(c);
+  DocumentClusters one(options_of(c, 1));
+  const std::vector<Clustered> expected = cluster(one, documents);
+  for (const int threads : {2, 7}) {
+    DocumentClusters clusters(options_of(c, threads));
+    EXPECT_EQ(cluster(clusters, documents), expected);
+  }
+}
+
+TEST(DocumentClusters, EqualDocumentsAreExactlySimilar) {
+  ClusterOptions options;
+  options.threshold = 1;
+  options.max_terms = 1000;
+  DocumentClusters clusters(options);
+  RandomSets random(5);
+  std::vector<Document> documents;
+  for (const int terms : {1, 2, 3, 10, 100, 1000}) {
+    Document document;
+    for (int32_t i = 0; i < terms; ++i)
+      document.emplace_back(1000 * terms + i, static_cast<float>(random.between(1, 1000)) / 7);
+    documents.insert(documents.end(), 2, document);
+  }
+  const std::vector<Clustered> result = cluster(clusters, documents);
+  for (uint32_t i = 0; i < result.size(); ++i)
+    EXPECT_EQ(result[i], Clustered(i / 2, i % 2 == 0 ? 0 : 1u << similarity_bits));
+}
+
+TEST(DocumentClusters, AtTheThresholdIsIn) {
+  // 0.6 and 0.8 against one term: similarities of 0.6 and 0.8.
+  const std::vector<Document> documents = {{{1, 1}}, {{1, 3}, {2, 4}}, {{1, 4}, {3, 3}}};
+  const std::pair<double, std::vector<uint32_t>> expected[] = {
+      {0.8, {0, 1, 0}}, {0.8000001, {0, 1, 2}}, {0.5999999, {0, 0, 0}}};
+  for (const auto &[threshold, clusters_of] : expected) {
+    ClusterOptions options;
+    options.threshold = threshold;
+    DocumentClusters clusters(options);
+    const std::vector<Clustered> result = cluster(clusters, documents);
+    for (size_t i = 0; i < result.size(); ++i)
+      EXPECT_EQ(result[i].first, clusters_of[i]) << threshold << " " << i;
+  }
+}
+
+TEST(DocumentClusters, AbandonedRoundsEndSoon) {
+  RandomSets random(2);
+  const std::vector<Document> documents = random_documents(random, 20000, 30, 3);
+  ClusterOptions options;
+  options.threshold = 0.99;
+  options.device = Device::cpu;
+  for (const int milliseconds : {0, 5, 50}) {
+    auto clusters = std::make_unique<DocumentClusters>(options);
+    for (const Document &document : documents) {
+      for (const auto &[term, weight] : document)
+        clusters->add_term(clusters->terms().id_of(int64_t{term}), weight);
+      clusters->end_document();
+    }
+    EXPECT_FALSE(clusters->step(std::chrono::milliseconds(milliseconds)));
+    const auto begin = std::chrono::steady_clock::now();
+    clusters.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  }
+}
+
+TEST(DocumentClusters, WhatIsLoadedIsChecked) {
+  DocumentClusters clusters({});
+  const std::vector<TermSum> sum = {{clusters.terms().id_of(int64_t{1}), 1}};
+  clusters.load(1, sum, true, {});
+  EXPECT_THROW(clusters.load(1, sum, false, {}), Error);
+  EXPECT_THROW(clusters.load(1, sum, true, sum), Error);
+}
+
+// A device that is none: it searches as the CPU does, and fails where it is told to.
+class FakeClusterDevice final : public ClusterDevice {
+ public:
+  FakeClusterDevice(int failing, ErrorKind kind) : failing_(failing), kind_(kind) {}
+  void update(const ClusterIndex &index, const StopFlag &) override {
+    index_ = &index;
+    if (failing_-- == 0) throw Error(kind_, "injected", "none");
+  }
+  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
+            const StopFlag &stop) override {
+    for (size_t i = 0; i < documents.size(); ++i) found[i] = search_.find(*index_, documents[i], least, stop);
+  }
+
+ private:
+  int failing_;
+  const ErrorKind kind_;
+  const ClusterIndex *index_ = nullptr;
+  ClusterSearch search_;
+};
+
+class FakeClusterBackend final : public GpuBackend {
+ public:
+  bool available(std::string &) override { return true; }
+  bool started() const override { return true; }
+  std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
+    ++made;
+    return std::make_unique<FakeClusterDevice>(failing, kind);
+  }
+  void fail_call(uint64_t, bool) override {}
+
+  int made = 0;
+  int failing = -1;
+  ErrorKind kind = ErrorKind::device_failure;
+};
+
+class DocumentClustersOnDevices : public testing::Test {
+ protected:
+  void SetUp() override { set_gpu_backend(&backend_); }
+  void TearDown() override { set_gpu_backend(nullptr); }
+
+  const Case case_{3000, 12, 200, 0.6, 8, 256};
+  FakeClusterBackend backend_;
+};
+
+TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
+  const std::vector<Document> documents = documents_of(case_);
+  DocumentClusters on_cpu(options_of(case_));
+  const std::vector<Clustered> expected = cluster(on_cpu, documents);
+  for (const int failing : {-1, 0, 3}) {
+    for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
+      set_gpu_backend(&backend_);  // also forgets the failure
+      backend_.failing = failing;
+      backend_.kind = kind;
+      ClusterOptions options = options_of(case_);
+      options.device = Device::automatic;
+      DocumentClusters clusters(options);
+      EXPECT_EQ(cluster(clusters, documents), expected);
+      EXPECT_EQ(clusters.figures().gpu, true);
+      const std::unique_ptr<Notice> notice = clusters.take_notice();
+      ASSERT_EQ(notice != nullptr, failing >= 0);
+      if (notice) {
+        EXPECT_EQ(notice->warning, kind == ErrorKind::device_failure);
+      }
+      EXPECT_EQ(gpu_failure().empty(), failing < 0 || kind == ErrorKind::limit_exceeded);
+
+      set_gpu_backend(&backend_);
+      options.device = Device::gpu;
+      DocumentClusters demanding(options);
+      if (failing < 0) {
+        EXPECT_EQ(cluster(demanding, documents), expected);
+      } else {
+        EXPECT_THROW(cluster(demanding, documents), Error);
+      }
+    }
+  }
+}
+
+TEST_F(DocumentClustersOnDevices, SmallBatchesStayOnTheCpu) {
+  ClusterOptions options = options_of(case_);
+  options.batch = 8;
+  options.device = Device::automatic;
+  DocumentClusters clusters(options);
+  cluster(clusters, documents_of(case_));
+  EXPECT_EQ(backend_.made, 0);
+}
+
+}  // namespace
+}  // namespace simjoin::test
