@@ -39,17 +39,36 @@ void ClusterIndex::append(uint32_t term, uint32_t cluster) {
   ++postings_;
 }
 
-void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> centroid) {
+void ClusterIndex::prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
+                                    CentroidChange &change) {
   const std::span<const TermWeight> old = centroids_[cluster];
+  change.new_terms.clear();
+  change.old_size = old.size();
   auto at = old.begin();
   for (const TermWeight &entry : centroid) {
     while (at != old.end() && at->term < entry.term) ++at;
-    if (at == old.end() || at->term != entry.term) append(entry.term, cluster);
+    if (at == old.end() || at->term != entry.term) change.new_terms.push_back(entry.term);
   }
-  centroid_terms_ += centroid.size() - old.size();
-  centroids_.assign(cluster, centroid);
+  change.stored = centroids_.assign_in_place(cluster, centroid);
+}
+
+void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
+                                const CentroidChange &change) {
+  for (const uint32_t term : change.new_terms) {
+    if (term >= lists_.keys()) continue;
+    __builtin_prefetch(&lists_.region(term), 1);
+    __builtin_prefetch(&copied_[term]);
+  }
+  for (const uint32_t term : change.new_terms) append(term, cluster);
+  centroid_terms_ += centroid.size() - change.old_size;
+  if (!change.stored) centroids_.assign(cluster, centroid);
   changed_centroids_.push_back(cluster);
   if (postings_ > 2 * centroid_terms_ + tolerated_postings) clear_out();
+}
+
+void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> centroid) {
+  prepare_centroid(cluster, centroid, change_);
+  set_centroid(cluster, centroid, change_);
 }
 
 void ClusterIndex::clear_out() {
@@ -79,19 +98,27 @@ void ClusterIndex::mark_copied() {
   everything_changed_ = false;
 }
 
-void ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight> document) {
+// Sorts the lists of the document's terms and makes its table; returns whether that has a point: whether the
+// terms that clusters have are long enough a vector.
+bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight> document,
+                          double needed_square) {
+  lists_.clear();
+  uint64_t known = 0;
+  for (const TermWeight &entry : document) {
+    lists_.push_back({index.list(entry.term).size(), entry.term, entry.weight});
+    if (lists_.back().size > 0) known += uint64_t{entry.weight} * entry.weight;
+  }
+  if (static_cast<double>(known) < needed_square) return false;
   if (seen_.size() < index.clusters()) seen_.resize(index.clusters() + index.clusters() / 4 + 16, 0);
   if (++search_ == 0) {
     std::fill(seen_.begin(), seen_.end(), 0);
     search_ = 1;
   }
-  lists_.clear();
   // At most a quarter full, so that a term that the document does not have is mostly told by one look.
   const size_t slots = std::bit_ceil(4 * document.size() + 1);
   table_.assign(slots, {0, 0});
   table_shift_ = 32 - static_cast<uint32_t>(std::countr_zero(slots));
   for (const TermWeight &entry : document) {
-    lists_.push_back({index.list(entry.term).size(), entry.term, entry.weight});
     size_t slot = static_cast<size_t>(uint64_t{entry.term * spread} >> table_shift_);
     while (table_[slot].weight != 0) slot = (slot + 1) & (slots - 1);
     table_[slot] = entry;
@@ -99,6 +126,7 @@ void ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
   std::sort(lists_.begin(), lists_.end(), [](const ListOfTerm &a, const ListOfTerm &b) {
     return a.size < b.size || (a.size == b.size && a.term < b.term);
   });
+  return true;
 }
 
 uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
@@ -131,7 +159,8 @@ void ClusterSearch::search_list(const ClusterIndex &index, std::span<const uint3
 
 FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const TermWeight> document,
                                  uint32_t least, const StopFlag &stop) {
-  start(index, document);
+  const double least_length = least_shared_length(least);
+  if (!start(index, document, least_length * least_length)) return 0;
   // Shortest lists first. What has none of their terms can be as similar as what is left of the document is
   // long, at most.
   uint64_t left = 0;

@@ -48,6 +48,15 @@ class RegionPool {
     std::copy(elements.begin(), elements.end(), elements_.data() + regions_[key].start);
     regions_[key].size = static_cast<uint32_t>(elements.size());
   }
+  // The same where there is room for the elements; returns whether there is. Different keys may be assigned
+  // in place by several threads at a time.
+  bool assign_in_place(size_t key, std::span<const T> elements) {
+    PoolRegion &region = regions_[key];
+    if (elements.size() > region.capacity) return false;
+    std::copy(elements.begin(), elements.end(), elements_.data() + region.start);
+    region.size = static_cast<uint32_t>(elements.size());
+    return true;
+  }
   // Returns whether the key's elements had to move.
   bool push_back(size_t key, T element) {
     const bool moved = reserve(key, size_t{regions_[key].size} + 1);
@@ -95,6 +104,13 @@ SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
   return (static_cast<double>(similarity) - 0.5) * (1 << (weight_bits - similarity_bits)) * slack;
 }
 
+// What a new centroid changes: the terms that the old one lacked, and the number of that one's terms.
+struct CentroidChange {
+  std::vector<uint32_t> new_terms;
+  size_t old_size;
+  bool stored;
+};
+
 // The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
 // list may also have clusters that had the term once, or have one twice, since candidates are verified; where
 // most of the postings are of that kind, they are cleared out.
@@ -107,6 +123,9 @@ class ClusterIndex {
   void add_cluster();
   // The centroid: a unit vector, terms ascending.
   void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid);
+  // The same in two steps, the first of which several threads can do at a time for different clusters.
+  void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, CentroidChange &change);
+  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid, const CentroidChange &change);
   std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
   std::span<const uint32_t> list(uint32_t term) const {
     return term < lists_.keys() ? lists_[term] : std::span<const uint32_t>();
@@ -116,7 +135,7 @@ class ClusterIndex {
     const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
     for (int line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
   }
-  // Forgets all clusters.
+  // Forgets all clusters. Only for an index of which nobody keeps a copy.
   void clear();
 
   // For who keeps a copy: what has changed since mark_copied(). Of a changed list, the elements from
@@ -142,6 +161,7 @@ class ClusterIndex {
   std::vector<uint32_t> changed_lists_;
   std::vector<uint32_t> changed_centroids_;
   bool everything_changed_ = false;
+  CentroidChange change_;  // scratch of set_centroid()
 };
 
 // The search of one thread.
@@ -159,7 +179,7 @@ class ClusterSearch {
     uint32_t weight;
   };
 
-  void start(const ClusterIndex &index, std::span<const TermWeight> document);
+  bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
   uint64_t product(std::span<const TermWeight> centroid) const;
   void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
                    FoundCluster &best, const StopFlag &stop);

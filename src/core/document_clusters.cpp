@@ -223,13 +223,17 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &s
 
 void DocumentClusters::assign(size_t number, const StopFlag &stop) {
   const std::span<const TermWeight> terms = document(number);
+  const FoundCluster found = found_[number];
+  // The clusters of this batch are younger: they have to be more similar.
+  const FoundCluster newer =
+      searches_[0].find(open_, terms, std::max(least_, similarity_of(found) + 1), stop);
   ClusteredDocument &result = clustered_[number];
-  if (const FoundCluster found = found_[number]; found != 0) {
-    result = {cluster_of(found), similarity_of(found)};
-    members_.push_back({result.cluster, static_cast<uint32_t>(number)});
-  } else if (const FoundCluster newer = searches_[0].find(open_, terms, least_, stop); newer != 0) {
+  if (newer != 0) {
     result = {index_.clusters() + cluster_of(newer), similarity_of(newer)};
     join_open(result.cluster, terms);
+  } else if (found != 0) {
+    result = {cluster_of(found), similarity_of(found)};
+    members_.push_back({result.cluster, static_cast<uint32_t>(number)});
   } else {
     result = {clusters(), 0};
     begin_cluster(terms);
@@ -240,13 +244,12 @@ void DocumentClusters::assign(size_t number, const StopFlag &stop) {
 
 void DocumentClusters::begin_cluster(std::span<const TermWeight> document) {
   const uint32_t cluster = clusters();
-  open_.add_cluster();
   if (cluster == UINT32_MAX - 1)
     throw Error(ErrorKind::limit_exceeded, "there cannot be more than 4294967294 clusters");
+  open_.add_cluster();
   sizes_.push_back(0);
   changed_.push_back(true);
   sums_.add_keys(size_t{cluster} + 1);
-  sums_.assign(cluster, {});
   join_open(cluster, document);
 }
 
@@ -307,20 +310,25 @@ std::vector<DocumentClusters::Grown> DocumentClusters::grown_clusters() {
 void DocumentClusters::publish(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   const std::vector<Grown> grown = grown_clusters();
-  std::vector<Merger> results(grown.size());
+  if (grown_.size() < grown.size()) grown_.resize(grown.size());
   for_each(pool, grown.size(), [&](int, size_t i) {
     const auto &[cluster, begin, end, pending] = grown[i];
-    std::vector<TermSum> &sums = results[i].sums;
-    append(sums, sums_[cluster]);
-    if (pending != nullptr) append(sums, *pending);
-    for (size_t member = begin; member < end; ++member) append(sums, document(members_[member].document));
-    merge(results[i]);
+    Merger &merger = grown_[i];
+    merger.sums.clear();
+    append(merger.sums, sums_[cluster]);
+    if (pending != nullptr) append(merger.sums, *pending);
+    for (size_t member = begin; member < end; ++member)
+      append(merger.sums, document(members_[member].document));
+    merge(merger);
+    merger.stored = sums_.assign_in_place(cluster, merger.sums);
+    index_.prepare_centroid(cluster, merger.centroid, merger.change);
   });
   for (size_t i = 0; i < grown.size(); ++i) {
     pool.stop().check();
-    sums_.assign(grown[i].cluster, results[i].sums);
-    index_.set_centroid(grown[i].cluster, results[i].centroid);
-    changed_[grown[i].cluster] = true;
+    const uint32_t cluster = grown[i].cluster;
+    if (!grown_[i].stored) sums_.assign(cluster, grown_[i].sums);
+    index_.set_centroid(cluster, grown_[i].centroid, grown_[i].change);
+    changed_[cluster] = true;
   }
   for (uint32_t i = 0; i < open_.clusters(); ++i) {
     pool.stop().check();

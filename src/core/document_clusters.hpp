@@ -1,10 +1,9 @@
 // Single-pass clustering of documents in the order in which they come.
 //
-// Each document is compared with the centroids of all clusters, as they were when its batch began. It joins
-// the most similar one (the oldest of several) at or above the threshold. Otherwise it is compared with the
-// clusters that its batch has begun, as they are by now, and joins one of these or begins a cluster. At the
-// end of a batch the documents that joined older clusters are added to them. With batches of one document
-// this is the serial algorithm.
+// Each document is compared with the centroids of all clusters: of those there were when its batch began, as
+// they were then, and of those that its batch has begun, as they are by now. It joins the most similar one
+// (the oldest of several) at or above the threshold, or begins a cluster. At the end of a batch the documents
+// that joined older clusters are added to them. With batches of one document this is the serial algorithm.
 //
 // What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
 // that documents are added. The centroid is the unit vector in its direction. All is in integers
@@ -115,10 +114,12 @@ class DocumentClusters {
     size_t end;
     const std::vector<TermSum> *pending;  // or null
   };
-  // Scratch of one worker.
+  // A cluster's new sum and centroid in the making.
   struct Merger {
     std::vector<TermSum> sums;
     std::vector<TermWeight> centroid;
+    CentroidChange change;
+    bool stored;
   };
 
   void run(WorkerPool &pool);
@@ -165,6 +166,7 @@ class DocumentClusters {
 
   std::vector<ClusterSearch> searches_;  // one a worker
   Merger merger_;
+  std::vector<Merger> grown_;  // scratch of publish()
   std::unique_ptr<ClusterDevice> device_;
   bool gpu_refused_ = false;
   double cpu_search_ms_ = 0;  // so far

@@ -12,7 +12,6 @@
 namespace simjoin::bench {
 namespace {
 
-constexpr size_t vocabulary = 300'000;
 constexpr size_t story_terms = 20;
 constexpr double documents_a_story = 12;
 constexpr double longest_story = 500;
@@ -52,7 +51,7 @@ std::vector<Report> schedule(size_t documents, Random &random) {
 
 }  // namespace
 
-NewsStream news_stream(size_t documents, uint64_t seed) {
+NewsStream news_stream(size_t documents, size_t vocabulary, uint64_t seed) {
   Random random(seed);
   const std::vector<Report> reports = schedule(documents, random);
   std::vector<double> frequencies(vocabulary);

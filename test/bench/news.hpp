@@ -22,10 +22,10 @@ struct NewsStream {
 };
 
 // Returns a stream of `documents`, the same for a seed on every machine. A document has about 20 terms: three
-// quarters are of its story's 20, the others of a vocabulary with Zipf's frequencies; weights are those of
-// tf-idf. A story has a dozen documents on average, sizes are skewed, half of it comes within two thousand
+// 17 are of its story's 20, the others any of a vocabulary with Zipf's frequencies; weights are those of
+// tf-idf. A story has ten documents on average, sizes are skewed, half of it comes within two thousand
 // documents.
-NewsStream news_stream(size_t documents, uint64_t seed);
+NewsStream news_stream(size_t documents, size_t vocabulary, uint64_t seed);
 
 // Returns the lines of a file as documents: their words' 20 heaviest by tf-idf.
 NewsStream text_stream(const std::string &file);

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/cluster_device.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
 #include "gpu/gpu_drive.hpp"
@@ -78,6 +79,36 @@ TEST_F(GpuClusters, AreThoseOfTheCpu) {
         << "seed " << seed << ", " << shape.documents << " documents, batch " << shape.batch << ", threshold "
         << shape.threshold;
   }
+}
+
+// The copy follows an index that changes all the time, and is cleared out now and then.
+TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
+  MemoryCounter memory;
+  RandomSets random(7);
+  ClusterIndex index(memory);
+  ClusterSearch search;
+  const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
+  const StopFlag stop;
+  int cleared = 0;
+  for (int round = 0; round < 4000; ++round) {
+    change_index(random, index, 12, 60);
+    cleared += index.everything_changed();
+    device->update(index, stop);
+    index.mark_copied();
+    std::vector<TermWeight> terms;
+    std::vector<uint64_t> ends;
+    std::vector<FoundCluster> expected;
+    for (int i = 0; i < 5; ++i) {
+      const std::vector<TermWeight> document = random_vector(random, 12, 70);
+      expected.push_back(search.find(index, document, 1u << 23, stop));
+      terms.insert(terms.end(), document.begin(), document.end());
+      ends.push_back(terms.size());
+    }
+    std::vector<FoundCluster> found(ends.size(), 1);
+    device->find({terms, ends}, 1u << 23, found.data(), stop);
+    ASSERT_EQ(found, expected) << "round " << round;
+  }
+  EXPECT_GT(cleared, 0);
 }
 
 // A document with more terms than are compared with each other, and centroids as long.

@@ -43,6 +43,54 @@ std::vector<Document> documents_of(const Case &c) {
   return random_documents(random, c.documents, c.terms, c.stories);
 }
 
+// Centroids that change all the time: nothing is missed, and what they no longer have is cleared out.
+TEST(ClusterIndex, FindsTheMostSimilarCluster) {
+  MemoryCounter memory;
+  RandomSets random(1);
+  for (const uint32_t least : {1u, 1u << 22, 1u << 23, 1u << 24}) {
+    ClusterIndex index(memory);
+    ClusterSearch search;
+    size_t changes = 0, cleared = 0;
+    for (int round = 0; round < 4000; ++round) {
+      if (round == 1500 && least > 1) break;
+      change_index(random, index, 12, 60);
+      cleared += index.everything_changed();
+      changes += index.changed_centroids().size();
+      if (round % 3 == 0 && least == 1) index.mark_copied();
+      std::vector<TermWeight> document = random_vector(random, 12, 70);
+      if (round % 10 == 0 && index.clusters() > 0)
+        document.assign(index.centroid(0).begin(), index.centroid(0).end());
+      EXPECT_EQ(search.find(index, document, least, StopFlag()), find_naively(index, document, least));
+      if (round == 700 && least > 1) index.clear();
+    }
+    size_t postings = 0;
+    for (uint32_t term = 0; term < 60; ++term) postings += index.list(term).size();
+    EXPECT_LT(postings, 2 * 12 * index.clusters() + (1 << 16) + 24);
+    EXPECT_GT(changes, 1000u);
+    EXPECT_EQ(cleared > 0, least == 1) << "where the index was not emptied, it had to be cleared out";
+  }
+}
+
+TEST(TermTable, KnowsTermsBothWays) {
+  MemoryCounter memory;
+  TermTable numbers(memory), texts(memory);
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t i = 0; i < 5000; ++i) {
+      const int64_t value = i % 2 == 0 ? i * 4'294'967'296 : -i;
+      EXPECT_EQ(numbers.id_of(value), i);
+      EXPECT_EQ(numbers.value(static_cast<uint32_t>(i)), value);
+      EXPECT_EQ(texts.id_of(std::to_string(value)), i);
+      EXPECT_EQ(texts.text(static_cast<uint32_t>(i)), std::to_string(value));
+    }
+  }
+  EXPECT_EQ(numbers.size(), 5000u);
+  EXPECT_EQ(texts.size(), 5000u);
+  EXPECT_EQ(texts.text(texts.id_of("")), "");
+  EXPECT_TRUE(numbers.before(3, 2));  // -3 and a large number
+  EXPECT_TRUE(texts.before(texts.id_of("10"), texts.id_of("9")));
+  EXPECT_FALSE(texts.before(0, 0));
+}
+
 TEST(DocumentClusters, AreThoseOfTheDefinition) {
   for (const Case &c : cases) {
     const std::vector<Document> documents = documents_of(c);

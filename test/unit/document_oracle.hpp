@@ -34,16 +34,14 @@ class NaiveClusters {
       }
     }
     const Vector vector = unit_vector(weights_of(document));
-    for (const bool open : {false, true}) {
-      uint32_t best = 0, best_similarity = 0;
-      for (uint32_t i = 0; i < clusters_.size(); ++i) {
-        if (clusters_[i].open != open) continue;
-        const uint32_t similarity = product(vector, unit_vector(clusters_[i].sum));
-        if (similarity > best_similarity) std::tie(best, best_similarity) = std::pair(i, similarity);
-      }
-      if (best_similarity == 0 || best_similarity < std::ldexp(threshold_, 24)) continue;
+    uint32_t best = 0, best_similarity = 0;
+    for (uint32_t i = 0; i < clusters_.size(); ++i) {
+      const uint32_t similarity = product(vector, unit_vector(clusters_[i].sum));
+      if (similarity > best_similarity) std::tie(best, best_similarity) = std::pair(i, similarity);
+    }
+    if (best_similarity > 0 && best_similarity >= std::ldexp(threshold_, 24)) {
       Cluster &cluster = clusters_[best];
-      if (open) {
+      if (cluster.open) {
         add_to(cluster.sum, vector);
         cut(cluster.sum, max_terms_);
       } else {
@@ -131,6 +129,40 @@ inline std::vector<Document> random_documents(RandomSets &random, size_t count, 
     documents.push_back(std::move(document));
   }
   return documents;
+}
+
+// Returns a random unit vector of up to `terms` terms below `universe`.
+inline std::vector<TermWeight> random_vector(RandomSets &random, int32_t terms, int32_t universe) {
+  std::vector<RawTerm> raw;
+  for (int32_t i = random.between(0, terms); i > 0; --i)
+    raw.push_back(
+        {static_cast<uint32_t>(random.between(0, universe - 1)), static_cast<float>(random.between(1, 9))});
+  std::vector<TermWeight> vector(raw.size());
+  vector.resize(make_document_vector(raw, StopFlag(), vector.data()));
+  return vector;
+}
+
+// Changes a few centroids and adds a few clusters.
+inline void change_index(RandomSets &random, ClusterIndex &index, int32_t terms, int32_t universe) {
+  for (int added = random.between(0, 2); added > 0; --added) index.add_cluster();
+  for (int changed = random.between(0, 20); changed > 0 && index.clusters() > 0; --changed)
+    index.set_centroid(static_cast<uint32_t>(random.between(0, static_cast<int32_t>(index.clusters()) - 1)),
+                       random_vector(random, terms, universe));
+}
+
+// Returns the most similar cluster by looking at all of them.
+inline FoundCluster find_naively(const ClusterIndex &index, const std::vector<TermWeight> &document,
+                                 uint32_t least) {
+  FoundCluster best = 0;
+  for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster) {
+    uint64_t product = 0;
+    for (const TermWeight &a : document)
+      for (const TermWeight &b : index.centroid(cluster))
+        if (a.term == b.term) product += uint64_t{a.weight} * b.weight;
+    const uint32_t similarity = similarity_of_product(product);
+    if (similarity >= least) best = std::max(best, found_cluster(similarity, cluster));
+  }
+  return best;
 }
 
 // Clusters the documents, at most `round` at a time.
