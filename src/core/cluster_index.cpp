@@ -20,7 +20,8 @@ constexpr uint32_t spread = 0x9E3779B1u;
 
 }  // namespace
 
-ClusterIndex::ClusterIndex(MemoryCounter &memory) : lists_(memory), centroids_(memory), copied_(memory) {}
+ClusterIndex::ClusterIndex(MemoryCounter &memory)
+    : lists_(memory), centroids_(memory), copied_(memory), known_(known_bits / 64) {}
 
 void ClusterIndex::add_cluster() {
   if (clusters_ == UINT32_MAX - 1)
@@ -37,6 +38,17 @@ void ClusterIndex::append(uint32_t term, uint32_t cluster) {
   if (lists_.region(term).size == copied_[term]) changed_lists_.push_back(term);
   if (lists_.push_back(term, cluster)) copied_[term] = 0;
   ++postings_;
+  known_[known_bit(term) / 64] |= uint64_t{1} << known_bit(term) % 64;
+}
+
+bool ClusterIndex::may_have(std::span<const TermWeight> document, uint32_t similarity) const {
+  uint64_t shared = 0;
+  for (const TermWeight &entry : document) {
+    const uint64_t known = known_[known_bit(entry.term) / 64] >> known_bit(entry.term) % 64 & 1;
+    shared += known * entry.weight * entry.weight;
+  }
+  const double needed = least_shared_length(similarity);
+  return static_cast<double>(shared) >= needed * needed;
 }
 
 void ClusterIndex::prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
@@ -59,6 +71,8 @@ void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> ce
     __builtin_prefetch(&lists_.region(term), 1);
     __builtin_prefetch(&copied_[term]);
   }
+  for (const uint32_t term : change.new_terms)
+    if (term < lists_.keys()) __builtin_prefetch(lists_[term].data() + lists_[term].size(), 1);
   for (const uint32_t term : change.new_terms) append(term, cluster);
   centroid_terms_ += centroid.size() - change.old_size;
   if (!change.stored) centroids_.assign(cluster, centroid);
@@ -87,6 +101,7 @@ void ClusterIndex::clear() {
     copied_[term] = 0;
   }
   mark_copied();
+  std::fill(known_.begin(), known_.end(), 0);
   clusters_ = 0;
   postings_ = centroid_terms_ = 0;
 }

@@ -135,6 +135,9 @@ class ClusterIndex {
     const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
     for (int line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
   }
+  // Returns whether a document shares enough with the terms of all clusters together to have this similarity
+  // with one. A quick answer from few cache lines: where there are many terms it is always yes.
+  bool may_have(std::span<const TermWeight> document, uint32_t similarity) const;
   // Forgets all clusters. Only for an index of which nobody keeps a copy.
   void clear();
 
@@ -149,6 +152,9 @@ class ClusterIndex {
   void mark_copied();
 
  private:
+  static constexpr size_t known_bits = size_t{1} << 16;
+
+  static size_t known_bit(uint32_t term) { return term * 0x9E3779B1u >> 16; }
   void append(uint32_t term, uint32_t cluster);
   void clear_out();
 
@@ -161,7 +167,8 @@ class ClusterIndex {
   std::vector<uint32_t> changed_lists_;
   std::vector<uint32_t> changed_centroids_;
   bool everything_changed_ = false;
-  CentroidChange change_;  // scratch of set_centroid()
+  std::vector<uint64_t> known_;  // a bit for each term of a list, and for those that share it
+  CentroidChange change_;        // scratch of set_centroid()
 };
 
 // The search of one thread.

@@ -8,6 +8,7 @@ namespace {
 
 // Weights of a document are first put in proportion to the largest one, which becomes this.
 constexpr double largest_raw = uint64_t{1} << 31;
+constexpr double one = uint64_t{1} << weight_bits;
 
 }  // namespace
 
@@ -21,7 +22,7 @@ size_t make_unit_vector(std::span<const TermSum> sums, TermWeight *to) {
   const double norm = std::sqrt(static_cast<double>(squares));
   size_t count = 0;
   for (const TermSum &sum : sums) {
-    const double weight = std::ldexp(static_cast<double>(sum.sum), weight_bits) / norm;
+    const double weight = static_cast<double>(sum.sum) * one / norm;
     to[count] = {sum.term, static_cast<uint32_t>(std::llrint(weight))};
     count += to[count].weight != 0;
   }

@@ -18,6 +18,9 @@ constexpr size_t documents_a_piece = 16;
 // Documents that make a search on a GPU worth its launches (some 0.1 ms, in which a core searches for two).
 constexpr size_t least_gpu_documents = 64;
 
+// Documents that are added to a cluster's sum one after the other; of more, all terms are sorted together.
+constexpr size_t documents_added_singly = 4;
+
 using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point begin) {
@@ -68,6 +71,20 @@ void append(std::vector<TermSum> &sums, std::span<const TermWeight> document) {
   for (const TermWeight &entry : document) sums.push_back({entry.term, entry.weight});
 }
 
+// Adds a document to sums in the order of their terms, and keeps that order. `scratch` gets any content.
+void add(std::vector<TermSum> &sums, std::span<const TermWeight> document, std::vector<TermSum> &scratch) {
+  scratch.clear();
+  auto at = sums.begin();
+  for (const TermWeight &entry : document) {
+    for (; at != sums.end() && at->term < entry.term; ++at) scratch.push_back(*at);
+    uint64_t sum = entry.weight;
+    if (at != sums.end() && at->term == entry.term) sum += at++->sum;
+    scratch.push_back({entry.term, sum});
+  }
+  scratch.insert(scratch.end(), at, sums.end());
+  sums.swap(scratch);
+}
+
 }  // namespace
 
 DocumentClusters::DocumentClusters(const ClusterOptions &options)
@@ -94,7 +111,8 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
   changed_.push_back(false);
   documents_ += documents;
   merger_.sums.assign(sum.begin(), sum.end());
-  merge(merger_);
+  combine(merger_.sums);
+  finish(merger_);
   sums_.add_keys(size_t{cluster} + 1);
   sums_.assign(cluster, merger_.sums);
   ClusterIndex &index = open ? open_ : index_;
@@ -225,8 +243,9 @@ void DocumentClusters::assign(size_t number, const StopFlag &stop) {
   const std::span<const TermWeight> terms = document(number);
   const FoundCluster found = found_[number];
   // The clusters of this batch are younger: they have to be more similar.
+  const uint32_t least = std::max(least_, similarity_of(found) + 1);
   const FoundCluster newer =
-      searches_[0].find(open_, terms, std::max(least_, similarity_of(found) + 1), stop);
+      open_.may_have(terms, least) ? searches_[0].find(open_, terms, least, stop) : FoundCluster{0};
   ClusteredDocument &result = clustered_[number];
   if (newer != 0) {
     result = {index_.clusters() + cluster_of(newer), similarity_of(newer)};
@@ -256,8 +275,8 @@ void DocumentClusters::begin_cluster(std::span<const TermWeight> document) {
 void DocumentClusters::join_open(uint32_t cluster, std::span<const TermWeight> document) {
   merger_.sums.clear();
   append(merger_.sums, sums_[cluster]);
-  append(merger_.sums, document);
-  merge(merger_);
+  add(merger_.sums, document, merger_.scratch);
+  finish(merger_);
   sums_.assign(cluster, merger_.sums);
   open_.set_centroid(cluster - index_.clusters(), merger_.centroid);
 }
@@ -266,9 +285,8 @@ bool DocumentClusters::heavier(const TermSum &a, const TermSum &b) const {
   return a.sum > b.sum || (a.sum == b.sum && terms_.before(a.term, b.term));
 }
 
-void DocumentClusters::merge(Merger &merger) const {
+void DocumentClusters::finish(Merger &merger) const {
   std::vector<TermSum> &sums = merger.sums;
-  combine(sums);
   if (const size_t most = options_.max_terms; sums.size() > most) {
     std::nth_element(sums.begin(), sums.begin() + static_cast<ptrdiff_t>(most), sums.end(),
                      [this](const TermSum &a, const TermSum &b) { return heavier(a, b); });
@@ -316,10 +334,16 @@ void DocumentClusters::publish(WorkerPool &pool) {
     Merger &merger = grown_[i];
     merger.sums.clear();
     append(merger.sums, sums_[cluster]);
-    if (pending != nullptr) append(merger.sums, *pending);
-    for (size_t member = begin; member < end; ++member)
-      append(merger.sums, document(members_[member].document));
-    merge(merger);
+    if (pending == nullptr && end - begin <= documents_added_singly) {
+      for (size_t member = begin; member < end; ++member)
+        add(merger.sums, document(members_[member].document), merger.scratch);
+    } else {
+      if (pending != nullptr) append(merger.sums, *pending);
+      for (size_t member = begin; member < end; ++member)
+        append(merger.sums, document(members_[member].document));
+      combine(merger.sums);
+    }
+    finish(merger);
     merger.stored = sums_.assign_in_place(cluster, merger.sums);
     index_.prepare_centroid(cluster, merger.centroid, merger.change);
   });

@@ -117,6 +117,7 @@ class DocumentClusters {
   // A cluster's new sum and centroid in the making.
   struct Merger {
     std::vector<TermSum> sums;
+    std::vector<TermSum> scratch;
     std::vector<TermWeight> centroid;
     CentroidChange change;
     bool stored;
@@ -135,8 +136,8 @@ class DocumentClusters {
   void fold_members();
 
   std::span<const TermWeight> document(size_t number) const;
-  // Adds up the merger's sums, cuts them, and makes the centroid of them.
-  void merge(Merger &merger) const;
+  // Cuts the merger's sums, which are in the order of their terms, and makes the centroid of them.
+  void finish(Merger &merger) const;
   bool heavier(const TermSum &a, const TermSum &b) const;
   void copy_by_weight(std::span<const TermSum> sums, TermSum *to) const;
 
