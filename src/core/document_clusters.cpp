@@ -203,7 +203,7 @@ void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
     });
     cpu_search_ms_ += milliseconds_since(start);
   }
-  index_.mark_copied();
+  if (!device_) index_.mark_copied();  // nobody keeps a copy
   figures_.search_ms += milliseconds_since(start);
 }
 
@@ -222,6 +222,7 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &s
     if (!device_) device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
     figures_.gpu = true;
     device_->update(index_, stop);
+    index_.mark_copied();
     const uint64_t first = begin == 0 ? 0 : vector_ends_[begin - 1];
     DocumentVectors documents;
     documents.terms = {vectors_.data() + first, static_cast<size_t>(vector_ends_[end - 1] - first)};

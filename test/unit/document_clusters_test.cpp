@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "core/error.hpp"
@@ -237,13 +238,20 @@ TEST(DocumentClusters, WhatIsLoadedIsChecked) {
   EXPECT_THROW(clusters.load(1, sum, true, sum), Error);
 }
 
-// A device that is none: it searches as the CPU does, and fails where it is told to.
+// A device that is none: it keeps a copy of the index by what is said to have changed, searches as the CPU
+// does, and fails where it is told to.
 class FakeClusterDevice final : public ClusterDevice {
  public:
   FakeClusterDevice(int failing, ErrorKind kind) : failing_(failing), kind_(kind) {}
   void update(const ClusterIndex &index, const StopFlag &) override {
-    index_ = &index;
     if (failing_-- == 0) throw Error(kind_, "injected", "none");
+    const bool all = index_ == nullptr || index.everything_changed();
+    index_ = &index;
+    copy(
+        index.lists(), all, index.changed_lists(), [&](uint32_t term) { return index.first_changed(term); },
+        lists_);
+    copy(
+        index.centroids(), all, index.changed_centroids(), [](uint32_t) { return 0; }, centroids_);
   }
   void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
             const StopFlag &stop) override {
@@ -251,9 +259,30 @@ class FakeClusterDevice final : public ClusterDevice {
   }
 
  private:
+  template <class T, class First>
+  static void copy(const RegionPool<T> &pool, bool all, std::span<const uint32_t> changed, First &&first,
+                   std::vector<std::vector<T>> &to) {
+    to.resize(pool.keys());
+    if (all) {
+      for (size_t key = 0; key < to.size(); ++key) to[key].assign(pool[key].begin(), pool[key].end());
+    } else {
+      for (const uint32_t key : changed) {
+        ASSERT_LE(first(key), to[key].size());
+        to[key].resize(first(key));
+        to[key].insert(to[key].end(), pool[key].begin() + first(key), pool[key].end());
+      }
+    }
+    const auto same = [](const T &a, const T &b) { return std::memcmp(&a, &b, sizeof a) == 0; };
+    for (size_t key = 0; key < to.size(); ++key)
+      ASSERT_TRUE(std::equal(to[key].begin(), to[key].end(), pool[key].begin(), pool[key].end(), same))
+          << key;
+  }
+
   int failing_;
   const ErrorKind kind_;
   const ClusterIndex *index_ = nullptr;
+  std::vector<std::vector<uint32_t>> lists_;
+  std::vector<std::vector<TermWeight>> centroids_;
   ClusterSearch search_;
 };
 
@@ -314,6 +343,17 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
       }
     }
   }
+}
+
+// Rounds that end within batches leave parts that are too small for the device; its copy misses nothing.
+TEST_F(DocumentClustersOnDevices, TheCopyFollowsThroughSmallParts) {
+  const std::vector<Document> documents = documents_of(case_);
+  DocumentClusters on_cpu(options_of(case_));
+  ClusterOptions options = options_of(case_);
+  options.device = Device::automatic;
+  DocumentClusters clusters(options);
+  EXPECT_EQ(cluster(clusters, documents, 290), cluster(on_cpu, documents, 290));
+  EXPECT_TRUE(clusters.figures().gpu);
 }
 
 TEST_F(DocumentClustersOnDevices, SmallBatchesStayOnTheCpu) {
