@@ -126,7 +126,10 @@ size_t Partitions::round_bytes(const RoundShape &shape, int workers) const {
     return std::max(prefix, estimated_round_bytes(spec_, shape, widest_layout_words(size), workers));
   }
   const Decision &decision = decided->second;
-  return decision.bitmap ? estimated_round_bytes(spec_, shape, decision.layout.words, workers) : prefix;
+  if (decision.bitmap) return estimated_round_bytes(spec_, shape, decision.layout.words, workers);
+  RoundShape decided_shape = shape;
+  decided_shape.signs_postings = decision.sign_postings;
+  return estimated_round_bytes(spec_, decided_shape, 0, workers);
 }
 
 // Reads as many of the next slices of the index side as fit into the limit, but at least one; a few at a

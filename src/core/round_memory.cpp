@@ -34,15 +34,15 @@ size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint
     const size_t bitmap = bitmap_words * sizeof(uint64_t) + sizeof(uint32_t);
     return std::max(ordering, sets + shape.sets * bitmap);
   }
-  const bool automatic = spec.algorithm == Algorithm::automatic;
+  const bool automatic = spec.algorithm == Algorithm::automatic, sign = automatic && shape.signs_postings;
   // Postings on their way into the index, with their ranks: not all at a time.
   const uint64_t unsorted = std::min<uint64_t>(shape.postings, shape.tokens / 8 + (uint64_t{1} << 14));
-  const size_t each = posting + (automatic ? signature : 0);
+  const size_t each = posting + (sign ? signature : 0);
   size_t index = shape.postings * each + shape.ranks * start + unsorted * (each + sizeof(uint32_t));
   if (automatic && shape.tokens >= wide_tokens * shape.sets) index += shape.sets * wide_signature;
   const size_t worker =
       worker_set * shape.sets +
-      (automatic ? swept_set * std::min<uint64_t>(shape.sets, PrefixSweeper::block_probes(shape.sets)) : 0);
+      (sign ? swept_set * std::min<uint64_t>(shape.sets, PrefixSweeper::block_probes(shape.sets)) : 0);
   return std::max(ordering, sets + index + static_cast<size_t>(workers) * worker);
 }
 

@@ -14,6 +14,7 @@ struct RoundShape {
   uint64_t tokens = 0;    // stored
   uint64_t postings = 0;  // tokens in index prefixes
   uint64_t ranks = 0;
+  bool signs_postings = true;  // whether `auto` may put signatures into the index
 };
 
 // Returns how many of a set's `size` tokens are in its index prefix.
