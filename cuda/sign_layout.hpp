@@ -43,8 +43,8 @@ struct RoundView {
   uint32_t *values;  // by set and permutation
 };
 
-// Kernels work on tasks, a piece for one block of permutations each, so many at a launch that it ends within
-// some 20 ms: begins with task 0, calls launch(first, count).
+// Kernels work on tasks, a piece for one block of permutations each, and a launch on so many of them that it
+// ends within some 20 ms.
 struct TaskRange {
   uint64_t first;
   uint64_t count;

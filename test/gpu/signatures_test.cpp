@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/gpu.hpp"
+#include "core/lsh_join.hpp"
 #include "core/minhash.hpp"
 #include "core/weighted_minhash.hpp"
 #include "cuda/gpu_engine.hpp"
@@ -239,6 +241,42 @@ TEST_F(GpuSignatures, SortsKeysByTheirHashes) {
       ASSERT_EQ(keys[i].lo, expected[i].lo);
     }
   }
+}
+
+// A join by bands with enough rows for their keys to be sorted on the device.
+TEST_F(GpuSignatures, JoinsByBandsAreThoseOfTheCpu) {
+  set_gpu_backend(&cuda_backend());
+  std::mt19937_64 random(9);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int i = 0; i < 60'000; ++i) {
+    IntSet set(3 + random() % 20);
+    for (int32_t &token : set) token = static_cast<int32_t>(random() % 2000);
+    if (i % 4 == 1) set = input.left.back();
+    if (i % 4 == 2) set.insert(set.end(), input.left.back().begin(), input.left.back().end());
+    input.left.push_back(set);
+  }
+  for (const bool verify : {true, false}) {
+    LshSpec spec;
+    spec.self_join = true;
+    spec.threshold = 0.5;
+    spec.plan = {20, 6};
+    spec.verify = verify;
+    const auto run = [&](Device device) {
+      spec.device = device;
+      const auto engine = make_lsh_join(spec);
+      feed(*engine, input);
+      return pull(*engine);
+    };
+    const std::vector<Pair> expected = run(Device::cpu);
+    EXPECT_GT(expected.size(), 10'000u);
+    EXPECT_EQ(run(Device::gpu), expected);
+    fail_device_call(20, false);
+    EXPECT_THROW(run(Device::gpu), Error);
+    fail_device_call(0, false);
+    EXPECT_EQ(run(Device::gpu), expected);
+  }
+  set_gpu_backend(nullptr);
 }
 
 // Each device call fails in turn, with the right kind of error.

@@ -125,6 +125,20 @@ SELECT * FROM weighted_minhash_signatures('SELECT 1, ''{1}''::int[], NULL::real[
 -- More than a round holds.
 SELECT count(*), count(DISTINCT id), bool_and(signature = minhash(ARRAY[id % 3, 5])) AS same
 FROM minhash_signatures('SELECT i, ARRAY[i % 3, 5]::bigint[] FROM generate_series(1, 150000) i');
+-- They are the same on a GPU; where there is none, demanding one is an error that says what to do.
+CREATE FUNCTION signatures_on(chosen text, query text, OUT result text) LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('simjoin.device', chosen, true);
+  EXECUTE format('SELECT md5(string_agg(s::text, '','' ORDER BY s)) FROM %s s', query) INTO result;
+EXCEPTION WHEN system_error THEN
+  GET STACKED DIAGNOSTICS result = PG_EXCEPTION_HINT;
+END $$;
+SELECT signatures_on('auto', query) = signatures_on('cpu', query) AS same,
+       signatures_on('gpu', query) = CASE WHEN EXISTS (SELECT FROM simjoin_devices()) THEN signatures_on('cpu', query)
+                                     ELSE 'Set simjoin.device to auto or cpu.' END AS as_expected
+FROM (VALUES ($$minhash_signatures('SELECT id, tokens FROM sets', 70)$$),
+             ($$weighted_minhash_signatures('SELECT id, tokens, tokens::real[] FROM sets', 33)$$),
+             ($$minhash_self_join('SELECT id, tokens FROM sets', 0.5)$$)) v (query);
 
 -- What is wrong with arguments.
 SELECT minhash('{1}'::int[], 0);
