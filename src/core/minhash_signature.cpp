@@ -61,6 +61,10 @@ void write_signature(const SignatureHeader &header, const uint32_t *values, uint
   write_header(header, signature);
   if (header.empty) return;
   uint8_t *out = signature + signature_header_bytes;
+  if (header.bits == full_bits) {
+    for (size_t i = 0; i < header.permutations; ++i) write_number(values[i], out + i * 4);
+    return;
+  }
   uint64_t pending = 0;
   uint32_t pending_bits = 0;
   for (size_t i = 0; i < header.permutations; ++i) {
