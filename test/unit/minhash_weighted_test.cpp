@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -133,6 +134,25 @@ TEST(WeightedMinHash, LighterCompetitorsChangeNothing) {
       EXPECT_EQ(after.t[i], before.t[i]);
     }
   }
+}
+
+// A device is given such weights as they are, and takes their logarithms itself.
+TEST(WeightedMinHash, LogarithmsOfSinglePrecisionWeightsNeedNoDouble) {
+  std::mt19937_64 random(6);
+  const auto check = [](float weight) {
+    const float expected = log_of_weight(static_cast<double>(weight)), found = log_of(weight);
+    ASSERT_EQ(found, expected) << weight;
+  };
+  for (const float weight : {1.0f, std::numeric_limits<float>::min(), std::numeric_limits<float>::max()})
+    check(weight);
+  // Around the places where the exponent changes.
+  for (float weight = 0.70710600f; weight < 0.70710800f; weight = std::nextafter(weight, 1.0f)) {
+    check(weight);
+    check(weight * 1048576);
+  }
+  for (int i = 0; i < 100'000; ++i)
+    check(std::ldexp(1 + static_cast<float>(random() % (1u << 23)) * 0x1p-23f,
+                     static_cast<int>(random() % 250) - 125));
 }
 
 // A token is picked with the probability of its share of the weight.
