@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "core/gpu.hpp"
@@ -31,7 +32,7 @@ struct Options {
   uint64_t edges = 1 << 20;
   int threads = 2;
   int repeats = 1;
-  uint32_t coupons = 10;
+  std::vector<uint32_t> coupons = {10};  // a walk each
   double tolerance = 1e-9;
   uint32_t k = 100;
   bool scattered = false;  // ids far apart
@@ -43,7 +44,7 @@ struct Options {
 
 constexpr const char *usage =
     "usage: simjoin_graph_bench [--nodes N] [--edges M] [--threads T] [--repeats R] [--functions LIST]\n"
-    "  [--coupons C] [--tolerance E] [--k K] [--scattered] [--weighted] [--device cpu|gpu|both]\n"
+    "  [--coupons C,...] [--tolerance E] [--k K] [--scattered] [--weighted] [--device cpu|gpu|both]\n"
     "Functions: plain (components by a plain union-find), components, power, walk, bilinear, greedy.\n";
 
 // The edges of an R-MAT graph (Chakrabarti, Zhan and Faloutsos 2004) with the probabilities of the Graph 500
@@ -119,6 +120,8 @@ uint64_t hash_of(const Buffer<T> &values, uint64_t hash = 0) {
   return hash;
 }
 
+using Result = std::variant<Components, Ranks, DenseSubgraph>;
+
 Outcome outcome(const Components &found) {
   size_t count = 0;
   for (size_t i = 0; i < found.nodes.size(); ++i) count += found.nodes[i] == found.components[i];
@@ -177,31 +180,31 @@ Components components(const EdgeList &edges, WorkerPool &pool, MemoryCounter &me
   return finder.components(pool);
 }
 
-Outcome run_on_cpu(const std::string &function, EdgeList &edges, const Options &options, WorkerPool &pool,
-                   MemoryCounter &memory) {
-  if (function == "plain") return outcome(plain_components(edges, memory));
-  if (function == "components") return outcome(components(edges, pool, memory));
+Result run_on_cpu(const std::string &function, uint32_t coupons, EdgeList &edges, const Options &options,
+                  WorkerPool &pool, MemoryCounter &memory) {
+  if (function == "plain") return plain_components(edges, memory);
+  if (function == "components") return components(edges, pool, memory);
   if (function == "power")
-    return outcome(pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, pool, memory));
+    return pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, pool, memory);
   if (function == "walk")
-    return outcome(pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, pool, memory));
+    return pagerank_random_walk(edges, EdgeUse::directed, 0.85, coupons, 1, pool, memory);
   const DensestMethod method = function == "bilinear" ? DensestMethod::bilinear : DensestMethod::greedy;
-  return outcome(densest_subgraph(edges, options.k, method, pool, memory));
+  return densest_subgraph(edges, options.k, method, pool, memory);
 }
 
-Outcome run_on_gpu(const std::string &function, EdgeList &edges, const Options &options, WorkerPool &pool,
-                   MemoryCounter &memory) {
+Result run_on_gpu(const std::string &function, uint32_t coupons, EdgeList &edges, const Options &options,
+                  WorkerPool &pool, MemoryCounter &memory) {
   const HostSide host{pool, memory, 0};
   GraphDevice &device = *gpu_backend()->graphs();
-  if (function == "components") return outcome(device.components(edges, host));
+  if (function == "components") return device.components(edges, host);
   if (function == "power")
-    return outcome(device.pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, host));
+    return device.pagerank_power(edges, EdgeUse::directed, 0.85, options.tolerance, host);
   if (function == "walk")
-    return outcome(device.pagerank_random_walk(edges, EdgeUse::directed, 0.85, options.coupons, 1, host));
+    return device.pagerank_random_walk(edges, EdgeUse::directed, 0.85, coupons, 1, host);
   const auto spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
     return device.leading_eigenvectors(graph, host);
   };
-  return outcome(densest_subgraph(edges, options.k, DensestMethod::bilinear, pool, memory, spectrum));
+  return densest_subgraph(edges, options.k, DensestMethod::bilinear, pool, memory, spectrum);
 }
 
 void print_figures() {
@@ -244,35 +247,38 @@ class Edges {
 };
 
 // Runs the function and prints the best of its times; returns its outcome.
-Outcome measure(const std::string &function, bool gpu, const Options &options, Edges &source,
-                WorkerPool &pool) {
-  Outcome result;
+Outcome measure(const std::string &function, uint32_t coupons, bool gpu, const Options &options,
+                Edges &source, WorkerPool &pool) {
+  Outcome found;
   double best = 0, best_user = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    EdgeList &edges = source.take(gpu || function == "plain" || function == "components");
+    const bool used_up = function == "bilinear" || function == "greedy" ||
+                         (!gpu && (function == "power" || function == "walk"));
+    EdgeList &edges = source.take(!used_up);
     MemoryCounter &memory = source.memory();
     const double user = user_ms();
     const auto begin = std::chrono::steady_clock::now();
-    result = (gpu ? run_on_gpu : run_on_cpu)(function, edges, options, pool, memory);
+    const Result result = (gpu ? run_on_gpu : run_on_cpu)(function, coupons, edges, options, pool, memory);
     const double time =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     if (repeat == 0 || time < best) {
       best = time;
       best_user = user_ms() - user;
     }
+    found = std::visit([](const auto &some) { return outcome(some); }, result);
     source.give_back();
   }
-  std::printf("| %s | %s | %d | %zu | %llu | %.*f | %.*f | %.0f |", function.c_str(), gpu ? "gpu" : "cpu",
-              options.threads, result.nodes, static_cast<unsigned long long>(options.edges),
-              best < 10 ? 3 : 0, best, best < 10 ? 3 : 0, best_user,
-              static_cast<double>(source.memory().peak()) / (1 << 20));
+  const std::string name = function == "walk" ? "walk " + std::to_string(coupons) : function;
+  std::printf("| %s | %s | %d | %zu | %llu | %.*f | %.*f | %.0f |", name.c_str(), gpu ? "gpu" : "cpu",
+              options.threads, found.nodes, static_cast<unsigned long long>(options.edges), best < 10 ? 3 : 0,
+              best, best < 10 ? 3 : 0, best_user, static_cast<double>(source.memory().peak()) / (1 << 20));
   if (gpu)
     print_figures();
   else
     std::printf(" | | | | | |");
-  std::printf(" %s |\n", result.text.c_str());
+  std::printf(" %s |\n", found.text.c_str());
   std::fflush(stdout);
-  return result;
+  return found;
 }
 
 // Returns whether all devices agree.
@@ -295,14 +301,25 @@ bool run_all(const Options &options) {
     const std::string function = options.functions.substr(begin, end - begin);
     begin = end + 1;
     const bool on_gpu = options.gpu && function != "plain" && function != "greedy";
-    Outcome cpu, gpu;
-    if (options.cpu) cpu = measure(function, false, options, edges, pool);
-    if (on_gpu) gpu = measure(function, true, options, edges, pool);
-    if (!options.cpu || !on_gpu || cpu.hash == gpu.hash) continue;
-    std::printf("%s: THE DEVICES DISAGREE\n", function.c_str());
-    agree = false;
+    for (size_t i = 0; i < (function == "walk" ? options.coupons.size() : 1); ++i) {
+      Outcome cpu, gpu;
+      if (options.cpu) cpu = measure(function, options.coupons[i], false, options, edges, pool);
+      if (on_gpu) gpu = measure(function, options.coupons[i], true, options, edges, pool);
+      if (!options.cpu || !on_gpu || cpu.hash == gpu.hash) continue;
+      std::printf("%s: THE DEVICES DISAGREE\n", function.c_str());
+      agree = false;
+    }
   }
   return agree;
+}
+
+std::vector<uint32_t> numbers_of(const char *list) {
+  std::vector<uint32_t> numbers;
+  for (const char *at = list; at != nullptr; at = std::strchr(at, ',')) {
+    if (*at == ',') ++at;
+    numbers.push_back(static_cast<uint32_t>(std::atoi(at)));
+  }
+  return numbers;
 }
 
 bool parse(int argc, char **argv, Options &options) {
@@ -327,7 +344,7 @@ bool parse(int argc, char **argv, Options &options) {
     else if (name == "--repeats")
       options.repeats = std::atoi(value);
     else if (name == "--coupons")
-      options.coupons = static_cast<uint32_t>(std::atoi(value));
+      options.coupons = numbers_of(value);
     else if (name == "--tolerance")
       options.tolerance = std::atof(value);
     else if (name == "--k")
@@ -340,7 +357,8 @@ bool parse(int argc, char **argv, Options &options) {
       return false;
   }
   return options.nodes > 1 && options.nodes < uint64_t{1} << 32 && options.edges > 0 && options.threads > 0 &&
-         options.repeats > 0 && options.coupons > 0 && options.k > 0;
+         options.repeats > 0 && std::ranges::find(options.coupons, 0u) == options.coupons.end() &&
+         options.k > 0;
 }
 
 }  // namespace
