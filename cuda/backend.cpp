@@ -41,7 +41,7 @@ class CudaBackend final : public GpuBackend {
       device.major = properties.major;
       device.minor = properties.minor;
       devices.push_back(device);
-      if (!gpu_started() || i != current) cudaDeviceReset();
+      if (!gpu_started(i)) cudaDeviceReset();
     }
     if (count > 0) cudaSetDevice(current);
     cudaGetLastError();

@@ -90,6 +90,10 @@ bool gpu_started() {
   return started_devices != 0;
 }
 
+bool gpu_started(int device) {
+  return (started_devices >> (device % 64) & 1) != 0;
+}
+
 const std::vector<int> &usable_gpus() {
   static const std::vector<int> usable = [] {
     std::vector<int> devices;

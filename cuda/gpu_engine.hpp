@@ -56,6 +56,8 @@ struct GpuOptions {
 bool gpu_available(std::string *reason);
 // Returns whether a join has used the GPU in this process: it is set up then.
 bool gpu_started();
+// Returns the same of the device that CUDA gives this number.
+bool gpu_started(int device);
 // Returns the devices that joins can use, as CUDA numbers them, and how many of them are set up.
 const std::vector<int> &usable_gpus();
 int gpus_started();
