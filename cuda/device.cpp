@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -166,6 +167,61 @@ cudaMemPool_t process_pool(int device) {
 }
 
 }  // namespace
+
+namespace {
+
+// Of one size, a power of two, each; never destroyed, as the driver may be gone before.
+struct PinnedPool {
+  static constexpr size_t most_kept = size_t{64} << 20;
+
+  std::mutex mutex;
+  std::multimap<size_t, void *> kept;
+  size_t kept_bytes = 0;
+};
+
+PinnedPool &pinned_pool() {
+  static PinnedPool &pool = *new PinnedPool;
+  return pool;
+}
+
+}  // namespace
+
+void *take_pinned(size_t bytes) {
+  const size_t size = std::bit_ceil(bytes);
+  PinnedPool &pool = pinned_pool();
+  {
+    const std::lock_guard lock(pool.mutex);
+    if (const auto found = pool.kept.find(size); found != pool.kept.end()) {
+      void *data = found->second;
+      pool.kept.erase(found);
+      pool.kept_bytes -= size;
+      return data;
+    }
+  }
+  void *data = nullptr;
+  SIMJOIN_DEVICE_CALL(cudaHostAlloc(&data, size, cudaHostAllocPortable));
+  return data;
+}
+
+// A copy may still be on its way where the work ended with an error: it would reach the next one to take the
+// memory.
+void give_pinned_back(void *data, size_t bytes) noexcept {
+  cudaDeviceSynchronize();
+  cudaGetLastError();
+  const size_t size = std::bit_ceil(bytes);
+  PinnedPool &pool = pinned_pool();
+  try {
+    const std::lock_guard lock(pool.mutex);
+    if (pool.kept_bytes + size <= PinnedPool::most_kept) {
+      pool.kept.emplace(size, data);
+      pool.kept_bytes += size;
+      return;
+    }
+  } catch (const std::bad_alloc &) {
+    // What cannot be noted is freed.
+  }
+  cudaFreeHost(data);
+}
 
 void use_device(int number) {
   const std::vector<int> &usable = usable_gpus();

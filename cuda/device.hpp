@@ -141,18 +141,22 @@ class DeviceBuffer {
   size_t size_ = 0;
 };
 
+// Page-locked host memory of the process: what is given back is kept for the next one to take, because to
+// free it waits for the work of all devices, and to give it back only for that of the thread's. `bytes` is
+// the same in both calls.
+void *take_pinned(size_t bytes);
+void give_pinned_back(void *data, size_t bytes) noexcept;
+
 // An array in page-locked host memory.
 template <typename T>
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
   explicit PinnedBuffer(size_t size) : size_(size) {
-    void *data = nullptr;
-    if (size > 0) SIMJOIN_DEVICE_CALL(cudaHostAlloc(&data, size * sizeof(T), cudaHostAllocDefault));
-    data_ = static_cast<T *>(data);
+    if (size > 0) data_ = static_cast<T *>(take_pinned(size * sizeof(T)));
   }
   ~PinnedBuffer() {
-    if (data_ != nullptr) cudaFreeHost(data_);
+    if (data_ != nullptr) give_pinned_back(data_, size_ * sizeof(T));
   }
   PinnedBuffer(const PinnedBuffer &) = delete;
   PinnedBuffer &operator=(const PinnedBuffer &) = delete;
