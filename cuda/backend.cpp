@@ -2,8 +2,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/gpu.hpp"
-#include "cuda/flyhash.hpp"
 #include "cuda/cluster_index.hpp"
+#include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/graph_device.hpp"
 #include "cuda/signature_device.hpp"

@@ -116,7 +116,7 @@ class LshJoinOfSets final : public LshJoin {
   uint32_t left_rows_ = 0;
   uint32_t rows_ = 0;  // of both sides
   int threads_ = 0;
-  LshStats stats_;  // set before the queue is finished
+  LshStats stats_;    // set before the queue is finished
   std::mutex mutex_;  // of gpu_error_
   std::optional<Error> gpu_error_;
   std::unique_ptr<Notice> notice_;
