@@ -9,6 +9,7 @@
 #include "core/join_execution.hpp"
 #include "core/join_tokens.hpp"
 #include "core/memory.hpp"
+#include "core/pair_verifier.hpp"
 #include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
 #include "core/round_memory.hpp"
@@ -33,12 +34,14 @@ size_t block_bytes(const JoinSpec &spec) {
 
 class CpuEngine final : public JoinEngine {
  public:
-  explicit CpuEngine(const JoinSpec &spec)
+  // `verifier` may be null.
+  CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
       : spec_(spec),
         tokens_(spec.self_join, memory_),
-        sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)} {}
 
   ~CpuEngine() override { thread_.end(); }
+        sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
+        verifier_(std::move(verifier)) {}
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -75,10 +78,13 @@ class CpuEngine final : public JoinEngine {
   uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
   int threads_ = 0;
   std::optional<JoinExecution> execution_;
-  std::optional<WorkerPool> pool_;  // of an inline join
-  size_t next_item_ = 0;            // of an inline join
-  bool ended_ = false;              // of an inline join
-  std::atomic<int64_t> built_{0};   // Clock ticks at the end of the build, and at the last pair
+  std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
+  std::thread main_;                        // runs the join; not started for an inline one
+  std::optional<WorkerPool> pool_;          // of an inline join
+  size_t next_item_ = 0;                    // of an inline join
+  bool ended_ = false;                      // of an inline join
+  std::exception_ptr failure_;              // set before the queue is finished
+  std::atomic<int64_t> built_{0};           // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
 };
 
@@ -133,6 +139,8 @@ void CpuEngine::start() {
   ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
   execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, queue, thread_.stop(), memory_);
+  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, verifier_.get(), *queue_, stop_,
+                     memory_);
   if (run_here) {
     pool_.emplace(1, thread_.stop());
     execution_->build(*pool_);
@@ -188,6 +196,7 @@ StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
 JoinStats CpuEngine::stats() const {
   JoinStats stats;
   if (execution_) execution_->add_to(stats);
+  if (verifier_) verifier_->add_to(stats);
   stats.threads = threads_;
   stats.memory_peak = memory_.peak();
   const int64_t built = built_, done = done_;
@@ -205,7 +214,13 @@ void JoinEngine::set_spill_file(int, uint64_t) {
 }
 
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec) {
-  return std::make_unique<CpuEngine>(spec);
+  JoinSpec on_cpu = spec;
+  if (needs_gpu(spec.algorithm)) on_cpu.algorithm = Algorithm::automatic;
+  return std::make_unique<CpuEngine>(on_cpu, nullptr);
+}
+
+std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier) {
+  return std::make_unique<CpuEngine>(spec, std::move(verifier));
 }
 
 }  // namespace simjoin

@@ -27,10 +27,19 @@ constexpr size_t rows_between_looks = 1024;
 
 // Returns why a join by this algorithm cannot run on a GPU; empty where it can.
 std::string not_for_gpus(Algorithm algorithm) {
-  if (algorithm == Algorithm::automatic || algorithm == Algorithm::bitmap) return {};
+  if (!needs_cpu(algorithm)) return {};
   return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
 }
 
+// Returns an engine on the CPU where that is what the user asked for.
+std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
+  if (needs_gpu(spec.algorithm)) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "the algorithm " + std::string(algorithm_names[static_cast<int>(spec.algorithm)]) + " runs on a GPU",
+        "Set simjoin.device to auto or gpu, or simjoin.algorithm to auto.");
+  }
+  return make_cpu_engine(spec);
 uint64_t packed(uint32_t left, uint32_t right) {
   return uint64_t{left} << 32 | right;
 }
@@ -39,6 +48,7 @@ uint64_t packed(uint32_t left, uint32_t right) {
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
   if (spec.device == Device::cpu) return make_cpu_engine(spec);
+      return make_cpu_join(spec);
   return std::make_unique<DeviceChoice>(spec);
 }
 
@@ -135,7 +145,10 @@ void DeviceChoice::close_blocks() {
 }
 
 // Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included.
+// Returns whether the sets so far promise to keep the CPU busy for longer than a GPU takes to begin, or the
+// algorithm is one for GPUs.
 bool DeviceChoice::worth_a_gpu() const {
+  if (needs_gpu(spec_.algorithm)) return true;
   const auto left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
   const double pairs = spec_.self_join ? left * left / 2 : left * right;
   const double sets = left + right, tokens = static_cast<double>(tokens_);

@@ -17,9 +17,29 @@
 namespace simjoin {
 
 // How candidate pairs are generated. Every algorithm gives the same pairs.
-enum class Algorithm : uint8_t { automatic, allpairs, ppjoin, groupjoin, bitmap };
+enum class Algorithm : uint8_t {
+  automatic,
+  allpairs,
+  ppjoin,
+  groupjoin,
+  bitmap,
+  gssjoin,
+  fgssjoin,
+  sf_gssjoin,
+  cpu_gpu,
+};
 
-inline constexpr std::string_view algorithm_names[] = {"auto", "allpairs", "ppjoin", "groupjoin", "bitmap"};
+inline constexpr std::string_view algorithm_names[] = {
+    "auto", "allpairs", "ppjoin", "groupjoin", "bitmap", "gssjoin", "fgssjoin", "sf_gssjoin", "cpu_gpu"};
+
+// Which algorithms need a GPU, and which run on the CPU alone; the others run on either.
+constexpr bool needs_gpu(Algorithm algorithm) {
+  return algorithm >= Algorithm::gssjoin;
+}
+constexpr bool needs_cpu(Algorithm algorithm) {
+  return algorithm == Algorithm::allpairs || algorithm == Algorithm::ppjoin ||
+         algorithm == Algorithm::groupjoin;
+}
 
 // Where a join runs. `automatic`: on the GPU where there is one and it pays, else on the CPU.
 enum class Device : uint8_t { automatic, cpu, gpu };
@@ -151,7 +171,8 @@ class JoinEngine {
 // device_failure where that is the GPU and it cannot be used.
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec);
 
-// Returns an engine that runs on the CPU cores of this host.
+// Returns an engine that runs on the CPU cores of this host; an algorithm that needs a GPU is `automatic`
+// there.
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec);
 
 }  // namespace simjoin

@@ -32,12 +32,14 @@ class BuildTime {
 }  // namespace
 
 JoinExecution::JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right,
-                             SpillFile *file, ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory)
+                             SpillFile *file, PairVerifier *verifier, ResultQueue &queue,
+                             const StopFlag &stop, MemoryCounter &memory)
     : spec_(spec),
       tokens_(tokens),
       left_(left),
       right_(right),
       file_(file),
+      verifier_(file == nullptr ? verifier : nullptr),
       queue_(queue),
       stop_(stop),
       memory_(memory) {}
@@ -52,16 +54,15 @@ void JoinExecution::build(WorkerPool &pool) {
     ended_ = true;
     return;
   }
-  bool index_left;
   if (file_ != nullptr) {
     partitions_.emplace(spec_, std::move(ranking), left_, right_, *file_, pool, memory_);
-    index_left = partitions_->index_left();
+    index_left_ = partitions_->index_left();
   } else {
-    index_left = spec_.self_join || left_.tokens() <= right_.tokens();
     round_ = whole_join(std::move(ranking), pool);
+    index_left_ = spec_.self_join || left_.tokens() <= right_.tokens();
   }
   for (int worker = 0; worker < pool.workers(); ++worker) {
-    workers_.push_back(std::make_unique<Worker>(queue_, index_left, spec_.self_join));
+    workers_.push_back(std::make_unique<Worker>(queue_, index_left_, spec_.self_join));
   }
 }
 
@@ -106,7 +107,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
   };
   RoundInput input;
   if (!spec_.self_join) input.probe = order(1 - index_side);
-  return std::make_unique<JoinRound>(spec_, order(index_side), std::move(input), stop_, memory_);
+  return std::make_unique<JoinRound>(spec_, order(index_side), std::move(input), stop_, memory_, verifier_);
 }
 
 bool JoinExecution::next_round(WorkerPool &pool) {
@@ -117,6 +118,9 @@ bool JoinExecution::next_round(WorkerPool &pool) {
     round_ = partitions_->next_round(pool);
   } else {
     round_->build(plan_for(*round_, pool), pool);
+    if (verifier_ != nullptr && !round_->every_pair()) {
+      verifier_->start(round_->problem(), queue_, stop_, index_left_);
+    }
   }
   ended_ = !partitions_ || round_ == nullptr;
   describe_round();
@@ -200,6 +204,7 @@ void JoinExecution::hand_over(Worker &worker) {
 
 void JoinExecution::finish() {
   for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.flush();
+  if (verifier_ != nullptr && round_ != nullptr && !round_->every_pair()) verifier_->finish();
 }
 
 void JoinExecution::add_to(JoinStats &stats) const {

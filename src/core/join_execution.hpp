@@ -13,6 +13,7 @@
 #include "core/join_round.hpp"
 #include "core/join_tokens.hpp"
 #include "core/memory.hpp"
+#include "core/pair_verifier.hpp"
 #include "core/partitions.hpp"
 #include "core/raw_sets.hpp"
 #include "core/result_queue.hpp"
@@ -24,9 +25,9 @@ namespace simjoin {
 class JoinExecution {
  public:
   // Takes the tokens and the raw sets over; of the latter only the sizes remain after build(). With a
-  // file (not null), the join keeps to the memory limit.
   JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right, SpillFile *file,
-                ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
+  // file (not null), the join keeps to the memory limit; without, `verifier` (may be null) gets candidates.
+                PairVerifier *verifier, ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
 
   // Ranks and orders the sets.
   void build(WorkerPool &pool);
@@ -63,12 +64,14 @@ class JoinExecution {
   RawSets &left_;
   RawSets &right_;
   SpillFile *const file_;
+  PairVerifier *const verifier_;
   ResultQueue &queue_;
   const StopFlag &stop_;
   MemoryCounter &memory_;
 
   std::optional<Partitions> partitions_;  // with a file
   std::unique_ptr<JoinRound> round_;
+  bool index_left_ = true;
   bool ended_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 

@@ -29,8 +29,13 @@ std::vector<uint32_t> probe_prefixes(const JoinProblem &problem) {
 }  // namespace
 
 JoinRound::JoinRound(const JoinSpec &spec, SetCollection index, RoundInput input, const StopFlag &stop,
-                     MemoryCounter &memory)
-    : spec_(spec), stop_(stop), memory_(memory), index_(std::move(index)), input_(std::move(input)) {
+                     MemoryCounter &memory, PairVerifier *verifier)
+    : spec_(spec),
+      stop_(stop),
+      memory_(memory),
+      verifier_(verifier),
+      index_(std::move(index)),
+      input_(std::move(input)) {
   if (spec.threshold > 0) problem_.emplace(Bounds(spec.measure, spec.threshold), probe(), index_);
 }
 
@@ -148,7 +153,7 @@ void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, Resu
       if (!prober.prefix) {
         const bool positional = spec_.algorithm != Algorithm::allpairs;
         const ParityTable *table = parity_table_ ? &*parity_table_ : nullptr;
-        const PrefixJoin join{*probes.problem, *prefix_index_, probes.groups, positional, table};
+        const PrefixJoin join{*probes.problem, *prefix_index_, probes.groups, positional, table, verifier_};
         prober.prefix = std::make_unique<PrefixProber>(join, writer, stop_, memory_);
       }
       prober.prefix->run(item.begin, item.end, counters);

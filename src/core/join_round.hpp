@@ -15,6 +15,7 @@
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
+#include "core/pair_verifier.hpp"
 #include "core/parity_signature.hpp"
 #include "core/prefix_groups.hpp"
 #include "core/prefix_index.hpp"
@@ -35,8 +36,9 @@ struct RoundInput {
 
 class JoinRound {
  public:
+  // `verifier` (may be null) gets what candidates the prefix index finds for the probes in memory.
   JoinRound(const JoinSpec &spec, SetCollection index, RoundInput input, const StopFlag &stop,
-            MemoryCounter &memory);
+            MemoryCounter &memory, PairVerifier *verifier = nullptr);
   JoinRound(const JoinRound &) = delete;
   JoinRound &operator=(const JoinRound &) = delete;
 
@@ -96,6 +98,7 @@ class JoinRound {
   const JoinSpec spec_;
   const StopFlag &stop_;
   MemoryCounter &memory_;
+  PairVerifier *const verifier_;
   SetCollection index_;
   RoundInput input_;
   std::optional<JoinProblem> problem_;

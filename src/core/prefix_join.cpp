@@ -56,7 +56,8 @@ PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, const S
       required_(join.problem),
       shared_(memory, join.index.units(), 0),
       touched_(memory),
-      candidates_(memory) {}
+      candidates_(memory),
+      submitted_(memory) {}
 
 void PrefixProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
   if (join_.probe_groups != nullptr) {
@@ -101,7 +102,11 @@ void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counter
   const auto round = [&] {
     const auto generated = JoinCounters::Clock::now();
     const auto waited = writer_.waited();
-    verify<grouped>(begin, end, counters);
+    if (join_.verifier != nullptr) {
+      submit();
+    } else {
+      verify<grouped>(begin, end, counters);
+    }
     candidates_.clear();
     const auto verified = JoinCounters::Clock::now();
     counters.filter += generated - since;
@@ -232,6 +237,13 @@ void PrefixProber::scan(std::span<const Posting> postings, uint32_t probe_rest) 
     }
   }
   touched_.resize(static_cast<size_t>(touched - touched_.begin()));
+}
+
+// Leaves the candidates to the verifier.
+void PrefixProber::submit() {
+  submitted_.clear();
+  for (const Candidate &candidate : candidates_) submitted_.push_back({candidate.probe, candidate.unit});
+  join_.verifier->submit({submitted_.begin(), submitted_.end()});
 }
 
 // Verifies the candidates of the probe sets [begin, end).

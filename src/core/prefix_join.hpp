@@ -7,6 +7,7 @@
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
+#include "core/pair_verifier.hpp"
 #include "core/parity_signature.hpp"
 #include "core/prefix_groups.hpp"
 #include "core/prefix_index.hpp"
@@ -23,6 +24,7 @@ struct PrefixJoin {
   const PrefixGroups *probe_groups;
   bool positional;
   const ParityTable *signatures;  // of the index side, checked before verification; may be null
+  PairVerifier *verifier;         // gets the candidates; null where they are verified here. Not with groups.
 
   // Returns whether bitmaps of any kind filter for some of the probes.
   bool has_bitmaps() const { return signatures != nullptr || index.has_signatures(); }
@@ -58,6 +60,7 @@ class PrefixProber {
   bool differs_too_much(uint32_t partner, uint32_t index_class, const uint64_t *signature);
   template <bool positional>
   void scan(std::span<const Posting> postings, uint32_t probe_rest);
+  void submit();
   template <bool grouped>
   void verify(uint32_t begin, uint32_t end, JoinCounters &counters);
   void verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t partner, const Candidate &candidate,
@@ -74,6 +77,7 @@ class PrefixProber {
   Buffer<int32_t> shared_;   // by unit: tokens shared so far; pruned; 0 between probes
   Buffer<Posting> touched_;  // the first posting of each unit whose count is not 0
   Buffer<Candidate> candidates_;
+  Buffer<CandidatePair> submitted_;
 };
 
 }  // namespace simjoin

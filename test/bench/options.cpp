@@ -85,8 +85,10 @@ std::map<std::string, Setter> setters() {
   };
   all["--algorithms"] = [](Options &o, const std::string &v) {
     o.algorithms.clear();
-    for (const auto &part : split(v))
+    for (const auto &part : split(v)) {
       o.algorithms.push_back(static_cast<Algorithm>(index_of(algorithm_names, part)));
+      if (needs_gpu(o.algorithms.back())) throw std::invalid_argument(part + " runs on a GPU");
+    }
   };
   all["--measures"] = [](Options &o, const std::string &v) {
     o.measures.clear();

@@ -31,6 +31,14 @@ FROM simjoin_devices();
 SET simjoin.device = gpu;
 SET simjoin.algorithm = ppjoin;
 SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
+SET simjoin.device = cpu;
+SET simjoin.algorithm = fgssjoin;
+SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
+-- Algorithms for GPUs are `auto` where there is none.
+SELECT algorithm, pairs_on('auto') = pairs AS same
+FROM (SELECT set_config('simjoin.algorithm', 'auto', false), pairs_on('cpu') AS pairs) c,
+     (VALUES ('gssjoin'), ('fgssjoin'), ('sf_gssjoin'), ('cpu_gpu')) g (algorithm)
+WHERE set_config('simjoin.algorithm', algorithm, false) IS NOT NULL;
 RESET simjoin.algorithm;
 SET simjoin.device = cpu;
 SET simjoin.gpu_memory_limit = '1GB';

@@ -185,6 +185,34 @@ TEST_F(DeviceChoiceTest, AlgorithmsOfTheCpuStayThere) {
   EXPECT_THROW(make_engine(spec), Error);
 }
 
+// Whatever the size, and by the CPU's own choice where there is no GPU.
+TEST_F(DeviceChoiceTest, AlgorithmsOfTheGpuGoThere) {
+  const Input<int32_t> small{{{1, 2, 3}, {1, 2, 3, 4}, {5}}, {}, true};
+  for (const Algorithm algorithm :
+       {Algorithm::gssjoin, Algorithm::fgssjoin, Algorithm::sf_gssjoin, Algorithm::cpu_gpu}) {
+    JoinSpec spec = spec_for(Device::automatic);
+    spec.algorithm = algorithm;
+    backend_.present = true;
+    Outcome outcome = join(spec, small);
+    EXPECT_EQ(outcome.stats.device, "fake");
+    EXPECT_EQ(difference({{0, 1, 3}}, outcome.pairs), "");
+    backend_.present = false;
+    outcome = join(spec, small);
+    EXPECT_EQ(outcome.stats.device, "cpu");
+    EXPECT_EQ(outcome.stats.gpu_refused, "no driver");
+    EXPECT_EQ(difference({{0, 1, 3}}, outcome.pairs), "");
+    spec.device = Device::cpu;
+    try {
+      make_engine(spec);
+      ADD_FAILURE() << name_of(algorithm) << " on the CPU";
+    } catch (const Error &error) {
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find(name_of(algorithm)), std::string::npos);
+      EXPECT_NE(error.hint().find("simjoin.algorithm"), std::string::npos);
+    }
+  }
+}
+
 template <class Token>
 class DeviceFaultTest : public DeviceChoiceTest {};
 using TokenTypes = testing::Types<int32_t, int64_t, std::string>;
