@@ -20,12 +20,26 @@ inline unsigned blocks_for(const Device &device, uint64_t count, uint64_t thread
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, most));
 }
 
-// Launches `kernel` with `blocks` blocks of block_threads threads on the device's stream.
+// A grid: its blocks, their threads, and each block's bytes of dynamic shared memory.
+struct LaunchShape {
+  LaunchShape(unsigned grid_blocks, unsigned threads_a_block = block_threads, size_t bytes = 0)
+      : blocks(grid_blocks), threads(threads_a_block), shared_bytes(bytes) {}
+  unsigned blocks;
+  unsigned threads;
+  size_t shared_bytes;
+};
+
+// Launches `kernel` on the device's stream.
 template <typename... Parameters, typename... Arguments>
-void launch(const Device &device, void (*kernel)(Parameters...), unsigned blocks, Arguments... arguments) {
-  const cudaError_t fault = injected_fault();
-  check(fault, "kernel launch");
-  kernel<<<blocks, block_threads, 0, device.stream()>>>(arguments...);
+void launch(const Device &device, void (*kernel)(Parameters...), const LaunchShape &shape,
+            Arguments... arguments) {
+  constexpr size_t default_shared_bytes = size_t{48} << 10;  // a kernel has to ask for more
+  if (shape.shared_bytes > default_shared_bytes) {
+    SIMJOIN_DEVICE_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(shape.shared_bytes)));
+  }
+  check(injected_fault(), "kernel launch");
+  kernel<<<shape.blocks, shape.threads, shape.shared_bytes, device.stream()>>>(arguments...);
   check(cudaGetLastError(), "kernel launch");
 }
 

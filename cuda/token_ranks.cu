@@ -160,15 +160,11 @@ bool count_in_shared(Device &device, const T *tokens, uint64_t count, int64_t mi
   constexpr uint64_t tokens_an_entry = 64;
   const size_t bytes = entries * sizeof(uint32_t);
   if (bytes > device.shared_memory() || count < entries * tokens_an_entry) return false;
-  SIMJOIN_DEVICE_CALL(cudaFuncSetAttribute(count_shared<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(bytes)));
-  constexpr int threads = 1024;
+  constexpr unsigned threads = 1024;
   const unsigned blocks =
       static_cast<unsigned>(device.processors()) * (bytes <= device.shared_memory() / 2 ? 2 : 1);
-  check(injected_fault(), "kernel launch");
-  count_shared<T><<<blocks, threads, bytes, device.stream()>>>(tokens, count, minimum,
-                                                               static_cast<uint32_t>(entries), counts);
-  check(cudaGetLastError(), "kernel launch");
+  launch(device, count_shared<T>, LaunchShape(blocks, threads, bytes), tokens, count, minimum,
+         static_cast<uint32_t>(entries), counts);
   return true;
 }
 
