@@ -7,9 +7,25 @@
 #include "cuda/gpu_engine.hpp"
 #include "cuda/graph_device.hpp"
 #include "cuda/signature_device.hpp"
+#include "cuda/pair_verifier.hpp"
 
 namespace simjoin {
 namespace {
+
+GpuOptions::Strategy strategy_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::bitmap:
+      return GpuOptions::Strategy::bitmap;
+    case Algorithm::gssjoin:
+      return GpuOptions::Strategy::gssjoin;
+    case Algorithm::fgssjoin:
+      return GpuOptions::Strategy::fgssjoin;
+    case Algorithm::sf_gssjoin:
+      return GpuOptions::Strategy::sf_gssjoin;
+    default:
+      return GpuOptions::Strategy::automatic;
+  }
+}
 
 class CudaBackend final : public GpuBackend {
  public:
@@ -52,7 +68,8 @@ class CudaBackend final : public GpuBackend {
     GpuOptions options;
     options.memory_limit = spec.gpu_memory_limit;
     options.gpus = spec.gpus;
-    if (spec.algorithm == Algorithm::bitmap) options.strategy = GpuOptions::Strategy::bitmap;
+    if (spec.algorithm == Algorithm::cpu_gpu) return make_cpu_engine(spec, make_gpu_verifier(options));
+    options.strategy = strategy_of(spec.algorithm);
     return make_gpu_engine(spec, options);
   }
 

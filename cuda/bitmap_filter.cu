@@ -1,5 +1,4 @@
-#include "cuda/bitmap_filter.hpp"
-#include "cuda/launch.cuh"
+#include "cuda/bitmap_job.cuh"
 
 namespace simjoin::gpu {
 namespace {
@@ -8,37 +7,9 @@ constexpr int tile_rows = 16;  // of one tensor core instruction
 constexpr int tile_columns = 8;
 constexpr int warp_tiles = 4;  // instructions a warp issues for one group of columns: 64 probes a warp
 constexpr int warp_probes = warp_tiles * tile_rows;
-constexpr int stage_words = 4096;  // partners' signatures in shared memory, twice
-constexpr uint32_t queue_pairs = 1024;
-constexpr int unreachable = 1 << 28;  // a bound that no pair meets
 
 static_assert(warp_probes == signature_block, "one constant for a warp's probes");
-static_assert(block_warps * warp_probes == tile_probes);
-static_assert(stage_words / step_words == least_segment, "segments are whole stages");
-
-template <int steps>
-constexpr int stage_partners = stage_words / (steps * static_cast<int>(step_words));
-
-struct FilterJob {
-  Bounds bounds;
-  SignatureView probes;
-  SignatureView partners;
-  const ProbeTile *tiles;
-  uint32_t tile_count;
-  uint32_t segment;
-  uint32_t begin_item;
-  uint32_t end_item;
-  bool self_join;
-  uint32_t partner_from;  // in the side's numbers
-  CandidateView candidates;
-};
-
-// One thread block's pairs on their way to global memory.
-struct PairQueue {
-  Candidate pairs[queue_pairs];
-  uint32_t count;
-  unsigned long long base;
-};
+static_assert(block_warps == probe_blocks);
 
 __device__ void compare(int (&sum)[4], const uint32_t (&a)[4], uint2 b, const int (&start)[4]) {
   asm volatile(
@@ -49,93 +20,17 @@ __device__ void compare(int (&sum)[4], const uint32_t (&a)[4], uint2 b, const in
         "r"(start[2]), "r"(start[3]));
 }
 
-__device__ void push_global(const CandidateView &out, Candidate pair) {
-  const unsigned long long position = atomicAdd(&out.counters->candidates, 1ull);
-  if (position < out.capacity) out.pairs[position] = pair;
-}
-
-__device__ void push(PairQueue &queue, const CandidateView &out, Candidate pair) {
-  const uint32_t position = atomicAdd(&queue.count, 1u);
-  if (position < queue_pairs) {
-    queue.pairs[position] = pair;
-  } else {
-    push_global(out, pair);
-  }
-}
-
-// Moves the queue to global memory; all threads of the block take part.
-__device__ void flush(PairQueue &queue, const CandidateView &out) {
-  __syncthreads();
-  const uint32_t count = min(queue.count, queue_pairs);
-  if (threadIdx.x == 0 && count > 0) {
-    queue.base = atomicAdd(&out.counters->candidates, static_cast<unsigned long long>(count));
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < count; i += block_threads) {
-    if (queue.base + i < out.capacity) out.pairs[queue.base + i] = queue.pairs[i];
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) queue.count = 0;
-  __syncthreads();
-}
-
-// What one item compares.
-struct Segment {
-  uint32_t probe;
-  uint32_t partner;
-  uint32_t partner_end;
-};
-
-__device__ Segment find_segment(const FilterJob &job, uint32_t item) {
-  uint32_t low = 0, high = job.tile_count - 1;
-  while (low < high) {
-    const uint32_t middle = low + (high - low + 1) / 2;
-    if (job.tiles[middle].first_item <= item) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  const ProbeTile tile = job.tiles[low];
-  const uint32_t begin = tile.partner + (item - tile.first_item) * job.segment;
-  return {tile.probe, begin, min(tile.partner_end, begin + job.segment)};
-}
-
-// Starts the copy of a stage's signatures to shared memory.
-template <int steps>
-__device__ void load_stage(const FilterJob &job, uint32_t partner, uint32_t *stage) {
-  const uint32_t *from = job.partners.words + uint64_t{partner} * steps * step_words;
-#pragma unroll
-  for (int i = 0; i < stage_words / 4 / block_threads; ++i) {
-    const int word = (i * block_threads + static_cast<int>(threadIdx.x)) * 4;
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(stage + word));
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from + word));
-  }
-  asm volatile("cp.async.commit_group;");
-}
-
-// The least number of shared bits with which a pair of a warp's probes and a block of a stage's partners can
-// qualify, for each such pair of blocks.
-template <int steps>
-__device__ void bound_stage(const FilterJob &job, const Segment &segment, uint32_t partner, int *bounds) {
-  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
-  const int i = static_cast<int>(threadIdx.x);
-  if (i >= blocks * block_warps) return;
-  const uint32_t probe_block = segment.probe / signature_block + i / blocks;
-  const uint32_t partner_block = partner / signature_block + i % blocks;
-  int bound = unreachable;
-  const uint32_t r = job.probes.block_size[probe_block], s = job.partners.block_size[partner_block];
-  if (r > 0 && s > 0 && partner_block * signature_block < segment.partner_end) {
-    const auto excess =
-        static_cast<int>(min(job.probes.block_excess[probe_block], job.partners.block_excess[partner_block]));
-    bound = static_cast<int>(min(job.bounds.min_overlap(r, s), int64_t{unreachable})) - excess;
-  }
-  bounds[i] = bound;
+// Returns which two words of a group of eight sets' step are this lane's: of set lane / 4, words 2t and 2t +
+// 1 with t = lane % 4. They stand for the words t and t + 4 of the instruction's layout, for probes and
+// partners alike.
+__device__ uint32_t lane_words() {
+  const uint32_t lane = threadIdx.x % warp_threads;
+  return lane ^ ((lane & 16) >> 3);
 }
 
 // Appends the pairs of non-negative sums. `column` is the first of the two groups of columns, relative to the
 // table.
-__device__ __noinline__ void push_pairs(const FilterJob &job, const Segment &segment, PairQueue &queue,
+__device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                                         unsigned survivors, uint32_t probe, uint32_t partner) {
   while (survivors != 0) {
     const int bit = __ffs(survivors) - 1;
@@ -143,22 +38,19 @@ __device__ __noinline__ void push_pairs(const FilterJob &job, const Segment &seg
     // Bit: group of columns (1), tile (2), row half (1), column (1).
     const uint32_t r = probe + (bit >> 2 & 3) * tile_rows + (bit >> 1 & 1) * 8;
     const uint32_t s = partner + (bit >> 4) * tile_columns + (bit & 1);
-    if (r >= job.probes.sets || s >= segment.partner_end) continue;
-    const Candidate pair{job.probes.first + r, job.partners.first + s};
-    if (job.self_join && (pair.probe >= pair.partner || pair.partner < job.partner_from)) continue;
-    push(queue, job.candidates, pair);
+    push_pair(job, segment, queue, r, s);
   }
 }
 
 // Compares the warp's probes with one stage.
 template <int steps>
-__device__ void compare_stage(const FilterJob &job, const Segment &segment, PairQueue &queue,
+__device__ void compare_stage(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                               const uint32_t (&a)[warp_tiles][steps][4], const uint32_t *stage,
                               const int *bounds, uint32_t probe, uint32_t partner) {
-  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
+  constexpr int blocks = stage_blocks<steps>;
   constexpr int groups = static_cast<int>(signature_block) / tile_columns;
   const uint32_t lane = threadIdx.x % warp_threads;
-  const auto *words = reinterpret_cast<const uint2 *>(stage) + lane;
+  const auto *words = reinterpret_cast<const uint2 *>(stage) + lane_words();
   for (int block = 0; block < blocks; ++block) {
     const int start = -bounds[block];
     const int from[4] = {start, start, start, start};
@@ -198,15 +90,13 @@ __device__ void compare_stage(const FilterJob &job, const Segment &segment, Pair
   }
 }
 
-// Loads the warp's probes as the first operand of the instruction: the lane's words 2t and 2t + 1 stand for
-// the words t and t + 4 of the instruction's layout, for probes and partners alike. The instruction wants its
-// four words in adjacent registers; combined with a zero that the compiler cannot see through, they are put
-// there once and not before every use.
+// Loads the warp's probes as the first operand of the instruction. It wants its four words in adjacent
+// registers; combined with a zero that the compiler cannot see through, they are put there once and not
+// before every use.
 template <int steps>
-__device__ void load_probes(const FilterJob &job, uint32_t probe, uint32_t (&a)[warp_tiles][steps][4]) {
-  const uint32_t lane = threadIdx.x % warp_threads;
+__device__ void load_probes(const BitmapJob &job, uint32_t probe, uint32_t (&a)[warp_tiles][steps][4]) {
   const uint32_t zero = job.segment >> 31;
-  const auto *words = reinterpret_cast<const uint2 *>(job.probes.words) + lane;
+  const auto *words = reinterpret_cast<const uint2 *>(job.probes.words) + lane_words();
 #pragma unroll
   for (int m = 0; m < warp_tiles; ++m) {
 #pragma unroll
@@ -223,19 +113,20 @@ __device__ void load_probes(const FilterJob &job, uint32_t probe, uint32_t (&a)[
 }
 
 template <int steps>
-__global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant__ FilterJob job) {
+__device__ void load_stage(const BitmapJob &job, uint32_t partner, uint32_t *stage) {
+  copy_words<stage_words>(job.partners.words + uint64_t{partner} * steps * step_words, stage);
+  commit_copies();
+}
+
+template <int steps>
+__global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant__ BitmapJob job) {
   __shared__ __align__(16) uint32_t stages[2][stage_words];
-  __shared__ int bounds[2][stage_partners<steps> / signature_block * block_warps];
+  __shared__ int bounds[2][stage_blocks<steps> * probe_blocks];
   __shared__ PairQueue queue;
-  __shared__ uint32_t next;
-  constexpr int blocks = stage_partners<steps> / static_cast<int>(signature_block);
+  __shared__ Segment next;
   const int warp = threadIdx.x / warp_threads;
   if (threadIdx.x == 0) queue.count = 0;
-  for (;;) {
-    if (threadIdx.x == 0) next = job.begin_item + atomicAdd(&job.candidates.counters->next_item, 1u);
-    __syncthreads();
-    if (next >= job.end_item) break;
-    const Segment segment = find_segment(job, next);
+  for (Segment segment; next_segment(job, next, segment);) {
     load_stage<steps>(job, segment.partner, stages[0]);
     bound_stage<steps>(job, segment, segment.partner, bounds[0]);
     const uint32_t probe = segment.probe + warp * warp_probes;
@@ -248,15 +139,14 @@ __global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant
       if (following < segment.partner_end) {
         load_stage<steps>(job, following, stages[current ^ 1]);
         bound_stage<steps>(job, segment, following, bounds[current ^ 1]);
-        asm volatile("cp.async.wait_group 1;");
+        wait_for_copies<1>();
       } else {
-        asm volatile("cp.async.wait_group 0;");
+        wait_for_copies<0>();
       }
       __syncthreads();
-      compare_stage<steps>(job, segment, queue, a, stages[current], bounds[current] + warp * blocks, probe,
-                           partner);
-      __syncthreads();
-      if (queue.count >= queue_pairs / 2) flush(queue, job.candidates);
+      compare_stage<steps>(job, segment, queue, a, stages[current],
+                           bounds[current] + warp * stage_blocks<steps>, probe, partner);
+      meet(queue, job.candidates);
       current ^= 1;
     }
   }
@@ -267,19 +157,11 @@ __global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant
 // time, step by step. Longer sets are few, so this kernel reads through the cache what filter() stages.
 constexpr int wide_groups = static_cast<int>(signature_block) / tile_columns;
 
-__device__ int bound_blocks(const FilterJob &job, uint32_t probe, uint32_t partner) {
-  const uint32_t p = probe / signature_block, q = partner / signature_block;
-  const uint32_t r = job.probes.block_size[p], s = job.partners.block_size[q];
-  if (r == 0 || s == 0) return unreachable;
-  const auto excess = static_cast<int>(min(job.probes.block_excess[p], job.partners.block_excess[q]));
-  return static_cast<int>(min(job.bounds.min_overlap(r, s), int64_t{unreachable})) - excess;
-}
-
-__device__ void compare_wide(const FilterJob &job, uint32_t probe, uint32_t partner,
+__device__ void compare_wide(const BitmapJob &job, uint32_t probe, uint32_t partner,
                              int (&sums)[wide_groups][warp_tiles][4]) {
-  const uint32_t lane = threadIdx.x % warp_threads, steps = job.probes.steps;
-  const auto *rows = reinterpret_cast<const uint2 *>(job.probes.words) + lane;
-  const auto *columns = reinterpret_cast<const uint2 *>(job.partners.words) + lane;
+  const uint32_t steps = job.probes.steps;
+  const auto *rows = reinterpret_cast<const uint2 *>(job.probes.words) + lane_words();
+  const auto *columns = reinterpret_cast<const uint2 *>(job.partners.words) + lane_words();
   for (uint32_t step = 0; step < steps; ++step) {
     uint32_t a[warp_tiles][4];
 #pragma unroll
@@ -301,7 +183,7 @@ __device__ void compare_wide(const FilterJob &job, uint32_t probe, uint32_t part
   }
 }
 
-__device__ void push_wide(const FilterJob &job, const Segment &segment, PairQueue &queue, uint32_t probe,
+__device__ void push_wide(const BitmapJob &job, const Segment &segment, PairQueue &queue, uint32_t probe,
                           uint32_t partner, const int (&sums)[wide_groups][warp_tiles][4]) {
   const uint32_t lane = threadIdx.x % warp_threads;
 #pragma unroll
@@ -318,19 +200,15 @@ __device__ void push_wide(const FilterJob &job, const Segment &segment, PairQueu
   }
 }
 
-__global__ __launch_bounds__(block_threads, 1) void filter_wide(const __grid_constant__ FilterJob job) {
+__global__ __launch_bounds__(block_threads, 1) void filter_wide(const __grid_constant__ BitmapJob job) {
   __shared__ PairQueue queue;
-  __shared__ uint32_t next;
+  __shared__ Segment next;
   if (threadIdx.x == 0) queue.count = 0;
-  for (;;) {
-    if (threadIdx.x == 0) next = job.begin_item + atomicAdd(&job.candidates.counters->next_item, 1u);
-    __syncthreads();
-    if (next >= job.end_item) break;
-    const Segment segment = find_segment(job, next);
+  for (Segment segment; next_segment(job, next, segment);) {
     const uint32_t probe = segment.probe + threadIdx.x / warp_threads * warp_probes;
     for (uint32_t partner = segment.partner; partner < segment.partner_end; partner += signature_block) {
-      const int bound = bound_blocks(job, probe, partner);
-      if (bound < unreachable / 2) {
+      const int bound = bound_blocks(job, probe / signature_block, partner / signature_block);
+      if (bound < unreachable_bound / 2) {
         int sums[wide_groups][warp_tiles][4];
 #pragma unroll
         for (int i = 0; i < wide_groups * warp_tiles * 4; ++i) {
@@ -339,21 +217,30 @@ __global__ __launch_bounds__(block_threads, 1) void filter_wide(const __grid_con
         compare_wide(job, probe, partner, sums);
         push_wide(job, segment, queue, probe, partner, sums);
       }
-      __syncthreads();
-      if (queue.count >= queue_pairs / 2) flush(queue, job.candidates);
+      meet(queue, job.candidates);
     }
   }
   flush(queue, job.candidates);
 }
 
-void launch_wide(Device &device, const FilterJob &job) {
-  launch(device, filter_wide, std::min<unsigned>(device.processors(), job.end_item - job.begin_item), job);
+template <int steps>
+void launch_width(Device &device, const BitmapJob &job) {
+  launch(device, filter<steps>, std::min<unsigned>(device.processors() * 2, job.end_item - job.begin_item),
+         job);
 }
 
-template <int steps>
-void launch_width(Device &device, const FilterJob &job) {
-  const unsigned blocks = std::min<unsigned>(device.processors() * 2, job.end_item - job.begin_item);
-  launch(device, filter<steps>, blocks, job);
+void launch_warp_filter(Device &device, const BitmapJob &job) {
+  switch (job.probes.steps) {
+    case 1:
+      return launch_width<1>(device, job);
+    case 2:
+      return launch_width<2>(device, job);
+    case 4:
+      return launch_width<4>(device, job);
+    default:
+      launch(device, filter_wide, std::min<unsigned>(device.processors(), job.end_item - job.begin_item),
+             job);
+  }
 }
 
 }  // namespace
@@ -398,23 +285,24 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
   return plan;
 }
 
-void launch_filter(Device &device, const Bounds &bounds, const SignatureView &probes,
-                   const SignatureView &partners, const DeviceBuffer<ProbeTile> &tiles, uint32_t segment,
-                   uint32_t begin, uint32_t end, bool self_join, uint32_t partner_from,
-                   const CandidateView &candidates) {
-  if (begin >= end) return;
-  const FilterJob job{bounds,    probes, partners, tiles.data(), static_cast<uint32_t>(tiles.size()),
-                      segment,   begin,  end,      self_join,    partner_from,
-                      candidates};
-  switch (probes.steps) {
-    case 1:
-      return launch_width<1>(device, job);
-    case 2:
-      return launch_width<2>(device, job);
-    case 4:
-      return launch_width<4>(device, job);
-    default:
-      return launch_wide(device, job);
+BitmapKernel kernel_for(const Device &device, BitmapKernel wanted) {
+  const bool warpgroups = device.capability() == 90;
+  // From compute capability 10 on, binary operands of tensor cores are emulated or gone.
+  const bool emulated = device.capability() >= 100;
+  if (wanted == BitmapKernel::fastest) {
+    return emulated ? BitmapKernel::popcount : warpgroups ? BitmapKernel::warpgroup : BitmapKernel::warp;
+  }
+  return wanted == BitmapKernel::warpgroup && !warpgroups ? BitmapKernel::warp : wanted;
+}
+
+void launch_filter(Device &device, BitmapKernel kernel, const BitmapJob &job) {
+  if (job.begin_item >= job.end_item) return;
+  if (kernel == BitmapKernel::popcount) {
+    launch_popcount_filter(device, job);
+  } else if (kernel == BitmapKernel::warpgroup && job.probes.steps <= widest_warpgroup_steps) {
+    launch_warpgroup_filter(device, job);
+  } else {
+    launch_warp_filter(device, job);
   }
 }
 

@@ -1,4 +1,4 @@
-// The all-pairs bitmap filter on binary tensor cores.
+// The all-pairs bitmap filter: binary tensor cores, or the ordinary ones where there are none.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
+#include "cuda/gpu_engine.hpp"
+#include "cuda/least_overlap.hpp"
 #include "cuda/signatures.hpp"
 
 namespace simjoin::gpu {
@@ -16,6 +18,8 @@ namespace simjoin::gpu {
 inline constexpr uint32_t tile_probes = 512;
 // Every item has this many pairs or a multiple.
 inline constexpr uint32_t least_segment = 512;
+// A tile of wider signatures does not fit in shared memory.
+inline constexpr uint32_t widest_warpgroup_steps = 4;
 inline constexpr uint64_t least_item_pairs = uint64_t{tile_probes} * least_segment;
 
 // A tile of probes and its partners; numbers are relative to the signature tables.
@@ -48,11 +52,26 @@ struct PlanRange {
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                     bool self_join, const PlanRange &range, int processors, uint64_t most_pairs);
 
-// Compares the items [begin, end) of a plan and appends the pairs that may qualify, with partners from
-// `partner_from` on, to the candidates.
-void launch_filter(Device &device, const Bounds &bounds, const SignatureView &probes,
-                   const SignatureView &partners, const DeviceBuffer<ProbeTile> &tiles, uint32_t segment,
-                   uint32_t begin, uint32_t end, bool self_join, uint32_t partner_from,
-                   const CandidateView &candidates);
+// Returns the kernel that the device runs where this one is asked for.
+BitmapKernel kernel_for(const Device &device, BitmapKernel wanted);
+
+// Items [begin_item, end_item) of a plan.
+struct BitmapJob {
+  LeastOverlap least_overlap;
+  SignatureView probes;
+  SignatureView partners;
+  const ProbeTile *tiles;
+  uint32_t tile_count;
+  uint32_t segment;
+  bool self_join;
+  uint32_t partner_from;  // in the side's numbers
+  uint32_t begin_item;
+  uint32_t end_item;
+  CandidateView candidates;
+};
+
+// Compares the items and appends the pairs that may qualify, with partners from `partner_from` on, to the
+// candidates. Signatures too wide for the warpgroup kernel are the warp kernel's.
+void launch_filter(Device &device, BitmapKernel kernel, const BitmapJob &job);
 
 }  // namespace simjoin::gpu

@@ -233,6 +233,7 @@ size_t device_memory_limit(size_t limit) {
   int device = 0;
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
   cudaMemPool_t pool = process_pool(device);
+  capability_ = properties.major * 10 + properties.minor;
   size_t free = 0, total = 0;
   SIMJOIN_DEVICE_CALL(cudaMemGetInfo(&free, &total));
   uint64_t held = 0, held_in_use = 0;

@@ -69,6 +69,8 @@ class Device {
 
   cudaStream_t stream() const { return stream_; }
   int processors() const { return processors_; }
+  // Returns the compute capability: ten times the major number and the minor one.
+  int capability() const { return capability_; }
   // Returns the most shared memory that a block can have.
   size_t shared_memory() const { return shared_memory_; }
   const char *name() const { return name_; }
@@ -85,6 +87,7 @@ class Device {
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   int processors_ = 0;
+  int capability_ = 0;
   size_t shared_memory_ = 0;
   char name_[256] = {};
   size_t limit_ = 0;

@@ -39,6 +39,14 @@ class GpuJoinEngine : public JoinEngine {
   virtual GpuFigures figures() const = 0;
 };
 
+// What compares the signatures of the bitmap filter. All leave the same candidates.
+enum class BitmapKernel : uint8_t {
+  fastest,    // of the device
+  warpgroup,  // binary tensor cores fed from shared memory; compute capability 9.0
+  warp,       // binary tensor cores fed from registers
+  popcount,   // the ordinary cores
+};
+
 struct GpuOptions {
   size_t memory_limit = 0;               // bytes of device memory; 0 = most of what is free
   size_t kept_memory = size_t{1} << 30;  // bytes that this process may keep for its next join
@@ -49,7 +57,9 @@ struct GpuOptions {
   int workers = 0;
   size_t candidate_capacity = 0;  // pairs that one filter launch can leave; 0 = chosen by the engine
   // `mixed` puts the border between the prefix index and the bitmap filter at the middle one of the sizes.
-  enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed } strategy = Strategy::automatic;
+  enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed, gssjoin, fgssjoin, sf_gssjoin };
+  Strategy strategy = Strategy::automatic;
+  BitmapKernel bitmap_kernel = BitmapKernel::fastest;
 };
 
 // Returns whether this process can use a GPU; `reason` (may be null) gets why not.

@@ -4,9 +4,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
+#include "cuda/gpu_choice.hpp"
+#include "cuda/prefix_estimate.hpp"
 
 namespace simjoin::gpu {
 namespace {
@@ -28,18 +33,8 @@ constexpr double candidate_target = 0.5;  // of the capacity, for the next launc
 // The same for list entries of the prefix index.
 constexpr double most_entries_a_launch = 2e9;
 constexpr double first_entries_a_launch = 2.5e8;
-// What the two strategies do in a millisecond, measured on an H200; and what building a prefix index takes.
-constexpr double bitmap_pairs_a_ms = 4e9;
-constexpr double list_entries_a_ms = 5e7;
-// An entry of longer sets costs more, growing with the square of the size: twice as much at this one.
-constexpr double list_entry_size = 64;
-// Signatures tell sets of up to this size apart badly; their pairs cost so many times as much.
-constexpr uint32_t tiny_size = 8;
-constexpr double tiny_factor = 3;
-constexpr double index_ms = 2;
-// Pairs handed to the caller at a time, and fetched from the device at a time.
-constexpr size_t batch_pairs = size_t{1} << 15;
-constexpr size_t fetch_pairs = size_t{1} << 18;
+// Where lists are counted, an item takes a few microseconds however few its entries are.
+constexpr double counting_items_a_launch = 1 << 20;
 
 // Average sizes up to which so wide signatures filter well; measured on DBLP-shaped sets.
 SignatureWidths widths_for(const JoinSpec &spec) {
@@ -47,6 +42,39 @@ SignatureWidths widths_for(const JoinSpec &spec) {
   const double t = spec.measure == Measure::overlap ? 0.5 : spec.threshold;
   widths.base = t >= 0.85 ? 300 : t >= 0.65 ? 140 : 70;
   return widths;
+}
+
+// Returns what the strategies that count list; nothing for the others.
+std::optional<IndexedPart> counted_part(GpuOptions::Strategy strategy) {
+  switch (strategy) {
+    case GpuOptions::Strategy::gssjoin:
+      return IndexedPart::all;
+    case GpuOptions::Strategy::sf_gssjoin:
+      return IndexedPart::sized;
+    case GpuOptions::Strategy::fgssjoin:
+      return IndexedPart::prefixes;
+    default:
+      return std::nullopt;
+  }
+}
+
+const char *counting_name(GpuOptions::Strategy strategy) {
+  return strategy == GpuOptions::Strategy::gssjoin    ? "gssjoin"
+         : strategy == GpuOptions::Strategy::fgssjoin ? "fgssjoin"
+                                                      : "sf_gssjoin";
+}
+
+// Returns what compares signatures of this layout, for EXPLAIN.
+std::string describe(BitmapKernel kernel, const Device &device, const SignatureLayout &layout) {
+  const bool wide = layout.steps > widest_warpgroup_steps;
+  const char *how = kernel == BitmapKernel::popcount             ? "ordinary cores"
+                    : kernel == BitmapKernel::warpgroup && !wide ? "tensor cores by warpgroups"
+                                                                 : "tensor cores by warps";
+  std::string text = "bitmaps of " + std::to_string(layout.bits()) + " bits, compared on " + how +
+                     " (compute capability " + std::to_string(device.capability() / 10) + "." +
+                     std::to_string(device.capability() % 10) + ")";
+  if (layout.exact()) text += ", with a bit for each token: shared bits are the overlap";
+  return text;
 }
 
 }  // namespace
@@ -148,24 +176,27 @@ std::vector<GpuJoin::Range> GpuJoin::bitmap_ranges(uint32_t border) const {
 }
 
 VerificationJob GpuJoin::verification_job() const {
-  return {bounds_, collection_.ranks.data(), probes().records.data(), partners().records.data(), {}, {},
-          false,   spec_.threshold <= 0,     spec_.self_join};
+  return {
+      bounds_, collection_.ranks.data(), probes().records.data(), partners().records.data(), {}, {}, false,
+      false,   spec_.threshold <= 0,     spec_.self_join};
 }
 
-// Runs one filter launch and the verification of what it leaves; hands the pairs over and returns how many
-// candidates there were. Where there were too many to keep, that is all it does.
+// Runs one filter launch and the verification of what it leaves, unless those are results (`job` is null);
+// hands the pairs over and returns how many candidates there were. Where there were too many to keep, that is
+// all it does.
 template <typename Filter>
-uint64_t GpuJoin::run_batch(const VerificationJob &job, Filter &&filter) {
+uint64_t GpuJoin::run_batch(const VerificationJob *job, Filter &&filter) {
   stop_->check();
   candidates_->counters.fill(0);
   begin_.record(device_.stream());
-  filter(candidates_->view());
+  filter();
   filtered_.record(device_.stream());
-  launch_verification(device_, job, *candidates_);
+  if (job != nullptr) launch_verification(device_, *job, *candidates_);
   verified_.record(device_.stream());
   copy_to_host(device_, counters_.data(), candidates_->counters.data(), 1);
   device_.synchronize();
-  const PairCounters found = counters_[0];
+  PairCounters found = counters_[0];
+  if (job == nullptr) found.results = found.verified = found.candidates;
   const bool fits = found.candidates <= candidates_->pairs.size();
   {
     const std::lock_guard lock(mutex_);
@@ -174,7 +205,7 @@ uint64_t GpuJoin::run_batch(const VerificationJob &job, Filter &&filter) {
     figures_.device_memory_peak = device_.memory_peak();
     if (fits) {
       figures_.candidates += found.candidates;
-      stats_.after_bitmap += found.verified;
+      if (job != nullptr && job->check_signatures) stats_.after_bitmap += found.verified;
       stats_.verified += found.verified;
     } else {
       ++figures_.launches_repeated;
@@ -187,24 +218,7 @@ uint64_t GpuJoin::run_batch(const VerificationJob &job, Filter &&filter) {
 // Fetches the results and pushes them to the queue.
 void GpuJoin::hand_over(uint64_t results) {
   const auto begin = Clock::now();
-  for (uint64_t done = 0; done < results;) {
-    const size_t count = std::min<uint64_t>(fetch_pairs, results - done);
-    if (staging_.size() < 3 * count) staging_ = PinnedBuffer<uint32_t>(3 * std::min(fetch_pairs, 2 * count));
-    uint32_t *columns[3] = {staging_.data(), staging_.data() + count, staging_.data() + 2 * count};
-    copy_to_host(device_, columns[0], candidates_->left.data() + done, count);
-    copy_to_host(device_, columns[1], candidates_->right.data() + done, count);
-    copy_to_host(device_, columns[2], candidates_->overlap.data() + done, count);
-    device_.synchronize();
-    for (size_t i = 0; i < count; i += batch_pairs) {
-      const size_t end = std::min(count, i + batch_pairs);
-      Batch batch;
-      batch.left.assign(columns[0] + i, columns[0] + end);
-      batch.right.assign(columns[1] + i, columns[1] + end);
-      batch.overlap.assign(columns[2] + i, columns[2] + end);
-      queue_->push(batch);
-    }
-    done += count;
-  }
+  fetcher_.fetch(device_, *candidates_, results, false, [this](Batch &batch) { queue_->push(batch); });
   const std::lock_guard lock(mutex_);
   stats_.output += results;
   figures_.download_ms += milliseconds_since(begin);
@@ -216,8 +230,8 @@ void GpuJoin::run_everything() {
   const uint64_t pairs = uint64_t{probes().sets} * partners().sets;
   for (uint64_t begin = 0; begin < pairs;) {
     const uint64_t end = std::min(pairs, begin + candidates_->pairs.size());
-    run_batch(job, [&](const CandidateView &out) {
-      launch_enumeration(device_, begin, end, partners().sets, spec_.self_join, out);
+    run_batch(&job, [&] {
+      launch_enumeration(device_, begin, end, partners().sets, spec_.self_join, candidates_->view());
     });
     begin = end;
   }
@@ -248,12 +262,27 @@ void GpuJoin::run_bitmap(const Range &range) {
   job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
   job.probe_signatures.sets = plan_range.end - plan_range.begin;
   job.check_signatures = true;
+  job.exact_signatures = layout.exact();
+  BitmapJob filter_job{LeastOverlap(bounds_),
+                       job.probe_signatures,
+                       job.partner_signatures,
+                       tiles.data(),
+                       static_cast<uint32_t>(tiles.size()),
+                       plan.segment,
+                       spec_.self_join,
+                       plan_range.partner_from,
+                       0,
+                       0,
+                       candidates_->view()};
+  const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
+  explain(describe(kernel, device_, layout));
   const double cost = plan.pairs_an_item() * range.steps;
   const double compared =
-      run_items(job, plan.items, {first_pairs_a_launch / cost, most_pairs_a_launch / cost},
-                [&](uint32_t begin, uint32_t end, const CandidateView &out) {
-                  launch_filter(device_, bounds_, job.probe_signatures, job.partner_signatures, tiles,
-                                plan.segment, begin, end, spec_.self_join, plan_range.partner_from, out);
+      run_items(&job, plan.items, {first_pairs_a_launch / cost, most_pairs_a_launch / cost},
+                [&](uint64_t begin, uint64_t end) {
+                  filter_job.begin_item = static_cast<uint32_t>(begin);
+                  filter_job.end_item = static_cast<uint32_t>(end);
+                  launch_filter(device_, kernel, filter_job);
                 });
   const std::lock_guard lock(mutex_);
   figures_.filter_pairs += compared * plan.pairs_an_item();
@@ -278,10 +307,12 @@ void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
   job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
   job.check_signatures = true;
   const double visited = run_items(
-      job, items, {first_entries_a_launch / prefix_item_entries, most_entries_a_launch / prefix_item_entries},
-      [&](uint32_t begin, uint32_t end, const CandidateView &out) {
+      &job, items,
+      {first_entries_a_launch / prefix_item_entries, most_entries_a_launch / prefix_item_entries},
+      [&](uint64_t begin, uint64_t end) {
         launch_prefix_filter(device_, bounds_, collection_, spec_.self_join, index, entries,
-                             job.probe_signatures, job.partner_signatures, begin, end, out);
+                             job.probe_signatures, job.partner_signatures, static_cast<uint32_t>(begin),
+                             static_cast<uint32_t>(end), candidates_->view());
       });
   const std::lock_guard lock(mutex_);
   figures_.list_entries += visited * prefix_item_entries;
@@ -291,15 +322,15 @@ void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
 // A launch whose candidates do not fit is repeated with fewer items; those of one item always fit. Returns
 // how many items ran, repeats included.
 template <typename Filter>
-double GpuJoin::run_items(const VerificationJob &job, uint32_t items, const LaunchSizes &sizes,
+double GpuJoin::run_items(const VerificationJob *job, uint64_t items, const LaunchSizes &sizes,
                           Filter &&filter) {
   const double capacity = static_cast<double>(candidates_->pairs.size());
   const double most = std::max(1.0, sizes.most);
   double next = std::clamp(sizes.first, 1.0, most), run = 0;
-  for (uint32_t begin = 0; begin < items;) {
-    const auto end = static_cast<uint32_t>(std::min<double>(items, begin + std::floor(next)));
-    const uint64_t found = run_batch(job, [&](const CandidateView &out) { filter(begin, end, out); });
-    const double used = end - begin;
+  for (uint64_t begin = 0; begin < items;) {
+    const uint64_t end = std::min(items, begin + static_cast<uint64_t>(next));
+    const uint64_t found = run_batch(job, [&] { filter(begin, end); });
+    const auto used = static_cast<double>(end - begin);
     run += used;
     const double share = candidate_target * capacity / std::max(1.0, static_cast<double>(found));
     next = std::clamp(used * std::min(share, 4.0), 1.0, most);
@@ -308,83 +339,76 @@ double GpuJoin::run_items(const VerificationJob &job, uint32_t items, const Laun
   return run;
 }
 
-std::vector<double> GpuJoin::bitmap_costs() const {
-  const std::vector<SizeClass> &classes = probes().classes;
-  std::vector<double> costs(classes.size() - 1, 0);
-  if (partners().sets == 0) return costs;
-  const int64_t largest = partners().classes.end()[-2].size;
-  for (size_t i = 0; i < costs.size(); ++i) {
-    const uint32_t size = classes[i].size;
-    const double sets = classes[i + 1].begin - classes[i].begin;
-    const uint32_t first =
-        partners().lower_bound(static_cast<uint64_t>(std::max<int64_t>(1, bounds_.min_partner(size))));
-    const uint32_t end =
-        spec_.self_join
-            ? classes[i + 1].begin
-            : partners().lower_bound(static_cast<uint64_t>(bounds_.max_partner(size, largest)) + 1);
-    if (size == 0 || first >= end) continue;
-    const double pairs = sets * (end - first) * (spec_.self_join && first == classes[i].begin ? 0.5 : 1);
-    const double factor = size <= tiny_size ? tiny_factor : 1;
-    costs[i] = pairs * factor * SignatureWidths::steps(widths_.width_of(size)) / bitmap_pairs_a_ms;
-  }
-  return costs;
+// Counts shared tokens in inverted lists.
+void GpuJoin::run_counting(IndexedPart part) {
+  const auto begin = Clock::now();
+  const CountingJoin join(device_, bounds_, collection_, spec_.self_join, part);
+  const double index_ms = milliseconds_since(begin);
+  VerificationJob job = verification_job();
+  const double entries = std::max(1.0, static_cast<double>(join.entries()));
+  const double items = static_cast<double>(join.items());
+  run_items(join.exact() ? nullptr : &job, join.items(),
+            {std::min(counting_items_a_launch, items * first_entries_a_launch / entries),
+             std::min(counting_items_a_launch, items * most_entries_a_launch / entries)},
+            [&](uint64_t first, uint64_t end) { join.launch_items(device_, first, end, *candidates_); });
+  char text[200];
+  std::snprintf(text, sizeof text, "%s asked for: %.3g list entries counted in shared memory, in %.0f parts",
+                counting_name(options_.strategy), static_cast<double>(join.entries()), items);
+  const std::lock_guard lock(mutex_);
+  figures_.index_ms = index_ms;
+  figures_.list_entries += entries;
+  if (!join.exact()) stats_.after_prefix = figures_.candidates;
+  stats_.reasons.push_back(text);
 }
 
-// Returns the set before which the prefix index is estimated to be faster, and from which on the bitmap
-// filter is.
-uint32_t GpuJoin::choose_border(const PrefixIndex &index, const std::vector<double> &bitmap_ms) {
+// Returns the set before which the prefix index finds the pairs, and from which on the bitmap filter does,
+// with the index where there is any of the former. An index is built only where an estimate promises that it
+// pays.
+uint32_t GpuJoin::choose_border(std::unique_ptr<PrefixIndex> &index) {
   const std::vector<SizeClass> &classes = probes().classes;
-  double bitmap = 0, prefix = 0;
-  for (double cost : bitmap_ms) bitmap += cost;
-  const double all_bitmap = bitmap;
-  double best = bitmap, best_prefix = 0, best_bitmap = bitmap;
-  size_t border = 0;
-  for (size_t i = 0; i + 1 < classes.size(); ++i) {
-    const double scale = classes[i].size / list_entry_size;
-    prefix += static_cast<double>(index.class_entries()[i]) * (1 + scale * scale) / list_entries_a_ms;
-    bitmap -= bitmap_ms[i];
-    if (prefix + bitmap < best) {
-      best = prefix + bitmap;
-      best_prefix = prefix;
-      best_bitmap = bitmap;
-      border = i + 1;
+  const auto strategy = options_.strategy;
+  if (strategy == GpuOptions::Strategy::bitmap) return 0;
+  const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
+  const std::vector<double> costs =
+      bitmap_costs(bounds_, probes(), partners(), spec_.self_join, widths_, kernel);
+  const double bitmap_ms = std::accumulate(costs.begin(), costs.end(), 0.0);
+  BorderChoice choice;
+  if (strategy == GpuOptions::Strategy::automatic) {
+    if (bitmap_ms <= index_cost(0)) {
+      explain("bitmap filter for all sets: an estimated " + std::to_string(bitmap_ms) + " ms");
+      return 0;
     }
+    const PrefixEstimate estimate = estimate_prefixes(device_, bounds_, collection_, spec_.self_join);
+    choice = gpu::choose_border(probes(), estimate.entries, costs, index_cost(estimate.tokens));
+    explain(choice.reason);
+    if (choice.border == 0) return 0;
   }
-  if (options_.strategy == GpuOptions::Strategy::prefix) border = classes.size() - 1;
-  if (options_.strategy == GpuOptions::Strategy::mixed) border = classes.size() / 2;
-  const std::string part = border == 0 ? "no set"
-                           : border + 1 == classes.size()
-                               ? "all sets"
-                               : "sets of fewer than " + std::to_string(classes[border].size) + " tokens";
-  char text[200];
-  std::snprintf(
-      text, sizeof text,
-      "prefix index for %s, bitmap filter for the others: an estimated %.1f + %.1f ms, against %.1f "
-      "for bitmaps alone",
-      part.c_str(), best_prefix, best_bitmap, all_bitmap);
+  const auto begin = Clock::now();
+  index = std::make_unique<PrefixIndex>(device_, bounds_, collection_, spec_.self_join);
+  {
+    const std::lock_guard lock(mutex_);
+    figures_.index_ms = milliseconds_since(begin);
+  }
+  if (strategy == GpuOptions::Strategy::automatic) {
+    const std::vector<double> entries(index->class_entries().begin(), index->class_entries().end());
+    choice = gpu::choose_border(probes(), entries, costs, 0);
+    explain("once the index was built: " + choice.reason);
+  }
+  if (strategy == GpuOptions::Strategy::prefix) choice.border = classes.size() - 1;
+  if (strategy == GpuOptions::Strategy::mixed) choice.border = classes.size() / 2;
+  return classes[choice.border].begin;
+}
+
+void GpuJoin::explain(std::string reason) {
   const std::lock_guard lock(mutex_);
-  stats_.reasons.push_back(text);
-  return classes[border].begin;
+  stats_.reasons.push_back(std::move(reason));
 }
 
 void GpuJoin::run_filters() {
-  count_compatible();
-  const auto strategy = options_.strategy;
-  const std::vector<double> costs = bitmap_costs();
-  double bitmap_ms = 0;
-  for (double cost : costs) bitmap_ms += cost;
-  uint32_t border = 0;
-  if (strategy == GpuOptions::Strategy::prefix || strategy == GpuOptions::Strategy::mixed ||
-      (strategy == GpuOptions::Strategy::automatic && bitmap_ms > index_ms)) {
-    const auto begin = Clock::now();
-    const PrefixIndex index(device_, bounds_, collection_, spec_.self_join);
-    {
-      const std::lock_guard lock(mutex_);
-      figures_.index_ms = milliseconds_since(begin);
-    }
-    border = choose_border(index, costs);
-    if (border > 0) run_prefix(index, border);
-  }
+  std::unique_ptr<PrefixIndex> index;
+  const uint32_t border = choose_border(index);
+  if (border > 0) run_prefix(*index, border);
+  index.reset();
   if (border >= probes().sets) return;
   for (const Range &range : bitmap_ranges(border)) run_bitmap(range);
 }
@@ -405,13 +429,19 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
     if (spec_.threshold <= 0) {
       run_everything();
     } else {
-      run_filters();
+      count_compatible();
+      if (const auto part = counted_part(options_.strategy)) {
+        run_counting(*part);
+      } else {
+        run_filters();
+      }
     }
   }
   const std::lock_guard lock(mutex_);
-  stats_.algorithm = spec_.threshold <= 0 ? "all pairs"
-                     : stats_.used_prefix ? (stats_.used_bitmap ? "prefix + bitmap" : "prefix")
-                                          : "bitmap";
+  stats_.algorithm = spec_.threshold <= 0              ? "all pairs"
+                     : counted_part(options_.strategy) ? counting_name(options_.strategy)
+                     : stats_.used_prefix              ? (stats_.used_bitmap ? "prefix + bitmap" : "prefix")
+                                                       : "bitmap";
   if (spec_.threshold <= 0) stats_.after_length = stats_.pairs;
   stats_.filter_ms = figures_.filter_ms;
   stats_.verify_ms = figures_.verify_ms;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/join.hpp"
@@ -12,10 +13,12 @@
 #include "cuda/bitmap_filter.hpp"
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
+#include "cuda/counting_join.hpp"
 #include "cuda/device.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/pair_sink.hpp"
 #include "cuda/prefix_join.hpp"
+#include "cuda/result_fetch.hpp"
 #include "cuda/upload.hpp"
 #include "cuda/verification.hpp"
 
@@ -58,20 +61,19 @@ class GpuJoin {
   void run_everything();
   void run_filters();
   void run_bitmap(const Range &range);
-  // The bitmap filter's cost for the pairs that the sets of each size belong to as probes of the prefix
-  // index.
-  std::vector<double> bitmap_costs() const;
-  uint32_t choose_border(const PrefixIndex &index, const std::vector<double> &bitmap_ms);
+  uint32_t choose_border(std::unique_ptr<PrefixIndex> &index);
+  void explain(std::string reason);
   void run_prefix(const PrefixIndex &index, uint32_t border);
-  // Runs the items [0, items) by filter(begin, end, candidates), as many at a time as `sizes` says.
+  void run_counting(IndexedPart part);
+  // Runs the items [0, items) by filter(begin, end), as many at a time as `sizes` says.
   struct LaunchSizes {
     double first, most;  // items
   };
   template <typename Filter>
-  double run_items(const VerificationJob &job, uint32_t items, const LaunchSizes &sizes, Filter &&filter);
+  double run_items(const VerificationJob *job, uint64_t items, const LaunchSizes &sizes, Filter &&filter);
   VerificationJob verification_job() const;
   template <typename Filter>
-  uint64_t run_batch(const VerificationJob &job, Filter &&filter);
+  uint64_t run_batch(const VerificationJob *job, Filter &&filter);
   void hand_over(uint64_t results);
 
   const JoinSpec spec_;
@@ -83,7 +85,7 @@ class GpuJoin {
   DeviceCollection collection_;
   std::unique_ptr<CandidateBuffer> candidates_;
   PinnedBuffer<PairCounters> counters_;
-  PinnedBuffer<uint32_t> staging_;
+  ResultFetcher fetcher_;
   Event begin_, filtered_, verified_;
   PairSink *queue_ = nullptr;
   const StopFlag *stop_ = nullptr;

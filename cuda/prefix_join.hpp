@@ -9,6 +9,7 @@
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
+#include "cuda/inverted_index.hpp"
 #include "cuda/signatures.hpp"
 
 namespace simjoin::gpu {
@@ -17,15 +18,6 @@ namespace simjoin::gpu {
 inline constexpr uint32_t prefix_signature_steps = 1;
 // List entries that one thread block visits at a time; the pairs of one item.
 inline constexpr uint32_t prefix_item_entries = 4096;
-
-// What holds for all sets of one size.
-struct PrefixClass {
-  uint32_t begin;          // the first set
-  uint32_t probe_prefix;   // tokens to look up; 0 where there is no partner
-  uint32_t index_prefix;   // tokens to list
-  uint32_t first_partner;  // sets of the partner side
-  uint32_t end_partner;    // in a self-join, of those the ones before the probe
-};
 
 // One look-up of a probe's token: entries [begin, begin + length) of the postings.
 struct Lookup {
@@ -46,19 +38,16 @@ class PrefixIndex {
   // Returns how many entries the probes of each size visit, parallel to the classes of the probes' side.
   const std::vector<uint64_t> &class_entries() const { return class_entries_; }
 
-  const uint32_t *postings() const { return postings_.data(); }
+  const uint32_t *postings() const { return lists_.postings(); }
   const Lookup *lookups() const { return lookups_.data(); }
   const uint64_t *offsets() const { return offsets_.data(); }
   uint64_t lookup_count() const { return lookups_.size(); }
 
  private:
-  void index_partners(Device &device, const DeviceCollection &collection, const DeviceSide &partners,
-                      const DeviceBuffer<PrefixClass> &classes);
   void look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
                const DeviceBuffer<PrefixClass> &classes, bool self_join);
 
-  DeviceBuffer<uint32_t> postings_;  // sets, by token, then ascending
-  DeviceBuffer<uint32_t> starts_;    // of each token's list
+  InvertedIndex lists_;
   DeviceBuffer<Lookup> lookups_;
   DeviceBuffer<uint64_t> offsets_;        // entries before each look-up; one more than there are look-ups
   DeviceBuffer<uint64_t> probe_offsets_;  // of each probe's look-ups

@@ -23,6 +23,8 @@ struct SignatureLayout {
   uint32_t ranks = 0;
 
   SIMJOIN_LAYOUT_FUNCTION uint32_t bits() const { return steps * step_bits; }
+  // Returns whether no two ranks share a bit.
+  bool exact() const { return own == ranks; }
   SIMJOIN_LAYOUT_FUNCTION uint32_t bit_of(uint32_t rank) const {
     const uint32_t from_top = ranks - 1 - rank;
     return from_top < own ? from_top : own + (from_top - own) % (bits() - own);

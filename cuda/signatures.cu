@@ -25,7 +25,8 @@ __global__ void sign_sets(const uint32_t *ranks, const SetRecord *records, uint3
     uint32_t bits = 0;
     for (uint32_t word = lane; word < words_a_set; word += warp_threads) {
       bits += __popc(bitmap[word]);
-      words[signature_word(set, layout.steps, word / step_words, word % step_words)] = bitmap[word];
+      words[signature_row(set, layout.steps, word / step_words) + word_in_row(set, word % step_words)] =
+          bitmap[word];
     }
     bits = __reduce_add_sync(~0u, bits);
     if (lane == 0) excess[set] = record.stored - bits;

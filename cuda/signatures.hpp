@@ -16,7 +16,7 @@ inline constexpr uint32_t signature_padding = 512;
 
 // What the kernels see of a table. Numbers are relative to `first`.
 struct SignatureView {
-  const uint32_t *words;         // eight sets' words of one step are 64 adjacent words
+  const uint32_t *words;         // see signature_word()
   const uint32_t *excess;        // stored tokens of a set beyond the bits set
   const uint32_t *block_excess;  // the largest of each block
   const uint32_t *block_size;    // the smallest set of each block
@@ -45,10 +45,16 @@ class SignatureTable {
   DeviceBuffer<uint32_t> block_size_;
 };
 
-// Returns where word `word` of step `step` of a set is.
-SIMJOIN_LAYOUT_FUNCTION inline uint64_t signature_word(uint64_t set, uint32_t steps, uint32_t step,
-                                                       uint32_t word) {
-  return (((set >> 3) * steps + step) * 8 + (set & 7)) * step_words + word;
+// Returns where a set's words of one step are: eight adjacent ones, and 64 of the eight sets that they are
+// stored with.
+SIMJOIN_LAYOUT_FUNCTION inline uint64_t signature_row(uint64_t set, uint32_t steps, uint32_t step) {
+  return (((set >> 3) * steps + step) * 8 + (set & 7)) * step_words;
+}
+
+// Returns which of these is word `word`: of eight sets, the last four have their halves swapped, which is how
+// warpgroup instructions read rows of 32 bytes from shared memory without bank conflicts.
+SIMJOIN_LAYOUT_FUNCTION inline uint32_t word_in_row(uint64_t set, uint32_t word) {
+  return word ^ static_cast<uint32_t>(set & 4);
 }
 
 }  // namespace simjoin::gpu

@@ -1,4 +1,5 @@
 #include "cuda/launch.cuh"
+#include "cuda/signature_bits.cuh"
 #include "cuda/verification.hpp"
 
 namespace simjoin::gpu {
@@ -28,19 +29,8 @@ __device__ uint32_t required_overlap(const VerificationJob &job, uint32_t r, uin
 __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate &pair) {
   const uint32_t r = pair.probe - job.probe_signatures.first;
   const uint32_t s = pair.partner - job.partner_signatures.first;
-  const uint32_t steps = job.probe_signatures.steps;
-  uint32_t shared = min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
-  for (uint32_t step = 0; step < steps; ++step) {
-    const auto *a =
-        reinterpret_cast<const uint4 *>(job.probe_signatures.words + signature_word(r, steps, step, 0));
-    const auto *b =
-        reinterpret_cast<const uint4 *>(job.partner_signatures.words + signature_word(s, steps, step, 0));
-    for (int half = 0; half < 2; ++half) {
-      const uint4 x = a[half], y = b[half];
-      shared += __popc(x.x & y.x) + __popc(x.y & y.y) + __popc(x.z & y.z) + __popc(x.w & y.w);
-    }
-  }
-  return shared;
+  return shared_bits(job.probe_signatures, r, job.partner_signatures, s) +
+         min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
 }
 
 // Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
@@ -85,62 +75,81 @@ __device__ SetRecord load_record(const SetRecord *records, uint32_t set) {
   return {uint64_t{x.y} << 32 | x.x, x.z, x.w, row};
 }
 
-__device__ void append_result(const VerificationJob &job, const ResultView &out, unsigned long long position,
-                              uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
+// Appends a result for each lane of the warp that `found` one.
+__device__ void append_results(const VerificationJob &job, const ResultView &out, bool found,
+                               uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
+  const unsigned finders = __ballot_sync(~0u, found);
+  if (finders == 0) return;
+  const int lane = threadIdx.x % warp_threads;
+  unsigned long long position = 0;
+  if (lane == 0) {
+    position = atomicAdd(&out.counters->results, static_cast<unsigned long long>(__popc(finders)));
+  }
+  position = __shfl_sync(~0u, position, 0) + __popc(finders & ((1u << lane) - 1));
+  if (!found) return;
   const bool swap = job.self_join && probe_row > partner_row;
   out.left[position] = swap ? partner_row : probe_row;
   out.right[position] = swap ? probe_row : partner_row;
   out.overlap[position] = overlap;
 }
 
-// A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then, for the pairs that these leave,
-// pair_lanes lanes a pair.
+// Compares the tokens of the pairs of the lanes `left_over`: pair_lanes lanes a pair, so many pairs at a
+// time.
+__device__ void verify_tokens(const VerificationJob &job, const ResultView &out, unsigned left_over,
+                              const Candidate &pair, uint32_t required) {
+  const int lane = threadIdx.x % warp_threads, group = lane / pair_lanes;
+  const unsigned group_mask = ((1u << pair_lanes) - 1) << (group * pair_lanes);
+  while (left_over != 0) {
+    int source = -1;  // the lane whose pair this lane's group takes
+    for (int g = 0; g < warp_pairs && left_over != 0; ++g) {
+      if (g == group) source = __ffs(left_over) - 1;
+      left_over &= left_over - 1;
+    }
+    const uint32_t probe = __shfl_sync(~0u, pair.probe, max(source, 0));
+    const uint32_t partner = __shfl_sync(~0u, pair.partner, max(source, 0));
+    const uint32_t needed = __shfl_sync(~0u, required, max(source, 0));
+    uint32_t overlap = 0, probe_row = 0, partner_row = 0;
+    if (source >= 0) {
+      const SetRecord a = load_record(job.probes, probe), b = load_record(job.partners, partner);
+      probe_row = a.row;
+      partner_row = b.row;
+      overlap = merge(job.ranks, a, b, lane % pair_lanes, group_mask);
+    }
+    __syncwarp();
+    append_results(job, out, source >= 0 && overlap >= needed && lane % pair_lanes == 0, probe_row,
+                   partner_row, overlap);
+  }
+}
+
+// A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then the pairs that these leave.
+// Exact signatures leave results.
 __global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
   const uint64_t count = out.counters->candidates;
   if (count > out.capacity) return;
-  const int lane = threadIdx.x % warp_threads, group = lane / pair_lanes;
-  const unsigned group_mask = ((1u << pair_lanes) - 1) << (group * pair_lanes);
+  const int lane = threadIdx.x % warp_threads;
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   for (uint64_t first = (uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads) * warp_threads;
        first < count; first += warps * warp_threads) {
     Candidate pair{};
-    uint32_t required = unreachable;
+    uint32_t required = unreachable, bound = 0;
     if (first + lane < count) {
       pair = out.pairs[first + lane];
       required = required_overlap(job, job.probes[pair.probe].size, job.partners[pair.partner].size);
-      if (required != unreachable && job.check_signatures && signature_bound(job, pair) < required) {
-        required = unreachable;
+      if (required != unreachable && job.check_signatures) {
+        bound = signature_bound(job, pair);
+        if (bound < required) required = unreachable;
       }
     }
-    unsigned left_over = __ballot_sync(~0u, required != unreachable);
-    if (lane == 0 && left_over != 0) {
-      atomicAdd(&out.counters->verified, static_cast<unsigned long long>(__popc(left_over)));
+    const bool left_over = required != unreachable;
+    const unsigned lanes = __ballot_sync(~0u, left_over);
+    if (lane == 0 && lanes != 0) {
+      atomicAdd(&out.counters->verified, static_cast<unsigned long long>(__popc(lanes)));
     }
-    while (left_over != 0) {
-      int source = -1;  // the lane whose pair this lane's group takes
-      for (int g = 0; g < warp_pairs && left_over != 0; ++g) {
-        if (g == group) source = __ffs(left_over) - 1;
-        left_over &= left_over - 1;
-      }
-      const uint32_t probe = __shfl_sync(~0u, pair.probe, max(source, 0));
-      const uint32_t partner = __shfl_sync(~0u, pair.partner, max(source, 0));
-      const uint32_t needed = __shfl_sync(~0u, required, max(source, 0));
-      uint32_t overlap = 0, probe_row = 0, partner_row = 0;
-      if (source >= 0) {
-        const SetRecord a = load_record(job.probes, probe), b = load_record(job.partners, partner);
-        probe_row = a.row;
-        partner_row = b.row;
-        overlap = merge(job.ranks, a, b, lane % pair_lanes, group_mask);
-      }
-      __syncwarp();
-      const bool found = source >= 0 && overlap >= needed && lane % pair_lanes == 0;
-      const unsigned finders = __ballot_sync(~0u, found);
-      unsigned long long position = 0;
-      if (lane == 0 && finders != 0) {
-        position = atomicAdd(&out.counters->results, static_cast<unsigned long long>(__popc(finders)));
-      }
-      position = __shfl_sync(~0u, position, 0) + __popc(finders & ((1u << lane) - 1));
-      if (found) append_result(job, out, position, probe_row, partner_row, overlap);
+    if (job.exact_signatures) {
+      append_results(job, out, left_over, left_over ? job.probes[pair.probe].row : 0,
+                     left_over ? job.partners[pair.partner].row : 0, bound);
+    } else {
+      verify_tokens(job, out, lanes, pair, required);
     }
   }
 }

@@ -21,8 +21,9 @@ struct VerificationJob {
   SignatureView probe_signatures;
   SignatureView partner_signatures;
   bool check_signatures;
-  bool everything;  // the threshold is met by every pair, empty sets included
-  bool self_join;   // results are ordered pairs of rows
+  bool exact_signatures;  // they have a bit for each token, so that shared bits are the overlap
+  bool everything;        // the threshold is met by every pair, empty sets included
+  bool self_join;         // results are ordered pairs of rows
 };
 
 // Verifies all candidates unless there are more than fit, and appends those that qualify to the results.

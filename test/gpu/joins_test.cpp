@@ -15,11 +15,12 @@ std::vector<double> thresholds_for(Measure measure) {
   return {0.05, 0.3, 0.5, 0.55, 0.65, 0.7, 0.8, 0.9, 1.0};
 }
 
-constexpr Strategy all_strategies[] = {Strategy::automatic, Strategy::bitmap, Strategy::prefix,
-                                       Strategy::mixed};
+constexpr Strategy all_strategies[] = {Strategy::automatic, Strategy::bitmap,  Strategy::prefix,
+                                       Strategy::mixed,     Strategy::gssjoin, Strategy::fgssjoin,
+                                       Strategy::sf_gssjoin};
 
 std::string name_of(Strategy strategy) {
-  constexpr const char *names[] = {"auto", "bitmap", "prefix", "mixed"};
+  constexpr const char *names[] = {"auto", "bitmap", "prefix", "mixed", "gssjoin", "fgssjoin", "sf_gssjoin"};
   return names[static_cast<size_t>(strategy)];
 }
 

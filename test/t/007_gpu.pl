@@ -44,6 +44,26 @@ like($plan, qr/Device: \Q$name\E/, 'EXPLAIN names the device');
 like($plan, qr/Device Memory: [1-9]\d* kB/, 'and its memory');
 unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
 
+for my $algorithm (qw(bitmap gssjoin fgssjoin sf_gssjoin cpu_gpu))
+{
+	for my $device (qw(auto gpu))
+	{
+		my ($rows) = session("SET simjoin.device = $device", "SET simjoin.algorithm = $algorithm", $join);
+		is($rows, $expected, "the same rows by $algorithm with simjoin.device = $device");
+	}
+	($plan) = session('SET simjoin.device = gpu', "SET simjoin.algorithm = $algorithm",
+		"EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $join");
+	like($plan, qr/Algorithm: $algorithm\b.*Device: \Q$name\E/s, "and EXPLAIN says so");
+
+	# A failure before or while it runs.
+	for my $call (2, 20, 40)
+	{
+		my ($result, $messages) = session('SET simjoin.memory_limit = \'4GB\'', "SET simjoin.algorithm = $algorithm",
+			"SET simjoin.debug_device_fault = $call", $join);
+		is($result, $expected, "$algorithm: the join goes on where call $call fails");
+	}
+}
+
 for my $type (qw(bigint text))
 {
 	my $typed = $join =~ s/([ab])\.tokens/$1.tokens::$type\[\]/gr;

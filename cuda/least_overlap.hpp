@@ -1,0 +1,46 @@
+// A cheap bound for filters: verification has the exact one.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/measure.hpp"
+
+namespace simjoin::gpu {
+
+// Returns of a pair's sizes a number of tokens that it must share to qualify: hardly less than
+// Bounds::min_overlap(), and never more.
+class LeastOverlap {
+ public:
+  explicit LeastOverlap(const Bounds &bounds) : measure_(bounds.measure()), factor_(factor_of(bounds)) {}
+
+  SIMJOIN_HOST_DEVICE uint32_t operator()(uint32_t r, uint32_t s) const {
+    constexpr float slack = 0.99999f;
+    constexpr float most = 4e9f;
+    float overlap = factor_;
+    if (measure_ == Measure::cosine) {
+      overlap *= sqrtf(static_cast<float>(r)) * sqrtf(static_cast<float>(s));
+    } else if (measure_ != Measure::overlap) {
+      overlap *= static_cast<float>(r) + static_cast<float>(s);
+    }
+    return static_cast<uint32_t>(fminf(ceilf(overlap * slack), most));
+  }
+
+ private:
+  static float factor_of(const Bounds &bounds) {
+    const double t = bounds.threshold();
+    switch (bounds.measure()) {
+      case Measure::jaccard:
+        return static_cast<float>(t / (1 + t));
+      case Measure::dice:
+        return static_cast<float>(t / 2);
+      default:
+        return static_cast<float>(t);
+    }
+  }
+
+  Measure measure_;
+  float factor_;
+};
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,318 @@
+// The parts that one strategy has to itself: kernels of the bitmap filter, counters of the counting joins,
+// and candidates streamed from the CPU.
+#include <chrono>
+#include <memory>
+
+#include "core/error.hpp"
+#include "cuda/pair_verifier.hpp"
+#include "gpu/gpu_drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using Strategy = GpuOptions::Strategy;
+
+std::string name_of(BitmapKernel kernel) {
+  constexpr const char *names[] = {"fastest", "warpgroup", "warp", "popcount"};
+  return names[static_cast<size_t>(kernel)];
+}
+
+// Sets of about `size` tokens with near-duplicates among them, so that signatures of a certain width are
+// used.
+IntSets sets_of_size(RandomSets &random, size_t rows, int32_t size) {
+  const int32_t universe = 40 * size;
+  IntSets sets;
+  while (sets.size() < rows) {
+    if (sets.size() % 3 == 2) {
+      sets.push_back(random.edited(sets[sets.size() - 2], random.between(0, size / 4), universe));
+    } else {
+      sets.push_back(random.set(random.between(std::max(1, size / 2), size), universe, 2.0));
+    }
+  }
+  random.shuffle(sets);
+  return sets;
+}
+
+// Little work, for the compute sanitizer.
+Input<int32_t> few_sets() {
+  RandomSets random(11);
+  return {sets_of_size(random, 150, 30), sets_of_size(random, 100, 30), false};
+}
+
+class EachKernel : public OnDevice<testing::TestWithParam<BitmapKernel>> {
+ protected:
+  static GpuOptions options(size_t capacity = 0) {
+    GpuOptions options;
+    options.strategy = Strategy::bitmap;
+    options.bitmap_kernel = GetParam();
+    options.candidate_capacity = capacity;
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, EachKernel,
+                         testing::Values(BitmapKernel::warpgroup, BitmapKernel::warp, BitmapKernel::popcount),
+                         [](const auto &info) { return name_of(info.param); });
+
+TEST_P(EachKernel, FewSets) {
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), options())), "");
+}
+
+TEST_P(EachKernel, EveryWidthOfSignatures) {
+  // With the base of 70 tokens that belongs to this threshold: 1, 2, 4, 16 and 64 steps.
+  for (int32_t size : {40, 140, 280, 800, 3000}) {
+    RandomSets random(static_cast<uint64_t>(size));
+    Input<int32_t> input{sets_of_size(random, 700, size), {}, true};
+    const Input<int32_t> two{input.left, sets_of_size(random, 530, size), false};
+    const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.5);
+    const std::vector<Pair> expected = run(spec, input);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "") << size << " tokens";
+    EXPECT_EQ(difference(run(spec, two), run_on_gpu(spec, two, options())), "") << size << " tokens";
+  }
+}
+
+TEST_P(EachKernel, ManyTilesAndStages) {
+  RandomSets random(12);
+  const Input<int32_t> input{sets_of_size(random, 20000, 30), {}, true};
+  for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.7}, {Measure::cosine, 0.6}}) {
+    const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
+    const std::vector<Pair> expected = run(spec, input);
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "");
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options(1))), "");
+  }
+}
+
+// Every pair of a tile survives the filter: queues overflow.
+TEST_P(EachKernel, EqualSetsEverywhere) {
+  RandomSets random(13);
+  const IntSet set = random.set(20, 1000);
+  const Input<int32_t> input{IntSets(1500, set), {}, true};
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::dice, 0.9);
+  EXPECT_EQ(run_on_gpu(spec, input, options()).size(), 1500u * 1499u / 2);
+}
+
+// A universe of no more tokens than bits: what is counted is the overlap.
+TEST_P(EachKernel, SmallUniverse) {
+  RandomSets random(14);
+  for (int32_t universe : {3, 100, 256, 257, 512, 1024}) {
+    Input<int32_t> input;
+    input.self_join = true;
+    const int32_t largest = std::min(universe, universe > 256 ? 250 : 40);
+    for (int i = 0; i < 600; ++i) input.left.push_back(random.set(random.between(1, largest), universe));
+    for (double threshold : {0.3, 0.6}) {
+      const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
+      EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options())), "")
+          << universe << " tokens, " << threshold;
+    }
+  }
+}
+
+class CountingJoins : public OnDevice<testing::TestWithParam<Strategy>> {
+ protected:
+  static GpuOptions options() {
+    GpuOptions options;
+    options.strategy = GetParam();
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, CountingJoins,
+                         testing::Values(Strategy::gssjoin, Strategy::fgssjoin, Strategy::sf_gssjoin),
+                         [](const auto &info) {
+                           return info.param == Strategy::gssjoin    ? "gssjoin"
+                                  : info.param == Strategy::fgssjoin ? "fgssjoin"
+                                                                     : "sf_gssjoin";
+                         });
+
+TEST_P(CountingJoins, FewSets) {
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), options())), "");
+}
+
+// More partners than one block has counters for, in lists that hold all of them.
+TEST_P(CountingJoins, MorePartnersThanCounters) {
+  RandomSets random(15);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int32_t i = 0; i < 80000; ++i) {
+    IntSet set = {0, 1};
+    for (int k = 0; k < 2; ++k) set.push_back(random.between(2, 30000));
+    input.left.push_back(set);
+  }
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options())), "");
+}
+
+// Counters of 8, 16 and 32 bits.
+TEST_P(CountingJoins, LongProbes) {
+  RandomSets random(16);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int32_t size : {200, 255, 256, 300, 40000, 65535, 65536, 70000}) {
+    for (int i = 0; i < 6; ++i) {
+      IntSet set(static_cast<size_t>(size));
+      for (int32_t k = 0; k < size; ++k) set[static_cast<size_t>(k)] = k + 50 * i;
+      input.left.push_back(set);
+    }
+  }
+  // Enough sets with a frequent token that a hash table does not do.
+  for (int32_t i = 0; i < 6000; ++i) input.left.push_back({0, 1, 2, random.between(3, 60000)});
+  for (double threshold : {0.6, 0.95}) {
+    const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
+    EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options())), "") << threshold;
+  }
+}
+
+TEST_P(CountingJoins, EveryCallCanFail) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  const std::vector<Pair> expected = run_on_gpu(spec, input, options());
+  const uint64_t before = device_calls();
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "");
+  const uint64_t calls = device_calls() - before;
+  for (uint64_t call = 1; call <= calls; ++call) {
+    for (bool launch : {false, true}) {
+      fail_device_call(call, launch);
+      EXPECT_THROW(run_on_gpu(spec, input, options()), Error) << call;
+      fail_device_call(0, false);
+    }
+  }
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "");
+}
+
+// What `auto` does, not how long it takes.
+class GpuChoice : public OnDevice<testing::Test> {
+ protected:
+  struct Outcome {
+    JoinStats stats;
+    GpuFigures figures;
+  };
+  static Outcome join(const IntSets &sets, double threshold) {
+    JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
+    spec.self_join = true;
+    const auto engine = make_gpu_engine(spec);
+    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    pull(*engine);
+    EXPECT_FALSE(engine->stats().reasons.empty());
+    return {engine->stats(), engine->figures()};
+  }
+};
+
+TEST_F(GpuChoice, LongSetsNeedNoIndex) {
+  RandomSets random(41);
+  IntSets sets;
+  while (sets.size() < 120000) sets.push_back(random.set(40, 4000, 2.0));
+  const Outcome outcome = join(sets, 0.6);
+  EXPECT_TRUE(outcome.stats.used_bitmap);
+  EXPECT_FALSE(outcome.stats.used_prefix);
+  EXPECT_EQ(outcome.figures.index_ms, 0);
+}
+
+TEST_F(GpuChoice, ManyTinySetsAreIndexed) {
+  RandomSets random(42);
+  IntSets sets;
+  while (sets.size() < 400000) sets.push_back(random.set(3, 200000));
+  const Outcome outcome = join(sets, 0.9);
+  EXPECT_TRUE(outcome.stats.used_prefix);
+  EXPECT_FALSE(outcome.stats.used_bitmap);
+  EXPECT_LT(outcome.figures.list_entries, 1e8);
+}
+
+class CpuGpu : public OnDevice<testing::Test> {
+ protected:
+  void TearDown() override { fail_device_call(0, false); }
+
+  template <class Token>
+  static std::vector<Pair> run_on_both(JoinSpec spec, const Input<Token> &input, JoinStats *stats = nullptr) {
+    spec.algorithm = Algorithm::cpu_gpu;
+    spec.self_join = input.self_join;
+    const auto engine = make_cpu_engine(spec, make_gpu_verifier({}));
+    feed(*engine, input);
+    std::vector<Pair> pairs = pull(*engine);
+    if (stats != nullptr) *stats = engine->stats();
+    return pairs;
+  }
+};
+
+TEST_F(CpuGpu, FewSets) {
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  EXPECT_EQ(difference(run(spec, few_sets()), run_on_both(spec, few_sets())), "");
+}
+
+TEST_F(CpuGpu, EveryShapeEqualsTheOracle) {
+  for (const Shape &shape : all_shapes) {
+    for (const Input<int32_t> &input : {self_input(shape, 21), two_sided_input(shape, 22)}) {
+      const Oracle<int32_t> oracle(input);
+      for (Measure measure : all_measures) {
+        for (double threshold : {0.0, 0.5, 0.8, 3.0}) {
+          const JoinSpec spec = make_spec(Algorithm::cpu_gpu, measure, threshold);
+          EXPECT_EQ(difference(oracle.join(measure, threshold), run_on_both(spec, input)), "")
+              << shape.name << ", " << test::name_of(measure) << " >= " << threshold;
+        }
+      }
+    }
+  }
+}
+
+// Threads of its own, chunk after chunk of candidates, either side indexed.
+TEST_F(CpuGpu, ManyChunks) {
+  RandomSets random(23);
+  const Input<int32_t> self{shapes::skewed(random, 14000), {}, true};
+  const Input<int32_t> small_left{shapes::skewed(random, 4000), self.left, false};
+  const Input<int32_t> small_right{self.left, small_left.left, false};
+  for (const Input<int32_t> *input : {&self, &small_left, &small_right}) {
+    const JoinSpec spec = make_spec(Algorithm::cpu_gpu, Measure::jaccard, 0.3, 4);
+    JoinStats stats;
+    EXPECT_EQ(difference(run(make_spec(Algorithm::automatic, Measure::jaccard, 0.3), *input),
+                         run_on_both(spec, *input, &stats)),
+              "");
+    EXPECT_GT(stats.verified, uint64_t{1} << 20);
+    EXPECT_GE(stats.verified, stats.output);
+    EXPECT_NE(stats.device, "cpu");
+  }
+}
+
+TEST_F(CpuGpu, EveryCallCanFail) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
+  const JoinSpec spec = make_spec(Algorithm::cpu_gpu, Measure::jaccard, 0.6);
+  const std::vector<Pair> expected = run_on_both(spec, input);
+  const uint64_t before = device_calls();
+  EXPECT_EQ(difference(expected, run_on_both(spec, input)), "");
+  const uint64_t calls = device_calls() - before;
+  ASSERT_GT(calls, 10u);
+  for (uint64_t call = 1; call <= calls; ++call) {
+    for (bool launch : {false, true}) {
+      fail_device_call(call, launch);
+      try {
+        run_on_both(spec, input);
+        ADD_FAILURE() << "call " << call << " of " << calls << " failed unnoticed";
+      } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
+      }
+      fail_device_call(0, false);
+    }
+  }
+  EXPECT_EQ(difference(expected, run_on_both(spec, input)), "");
+}
+
+TEST_F(CpuGpu, AbandonedJoinsEndSoon) {
+  RandomSets random(24);
+  const IntSets sets = shapes::skewed(random, 20000);
+  JoinSpec spec = make_spec(Algorithm::cpu_gpu, Measure::jaccard, 0.1);
+  spec.self_join = true;
+  for (int steps : {0, 1, 3, 10, 30}) {
+    auto engine = make_cpu_engine(spec, make_gpu_verifier({}));
+    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    Batch batch;
+    for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);
+    const auto begin = std::chrono::steady_clock::now();
+    engine.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100)) << steps << " steps";
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
