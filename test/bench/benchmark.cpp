@@ -69,7 +69,7 @@ void Benchmark::report(const Cell &cell, const Collection &collection, std::opti
   if (options_.reasons && cell.algorithm == Algorithm::automatic) {
     for (const std::string &reason : cell.stats.reasons) std::printf("    %s\n", reason.c_str());
   }
-  if (csv_) csv_->add_cell(cell, collection, comparison);
+  if (csv_) csv_->add_cell(cell, collection.size(), collection.tokens.size(), comparison);
   summary_.add_cell(cell, comparison);
   if (cell.outcome == Outcome::failed) good_ = false;
   if (cell.outcome != Outcome::done) return;

@@ -85,13 +85,13 @@ CsvFile::~CsvFile() {
   std::fclose(file_);
 }
 
-void CsvFile::add_cell(const Cell &cell, const Collection &collection, const Comparison &comparison) {
+void CsvFile::add_cell(const Cell &cell, size_t sets, size_t tokens, const Comparison &comparison) {
   const JoinStats &stats = cell.stats;
   const auto count = [this](uint64_t value) {
     std::fprintf(file_, ",%llu", static_cast<unsigned long long>(value));
   };
   std::fprintf(file_, "%s,%g,%llu,%zu,%zu,%s,%g,%s,%s,%d,%s", cell.shape.c_str(), cell.scale,
-               static_cast<unsigned long long>(cell.seed), collection.size(), collection.tokens.size(),
+               static_cast<unsigned long long>(cell.seed), sets, tokens,
                measure_names[static_cast<size_t>(cell.measure)].data(), cell.threshold,
                algorithm_names[static_cast<size_t>(cell.algorithm)].data(), stats.algorithm.c_str(),
                stats.threads, name_of(cell.outcome));

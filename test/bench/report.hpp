@@ -34,7 +34,7 @@ class CsvFile {
   CsvFile(const CsvFile &) = delete;
   CsvFile &operator=(const CsvFile &) = delete;
 
-  void add_cell(const Cell &cell, const Collection &collection, const Comparison &comparison);
+  void add_cell(const Cell &cell, size_t sets, size_t tokens, const Comparison &comparison);
 
  private:
   std::FILE *file_;

@@ -4,15 +4,22 @@
 // With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two
 // and
 // --gpu-memory take lists, as in 1,2,4: every combination is timed.
+//   simjoin_gpu_bench [--strategy auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin]
+//                     [--kernel warp|popcount] [--repeat N] [--cpu] [--reasons]
+//                     [--csv FILE] [--baseline FILE]... FILE... -- THRESHOLD...
+// Files are named PROFILE-SCALE where their results are to be compared with baselines.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/gpu_engine.hpp"
+#include "gpu/bench_report.hpp"
 
 namespace {
 
@@ -167,6 +174,25 @@ void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &
   }
 }
 
+// Notes the run and says how it compares with published programs.
+void compare(bench::GpuReport &report, const char *name, double threshold, const Collection &collection,
+             const Run &run) {
+  bool wrong = false;
+  const std::optional<double> ratio =
+      report.add({name, threshold, collection.offsets.size() - 1, collection.tokens.size(),
+                  1000 * (run.seconds - run.after_input), run.after_input, run.pairs, run.stats},
+                 wrong);
+  if (wrong) std::printf("  WRONG number of pairs\n");
+  if (ratio) std::printf("  %.1f times faster than the best published program\n", *ratio);
+GpuOptions::Strategy strategy_of(const std::string &name) {
+  using Strategy = GpuOptions::Strategy;
+  constexpr std::pair<const char *, Strategy> names[] = {
+      {"bitmap", Strategy::bitmap},     {"prefix", Strategy::prefix},         {"gssjoin", Strategy::gssjoin},
+      {"fgssjoin", Strategy::fgssjoin}, {"sf_gssjoin", Strategy::sf_gssjoin},
+  };
+  for (const auto &[known, strategy] : names) {
+    if (name == known) return strategy;
+  return Strategy::automatic;
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -174,6 +200,8 @@ int main(int argc, char **argv) {
   GpuOptions options;
   Plan plan;
   bool after = false;
+  std::string csv;
+  std::vector<std::string> baselines;
   JoinSpec spec;
   spec.self_join = true;
   spec.memory_limit = size_t{64} << 30;
@@ -193,9 +221,16 @@ int main(int argc, char **argv) {
       plan.repeat = std::atoi(argv[++i]);
     } else if (argument == "--strategy" && i + 1 < argc) {
       const std::string name = argv[++i];
-      options.strategy = name == "bitmap"   ? GpuOptions::Strategy::bitmap
-                         : name == "prefix" ? GpuOptions::Strategy::prefix
-                                            : GpuOptions::Strategy::automatic;
+      options.strategy = strategy_of(name);
+    } else if (argument == "--csv" && i + 1 < argc) {
+      csv = argv[++i];
+    } else if (argument == "--baseline" && i + 1 < argc) {
+      baselines.emplace_back(argv[++i]);
+    } else if (argument == "--kernel" && i + 1 < argc) {
+      const std::string name = argv[++i];
+      options.bitmap_kernel = name == "warp"       ? BitmapKernel::warp
+                              : name == "popcount" ? BitmapKernel::popcount
+                                                   : BitmapKernel::fastest;
     } else if (argument == "--") {
       after = true;
     } else if (after) {
@@ -213,5 +248,8 @@ int main(int argc, char **argv) {
       "collection     thr      pairs    total    engine |  start upload  build index  filter  verify   down "
       "|  compared    T/s   entries candidates verified again GB algorithm (ms)\n");
   for (const char *file : files) time_file(file, spec, options, plan);
+  bench::GpuReport report(csv, baselines);
+      compare(report, name, threshold, collection, best);
+  report.print_summary();
   return 0;
 }
