@@ -6,8 +6,8 @@
 #include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/graph_device.hpp"
-#include "cuda/signature_device.hpp"
 #include "cuda/pair_verifier.hpp"
+#include "cuda/signature_device.hpp"
 
 namespace simjoin {
 namespace {

@@ -233,7 +233,6 @@ size_t device_memory_limit(size_t limit) {
   int device = 0;
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
   cudaMemPool_t pool = process_pool(device);
-  capability_ = properties.major * 10 + properties.minor;
   size_t free = 0, total = 0;
   SIMJOIN_DEVICE_CALL(cudaMemGetInfo(&free, &total));
   uint64_t held = 0, held_in_use = 0;
@@ -260,6 +259,7 @@ namespace {
 // What never changes of a device; asking for it takes milliseconds.
 struct DeviceFacts {
   int processors = 0;
+  int capability = 0;
   size_t shared_memory = 0;
   char name[256] = {};
 };
@@ -273,6 +273,7 @@ const DeviceFacts &facts_of(int device) {
   SIMJOIN_DEVICE_CALL(cudaGetDeviceProperties(&properties, device));
   DeviceFacts facts;
   facts.processors = properties.multiProcessorCount;
+  facts.capability = properties.major * 10 + properties.minor;
   facts.shared_memory = properties.sharedMemPerBlockOptin;
   std::snprintf(facts.name, sizeof facts.name, "%s", properties.name);
   return known.emplace(device, facts).first->second;
@@ -285,6 +286,7 @@ Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
   const DeviceFacts &facts = facts_of(device);
   processors_ = facts.processors;
+  capability_ = facts.capability;
   shared_memory_ = facts.shared_memory;
   std::snprintf(name_, sizeof name_, "%s", facts.name);
   pool_ = process_pool(device);

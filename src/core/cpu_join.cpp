@@ -38,10 +38,10 @@ class CpuEngine final : public JoinEngine {
   CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
       : spec_(spec),
         tokens_(spec.self_join, memory_),
-
-  ~CpuEngine() override { thread_.end(); }
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
         verifier_(std::move(verifier)) {}
+
+  ~CpuEngine() override { thread_.end(); }
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
@@ -79,11 +79,9 @@ class CpuEngine final : public JoinEngine {
   int threads_ = 0;
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
-  std::thread main_;                        // runs the join; not started for an inline one
   std::optional<WorkerPool> pool_;          // of an inline join
   size_t next_item_ = 0;                    // of an inline join
   bool ended_ = false;                      // of an inline join
-  std::exception_ptr failure_;              // set before the queue is finished
   std::atomic<int64_t> built_{0};           // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
 };
@@ -138,8 +136,7 @@ void CpuEngine::start() {
   const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
   ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
-  execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, queue, thread_.stop(), memory_);
-  execution_.emplace(spec_, vocabulary_, sides_[0], sides_[1], file, verifier_.get(), *queue_, stop_,
+  execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, verifier_.get(), queue, thread_.stop(),
                      memory_);
   if (run_here) {
     pool_.emplace(1, thread_.stop());

@@ -40,6 +40,8 @@ std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
         "Set simjoin.device to auto or gpu, or simjoin.algorithm to auto.");
   }
   return make_cpu_engine(spec);
+}
+
 uint64_t packed(uint32_t left, uint32_t right) {
   return uint64_t{left} << 32 | right;
 }
@@ -47,8 +49,7 @@ uint64_t packed(uint32_t left, uint32_t right) {
 }  // namespace
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
-  if (spec.device == Device::cpu) return make_cpu_engine(spec);
-      return make_cpu_join(spec);
+  if (spec.device == Device::cpu) return make_cpu_join(spec);
   return std::make_unique<DeviceChoice>(spec);
 }
 
@@ -144,8 +145,7 @@ void DeviceChoice::close_blocks() {
   }
 }
 
-// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included.
-// Returns whether the sets so far promise to keep the CPU busy for longer than a GPU takes to begin, or the
+// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included, or the
 // algorithm is one for GPUs.
 bool DeviceChoice::worth_a_gpu() const {
   if (needs_gpu(spec_.algorithm)) return true;

@@ -58,8 +58,8 @@ void JoinExecution::build(WorkerPool &pool) {
     partitions_.emplace(spec_, std::move(ranking), left_, right_, *file_, pool, memory_);
     index_left_ = partitions_->index_left();
   } else {
-    round_ = whole_join(std::move(ranking), pool);
     index_left_ = spec_.self_join || left_.tokens() <= right_.tokens();
+    round_ = whole_join(std::move(ranking), pool);
   }
   for (int worker = 0; worker < pool.workers(); ++worker) {
     workers_.push_back(std::make_unique<Worker>(queue_, index_left_, spec_.self_join));

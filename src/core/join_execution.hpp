@@ -25,8 +25,8 @@ namespace simjoin {
 class JoinExecution {
  public:
   // Takes the tokens and the raw sets over; of the latter only the sizes remain after build(). With a
-  JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right, SpillFile *file,
   // file (not null), the join keeps to the memory limit; without, `verifier` (may be null) gets candidates.
+  JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right, SpillFile *file,
                 PairVerifier *verifier, ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
 
   // Ranks and orders the sets.

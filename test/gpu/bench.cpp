@@ -1,13 +1,10 @@
 // simjoin_gpu_bench: times the GPU engine on collections as files (one set a line) and prints a table.
-//   simjoin_gpu_bench [--strategy auto|bitmap|prefix] [--repeat N] [--cpu] [--reasons] [--gpus N,...]
+//   simjoin_gpu_bench [--strategy auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin] [--kernel warp|popcount]
+//     [--repeat N] [--cpu] [--reasons] [--csv FILE] [--baseline FILE]... [--gpus N,...]
 //     [--gpu-memory MEBIBYTES,...] [--first SETS,...] FILE... -- THRESHOLD...
-// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two
-// and
-// --gpu-memory take lists, as in 1,2,4: every combination is timed.
-//   simjoin_gpu_bench [--strategy auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin]
-//                     [--kernel warp|popcount] [--repeat N] [--cpu] [--reasons]
-//                     [--csv FILE] [--baseline FILE]... FILE... -- THRESHOLD...
-// Files are named PROFILE-SCALE where their results are to be compared with baselines.
+// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two and
+// --gpu-memory take lists, as in 1,2,4: every combination is timed. Files are named PROFILE-SCALE where their
+// results are to be compared with baselines.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -126,8 +123,32 @@ struct Plan {
   bool cpu = false, reasons = false;
 };
 
+// Notes the run and says how it compares with published programs.
+void compare(bench::GpuReport &report, const char *name, double threshold, const Collection &collection,
+             const Run &run) {
+  bool wrong = false;
+  const std::optional<double> ratio =
+      report.add({name, threshold, collection.offsets.size() - 1, collection.tokens.size(),
+                  1000 * (run.seconds - run.after_input), run.after_input, run.pairs, run.stats},
+                 wrong);
+  if (wrong) std::printf("  WRONG number of pairs\n");
+  if (ratio) std::printf("  %.1f times faster than the best published program\n", *ratio);
+}
+
+GpuOptions::Strategy strategy_of(const std::string &name) {
+  using Strategy = GpuOptions::Strategy;
+  constexpr std::pair<const char *, Strategy> names[] = {
+      {"bitmap", Strategy::bitmap},     {"prefix", Strategy::prefix},         {"gssjoin", Strategy::gssjoin},
+      {"fgssjoin", Strategy::fgssjoin}, {"sf_gssjoin", Strategy::sf_gssjoin},
+  };
+  for (const auto &[known, strategy] : names) {
+    if (name == known) return strategy;
+  }
+  return Strategy::automatic;
+}
+
 void time_on_gpu(const JoinSpec &spec, const GpuOptions &options, const Plan &plan,
-                 const Collection &collection, size_t sets, const std::string &name) {
+                 const Collection &collection, size_t sets, const std::string &name, bench::GpuReport &report) {
   Run best;
   for (int i = 0; i < plan.repeat; ++i) {
     const auto engine = make_gpu_engine(spec, options);
@@ -136,6 +157,7 @@ void time_on_gpu(const JoinSpec &spec, const GpuOptions &options, const Plan &pl
     if (i == 0 || run.after_input < best.after_input) best = run;
   }
   print_run(name.c_str(), spec.threshold, best);
+  compare(report, name.c_str(), spec.threshold, collection, best);
   if (!plan.reasons) return;
   for (const std::string &reason : best.stats.reasons) std::printf("  %s\n", reason.c_str());
 }
@@ -152,7 +174,8 @@ void time_on_cpu(const JoinSpec &spec, const Plan &plan, const Collection &colle
   print_run(std::string("cpu ").append(name).c_str(), spec.threshold, fastest);
 }
 
-void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &plan) {
+void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &plan,
+               bench::GpuReport &report) {
   const Collection collection = read_collection(file);
   const char *name = std::strrchr(file, '/') != nullptr ? std::strrchr(file, '/') + 1 : file;
   for (const size_t sets : plan.first) {
@@ -166,7 +189,7 @@ void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &
           if (sets != SIZE_MAX) label.append(" ").append(std::to_string(sets));
           if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
           if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
-          time_on_gpu(spec, options, plan, collection, sets, label);
+          time_on_gpu(spec, options, plan, collection, sets, label, report);
         }
       }
       if (plan.cpu) time_on_cpu(spec, plan, collection, sets, name);
@@ -174,34 +197,15 @@ void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &
   }
 }
 
-// Notes the run and says how it compares with published programs.
-void compare(bench::GpuReport &report, const char *name, double threshold, const Collection &collection,
-             const Run &run) {
-  bool wrong = false;
-  const std::optional<double> ratio =
-      report.add({name, threshold, collection.offsets.size() - 1, collection.tokens.size(),
-                  1000 * (run.seconds - run.after_input), run.after_input, run.pairs, run.stats},
-                 wrong);
-  if (wrong) std::printf("  WRONG number of pairs\n");
-  if (ratio) std::printf("  %.1f times faster than the best published program\n", *ratio);
-GpuOptions::Strategy strategy_of(const std::string &name) {
-  using Strategy = GpuOptions::Strategy;
-  constexpr std::pair<const char *, Strategy> names[] = {
-      {"bitmap", Strategy::bitmap},     {"prefix", Strategy::prefix},         {"gssjoin", Strategy::gssjoin},
-      {"fgssjoin", Strategy::fgssjoin}, {"sf_gssjoin", Strategy::sf_gssjoin},
-  };
-  for (const auto &[known, strategy] : names) {
-    if (name == known) return strategy;
-  return Strategy::automatic;
 }  // namespace
 
 int main(int argc, char **argv) {
   std::vector<const char *> files;
   GpuOptions options;
   Plan plan;
-  bool after = false;
   std::string csv;
   std::vector<std::string> baselines;
+  bool after = false;
   JoinSpec spec;
   spec.self_join = true;
   spec.memory_limit = size_t{64} << 30;
@@ -220,8 +224,7 @@ int main(int argc, char **argv) {
     } else if (argument == "--repeat" && i + 1 < argc) {
       plan.repeat = std::atoi(argv[++i]);
     } else if (argument == "--strategy" && i + 1 < argc) {
-      const std::string name = argv[++i];
-      options.strategy = strategy_of(name);
+      options.strategy = strategy_of(argv[++i]);
     } else if (argument == "--csv" && i + 1 < argc) {
       csv = argv[++i];
     } else if (argument == "--baseline" && i + 1 < argc) {
@@ -247,9 +250,8 @@ int main(int argc, char **argv) {
   std::printf(
       "collection     thr      pairs    total    engine |  start upload  build index  filter  verify   down "
       "|  compared    T/s   entries candidates verified again GB algorithm (ms)\n");
-  for (const char *file : files) time_file(file, spec, options, plan);
   bench::GpuReport report(csv, baselines);
-      compare(report, name, threshold, collection, best);
+  for (const char *file : files) time_file(file, spec, options, plan, report);
   report.print_summary();
   return 0;
 }
