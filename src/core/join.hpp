@@ -110,7 +110,7 @@ struct JoinStats {
   bool used_prefix = false;          // some probes went through the prefix index
   bool used_bitmap = false;          // a bitmap filter ran
   std::string algorithm;             // e.g. "ppjoin", or for auto "ppjoin + bitmap"
-  std::string device = "cpu";        // what ran the join: "cpu", or the name of a GPU
+  std::string device = "cpu";        // what ran the join: "cpu", "gpu" or its name
   std::string gpu_refused;           // why a join that could have run on a GPU did not; empty where it did
   size_t device_memory_peak = 0;     // bytes of GPU memory
   std::vector<std::string> reasons;  // why, one line a decision: the figures behind `auto`

@@ -1,6 +1,7 @@
 #include "core/lsh_join.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -119,6 +120,7 @@ class LshJoinOfSets final : public LshJoin {
   LshStats stats_;    // set before the queue is finished
   std::mutex mutex_;  // of gpu_error_
   std::optional<Error> gpu_error_;
+  std::atomic<bool> used_gpu_{false};
   std::unique_ptr<Notice> notice_;
   EngineThread thread_;
 };
@@ -200,7 +202,9 @@ template <class Work, class Instead>
 void LshJoinOfSets::on_gpu(Work &&work, Instead &&instead) {
   if (gpu_) {
     try {
-      return work();
+      work();
+      used_gpu_ = true;
+      return;
     } catch (const Error &error) {
       const std::lock_guard lock(mutex_);
       gpu_error_ = error;
@@ -367,6 +371,7 @@ JoinStats LshJoinOfSets::stats() const {
   stats.memory_peak = memory_.peak();
   stats.threads = threads_;
   stats.algorithm = "minhash";
+  if (used_gpu_) stats.device = "gpu";
   return stats;
 }
 

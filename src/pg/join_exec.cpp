@@ -15,6 +15,7 @@ extern "C" {
 #include "core/memory_shares.hpp"
 #include "pg/engine.hpp"
 #include "pg/errors.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/join_explain.hpp"
 #include "pg/join_threshold.hpp"
 #include "pg/settings.hpp"
@@ -244,6 +245,7 @@ void start_engine(JoinState *state) {
   state->started = true;
   if (state->method.by_bands) {
     const LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+    inject_gpu_fault();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
   } else {
     JoinSpec spec = spec_from_settings(state->measure, state->threshold);

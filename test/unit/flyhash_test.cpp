@@ -1,4 +1,5 @@
 // FlyHash against its definition, on every instruction set; what it is good for; and many vectors at a time.
+#include "core/cluster_device.hpp"
 #include "core/flyhash.hpp"
 
 #include <gtest/gtest.h>
@@ -308,6 +309,7 @@ class FakeFlyGpu final : public GpuBackend, public FlyHashDevice {
   bool available(std::string &) override { return true; }
   bool started() const override { return is_started; }
   std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
   FlyHashDevice *flyhash() override { return this; }

@@ -1,4 +1,5 @@
 // Graph functions that may run on a GPU, with a backend that is none: it fails where it is told to.
+#include "core/cluster_device.hpp"
 #include "core/graph_work.hpp"
 
 #include <gtest/gtest.h>
@@ -79,6 +80,7 @@ class FakeBackend final : public GpuBackend {
   }
   bool started() const override { return true; }
   std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   GraphDevice *graphs() override { return &fakes; }
   void fail_call(uint64_t, bool) override {}

@@ -1,4 +1,5 @@
 // Signatures of many sets: round after round as one by one, and what happens beside a GPU.
+#include "core/cluster_device.hpp"
 #include "core/minhash_bulk.hpp"
 
 #include <gtest/gtest.h>
@@ -70,6 +71,7 @@ class FakeBackend final : public GpuBackend, public SignatureDevice {
   }
   bool started() const override { return started_now; }
   std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   SignatureDevice *signatures() override { return this; }
   void fail_call(uint64_t, bool) override {}
