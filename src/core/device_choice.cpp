@@ -145,8 +145,8 @@ void DeviceChoice::close_blocks() {
   }
 }
 
-// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included, or the
-// algorithm is one for GPUs.
+// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included, or
+// the algorithm is one for GPUs.
 bool DeviceChoice::worth_a_gpu() const {
   if (needs_gpu(spec_.algorithm)) return true;
   const auto left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);

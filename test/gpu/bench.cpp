@@ -2,7 +2,8 @@
 //   simjoin_gpu_bench [--strategy auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin] [--kernel warp|popcount]
 //     [--repeat N] [--cpu] [--reasons] [--csv FILE] [--baseline FILE]... [--gpus N,...]
 //     [--gpu-memory MEBIBYTES,...] [--first SETS,...] FILE... -- THRESHOLD...
-// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two and
+// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two
+// and
 // --gpu-memory take lists, as in 1,2,4: every combination is timed. Files are named PROFILE-SCALE where their
 // results are to be compared with baselines.
 #include <algorithm>
@@ -148,7 +149,8 @@ GpuOptions::Strategy strategy_of(const std::string &name) {
 }
 
 void time_on_gpu(const JoinSpec &spec, const GpuOptions &options, const Plan &plan,
-                 const Collection &collection, size_t sets, const std::string &name, bench::GpuReport &report) {
+                 const Collection &collection, size_t sets, const std::string &name,
+                 bench::GpuReport &report) {
   Run best;
   for (int i = 0; i < plan.repeat; ++i) {
     const auto engine = make_gpu_engine(spec, options);

@@ -1,6 +1,6 @@
 // FlyHash against its definition, on every instruction set; what it is good for; and many vectors at a time.
-#include "core/cluster_device.hpp"
 #include "core/flyhash.hpp"
+#include "core/cluster_device.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Graph functions that may run on a GPU, with a backend that is none: it fails where it is told to.
-#include "core/cluster_device.hpp"
 #include "core/graph_work.hpp"
+#include "core/cluster_device.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Signatures of many sets: round after round as one by one, and what happens beside a GPU.
-#include "core/cluster_device.hpp"
 #include "core/minhash_bulk.hpp"
+#include "core/cluster_device.hpp"
 
 #include <gtest/gtest.h>
 
