@@ -76,8 +76,8 @@ $node->safe_psql(
 	SELECT cluster_stream_create('cancelled', NULL::int[]);
 });
 my %statements = (
-	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT * FROM many', 0.95)},
-	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT * FROM many', 0.95)},
+	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 20)', 0.95)},
+	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT many.* FROM many, generate_series(1, 20)', 0.95)},
 	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 20)', 0.95)},
 	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 20) i', NULL::int[])},
 );

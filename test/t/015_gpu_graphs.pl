@@ -33,7 +33,7 @@ sub session
 }
 
 my %calls = (
-	components => q{SELECT count(*), md5(string_agg(c::text, ',')) FROM connected_components('SELECT a, b FROM edges LIMIT 250000') c},
+	components => q{SELECT count(*), md5(string_agg(c::text, ',')) FROM connected_components('SELECT a, b FROM edges WHERE weight < 0.125') c},
 	power => q{SELECT count(*), md5(string_agg(p::text, ',')) FROM pagerank('SELECT a, b FROM edges') p},
 	weighted => q{SELECT count(*), md5(string_agg(p::text, ',')) FROM pagerank('SELECT * FROM edges', directed => false, tolerance => 0.001) p},
 	walk => q{SELECT count(*), md5(string_agg(p::text, ',')) FROM pagerank('SELECT a, b FROM edges', method => 'random_walk', coupons => 40) p},
@@ -55,7 +55,7 @@ my $all = q{SELECT count(*), md5(string_agg(c::text, ',')) FROM connected_compon
 my ($whole) = session('SET simjoin.device = cpu', $all);
 is((session('SET simjoin.device = gpu', q{SET simjoin.memory_limit = '80MB'}, $all))[0], $whole, 'components in lots');
 
-for my $call (1, 5, 20, 40)
+for my $call (5, 20, 40)    # the first ones look for a GPU
 {
 	my ($result, $messages) = session('SET simjoin.device = auto', "SET simjoin.debug_device_fault = $call", $calls{walk});
 	is($result, $expected{walk}, "memory runs out in call $call, and the walk is done on the CPU");
