@@ -80,6 +80,7 @@ class CudaBackend final : public GpuBackend {
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
     return make_gpu_cluster_device(memory_limit);
   }
+
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
   // What was found out about the devices is forgotten: whether there are any may change, too.

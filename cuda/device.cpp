@@ -166,10 +166,6 @@ cudaMemPool_t process_pool(int device) {
   throw Error(ErrorKind::device_failure, "the GPU's memory pool cannot be set up");
 }
 
-}  // namespace
-
-namespace {
-
 // Of one size, a power of two, each; never destroyed, as the driver may be gone before.
 struct PinnedPool {
   static constexpr size_t most_kept = size_t{64} << 20;

@@ -384,6 +384,7 @@ CREATE FUNCTION flyhash_signatures(query text, hash_length int, winners int DEFA
 RETURNS TABLE (id bigint, tokens int[])
 AS 'MODULE_PATHNAME', 'simjoin_flyhash_signatures' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION flyhash_signatures(text, int, int, int, bigint) IS 'flyhash() of every row of a query (id bigint, vector float4[]), on all threads or a GPU';
+
 -- Clustering of documents.
 CREATE FUNCTION tf_idf(query text, max_terms int DEFAULT NULL)
 RETURNS TABLE (id bigint, terms text[], weights float4[])
@@ -396,15 +397,18 @@ RETURNS TABLE (id bigint, terms anyarray, weights float4[])
 AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION tf_idf(text, anyarray, int) IS
 'tf_idf for terms of another type than text';
+
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1024)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE STRICT COST 100000;
 COMMENT ON FUNCTION cluster_documents(text, float8, int, int) IS
 'single-pass clustering of the documents of a query (id bigint, terms set, weights float4[]), in its order: each joins the most similar centroid at or above the threshold, or begins a cluster';
+
 CREATE FUNCTION cluster_stream_create(name text, kind anyarray DEFAULT NULL::text[]) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_create' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION cluster_stream_create(text, anyarray) IS
 'creates a table that keeps the clusters of a stream of documents; kind stands for the type of their terms';
+
 CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int DEFAULT 20,
                                batch int DEFAULT 1024)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)

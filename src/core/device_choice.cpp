@@ -172,7 +172,10 @@ void DeviceChoice::try_gpu() {
   }
   gpu_ = true;
   try {
-    engine_ = gpu_backend()->make_engine(spec_);
+    JoinSpec spec = spec_;
+    // That one keeps the sets once more, on the CPU.
+    if (spec.algorithm == Algorithm::cpu_gpu) spec.memory_limit = engine_share(spec.memory_limit);
+    engine_ = gpu_backend()->make_engine(spec);
   } catch (const Error &error) {
     if (!leave_gpu(error)) throw;
   }

@@ -12,11 +12,11 @@
 
 namespace simjoin {
 
+class ClusterDevice;
 class FlyHashDevice;
 class GraphDevice;
 class SignatureDevice;
 
-class ClusterDevice;
 struct GpuDevice {
   std::string name;
   int major = 0;  // compute capability

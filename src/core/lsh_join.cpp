@@ -93,7 +93,6 @@ class LshJoinOfSets final : public LshJoin {
   void hash_bands(uint32_t row, const uint32_t *values);
   void sort_ids(uint32_t row, const StopFlag &stop);
   void sort(Buffer<SortKey> &keys, WorkerPool &pool);
-  void sign_row(const MinHasher &hasher, uint32_t row, uint32_t *values, const StopFlag &stop);
   Buffer<uint32_t> rows_with_tokens();
   Buffer<SortKey> keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool);
   void compare(uint32_t l, uint32_t r, ResultWriter &writer) const;

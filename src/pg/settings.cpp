@@ -63,7 +63,8 @@ void define_join_settings() {
                            "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
                            &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
-  DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one similarity join may use.",
+  DefineCustomIntVariable("simjoin.memory_limit",
+                          "Sets the memory that one similarity join or graph function may use.",
                           "Beyond it rows and sets go to temporary files.", &memory_limit_kb, memory_limit_kb,
                           least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
                           nullptr, nullptr, nullptr);
@@ -73,12 +74,12 @@ void define_join_settings() {
 }
 
 void define_device_settings() {
-  DefineCustomEnumVariable("simjoin.device", "Sets the device that similarity joins run on.",
-                           "auto uses a GPU where there is one and it pays; with gpu, a join that cannot use "
-                           "one is an error.",
-                           &device, device, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
-                           nullptr);
-  DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one similarity join may use.",
+  DefineCustomEnumVariable(
+      "simjoin.device", "Sets the device that similarity joins and other computations run on.",
+      "auto uses a GPU where there is one and it pays; with gpu, a join that cannot use "
+      "one is an error.",
+      &device, device, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one computation may use.",
                           "With 0, most of what is free.", &gpu_memory_limit_kb, gpu_memory_limit_kb, 0,
                           MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.gpus", "Sets the number of GPUs that may share one similarity join.",

@@ -102,7 +102,7 @@ SKIP:
 		FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6, batch => 256) c};
 	my $on_cpu = $node->safe_psql('postgres', "SET simjoin.device = cpu; $clusters");
 	is($node->safe_psql('postgres', "SET simjoin.device = gpu; $clusters"), $on_cpu, 'the same clusters on a GPU');
-	for my $call (1, 10, 40)
+	for my $call (10, 40)    # the first ones look for a GPU
 	{
 		my ($status, $stdout, $stderr) = $node->psql('postgres',
 			"SET simjoin.device = gpu; SET simjoin.debug_device_fault = -$call; $clusters", on_error_stop => 0);
