@@ -2,9 +2,19 @@
 
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "core/error.hpp"
 
 namespace simjoin {
+
+void MemoryCounter::give_back_free_memory() noexcept {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 void MemoryCounter::throw_no_room(size_t limit) {
   throw Error(

@@ -22,6 +22,15 @@ namespace simjoin {
 // threads.
 class MemoryCounter {
  public:
+  MemoryCounter() = default;
+  // Returns what a large join or graph has freed to the system: the allocator keeps up to 64 MB in the arena
+  // of every thread there ever was.
+  ~MemoryCounter() {
+    if (peak() >= large) give_back_free_memory();
+  }
+  MemoryCounter(const MemoryCounter &) = delete;
+  MemoryCounter &operator=(const MemoryCounter &) = delete;
+
   // From now on arrays that would make it more than so many bytes are refused, with an Error of kind
   // memory_limit_exceeded.
   void set_limit(size_t bytes) noexcept { limit_ = bytes; }
@@ -43,6 +52,10 @@ class MemoryCounter {
   static constexpr size_t no_limit = std::numeric_limits<size_t>::max();
 
  private:
+  // Bytes from which on a fresh page for each later use costs little beside the work done on them.
+  static constexpr size_t large = size_t{16} << 20;
+
+  static void give_back_free_memory() noexcept;
   [[noreturn]] static void throw_no_room(size_t limit);
 
   size_t limit_ = no_limit;
