@@ -275,7 +275,8 @@ void LshJoinOfSets::hash_bands(uint32_t row, const uint32_t *values) {
   header.seed = spec_.seed;
   const uint32_t bands = spec_.plan.bands, band_rows = spec_.plan.rows;
   for (uint32_t band = 0; band < bands; ++band)
-    band_hashes_[size_t{row} * bands + band] = band_hash(header, band, values + band * band_rows, band_rows);
+    band_hashes_[size_t{row} * bands + band] =
+        band_hash(header, band, values + size_t{band} * band_rows, band_rows);
 }
 
 void LshJoinOfSets::sort_ids(uint32_t row, const StopFlag &stop) {

@@ -80,7 +80,8 @@ ArrayType *bands_of(const uint8_t *signature, int32 bands, int32 rows) {
   auto *hashes = allocate<Datum>(static_cast<size_t>(bands));
   for (int32 band = 0; band < bands; ++band) {
     const uint64_t hash =
-        band_hash(header, static_cast<uint32_t>(band), values + band * rows, static_cast<uint32_t>(rows));
+        band_hash(header, static_cast<uint32_t>(band), values + static_cast<ptrdiff_t>(band) * rows,
+                  static_cast<uint32_t>(rows));
     hashes[band] = Int64GetDatum(static_cast<int64>(hash));
   }
   ArrayType *array = construct_array(hashes, bands, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);

@@ -194,8 +194,8 @@ void read_values(HeapTuple tuple, TokenType type, SetSketch *sketch) {
   const int taken = Min(Min(inner, room), affordable);
   const double others = Max(1.0 - sketch->common, 0.0);
   for (int i = 0; i < taken; ++i)
-    add_sample(slot.values[1 + (2 * i + 1) * static_cast<int64>(inner) / (2 * taken)], others / taken, type,
-               sketch);
+    add_sample(slot.values[1 + (2 * i + 1) * static_cast<int64>(inner) / (2 * static_cast<int64>(taken))],
+               others / taken, type, sketch);
   free_attstatsslot(&slot);
 }
 
