@@ -1,6 +1,5 @@
 // Graph functions that may run on a GPU, with a backend that is none: it fails where it is told to.
 #include "core/graph_work.hpp"
-#include "core/cluster_device.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/gpu.hpp"
 #include "core/graph_device.hpp"
 #include "core/graph_random.hpp"
+#include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -66,34 +64,21 @@ class FakeGraphs final : public GraphDevice {
  private:
   void begin() {
     ++calls;
-    if (fault) throw Error(*fault, "injected", "none");
+    if (fault) fail_as(*fault);
   }
 
   GraphFigures figures_;
 };
 
-class FakeBackend final : public GpuBackend {
+class FakeBackend final : public FakeGpu {
  public:
-  bool available(std::string &reason) override {
-    reason = present ? "" : "no driver";
-    return present;
-  }
-  bool started() const override { return true; }
-  std::vector<GpuDevice> devices() override { return {}; }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
-  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   GraphDevice *graphs() override { return &fakes; }
-  void fail_call(uint64_t, bool) override {}
 
-  bool present = true;
   FakeGraphs fakes;
 };
 
 class GraphWorkTest : public testing::Test {
  protected:
-  void SetUp() override { set_gpu_backend(&backend_); }
-  void TearDown() override { set_gpu_backend(nullptr); }
-
   // Edges whose components are some chains in a random order.
   static std::pair<int64_t, int64_t> edge(size_t i, size_t count) {
     const size_t place = i * 7919 % count;
@@ -151,7 +136,7 @@ TEST_F(GraphWorkTest, ComponentsGoToTheGpuInLots) {
 TEST_F(GraphWorkTest, ComponentsGoOnWithoutAGpuThatFails) {
   constexpr size_t edges = 400'000;
   for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
-    set_gpu_backend(&backend_);
+    backend_.repair();
     backend_.fakes.fault = kind;
     for (const size_t held : {size_t{16} << 20, size_t{16} * 100'000}) {
       GraphWork work = on(Device::automatic);

@@ -1,15 +1,14 @@
 // Signatures of many sets: round after round as one by one, and what happens beside a GPU.
 #include "core/minhash_bulk.hpp"
-#include "core/cluster_device.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "core/gpu.hpp"
 #include "core/lsh_join.hpp"
 #include "unit/drive.hpp"
+#include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
@@ -54,7 +53,7 @@ class FakeSigner final : public DeviceSigner {
 
  private:
   void begin() {
-    if (++work_ > 1 && fault_ != nullptr) throw Error(*fault_, "injected", "none");
+    if (++work_ > 1 && fault_ != nullptr) fail_as(*fault_);
   }
 
   const SignatureHeader header_;
@@ -63,19 +62,9 @@ class FakeSigner final : public DeviceSigner {
   const ErrorKind *fault_;
 };
 
-class FakeBackend final : public GpuBackend, public SignatureDevice {
+class FakeBackend final : public FakeGpu, public SignatureDevice {
  public:
-  bool available(std::string &reason) override {
-    reason.clear();
-    return true;
-  }
-  bool started() const override { return started_now; }
-  std::vector<GpuDevice> devices() override { return {}; }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
-  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   SignatureDevice *signatures() override { return this; }
-  void fail_call(uint64_t, bool) override {}
-
   std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
     return std::make_unique<FakeSigner>(header, work, fault);
   }
@@ -84,7 +73,6 @@ class FakeBackend final : public GpuBackend, public SignatureDevice {
                      [](const SortKey &a, const SortKey &b) { return a.hi < b.hi; });
   }
 
-  bool started_now = true;
   const ErrorKind *fault = nullptr;  // of everything but the first work
   int work = 0;
 };
@@ -102,7 +90,6 @@ class BulkSignerTest : public testing::Test {
       weighted_.push_back(weighted);
     }
   }
-  void TearDown() override { set_gpu_backend(nullptr); }
 
   static BulkSpec spec_of(SignatureFamily family, Device device) {
     BulkSpec spec;
@@ -175,7 +162,7 @@ TEST_F(BulkSignerTest, AGpuThatFailsIsReplaced) {
   for (const SignatureFamily family : {SignatureFamily::minhash, SignatureFamily::weighted}) {
     const std::vector<Signature> expected = sign(spec_of(family, Device::cpu), 50);
     for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
-      set_gpu_backend(&backend_);
+      backend_.repair();
       backend_.fault = nullptr;
       backend_.work = 0;
       EXPECT_EQ(sign(spec_of(family, Device::gpu), 50), expected);
@@ -184,7 +171,7 @@ TEST_F(BulkSignerTest, AGpuThatFailsIsReplaced) {
       backend_.fault = &kind;
       backend_.work = 0;
       EXPECT_THROW(sign(spec_of(family, Device::gpu), 50), Error);
-      set_gpu_backend(&backend_);
+      backend_.repair();
       BulkSpec spec = spec_of(family, Device::automatic);
       spec.threads = 1;
       spec.permutations = 2'000;
@@ -204,8 +191,7 @@ TEST_F(BulkSignerTest, AGpuThatFailsIsReplaced) {
 
 // The time that the CPU has spent counts: a GPU that has to be set up is worth it at some point.
 TEST_F(BulkSignerTest, AGpuIsSetUpOnceThatPays) {
-  set_gpu_backend(&backend_);
-  backend_.started_now = false;
+  backend_.is_started = false;
   BulkSpec spec = spec_of(SignatureFamily::weighted, Device::automatic);
   spec.threads = 1;
   spec.permutations = 5'000;
@@ -234,10 +220,9 @@ TEST_F(BulkSignerTest, JoinsByBandsAreTheSameBesideAGpu) {
       if (engine->take_notice() && notices != nullptr) ++*notices;
       return pairs;
     };
-    set_gpu_backend(nullptr);
     const std::vector<Pair> expected = run(nullptr);
     ASSERT_FALSE(expected.empty());
-    set_gpu_backend(&backend_);
+    backend_.repair();
     spec.device = Device::gpu;
     backend_.fault = nullptr;
     backend_.work = 0;

@@ -1,4 +1,5 @@
-// What this process holds: threads, heap and resident memory, as the system sees them.
+// What this process holds and has used: threads, heap and resident memory, processor time, as the system sees
+// them.
 #pragma once
 
 #include <malloc.h>
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -55,6 +57,14 @@ inline size_t resident_bytes() {
   size_t total_pages = 0, resident_pages = 0;
   std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
   return resident_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Returns the processor time that all threads have used so far. What goes on although it should stop uses it,
+// and a busy machine does not make it longer.
+inline std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 }
 
 }  // namespace simjoin::test

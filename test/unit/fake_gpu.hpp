@@ -1,0 +1,43 @@
+// GPUs in name only: what is not overridden does nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cluster_device.hpp"
+#include "core/error.hpp"
+#include "core/gpu.hpp"
+
+namespace simjoin::test {
+
+[[noreturn]] inline void fail_as(ErrorKind kind) {
+  throw Error(kind, "injected", "none");
+}
+
+// The backend of this process for as long as it lives.
+class FakeGpu : public GpuBackend {
+ public:
+  FakeGpu() { set_gpu_backend(this); }
+  ~FakeGpu() override { set_gpu_backend(nullptr); }
+  FakeGpu(const FakeGpu &) = delete;
+  FakeGpu &operator=(const FakeGpu &) = delete;
+
+  bool available(std::string &reason) override {
+    reason = present ? "" : "no driver";
+    return present;
+  }
+  bool started() const override { return is_started; }
+  std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
+  void fail_call(uint64_t, bool) override {}
+
+  // Lets the process forget an earlier failure.
+  void repair() { set_gpu_backend(this); }
+
+  bool present = true;
+  bool is_started = true;
+};
+
+}  // namespace simjoin::test
