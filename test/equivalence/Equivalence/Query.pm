@@ -134,9 +134,11 @@ sub draw_triple
 	my $second_sql = defined $bound ? $second->{sql} =~ s/<bound>/$bound/gr : $second->{sql};    # it keeps its own bound
 	my $from = $right_first ? "$x $joins[0] ($y $joins[1] $z ON $second_sql) ON $first->{sql}"
 	  : "($x $joins[0] $y ON $first->{sql}) $joins[1] $z ON $second_sql";
-	# Else there are too many rows, most of all where the second input is a join itself.
-	my @where = $world->{small} ? () : ('x.id % 6 = 0', '(z.id IS NULL OR z.id % 4 = 0)');
-	push @where, '(y.id IS NULL OR y.id % 6 = 0)' if !$world->{small} && "$inputs[1]{from}$inputs[1]{cte}" =~ /_similarity/;
+	# Else there are too many rows, most of all where inputs are joins themselves, in which an id occurs several times.
+	my @nested = map { "$_->{from}$_->{cte}" =~ /_similarity/ ? 1 : 0 } @inputs;
+	my ($x_part, $z_part) = ($nested[0] ? 18 : 6, $nested[2] ? 12 : 4);
+	my @where = $world->{small} ? () : ("x.id % $x_part = 0", "(z.id IS NULL OR z.id % $z_part = 0)");
+	push @where, '(y.id IS NULL OR y.id % 18 = 0)' if !$world->{small} && $nested[1];
 	my %query = (%{ $first->{main} }, %$first, kind => "three, $joins[0], $joins[1]", from => $from, where => \@where, aliases => [ 'x', 'y', 'z' ]);
 	$query{equality} = 1 if $second->{equality};
 	$query{match} = 'may' if $second->{match} ne $first->{match};
@@ -228,7 +230,19 @@ sub query_text
 	{
 		$sql = "SELECT $columns FROM $query->{from}" . $where_of->(@where);
 	}
-	$sql = "WITH $query->{ctes} $sql" if $query->{ctes};
+	my @ctes = $query->{ctes} ? ($query->{ctes}) : ();
+	if (!$option{node})
+	{
+		# A nested loop that expects few rows would run a join that is its inner input anew for each row of the other.
+		for my $alias (@{ $query->{aliases} })
+		{
+			my $item = from_item($query->{inputs}{$alias}, $alias);
+			next if $item !~ /_similarity/ || $item !~ /^(\(.*\)) $alias$/s;
+			push @ctes, "held_$alias AS MATERIALIZED $1";
+			$sql =~ s/\Q$item\E/held_$alias $alias/g;
+		}
+	}
+	$sql = 'WITH ' . join(', ', @ctes) . " $sql" if @ctes;
 	$sql =~ s/<bound>/$bound/g if defined $bound;
 	return $sql . ($option{tail} // '');
 }
