@@ -29,14 +29,8 @@ GpuOptions::Strategy strategy_of(Algorithm algorithm) {
 
 class CudaBackend final : public GpuBackend {
  public:
-  bool available(std::string &reason) override {
-    if (!asked_) {
-      usable_ = gpu_available(&reason_);
-      asked_ = true;
-    }
-    reason = reason_;
-    return usable_;
-  }
+  bool available(std::string &reason) override { return search_.available(reason); }
+  void look_again() override { search_.look_again(); }
 
   bool started() const override { return gpu_started(); }
 
@@ -86,13 +80,11 @@ class CudaBackend final : public GpuBackend {
   // What was found out about the devices is forgotten: whether there are any may change, too.
   void lose_device(uint64_t n, DeviceLoss loss) override {
     simjoin::lose_device(n, loss);
-    asked_ = false;
+    search_.forget();
   }
 
  private:
-  bool asked_ = false;
-  bool usable_ = false;
-  std::string reason_;
+  GpuSearch search_{look_for_gpu};
   gpu::CudaFlyHashDevice flyhash_;
   gpu::CudaSignatures signatures_;
 };

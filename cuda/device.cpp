@@ -62,9 +62,15 @@ std::string describe(cudaError_t error) {
          version(CUDART_VERSION) + " is needed";
 }
 
+// Returns whether the error says that there is no device or no driver, rather than what is wrong for now.
+bool is_lasting(cudaError_t error) {
+  return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ||
+         error == cudaErrorSystemDriverMismatch;
+}
+
 }  // namespace
 
-bool gpu_available(std::string *reason) {
+GpuLook look_for_gpu() {
   int devices = 0, device = 0, major = 0, minor = 0;
   cudaError_t result = gpu::injected_fault();
   if (result == cudaSuccess) result = cudaGetDeviceCount(&devices);
@@ -73,18 +79,19 @@ bool gpu_available(std::string *reason) {
     result = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   if (result == cudaSuccess && devices > 0)
     result = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  if (result == cudaSuccess && major >= least_capability) return true;
+  if (result == cudaSuccess && major >= least_capability) return {true, true, {}};
   cudaGetLastError();  // forget it: the next call of this thread would report it again
-  if (reason == nullptr) return false;
-  if (result != cudaSuccess) {
-    *reason = describe(result);
-  } else if (devices == 0) {
-    *reason = "there is no GPU";
-  } else {
-    *reason = "the GPU has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
-              ", at least " + std::to_string(least_capability) + ".0 is needed";
-  }
-  return false;
+  if (result != cudaSuccess) return {false, is_lasting(result), describe(result)};
+  if (devices == 0) return {false, true, "there is no GPU"};
+  return {false, true,
+          "the GPU has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+              ", at least " + std::to_string(least_capability) + ".0 is needed"};
+}
+
+bool gpu_available(std::string *reason) {
+  const GpuLook look = look_for_gpu();
+  if (reason != nullptr) *reason = look.reason;
+  return look.usable;
 }
 
 bool gpu_started() {

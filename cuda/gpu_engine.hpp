@@ -62,6 +62,8 @@ struct GpuOptions {
   BitmapKernel bitmap_kernel = BitmapKernel::fastest;
 };
 
+// Looks for a GPU that this process can use.
+GpuLook look_for_gpu();
 // Returns whether this process can use a GPU; `reason` (may be null) gets why not.
 bool gpu_available(std::string *reason);
 // Returns whether a join has used the GPU in this process: it is set up then.

@@ -10,6 +10,24 @@ std::string failure;
 
 }  // namespace
 
+bool GpuSearch::available(std::string &reason) {
+  const std::lock_guard lock(mutex_);
+  if (!known_) found_ = look_();
+  known_ = true;
+  reason = found_.reason;
+  return found_.usable;
+}
+
+void GpuSearch::look_again() {
+  const std::lock_guard lock(mutex_);
+  known_ = known_ && found_.lasting;
+}
+
+void GpuSearch::forget() {
+  const std::lock_guard lock(mutex_);
+  known_ = false;
+}
+
 GpuBackend *gpu_backend() {
   return backend;
 }

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/join.hpp"
@@ -32,12 +35,41 @@ enum class DeviceLoss : uint8_t { none, short_memory, lost, no_device, no_driver
 inline constexpr std::string_view device_loss_names[] = {"none",      "short_memory", "lost",
                                                          "no_device", "no_driver",    "old_driver"};
 
+// What a look for a GPU has found.
+struct GpuLook {
+  bool usable = false;
+  bool lasting = false;  // it will not change: there is one, or there is no driver or no device
+  std::string reason;    // why none is usable
+};
+
+// What a process knows of there being a GPU, so that it looks once, which may take a while. Any thread may
+// ask.
+class GpuSearch {
+ public:
+  explicit GpuSearch(std::function<GpuLook()> look) : look_(std::move(look)) {}
+
+  // Returns whether a GPU can be used, and looks where that is not known; `reason` gets why not.
+  bool available(std::string &reason);
+  // Lets the next call look anew where the last look failed for a reason that may have passed.
+  void look_again();
+  void forget();
+
+ private:
+  const std::function<GpuLook()> look_;
+  std::mutex mutex_;
+  bool known_ = false;
+  GpuLook found_;
+};
+
 class GpuBackend {
  public:
   virtual ~GpuBackend() = default;
 
   // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
   virtual bool available(std::string &reason) = 0;
+  // Called before each query that may use a GPU: whatever kept `available` from finding one, other than that
+  // there is none, may have passed.
+  virtual void look_again() {}
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
   // Returns the GPUs that can be used; none, and no error, where there is no driver.

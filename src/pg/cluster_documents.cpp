@@ -158,7 +158,7 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, const char *fun
   clustering->result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   clustering->capacity = first_capacity;
   clustering->numbers = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
-  inject_gpu_fault();
+  prepare_gpu_use();
   clustering->clusters = own(context, [&] { return std::make_unique<DocumentClusters>(options); });
   return clustering;
 }

@@ -46,7 +46,7 @@ void give_spill_file(JoinEngine *engine, File *file) {
 }  // namespace
 
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
-  inject_gpu_fault();
+  prepare_gpu_use();
   return own(context, [&] { return make_engine(spec); });
 }
 

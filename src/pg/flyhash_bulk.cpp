@@ -91,7 +91,7 @@ void finish_round(FlyReceiver *receiver) {
 void start_hasher(FlyReceiver *receiver, uint32_t dimension) {
   receiver->shape = fly_shape(receiver->arguments, dimension, function);
   const JoinSpec spec = spec_from_settings(Measure::jaccard, 1);
-  inject_gpu_fault();
+  prepare_gpu_use();
   receiver->hasher = own(receiver->context, [&] {
     return std::make_unique<BulkFlyHasher>(receiver->shape, spec.device, spec.gpu_memory_limit, spec.threads);
   });

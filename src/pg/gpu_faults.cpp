@@ -14,9 +14,10 @@ bool device_lost = false;
 
 }  // namespace
 
-void inject_gpu_fault() {
+void prepare_gpu_use() {
   GpuBackend *backend = gpu_backend();
   if (backend == nullptr) return;
+  backend->look_again();
   const auto call = static_cast<uint64_t>(std::abs(debug_device_fault));
   const auto loss = static_cast<DeviceLoss>(debug_device_loss);
   const bool fails = debug_device_fault != 0 && loss == DeviceLoss::none;

@@ -1,4 +1,5 @@
-// Failures of a GPU as PostgreSQL sees them: what the session is told, and faults that a test asks for.
+// Failures of a GPU as PostgreSQL sees them: what the session forgets and is told, and faults that a test
+// asks for.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -9,9 +10,9 @@
 
 namespace simjoin::pg {
 
-// Arms the fault of simjoin.debug_device_fault and simjoin.debug_device_loss; call before a computation that
-// may run on a GPU.
-void inject_gpu_fault();
+// Call before a computation that may run on a GPU. A look for one that failed for a reason that may have
+// passed is forgotten, and the fault of simjoin.debug_device_fault and simjoin.debug_device_loss is armed.
+void prepare_gpu_use();
 
 // What a Notice becomes when it leaves C++.
 struct GpuNotice {

@@ -66,7 +66,7 @@ double rows_of(const EdgeList &edges) {
 // Runs body(pool) for the work, which belongs to the context, and tells the session where that left a GPU.
 template <class Body>
 void compute(MemoryContext context, Work *work, double operations, Body &&body) {
-  inject_gpu_fault();
+  prepare_gpu_use();
   if (operations <= few_operations)
     call_cpp([&] {
       const StopFlag never;

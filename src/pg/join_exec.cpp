@@ -245,7 +245,7 @@ void start_engine(JoinState *state) {
   state->started = true;
   if (state->method.by_bands) {
     const LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
-    inject_gpu_fault();
+    prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
   } else {
     JoinSpec spec = spec_from_settings(state->measure, state->threshold);

@@ -105,7 +105,7 @@ void finish_round(SignatureReceiver *receiver) {
 void begin_round(SignatureReceiver *receiver) {
   finish_round(receiver);
   if (receiver->signer->added() == 0) return;
-  inject_gpu_fault();
+  prepare_gpu_use();
   call_cpp([&] { receiver->signer->begin(); });
   std::swap(receiver->ids, receiver->signing_ids);
   std::swap(receiver->capacity, receiver->signing_capacity);

@@ -85,7 +85,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(Measure::jaccard, self_join);
-  inject_gpu_fault();
+  prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   join->engine = engine;
   read_inputs(join, function, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));

@@ -1,4 +1,5 @@
-# What the TAP tests share: a server with simjoin, collections, and looks into a backend's process.
+# What the TAP tests share: a server with simjoin, collections, statements that are stopped, and looks into a backend's
+# process.
 package Simjoin;
 
 use strict;
@@ -8,15 +9,24 @@ use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(start_node fill_sets stop_unharmed);
+our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time no_threads_left gpu_session stop_unharmed
+  $patience @two_cpu_threads);
 
-# Returns a running server with simjoin in the database postgres; more arguments are lines of its configuration.
+# How many seconds after the signal a statement may still run. The aim is 0.1; a busy test machine needs some slack.
+our $patience = 1.0;
+
+# Settings for tests of long statements: these take longer than the tests' timeouts on hosts with many cores or a GPU too.
+our @two_cpu_threads = ('simjoin.device = cpu', 'simjoin.cpu_threads = 2');
+
+# Returns a running server with simjoin in the database postgres; more arguments are lines of its configuration. Its
+# locale and encoding are those of any environment.
 sub start_node
 {
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
+	$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
 	$node->append_conf('postgresql.conf', join("\n", 'fsync = off', 'autovacuum = off', @settings, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION simjoin');
@@ -40,6 +50,78 @@ sub fill_sets
 		VACUUM ANALYZE sets;
 	});
 	return;
+}
+
+# How often something that has to happen soon may be late, since a busy host holds up any process now and then.
+my $attempts = 3;
+
+# Tests that what is done takes effect within so many seconds: the function returns how many it took, and is called again
+# where these are too many.
+sub takes_effect_in_time
+{
+	my ($name, $patience, $done) = @_;
+	my $seconds;
+	for (1 .. $attempts)
+	{
+		$seconds = $done->();
+		last if $seconds < $patience;
+		note("$name: $seconds s");
+	}
+	cmp_ok($seconds, '<', $patience, $name);
+	return;
+}
+
+# Tests that the statement is stopped by each of the timeouts, in milliseconds, and at most `patience` seconds later. SQL
+# before the last statement has no timeout.
+sub stops_in_time
+{
+	my ($node, $name, $statement, $patience, @timeouts) = @_;
+	my ($before, $last) = $statement =~ /^(?:(.*;)\s*)?([^;]+)$/s;
+	for my $timeout (@timeouts)
+	{
+		my $sql = ($before // '') . "SET statement_timeout = $timeout; $last";
+		my $stderr;
+		takes_effect_in_time(
+			"$name stops at once after $timeout ms",
+			$timeout / 1000 + $patience,
+			sub {
+				my $start = time();
+				$node->psql('postgres', $sql, stderr => \$stderr, on_error_stop => 0);
+				return time() - $start;
+			});
+		like($stderr, qr/canceling statement due to statement timeout/, "$name is stopped by a timeout of $timeout ms");
+	}
+	return;
+}
+
+# Tests that the backend of a background session has no thread but its own. One that has been joined may be listed for a
+# moment.
+sub no_threads_left
+{
+	my ($session, $name) = @_;
+  SKIP:
+	{
+		skip 'no /proc here', 1 unless -r '/proc/self/status';
+		my $threads;
+		for (1 .. 50)
+		{
+			$threads = $session->query(q{SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Threads:\s+(\d+)'))[1]});
+			last if $threads eq '1';
+			sleep(0.1);
+		}
+		is($threads, 1, $name);
+	}
+	return;
+}
+
+# Returns what a session prints for the statements, and its messages. One thread of the CPU is so slow that a GPU pays from
+# the first statement on.
+sub gpu_session
+{
+	my ($node, @statements) = @_;
+	my ($status, $stdout, $stderr) =
+	  $node->psql('postgres', join(";\n", 'SET simjoin.cpu_threads = 1', @statements), on_error_stop => 0);
+	return ($stdout, $stderr);
 }
 
 # Stops the server and checks that no backend crashed while it ran.

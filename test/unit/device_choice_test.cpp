@@ -1,10 +1,8 @@
 // Joins that may run on a GPU, with a backend that is none: it fails where it is told to.
 #include <gtest/gtest.h>
 
-#include "core/cluster_device.hpp"
-#include "core/error.hpp"
-#include "core/gpu.hpp"
 #include "unit/drive.hpp"
+#include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
@@ -26,7 +24,7 @@ class FakeGpuEngine final : public JoinEngine {
   void add(Side side, std::span<const int64_t> tokens) override { add_any(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_any(side, tokens); }
   StepResult step(std::chrono::microseconds budget, Batch &out) override {
-    if (fault_.at == Fault::At::batch && batches_ == fault_.number) fail();
+    if (fault_.at == Fault::At::batch && batches_ == fault_.number) fail_as(fault_.kind);
     const StepResult result = engine_->step(budget, out);
     if (result == StepResult::batch) ++batches_;
     return result;
@@ -41,11 +39,10 @@ class FakeGpuEngine final : public JoinEngine {
  private:
   template <typename T>
   void add_any(Side side, std::span<const T> tokens) {
-    if (fault_.at == Fault::At::set && sets_ == fault_.number) fail();
+    if (fault_.at == Fault::At::set && sets_ == fault_.number) fail_as(fault_.kind);
     ++sets_;
     engine_->add(side, tokens);
   }
-  [[noreturn]] void fail() const { throw Error(fault_.kind, "injected", "none"); }
 
   const std::unique_ptr<JoinEngine> engine_;
   const Fault fault_;
@@ -53,30 +50,18 @@ class FakeGpuEngine final : public JoinEngine {
   int batches_ = 0;
 };
 
-class FakeBackend final : public GpuBackend {
+class FakeBackend final : public FakeGpu {
  public:
-  bool available(std::string &reason) override {
-    reason = present ? "" : "no driver";
-    return present;
-  }
-  bool started() const override { return true; }
-  std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
-    if (fault.at == Fault::At::creation) throw Error(fault.kind, "injected", "none");
+    if (fault.at == Fault::At::creation) fail_as(fault.kind);
     return std::make_unique<FakeGpuEngine>(spec, fault);
   }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
-  void fail_call(uint64_t, bool) override {}
 
-  bool present = true;
   Fault fault;
 };
 
 class DeviceChoiceTest : public testing::Test {
  protected:
-  void SetUp() override { set_gpu_backend(&backend_); }
-  void TearDown() override { set_gpu_backend(nullptr); }
-
   // Large enough that one thread is expected to take longer than a GPU to begin.
   template <class Token>
   static Input<Token> large_input(bool self_join) {
@@ -213,6 +198,51 @@ TEST_F(DeviceChoiceTest, AlgorithmsOfTheGpuGoThere) {
   }
 }
 
+// What a look for a GPU finds, until it is told otherwise.
+class SearchedBackend final : public FakeGpu {
+ public:
+  bool available(std::string &reason) override { return search_.available(reason); }
+  void look_again() override { search_.look_again(); }
+
+  GpuLook found;
+  int looks = 0;
+
+ private:
+  GpuSearch search_{[this] {
+    ++looks;
+    return found;
+  }};
+};
+
+TEST(GpuSearch, LooksAgainOnlyWhereThatMayFindMore) {
+  SearchedBackend backend;
+  const auto expect = [&](bool usable, const std::string &why, int looks) {
+    std::string reason = "?";
+    EXPECT_EQ(backend.available(reason), usable);
+    EXPECT_EQ(reason, why);
+    EXPECT_EQ(backend.looks, looks);
+  };
+  backend.found = {false, false, "out of memory"};
+  expect(false, "out of memory", 1);
+  backend.found = {false, true, "no driver"};
+  expect(false, "out of memory", 1);  // the same query
+  backend.look_again();
+  expect(false, "no driver", 2);
+  backend.found = {true, true, ""};
+  backend.look_again();
+  expect(false, "no driver", 2);  // for good
+
+  SearchedBackend with_gpu;
+  with_gpu.found = {true, true, ""};
+  std::string reason = "?";
+  EXPECT_TRUE(with_gpu.available(reason));
+  EXPECT_EQ(reason, "");
+  with_gpu.found = {false, true, "lost"};
+  with_gpu.look_again();
+  EXPECT_TRUE(with_gpu.available(reason));
+  EXPECT_EQ(with_gpu.looks, 1);
+}
+
 template <class Token>
 class DeviceFaultTest : public DeviceChoiceTest {};
 using TokenTypes = testing::Types<int32_t, int64_t, std::string>;
@@ -230,7 +260,7 @@ TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
                                Fault{Fault::At::batch, 0, ErrorKind::limit_exceeded},
                                Fault{Fault::At::batch, 1, ErrorKind::device_failure}}) {
       this->backend_.fault = fault;
-      set_gpu_backend(&this->backend_);  // forgets earlier failures
+      this->backend_.repair();
       const auto outcome = this->join(this->spec_for(Device::automatic), input);
       EXPECT_EQ(difference(expected, outcome.pairs), "");
       EXPECT_EQ(outcome.stats.device, "cpu");
