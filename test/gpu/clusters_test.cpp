@@ -2,10 +2,7 @@
 #include <chrono>
 #include <random>
 
-#include <cuda_runtime_api.h>
-
 #include "core/cluster_device.hpp"
-#include "core/error.hpp"
 #include "core/gpu.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/document_oracle.hpp"
@@ -24,41 +21,16 @@ class GpuClusters : public OnDevice<testing::Test> {
     set_gpu_backend(nullptr);
   }
 
-  static ClusterOptions options_for(Device device, double threshold, uint32_t max_terms, uint32_t batch) {
-    ClusterOptions options;
-    options.threshold = threshold;
-    options.max_terms = max_terms;
-    options.batch = batch;
-    options.device = device;
-    options.threads = 2;
-    return options;
-  }
-
   static std::vector<Clustered> cluster_on(Device device, const std::vector<Document> &documents,
-                                           double threshold, uint32_t max_terms, uint32_t batch) {
-    DocumentClusters clusters(options_for(device, threshold, max_terms, batch));
+                                           const DocumentCase &c) {
+    DocumentClusters clusters(options_of(c, device));
     std::vector<Clustered> result = cluster(clusters, documents, documents.size() / 2 + 1);
     EXPECT_EQ(clusters.figures().gpu, device == Device::gpu && !documents.empty());
     return result;
   }
-
-  static size_t free_memory() {
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    return free;
-  }
 };
 
-struct Shape {
-  size_t documents;
-  int32_t terms;
-  int32_t stories;
-  double threshold;
-  uint32_t max_terms;
-  uint32_t batch;
-};
-
-constexpr Shape shapes_of_clusters[] = {
+constexpr DocumentCase cases[] = {
     {1, 5, 3, 0.5, 5, 1},         {31, 5, 3, 0.5, 5, 8},          {33, 5, 3, 0.5, 5, 32},
     {500, 12, 40, 0.7, 20, 1},    {4000, 12, 300, 0.7, 20, 64},   {4000, 12, 300, 0.7, 3, 1024},
     {4000, 30, 60, 0.2, 7, 1000}, {4000, 100, 50, 0.5, 200, 512}, {2000, 12, 300, 1e-9, 20, 256},
@@ -68,16 +40,11 @@ constexpr Shape shapes_of_clusters[] = {
 // Every run has documents of its own; a failure tells their seed.
 TEST_F(GpuClusters, AreThoseOfTheCpu) {
   const auto seed = static_cast<uint64_t>(std::random_device{}());
-  for (const Shape &shape : shapes_of_clusters) {
-    RandomSets random(seed);
-    const std::vector<Document> documents =
-        random_documents(random, shape.documents, shape.terms, shape.stories);
-    const auto clustered_on = [&](Device device) {
-      return cluster_on(device, documents, shape.threshold, shape.max_terms, shape.batch);
-    };
-    EXPECT_EQ(clustered_on(Device::gpu), clustered_on(Device::cpu))
-        << "seed " << seed << ", " << shape.documents << " documents, batch " << shape.batch << ", threshold "
-        << shape.threshold;
+  for (const DocumentCase &c : cases) {
+    const std::vector<Document> documents = documents_of(c, seed);
+    EXPECT_EQ(cluster_on(Device::gpu, documents, c), cluster_on(Device::cpu, documents, c))
+        << "seed " << seed << ", " << c.documents << " documents, batch " << c.batch << ", threshold "
+        << c.threshold;
   }
 }
 
@@ -121,45 +88,33 @@ TEST_F(GpuClusters, DocumentsMayBeLong) {
     documents.push_back(std::move(document));
     documents.push_back(documents[static_cast<size_t>(copies)]);
   }
-  EXPECT_EQ(cluster_on(Device::gpu, documents, 0.3, 5000, 64),
-            cluster_on(Device::cpu, documents, 0.3, 5000, 64));
+  const DocumentCase c{0, 0, 0, 0.3, 5000, 64};
+  EXPECT_EQ(cluster_on(Device::gpu, documents, c), cluster_on(Device::cpu, documents, c));
 }
 
 // Each device call fails in turn: under `automatic` the clusters are those of the CPU, and the device's
 // memory is what it was.
 TEST_F(GpuClusters, EveryCallCanFail) {
-  RandomSets random(3);
-  const std::vector<Document> documents = random_documents(random, 1000, 12, 100);
-  const std::vector<Clustered> expected = cluster_on(Device::cpu, documents, 0.6, 8, 256);
-  cluster_on(Device::gpu, documents, 0.6, 8, 256);
-  const uint64_t before = device_calls();
-  EXPECT_EQ(cluster_on(Device::gpu, documents, 0.6, 8, 256), expected);
-  const uint64_t calls = device_calls() - before;
-  ASSERT_GT(calls, 20u);
+  const DocumentCase c{1000, 12, 100, 0.6, 8, 256};
+  const std::vector<Document> documents = documents_of(c);
+  const std::vector<Clustered> expected = cluster_on(Device::cpu, documents, c);
+  const auto run = [&] {
+    set_gpu_backend(&cuda_backend());  // forgets earlier failures
+    EXPECT_EQ(cluster_on(Device::gpu, documents, c), expected);
+  };
+  run();
+  run();
   const size_t free = free_memory();
-  for (uint64_t call = 1; call <= calls; ++call) {
-    for (const bool launch : {false, true}) {
-      fail_device_call(call, launch);
-      try {
-        cluster_on(Device::gpu, documents, 0.6, 8, 256);
-        ADD_FAILURE() << "call " << call << " of " << calls << " failed unnoticed";
-      } catch (const Error &error) {
-        EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
-        EXPECT_FALSE(error.hint().empty());
-      }
-      fail_device_call(0, false);
-      set_gpu_backend(&cuda_backend());  // forgets the failure
-    }
-  }
-  EXPECT_EQ(cluster_on(Device::gpu, documents, 0.6, 8, 256), expected);
+  fail_each_call(20, run);
+  run();
   EXPECT_EQ(free_memory(), free);
 }
 
 TEST_F(GpuClusters, AbandonedRoundsEndSoon) {
-  RandomSets random(2);
-  const std::vector<Document> documents = random_documents(random, 20000, 30, 3);
+  const DocumentCase c{20000, 30, 3, 0.99, 20, 4096};
+  const std::vector<Document> documents = documents_of(c);
   for (const int milliseconds : {0, 5, 50, 200}) {
-    auto clusters = std::make_unique<DocumentClusters>(options_for(Device::gpu, 0.99, 20, 4096));
+    auto clusters = std::make_unique<DocumentClusters>(options_of(c, Device::gpu));
     for (const Document &document : documents) {
       for (const auto &[term, weight] : document)
         clusters->add_term(clusters->terms().id_of(int64_t{term}), weight);

@@ -24,12 +24,6 @@ class GpuFaults : public OnDevice<testing::Test> {
     options.kept_memory = 0;
     return options;
   }
-
-  static size_t free_memory() {
-    size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    return free;
-  }
 };
 
 // Each device call of a join fails in turn: the join ends with the right kind of error, or where memory ran
@@ -39,31 +33,14 @@ TEST_F(GpuFaults, EveryCallCanFail) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
   const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());  // sets the device up, too
-  const uint64_t before = device_calls();
-  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
-  const uint64_t calls = device_calls() - before;
-  ASSERT_GT(calls, 20u);
+  GpuFigures figures;
+  const auto run = [&] {
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing(), &figures)), "");
+  };
+  run();
   const size_t free = free_memory();
-  for (uint64_t call = 1; call <= calls; ++call) {
-    for (bool launch : {false, true}) {
-      fail_device_call(call, launch);
-      try {
-        GpuFigures figures;
-        const std::vector<Pair> pairs = run_on_gpu(spec, input, keeping_nothing(), &figures);
-        EXPECT_FALSE(launch) << "call " << call << " of " << calls << " failed unnoticed";
-        EXPECT_GT(figures.tile_pairs, 0u) << "call " << call << " of " << calls;
-        EXPECT_EQ(difference(expected, pairs), "");
-      } catch (const Error &error) {
-        EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
-        EXPECT_FALSE(error.hint().empty());
-      }
-      fail_device_call(0, false);
-    }
-    if (call % 16 == 1) {
-      EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
-    }
-  }
-  EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing())), "");
+  fail_each_call(20, run, [&] { EXPECT_GT(figures.tile_pairs, 0u); });
+  run();
   EXPECT_EQ(free_memory(), free);
 }
 

@@ -1,12 +1,14 @@
-// Feeding the GPU engine and pulling its pairs, and skipping where there is no GPU.
+// Feeding the GPU engine and pulling its pairs, device calls that fail, and skipping where there is no GPU.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "unit/drive.hpp"
 
@@ -21,6 +23,48 @@ class OnDevice : public Base {
     if (!gpu_available(&reason)) GTEST_SKIP() << "no GPU to test on: " << reason;
   }
 };
+
+// Returns how much of the device's memory is free, in bytes.
+inline size_t free_memory() {
+  size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return free;
+}
+
+// Runs `work`, which does not fail by itself, and lets each of its device calls fail in turn, as one that
+// finds too little memory and as a failed launch, or some of them where there are more than `most_calls`. It
+// has to end with the right kind of error; where memory ran out it may go on, after which went_on() is
+// called. Now and then it is run without a fault in between.
+template <class Work, class WentOn>
+void fail_each_call(uint64_t least_calls, Work &&work, WentOn &&went_on, uint64_t most_calls = UINT64_MAX) {
+  const uint64_t before = device_calls();
+  work();
+  const uint64_t calls = device_calls() - before;
+  ASSERT_GE(calls, least_calls);
+  int turn = 0;
+  for (uint64_t call = 1; call <= calls; call += 1 + calls / most_calls) {
+    for (const bool launch : {false, true}) {
+      SCOPED_TRACE("call " + std::to_string(call) + " of " + std::to_string(calls));
+      fail_device_call(call, launch);
+      try {
+        work();
+        EXPECT_FALSE(launch) << "failed unnoticed";
+        went_on();
+      } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), launch ? ErrorKind::device_failure : ErrorKind::limit_exceeded);
+        EXPECT_FALSE(error.hint().empty());
+      }
+      fail_device_call(0, false);
+    }
+    if (turn++ % 16 == 0) work();
+  }
+}
+
+// The same for work that cannot go on.
+template <class Work>
+void fail_each_call(uint64_t least_calls, Work &&work) {
+  fail_each_call(least_calls, work, [] { ADD_FAILURE() << "failed unnoticed"; });
+}
 
 // Runs a whole join on the GPU and returns its pairs in ascending order.
 template <class Token>

@@ -12,37 +12,13 @@
 namespace simjoin::test {
 namespace {
 
-struct Case {
-  size_t documents;
-  int32_t terms;
-  int32_t stories;
-  double threshold;
-  uint32_t max_terms;
-  uint32_t batch;
-};
-
-constexpr Case cases[] = {
+constexpr DocumentCase cases[] = {
     {0, 5, 3, 0.5, 5, 1},       {1, 5, 3, 0.5, 5, 1},        {31, 5, 3, 0.5, 5, 32},
     {32, 5, 3, 0.5, 5, 32},     {33, 5, 3, 0.5, 5, 32},      {600, 12, 40, 0.7, 20, 1},
     {600, 12, 40, 0.7, 4, 1},   {600, 12, 40, 0.3, 4, 1},    {600, 30, 60, 0.5, 3, 7},
     {600, 12, 40, 0.7, 20, 64}, {600, 12, 40, 0.05, 20, 64}, {600, 12, 40, 1.0, 20, 64},
     {900, 8, 100, 0.6, 6, 256}, {900, 8, 100, 0.6, 6, 4096}, {900, 40, 5, 1e-9, 2, 100},
 };
-
-ClusterOptions options_of(const Case &c, int threads = 2) {
-  ClusterOptions options;
-  options.threshold = c.threshold;
-  options.max_terms = c.max_terms;
-  options.batch = c.batch;
-  options.device = Device::cpu;
-  options.threads = threads;
-  return options;
-}
-
-std::vector<Document> documents_of(const Case &c) {
-  RandomSets random(c.documents + c.batch + c.max_terms);
-  return random_documents(random, c.documents, c.terms, c.stories);
-}
 
 // Centroids that change all the time: nothing is missed, and what they no longer have is cleared out.
 TEST(ClusterIndex, FindsTheMostSimilarCluster) {
@@ -93,7 +69,7 @@ TEST(TermTable, KnowsTermsBothWays) {
 }
 
 TEST(DocumentClusters, AreThoseOfTheDefinition) {
-  for (const Case &c : cases) {
+  for (const DocumentCase &c : cases) {
     const std::vector<Document> documents = documents_of(c);
     NaiveClusters naive(c.threshold, c.max_terms, c.batch);
     std::vector<Clustered> expected;
@@ -109,7 +85,7 @@ TEST(DocumentClusters, AreThoseOfTheDefinition) {
 
 // Returns the clusters of the documents when they come in several streams, each of which knows of those
 // before it only what they have left behind; terms are then seen in another order.
-std::vector<Clustered> cluster_in_streams(const Case &c, const std::vector<Document> &documents,
+std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vector<Document> &documents,
                                           size_t a_stream) {
   struct Kept {
     uint64_t documents;
@@ -154,7 +130,7 @@ std::vector<Clustered> cluster_in_streams(const Case &c, const std::vector<Docum
 }
 
 TEST(DocumentClusters, AreTheSameInOneStreamAndInMany) {
-  for (const Case &c : cases) {
+  for (const DocumentCase &c : cases) {
     const std::vector<Document> documents = documents_of(c);
     DocumentClusters clusters(options_of(c));
     const std::vector<Clustered> expected = cluster(clusters, documents);
@@ -167,12 +143,12 @@ TEST(DocumentClusters, AreTheSameInOneStreamAndInMany) {
 }
 
 TEST(DocumentClusters, DoNotDependOnThreads) {
-  const Case c{3000, 12, 200, 0.6, 8, 512};
+  const DocumentCase c{3000, 12, 200, 0.6, 8, 512};
   const std::vector<Document> documents = documents_of(c);
-  DocumentClusters one(options_of(c, 1));
+  DocumentClusters one(options_of(c, Device::cpu, 1));
   const std::vector<Clustered> expected = cluster(one, documents);
   for (const int threads : {2, 7}) {
-    DocumentClusters clusters(options_of(c, threads));
+    DocumentClusters clusters(options_of(c, Device::cpu, threads));
     EXPECT_EQ(cluster(clusters, documents), expected);
   }
 }
@@ -301,7 +277,7 @@ class FakeClusterBackend final : public FakeGpu {
 
 class DocumentClustersOnDevices : public testing::Test {
  protected:
-  const Case case_{3000, 12, 200, 0.6, 8, 256};
+  const DocumentCase case_{3000, 12, 200, 0.6, 8, 256};
   FakeClusterBackend backend_;
 };
 

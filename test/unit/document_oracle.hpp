@@ -131,6 +131,35 @@ inline std::vector<Document> random_documents(RandomSets &random, size_t count, 
   return documents;
 }
 
+// Documents and how they are clustered.
+struct DocumentCase {
+  size_t documents;
+  int32_t terms;
+  int32_t stories;
+  double threshold;
+  uint32_t max_terms;
+  uint32_t batch;
+};
+
+inline ClusterOptions options_of(const DocumentCase &c, Device device = Device::cpu, int threads = 2) {
+  ClusterOptions options;
+  options.threshold = c.threshold;
+  options.max_terms = c.max_terms;
+  options.batch = c.batch;
+  options.device = device;
+  options.threads = threads;
+  return options;
+}
+
+inline std::vector<Document> documents_of(const DocumentCase &c, uint64_t seed) {
+  RandomSets random(seed);
+  return random_documents(random, c.documents, c.terms, c.stories);
+}
+
+inline std::vector<Document> documents_of(const DocumentCase &c) {
+  return documents_of(c, c.documents + c.batch + c.max_terms);
+}
+
 // Returns a random unit vector of up to `terms` terms below `universe`.
 inline std::vector<TermWeight> random_vector(RandomSets &random, int32_t terms, int32_t universe) {
   std::vector<RawTerm> raw;
