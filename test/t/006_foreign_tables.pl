@@ -12,7 +12,7 @@ use Test::More;
 my $node = start_node('foreign');
 if ($node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'}) eq '0')
 {
-	stop_unharmed($node);
+	$node->stop;
 	plan skip_all => 'file_fdw is not installed';
 }
 

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Simjoin;
 use Test::More;
 
-my $node = start_node('out_of_core', 'log_temp_files = 0', 'stats_fetch_consistency = none');
+my $node = start_node('out_of_core', 'log_temp_files = 0', @two_cpu_threads);
 $node->safe_psql('postgres', q{
 	CREATE TABLE sets (id int, tokens int[]);
 	SELECT setseed(0.42);
@@ -21,7 +21,7 @@ $node->safe_psql('postgres', q{
 my $data = $node->safe_psql('postgres', 'SELECT sum(cardinality(tokens)) * 4 / 1024 FROM sets');
 my $limit = int($data / 10);
 cmp_ok($limit, '>', 1024, 'a tenth of the data is above the smallest limit');
-my $limited = "SET simjoin.memory_limit = '${limit}kB'; SET simjoin.cpu_threads = 2;";
+my $limited = "SET simjoin.memory_limit = '${limit}kB';";
 my $join = 'FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8';
 my $pairs = "SELECT count(*), sum(a.id * 7 + b.id), sum(jaccard_similarity(a.tokens, b.tokens))::numeric(20, 6) $join";
 my $two_tables = 'SELECT count(*), sum(a.id * 7 + b.id) FROM (SELECT * FROM sets WHERE id % 3 <> 0) a

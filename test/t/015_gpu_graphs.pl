@@ -7,7 +7,6 @@ use lib $FindBin::RealBin;
 use PostgreSQL::Test::Utils;
 use Simjoin;
 use Test::More;
-use Time::HiRes qw(time);
 
 # How long after the signal a statement may still run; the first use of the GPU in a session also sets it up.
 my $patience = 1.5;
@@ -23,14 +22,7 @@ $node->safe_psql(
 	CREATE TABLE edges AS SELECT (random() * 300000)::bigint * 1000003 AS a, (random() * random() * 300000)::bigint * 1000003 AS b,
 		random() AS weight FROM generate_series(1, 2000000)});
 
-sub session
-{
-	my (@statements) = @_;
-	# One thread of the CPU is so slow that a GPU pays from the first call on.
-	my ($status, $stdout, $stderr) =
-	  $node->psql('postgres', join(";\n", 'SET simjoin.cpu_threads = 1', @statements), on_error_stop => 0);
-	return ($stdout, $stderr);
-}
+sub session { return gpu_session($node, @_); }
 
 my %calls = (
 	components => q{SELECT count(*), md5(string_agg(c::text, ',')) FROM connected_components('SELECT a, b FROM edges WHERE weight < 0.125') c},
@@ -70,13 +62,7 @@ for my $call (5, 20, 40)    # the first ones look for a GPU
 }
 
 my $long = q{SELECT count(*) FROM pagerank('SELECT a, b FROM edges', method => 'random_walk', damping => 0.9999, coupons => 100000)};
-for my $timeout (100, 1500, 3000)
-{
-	my $start = time();
-	my ($result, $messages) = session('SET simjoin.device = gpu', "SET statement_timeout = $timeout", $long);
-	like($messages, qr/canceling statement due to statement timeout/, "a timeout of $timeout ms ends the walk");
-	cmp_ok(time() - $start, '<', $timeout / 1000 + $patience, 'at once');
-}
+stops_in_time($node, 'a walk', "SET simjoin.cpu_threads = 1; SET simjoin.device = gpu; $long", $patience, 100, 1500, 3000);
 
 stop_unharmed($node);
 done_testing();

@@ -20,8 +20,8 @@ our $patience = 1.0;
 # Settings for tests of long statements: these take longer than the tests' timeouts on hosts with many cores or a GPU too.
 our @two_cpu_threads = ('simjoin.device = cpu', 'simjoin.cpu_threads = 2');
 
-# Returns a running server with simjoin in the database postgres; more arguments are lines of its configuration. Its
-# locale and encoding are those of any environment.
+# Returns a running server with simjoin in the database postgres, of the same locale and encoding everywhere; more arguments
+# are lines of its configuration.
 sub start_node
 {
 	my ($name, @settings) = @_;

@@ -65,7 +65,10 @@ choose_postgres() {
 
 # Makes $work and sets owner, bindir (of the private copy), pkglibdir and PATH; removes $work when the script ends.
 make_work() {
-  local original_bindir sharedir
+  local original_bindir sharedir folder=${TMPDIR:-/tmp}
+  umask 022  # the clusters' owner may be another one
+  # A server's socket has a path of at most 107 characters.
+  [ ${#folder} -le 60 ] || export TMPDIR=/tmp
   original_bindir=$("$PG_CONFIG" --bindir)
   pkglibdir=$("$PG_CONFIG" --pkglibdir)
   sharedir=$("$PG_CONFIG" --sharedir)
@@ -111,7 +114,8 @@ install_privately() {
 }
 
 # Makes and starts a cluster in $work/NAME; further arguments are settings, each as name=value. Sets PGHOST,
-# PGPORT and PGUSER, so that clients find it.
+# PGPORT and PGUSER, so that clients find it, and removes all else that would tell them where to go. Statistics change
+# only where a test says so: plans must not depend on how long it takes.
 start_cluster() {
   local name=$1 locale=C.UTF-8 setting
   shift
@@ -119,13 +123,13 @@ start_cluster() {
   in_work "$bindir/initdb" -D "$work/$name" -U postgres -A trust -E UTF8 --locale=$locale --no-sync \
     > "$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; return 1; }
   for setting in listen_addresses= "unix_socket_directories=$work/socket" port=5432 fsync=off \
-    timezone=UTC datestyle=ISO "$@"; do
+    autovacuum=off timezone=UTC datestyle=ISO "$@"; do
     printf "%s = '%s'\n" "${setting%%=*}" "${setting#*=}"
   done | in_work tee -a "$work/$name/postgresql.conf" > /dev/null
   in_work "$bindir/pg_ctl" -D "$work/$name" -l "$work/$name.log" -w start > /dev/null ||
     { cat "$work/$name.log" >&2; return 1; }
+  unset $(compgen -e PG | grep -vE '^(PGHOST|PGPORT|PGUSER|PG_.*)$')
   export PGHOST=$work/socket PGPORT=5432 PGUSER=postgres
-  unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGSSLMODE
 }
 
 stop_cluster() {
