@@ -105,7 +105,8 @@ SELECT * FROM pagerank('VALUES (1, 2)', coupons => 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 1, 'magic');
 
--- Memory has a limit.
+-- Memory has a limit. When it is met depends on whether edges are held back for a GPU.
+\set SHOW_CONTEXT never
 SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM connected_components('SELECT i, i * 7 % 1000 FROM generate_series(1, 10000) i');
 SELECT count(*) FROM connected_components('SELECT i, i + 1 FROM generate_series(1, 100000) i');
