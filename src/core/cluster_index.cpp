@@ -15,28 +15,39 @@ constexpr size_t regions_ahead = 16;
 constexpr size_t centroids_ahead = 8;
 // Candidates between two looks at the stop flag: some 0.2 ms.
 constexpr size_t candidates_a_look = 4096;
+// Postings added ahead of which their list is fetched: its region first, then the place for the posting.
+constexpr size_t lists_ahead = 16;
+constexpr size_t places_ahead = 8;
+// Lists between two looks at the stop flag: some 1 ms.
+constexpr size_t lists_a_look = 16384;
 
 constexpr uint32_t spread = 0x9E3779B1u;
 
 }  // namespace
 
-ClusterIndex::ClusterIndex(MemoryCounter &memory)
-    : lists_(memory), centroids_(memory), copied_(memory), known_(known_bits / 64) {}
+ClusterIndex::ClusterIndex(MemoryCounter &memory, size_t shared_lists)
+    : list_shift_(shared_lists == 0 ? 0 : 32 - std::countr_zero(std::bit_ceil(shared_lists))),
+      lists_(memory),
+      centroids_(memory),
+      copied_(memory),
+      known_(known_bits / 64) {}
 
-void ClusterIndex::add_cluster() {
+void ClusterIndex::add_cluster(size_t terms) {
   if (clusters_ == UINT32_MAX - 1)
     throw Error(ErrorKind::limit_exceeded, "there cannot be more than 4294967294 clusters");
   centroids_.add_keys(size_t{++clusters_});
   centroids_.truncate(clusters_ - 1, 0);
+  centroids_.reserve(clusters_ - 1, terms);
 }
 
 void ClusterIndex::append(uint32_t term, uint32_t cluster) {
-  if (term >= lists_.keys()) {
-    lists_.add_keys(size_t{term} + 1);
+  const uint32_t list = list_of(term);
+  if (list >= lists_.keys()) {
+    lists_.add_keys(size_t{list} + 1);
     while (copied_.size() < lists_.keys()) copied_.push_back(0);
   }
-  if (lists_.region(term).size == copied_[term]) changed_lists_.push_back(term);
-  if (lists_.push_back(term, cluster)) copied_[term] = 0;
+  if (lists_.region(list).size == copied_[list]) changed_lists_.push_back(list);
+  if (lists_.push_back(list, cluster)) copied_[list] = 0;
   ++postings_;
   known_[known_bit(term) / 64] |= uint64_t{1} << known_bit(term) % 64;
 }
@@ -51,63 +62,85 @@ bool ClusterIndex::may_have(std::span<const TermWeight> document, uint32_t simil
   return static_cast<double>(shared) >= needed * needed;
 }
 
+// Adds postings one by one. Few of the lists are in a cache, so they are fetched ahead.
+void ClusterIndex::append(std::span<const IndexChange::Posting> postings, const StopFlag &stop) {
+  const size_t count = postings.size();
+  const auto list_at = [&](size_t i) { return i < count ? list_of(postings[i].term) : UINT32_MAX; };
+  for (size_t i = 0; i < count; ++i) {
+    if (i % lists_a_look == 0) stop.check();
+    if (const uint32_t list = list_at(i + lists_ahead); list < lists_.keys()) {
+      __builtin_prefetch(&lists_.region(list), 1);
+      __builtin_prefetch(&copied_[list], 1);
+    }
+    if (const uint32_t list = list_at(i + places_ahead); list < lists_.keys())
+      __builtin_prefetch(lists_[list].data() + lists_[list].size(), 1);
+    append(postings[i].term, postings[i].cluster);
+  }
+}
+
 void ClusterIndex::prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
-                                    CentroidChange &change) {
+                                    IndexChange &change) {
   const std::span<const TermWeight> old = centroids_[cluster];
-  change.new_terms.clear();
-  change.old_size = old.size();
+  change.clusters.push_back(cluster);
+  change.old_terms += old.size();
+  change.new_terms += centroid.size();
   auto at = old.begin();
   for (const TermWeight &entry : centroid) {
     while (at != old.end() && at->term < entry.term) ++at;
-    if (at == old.end() || at->term != entry.term) change.new_terms.push_back(entry.term);
+    if (at == old.end() || at->term != entry.term) change.postings.push_back({entry.term, cluster});
   }
-  change.stored = centroids_.assign_in_place(cluster, centroid);
+  if (!centroids_.assign_in_place(cluster, centroid))
+    change.outgrown.push_back({cluster, {centroid.begin(), centroid.end()}});
+}
+
+void ClusterIndex::apply(IndexChange &change, const StopFlag &stop) {
+  for (const auto &[cluster, centroid] : change.outgrown) centroids_.assign(cluster, centroid);
+  append(change.postings, stop);
+  centroid_terms_ += change.new_terms - change.old_terms;
+  changed_centroids_.insert(changed_centroids_.end(), change.clusters.begin(), change.clusters.end());
+  if (postings_ > 2 * centroid_terms_ + tolerated_postings) clear_out(stop);
+  change.clusters.clear();
+  change.postings.clear();
+  change.outgrown.clear();
+  change.old_terms = change.new_terms = 0;
 }
 
 void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
-                                const CentroidChange &change) {
-  for (const uint32_t term : change.new_terms) {
-    if (term >= lists_.keys()) continue;
-    __builtin_prefetch(&lists_.region(term), 1);
-    __builtin_prefetch(&copied_[term]);
-  }
-  for (const uint32_t term : change.new_terms)
-    if (term < lists_.keys()) __builtin_prefetch(lists_[term].data() + lists_[term].size(), 1);
-  for (const uint32_t term : change.new_terms) append(term, cluster);
-  centroid_terms_ += centroid.size() - change.old_size;
-  if (!change.stored) centroids_.assign(cluster, centroid);
-  changed_centroids_.push_back(cluster);
-  if (postings_ > 2 * centroid_terms_ + tolerated_postings) clear_out();
-}
-
-void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> centroid) {
+                                const StopFlag &stop) {
   prepare_centroid(cluster, centroid, change_);
-  set_centroid(cluster, centroid, change_);
+  apply(change_, stop);
 }
 
-void ClusterIndex::clear_out() {
+void ClusterIndex::clear_out(const StopFlag &stop) {
   for (size_t term = 0; term < lists_.keys(); ++term) lists_.truncate(term, 0);
   std::fill(copied_.begin(), copied_.end(), 0);
   changed_lists_.clear();
   postings_ = 0;
-  for (uint32_t cluster = 0; cluster < clusters_; ++cluster)
+  for (uint32_t cluster = 0; cluster < clusters_; ++cluster) {
+    if (cluster % candidates_a_look == 0) stop.check();
     for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
+  }
   everything_changed_ = true;
 }
 
-void ClusterIndex::clear() {
-  for (const uint32_t term : changed_lists_) {
-    lists_.truncate(term, 0);
-    copied_[term] = 0;
+void ClusterIndex::clear(const StopFlag &stop) {
+  for (size_t i = 0; i < changed_lists_.size(); ++i) {
+    if (i % lists_a_look == 0) stop.check();
+    lists_.truncate(changed_lists_[i], 0);
   }
-  mark_copied();
+  mark_copied(stop);
   std::fill(known_.begin(), known_.end(), 0);
   clusters_ = 0;
   postings_ = centroid_terms_ = 0;
 }
 
-void ClusterIndex::mark_copied() {
-  for (const uint32_t term : changed_lists_) copied_[term] = lists_.region(term).size;
+void ClusterIndex::mark_copied(const StopFlag &stop) {
+  for (size_t i = 0; i < changed_lists_.size(); ++i) {
+    if (i % lists_a_look == 0) stop.check();
+    if (i + lists_ahead < changed_lists_.size())
+      __builtin_prefetch(&lists_.region(changed_lists_[i + lists_ahead]));
+    copied_[changed_lists_[i]] = lists_.region(changed_lists_[i]).size;
+  }
   changed_lists_.clear();
   changed_centroids_.clear();
   everything_changed_ = false;
@@ -120,11 +153,17 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
   lists_.clear();
   uint64_t known = 0;
   for (const TermWeight &entry : document) {
-    lists_.push_back({index.list(entry.term).size(), entry.term, entry.weight});
-    if (lists_.back().size > 0) known += uint64_t{entry.weight} * entry.weight;
+    const size_t size = index.list(entry.term).size();
+    if (size == 0) continue;
+    lists_.push_back({size, entry.term, entry.weight});
+    known += uint64_t{entry.weight} * entry.weight;
   }
   if (static_cast<double>(known) < needed_square) return false;
-  if (seen_.size() < index.clusters()) seen_.resize(index.clusters() + index.clusters() / 4 + 16, 0);
+  if (seen_.size() < index.clusters()) {
+    const size_t size = seen_.size();
+    seen_.resize(index.clusters() + index.clusters() / 4 + 16);
+    std::fill(seen_.begin() + size, seen_.end(), 0);
+  }
   if (++search_ == 0) {
     std::fill(seen_.begin(), seen_.end(), 0);
     search_ = 1;

@@ -42,6 +42,20 @@ class RegionPool {
     while (regions_.size() < keys) regions_.push_back({});
   }
   void truncate(size_t key, uint32_t size) { regions_[key].size = size; }
+  // Makes room for so many elements of a key; returns whether those it has had to move.
+  bool reserve(size_t key, size_t size) {
+    PoolRegion &region = regions_[key];
+    if (size <= region.capacity) return false;
+    size_t capacity = least_capacity;
+    while (capacity < size) capacity *= 2;
+    const size_t start = elements_.size();
+    if (start + capacity > room_ && start < copied_elements)
+      elements_.reserve(room_ = 2 * (start + capacity));
+    elements_.extend(capacity);
+    std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
+    region = {start, region.size, static_cast<uint32_t>(capacity)};
+    return true;
+  }
   void assign(size_t key, std::span<const T> elements) {
     regions_[key].size = 0;
     reserve(key, elements.size());
@@ -67,21 +81,13 @@ class RegionPool {
 
  private:
   static constexpr size_t least_capacity = 4;
-
-  bool reserve(size_t key, size_t size) {
-    PoolRegion &region = regions_[key];
-    if (size <= region.capacity) return false;
-    size_t capacity = least_capacity;
-    while (capacity < size) capacity *= 2;
-    const size_t start = elements_.size();
-    elements_.extend(capacity);
-    std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
-    region = {start, region.size, static_cast<uint32_t>(capacity)};
-    return true;
-  }
+  // Arrays below 32 MB the C library copies to let them grow; these double, larger ones grow as all Buffers
+  // do.
+  static constexpr size_t copied_elements = (size_t{32} << 20) / sizeof(T);
 
   Buffer<PoolRegion> regions_;
   Buffer<T> elements_;
+  size_t room_ = 0;  // of elements_, where these double
 };
 
 // A cluster and how similar it is, as one number: the best is the largest, among equals the oldest cluster.
@@ -104,11 +110,23 @@ SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
   return (static_cast<double>(similarity) - 0.5) * (1 << (weight_bits - similarity_bits)) * slack;
 }
 
-// What a new centroid changes: the terms that the old one lacked, and the number of that one's terms.
-struct CentroidChange {
-  std::vector<uint32_t> new_terms;
-  size_t old_size;
-  bool stored;
+// What new centroids of some clusters change beside themselves: which terms the old ones lacked.
+struct IndexChange {
+  struct Posting {
+    uint32_t term;
+    uint32_t cluster;
+  };
+  // A centroid for which there was no room where the old one is.
+  struct Outgrown {
+    uint32_t cluster;
+    std::vector<TermWeight> centroid;
+  };
+
+  std::vector<uint32_t> clusters;
+  std::vector<Posting> postings;
+  std::vector<Outgrown> outgrown;
+  size_t old_terms = 0;  // of the centroids that were
+  size_t new_terms = 0;  // of those that are
 };
 
 // The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
@@ -116,19 +134,25 @@ struct CentroidChange {
 // most of the postings are of that kind, they are cleared out.
 class ClusterIndex {
  public:
-  explicit ClusterIndex(MemoryCounter &memory);
+  // `shared_lists`: not 0 for an index that nobody keeps a copy of, of so many terms at a time. It has about
+  // as many lists, which terms share by their hash: they stay in a core's cache however many terms there are.
+  explicit ClusterIndex(MemoryCounter &memory, size_t shared_lists = 0);
 
   uint32_t clusters() const { return clusters_; }
-  // Adds a cluster with an empty centroid. Throws Error limit_exceeded at 2^32 - 1 of them.
-  void add_cluster();
-  // The centroid: a unit vector, terms ascending.
-  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid);
-  // The same in two steps, the first of which several threads can do at a time for different clusters.
-  void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, CentroidChange &change);
-  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid, const CentroidChange &change);
+  // Adds a cluster with an empty centroid, which has room for `terms`. Throws Error limit_exceeded at 2^32 -
+  // 1 of them.
+  void add_cluster(size_t terms = 0);
+  // The centroid: a unit vector, terms ascending. Throws Cancelled.
+  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
+                    const StopFlag &stop = StopFlag());
+  // The same in two steps. The first one several threads can do at a time, for different clusters and with
+  // different changes, to which it adds; the second one leaves the change empty.
+  void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, IndexChange &change);
+  void apply(IndexChange &change, const StopFlag &stop);
   std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
   std::span<const uint32_t> list(uint32_t term) const {
-    return term < lists_.keys() ? lists_[term] : std::span<const uint32_t>();
+    const uint32_t list = list_of(term);
+    return list < lists_.keys() ? lists_[list] : std::span<const uint32_t>();
   }
   void prefetch_region(uint32_t cluster) const { __builtin_prefetch(&centroids_.region(cluster)); }
   void prefetch_centroid(uint32_t cluster) const {
@@ -138,8 +162,8 @@ class ClusterIndex {
   // Returns whether a document shares enough with the terms of all clusters together to have this similarity
   // with one. A quick answer from few cache lines: where there are many terms it is always yes.
   bool may_have(std::span<const TermWeight> document, uint32_t similarity) const;
-  // Forgets all clusters. Only for an index of which nobody keeps a copy.
-  void clear();
+  // Forgets all clusters. Only for an index of which nobody keeps a copy. Throws Cancelled.
+  void clear(const StopFlag &stop = StopFlag());
 
   // For who keeps a copy: what has changed since mark_copied(). Of a changed list, the elements from
   // first_changed() on are new; where everything_changed(), the rest does not tell.
@@ -149,15 +173,20 @@ class ClusterIndex {
   std::span<const uint32_t> changed_lists() const { return changed_lists_; }
   uint32_t first_changed(uint32_t term) const { return copied_[term]; }
   std::span<const uint32_t> changed_centroids() const { return changed_centroids_; }
-  void mark_copied();
+  void mark_copied(const StopFlag &stop = StopFlag());
 
  private:
   static constexpr size_t known_bits = size_t{1} << 16;
 
   static size_t known_bit(uint32_t term) { return term * 0x9E3779B1u >> 16; }
+  uint32_t list_of(uint32_t term) const {
+    return list_shift_ == 0 ? term : term * 0x9E3779B1u >> list_shift_;
+  }
   void append(uint32_t term, uint32_t cluster);
-  void clear_out();
+  void append(std::span<const IndexChange::Posting> postings, const StopFlag &stop);
+  void clear_out(const StopFlag &stop);
 
+  const int list_shift_;
   uint32_t clusters_ = 0;
   RegionPool<uint32_t> lists_;
   RegionPool<TermWeight> centroids_;
@@ -168,12 +197,14 @@ class ClusterIndex {
   std::vector<uint32_t> changed_centroids_;
   bool everything_changed_ = false;
   std::vector<uint64_t> known_;  // a bit for each term of a list, and for those that share it
-  CentroidChange change_;        // scratch of set_centroid()
+  IndexChange change_;           // scratch of set_centroid()
 };
 
 // The search of one thread.
 class ClusterSearch {
  public:
+  explicit ClusterSearch(MemoryCounter &memory) : seen_(memory) {}
+
   // Returns the most similar cluster of the index with at least this similarity, which is above 0. Throws
   // Cancelled.
   FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
@@ -194,7 +225,7 @@ class ClusterSearch {
   std::vector<ListOfTerm> lists_;
   std::vector<TermWeight> table_;  // the document's weights by term, open addressing; weight 0 = empty
   uint32_t table_shift_ = 0;
-  std::vector<uint32_t> seen_;  // the search in which each cluster was last looked at
+  Buffer<uint32_t> seen_;  // the search in which each cluster was last looked at
   uint32_t search_ = 0;
 };
 

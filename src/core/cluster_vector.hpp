@@ -54,8 +54,17 @@ inline double similarity_value(uint32_t similarity) {
 // 2^32), to `to` (room for sums.size()); returns how many weights are not 0. The order is that of the sums.
 size_t make_unit_vector(std::span<const TermSum> sums, TermWeight *to);
 
+// What a thread needs to make vectors of documents.
+struct VectorScratch {
+  std::vector<uint64_t> keys;
+  std::vector<double> weights;
+  std::vector<TermSum> sums;
+};
+
 // Writes the unit vector of a document to `to` (room for terms.size()), by ascending term; returns how many
-// terms it has. Repeated terms add up; those without weight are left out. Sorts the terms. Throws Cancelled.
-size_t make_document_vector(std::span<RawTerm> terms, const StopFlag &stop, TermWeight *to);
+// terms it has. Repeated terms add up; those without weight, which is not negative, are left out. Throws
+// Cancelled.
+size_t make_document_vector(std::span<const RawTerm> terms, const StopFlag &stop, VectorScratch &scratch,
+                            TermWeight *to);
 
 }  // namespace simjoin

@@ -1,6 +1,7 @@
 #include "core/document_clusters.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "core/device_work.hpp"
@@ -10,16 +11,21 @@
 namespace simjoin {
 namespace {
 
-// A round has so many terms or documents at most: some 200 MB.
+// A round has so many terms or documents at most, some 200 MB, and takes about a quarter of the memory limit.
 constexpr size_t terms_a_round = size_t{1} << 23;
 constexpr size_t documents_a_round = size_t{1} << 19;
-// Work that threads take at a time; for less than twice as much, waking them takes longer than it saves.
+constexpr size_t round_share = 4;
+// Documents, or clusters, that threads take at a time; for less than twice as much, waking them takes longer
+// than it saves.
 constexpr size_t documents_a_piece = 16;
 // Documents that make a search on a GPU worth its launches (some 0.1 ms, in which a core searches for two).
 constexpr size_t least_gpu_documents = 64;
 
 // Documents that are added to a cluster's sum one after the other; of more, all terms are sorted together.
 constexpr size_t documents_added_singly = 4;
+
+// Clusters that a batch publishes at a time: what threads leave of them takes some 10 MB.
+constexpr size_t clusters_a_turn = size_t{1} << 16;
 
 using Clock = std::chrono::steady_clock;
 
@@ -71,18 +77,28 @@ void append(std::vector<TermSum> &sums, std::span<const TermWeight> document) {
   for (const TermWeight &entry : document) sums.push_back({entry.term, entry.weight});
 }
 
-// Adds a document to sums in the order of their terms, and keeps that order. `scratch` gets any content.
-void add(std::vector<TermSum> &sums, std::span<const TermWeight> document, std::vector<TermSum> &scratch) {
-  scratch.clear();
-  auto at = sums.begin();
+// Sets `result` to sums with a document added, all in the order of their terms.
+void add(std::span<const TermSum> sums, std::span<const TermWeight> document, std::vector<TermSum> &result) {
+  result.resize(sums.size() + document.size());
+  TermSum *to = result.data();
+  const TermSum *at = sums.data(), *const end = at + sums.size();
   for (const TermWeight &entry : document) {
-    for (; at != sums.end() && at->term < entry.term; ++at) scratch.push_back(*at);
+    for (; at != end && at->term < entry.term; ++at) *to++ = *at;
     uint64_t sum = entry.weight;
-    if (at != sums.end() && at->term == entry.term) sum += at++->sum;
-    scratch.push_back({entry.term, sum});
+    if (at != end && at->term == entry.term) sum += at++->sum;
+    *to++ = {entry.term, sum};
   }
-  scratch.insert(scratch.end(), at, sums.end());
-  sums.swap(scratch);
+  to = std::copy(at, end, to);
+  result.resize(static_cast<size_t>(to - result.data()));
+}
+
+// Returns how many lists the clusters of a batch share: for most batches about as many as those have terms,
+// and never so many that they take much of a small memory limit.
+size_t lists_of_open(const ClusterOptions &options) {
+  constexpr size_t lists_a_document = 16, bytes_a_list = 128;
+  constexpr size_t least = size_t{1} << 10, most = size_t{1} << 18;
+  const size_t wanted = std::min(options.batch * lists_a_document, options.memory_limit / bytes_a_list);
+  return std::clamp(std::bit_floor(wanted), least, most);
 }
 
 }  // namespace
@@ -91,14 +107,29 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
     : options_(options),
       least_(std::max(1u, similarity_at_least(options.threshold))),
       terms_(memory_),
+      sizes_(memory_),
+      changed_(memory_),
+      grown_at_(memory_),
       sums_(memory_),
+      open_sums_(memory_),
       index_(memory_),
-      open_(memory_),
+      open_(memory_, lists_of_open(options)),
+      members_(memory_),
+      grown_(memory_),
+      pending_(memory_),
       raw_(memory_),
       ends_(memory_),
       vectors_(memory_),
-      vector_ends_(memory_),
-      searches_(1) {}
+      vector_sizes_(memory_),
+      found_(memory_),
+      clustered_(memory_),
+      device_terms_(memory_),
+      device_ends_(memory_) {
+  memory_.set_limit(options.memory_limit,
+                    {"the clusters of documents need",
+                     "cluster with fewer terms a document, a lower max_terms or a lower threshold"});
+  workers_.emplace_back(memory_);
+}
 
 void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bool open,
                             std::span<const TermSum> pending) {
@@ -108,21 +139,34 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
                 "an open cluster of the stream is not one of the last, or has pending terms",
                 "Rows of a stream's table may be deleted, but not changed.");
   sizes_.push_back(documents);
-  changed_.push_back(false);
+  changed_.push_back(0);
+  grown_at_.push_back(0);
   documents_ += documents;
-  merger_.sums.assign(sum.begin(), sum.end());
-  combine(merger_.sums);
-  finish(merger_);
+  Merger &merger = workers_[0].merger;
+  merger.sums.assign(sum.begin(), sum.end());
+  combine(merger.sums);
+  if (open) {
+    open_.add_cluster();
+    set_open(open_.clusters() - 1, StopFlag());
+    return;
+  }
+  finish(merger);
   sums_.add_keys(size_t{cluster} + 1);
-  sums_.assign(cluster, merger_.sums);
-  ClusterIndex &index = open ? open_ : index_;
-  index.add_cluster();
-  index.set_centroid(index.clusters() - 1, merger_.centroid);
-  if (!pending.empty()) pending_[cluster].assign(pending.begin(), pending.end());
+  sums_.assign(cluster, merger.sums);
+  index_.add_cluster();
+  index_.set_centroid(cluster, merger.centroid);
+  if (pending.empty()) return;
+  grow(cluster);
+  pending_.add_keys(++with_pending_);
+  pending_.assign(with_pending_ - 1, pending);
 }
 
 bool DocumentClusters::full() const {
-  return raw_.size() >= terms_a_round || ends_.size() >= documents_a_round;
+  constexpr size_t bytes_a_term = sizeof(RawTerm) + sizeof(TermWeight);
+  constexpr size_t bytes_a_document =
+      sizeof(size_t) + sizeof(uint32_t) + sizeof(FoundCluster) + sizeof(ClusteredDocument) + sizeof(Member);
+  return raw_.size() >= terms_a_round || ends_.size() >= documents_a_round ||
+         raw_.size() * bytes_a_term + ends_.size() * bytes_a_document >= options_.memory_limit / round_share;
 }
 
 bool DocumentClusters::step(std::chrono::microseconds budget) {
@@ -138,21 +182,26 @@ void DocumentClusters::clear() {
   ends_.clear();
 }
 
-size_t DocumentClusters::pending_size(uint32_t cluster) const {
-  const auto found = pending_.find(cluster);
-  return found == pending_.end() ? 0 : found->second.size();
+std::span<const TermSum> DocumentClusters::sum_of(uint32_t cluster) const {
+  return is_open(cluster) ? open_sums_[cluster - index_.clusters()] : sums_[cluster];
+}
+
+// Returns the sums pending for a cluster that may be this one of grown_.
+std::span<const TermSum> DocumentClusters::pending_of(uint32_t grown, uint32_t cluster) const {
+  if (grown >= with_pending_ || grown_[grown].cluster != cluster) return {};
+  return pending_[grown];
 }
 
 void DocumentClusters::copy_sum(uint32_t cluster, TermSum *to) const {
-  copy_by_weight(sums_[cluster], to);
+  copy_by_weight(sum_of(cluster), to);
 }
 
 void DocumentClusters::copy_pending(uint32_t cluster, TermSum *to) const {
-  if (const auto found = pending_.find(cluster); found != pending_.end()) copy_by_weight(found->second, to);
+  copy_by_weight(pending_of(grown_at_[cluster], cluster), to);
 }
 
 void DocumentClusters::run(WorkerPool &pool) {
-  if (searches_.size() < static_cast<size_t>(pool.workers())) searches_.resize(pool.workers());
+  while (workers_.size() < static_cast<size_t>(pool.workers())) workers_.emplace_back(memory_);
   make_vectors(pool);
   found_.resize(size());
   clustered_.resize(size());
@@ -167,43 +216,36 @@ void DocumentClusters::run(WorkerPool &pool) {
     if (documents_ % options_.batch == 0) publish(pool);
     begin = end;
   }
-  fold_members();
+  fold_members(pool.stop());
 }
 
 void DocumentClusters::make_vectors(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   vectors_.resize(raw_.size());
-  vector_ends_.resize(size());
-  for_each(pool, size(), [&](int, size_t i) {
+  vector_sizes_.resize(size());
+  for_each(pool, size(), [&](int worker, size_t i) {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    vector_ends_[i] =
-        make_document_vector({raw_.data() + begin, ends_[i] - begin}, pool.stop(), vectors_.data() + begin);
+    vector_sizes_[i] =
+        static_cast<uint32_t>(make_document_vector({raw_.data() + begin, ends_[i] - begin}, pool.stop(),
+                                                   workers_[worker].vector, vectors_.data() + begin));
   });
-  // So far each stands where it was, with as many terms as it has left.
-  size_t end = 0;
-  for (size_t i = 0; i < size(); ++i) {
-    const TermWeight *from = vectors_.data() + (i == 0 ? 0 : ends_[i - 1]);
-    std::copy_n(from, vector_ends_[i], vectors_.data() + end);
-    end += vector_ends_[i];
-    vector_ends_[i] = end;
-  }
   figures_.vectors_ms += milliseconds_since(start);
 }
 
 std::span<const TermWeight> DocumentClusters::document(size_t number) const {
-  const uint64_t begin = number == 0 ? 0 : vector_ends_[number - 1];
-  return {vectors_.data() + begin, static_cast<size_t>(vector_ends_[number] - begin)};
+  const size_t begin = number == 0 ? 0 : ends_[number - 1];
+  return {vectors_.data() + begin, vector_sizes_[number]};
 }
 
 void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   if (!wants_gpu(end - begin) || !search_on_gpu(begin, end, pool.stop())) {
     for_each(pool, end - begin, [&](int worker, size_t i) {
-      found_[begin + i] = searches_[worker].find(index_, document(begin + i), least_, pool.stop());
+      found_[begin + i] = workers_[worker].search.find(index_, document(begin + i), least_, pool.stop());
     });
     cpu_search_ms_ += milliseconds_since(start);
   }
-  if (!device_) index_.mark_copied();  // nobody keeps a copy
+  if (!device_) index_.mark_copied(pool.stop());  // nobody keeps a copy
   figures_.search_ms += milliseconds_since(start);
 }
 
@@ -222,14 +264,16 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &s
     if (!device_) device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
     figures_.gpu = true;
     device_->update(index_, stop);
-    index_.mark_copied();
-    const uint64_t first = begin == 0 ? 0 : vector_ends_[begin - 1];
-    DocumentVectors documents;
-    documents.terms = {vectors_.data() + first, static_cast<size_t>(vector_ends_[end - 1] - first)};
-    std::vector<uint64_t> ends(vector_ends_.begin() + begin, vector_ends_.begin() + end);
-    for (uint64_t &each : ends) each -= first;
-    documents.ends = ends;
-    device_->find(documents, least_, found_.data() + begin, stop);
+    index_.mark_copied(stop);
+    device_terms_.clear();
+    device_ends_.clear();
+    for (size_t i = begin; i < end; ++i) {
+      const std::span<const TermWeight> terms = document(i);
+      std::copy(terms.begin(), terms.end(), device_terms_.extend(terms.size()));
+      device_ends_.push_back(device_terms_.size());
+    }
+    device_->find({{device_terms_.data(), device_terms_.size()}, {device_ends_.data(), device_ends_.size()}},
+                  least_, found_.data() + begin, stop);
     return true;
   } catch (const Error &error) {
     notice_ = notice_of_gpu(error);
@@ -241,61 +285,111 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &s
 }
 
 void DocumentClusters::assign(size_t number, const StopFlag &stop) {
+  stop.check();
   const std::span<const TermWeight> terms = document(number);
   const FoundCluster found = found_[number];
   // The clusters of this batch are younger: they have to be more similar.
   const uint32_t least = std::max(least_, similarity_of(found) + 1);
   const FoundCluster newer =
-      open_.may_have(terms, least) ? searches_[0].find(open_, terms, least, stop) : FoundCluster{0};
+      open_.may_have(terms, least) ? workers_[0].search.find(open_, terms, least, stop) : FoundCluster{0};
   ClusteredDocument &result = clustered_[number];
   if (newer != 0) {
     result = {index_.clusters() + cluster_of(newer), similarity_of(newer)};
-    join_open(result.cluster, terms);
+    join_open(result.cluster, terms, stop);
   } else if (found != 0) {
     result = {cluster_of(found), similarity_of(found)};
-    members_.push_back({result.cluster, static_cast<uint32_t>(number)});
+    add_member(result.cluster, static_cast<uint32_t>(number));
   } else {
     result = {clusters(), 0};
-    begin_cluster(terms);
+    begin_cluster(terms, stop);
   }
   ++sizes_[result.cluster];
-  changed_[result.cluster] = true;
 }
 
-void DocumentClusters::begin_cluster(std::span<const TermWeight> document) {
-  const uint32_t cluster = clusters();
-  if (cluster == UINT32_MAX - 1)
+void DocumentClusters::add_member(uint32_t cluster, uint32_t document) {
+  Grown &grown = grow(cluster);
+  const auto member = static_cast<uint32_t>(members_.size());
+  members_.push_back({document, none});
+  if (grown.first == none) {
+    grown.first = member;
+  } else {
+    members_[grown.last].next = member;
+  }
+  grown.last = member;
+  ++grown.members;
+}
+
+// Returns the cluster's place in grown_, a new one where it has none.
+DocumentClusters::Grown &DocumentClusters::grow(uint32_t cluster) {
+  const uint32_t at = grown_at_[cluster];
+  if (at < grown_.size() && grown_[at].cluster == cluster) return grown_[at];
+  changed_[cluster] = 1;
+  grown_at_[cluster] = static_cast<uint32_t>(grown_.size());
+  grown_.push_back({cluster, none, none, 0});
+  return grown_.back();
+}
+
+void DocumentClusters::begin_cluster(std::span<const TermWeight> document, const StopFlag &stop) {
+  if (clusters() == UINT32_MAX - 1)
     throw Error(ErrorKind::limit_exceeded, "there cannot be more than 4294967294 clusters");
-  open_.add_cluster();
   sizes_.push_back(0);
-  changed_.push_back(true);
-  sums_.add_keys(size_t{cluster} + 1);
-  join_open(cluster, document);
+  changed_.push_back(1);
+  grown_at_.push_back(0);
+  open_.add_cluster();
+  add({}, document, workers_[0].merger.sums);
+  set_open(open_.clusters() - 1, stop);
 }
 
-void DocumentClusters::join_open(uint32_t cluster, std::span<const TermWeight> document) {
-  merger_.sums.clear();
-  append(merger_.sums, sums_[cluster]);
-  add(merger_.sums, document, merger_.scratch);
-  finish(merger_);
-  sums_.assign(cluster, merger_.sums);
-  open_.set_centroid(cluster - index_.clusters(), merger_.centroid);
+void DocumentClusters::join_open(uint32_t cluster, std::span<const TermWeight> document,
+                                 const StopFlag &stop) {
+  changed_[cluster] = 1;
+  add(sum_of(cluster), document, workers_[0].merger.sums);
+  set_open(cluster - index_.clusters(), stop);
+}
+
+// Makes what is in the first thread's merger the sum of an open cluster.
+void DocumentClusters::set_open(uint32_t open, const StopFlag &stop) {
+  Merger &merger = workers_[0].merger;
+  finish(merger);
+  open_sums_.add_keys(size_t{open} + 1);
+  open_sums_.assign(open, merger.sums);
+  open_.set_centroid(open, merger.centroid, stop);
 }
 
 bool DocumentClusters::heavier(const TermSum &a, const TermSum &b) const {
   return a.sum > b.sum || (a.sum == b.sum && terms_.before(a.term, b.term));
 }
 
-void DocumentClusters::finish(Merger &merger) const {
-  std::vector<TermSum> &sums = merger.sums;
-  if (const size_t most = options_.max_terms; sums.size() > most) {
-    std::nth_element(sums.begin(), sums.begin() + static_cast<ptrdiff_t>(most), sums.end(),
-                     [this](const TermSum &a, const TermSum &b) { return heavier(a, b); });
-    sums.resize(most);
-    sort_by_term(sums);
+// Finds the weight above which terms stay, so that those need no sorting anew; of those that have it, as
+// many stay as there is room for.
+void DocumentClusters::cut(Merger &merger) const {
+  auto &[sums, scratch, values, ties, centroid] = merger;
+  const size_t most = options_.max_terms;
+  if (sums.size() <= most) return;
+  values.clear();
+  for (const TermSum &sum : sums) values.push_back(sum.sum);
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(most - 1), values.end(),
+                   std::greater<>());
+  const uint64_t least = values[most - 1];
+  size_t heavier = 0;
+  ties.clear();
+  for (const TermSum &sum : sums) {
+    heavier += sum.sum > least;
+    if (sum.sum == least) ties.push_back(sum.term);
   }
-  merger.centroid.resize(sums.size());
-  merger.centroid.resize(make_unit_vector(sums, merger.centroid.data()));
+  const auto before = [this](uint32_t a, uint32_t b) { return terms_.before(a, b); };
+  const auto last = ties.begin() + static_cast<ptrdiff_t>(most - heavier - 1);
+  const bool all = last + 1 == ties.end();
+  if (!all) std::nth_element(ties.begin(), last, ties.end(), before);
+  std::erase_if(sums, [&](const TermSum &sum) {
+    return sum.sum < least || (!all && sum.sum == least && before(*last, sum.term));
+  });
+}
+
+void DocumentClusters::finish(Merger &merger) const {
+  cut(merger);
+  merger.centroid.resize(merger.sums.size());
+  merger.centroid.resize(make_unit_vector(merger.sums, merger.centroid.data()));
 }
 
 void DocumentClusters::copy_by_weight(std::span<const TermSum> sums, TermSum *to) const {
@@ -303,74 +397,100 @@ void DocumentClusters::copy_by_weight(std::span<const TermSum> sums, TermSum *to
   std::sort(to, to + sums.size(), [this](const TermSum &a, const TermSum &b) { return heavier(a, b); });
 }
 
-// Returns the clusters that the batch has brought documents, with these.
-std::vector<DocumentClusters::Grown> DocumentClusters::grown_clusters() {
-  std::sort(members_.begin(), members_.end());
-  std::vector<Grown> grown;
-  auto pending = pending_.begin();
-  const auto add_pending_below = [&](uint64_t cluster) {
-    for (; pending != pending_.end() && pending->first < cluster; ++pending)
-      grown.push_back({pending->first, 0, 0, &pending->second});
-  };
-  for (size_t begin = 0; begin < members_.size();) {
-    const uint32_t cluster = members_[begin].cluster;
-    size_t end = begin;
-    while (end < members_.size() && members_[end].cluster == cluster) ++end;
-    add_pending_below(cluster);
-    grown.push_back({cluster, begin, end, nullptr});
-    if (pending != pending_.end() && pending->first == cluster) grown.back().pending = &pending++->second;
-    begin = end;
-  }
-  add_pending_below(UINT64_MAX);
-  return grown;
-}
-
 // Ends the batch: its documents count from now on.
 void DocumentClusters::publish(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
-  const std::vector<Grown> grown = grown_clusters();
-  if (grown_.size() < grown.size()) grown_.resize(grown.size());
-  for_each(pool, grown.size(), [&](int, size_t i) {
-    const auto &[cluster, begin, end, pending] = grown[i];
-    Merger &merger = grown_[i];
-    merger.sums.clear();
-    append(merger.sums, sums_[cluster]);
-    if (pending == nullptr && end - begin <= documents_added_singly) {
-      for (size_t member = begin; member < end; ++member)
-        add(merger.sums, document(members_[member].document), merger.scratch);
-    } else {
-      if (pending != nullptr) append(merger.sums, *pending);
-      for (size_t member = begin; member < end; ++member)
-        append(merger.sums, document(members_[member].document));
-      combine(merger.sums);
-    }
-    finish(merger);
-    merger.stored = sums_.assign_in_place(cluster, merger.sums);
-    index_.prepare_centroid(cluster, merger.centroid, merger.change);
-  });
-  for (size_t i = 0; i < grown.size(); ++i) {
-    pool.stop().check();
-    const uint32_t cluster = grown[i].cluster;
-    if (!grown_[i].stored) sums_.assign(cluster, grown_[i].sums);
-    index_.set_centroid(cluster, grown_[i].centroid, grown_[i].change);
-    changed_[cluster] = true;
-  }
-  for (uint32_t i = 0; i < open_.clusters(); ++i) {
-    pool.stop().check();
-    changed_[index_.clusters()] = true;
-    index_.add_cluster();
-    index_.set_centroid(index_.clusters() - 1, open_.centroid(i));
-  }
-  open_.clear();
+  make_room_for_open(pool.stop());
+  const size_t count = grown_.size() + open_.clusters();
+  for (size_t begin = 0; begin < count; begin += clusters_a_turn)
+    publish_some(begin, std::min(count, begin + clusters_a_turn), pool);
+  open_.clear(pool.stop());
+  for (uint32_t i = 0; i < with_pending_; ++i) pending_.truncate(i, 0);
+  with_pending_ = 0;
+  grown_.clear();
   members_.clear();
-  pending_.clear();
   figures_.publish_ms += milliseconds_since(start);
 }
 
+// Threads make what is new of these clusters, which are first those that have grown, then those that the
+// batch has begun, and store it where there is room; the rest is done in their order.
+void DocumentClusters::publish_some(size_t begin, size_t end, WorkerPool &pool) {
+  const size_t pieces = (end - begin + documents_a_piece - 1) / documents_a_piece;
+  if (published_.size() < pieces) published_.resize(pieces);
+  for_each(pool, end - begin, [&](int worker, size_t i) {
+    Published &published = published_[i / documents_a_piece];
+    if (begin + i < grown_.size()) {
+      publish_grown(begin + i, workers_[worker].merger, published);
+    } else {
+      publish_open(static_cast<uint32_t>(begin + i - grown_.size()), published);
+    }
+  });
+  for (size_t i = 0; i < pieces; ++i) {
+    for (const auto &[cluster, sum] : published_[i].sums) sums_.assign(cluster, sum);
+    published_[i].sums.clear();
+    index_.apply(published_[i].change, pool.stop());
+  }
+}
+
+// Makes the clusters that the batch has begun known to the index, without their centroids.
+void DocumentClusters::make_room_for_open(const StopFlag &stop) {
+  const uint32_t first = index_.clusters();
+  sums_.add_keys(clusters());
+  for (uint32_t i = 0; i < open_.clusters(); ++i) {
+    stop.check();
+    changed_[first + i] = 1;
+    sums_.reserve(first + i, open_sums_[i].size());
+    index_.add_cluster(open_.centroid(i).size());
+  }
+}
+
+void DocumentClusters::publish_grown(size_t number, Merger &merger, Published &published) {
+  const Grown &grown = grown_[number];
+  const std::span<const TermSum> sum = sums_[grown.cluster];
+  const std::span<const TermSum> pending = pending_of(static_cast<uint32_t>(number), grown.cluster);
+  uint32_t at = grown.first;
+  if (pending.empty() && grown.members <= documents_added_singly) {
+    add(sum, document(members_[at].document), merger.sums);
+    while ((at = members_[at].next) != none) {
+      merger.scratch.swap(merger.sums);
+      add(merger.scratch, document(members_[at].document), merger.sums);
+    }
+  } else {
+    merger.sums.assign(sum.begin(), sum.end());
+    append(merger.sums, pending);
+    for (; at != none; at = members_[at].next) append(merger.sums, document(members_[at].document));
+    combine(merger.sums);
+  }
+  finish(merger);
+  if (!sums_.assign_in_place(grown.cluster, merger.sums))
+    published.sums.push_back({grown.cluster, merger.sums});
+  index_.prepare_centroid(grown.cluster, merger.centroid, published.change);
+}
+
+void DocumentClusters::publish_open(uint32_t open, Published &published) {
+  const uint32_t cluster = clusters() - open_.clusters() + open;
+  sums_.assign_in_place(cluster, open_sums_[open]);
+  index_.prepare_centroid(cluster, open_.centroid(open), published.change);
+}
+
 // Adds the members of the batch under way to what is pending, so that the round's documents can go.
-void DocumentClusters::fold_members() {
-  for (const Member &member : members_) append(pending_[member.cluster], document(member.document));
-  for (auto &[cluster, sums] : pending_) combine(sums);
+void DocumentClusters::fold_members(const StopFlag &stop) {
+  std::vector<TermSum> &sums = workers_[0].merger.sums;
+  pending_.add_keys(grown_.size());
+  for (uint32_t i = 0; i < grown_.size(); ++i) {
+    stop.check();
+    Grown &grown = grown_[i];
+    if (grown.first == none) continue;
+    const std::span<const TermSum> pending = pending_of(i, grown.cluster);
+    sums.assign(pending.begin(), pending.end());
+    for (uint32_t at = grown.first; at != none; at = members_[at].next)
+      append(sums, document(members_[at].document));
+    combine(sums);
+    pending_.assign(i, sums);
+    grown.first = grown.last = none;
+    grown.members = 0;
+  }
+  with_pending_ = static_cast<uint32_t>(grown_.size());
   members_.clear();
 }
 

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -37,7 +36,9 @@ struct ClusterOptions {
   uint32_t batch = 1024;
   Device device = Device::automatic;
   size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
-  int threads = 0;              // 0 = one for each core
+  // Bytes of the clusters, their terms and the documents on their way; beyond, memory_limit_exceeded.
+  size_t memory_limit = MemoryCounter::no_limit;
+  int threads = 0;  // 0 = one for each core
 };
 
 // The cluster that a document has joined or, with a similarity of 0, has begun. Clusters are numbered from 0
@@ -62,7 +63,7 @@ class DocumentClusters {
   // from 1 to 2^53 - 1.
   void load(uint64_t documents, std::span<const TermSum> sum, bool open, std::span<const TermSum> pending);
 
-  // Adds a term to the document under way, and ends it.
+  // Adds a term, whose weight is not negative, to the document under way, and ends it.
   void add_term(uint32_t term, float weight) { raw_.push_back({term, weight}); }
   void end_document() { ends_.push_back(raw_.size()); }
   bool full() const;
@@ -79,13 +80,13 @@ class DocumentClusters {
 
   // What is to be kept of a cluster.
   uint32_t clusters() const { return static_cast<uint32_t>(sizes_.size()); }
-  bool changed(uint32_t cluster) const { return changed_[cluster]; }
+  bool changed(uint32_t cluster) const { return changed_[cluster] != 0; }
   uint64_t documents_of(uint32_t cluster) const { return sizes_[cluster]; }
   bool is_open(uint32_t cluster) const { return cluster >= index_.clusters(); }
   // Its sum, and that of the documents that the batch under way has brought it, heaviest terms first; between
   // rounds.
-  size_t sum_size(uint32_t cluster) const { return sums_[cluster].size(); }
-  size_t pending_size(uint32_t cluster) const;
+  size_t sum_size(uint32_t cluster) const { return sum_of(cluster).size(); }
+  size_t pending_size(uint32_t cluster) const { return pending_of(grown_at_[cluster], cluster).size(); }
   void copy_sum(uint32_t cluster, TermSum *to) const;
   void copy_pending(uint32_t cluster, TermSum *to) const;
 
@@ -100,27 +101,43 @@ class DocumentClusters {
   const Figures &figures() const { return figures_; }
 
  private:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // A document of the batch under way that has joined a cluster of the index.
   struct Member {
-    uint32_t cluster;
     uint32_t document;
-    bool operator<(const Member &other) const {
-      return cluster < other.cluster || (cluster == other.cluster && document < other.document);
-    }
+    uint32_t next;  // of the cluster's, or none
   };
-  // A cluster that gets new documents at the end of a batch.
+  // A cluster of the index that gets new documents at the end of the batch.
   struct Grown {
     uint32_t cluster;
-    size_t begin;  // of its members_
-    size_t end;
-    const std::vector<TermSum> *pending;  // or null
+    uint32_t first;  // of its members, or none
+    uint32_t last;
+    uint32_t members;
   };
-  // A cluster's new sum and centroid in the making.
+  // A thread's cluster in the making: its new sum and centroid.
   struct Merger {
     std::vector<TermSum> sums;
     std::vector<TermSum> scratch;
+    std::vector<uint64_t> values;  // of cut()
+    std::vector<uint32_t> ties;
     std::vector<TermWeight> centroid;
-    CentroidChange change;
-    bool stored;
+  };
+  // What threads leave to be done in order when they have made the centroids of some clusters.
+  struct Published {
+    struct Outgrown {
+      uint32_t cluster;
+      std::vector<TermSum> sum;
+    };
+    std::vector<Outgrown> sums;  // for which there was no room where the old ones are
+    IndexChange change;
+  };
+  // What a thread works with.
+  struct Worker {
+    explicit Worker(MemoryCounter &memory) : search(memory) {}
+    ClusterSearch search;
+    Merger merger;
+    VectorScratch vector;
   };
 
   void run(WorkerPool &pool);
@@ -129,14 +146,24 @@ class DocumentClusters {
   bool search_on_gpu(size_t begin, size_t end, const StopFlag &stop);
   bool wants_gpu(size_t documents) const;
   void assign(size_t document, const StopFlag &stop);
-  void join_open(uint32_t cluster, std::span<const TermWeight> document);
-  void begin_cluster(std::span<const TermWeight> document);
+  void add_member(uint32_t cluster, uint32_t document);
+  Grown &grow(uint32_t cluster);
+  void begin_cluster(std::span<const TermWeight> document, const StopFlag &stop);
+  void join_open(uint32_t cluster, std::span<const TermWeight> document, const StopFlag &stop);
+  void set_open(uint32_t open, const StopFlag &stop);
   void publish(WorkerPool &pool);
-  std::vector<Grown> grown_clusters();
-  void fold_members();
+  void publish_some(size_t begin, size_t end, WorkerPool &pool);
+  void make_room_for_open(const StopFlag &stop);
+  void publish_grown(size_t grown, Merger &merger, Published &published);
+  void publish_open(uint32_t open, Published &published);
+  void fold_members(const StopFlag &stop);
 
   std::span<const TermWeight> document(size_t number) const;
-  // Cuts the merger's sums, which are in the order of their terms, and makes the centroid of them.
+  std::span<const TermSum> sum_of(uint32_t cluster) const;
+  std::span<const TermSum> pending_of(uint32_t grown, uint32_t cluster) const;
+  // Cuts the merger's sums, which are in the order of their terms, to the heaviest ones.
+  void cut(Merger &merger) const;
+  // Cuts them and makes the centroid of them.
   void finish(Merger &merger) const;
   bool heavier(const TermSum &a, const TermSum &b) const;
   void copy_by_weight(std::span<const TermSum> sums, TermSum *to) const;
@@ -146,28 +173,36 @@ class DocumentClusters {
   MemoryCounter memory_;
   TermTable terms_;
 
-  // The clusters. Those that the batch under way has begun come last, and are in open_ instead of index_.
-  std::vector<uint64_t> sizes_;
-  std::vector<bool> changed_;
+  // The clusters. Those that the batch under way has begun come last; their sums are in open_sums_ and their
+  // centroids in open_, those of all others in sums_ and index_.
+  Buffer<uint64_t> sizes_;
+  Buffer<uint8_t> changed_;
+  Buffer<uint32_t> grown_at_;  // where in grown_ a cluster is, if it is there at all
   RegionPool<TermSum> sums_;
+  RegionPool<TermSum> open_sums_;
   ClusterIndex index_;
   ClusterIndex open_;
   uint64_t documents_ = 0;  // of the stream
-  // Documents of the batch under way that joined clusters of the index: of this round, and sums of before.
-  std::vector<Member> members_;
-  std::map<uint32_t, std::vector<TermSum>> pending_;
+  // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
+  // of grown_, sums of the rounds before.
+  Buffer<Member> members_;
+  Buffer<Grown> grown_;
+  RegionPool<TermSum> pending_;
+  uint32_t with_pending_ = 0;
 
-  // The round.
+  // The round. A document's vector begins where its terms do in raw_.
   Buffer<RawTerm> raw_;
   Buffer<size_t> ends_;
   Buffer<TermWeight> vectors_;
-  Buffer<uint64_t> vector_ends_;
-  std::vector<FoundCluster> found_;
-  std::vector<ClusteredDocument> clustered_;
+  Buffer<uint32_t> vector_sizes_;
+  Buffer<FoundCluster> found_;
+  Buffer<ClusteredDocument> clustered_;
+  // Vectors on their way to a device, one behind the other.
+  Buffer<TermWeight> device_terms_;
+  Buffer<uint64_t> device_ends_;
 
-  std::vector<ClusterSearch> searches_;  // one a worker
-  Merger merger_;
-  std::vector<Merger> grown_;  // scratch of publish()
+  std::vector<Worker> workers_;
+  std::vector<Published> published_;  // scratch of publish()
   std::unique_ptr<ClusterDevice> device_;
   bool gpu_refused_ = false;
   double cpu_search_ms_ = 0;  // so far

@@ -16,11 +16,11 @@ void MemoryCounter::give_back_free_memory() noexcept {
 #endif
 }
 
-void MemoryCounter::throw_no_room(size_t limit) {
-  throw Error(
-      ErrorKind::memory_limit_exceeded,
-      "the graph needs more memory than the " + std::to_string(limit >> 20) + " MB of simjoin.memory_limit",
-      "Raise simjoin.memory_limit, or leave edges out.");
+void MemoryCounter::throw_no_room() const {
+  throw Error(ErrorKind::memory_limit_exceeded,
+              std::string(subject_.needs) + " more memory than the " + std::to_string(limit_ >> 20) +
+                  " MB of simjoin.memory_limit",
+              std::string("Raise simjoin.memory_limit, or ") + subject_.less + ".");
 }
 
 }  // namespace simjoin

@@ -18,12 +18,18 @@
 
 namespace simjoin {
 
-// Bytes held by the arrays of one join or graph, and the most there ever were. Safe for use by several
-// threads.
+// Bytes held by the arrays of one computation, and the most there ever were. Safe for use by several threads.
 class MemoryCounter {
  public:
+  // What an Error says that refuses memory: who needs it ("the graph needs"), and what would take less
+  // ("leave edges out"). Both are literals.
+  struct Subject {
+    const char *needs;
+    const char *less;
+  };
+
   MemoryCounter() = default;
-  // Returns what a large join or graph has freed to the system: the allocator keeps up to 64 MB in the arena
+  // Returns what a large computation has freed to the system: the allocator keeps up to 64 MB in the arena
   // of every thread there ever was.
   ~MemoryCounter() {
     if (peak() >= large) give_back_free_memory();
@@ -33,11 +39,14 @@ class MemoryCounter {
 
   // From now on arrays that would make it more than so many bytes are refused, with an Error of kind
   // memory_limit_exceeded.
-  void set_limit(size_t bytes) noexcept { limit_ = bytes; }
+  void set_limit(size_t bytes, Subject subject) noexcept {
+    limit_ = bytes;
+    subject_ = subject;
+  }
   size_t limit() const noexcept { return limit_; }
   // Throws that Error where `bytes` more are too many.
   void check_room(size_t bytes) const {
-    if (limit_ != no_limit && current() + bytes > limit_) throw_no_room(limit_);
+    if (limit_ != no_limit && current() + bytes > limit_) throw_no_room();
   }
   void add(size_t bytes) noexcept {
     const size_t now = current_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -56,9 +65,10 @@ class MemoryCounter {
   static constexpr size_t large = size_t{16} << 20;
 
   static void give_back_free_memory() noexcept;
-  [[noreturn]] static void throw_no_room(size_t limit);
+  [[noreturn]] void throw_no_room() const;
 
   size_t limit_ = no_limit;
+  Subject subject_ = {"the computation needs", "give it less"};
   std::atomic<size_t> current_{0};
   std::atomic<size_t> peak_{0};
 };

@@ -4,7 +4,9 @@
 
 namespace simjoin {
 
-TfIdf::TfIdf() : terms_(memory_), counts_(memory_), ends_(memory_), uses_(memory_) {}
+TfIdf::TfIdf(size_t memory_limit) : terms_(memory_), counts_(memory_), ends_(memory_), uses_(memory_) {
+  memory_.set_limit(memory_limit, {"the documents of tf_idf need", "give it fewer documents"});
+}
 
 void TfIdf::add_term(uint32_t term) {
   while (uses_.size() <= term) uses_.push_back({0, 0});

@@ -20,7 +20,8 @@ struct TermScore {
 // std::bad_alloc.
 class TfIdf {
  public:
-  TfIdf();
+  // `memory_limit`: bytes of the documents and their terms; beyond, memory_limit_exceeded.
+  explicit TfIdf(size_t memory_limit = MemoryCounter::no_limit);
 
   TermTable &terms() { return terms_; }
   const TermTable &terms() const { return terms_; }

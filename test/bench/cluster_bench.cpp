@@ -1,15 +1,16 @@
 // Times the clustering of documents, and compares the clusters of batches with those of the serial algorithm.
 //   simjoin_cluster_bench [--documents N,...] [--vocabulary N] [--text FILE] [--batch N,...] [--threshold T]
 //   [--threads N]
-//                         [--device cpu|gpu] [--no-serial]
-// Prints a line a run. `ari`: the adjusted Rand index against batches of 1; `stories`: against the stories of
-// a synthetic stream. `same`: whether the clusters are those of the same batch size on the CPU, for --device
-// gpu.
+//   [--device cpu|gpu|recorded] [--no-serial]
+// Prints a line a run. `processor`: seconds of processors, of all threads. `ari`: the adjusted Rand index
+// against batches of 1; `stories`: against the stories of a synthetic stream. `same`: whether the clusters
+// are those of the same batch size on the CPU, for --device gpu and recorded. The latter (`host`) is what a
+// host has to do beside a GPU: the results of searches are known before.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
 #include <exception>
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "bench/news.hpp"
+#include "bench/recorded_device.hpp"
 #include "core/document_clusters.hpp"
 #include "core/gpu.hpp"
 
@@ -30,7 +32,7 @@ struct Options {
   size_t vocabulary = 300'000;
   double threshold = 0.7;
   int threads = 1;
-  bool gpu = false;
+  std::string device = "cpu";
   bool serial = true;
 };
 
@@ -39,6 +41,7 @@ struct Run {
   uint32_t count = 0;
   double seconds = 0;     // with the numbering of terms
   double clustering = 0;  // without
+  double processor = 0;   // of clustering
   DocumentClusters::Figures figures;
 };
 
@@ -72,6 +75,7 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
   Run result;
   const auto begin = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration waited{};
+  std::clock_t used = 0;
   size_t term = 0;
   for (size_t i = 0; i < stream.size(); ++i) {
     for (; term < stream.ends[i]; ++term)
@@ -79,14 +83,17 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
     clusters.end_document();
     if (!clusters.full() && i + 1 < stream.size()) continue;
     const auto wait = std::chrono::steady_clock::now();
+    const std::clock_t before = std::clock();
     while (!clusters.step(std::chrono::milliseconds(10))) {
     }
     waited += std::chrono::steady_clock::now() - wait;
+    used += std::clock() - before;
     for (size_t j = 0; j < clusters.size(); ++j) result.clusters.push_back(clusters[j].cluster);
     clusters.clear();
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.clustering = std::chrono::duration<double>(waited).count();
+  result.processor = static_cast<double>(used) / CLOCKS_PER_SEC;
   result.count = clusters.clusters();
   result.figures = clusters.figures();
   return result;
@@ -94,9 +101,9 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
 
 void print(const NewsStream &stream, const char *device, uint32_t batch, const Run &run, const Run *serial,
            const char *same) {
-  std::printf("%8zu %4s %5u %8u %8.3f %8.3f %7.3f %7.3f %7.3f %7.3f", stream.size(), device, batch, run.count,
-              run.seconds, run.clustering, run.figures.vectors_ms / 1000, run.figures.search_ms / 1000,
-              run.figures.assign_ms / 1000, run.figures.publish_ms / 1000);
+  std::printf("%8zu %4s %5u %8u %8.3f %8.3f %8.3f %7.3f %7.3f %7.3f %7.3f", stream.size(), device, batch,
+              run.count, run.seconds, run.clustering, run.processor, run.figures.vectors_ms / 1000,
+              run.figures.search_ms / 1000, run.figures.assign_ms / 1000, run.figures.publish_ms / 1000);
   std::printf(
       " %s %s",
       serial == nullptr ? "-" : std::to_string(adjusted_rand_index(run.clusters, serial->clusters)).c_str(),
@@ -104,6 +111,18 @@ void print(const NewsStream &stream, const char *device, uint32_t batch, const R
                              : std::to_string(adjusted_rand_index(run.clusters, stream.stories)).c_str());
   std::printf(" %s\n", same);
   std::fflush(stdout);
+}
+
+// Returns a run whose searches take no time, with the threads asked for.
+Run run_with_recorded_searches(const NewsStream &stream, uint32_t batch, const Options &options) {
+  RecordedSearches searches;
+  RecordingBackend backend(searches);
+  set_gpu_backend(&backend);
+  run(stream, batch, Device::gpu, options);
+  searches.complete = true;
+  Run result = run(stream, batch, Device::gpu, options);
+  set_gpu_backend(nullptr);
+  return result;
 }
 
 // Returns whether the GPU's clusters, where it is asked for, are those of the CPU.
@@ -119,10 +138,12 @@ bool bench(const NewsStream &stream, const Options &options) {
   for (const uint32_t batch : options.batches) {
     const Run on_cpu = run(stream, batch, Device::cpu, options);
     print(stream, "cpu", batch, on_cpu, reference, "-");
-    if (!options.gpu) continue;
-    const Run on_gpu = run(stream, batch, Device::gpu, options);
+    if (options.device == "cpu") continue;
+    const bool recorded = options.device == "recorded";
+    const Run on_gpu = recorded ? run_with_recorded_searches(stream, batch, options)
+                                : run(stream, batch, Device::gpu, options);
     const bool same = on_gpu.clusters == on_cpu.clusters;
-    print(stream, "gpu", batch, on_gpu, reference, same ? "same" : "DIFFERENT");
+    print(stream, recorded ? "host" : "gpu", batch, on_gpu, reference, same ? "same" : "DIFFERENT");
     right = right && same;
   }
   return right;
@@ -164,7 +185,7 @@ Options parse(int argc, char **argv) {
     } else if (option == "--threads") {
       options.threads = std::atoi(value);
     } else if (option == "--device") {
-      options.gpu = std::strcmp(value, "gpu") == 0;
+      options.device = value;
     } else {
       throw std::runtime_error("unknown option: " + option);
     }
@@ -173,7 +194,7 @@ Options parse(int argc, char **argv) {
 }
 
 int run_all(const Options &options) {
-  if (options.gpu) {
+  if (options.device == "gpu") {
 #ifdef SIMJOIN_CUDA
     set_gpu_backend(&cuda_backend());
     std::string reason;
@@ -189,7 +210,9 @@ int run_all(const Options &options) {
     return 77;
 #endif
   }
-  std::printf("documents on batch clusters total clustering vectors search assign publish (s) ari stories\n");
+  std::printf(
+      "documents on batch clusters total clustering processor vectors search assign publish (s) ari "
+      "stories\n");
   bool right = true;
   if (!options.text.empty()) {
     right = bench(text_stream(options.text), options);

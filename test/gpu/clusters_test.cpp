@@ -53,7 +53,7 @@ TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   MemoryCounter memory;
   RandomSets random(7);
   ClusterIndex index(memory);
-  ClusterSearch search;
+  ClusterSearch search(memory);
   const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
   const StopFlag stop;
   int cleared = 0;

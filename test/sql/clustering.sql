@@ -199,5 +199,19 @@ DELETE FROM bigs WHERE cluster = 7;
 UPDATE bigs SET is_open = true WHERE cluster = 3;
 SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM docs', 0.5);
 
-DROP TABLE bags, docs, news, at_once, renamed, before, bigs, "Of Texts";
+-- Memory has a limit: of the clusters and their terms, not of all documents.
+SET simjoin.memory_limit = '2MB';
+SELECT count(*), count(DISTINCT cluster) FROM cluster_documents(
+  'SELECT i, ARRAY(SELECT i % 10 * 20 + j FROM generate_series(1, 20) j), array_fill(1::real, ARRAY[20]) FROM generate_series(1, 20000) i', 0.5);
+SELECT count(*) FROM cluster_documents(
+  'SELECT i, ARRAY[3 * i, 3 * i + 1, 3 * i + 2], ''{1, 1, 1}''::real[] FROM generate_series(1, 100000) i', 0.5);
+SELECT cluster_stream_create('much', NULL::int[]);
+SELECT count(*) FROM cluster_stream('much',
+  'SELECT i, ARRAY[3 * i, 3 * i + 1, 3 * i + 2], ''{1, 1, 1}''::real[] FROM generate_series(1, 100000) i', 0.5);
+SELECT count(*) FROM much;
+SELECT count(*) FROM tf_idf('SELECT i, ARRAY[''a'', ''b'', ''c''] FROM generate_series(1, 10000) i');
+SELECT count(*) FROM tf_idf('SELECT i, ARRAY[''a'', i::text] FROM generate_series(1, 100000) i');
+RESET simjoin.memory_limit;
+
+DROP TABLE much, bags, docs, news, at_once, renamed, before, bigs, "Of Texts";
 DROP FUNCTION cluster_naively, in_calls;

@@ -26,7 +26,7 @@ TEST(ClusterIndex, FindsTheMostSimilarCluster) {
   RandomSets random(1);
   for (const uint32_t least : {1u, 1u << 22, 1u << 23, 1u << 24}) {
     ClusterIndex index(memory);
-    ClusterSearch search;
+    ClusterSearch search(memory);
     size_t changes = 0, cleared = 0;
     for (int round = 0; round < 4000; ++round) {
       if (round == 1500 && least > 1) break;
@@ -193,7 +193,8 @@ TEST(DocumentClusters, AbandonedRoundsEndSoon) {
   options.threshold = 0.99;
   options.device = Device::cpu;
   options.threads = 2;
-  for (const int milliseconds : {0, 5, 50}) {
+  for (const auto &[batch, milliseconds] : {std::pair(1024u, 0), {1024u, 5}, {1024u, 50}, {1u << 20, 50}}) {
+    options.batch = batch;
     auto clusters = std::make_unique<DocumentClusters>(options);
     for (const Document &document : documents) {
       for (const auto &[term, weight] : document)
@@ -213,6 +214,31 @@ TEST(DocumentClusters, WhatIsLoadedIsChecked) {
   clusters.load(1, sum, true, {});
   EXPECT_THROW(clusters.load(1, sum, false, {}), Error);
   EXPECT_THROW(clusters.load(1, sum, true, sum), Error);
+}
+
+// The limit is of the clusters: of documents any number may come, of new ones not.
+TEST(DocumentClusters, KeepToTheMemoryLimit) {
+  for (const uint32_t batch : {1u, 1024u, 1u << 30}) {
+    ClusterOptions options;
+    options.device = Device::cpu;
+    options.batch = batch;
+    options.memory_limit = size_t{2} << 20;
+    std::vector<Document> documents;
+    for (int32_t i = 0; i < 20000; ++i) documents.push_back({{i % 50, 1.0f}, {100 + i % 50, 2.0f}});
+    DocumentClusters few(options);
+    EXPECT_EQ(cluster(few, documents, 500).size(), documents.size());
+    EXPECT_EQ(few.clusters(), 50u);
+    for (int32_t i = 0; i < 20000; ++i) documents[static_cast<size_t>(i)][1].first = 100 + i;
+    DocumentClusters many(options);
+    try {
+      cluster(many, documents, 500);
+      ADD_FAILURE() << "20000 clusters need more";
+    } catch (const Error &error) {
+      EXPECT_EQ(error.kind(), ErrorKind::memory_limit_exceeded);
+      EXPECT_EQ(std::string(error.what()),
+                "the clusters of documents need more memory than the 2 MB of simjoin.memory_limit");
+    }
+  }
 }
 
 // A device that is none: it keeps a copy of the index by what is said to have changed, searches as the CPU
@@ -260,7 +286,8 @@ class FakeClusterDevice final : public ClusterDevice {
   const ClusterIndex *index_ = nullptr;
   std::vector<std::vector<uint32_t>> lists_;
   std::vector<std::vector<TermWeight>> centroids_;
-  ClusterSearch search_;
+  MemoryCounter memory_;
+  ClusterSearch search_{memory_};
 };
 
 class FakeClusterBackend final : public FakeGpu {

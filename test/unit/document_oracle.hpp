@@ -167,7 +167,8 @@ inline std::vector<TermWeight> random_vector(RandomSets &random, int32_t terms, 
     raw.push_back(
         {static_cast<uint32_t>(random.between(0, universe - 1)), static_cast<float>(random.between(1, 9))});
   std::vector<TermWeight> vector(raw.size());
-  vector.resize(make_document_vector(raw, StopFlag(), vector.data()));
+  VectorScratch scratch;
+  vector.resize(make_document_vector(raw, StopFlag(), scratch, vector.data()));
   return vector;
 }
 

@@ -101,7 +101,7 @@ TEST(GraphMemory, IsLimited) {
   StopFlag stop;
   WorkerPool pool(1, stop);
   MemoryCounter memory;
-  memory.set_limit(size_t{8} << 20);
+  memory.set_limit(size_t{8} << 20, {"the graph needs", "leave edges out"});
   try {
     EdgeList edges(memory);
     for (int64_t i = 0; i < 1'000'000; ++i) edges.add_edge(i, i + 1);

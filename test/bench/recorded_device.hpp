@@ -1,0 +1,62 @@
+// A device for the clustering of documents that is none: it hands out again what an earlier run of the same
+// stream has found. What is timed beside it is the work that a host has beside a GPU.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cluster_device.hpp"
+#include "core/gpu.hpp"
+
+namespace simjoin::bench {
+
+// What the searches of a stream have found, document by document.
+struct RecordedSearches {
+  std::vector<FoundCluster> found;
+  bool complete = false;  // from now on they are handed out
+};
+
+class RecordedDevice final : public ClusterDevice {
+ public:
+  explicit RecordedDevice(RecordedSearches &searches) : searches_(searches) {}
+
+  void update(const ClusterIndex &index, const StopFlag &) override { index_ = &index; }
+
+  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
+            const StopFlag &stop) override {
+    if (!searches_.complete) {
+      for (size_t i = 0; i < documents.size(); ++i)
+        searches_.found.push_back(search_.find(*index_, documents[i], least, stop));
+    }
+    std::copy_n(searches_.found.data() + next_, documents.size(), found);
+    next_ += documents.size();
+  }
+
+ private:
+  RecordedSearches &searches_;
+  size_t next_ = 0;
+  const ClusterIndex *index_ = nullptr;
+  MemoryCounter memory_;
+  ClusterSearch search_{memory_};
+};
+
+class RecordingBackend final : public GpuBackend {
+ public:
+  explicit RecordingBackend(RecordedSearches &searches) : searches_(searches) {}
+
+  bool available(std::string &) override { return true; }
+  bool started() const override { return true; }
+  std::vector<GpuDevice> devices() override { return {}; }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
+    return std::make_unique<RecordedDevice>(searches_);
+  }
+  void fail_call(uint64_t, bool) override {}
+
+ private:
+  RecordedSearches &searches_;
+};
+
+}  // namespace simjoin::bench
