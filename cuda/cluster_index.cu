@@ -135,9 +135,11 @@ class GpuClusterIndex final : public ClusterDevice {
 
   void update(const ClusterIndex &index, const StopFlag &stop) override {
     if (loaded_ && !index.everything_changed()) {
-      lists_.update(device_, index.lists(), index.changed_lists(),
-                    [&](uint32_t term) { return index.first_changed(term); });
-      centroids_.update(device_, index.centroids(), index.changed_centroids(), [](uint32_t) { return 0u; });
+      lists_.update(
+          device_, index.lists(), index.changed_lists(),
+          [&](uint32_t term) { return index.first_changed(term); }, stop);
+      centroids_.update(
+          device_, index.centroids(), index.changed_centroids(), [](uint32_t) { return 0u; }, stop);
       return;
     }
     lists_.load(device_, index.lists(), stop);

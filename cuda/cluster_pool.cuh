@@ -75,10 +75,10 @@ class DevicePool {
     copy(device, elements_.data(), pool.elements().data(), pool.elements().size(), stop);
   }
 
-  // Copies what has changed of the keys: their elements from first_changed(key) on.
+  // Copies what has changed of the keys: their elements from first_changed(key) on. Throws Cancelled.
   template <class First>
   void update(Device &device, const RegionPool<T> &pool, std::span<const uint32_t> keys,
-              First &&first_changed) {
+              First &&first_changed, const StopFlag &stop) {
     make_room(device, pool);
     if (keys.empty()) return;
     size_t count = 0;
@@ -87,6 +87,7 @@ class DevicePool {
     ElementChange<T> *elements = element_staging_.reserve(count);
     size_t next = 0;
     for (size_t i = 0; i < keys.size(); ++i) {
+      if (i % keys_a_look == 0) stop.check();
       const PoolRegion &region = pool.region(keys[i]);
       regions[i] = {region, keys[i]};
       const std::span<const T> values = pool[keys[i]];
@@ -105,6 +106,8 @@ class DevicePool {
  private:
   // Pageable memory is copied at some 10 GB/s: a piece takes 6 ms.
   static constexpr size_t bytes_a_piece = size_t{64} << 20;
+  // Keys staged between two looks at the stop flag: some 1 ms.
+  static constexpr size_t keys_a_look = 4096;
 
   void make_room(Device &device, const RegionPool<T> &pool) {
     const size_t capacity = regions_.size();
