@@ -21,8 +21,6 @@ constexpr size_t places_ahead = 8;
 // Lists between two looks at the stop flag: some 1 ms.
 constexpr size_t lists_a_look = 16384;
 
-constexpr uint32_t spread = 0x9E3779B1u;
-
 }  // namespace
 
 ClusterIndex::ClusterIndex(MemoryCounter &memory, size_t shared_lists)
@@ -173,7 +171,7 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
   table_.assign(slots, {0, 0});
   table_shift_ = 32 - static_cast<uint32_t>(std::countr_zero(slots));
   for (const TermWeight &entry : document) {
-    size_t slot = static_cast<size_t>(uint64_t{entry.term * spread} >> table_shift_);
+    size_t slot = slot_of(entry.term);
     while (table_[slot].weight != 0) slot = (slot + 1) & (slots - 1);
     table_[slot] = entry;
   }
@@ -187,7 +185,7 @@ uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
   const size_t mask = table_.size() - 1;
   uint64_t sum = 0;
   for (const TermWeight &entry : centroid) {
-    size_t slot = static_cast<size_t>(uint64_t{entry.term * spread} >> table_shift_);
+    size_t slot = slot_of(entry.term);
     for (; table_[slot].weight != 0; slot = (slot + 1) & mask) {
       if (table_[slot].term != entry.term) continue;
       sum += uint64_t{table_[slot].weight} * entry.weight;

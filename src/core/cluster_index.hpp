@@ -13,6 +13,9 @@
 
 namespace simjoin {
 
+// What terms are multiplied by where they are hashed to a few bits, the topmost ones.
+inline constexpr uint32_t term_spread = 0x9E3779B1u;
+
 // Where the elements of a key are.
 struct PoolRegion {
   uint64_t start = 0;
@@ -157,7 +160,7 @@ class ClusterIndex {
   void prefetch_region(uint32_t cluster) const { __builtin_prefetch(&centroids_.region(cluster)); }
   void prefetch_centroid(uint32_t cluster) const {
     const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
-    for (int line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
+    for (size_t line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
   }
   // Returns whether a document shares enough with the terms of all clusters together to have this similarity
   // with one. A quick answer from few cache lines: where there are many terms it is always yes.
@@ -178,9 +181,9 @@ class ClusterIndex {
  private:
   static constexpr size_t known_bits = size_t{1} << 16;
 
-  static size_t known_bit(uint32_t term) { return term * 0x9E3779B1u >> 16; }
+  static size_t known_bit(uint32_t term) { return term * term_spread >> 16; }
   uint32_t list_of(uint32_t term) const {
-    return list_shift_ == 0 ? term : term * 0x9E3779B1u >> list_shift_;
+    return list_shift_ == 0 ? term : term * term_spread >> list_shift_;
   }
   void append(uint32_t term, uint32_t cluster);
   void append(std::span<const IndexChange::Posting> postings, const StopFlag &stop);
@@ -218,6 +221,10 @@ class ClusterSearch {
   };
 
   bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
+  size_t slot_of(uint32_t term) const {
+    const uint32_t hash = term * term_spread;
+    return static_cast<size_t>(uint64_t{hash} >> table_shift_);
+  }
   uint64_t product(std::span<const TermWeight> centroid) const;
   void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
                    FoundCluster &best, const StopFlag &stop);
