@@ -64,7 +64,7 @@ void define_join_settings() {
                            &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
   DefineCustomIntVariable("simjoin.memory_limit",
-                          "Sets the memory that one similarity join or graph function may use.",
+                          "Sets the memory that one join, graph function or clustering may use.",
                           "Beyond it rows and sets go to temporary files.", &memory_limit_kb, memory_limit_kb,
                           least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
                           nullptr, nullptr, nullptr);
