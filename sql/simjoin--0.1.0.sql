@@ -202,7 +202,7 @@ AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 1
 COMMENT ON FUNCTION duplicate_groups(text, float8, text, text, text, float8) IS
 'each row of a query (id bigint, tokens set) with its group of duplicates, which is named for its one representative; methods: components, star, best_link';
 
--- The query of dedup views; not to be called otherwise. It updates the tables rows and pairs.
+-- The queries of dedup views; not to be called otherwise. They update the tables beside the view.
 CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
                                   method text, keep text, max_group_share float8)
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
@@ -210,15 +210,30 @@ AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PAR
 COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, float8, text, text, text, float8) IS
 'the query of the views that create_dedup_view makes';
 
+CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, changes regclass,
+                                  token_order regclass, threshold float8, measure text, method text, keep text,
+                                  max_group_share float8)
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
+                                      float8) IS
+'the query of the views that create_dedup_view makes with track_changes';
+
+CREATE FUNCTION dedup_view_changes() RETURNS trigger
+AS 'MODULE_PATHNAME', 'simjoin_track_changes' LANGUAGE C;
+COMMENT ON FUNCTION dedup_view_changes() IS
+'the triggers of tables whose changes dedup views track: writes down which rows change';
+
 CREATE FUNCTION create_dedup_view(view text, query text, threshold float8, measure text DEFAULT 'jaccard',
                                   method text DEFAULT 'components', keep text DEFAULT 'smallest_id',
-                                  max_group_share float8 DEFAULT 0.1) RETURNS void
+                                  max_group_share float8 DEFAULT 0.1, track_changes bool DEFAULT false) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_create_dedup_view' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8) IS
-'makes a materialized view of duplicate_groups that is refreshed incrementally';
+COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8, bool) IS
+'makes a materialized view of duplicate_groups that is refreshed incrementally; with track_changes, triggers on the table of the query write down what a refresh has to look at';
 
 CREATE FUNCTION refresh_dedup_view(view regclass, concurrently bool DEFAULT true)
-RETURNS TABLE (rows bigint, new_rows bigint, changed_rows bigint, removed_rows bigint, new_pairs bigint)
+RETURNS TABLE (rows bigint, new_rows bigint, changed_rows bigint, removed_rows bigint, new_pairs bigint,
+               read_rows bigint)
 AS 'MODULE_PATHNAME', 'simjoin_refresh_dedup_view' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION refresh_dedup_view(regclass, bool) IS
 'refreshes a view that create_dedup_view made: joins only new and changed rows with the rest; says what it did';

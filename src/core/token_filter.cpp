@@ -2,31 +2,19 @@
 
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "core/graph_random.hpp"
+#include "core/token_hash.hpp"
 
 namespace simjoin {
 namespace {
 
 constexpr size_t bits_a_token = 16;  // of the bitmap: one token in 16 that is not there seems to be
 
-template <typename Token>
-uint64_t hash_of(const Token &token) {
-  if constexpr (std::is_same_v<Token, std::string_view>)
-    return XXH3_64bits(token.data(), token.size());
-  else
-    return mix_bits(static_cast<uint64_t>(static_cast<int64_t>(token)));
-}
-
 }  // namespace
 
 template <typename Token>
 void TokenFilter::add(std::span<const Token> tokens) {
-  for (const Token &token : tokens) added_.push_back(hash_of(token));
+  for (const Token &token : tokens) added_.push_back(token_hash(token));
 }
 
 void TokenFilter::finish() {
@@ -60,7 +48,7 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
   hashes_.clear();
   size_t shared = 0;
   for (const Token &token : tokens) {
-    hashes_.push_back(hash_of(token));
+    hashes_.push_back(token_hash(token));
     shared += known(hashes_.back());
   }
   if (shared >= least_overlap(tokens.size())) return true;

@@ -10,13 +10,17 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "commands/explain.h"
+#include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -137,5 +141,47 @@ inline void set_custom_restrictinfo(CustomPath *path, List *restrictlist) {
 inline constexpr bool custom_join_takes_pseudoconstants = false;
 inline void set_custom_restrictinfo(CustomPath *, List *) {}
 #endif
+
+// Adds entries for the slot's row, which its table has, to the open indexes. PostgreSQL 16 added the argument
+// for updates that change nothing but summarizing indexes.
+inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *slot, EState *state) {
+#if PG_VERSION_NUM >= 160000
+  ExecInsertIndexTuples(target, slot, state, false, false, nullptr, NIL, false);
+#else
+  ExecInsertIndexTuples(target, slot, state, false, false, nullptr, NIL);
+#endif
+}
+
+// Builds the index of a permanent table anew. PostgreSQL 17 added the statement, for event triggers.
+inline void rebuild_index(Oid index) {
+  ReindexParams params = {};
+#if PG_VERSION_NUM >= 170000
+  reindex_index(nullptr, index, false, RELPERSISTENCE_PERMANENT, &params);
+#else
+  reindex_index(index, false, RELPERSISTENCE_PERMANENT, &params);
+#endif
+}
+
+// Errors unless the user may refresh the materialized view: its owner, and since PostgreSQL 17 whoever has
+// the privilege MAINTAIN. PostgreSQL 16 has one function for the owners of all kinds of objects.
+inline void check_may_refresh(Oid view) {
+#if PG_VERSION_NUM >= 170000
+  const AclResult result = pg_class_aclcheck(view, GetUserId(), ACL_MAINTAIN);
+#elif PG_VERSION_NUM >= 160000
+  const AclResult result =
+      object_ownercheck(RelationRelationId, view, GetUserId()) ? ACLCHECK_OK : ACLCHECK_NOT_OWNER;
+#else
+  const AclResult result = pg_class_ownercheck(view, GetUserId()) ? ACLCHECK_OK : ACLCHECK_NOT_OWNER;
+#endif
+  if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_MATVIEW, get_rel_name(view));
+}
+
+// Makes functions that the rest of a maintenance command calls find nothing but what they name in full, as
+// PostgreSQL 17 and later do in REFRESH.
+inline void restrict_search_path() {
+#if PG_VERSION_NUM >= 170000
+  RestrictSearchPath();
+#endif
+}
 
 }  // namespace simjoin::pg::compat

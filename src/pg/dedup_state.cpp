@@ -6,6 +6,7 @@ extern "C" {
 #include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 }
@@ -14,10 +15,9 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
-#include "pg/errors.hpp"
+#include "pg/dedup_view.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/query_rows.hpp"
-#include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 static_assert(sizeof(Fingerprint) == UUID_LEN);  // a fingerprint is stored as a uuid
 
 constexpr size_t first_capacity = 1024;
-constexpr size_t stored_at_once = 1 << 16;  // rows or pairs that one INSERT stores
+constexpr size_t stored_at_once = 1 << 16;  // rows or pairs that one statement stores, or ids it looks for
 constexpr uint64_t kind_of_null = 255;      // of the fingerprint of a NULL set; others have their token type
 
 // Takes rows of a query from the executor.
@@ -74,6 +74,13 @@ Fingerprint fingerprint_of(Datum array, bool isnull, const char *function) {
   return print;
 }
 
+void add_row(DedupState *state, TupleTableSlot *slot, const DedupRow &row) {
+  grow(&state->rows, state->count, &state->capacity);
+  state->rows[state->count++] = row;
+  ++state->figures.read_rows;
+  tuplestore_puttupleslot(state->sets, slot);
+}
+
 bool receive_source_row(TupleTableSlot *slot, DestReceiver *self) {
   DedupState *state = receiver_of(self)->state;
   bool id_isnull, set_isnull;
@@ -82,9 +89,17 @@ bool receive_source_row(TupleTableSlot *slot, DestReceiver *self) {
   if (id_isnull) raise_null_id(state->function);
   const int64 id = id_of(id_value, receiver_of(self)->id_type);
   if (number_of(*state, id) != state->count) raise_repeated_id(id, state->function);
-  grow(&state->rows, state->count, &state->capacity);
-  state->rows[state->count++] = {id, fingerprint_of(array, set_isnull, state->function), RowState::added};
-  tuplestore_puttupleslot(state->sets, slot);
+  add_row(state, slot, {id, fingerprint_of(array, set_isnull, state->function), RowState::added});
+  return true;
+}
+
+// Takes rows of the query that have not changed.
+bool receive_kept_row(TupleTableSlot *slot, DestReceiver *self) {
+  auto *state = static_cast<DedupState *>(reinterpret_cast<IdReceiver *>(self)->context);
+  bool isnull;
+  const Datum id = slot_getattr(slot, 1, &isnull);
+  add_row(state, slot,
+          {id_of(id, getBaseType(TupleDescAttr(state->columns, 0)->atttypid)), {}, RowState::kept});
   return true;
 }
 
@@ -121,14 +136,51 @@ bool receive_stored_pair(TupleTableSlot *slot, DestReceiver *self) {
   return true;
 }
 
+Datum bigint_array(const Datum *values, size_t count) {
+  return PointerGetDatum(construct_array(const_cast<Datum *>(values), static_cast<int>(count), INT8OID,
+                                         sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+// Returns a parameter, $1, that is an array of the ids.
+ParamListInfo ids_parameter(IdList ids) {
+  auto *values = allocate<Datum>(ids.count);
+  for (size_t i = 0; i < ids.count; ++i) values[i] = Int64GetDatum(ids.ids[i]);
+  ParamListInfo parameters = makeParamList(1);
+  parameters->params[0] = {bigint_array(values, ids.count), false, PARAM_FLAG_CONST, INT8ARRAYOID};
+  pfree(values);
+  return parameters;
+}
+
+// Calls body(parameters) with some of the ids at a time.
+template <class Body>
+void for_parts(IdList ids, Body &&body) {
+  for (size_t begin = 0; begin < ids.count; begin += stored_at_once) {
+    ParamListInfo parameters = ids_parameter({ids.ids + begin, std::min(stored_at_once, ids.count - begin)});
+    body(parameters);
+    pfree(DatumGetPointer(parameters->params[0].value));
+    pfree(parameters);
+  }
+}
+
 void read(DedupState *state, const char *query, bool (*receive)(TupleTableSlot *, DestReceiver *),
-          void (*start)(DestReceiver *, int, TupleDesc), DuplicateGrouper *grouper) {
+          void (*start)(DestReceiver *, int, TupleDesc), DuplicateGrouper *grouper,
+          ParamListInfo parameters = nullptr) {
   StateReceiver receiver = {};
   receiver.receiver.receiveSlot = receive;
   receiver.receiver.rStartup = start;
   receiver.state = state;
   receiver.grouper = grouper;
-  run_query(query, &receiver.receiver, state->function);
+  run_query(query, &receiver.receiver, state->function, parameters);
+}
+
+void run_with_parameters(const char *query, ParamListInfo parameters,
+                         bool (*receive)(TupleTableSlot *, DestReceiver *), void *context,
+                         const char *function) {
+  IdReceiver receiver = {};
+  receiver.receiver.receiveSlot = receive;
+  receiver.receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
+  receiver.context = context;
+  run_query(query, &receiver.receiver, function, parameters);
 }
 
 void count_states(DedupState *state) {
@@ -148,26 +200,31 @@ void execute_with_arrays(const char *statement, int arrays, Oid *types, Datum *v
   SPI_finish();
 }
 
-Datum bigint_array(const Datum *values, size_t count) {
-  return PointerGetDatum(construct_array(const_cast<Datum *>(values), static_cast<int>(count), INT8OID,
-                                         sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+// Returns an empty state.
+DedupState *start_state(const DedupDefinition &definition, const char *function, MemoryContext context) {
+  MemoryContext old = MemoryContextSwitchTo(context);
+  auto *state = static_cast<DedupState *>(palloc0(sizeof(DedupState)));
+  state->function = function;
+  state->context = context;
+  state->definition = &definition;
+  state->source = relation_name(definition.source);
+  state->rows_table = relation_name(definition.rows);
+  state->pairs_table = relation_name(definition.pairs);
+  state->capacity = state->stale_capacity = first_capacity;
+  state->rows = allocate<DedupRow>(first_capacity);
+  state->stale = allocate<int64>(first_capacity);
+  state->sets = tuplestore_begin_heap(false, false, work_mem);
+  tuplestore_set_eflags(state->sets, EXEC_FLAG_REWIND);  // it is read more than once
+  MemoryContextSwitchTo(old);
+  state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
+  return state;
 }
 
-void delete_stale(const DedupState &state) {
-  const char *const statements[] = {
-      psprintf("DELETE FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
-               state.pairs_table),
-      psprintf("DELETE FROM %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
-  auto *ids = allocate<Datum>(stored_at_once);
-  for (size_t begin = 0; begin < state.stale_count; begin += stored_at_once) {
-    const size_t count = std::min(stored_at_once, state.stale_count - begin);
-    for (size_t i = 0; i < count; ++i) ids[i] = Int64GetDatum(state.stale[begin + i]);
-    Oid type = INT8ARRAYOID;
-    Datum array = bigint_array(ids, count);
-    for (const char *statement : statements) execute_with_arrays(statement, 1, &type, &array);
-    pfree(DatumGetPointer(array));
-  }
-  pfree(ids);
+// Returns the query for the rows of the view's query whose ids are in the array $1.
+const char *some_rows_of_source(const DedupDefinition &definition) {
+  return psprintf("SELECT * FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)",
+                  relation_name(definition.source),
+                  quote_identifier(get_attname(definition.source, 1, false)));
 }
 
 void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints, size_t count) {
@@ -185,26 +242,41 @@ void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints,
 
 }  // namespace
 
-DedupState *read_state(const char *source, const char *rows_table, const char *pairs_table,
-                       const char *function, MemoryContext context) {
-  MemoryContext old = MemoryContextSwitchTo(context);
-  auto *state = static_cast<DedupState *>(palloc0(sizeof(DedupState)));
-  state->function = function;
-  state->context = context;
-  state->rows_table = rows_table;
-  state->pairs_table = pairs_table;
-  state->capacity = state->stale_capacity = first_capacity;
-  state->rows = allocate<DedupRow>(first_capacity);
-  state->stale = allocate<int64>(first_capacity);
-  state->sets = tuplestore_begin_heap(false, false, work_mem);
-  tuplestore_set_eflags(state->sets, EXEC_FLAG_REWIND);  // it is read twice
-  MemoryContextSwitchTo(old);
-  state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
+DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
+                       MemoryContext context) {
+  DedupState *state = start_state(definition, function, context);
   const auto no_check = [](DestReceiver *, int, TupleDesc) {};
-  read(state, psprintf("SELECT * FROM %s", source), receive_source_row, start_source, nullptr);
-  read(state, psprintf("SELECT id, fingerprint FROM %s", rows_table), receive_stored_row, no_check, nullptr);
+  const char *source = psprintf("SELECT * FROM %s", state->source);
+  const char *stored = psprintf("SELECT id, fingerprint FROM %s", state->rows_table);
+  if (some == nullptr) {
+    read(state, source, receive_source_row, start_source, nullptr);
+    read(state, stored, receive_stored_row, no_check, nullptr);
+  } else {
+    source = some_rows_of_source(definition);
+    stored = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored);
+    for_parts(*some, [&](ParamListInfo ids) {
+      read(state, source, receive_source_row, start_source, nullptr, ids);
+      read(state, stored, receive_stored_row, no_check, nullptr, ids);
+    });
+  }
   count_states(state);
   return state;
+}
+
+void add_kept_rows(DedupState *state, IdList some) {
+  run_for_ids(some_rows_of_source(*state->definition), some, receive_kept_row, state, state->function);
+}
+
+void run_for_ids(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
+                 void *context, const char *function) {
+  for_parts(ids, [&](ParamListInfo parameters) {
+    run_with_parameters(query, parameters, receive, context, function);
+  });
+}
+
+void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
+                         void *context, const char *function) {
+  run_with_parameters(query, ids_parameter(ids), receive, context, function);
 }
 
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
@@ -213,8 +285,24 @@ void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
       receive_stored_pair, [](DestReceiver *, int, TupleDesc) {}, grouper);
 }
 
+void remove_stale(const DedupState &state) {
+  const char *const statements[] = {
+      psprintf("DELETE FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
+               state.pairs_table),
+      psprintf("DELETE FROM %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
+  auto *ids = allocate<Datum>(stored_at_once);
+  for (size_t begin = 0; begin < state.stale_count; begin += stored_at_once) {
+    const size_t count = std::min(stored_at_once, state.stale_count - begin);
+    for (size_t i = 0; i < count; ++i) ids[i] = Int64GetDatum(state.stale[begin + i]);
+    Oid type = INT8ARRAYOID;
+    Datum array = bigint_array(ids, count);
+    for (const char *statement : statements) execute_with_arrays(statement, 1, &type, &array);
+    pfree(DatumGetPointer(array));
+  }
+  pfree(ids);
+}
+
 void store_rows(const DedupState &state) {
-  delete_stale(state);
   auto *ids = allocate<Datum>(stored_at_once);
   auto *prints = allocate<Datum>(stored_at_once);
   size_t count = 0;

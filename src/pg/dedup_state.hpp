@@ -3,15 +3,24 @@
 
 #include "pg/pg.hpp"
 
+extern "C" {
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "tcop/dest.h"
+#include "utils/tuplestore.h"
+}
+
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "core/fingerprint.hpp"
 #include "core/graph_duplicates.hpp"
 #include "core/node_numbers.hpp"
+#include "pg/dedup_definition.hpp"
+#include "pg/errors.hpp"
 #include "pg/set_codec.hpp"
-
-extern "C" {
-#include "executor/tuptable.h"
-#include "utils/tuplestore.h"
-}
+#include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 
@@ -38,6 +47,13 @@ struct RefreshFigures {
   int64 changed_rows;
   int64 removed_rows;
   int64 new_pairs;
+  int64 read_rows;  // of the query, to find that out
+};
+
+// Some ids, in any order.
+struct IdList {
+  const int64 *ids;
+  size_t count;
 };
 
 // Numbers of ids, in the hands of a memory context.
@@ -46,12 +62,14 @@ struct RowNumbers {
   NodeNumbers numbers{memory};
 };
 
-// The rows of a view's query in their order, compared with those of the last refresh. Everything belongs to
-// the context.
+// The rows of a view's query in their order, or some of them in any, compared with those of the last refresh.
+// Everything belongs to the context.
 struct DedupState {
   const char *function;
   MemoryContext context;
-  const char *rows_table;  // quoted names
+  const DedupDefinition *definition;
+  const char *source;  // quoted names
+  const char *rows_table;
   const char *pairs_table;
   RowNumbers *numbers;  // row i has the number i; removed rows have larger ones
   DedupRow *rows;
@@ -66,18 +84,74 @@ struct DedupState {
   RefreshFigures figures;
 };
 
-// Runs the query of the view `source` and compares its rows with the table `rows_table`. Tables and view are
-// quoted names.
-DedupState *read_state(const char *source, const char *rows_table, const char *pairs_table,
-                       const char *function, MemoryContext context);
+// Runs the query of the view and compares its rows with those stored; where `some` is given, those with these
+// ids only.
+DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
+                       MemoryContext context);
+
+// Adds the rows with these ids, which are known to have been kept.
+void add_kept_rows(DedupState *state, IdList some);
+
+// What takes the rows of a query for some ids.
+struct IdReceiver {
+  DestReceiver receiver;
+  void *context;
+};
+
+// Runs a query for some ids, which are its parameter $1, a part of them at a time, and gives its rows to
+// `receive`.
+void run_for_ids(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
+                 void *context, const char *function);
+
+// The same with all ids at once, so that the rows come in the query's order.
+void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
+                         void *context, const char *function);
 
 // Adds the stored pairs of rows that were kept to the grouper.
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);
 
-// Removes what is stored of removed and changed rows, and stores new and changed ones.
+// Removes what is stored of removed and changed rows.
+void remove_stale(const DedupState &state);
+
+// Stores new and changed rows.
 void store_rows(const DedupState &state);
 
 // Stores pairs.
 void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count);
+
+// Calls body(tokens) with a span of the set's tokens.
+template <class Body>
+auto with_tokens(const SetView &set, Body &&body) {
+  if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
+  if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
+  std::vector<std::string_view> texts(set.count);
+  TextCursor cursor(set);
+  for (std::string_view &text : texts) text = cursor.next();
+  return body(std::span<const std::string_view>(texts));
+}
+
+// Calls body(set) with the set of a row, (id, set), and returns what it returns; of a NULL, false.
+template <class Body>
+bool with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
+  bool isnull;
+  const Datum array = slot_getattr(slot, 2, &isnull);
+  if (isnull) return false;
+  const SetView set = view_set(array, state.function);
+  const bool result = call_cpp([&] { return body(set); });
+  free_view(set, array);
+  return result;
+}
+
+// Calls body(row, slot) for every row.
+template <class Body>
+void for_rows(const DedupState &state, Body &&body) {
+  TupleTableSlot *slot = MakeSingleTupleTableSlot(state.columns, &TTSOpsMinimalTuple);
+  tuplestore_rescan(state.sets);
+  for (size_t row = 0; tuplestore_gettupleslot(state.sets, true, false, slot); ++row) {
+    CHECK_FOR_INTERRUPTS();
+    body(row, slot);
+  }
+  ExecDropSingleTupleTableSlot(slot);
+}
 
 }  // namespace simjoin::pg

@@ -18,6 +18,9 @@ extern "C" {
 }
 
 #include "pg/compat.hpp"
+#include "pg/dedup_definition.hpp"
+#include "pg/dedup_refresh.hpp"
+#include "pg/dedup_triggers.hpp"
 #include "pg/duplicate_grouping.hpp"
 #include "pg/join_functions.hpp"
 #include "pg/query_receiver.hpp"
@@ -27,7 +30,16 @@ namespace simjoin::pg {
 namespace {
 
 // The arguments of create_dedup_view, in order.
-enum Argument { Arg_view, Arg_query, Arg_threshold, Arg_measure, Arg_method, Arg_keep, Arg_max_group_share };
+enum Argument {
+  Arg_view,
+  Arg_query,
+  Arg_threshold,
+  Arg_measure,
+  Arg_method,
+  Arg_keep,
+  Arg_max_group_share,
+  Arg_track_changes
+};
 
 // The quoted names of a view and of what belongs to it.
 struct ViewNames {
@@ -35,6 +47,8 @@ struct ViewNames {
   const char *source;
   const char *rows;
   const char *pairs;
+  const char *changes;  // these two where changes are tracked
+  const char *order;
 };
 
 // Runs statements as the caller.
@@ -51,27 +65,62 @@ const char *name_beside(const char *schema, const char *view, const char *label)
 ViewNames new_names(text *name) {
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
   const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
-  return {quote_qualified_identifier(schema, range->relname), name_beside(schema, range->relname, "source"),
-          name_beside(schema, range->relname, "rows"), name_beside(schema, range->relname, "pairs")};
+  const char *view = range->relname;
+  return {quote_qualified_identifier(schema, view), name_beside(schema, view, "source"),
+          name_beside(schema, view, "rows"),        name_beside(schema, view, "pairs"),
+          name_beside(schema, view, "changes"),     name_beside(schema, view, "order")};
 }
 
-void create_parts(const ViewNames &names, const char *query) {
+void create_source(const ViewNames &names, const char *query) {
   execute(psprintf("CREATE VIEW %s AS %s", names.source, query));
+  execute(psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin'", names.source));
+}
+
+void create_tables(const ViewNames &names, bool tracked) {
+  execute(psprintf(
+      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint uuid NOT NULL%s);"
+      "CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b));"
+      "CREATE INDEX ON %s (b);",
+      names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "", names.pairs, names.pairs));
   execute(
-      psprintf("CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint uuid NOT NULL);"
-               "CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b));"
-               "CREATE INDEX ON %s (b);",
-               names.rows, names.pairs, names.pairs));
-  execute(
-      psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin';"
-               "COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
+      psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
-               names.source, names.rows, names.pairs));
+               names.rows, names.pairs));
+  if (!tracked) return;
+  // Without a list of pending entries: each look-up would read all of it.
+  execute(psprintf(
+      "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
+      "CREATE TABLE %s (first_id bigint, last_id bigint);"
+      "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint NOT NULL, frequent int[] NOT NULL)",
+      names.rows, names.changes, names.order));
+  execute(psprintf(
+      "COMMENT ON TABLE %s IS 'ids that have changed since the last refresh of a dedup view of simjoin';"
+      "COMMENT ON TABLE %s IS 'order of the tokens of a dedup view of simjoin'",
+      names.changes, names.order));
+}
+
+Oid oid_of(const char *quoted_name) {
+  return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
+}
+
+// Makes the triggers on the table that the view's query reads; writers that have begun are waited for. Errors
+// where changes of the query cannot be tracked.
+void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *schema,
+                     const char *function) {
+  const Oid source = oid_of(names.source);
+  const TrackedTable tracked = tracked_table(source);
+  const char *obstacle = tracked.obstacle;
+  if (obstacle == nullptr && options.keep_first_row && !has_order(source))
+    obstacle = "to keep the first row, the query needs ORDER BY";
+  if (obstacle != nullptr)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("%s: changes cannot be tracked: %s", function, obstacle),
+                    errhint("Leave out track_changes: refreshes then read all rows to find the changes.")));
+  execute(trigger_statements(tracked.table, schema));
 }
 
 // Creates the materialized view, which fills itself and its tables, and its indexes.
-void create_view(FunctionCallInfo fcinfo, const ViewNames &names) {
-  const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *schema) {
   StringInfoData statement;
   initStringInfo(&statement);
   appendStringInfo(&statement,
@@ -80,6 +129,9 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names) {
                    names.view, quote_qualified_identifier(schema, "dedup_view_groups"),
                    quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
                    quote_literal_cstr(names.pairs));
+  if (PG_GETARG_BOOL(Arg_track_changes))
+    appendStringInfo(&statement, ", %s::regclass, %s::regclass", quote_literal_cstr(names.changes),
+                     quote_literal_cstr(names.order));
   appendStringInfo(&statement, ", '%s'::float8, %s, %s, %s, '%s'::float8);",
                    float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
@@ -161,12 +213,17 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "create_dedup_view";
   const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
   check_similarity(function, "threshold", PG_GETARG_FLOAT8(Arg_threshold), measure, false);
-  grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
-                   PG_GETARG_FLOAT8(Arg_max_group_share), function);
+  const GroupingOptions options =
+      grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
+                       PG_GETARG_FLOAT8(Arg_max_group_share), function);
+  const bool tracked = PG_GETARG_BOOL(Arg_track_changes);
   connect(function);
+  const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
-  create_parts(names, string_argument(fcinfo, Arg_query));
-  create_view(fcinfo, names);
+  create_source(names, string_argument(fcinfo, Arg_query));
+  if (tracked) create_triggers(names, options, quote_identifier(schema), function);
+  create_tables(names, tracked);
+  create_view(fcinfo, names, schema);
   SPI_finish();
   PG_RETURN_VOID();
 }
@@ -178,13 +235,18 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   const Oid view = PG_GETARG_OID(0);
   connect(function);
   drop_statements(view, function);  // for its check
-  execute(psprintf("REFRESH MATERIALIZED VIEW %s%s",
-                   PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "", relation_name(view)));
+  RefreshFigures figures;
+  DedupDefinition definition;
+  const bool tracked = find_definition(view, &definition) && definition.tracked();
+  if (!tracked || !refresh_from_changes(view, definition, &figures)) {
+    execute(psprintf("REFRESH MATERIALIZED VIEW %s%s",
+                     PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "", relation_name(view)));
+    figures = last_refresh_figures();
+  }
   SPI_finish();
-  const RefreshFigures &figures = last_refresh_figures();
-  Datum values[] = {Int64GetDatum(figures.rows), Int64GetDatum(figures.new_rows),
+  Datum values[] = {Int64GetDatum(figures.rows),         Int64GetDatum(figures.new_rows),
                     Int64GetDatum(figures.changed_rows), Int64GetDatum(figures.removed_rows),
-                    Int64GetDatum(figures.new_pairs)};
+                    Int64GetDatum(figures.new_pairs),    Int64GetDatum(figures.read_rows)};
   bool nulls[std::size(values)] = {};
   auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -195,7 +257,13 @@ PG_FUNCTION_INFO_V1(simjoin_drop_dedup_view);
 Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "drop_dedup_view";
   connect(function);
-  execute(drop_statements(PG_GETARG_OID(0), function));
+  const Oid view = PG_GETARG_OID(0);
+  const char *statements = drop_statements(view, function);
+  DedupDefinition definition;
+  if (find_definition(view, &definition) && definition.tracked())
+    statements =
+        psprintf("%s%s", statements, drop_trigger_statements(tracked_table(definition.source).table, view));
+  execute(statements);
   SPI_finish();
   PG_RETURN_VOID();
 }

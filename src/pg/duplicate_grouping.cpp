@@ -47,8 +47,8 @@ uint32_t *places_by_row(size_t rows) {
   return places;
 }
 
-// Reports the largest group where it has more than its share of the rows.
-void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups) {
+// Reports the largest group where it has more than its share of all rows.
+void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups, size_t all_rows) {
   auto *sizes = allocate<uint32_t>(grouping.rows);
   std::fill_n(sizes, grouping.rows, 0);
   InterruptCounter interrupts;
@@ -57,11 +57,11 @@ void report_large_group(const RowGrouping &grouping, const DuplicateGroups &grou
     ++sizes[row];
   }
   const uint32_t *largest = std::max_element(sizes, sizes + grouping.rows);
-  const double most = grouping.options.max_group_share * static_cast<double>(grouping.rows);
+  const double most = grouping.options.max_group_share * static_cast<double>(all_rows);
   if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
     ereport(NOTICE,
             (errmsg("%s: the group " INT64_FORMAT " holds %u of %zu rows", grouping.function,
-                    grouping.ids[largest - sizes], *largest, grouping.rows),
+                    grouping.ids[largest - sizes], *largest, all_rows),
              errhint("Raise the threshold, or use the method star, in which every row is similar to its "
                      "representative.")));
   pfree(sizes);
@@ -115,24 +115,29 @@ RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, si
   return grouping;
 }
 
-void return_groups(FunctionCallInfo fcinfo, RowGrouping *grouping) {
+void form_groups(RowGrouping *grouping, size_t all_rows) {
   GroupingWork *work = grouping->work;
   run_interruptibly(grouping->context,
                     [work](WorkerPool &pool) { work->result.emplace(work->grouper.groups(pool)); });
-  report_large_group(*grouping, *work->result);
+  report_large_group(*grouping, *work->result, all_rows);
+}
+
+GroupRow group_row(const RowGrouping &grouping, size_t row) {
+  const DuplicateGroups &groups = *grouping.work->result;
+  const uint32_t representative = groups.representatives[row];
+  const bool represents = representative == row;
+  return {{Int64GetDatum(grouping.ids[row]), Int64GetDatum(grouping.ids[representative]),
+           BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row])},
+          {false, false, false, represents}};
+}
+
+void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping) {
   auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   InterruptCounter interrupts;
-  Datum values[4];
-  bool nulls[4] = {};
-  for (size_t row = 0; row < grouping->rows; ++row) {
+  for (size_t row = 0; row < grouping.rows; ++row) {
     interrupts.add(cost_of_row);
-    const uint32_t representative = work->result->representatives[row];
-    values[0] = Int64GetDatum(grouping->ids[row]);
-    values[1] = Int64GetDatum(grouping->ids[representative]);
-    values[2] = BoolGetDatum(representative == row);
-    nulls[3] = representative == row;
-    values[3] = nulls[3] ? Datum{0} : Float8GetDatum(work->result->similarities[row]);
-    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    GroupRow columns = group_row(grouping, row);
+    tuplestore_putvalues(result->setResult, result->setDesc, columns.values, columns.nulls);
   }
 }
 

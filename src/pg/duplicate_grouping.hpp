@@ -45,8 +45,19 @@ struct RowGrouping {
 RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context);
 
-// Ends the grouping and adds each row to the call's result, as (id, group_id, is_representative, similarity).
-// Says so where a group is larger than it should be.
-void return_groups(FunctionCallInfo fcinfo, RowGrouping *grouping);
+// Ends the grouping. Says so where a group is larger than it should be, of `all_rows` rows.
+void form_groups(RowGrouping *grouping, size_t all_rows);
+
+// The columns of a row of the result: id, group_id, is_representative, similarity.
+struct GroupRow {
+  Datum values[4];
+  bool nulls[4];
+};
+
+// Returns a row of the groups.
+GroupRow group_row(const RowGrouping &grouping, size_t row);
+
+// Adds each row to the call's result.
+void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping);
 
 }  // namespace simjoin::pg

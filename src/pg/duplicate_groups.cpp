@@ -45,7 +45,8 @@ Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   check_distinct_ids(join->left, function);
   RowGrouping *grouping = start_grouping(options, join->left.ids, join->left.count, function, join->context);
   add_pairs(join, &grouping->work->grouper);
-  return_groups(fcinfo, grouping);
+  form_groups(grouping, grouping->rows);
+  return_groups(fcinfo, *grouping);
   end_join(join);
   return 0;
 }

@@ -14,11 +14,12 @@ const char *string_argument(FunctionCallInfo fcinfo, int number) {
   return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-void run_query(const char *query, DestReceiver *receiver, const char *function) {
+void run_query(const char *query, DestReceiver *receiver, const char *function, ParamListInfo parameters) {
   receiver->rShutdown = [](DestReceiver *) {};
   receiver->rDestroy = [](DestReceiver *) {};
   receiver->mydest = DestTuplestore;  // anything but what SPI handles itself
   SPIExecuteOptions options = {};
+  options.params = parameters;
   options.read_only = true;
   options.must_return_tuples = true;
   options.dest = receiver;

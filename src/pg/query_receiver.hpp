@@ -6,6 +6,7 @@
 extern "C" {
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "nodes/params.h"
 #include "tcop/dest.h"
 }
 
@@ -15,9 +16,10 @@ namespace simjoin::pg {
 const char *string_argument(FunctionCallInfo fcinfo, int number);
 
 // Runs a query that returns rows, with the caller's rights and in the active snapshot. The receiver, whose
-// receiveSlot and rStartup are set, gets its columns and rows. Errors, naming `function`, where the query
-// writes or returns nothing.
-void run_query(const char *query, DestReceiver *receiver, const char *function);
+// receiveSlot and rStartup are set, gets its columns and rows. `parameters`: the query's, or nullptr. Errors,
+// naming `function`, where the query writes or returns nothing.
+void run_query(const char *query, DestReceiver *receiver, const char *function,
+               ParamListInfo parameters = nullptr);
 
 // Errors, naming `function`, where a receiver is started for a second statement. `*started`: whether it was.
 void check_single_statement(bool *started, const char *function);

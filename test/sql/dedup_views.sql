@@ -42,12 +42,12 @@ SELECT * FROM unique_docs WHERE id IN (4, 5) ORDER BY id;
 SELECT drop_dedup_view('unique_docs');
 
 -- Random inserts, updates and deletes: after each refresh the groups are those of a full rebuild.
-CREATE TABLE methods (method text, keep text, view text, query text);
+CREATE TABLE methods (method text, keep text, tracked bool, view text, query text);
 INSERT INTO methods
-SELECT method, keep, method || '_' || keep,
+SELECT method, keep, tracked, method || '_' || keep || CASE WHEN tracked THEN '_tracked' ELSE '' END,
        CASE keep WHEN 'first_row' THEN 'SELECT id, tokens FROM docs ORDER BY priority, id' ELSE 'SELECT id, tokens FROM docs' END
-FROM unnest('{components,star,best_link}'::text[]) method, unnest('{smallest_id,first_row}'::text[]) keep;
-SELECT count(create_dedup_view(view, query, 0.7, method => method, keep => keep, max_group_share => 1)) FROM methods;
+FROM unnest('{components,star,best_link}'::text[]) method, unnest('{smallest_id,first_row}'::text[]) keep, unnest('{f,t}'::bool[]) tracked;
+SELECT count(create_dedup_view(view, query, 0.7, method => method, keep => keep, max_group_share => 1, track_changes => tracked)) FROM methods;
 CREATE FUNCTION differences(view text, query text, method text, keep text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
 BEGIN
@@ -56,7 +56,7 @@ BEGIN
     query, method, keep, view, view) INTO result;
   RETURN result;
 END $$;
-CREATE TABLE refreshes (view text, step int, joined bigint, kept bigint, removed bigint, new_pairs bigint, differences bigint);
+CREATE TABLE refreshes (view text, step int, joined bigint, kept bigint, removed bigint, new_pairs bigint, differences bigint, some_read bool);
 DO $$
 DECLARE m record; f record;
 BEGIN
@@ -70,12 +70,12 @@ BEGIN
     FOR m IN SELECT * FROM methods LOOP
       SELECT * INTO f FROM refresh_dedup_view(m.view::regclass, step % 3 > 0);
       INSERT INTO refreshes VALUES (m.view, step, f.new_rows + f.changed_rows, f.rows - f.new_rows - f.changed_rows, f.removed_rows,
-        f.new_pairs, differences(m.view, m.query, m.method, m.keep));
+        f.new_pairs, differences(m.view, m.query, m.method, m.keep), f.read_rows < f.rows);
     END LOOP;
   END LOOP;
 END $$;
 SELECT view, count(*) AS refreshes, sum(differences) AS differences, bool_or(joined > 0 AND kept > 3 * joined) AS little_joined,
-       sum(removed) > 10 AS removed, sum(new_pairs) > 50 AS new_pairs
+       sum(removed) > 10 AS removed, sum(new_pairs) > 50 AS new_pairs, bool_or(some_read) AS some_read
 FROM refreshes GROUP BY view ORDER BY view COLLATE "C";
 -- What is stored is what a join finds.
 SELECT count(*) AS differences FROM star_smallest_id_pairs p

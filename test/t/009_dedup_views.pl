@@ -18,14 +18,21 @@ $node->safe_psql(
 	SELECT create_dedup_view('"Other schema".unique_texts', 'SELECT id, tokens FROM texts', 0.8, method => 'star');
 	SELECT create_dedup_view('unique_words', 'SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body), id', 0.8,
 		keep => 'first_row', max_group_share => 1);
+	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
 });
 my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM "Other schema".unique_texts t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked t;
 	SELECT count(*) FROM unique_words_pairs;
 };
 my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('unique_words');
-	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts')};
+	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked')};
+my $tracked_differences = q{SELECT count(*) FROM tracked v FULL JOIN
+	duplicate_groups('SELECT id, tokens FROM texts', 0.8, max_group_share => 1) d ON v.id = d.id
+	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
+		OR v.is_representative IS DISTINCT FROM d.is_representative};
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 
@@ -42,16 +49,29 @@ for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0", "$format: and it goes on");
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0", "$format: and it goes on");
 }
+
+# A dump between a change and the refresh from it; the view that is restored is up to date, like any materialized view.
+$node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
+$node->command_ok([ 'pg_dump', '--file', "$folder/dump.pending", $node->connstr('postgres') ], 'dump with changes pending');
+$node->safe_psql('postgres', 'CREATE DATABASE restored_pending');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_pending'), '-f', "$folder/dump.pending" ],
+	'restore with changes pending');
+is($node->safe_psql('restored_pending', $tracked_differences), 0, 'the restored view has the groups of a full rebuild');
+is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked')}), '0|0', 'and no changes are pending there');
+$node->safe_psql('postgres', q{DELETE FROM texts WHERE id > 1000000});
+is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked')}), '0|0|0',
+	'rows that came and went between refreshes');
 
 # A crash in the middle of a refresh: what was committed is there, and the next refresh is right.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 100});
 my ($stdout, $stderr) = ('', '');
 my $victim = IPC::Run::start(
 	[ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', q{SELECT * FROM refresh_dedup_view('unique_words')},
+		'-c', q{SELECT * FROM refresh_dedup_view('tracked')}, '-c', 'CHECKPOINT',
 		'-c', 'SELECT pg_sleep(600)' ],
 	'>', \$stdout, '2>', \$stderr);
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'}),
@@ -61,6 +81,8 @@ $victim->finish;
 $node->start;
 is($node->safe_psql('postgres', $contents), $before, 'after the crash the views are as before');
 like($node->safe_psql('postgres', q{SELECT new_rows FROM refresh_dedup_view('unique_words')}), qr/^100$/, 'the next refresh joins what is new');
+like($node->safe_psql('postgres', q{SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked')}), qr/^100\|t$/, 'from the changes, too');
+is($node->safe_psql('postgres', $tracked_differences), 0, 'which gives the groups of a full rebuild');
 is( $node->safe_psql(
 		'postgres', q{SELECT count(*) FROM unique_words v FULL JOIN
 		duplicate_groups('SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body), id', 0.8,

@@ -1,0 +1,298 @@
+#include "pg/dedup_index.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+#include "pg/compat.hpp"
+#include "pg/dedup_view.hpp"
+#include "pg/query_receiver.hpp"
+#include "pg/settings.hpp"
+#include "pg/table_writer.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Tokens that are put in order by their frequency. A token of none of these is in at most one in 65,536 of
+// all places of the rows, so that a row in a million of 20 tokens shares it with 300 others at most.
+constexpr size_t most_frequent_tokens = size_t{1} << 16;
+// A new order is made when there are twice as many rows, and some more: an order is worth little to few rows.
+constexpr int64 rows_worth_an_order = 1000;
+// From one row in so many on, building the index anew takes less time than adding them (1 M rows of 20
+// integers).
+constexpr size_t rebuild_share = 10;
+// Codes that are looked for at once: what GIN does for each row that it finds takes time in proportion to
+// them.
+constexpr size_t codes_at_once = 16;
+
+constexpr Oid row_types[] = {INT8OID, UUIDOID, INT4OID, INT4ARRAYOID};  // id, fingerprint, size, prefix
+
+// Returns the codes as an integer[].
+ArrayType *array_of(std::span<const TokenCode> codes) {
+  const Size size = ARR_OVERHEAD_NONULLS(1) + codes.size_bytes();
+  auto *array = static_cast<ArrayType *>(palloc0(size));
+  SET_VARSIZE(array, size);
+  array->ndim = 1;
+  array->elemtype = INT4OID;
+  *ARR_DIMS(array) = static_cast<int>(codes.size());
+  *ARR_LBOUND(array) = 1;
+  std::copy(codes.begin(), codes.end(), reinterpret_cast<TokenCode *>(ARR_DATA_PTR(array)));
+  return array;
+}
+
+// Returns the codes of a one-dimensional integer[], or of an empty one.
+std::span<const TokenCode> codes_of(const ArrayType *array) {
+  const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+  return {reinterpret_cast<const TokenCode *>(ARR_DATA_PTR(array)), static_cast<size_t>(count)};
+}
+
+Bounds bounds_of(const DedupDefinition &definition) {
+  return {measure_by_name(definition.measure, "dedup view"), definition.threshold};
+}
+
+SetPrefix prefix_of(const DedupState &state, TokenOrder *order, TupleTableSlot *slot) {
+  SetPrefix prefix = {0, {}};
+  with_set(state, slot, [&](const SetView &set) {
+    prefix = with_tokens(set, [&](auto tokens) { return order->prefix_of(tokens); });
+    return true;
+  });
+  return prefix;
+}
+
+void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &row, const SetPrefix &prefix) {
+  ArrayType *codes = array_of(call_cpp([&] { return order->entries_of(prefix); }));
+  const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print),
+                          Int32GetDatum(static_cast<int32>(prefix.size)), PointerGetDatum(codes)};
+  const bool nulls[std::size(values)] = {};
+  write_row(writer, values, nulls);
+  pfree(codes);
+}
+
+Relation open_rows_table(const DedupDefinition &definition) {
+  Relation relation = table_open(definition.rows, RowExclusiveLock);
+  check_rights(relation, ACL_INSERT);
+  check_layout(relation, RELKIND_RELATION, row_types, std::size(row_types), "the table of rows");
+  return relation;
+}
+
+struct OrderReceiver {
+  DestReceiver receiver;
+  TokenIndex index;
+  Bounds bounds;
+  MemoryContext context;
+};
+
+bool receive_order(TupleTableSlot *slot, DestReceiver *self) {
+  auto *receiver = reinterpret_cast<OrderReceiver *>(self);
+  bool isnull;
+  receiver->index.exists = true;
+  receiver->index.rows = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+  receiver->index.ordered_rows = DatumGetInt64(slot_getattr(slot, 2, &isnull));
+  const ArrayType *frequent = DatumGetArrayTypeP(slot_getattr(slot, 3, &isnull));
+  receiver->index.order = own(
+      receiver->context, [&] { return std::make_unique<TokenOrder>(codes_of(frequent), receiver->bounds); });
+  return true;
+}
+
+// Runs a statement, with parameters, as the current user.
+void execute(const char *statement, int count, Oid *types, Datum *values) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  const int result = SPI_execute_with_args(statement, count, types, values, nullptr, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  SPI_finish();
+}
+
+// What a new order is made of.
+struct Frequencies {
+  TokenCounts counts;
+  std::vector<TokenCode> codes;
+};
+
+// Puts the tokens of the rows in an order, which is stored, and forgets all rows, whose prefixes are others
+// in it.
+TokenOrder *make_order(const DedupState &state, const DedupDefinition &definition) {
+  auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
+  for_rows(state, [&](size_t, TupleTableSlot *slot) {
+    with_set(state, slot, [&](const SetView &set) {
+      with_tokens(set, [&](auto tokens) { frequencies->counts.add(tokens); });
+      return true;
+    });
+  });
+  auto *order = own(state.context, [&] {
+    frequencies->codes = frequencies->counts.most_frequent(most_frequent_tokens);
+    return std::make_unique<TokenOrder>(frequencies->codes, bounds_of(definition));
+  });
+  const char *table = relation_name(definition.order);
+  execute(psprintf("DELETE FROM %s", table), 0, nullptr, nullptr);
+  Oid types[] = {INT8OID, INT4ARRAYOID};
+  Datum values[] = {Int64GetDatum(static_cast<int64>(state.count)),
+                    PointerGetDatum(array_of(frequencies->codes))};
+  execute(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2, types,
+          values);
+  execute(psprintf("DELETE FROM %s", state.rows_table), 0, nullptr, nullptr);
+  return order;
+}
+
+// Finds the rows whose prefixes share a code with a given one's.
+struct Prober {
+  DestReceiver receiver;
+  DedupState *state;
+  TokenOrder *order;
+  SPIPlanPtr plan;
+  ParamListInfo parameters;  // some codes, and the smallest and the largest size
+  SetPrefix prefix;
+  int64 *candidates;
+  size_t count;
+  size_t capacity;
+};
+
+bool receive_candidate(TupleTableSlot *slot, DestReceiver *self) {
+  auto *prober = reinterpret_cast<Prober *>(self);
+  bool isnull;
+  const int64 id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+  const int64 size = DatumGetInt32(slot_getattr(slot, 2, &isnull));
+  const Datum value = slot_getattr(slot, 3, &isnull);
+  ArrayType *array = DatumGetArrayTypeP(value);
+  const bool is_new = call_cpp([&] {
+    if (!prober->order->may_be_similar(prober->prefix, {size, codes_of(array)})) return false;
+    NodeNumbers &numbers = prober->state->numbers->numbers;
+    const uint32_t known = numbers.count();
+    return numbers.number_of(id) == known;
+  });
+  if (reinterpret_cast<Pointer>(array) != DatumGetPointer(value)) pfree(array);
+  if (!is_new) return true;  // not similar, or found before, or among the changed rows
+  if (prober->count == prober->capacity) {
+    prober->capacity *= 2;
+    prober->candidates =
+        static_cast<int64 *>(repalloc_huge(prober->candidates, prober->capacity * sizeof(int64)));
+  }
+  prober->candidates[prober->count++] = id;
+  return true;
+}
+
+Prober *start_prober(DedupState *state, TokenOrder *order) {
+  auto *prober = static_cast<Prober *>(MemoryContextAllocZero(state->context, sizeof(Prober)));
+  prober->receiver.receiveSlot = receive_candidate;
+  prober->receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
+  prober->receiver.rShutdown = prober->receiver.rDestroy = [](DestReceiver *) {};
+  prober->receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
+  prober->state = state;
+  prober->order = order;
+  prober->capacity = 1024;
+  prober->candidates =
+      static_cast<int64 *>(MemoryContextAlloc(state->context, prober->capacity * sizeof(int64)));
+  Oid types[] = {INT4ARRAYOID, INT4OID, INT4OID};
+  prober->plan =
+      SPI_prepare(psprintf("SELECT id, size, prefix FROM %s WHERE prefix OPERATOR(pg_catalog.&&) $1 "
+                           "AND size OPERATOR(pg_catalog.>=) $2 AND size OPERATOR(pg_catalog.<=) $3",
+                           state->rows_table),
+                  3, types);
+  if (prober->plan == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
+  prober->parameters = makeParamList(3);
+  for (int i = 0; i < 3; ++i) prober->parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
+  return prober;
+}
+
+void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
+  if (prefix.codes.empty()) return;
+  prober->prefix = prefix;
+  ParamExternData *parameters = prober->parameters->params;
+  parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
+  parameters[2].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
+  const auto wanted = call_cpp([&] { return prober->order->wanted_entries(prefix); });
+  for (size_t begin = 0; begin < wanted.size(); begin += codes_at_once) {
+    const size_t count = std::min(codes_at_once, wanted.size() - begin);
+    ArrayType *codes = array_of(wanted.subspan(begin, count));
+    parameters[0].value = PointerGetDatum(codes);
+    SPIExecuteOptions options = {};
+    options.params = prober->parameters;
+    options.read_only = true;
+    options.dest = &prober->receiver;
+    const int result = SPI_execute_plan_extended(prober->plan, &options);
+    if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+    pfree(codes);
+  }
+}
+
+}  // namespace
+
+TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
+  OrderReceiver receiver = {{}, {}, bounds_of(definition), context};
+  receiver.receiver.receiveSlot = receive_order;
+  receiver.receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
+  run_query(psprintf("SELECT rows, ordered_rows, frequent FROM %s", relation_name(definition.order)),
+            &receiver.receiver, "dedup view");
+  return receiver.index;
+}
+
+bool needs_new_order(const TokenIndex &index, int64 rows) {
+  return !index.exists || rows > 2 * index.ordered_rows + rows_worth_an_order;
+}
+
+void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
+  TokenIndex index = read_token_index(definition, state->context);
+  const auto rows = static_cast<int64>(state->count);
+  const bool all = needs_new_order(index, rows);
+  if (all)
+    index.order = make_order(*state, definition);
+  else
+    store_row_count(definition, rows);
+  const auto changed = static_cast<size_t>(state->figures.new_rows + state->figures.changed_rows);
+  const bool many = all || changed > state->count / rebuild_share;
+  Relation relation = open_rows_table(definition);
+  TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
+  for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
+    if (!all && state->rows[row].state == RowState::kept) return;
+    write_indexed_row(writer, index.order, state->rows[row], prefix_of(*state, index.order, slot));
+  });
+  close_writer(writer);
+  if (many) rebuild_left_out(relation);
+  table_close(relation, NoLock);
+}
+
+void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
+  const Bounds bounds = bounds_of(*state->definition);
+  Relation relation = open_rows_table(*state->definition);
+  TableWriter *writer = open_writer(relation);
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  // Without statistics of the table, or with old ones, the planner might read all of it.
+  const int level = NewGUCNestLevel();
+  set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  Prober *prober = start_prober(state, index.order);
+  MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);
+  for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
+    if (state->rows[row].state == RowState::kept) return;
+    MemoryContext old = MemoryContextSwitchTo(row_context);
+    const SetPrefix prefix = prefix_of(*state, index.order, slot);
+    probe(prober, prefix, bounds);
+    write_indexed_row(writer, index.order, state->rows[row], prefix);
+    MemoryContextSwitchTo(old);
+    MemoryContextReset(row_context);
+  });
+  AtEOXact_GUC(true, level);
+  SPI_finish();
+  close_writer(writer);
+  table_close(relation, NoLock);
+  add_kept_rows(state, {prober->candidates, prober->count});
+}
+
+void store_row_count(const DedupDefinition &definition, int64 rows) {
+  Oid type = INT8OID;
+  Datum value = Int64GetDatum(rows);
+  execute(psprintf("UPDATE %s SET rows = $1", relation_name(definition.order)), 1, &type, &value);
+}
+
+}  // namespace simjoin::pg

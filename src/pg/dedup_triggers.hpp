@@ -1,0 +1,19 @@
+// The triggers that write down which rows of a table change, for the dedup views over it.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace simjoin::pg {
+
+// Returns why not all changes of what this query of a dedup view, whose owner is the current user, reads are
+// written down; nullptr where they are.
+const char *obstacle_to_tracking(Oid source);
+
+// Returns statements that make the triggers on the table, for its owner. `schema`: the extension's, quoted.
+const char *trigger_statements(Oid table, const char *schema);
+
+// Returns statements that drop the triggers on the table: none where a dedup view other than this one needs
+// them, or the user does not own the table. Triggers that stay without a view do nothing.
+const char *drop_trigger_statements(Oid table, Oid view);
+
+}  // namespace simjoin::pg

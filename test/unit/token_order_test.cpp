@@ -1,0 +1,187 @@
+// Prefixes in a fixed order lose no similar pair, and rule out most others.
+#include "core/token_order.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace simjoin::test {
+namespace {
+
+template <typename Token>
+bool similar(const Bounds &bounds, const std::vector<Token> &a, const std::vector<Token> &b) {
+  const std::set<Token> r(a.begin(), a.end()), s(b.begin(), b.end());
+  const auto shared = std::count_if(r.begin(), r.end(), [&](const Token &t) { return s.contains(t); });
+  return bounds.satisfied(shared, static_cast<int64_t>(r.size()), static_cast<int64_t>(s.size()));
+}
+
+struct OwnPrefix {
+  int64_t size;
+  std::vector<TokenCode> codes;
+  std::vector<TokenCode> entries;
+  std::vector<TokenCode> wanted;
+  SetPrefix prefix() const { return {size, codes}; }
+  IndexedPrefix indexed() const { return {size, entries}; }
+};
+
+template <typename Token>
+OwnPrefix prefix_of(TokenOrder &order, const std::vector<Token> &set) {
+  const SetPrefix prefix = order.prefix_of(std::span<const Token>(set));
+  OwnPrefix own = {prefix.size, {prefix.codes.begin(), prefix.codes.end()}, {}, {}};
+  const auto entries = order.entries_of(prefix);
+  own.entries.assign(entries.begin(), entries.end());
+  const auto wanted = order.wanted_entries(prefix);
+  own.wanted.assign(wanted.begin(), wanted.end());
+  return own;
+}
+
+// Returns whether looking for what a wants finds b.
+bool finds(const OwnPrefix &a, const OwnPrefix &b) {
+  return std::any_of(a.wanted.begin(), a.wanted.end(), [&](TokenCode wanted) {
+    return std::find(b.entries.begin(), b.entries.end(), wanted) != b.entries.end();
+  });
+}
+
+// Checks that each similar pair of the sets is found by a code and not ruled out; returns how many there are.
+template <typename Token>
+size_t check_pairs(TokenOrder &order, const Bounds &bounds, const std::vector<std::vector<Token>> &sets) {
+  std::vector<OwnPrefix> prefixes;
+  for (const auto &set : sets) prefixes.push_back(prefix_of(order, set));
+  size_t pairs = 0;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    for (size_t j = 0; j < sets.size(); ++j) {
+      if (!similar(bounds, sets[i], sets[j])) continue;
+      ++pairs;
+      RC_ASSERT(finds(prefixes[i], prefixes[j]));
+      RC_ASSERT(order.may_be_similar(prefixes[i].prefix(), prefixes[j].indexed()));
+    }
+  }
+  return pairs;
+}
+
+RC_GTEST_PROP(TokenOrder, LosesNoSimilarPair, ()) {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const double threshold =
+      measure == Measure::overlap ? *rc::gen::inRange(1, 6) : *rc::gen::inRange(1, 21) / 20.0;
+  const Bounds bounds(measure, threshold);
+  std::vector<std::vector<int32_t>> sets(8);
+  std::vector<std::vector<std::string>> strings(sets.size());
+  std::vector<std::vector<std::string_view>> texts(sets.size());
+  TokenCounts counts;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    sets[i] = *rc::gen::container<std::vector<int32_t>>(rc::gen::inRange(-2, 12));
+    for (const int32_t token : sets[i]) strings[i].push_back(std::to_string(token));
+    texts[i].assign(strings[i].begin(), strings[i].end());
+    counts.add(std::span<const int32_t>(sets[i]));
+  }
+  std::vector<TokenCode> frequent = counts.most_frequent(*rc::gen::inRange<size_t>(0, 12));
+  if (*rc::gen::arbitrary<bool>()) frequent.insert(frequent.end(), frequent.begin(), frequent.end());
+  TokenOrder order(frequent, bounds);
+  const size_t pairs = check_pairs(order, bounds, sets);
+  RC_ASSERT(check_pairs(order, bounds, texts) == pairs);
+}
+
+// Sets of very different sizes, with prefixes of hundreds of tokens.
+RC_GTEST_PROP(TokenOrder, LosesNoSimilarPairOfLargeSets, ()) {
+  const Bounds bounds(Measure::jaccard, *rc::gen::inRange(1, 20) / 20.0);
+  std::vector<std::vector<int32_t>> sets(6);
+  TokenCounts counts;
+  for (auto &set : sets) {
+    const int32_t begin = *rc::gen::inRange(0, 40), end = begin + *rc::gen::inRange(1, 600);
+    const int32_t left_out = *rc::gen::inRange(2, 30);
+    for (int32_t token = begin; token < end; ++token)
+      if (token % left_out != 0) set.push_back(token);
+    counts.add(std::span<const int32_t>(set));
+  }
+  TokenOrder order(counts.most_frequent(*rc::gen::inRange<size_t>(0, 700)), bounds);
+  check_pairs(order, bounds, sets);
+}
+
+TEST(TokenOrder, SetsOfOtherSizesAreNotMet) {
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.7));
+  const OwnPrefix small = prefix_of(order, std::vector<int32_t>{1, 2, 3});
+  std::vector<int32_t> tokens(50);
+  for (int32_t i = 0; i < 50; ++i) tokens[static_cast<size_t>(i)] = i;
+  EXPECT_FALSE(finds(small, prefix_of(order, tokens)));
+  EXPECT_FALSE(finds(prefix_of(order, tokens), small));
+  tokens.resize(47);
+  EXPECT_TRUE(finds(prefix_of(order, tokens), prefix_of(order, tokens)));
+}
+
+// Two tokens of one code, which has a set's code twice.
+TEST(TokenOrder, TokensOfOneCode) {
+  TokenOrder codes({}, Bounds(Measure::overlap, 1));
+  // Of 300,000 tokens ten pairs or so have one code.
+  std::vector<std::pair<TokenCode, int64_t>> known;
+  for (int64_t token = 0; token < 300'000; ++token)
+    known.emplace_back(codes.prefix_of(std::span<const int64_t>(&token, 1)).codes[0], token);
+  std::sort(known.begin(), known.end());
+  const auto same = std::adjacent_find(known.begin(), known.end(),
+                                       [](const auto &a, const auto &b) { return a.first == b.first; });
+  ASSERT_NE(same, known.end());
+  const int64_t a = same->second, b = (same + 1)->second;
+  for (const double threshold : {0.5, 0.6, 1.0}) {
+    const Bounds bounds(Measure::jaccard, threshold);
+    TokenOrder order({}, bounds);
+    std::vector<std::vector<int64_t>> sets = {{a, b}, {a, b, 1'000'001}, {a}, {b}, {a, 1'000'001}};
+    EXPECT_GE(check_pairs(order, bounds, sets), sets.size());
+    EXPECT_EQ(prefix_of(order, sets[0]).size, 2);
+  }
+}
+
+TEST(TokenOrder, RareTokensComeFirst) {
+  TokenCounts counts;
+  for (int32_t set = 0; set < 100; ++set) {
+    const int32_t tokens[] = {1, set % 2 == 0 ? 2 : 3, set % 10 == 0 ? 4 : 5, 100 + set};
+    counts.add(std::span<const int32_t>(tokens));
+  }
+  const std::vector<TokenCode> frequent = counts.most_frequent(100);
+  EXPECT_EQ(frequent.size(), 5u);  // the others came but once
+  EXPECT_EQ(counts.most_frequent(2), std::vector<TokenCode>(frequent.begin(), frequent.begin() + 2));
+  TokenOrder order(frequent, Bounds(Measure::jaccard, 0.5));
+  TokenOrder alone({}, Bounds(Measure::jaccard, 0.5));
+  const auto code = [&](int32_t token) { return prefix_of(alone, std::vector<int32_t>{token}).codes[0]; };
+  const OwnPrefix prefix = prefix_of(order, std::vector<int32_t>{1, 2, 4, 107});
+  EXPECT_EQ(prefix.codes, (std::vector<TokenCode>{code(107), code(4), code(2)}));
+}
+
+TEST(TokenOrder, CountsASampleOfMany) {
+  TokenCounts counts;
+  for (int32_t set = 0; set < 600'000; ++set) {
+    const int32_t tokens[] = {1, 2 + set % 4, 1000 + set % 100'000, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+    counts.add(std::span<const int32_t>(tokens, set % 2 == 0 ? 12 : 3));
+  }
+  const std::vector<TokenCode> frequent = counts.most_frequent(14);
+  TokenOrder alone({}, Bounds(Measure::jaccard, 0.5));
+  const auto code = [&](int32_t token) { return prefix_of(alone, std::vector<int32_t>{token}).codes[0]; };
+  EXPECT_EQ(frequent[0], code(1));
+  for (int32_t token = 2; token < 6; ++token)
+    EXPECT_GE(std::find(frequent.begin(), frequent.end(), code(token)) - frequent.begin(), 10);
+}
+
+TEST(TokenOrder, RulesOutMostOfWhatSharesTooLittle) {
+  const Bounds bounds(Measure::jaccard, 0.7);
+  TokenOrder order({}, bounds);
+  std::vector<OwnPrefix> prefixes;
+  for (int32_t set = 0; set < 200; ++set) {
+    std::vector<int32_t> tokens;
+    for (int32_t i = 0; i < 20; ++i) tokens.push_back((set * 37 + i * i * 11) % 60);
+    prefixes.push_back(prefix_of(order, tokens));
+  }
+  int met = 0, passed = 0;
+  for (const OwnPrefix &a : prefixes) {
+    for (const OwnPrefix &b : prefixes) {
+      met += finds(a, b);
+      passed += order.may_be_similar(a.prefix(), b.indexed());
+    }
+  }
+  EXPECT_LT(passed, met / 2);
+}
+
+}  // namespace
+}  // namespace simjoin::test
