@@ -25,6 +25,13 @@ TokenCode code_of(const Token &token) {
   return static_cast<TokenCode>(token_hash(token) >> 32);
 }
 
+// Entries that one lookup has of each kind at most: what an index does for each set that has some of them
+// takes time in proportion.
+constexpr size_t looked_up_at_once = 16;
+// With more codes than this to look for, of all classes together, one of them has to do: with pairs there
+// would be a lookup for nearly each code. With fewer, pairs find a tenth of the sets (1 M sets of 20 tokens).
+constexpr size_t most_paired = 64;
+
 }  // namespace
 
 void TokenCounts::add(TokenCode code) {
@@ -107,7 +114,8 @@ SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
   if (size == 0) return {0, prefix_};
   keys_.clear();
   for (const Token &token : tokens) keys_.push_back(key_of(code_of(token)));
-  const auto length = std::min(bounds_.prefix_length(size, bounds_.min_partner(size)), size);
+  int64_t length = bounds_.prefix_length(size, bounds_.min_partner(size));
+  if (length > 0) length = std::min(length + 1, size);
   std::partial_sort(keys_.begin(), keys_.begin() + length, keys_.end());
   for (int64_t i = 0; i < length; ++i) prefix_.push_back(static_cast<TokenCode>(keys_[i]));
   return {size, prefix_};
@@ -121,18 +129,62 @@ std::span<const TokenCode> TokenOrder::entries_of(const SetPrefix &prefix) {
   return entries_;
 }
 
-// With larger sets more tokens have to be shared, so fewer of the first ones need looking for.
-std::span<const TokenCode> TokenOrder::wanted_entries(const SetPrefix &prefix) {
-  entries_.clear();
-  if (prefix.codes.empty()) return entries_;
+// Gives what is looked for in each class of sizes. With larger sets more tokens have to be shared, so fewer
+// of the first ones need looking for. Of two sets that share n tokens, each has the first of these among all
+// but n - 1 of its tokens, and the second one among all but n - 2.
+void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
+  partners_.clear();
   const int64_t least = bounds_.min_partner(prefix.size);
   const int64_t largest = bounds_.max_partner(prefix.size, largest_size);
   for (size_t i = class_of(least); i < class_sizes_.size() && class_sizes_[i] <= largest; ++i) {
-    const int64_t length = bounds_.prefix_length(prefix.size, std::max(class_sizes_[i], least));
-    const auto count = std::min(static_cast<size_t>(length), prefix.codes.size());
-    for (const TokenCode code : prefix.codes.first(count)) entries_.push_back(code ^ class_salts_[i]);
+    const int64_t overlap = bounds_.min_overlap(prefix.size, std::max(class_sizes_[i], least));
+    if (overlap > prefix.size) break;
+    const bool two = pairs && overlap >= 2;
+    const auto codes = static_cast<size_t>(prefix.size - overlap + (two ? 2 : 1));
+    partners_.push_back({class_salts_[i], std::min(codes, prefix.codes.size()), two});
   }
-  return entries_;
+}
+
+// Adds lookups for the partners of which one code is known.
+void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
+  const size_t begin = entries_.size();
+  for (const Partners &partners : partners_) {
+    if (partners.pairs) continue;
+    for (size_t i = 0; i < partners.codes; ++i) entries_.push_back(codes[i] ^ partners.salt);
+  }
+  const auto entries = std::span<const TokenCode>(entries_).subspan(begin);
+  for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
+    lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
+}
+
+// Adds lookups for the partners of which two codes are known: one for each code that can be the first.
+void TokenOrder::look_for_pairs(std::span<const TokenCode> codes) {
+  for (size_t first = 0; first + 1 < codes.size(); ++first) {
+    const size_t begin = entries_.size();
+    for (const Partners &partners : partners_)
+      if (partners.pairs && first + 1 < partners.codes) entries_.push_back(codes[first] ^ partners.salt);
+    const size_t middle = entries_.size();
+    if (begin == middle) return;
+    for (const Partners &partners : partners_)
+      for (size_t i = first + 1; partners.pairs && i < partners.codes; ++i)
+        entries_.push_back(codes[i] ^ partners.salt);
+    const auto entries = std::span<const TokenCode>(entries_);
+    lookups_.push_back({entries.subspan(begin, middle - begin), entries.subspan(middle)});
+  }
+}
+
+std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
+  entries_.clear();
+  lookups_.clear();
+  if (prefix.codes.empty()) return {};
+  size_t codes = 0;
+  find_partners(prefix, true);
+  for (const Partners &partners : partners_) codes += partners.codes;
+  if (codes > most_paired) find_partners(prefix, false);
+  entries_.reserve(codes * (prefix.codes.size() + 1));  // so that none moves
+  look_for_one(prefix.codes);
+  look_for_pairs(prefix.codes);
+  return lookups_;
 }
 
 // What is passed over in one prefix is less than all that is left of the other set, so only what is left of

@@ -33,7 +33,8 @@ class TokenCounts {
   uint64_t one_in_ = 1;  // tokens of the sample
 };
 
-// The part of a set that it shares a token of with each similar set; sizes count distinct tokens.
+// The part of a set that it shares a token of with each similar set, and two where they share two at all;
+// sizes count distinct tokens.
 struct SetPrefix {
   int64_t size;
   std::span<const TokenCode> codes;  // in the order
@@ -43,6 +44,13 @@ struct SetPrefix {
 struct IndexedPrefix {
   int64_t size;
   std::span<const TokenCode> entries;
+};
+
+// What to look for in an index: sets that have one of some entries and, where there are any, one of the
+// others.
+struct PrefixLookup {
+  std::span<const TokenCode> one;
+  std::span<const TokenCode> other;
 };
 
 class TokenOrder {
@@ -56,8 +64,8 @@ class TokenOrder {
   SetPrefix prefix_of(std::span<const Token> tokens);
   // Returns the prefix's entries in an index.
   std::span<const TokenCode> entries_of(const SetPrefix &prefix);
-  // Returns what to look for: each similar set has one of these entries.
-  std::span<const TokenCode> wanted_entries(const SetPrefix &prefix);
+  // Returns what to look for: each similar set is found by one of these.
+  std::span<const PrefixLookup> lookups(const SetPrefix &prefix);
   // Returns false where the sets that these are prefixes of are not similar.
   bool may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const;
 
@@ -67,6 +75,16 @@ class TokenOrder {
     uint32_t place = 0;  // from 1 on among the frequent ones, the rarest first; 0: an empty slot
   };
 
+  // The partners of a class of sizes.
+  struct Partners {
+    TokenCode salt;
+    size_t codes;  // so many of the first ones are looked for
+    bool pairs;    // two of which they have, not one
+  };
+
+  void find_partners(const SetPrefix &prefix, bool pairs);
+  void look_for_one(std::span<const TokenCode> codes);
+  void look_for_pairs(std::span<const TokenCode> codes);
   size_t slot_of(TokenCode code) const;
   size_t class_of(int64_t size) const;
   TokenCode salt_of(int64_t size) const { return class_salts_[class_of(size)]; }
@@ -81,6 +99,8 @@ class TokenOrder {
   std::vector<uint64_t> keys_;
   std::vector<TokenCode> prefix_;
   std::vector<TokenCode> entries_;
+  std::vector<Partners> partners_;
+  std::vector<PrefixLookup> lookups_;
 };
 
 }  // namespace simjoin

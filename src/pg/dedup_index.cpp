@@ -34,14 +34,11 @@ constexpr int64 rows_worth_an_order = 1000;
 // From one row in so many on, building the index anew takes less time than adding them (1 M rows of 20
 // integers).
 constexpr size_t rebuild_share = 10;
-// Codes that are looked for at once: what GIN does for each row that it finds takes time in proportion to
-// them.
-constexpr size_t codes_at_once = 16;
-
 constexpr Oid row_types[] = {INT8OID, UUIDOID, INT4OID, INT4ARRAYOID};  // id, fingerprint, size, prefix
 
 // Returns the codes as an integer[].
 ArrayType *array_of(std::span<const TokenCode> codes) {
+  if (codes.empty()) return construct_empty_array(INT4OID);
   const Size size = ARR_OVERHEAD_NONULLS(1) + codes.size_bytes();
   auto *array = static_cast<ArrayType *>(palloc0(size));
   SET_VARSIZE(array, size);
@@ -151,8 +148,8 @@ struct Prober {
   DestReceiver receiver;
   DedupState *state;
   TokenOrder *order;
-  SPIPlanPtr plan;
-  ParamListInfo parameters;  // some codes, and the smallest and the largest size
+  SPIPlanPtr plans[2];       // that look for some entries, and for some others, too
+  ParamListInfo parameters;  // the smallest and the largest size, the entries, the others
   SetPrefix prefix;
   int64 *candidates;
   size_t count;
@@ -194,15 +191,19 @@ Prober *start_prober(DedupState *state, TokenOrder *order) {
   prober->capacity = 1024;
   prober->candidates =
       static_cast<int64 *>(MemoryContextAlloc(state->context, prober->capacity * sizeof(int64)));
-  Oid types[] = {INT4ARRAYOID, INT4OID, INT4OID};
-  prober->plan =
-      SPI_prepare(psprintf("SELECT id, size, prefix FROM %s WHERE prefix OPERATOR(pg_catalog.&&) $1 "
-                           "AND size OPERATOR(pg_catalog.>=) $2 AND size OPERATOR(pg_catalog.<=) $3",
-                           state->rows_table),
-                  3, types);
-  if (prober->plan == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
-  prober->parameters = makeParamList(3);
-  for (int i = 0; i < 3; ++i) prober->parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
+  Oid types[] = {INT4OID, INT4OID, INT4ARRAYOID, INT4ARRAYOID};
+  const char *query = psprintf(
+      "SELECT id, size, prefix FROM %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
+      "OPERATOR(pg_catalog.<=) $2 "
+      "AND prefix OPERATOR(pg_catalog.&&) $3",
+      state->rows_table);
+  prober->plans[0] = SPI_prepare(query, 3, types);
+  prober->plans[1] = SPI_prepare(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
+  for (SPIPlanPtr plan : prober->plans)
+    if (plan == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
+  prober->parameters = makeParamList(std::size(types));
+  for (size_t i = 0; i < std::size(types); ++i)
+    prober->parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
   return prober;
 }
 
@@ -210,20 +211,18 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
   if (prefix.codes.empty()) return;
   prober->prefix = prefix;
   ParamExternData *parameters = prober->parameters->params;
-  parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
-  parameters[2].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
-  const auto wanted = call_cpp([&] { return prober->order->wanted_entries(prefix); });
-  for (size_t begin = 0; begin < wanted.size(); begin += codes_at_once) {
-    const size_t count = std::min(codes_at_once, wanted.size() - begin);
-    ArrayType *codes = array_of(wanted.subspan(begin, count));
-    parameters[0].value = PointerGetDatum(codes);
+  parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
+  parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
+  const auto lookups = call_cpp([&] { return prober->order->lookups(prefix); });
+  for (const PrefixLookup &lookup : lookups) {
+    parameters[2].value = PointerGetDatum(array_of(lookup.one));
+    parameters[3].value = PointerGetDatum(array_of(lookup.other));
     SPIExecuteOptions options = {};
     options.params = prober->parameters;
     options.read_only = true;
     options.dest = &prober->receiver;
-    const int result = SPI_execute_plan_extended(prober->plan, &options);
+    const int result = SPI_execute_plan_extended(prober->plans[lookup.other.empty() ? 0 : 1], &options);
     if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-    pfree(codes);
   }
 }
 
