@@ -241,7 +241,9 @@ GRANT USAGE ON SCHEMA tracking_test TO regress_tracking_writer;
 GRANT INSERT, SELECT ON docs TO regress_tracking_owner, regress_tracking_writer;
 SET ROLE regress_tracking_writer;
 INSERT INTO docs VALUES (1021, 0, '{2000,2001}');
+\set VERBOSITY sqlstate
 SELECT new_rows FROM refresh_dedup_view('"Renamed"');
+\set VERBOSITY default
 RESET ROLE;
 SELECT new_rows FROM refresh_dedup_view('"Renamed"');
 SET ROLE regress_tracking_owner;
