@@ -267,9 +267,12 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   Relation relation = open_rows_table(*state->definition);
   TableWriter *writer = open_writer(relation);
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  // Without statistics of the table, or with old ones, the planner might read all of it.
   const int level = NewGUCNestLevel();
+  // Without statistics of the table, or with old ones, the planner might read all of it.
   set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  // All rows are wanted, whatever the session is content with.
+  set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                    false);
   Prober *prober = start_prober(state, index.order);
   MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
