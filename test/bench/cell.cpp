@@ -1,5 +1,6 @@
 #include "bench/cell.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +19,16 @@ constexpr std::chrono::microseconds step_budget{10'000};
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Returns the milliseconds that all threads of the process have worked.
+double cpu_ms() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ms = [](const timeval &t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
 // Returns a descriptor of a new file that vanishes when it is closed.
@@ -40,6 +51,11 @@ void take(const Batch &batch, Cell &cell) {
 
 }  // namespace
 
+size_t array_bytes(const Collection &collection) {
+  constexpr size_t header = 24;  // before the elements
+  return collection.tokens.size() * sizeof(collection.tokens[0]) + collection.size() * header;
+}
+
 void run_cell(const Collection &collection, const RunSettings &settings, Cell &cell) {
   JoinSpec spec;
   spec.measure = cell.measure;
@@ -47,16 +63,11 @@ void run_cell(const Collection &collection, const RunSettings &settings, Cell &c
   spec.algorithm = cell.algorithm;
   spec.self_join = true;
   spec.threads = settings.threads;
-  spec.memory_limit = settings.memory_limit;
-  if (settings.memory_share > 0) {
-    // An array of PostgreSQL's has a header before its elements.
-    constexpr size_t header = 24;
-    const size_t data = collection.tokens.size() * sizeof(collection.tokens[0]) + collection.size() * header;
-    spec.memory_limit = static_cast<size_t>(settings.memory_share * static_cast<double>(data));
-  }
+  spec.memory_limit = cell.memory_limit;
   try {
     const auto engine = make_cpu_engine(spec);
     const Clock::time_point start = Clock::now();
+    const double cpu_before = cpu_ms();
     for (size_t row = 0; row < collection.size(); ++row) {
       const auto set = collection.set(row);
       engine->add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
@@ -73,6 +84,7 @@ void run_cell(const Collection &collection, const RunSettings &settings, Cell &c
       }
     }
     cell.total_ms = ms_since(start);
+    cell.cpu_ms = cpu_ms() - cpu_before;
     cell.stats = engine->stats();
   } catch (const std::exception &error) {
     cell.outcome = Outcome::failed;

@@ -17,6 +17,7 @@ struct Cell {
   Measure measure = Measure::jaccard;
   double threshold = 0;
   Algorithm algorithm = Algorithm::automatic;
+  size_t memory_limit = 0;
 
   Outcome outcome = Outcome::failed;
   std::string error;      // where it failed
@@ -25,6 +26,7 @@ struct Cell {
   double emit_ms = 0;     // reading the pairs handed over
   uint64_t checksum = 0;  // of all pairs, so that reading them is not idle
   double total_ms = 0;    // from the first set fed to the last pair handed over
+  double cpu_ms = 0;      // of all threads meanwhile, within the system included
   JoinStats stats;
 };
 
@@ -32,11 +34,12 @@ struct Cell {
 struct RunSettings {
   int threads = 0;
   double time_limit_s = 60;
-  size_t memory_limit = 0;
-  double memory_share = 0;  // of the arrays' bytes in PostgreSQL: the limit instead, where it is not 0
 };
 
-// Runs the self-join that the cell's first six members describe, and fills in the others.
+// Returns the bytes of the collection's sets as arrays of PostgreSQL's.
+size_t array_bytes(const Collection &collection);
+
+// Runs the self-join that the cell's first seven members describe, and fills in the others.
 void run_cell(const Collection &collection, const RunSettings &settings, Cell &cell);
 
 }  // namespace simjoin::bench

@@ -27,7 +27,7 @@ struct Options {
   int repeats = 1;           // the fastest run counts
   uint64_t seed = 1;
   size_t memory_limit = size_t{8} << 30;
-  double memory_share = 0;  // of the tokens' bytes: the limit instead, where it is not 0
+  double memory_share = 0;  // of the arrays' bytes: the limit of a second run, where it is not 0
   std::string csv_file;
   std::string baseline_file;  // of published programs
   std::string own_file;       // of this engine's earlier runs

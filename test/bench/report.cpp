@@ -69,6 +69,16 @@ void print_cell(const Cell &cell, const Comparison &comparison) {
   std::fflush(stdout);
 }
 
+void print_times_as_long(const Cell &whole, const Cell &limited) {
+  if (whole.outcome != Outcome::done || limited.outcome != Outcome::done) return;
+  std::printf(
+      "    %.2f times as long, %.2f times the processors' time (%.0f ms, %.0f ms); a limit of %.1f MB%s\n",
+      limited.total_ms / whole.total_ms, limited.cpu_ms / whole.cpu_ms, whole.cpu_ms, limited.cpu_ms,
+      static_cast<double>(limited.memory_limit) / mebibyte,
+      limited.stats.memory_peak <= limited.memory_limit ? "" : ", exceeded");
+  std::fflush(stdout);
+}
+
 CsvFile::CsvFile(const std::string &file) : file_(std::fopen(file.c_str(), "w")) {
   if (file_ == nullptr) throw std::runtime_error("cannot write " + file);
   std::fprintf(
@@ -78,7 +88,8 @@ CsvFile::CsvFile(const std::string &file) : file_(std::fopen(file.c_str(), "w"))
       "after_prefix,after_positional,after_bitmap,verified,scan_ms,order_ms,build_ms,filter_ms,verify_ms,"
       "join_"
       "ms,emit_ms,"
-      "seconds,memory_peak,published_seconds,published_source,published_ratio,own_ratio\n");
+      "seconds,memory_peak,published_seconds,published_source,published_ratio,own_ratio,cpu_ms,memory_"
+      "limit\n");
 }
 
 CsvFile::~CsvFile() {
@@ -111,10 +122,11 @@ void CsvFile::add_cell(const Cell &cell, size_t sets, size_t tokens, const Compa
     std::fprintf(file_, ",,,");
   }
   if (done && comparison.own != nullptr) {
-    std::fprintf(file_, ",%.3f\n", ratio(cell, *comparison.own));
+    std::fprintf(file_, ",%.3f", ratio(cell, *comparison.own));
   } else {
-    std::fprintf(file_, ",\n");
+    std::fprintf(file_, ",");
   }
+  std::fprintf(file_, ",%.1f,%zu\n", cell.cpu_ms, cell.memory_limit);
   std::fflush(file_);
 }
 

@@ -25,6 +25,9 @@ double ratio(const Cell &cell, const BaselineTime &baseline);
 // Prints the cell as a line of the table.
 void print_cell(const Cell &cell, const Comparison &comparison);
 
+// Prints how many times as long as the first cell the second one took, and whether it kept to its limit.
+void print_times_as_long(const Cell &whole, const Cell &limited);
+
 // A CSV file with one line a cell. Each line is on disk once add_cell returns.
 class CsvFile {
  public:
