@@ -119,7 +119,8 @@ void CpuEngine::estimate_peak() {
   const auto average = static_cast<uint32_t>(shape.tokens / shape.sets);
   shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
   const size_t sizes = shape.sets * sizeof(uint16_t);
-  const size_t joining = sizes + estimated_round_bytes(spec_, shape, 0, threads());
+  const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
+  const size_t joining = sizes + std::max({round.ordering, round.building, round.joining});
   const size_t now = std::max(joining, memory_.current() + tokens_.ranking_bytes(shape.tokens));
   estimated_peak_ = now + now / growth;  // until the next estimate
 }

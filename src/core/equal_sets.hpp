@@ -17,7 +17,15 @@ namespace simjoin {
 bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class);
 
 class EqualSets {
+  // A hash (upper half) and a set, ascending; `directory_` has the first entry of each leading-bits value.
+  using Entry = uint64_t;
+
  public:
+  // Returns the bytes for so many sets, about.
+  static size_t bytes(uint64_t sets) {
+    return sets * (sizeof(Entry) + sizeof(uint32_t)) + sets / 8 + (size_t{1} << 16);
+  }
+
   // Indexes the partners of all probe classes that it takes.
   EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
@@ -27,8 +35,6 @@ class EqualSets {
            JoinCounters &counters) const;
 
  private:
-  // A hash (upper half) and a set, ascending; `directory_` has the first entry of each leading-bits value.
-  using Entry = uint64_t;
   struct Range {
     uint32_t begin;
     uint32_t end;

@@ -70,7 +70,7 @@ void JoinExecution::build(WorkerPool &pool) {
 Ranking JoinExecution::rank(WorkerPool &pool) {
   const size_t used = memory_.current();
   const size_t extra = spec_.memory_limit > used ? spec_.memory_limit - used : 0;
-  return tokens_.take_ranking(left_, right_, file_, file_ != nullptr ? extra / 2 : extra, pool);
+  return tokens_.take_ranking(left_, right_, file_, extra, pool);
 }
 
 // Notes the sizes of what was added.

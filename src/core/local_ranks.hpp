@@ -18,6 +18,10 @@ class LocalRanks {
   LocalRanks(uint32_t ranks, MemoryCounter &memory)
       : ranks_(ranks), bits_(memory, ranks / 64 + 1, 0), before_(memory), table_(memory) {}
 
+  // Returns the bytes that number() will take.
+  size_t numbering_bytes(bool with_table) const {
+    return bits_.size() * sizeof(uint32_t) + (with_table ? ranks_ * sizeof(uint32_t) : 0);
+  }
   // Marks a rank and returns whether it was not marked before. Several threads may mark at a time; each tells
   // by add_marked() how many it was first to mark.
   bool mark(uint32_t rank) {

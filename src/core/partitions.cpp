@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/choose_layout.hpp"
+#include "core/equal_sets.hpp"
+#include "core/parity_signature.hpp"
 
 namespace simjoin {
 namespace {
@@ -15,7 +17,7 @@ constexpr size_t slices_a_limit = 16;
 constexpr size_t least_slice_bytes = 256;
 constexpr size_t most_slice_bytes = size_t{4} << 20;
 // What a slice takes while its sets become probes, in copies of itself; more where they are grouped.
-constexpr size_t slice_copies = 3;
+constexpr size_t slice_copies = 2;
 constexpr size_t grouped_slice_copies = 6;
 // Each slice has a buffer and an entry in tables: there are no more than these.
 constexpr uint64_t most_slices = 1024;
@@ -82,17 +84,18 @@ uint64_t Partitions::compatible_pairs() const {
 
 std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
   while (next_slice_ < index_sets().slices().size()) {
-    const size_t first = next_slice_;
-    SetCollection index = read_index(pool);
+    const size_t first = next_slice_, equal_end = end_of_equal_round(pool.workers());
+    const bool only_equal = equal_end > first;
+    SetCollection index = only_equal ? read_equal_round(equal_end, pool) : read_index(pool);
     find_probe_slices(first, next_slice_);
     if (!spec_.self_join && probe_slices_.empty()) continue;
     RoundInput input;
-    input.later_probes = true;
+    input.later_probes = !only_equal;
     if (!spec_.self_join) input.probe = outline(probe_sets());
     auto round = std::make_unique<JoinRound>(spec_, std::move(index), std::move(input), stop_, memory_);
     GeneratorPlan plan;
     if (!round->every_pair()) {
-      const Decision decision = decide(*round, pool);
+      const Decision decision = only_equal ? Decision{} : decide(*round, pool);
       plan.use_bitmap.assign(round->problem().probe_classes.size(), decision.bitmap);
       plan.layout = decision.layout;
       plan.sign_postings = decision.sign_postings;
@@ -115,21 +118,69 @@ size_t Partitions::postings_of(const Slice &slice) const {
   return std::min(stored, static_cast<uint64_t>(share * static_cast<double>(slice.tokens)) + 1);
 }
 
-// Returns the bytes of a round of this shape: of the generator that was decided on for its sets; before that,
-// of any.
-size_t Partitions::round_bytes(const RoundShape &shape, int workers) const {
-  const size_t prefix = estimated_round_bytes(spec_, shape, 0, workers);
-  if (!uses_choice()) return prefix;
+// Returns whether all probes that meet sets of up to this size are swept, where postings have signatures.
+bool Partitions::sweeps_all(uint32_t size) const {
+  const Bounds bounds(spec_.measure, spec_.threshold);
+  const int64_t largest = probe_sets().classes().back().size;
+  const int64_t partner = std::clamp<int64_t>(bounds.max_partner(size, largest), size, largest);
+  return partner + size - 2 * bounds.min_overlap(partner, size) < useful_differences;
+}
+
+// Returns the bytes of a round of this shape beside `probes` bytes of probes, by the generator that was
+// decided on for its sets; before that, by any.
+size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const {
+  const auto bytes = [&](uint32_t bitmap_words) {
+    const RoundBytes round = estimated_round_bytes(spec_, shape, bitmap_words, workers);
+    const size_t joined = std::max(round.building, round.joining + probes);
+    // Only groups are brought into order by a copy.
+    return spec_.algorithm == Algorithm::groupjoin ? std::max(joined, round.ordering) : joined;
+  };
+  if (!uses_choice()) return bytes(0);
   const auto size = static_cast<uint32_t>(shape.tokens / shape.sets);
   const auto decided = decisions_.find(kin_of(size));
-  if (decided == decisions_.end()) {
-    return std::max(prefix, estimated_round_bytes(spec_, shape, widest_layout_words(size), workers));
-  }
+  if (decided == decisions_.end()) return std::max(bytes(0), bytes(widest_layout_words(size)));
   const Decision &decision = decided->second;
-  if (decision.bitmap) return estimated_round_bytes(spec_, shape, decision.layout.words, workers);
-  RoundShape decided_shape = shape;
-  decided_shape.signs_postings = decision.sign_postings;
-  return estimated_round_bytes(spec_, decided_shape, 0, workers);
+  if (decision.bitmap) return bytes(decision.layout.words);
+  shape.signs_postings = decision.sign_postings;
+  shape.signs_sets = decision.sign_sets;
+  shape.counts = !decision.sign_postings || !sweeps_all(largest);
+  return bytes(0);
+}
+
+// Returns what a round may take beside what is taken.
+size_t Partitions::budget(size_t taken) const {
+  const size_t limit = spec_.memory_limit;
+  return std::max(limit / least_round_share, limit > taken ? limit - taken : 0);
+}
+
+// Returns the end of the next slices that can be a round in which equal sets alone are looked for: whole
+// buckets, as many as fit into the limit. Where there are none, the number of the next slice.
+size_t Partitions::end_of_equal_round(int workers) const {
+  const std::vector<Slice> &slices = index_sets().slices();
+  size_t end = next_slice_;
+  if (spec_.algorithm != Algorithm::automatic || !spec_.self_join) return end;
+  const size_t room =
+      budget(memory_.current() + static_cast<size_t>(workers) * (bytes_a_worker + slice_bytes_));
+  uint64_t sets = 0, tokens = 0;
+  for (size_t slice = next_slice_; slice < slices.size() && slices[slice].bucket != 0; ++slice) {
+    const Slice &here = slices[slice];
+    sets += here.sets;
+    tokens += SlicedSets::stored_tokens(here);
+    constexpr size_t token = sizeof(uint32_t), set = sizeof(uint64_t) + sizeof(uint32_t);
+    if (tokens * token + sets * set + EqualSets::bytes(sets) > room) break;
+    const bool whole = slice + 1 == slices.size() || slices[slice + 1].bucket != here.bucket ||
+                       slices[slice + 1].class_begin != here.class_begin;
+    if (whole) end = slice + 1;
+  }
+  return end;
+}
+
+// Reads the slices up to `end`, with their own ranks: nothing is looked up by rank.
+SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
+  local_ranks_.reset();
+  const size_t first = std::exchange(next_slice_, end);
+  const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
+  return index_sets().load(slices, nullptr, ranks_, pool, memory_);
 }
 
 // Reads as many of the next slices of the index side as fit into the limit, but at least one; a few at a
@@ -139,15 +190,13 @@ SetCollection Partitions::read_index(WorkerPool &pool) {
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
   local_ranks_.reset();
   local_ranks_.emplace(ranks_, memory_);
-  const size_t limit = spec_.memory_limit, table_bytes = ranks_ * sizeof(uint32_t);
-  const bool rank_table = table_bytes <= limit / rank_tables_a_limit;
-  const size_t taken = memory_.current() + (rank_table ? table_bytes : 0) +
-                       static_cast<size_t>(workers) * (bytes_a_worker + copies * slice_bytes_);
-  const size_t budget = std::max(limit / least_round_share, limit > taken ? limit - taken : 0);
+  const bool rank_table = ranks_ * sizeof(uint32_t) <= spec_.memory_limit / rank_tables_a_limit;
+  const size_t taken = memory_.current() + local_ranks_->numbering_bytes(rank_table);
+  const size_t room = budget(taken);
+  const size_t probes = static_cast<size_t>(workers) * (bytes_a_worker + copies * slice_bytes_);
 
   const std::vector<Slice> &slices = index_sets().slices();
   const size_t first = next_slice_;
-  Records records(memory_);
   RoundShape shape;
   for (bool full = false; !full && next_slice_ < slices.size();) {
     std::vector<const Slice *> more;
@@ -160,20 +209,18 @@ SetCollection Partitions::read_index(WorkerPool &pool) {
       larger.postings += postings_of(slice);
       tokens += SlicedSets::stored_tokens(slice);
       larger.ranks = std::min<uint64_t>(ranks_, local_ranks_->marked() + tokens);
-      full = next_slice_ > first && round_bytes(larger, workers) > budget;
+      full = next_slice_ > first && slice.bucket != 0 && slices[next_slice_ - 1].bucket == 0;
+      full |= next_slice_ > first && round_bytes(larger, index_sets().largest(slice), probes, workers) > room;
       if (full) break;
       shape = larger;
       more.push_back(&slice);
       ++next_slice_;
     }
-    const size_t before = records.ends.size();
-    index_sets().read(more, records, &pool);
-    index_sets().mark_ranks(records, before, *local_ranks_, pool);
+    index_sets().mark_ranks(more, *local_ranks_, pool, memory_);
   }
   local_ranks_->number(rank_table);
-  const Slice &last = slices[next_slice_ - 1];
-  return index_sets().collect(records, slices[first].class_begin, last.class_end, *local_ranks_, {}, &pool,
-                              memory_);
+  return index_sets().load(std::span(slices).subspan(first, next_slice_ - first), &*local_ranks_,
+                           local_ranks_->marked(), pool, memory_);
 }
 
 // Lists the slices of probes that can have partners in the slices [first, end) of the index side; in a
@@ -212,7 +259,8 @@ SetCollection Partitions::read_probes(std::span<const size_t> numbers, const Set
                                       WorkerPool *pool) const {
   std::vector<const Slice *> slices;
   for (const size_t number : numbers) slices.push_back(&probe_sets().slices()[number]);
-  const uint32_t class_begin = slices.back()->class_begin, class_end = slices.front()->class_end;
+  std::reverse(slices.begin(), slices.end());
+  const uint32_t class_begin = slices.front()->class_begin, class_end = slices.back()->class_end;
   std::vector<uint32_t> least;
   if (!every_pair()) {
     const Bounds bounds(spec_.measure, spec_.threshold);
@@ -222,9 +270,7 @@ SetCollection Partitions::read_probes(std::span<const size_t> numbers, const Set
       least.push_back(static_cast<uint32_t>(bounds.min_overlap(size, partner)));
     }
   }
-  Records records(memory_);
-  probe_sets().read(slices, records, pool);
-  return probe_sets().collect(records, class_begin, class_end, *local_ranks_, least, pool, memory_);
+  return probe_sets().collect(slices, *local_ranks_, least, pool, memory_);
 }
 
 void Partitions::run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
@@ -262,13 +308,13 @@ GeneratorPlan Partitions::choose(const JoinRound &round, WorkerPool &pool) {
                                                 : choose_one_generator(problem, share, pool, memory_);
   };
   if (probe_slices_.empty()) return choose_for(round.problem(), 1);
-  // Evenly spread, as many slices as have half of the tokens of the index side: bringing them into order
-  // takes no more memory than that side did.
+  // Evenly spread, as many slices as have a quarter of the tokens of the index side: two copies of these take
+  // no more memory than an index would.
   uint64_t tokens = 1;
   for (const size_t number : probe_slices_) {
     tokens += SlicedSets::stored_tokens(probe_sets().slices()[number]);
   }
-  const double share = static_cast<double>(round.index().tokens.size()) / static_cast<double>(2 * tokens);
+  const double share = static_cast<double>(round.index().tokens.size()) / static_cast<double>(4 * tokens);
   const size_t all = probe_slices_.size();
   const size_t count = std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(all)), 1, all);
   std::vector<size_t> sample;

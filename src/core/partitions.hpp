@@ -66,7 +66,11 @@ class Partitions {
   bool only_equal_partners(uint32_t size) const;
   SetCollection outline(const SlicedSets &sets) const;
   size_t postings_of(const Slice &slice) const;
-  size_t round_bytes(const RoundShape &shape, int workers) const;
+  bool sweeps_all(uint32_t size) const;
+  size_t round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const;
+  size_t budget(size_t taken) const;
+  size_t end_of_equal_round(int workers) const;
+  SetCollection read_equal_round(size_t end, WorkerPool &pool);
   SetCollection read_index(WorkerPool &pool);
   void find_probe_slices(size_t first, size_t end);
   bool compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const;

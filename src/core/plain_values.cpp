@@ -92,6 +92,11 @@ Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
   if (!dense(tokens)) return rank_sparse(sides, file, pool);
+  if (file != nullptr) {
+    RangedNumbers numbers{{&left}, smallest_, span()};
+    if (!self_join_) numbers.sides.push_back(&right);
+    if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);
+  }
   const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
   const auto copies = std::min<uint64_t>(entries / span(), static_cast<uint64_t>(pool.workers()));
   return rank_dense(sides, file, std::max<uint64_t>(1, copies), pool);
@@ -146,6 +151,18 @@ Ranking PlainValues::rank_dense(RawSets *const (&sides)[2], SpillFile *file, siz
   ranking.first_id = smallest_;
   ranking.distinct = distinct;
   return ranking;
+}
+
+// Uses about half of the bytes for a table, if it can, since the sets' slices will need the others.
+Ranking PlainValues::rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
+                                 WorkerPool &pool) const {
+  uint64_t block = 0;
+  for (const RawSets *raw : numbers.sides) {
+    for (const RawBlock &b : raw->blocks) block = std::max(block, b.tokens * sizeof(uint32_t));
+  }
+  const uint64_t loaded = block * static_cast<uint64_t>(pool.workers());
+  RangedRanks ranks(numbers, file, extra_bytes - std::min<uint64_t>(extra_bytes, loaded), pool, memory_);
+  return ranks.rank(extra_bytes / 2);
 }
 
 Ranking PlainValues::rank_sparse(RawSets *const (&sides)[2], SpillFile *file, WorkerPool &pool) const {

@@ -7,6 +7,7 @@
 #include "core/distinct_sample.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
+#include "core/ranged_ranks.hpp"
 #include "core/ranking.hpp"
 #include "core/raw_sets.hpp"
 #include "core/short_sort.hpp"
@@ -39,6 +40,8 @@ class PlainValues {
   bool dense(uint64_t tokens) const;
   Buffer<uint32_t> count(RawSets &raw, SpillFile *file, size_t copies, WorkerPool &pool) const;
   Ranking rank_dense(RawSets *const (&sides)[2], SpillFile *file, size_t copies, WorkerPool &pool) const;
+  Ranking rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
+                      WorkerPool &pool) const;
   Ranking rank_sparse(RawSets *const (&sides)[2], SpillFile *file, WorkerPool &pool) const;
 
   const bool self_join_;

@@ -17,6 +17,13 @@ constexpr size_t least_room = size_t{1} << 14;
 
 }  // namespace
 
+size_t PrefixIndex::building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers) {
+  const uint64_t room = std::max<uint64_t>(least_room, tokens / tokens_an_unsorted_posting);
+  const size_t each = sizeof(uint32_t) + sizeof(Posting) + (sign ? sizeof(uint64_t) : 0);
+  const size_t cursors = (sizeof(uint64_t) << bucket_bits) * parts_a_worker * static_cast<size_t>(workers);
+  return std::min(postings, room) * each + cursors;
+}
+
 PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool,
                          MemoryCounter &memory)
     : problem_(problem),
@@ -33,7 +40,8 @@ PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, Wor
   class_begin_.push_back(units_);
   if (options.equal_sets) equal_sets_.emplace(problem, pool, memory);
   choose_classes(options.elsewhere);
-  fill(options.sign, pool, memory);
+  // Without postings, nobody asks for a list.
+  if (std::find(posted_.begin(), posted_.end(), true) != posted_.end()) fill(options.sign, pool, memory);
 }
 
 uint32_t PrefixIndex::class_of(uint32_t unit) const {

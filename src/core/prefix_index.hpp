@@ -47,6 +47,9 @@ class PrefixIndex {
     const std::vector<bool> *elsewhere = nullptr;
   };
 
+  // Returns the bytes that the making of an index takes besides the index, about.
+  static size_t building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers);
+
   // The problem must outlive the index.
   PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool, MemoryCounter &memory);
 

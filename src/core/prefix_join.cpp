@@ -54,7 +54,7 @@ PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, const S
       stop_(stop),
       sweeper_(join.problem, join.index, writer, stop, memory),
       required_(join.problem),
-      shared_(memory, join.index.units(), 0),
+      shared_(memory),
       touched_(memory),
       candidates_(memory),
       submitted_(memory) {}
@@ -97,6 +97,7 @@ void PrefixProber::run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &cou
 template <bool grouped, bool positional>
 void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counters) {
   const SetCollection &probes = join_.problem.probe;
+  if (shared_.empty()) shared_.resize(join_.index.units(), 0);
   uint32_t probe_class = probes.class_of(begin);
   auto since = JoinCounters::Clock::now();
   const auto round = [&] {

@@ -74,7 +74,7 @@ class PrefixProber {
   uint32_t probe_class_ = UINT32_MAX;  // the class that the next ones are for
   uint32_t most_differences_ = 0;
   bool use_table_ = false;   // of signatures
-  Buffer<int32_t> shared_;   // by unit: tokens shared so far; pruned; 0 between probes
+  Buffer<int32_t> shared_;   // by unit, once one is looked up: tokens shared so far; pruned; 0 between probes
   Buffer<Posting> touched_;  // the first posting of each unit whose count is not 0
   Buffer<Candidate> candidates_;
   Buffer<CandidatePair> submitted_;

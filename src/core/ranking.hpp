@@ -17,8 +17,11 @@ struct Ranking {
 
   explicit Ranking(MemoryCounter &memory) : rank_of(memory) {}
 
-  // Returns the rank of an id, or `none`.
+  // Returns whether there is a table of ranks. Otherwise ids are ranks themselves, from first_id on.
+  bool has_table() const { return !rank_of.empty(); }
+  // Returns the rank of an id, or `none`: with a table, and without.
   uint32_t of(uint32_t id) const { return rank_of[id - first_id]; }
+  uint32_t rank_in(uint32_t id) const { return id - first_id < ranks ? id - first_id : none; }
 
   Buffer<uint32_t> rank_of;  // by id, from the first one on
   uint32_t first_id = 0;

@@ -15,16 +15,24 @@ struct RoundShape {
   uint64_t postings = 0;  // tokens in index prefixes
   uint64_t ranks = 0;
   bool signs_postings = true;  // whether `auto` may put signatures into the index
+  bool signs_sets = true;      // and make a table of signatures of sets
+  bool counts = true;          // whether probes may be looked up one by one
 };
 
 // Returns how many of a set's `size` tokens are in its index prefix.
 uint32_t index_prefix_length(const JoinSpec &spec, uint32_t size);
 
-// Returns the bytes of the index side with all that is built over it and what the workers keep for each of
-// its sets, about; more rather than less. `bitmap_words` is the width of the bitmaps where they are the
-// generator, 0 where it is the prefix index.
-size_t estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint32_t bitmap_words,
-                             int workers);
+// Bytes, about; more rather than less.
+struct RoundBytes {
+  size_t ordering;  // of sets being brought into order, in a second copy of themselves
+  size_t building;  // of the index side and what is built over it, meanwhile
+  size_t joining;   // of the same, and what the workers keep for each of its sets
+};
+
+// Returns what the index side takes. `bitmap_words` is the width of the bitmaps where they are the generator,
+// 0 where it is the prefix index.
+RoundBytes estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint32_t bitmap_words,
+                                 int workers);
 
 // What one worker takes whatever it works on: lists of candidates, a tile of bitmaps, a batch of results.
 inline constexpr size_t bytes_a_worker = size_t{192} << 10;

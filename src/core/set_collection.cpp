@@ -50,8 +50,11 @@ void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, ui
     // Looked up many at a time, since cache misses overlap only where nothing waits for them.
     while (mapped < ids + size) {
       stop.check();
-      for (uint32_t *const to = mapped + std::min<ptrdiff_t>(end - mapped, lookups); mapped < to; ++mapped) {
-        *mapped = ranking.of(*mapped);
+      uint32_t *const to = mapped + std::min<ptrdiff_t>(end - mapped, lookups);
+      if (ranking.has_table()) {
+        for (; mapped < to; ++mapped) *mapped = ranking.of(*mapped);
+      } else {
+        for (; mapped < to; ++mapped) *mapped = ranking.rank_in(*mapped);
       }
     }
     uint32_t kept = 0;

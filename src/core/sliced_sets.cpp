@@ -231,26 +231,79 @@ void SlicedSets::read(std::span<const Slice *const> slices, Records &records, Wo
   });
 }
 
-void SlicedSets::mark_ranks(const Records &records, size_t first, LocalRanks &local, WorkerPool &pool) const {
-  pool.parallel(records.ends.size() - first, [&](int, size_t i) {
-    PeriodicCheck check(stop_);
+// Calls visit_set(header, ranks) for each set of the records in words [0, end).
+template <typename Visit>
+void SlicedSets::visit(const uint32_t *words, size_t end, Visit &&visit_set) const {
+  PeriodicCheck check(stop_);
+  for (size_t at = 0; at < end;) {
+    check.at(at);
+    Header header;
+    std::memcpy(&header, words + at, sizeof header);
+    visit_set(header, words + at + header_words);
+    at += record_words(header.stored);
+  }
+}
+
+void SlicedSets::mark_ranks(std::span<const Slice *const> slices, LocalRanks &local, WorkerPool &pool,
+                            MemoryCounter &memory) const {
+  pool.parallel(slices.size(), [&](int, size_t i) {
+    Records records(memory);
+    read(slices.subspan(i, 1), records, nullptr);
     uint32_t marked = 0;
-    const size_t slice_end = records.ends[first + i];
-    for (size_t at = records.begin(first + i); at < slice_end;) {
-      check.at(at);
-      Header header;
-      std::memcpy(&header, records.words.data() + at, sizeof header);
-      at += header_words;
-      for (const size_t end = at + header.stored; at < end; ++at) marked += local.mark(records.words[at]);
-    }
+    visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *ranks) {
+      for (uint32_t t = 0; t < header.stored; ++t) marked += local.mark(ranks[t]);
+    });
     local.add_marked(marked);
   });
+}
+
+SetCollection SlicedSets::load(std::span<const Slice> slices, const LocalRanks *local, uint32_t ranks,
+                               WorkerPool &pool, MemoryCounter &memory) const {
+  SetCollection sets(memory);
+  sets.ranks = ranks;
+  std::vector<Places> next(slices.size());
+  const auto with_slice = [&](size_t i, auto &&body) {
+    const Slice *const slice = &slices[i];
+    Records records(memory);
+    read({&slice, 1}, records, nullptr);
+    body(records);
+  };
+  pool.parallel(slices.size(), [&](int, size_t i) {
+    next[i] = places_of(slices[i]);
+    if (next[i].places.size() == 1) {
+      next[i].places[0] = {slices[i].sets, stored_tokens(slices[i])};
+      return;
+    }
+    with_slice(i, [&](const Records &records) {
+      visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *) {
+        Place &place = next[i].of(sizes_.class_of_size[header.size]);
+        ++place.set;
+        place.token += header.stored;
+      });
+    });
+  });
+  make_room(next, sets);
+  pool.parallel(slices.size(), [&](int, size_t i) {
+    with_slice(i, [&](const Records &records) {
+      visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *stored) {
+        Place &place = next[i].of(sizes_.class_of_size[header.size]);
+        sets.rows[place.set] = header.row;
+        sets.starts[place.set++] = place.token;
+        uint32_t *const to = sets.tokens.data() + place.token;
+        for (uint32_t t = 0; t < header.stored; ++t) {
+          to[t] = local != nullptr ? local->of(stored[t]) : stored[t];
+        }
+        place.token += header.stored;
+      });
+    });
+  });
+  return sets;
 }
 
 // Makes the ranks of a slice's records local ones, in place, and moves the records that are kept up to each
 // other; notes what they are by class. Returns the end of what is left.
 size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
-                            std::span<const uint32_t> least, std::vector<Place> &kept_of_class) const {
+                            std::span<const uint32_t> least, Places &kept) const {
   PeriodicCheck check(stop_);
   uint32_t *const words = records.words.data();
   size_t kept_end = records.begin(slice);
@@ -261,42 +314,42 @@ size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &lo
     const uint32_t *from = words + at + header_words;
     at += record_words(header.stored);
     uint32_t *to = words + kept_end + header_words;
-    const uint32_t k = sizes_.class_of_size[header.size] - class_begin;
-    const uint32_t needed = least.empty() ? 0 : least[k];
+    const uint32_t k = sizes_.class_of_size[header.size];
+    const uint32_t needed = least.empty() ? 0 : least[k - class_begin];
     if (header.stored < needed) continue;
     // The rarest tokens come first: a set that misses too many shows it early.
     const uint32_t most_missed = header.stored - needed;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < header.stored && i - kept <= most_missed; ++i) {
-      to[kept] = local.of(from[i]);
-      kept += to[kept] != LocalRanks::none;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < header.stored && i - found <= most_missed; ++i) {
+      to[found] = local.of(from[i]);
+      found += to[found] != LocalRanks::none;
     }
-    if (kept < needed) continue;
-    header.stored = kept;
+    if (found < needed) continue;
+    header.stored = found;
     std::memcpy(words + kept_end, &header, sizeof header);
-    kept_end += record_words(kept);
-    ++kept_of_class[k].set;
-    kept_of_class[k].token += kept;
+    kept_end += record_words(found);
+    Place &place = kept.of(k);
+    ++place.set;
+    place.token += found;
   }
   return kept_end;
 }
 
-SetCollection SlicedSets::collect(Records &records, uint32_t class_begin, uint32_t class_end,
-                                  const LocalRanks &local, std::span<const uint32_t> least, WorkerPool *pool,
-                                  MemoryCounter &memory) const {
-  const size_t slices = records.ends.size();
-  // By slice and class: what it has, then where the next goes.
-  std::vector<std::vector<Place>> next(slices, std::vector<Place>(class_end - class_begin));
-  std::vector<size_t> kept_ends(slices);
-  for_each(pool, slices,
-           [&](size_t i) { kept_ends[i] = localise(records, i, local, class_begin, least, next[i]); });
-  SetCollection sets(memory);
-  sets.ranks = local.marked();
+SlicedSets::Places SlicedSets::places_of(const Slice &slice) {
+  return {slice.class_begin, std::vector<Place>(slice.class_end - slice.class_begin)};
+}
+
+// Turns what the parts of a collection have by class into places, class by class and part by part, and makes
+// room for it. The parts' classes ascend.
+void SlicedSets::make_room(std::vector<Places> &parts, SetCollection &sets) const {
   Place placed;
-  for (uint32_t k = class_begin; k < class_end; ++k) {
+  size_t first_part = 0;
+  const auto end_of = [](const Places &part) { return part.class_begin + part.places.size(); };
+  for (uint32_t k = parts.front().class_begin; k < end_of(parts.back()); ++k) {
     const uint32_t first = placed.set;
-    for (size_t i = 0; i < slices; ++i) {
-      const Place here = std::exchange(next[i][k - class_begin], placed);
+    while (end_of(parts[first_part]) <= k) ++first_part;
+    for (size_t i = first_part; i < parts.size() && parts[i].class_begin <= k; ++i) {
+      const Place here = std::exchange(parts[i].of(k), placed);
       placed.set += here.set;
       placed.token += here.token;
     }
@@ -306,19 +359,32 @@ SetCollection SlicedSets::collect(Records &records, uint32_t class_begin, uint32
   sets.starts.resize(size_t{placed.set} + 1);
   sets.starts[placed.set] = placed.token;
   sets.tokens.resize(placed.token);
-  for_each(pool, slices, [&](size_t i) {
-    PeriodicCheck check(stop_);
-    for (size_t at = records.begin(i); at < kept_ends[i];) {
-      check.at(at);
-      Header header;
-      std::memcpy(&header, records.words.data() + at, sizeof header);
-      Place &place = next[i][sizes_.class_of_size[header.size] - class_begin];
-      sets.rows[place.set] = header.row;
-      sets.starts[place.set++] = place.token;
-      std::copy_n(records.words.data() + at + header_words, header.stored, sets.tokens.data() + place.token);
-      place.token += header.stored;
-      at += record_words(header.stored);
-    }
+}
+
+SetCollection SlicedSets::collect(std::span<const Slice *const> slices, const LocalRanks &local,
+                                  std::span<const uint32_t> least, WorkerPool *pool,
+                                  MemoryCounter &memory) const {
+  Records records(memory);
+  read(slices, records, pool);
+  std::vector<Places> next(slices.size());
+  std::vector<size_t> kept_ends(slices.size());
+  for_each(pool, slices.size(), [&](size_t i) {
+    next[i] = places_of(*slices[i]);
+    kept_ends[i] = localise(records, i, local, slices.front()->class_begin, least, next[i]);
+  });
+  SetCollection sets(memory);
+  sets.ranks = local.marked();
+  make_room(next, sets);
+  for_each(pool, slices.size(), [&](size_t i) {
+    const size_t begin = records.begin(i);
+    visit(records.words.data() + begin, kept_ends[i] - begin,
+          [&](const Header &header, const uint32_t *ranks) {
+            Place &place = next[i].of(sizes_.class_of_size[header.size]);
+            sets.rows[place.set] = header.row;
+            sets.starts[place.set++] = place.token;
+            std::copy_n(ranks, header.stored, sets.tokens.data() + place.token);
+            place.token += header.stored;
+          });
   });
   return sets;
 }

@@ -62,14 +62,18 @@ class SlicedSets {
   static uint64_t stored_tokens(const Slice &slice) {
     return slice.words - uint64_t{slice.sets} * header_words;
   }
-  // Appends the slices to `records` as they are in the file; by all threads of a pool, where there is one.
-  void read(std::span<const Slice *const> slices, Records &records, WorkerPool *pool) const;
-  // Marks the ranks in the records of the slices from the one numbered `first` on.
-  void mark_ranks(const Records &records, size_t first, LocalRanks &local, WorkerPool &pool) const;
-  // Returns the collection of the records' sets, all of the classes [class_begin, class_end), with local
-  // ranks. Ranks without are dropped; sets of the class k that keep less than least[k - class_begin] are left
-  // out. Uses up the records. By all threads of a pool, where there is one.
-  SetCollection collect(Records &records, uint32_t class_begin, uint32_t class_end, const LocalRanks &local,
+  // Marks the ranks of the slices.
+  void mark_ranks(std::span<const Slice *const> slices, LocalRanks &local, WorkerPool &pool,
+                  MemoryCounter &memory) const;
+  // Returns the collection of the sets of these slices, all of whose ranks are marked, with local ranks; with
+  // their own where there are no local ones (null). Sets `ranks` in it to their number. Reads slices twice
+  // rather than to have them in memory twice.
+  SetCollection load(std::span<const Slice> slices, const LocalRanks *local, uint32_t ranks, WorkerPool &pool,
+                     MemoryCounter &memory) const;
+  // Returns the collection of the sets of these slices, in ascending order, with local ranks. Ranks without
+  // are dropped; sets of the class k that keep less than least[k - the first class] are left out. By all
+  // threads of a pool, where there is one.
+  SetCollection collect(std::span<const Slice *const> slices, const LocalRanks &local,
                         std::span<const uint32_t> least, WorkerPool *pool, MemoryCounter &memory) const;
 
  private:
@@ -86,6 +90,15 @@ class SlicedSets {
   };
   static constexpr size_t header_words = sizeof(Header) / sizeof(uint32_t);
 
+  // How many sets and tokens there are of each class of a slice; then where in a collection the next one
+  // goes.
+  struct Places {
+    Place &of(uint32_t k) { return places[k - class_begin]; }
+
+    uint32_t class_begin = 0;
+    std::vector<Place> places;
+  };
+
   static size_t record_words(uint32_t size) { return header_words + size; }
   void cut_slices(size_t slice_bytes, const std::function<bool(uint32_t size)> &only_equal);
   void cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes);
@@ -94,8 +107,13 @@ class SlicedSets {
   uint32_t slice_in_bucket(uint32_t k, const uint32_t *ranks);
   void append(size_t slice, const Header &header, const uint32_t *ranks);
   void flush(size_t slice);
+  void read(std::span<const Slice *const> slices, Records &records, WorkerPool *pool) const;
+  static Places places_of(const Slice &slice);
   size_t localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
-                  std::span<const uint32_t> least, std::vector<Place> &kept_of_class) const;
+                  std::span<const uint32_t> least, Places &kept) const;
+  void make_room(std::vector<Places> &parts, SetCollection &sets) const;
+  template <typename Visit>
+  void visit(const uint32_t *words, size_t end, Visit &&visit_set) const;
 
   const bool keep_empty_;
   SpillFile &file_;

@@ -35,6 +35,10 @@ void SpillFile::write(uint64_t offset, const void *data, size_t bytes) {
                 "the temporary file of a similarity join exceeds its limit of " +
                     std::to_string(limit_ / 1024) + " kB");
   }
+  overwrite(offset, data, bytes);
+}
+
+void SpillFile::overwrite(uint64_t offset, const void *data, size_t bytes) const {
   const char *at = static_cast<const char *>(data);
   while (bytes > 0) {
     stop_.check();

@@ -26,6 +26,8 @@ class SpillFile {
   uint64_t reserve(uint64_t bytes) { return end_ += bytes, end_ - bytes; }
   // Write and read all of it, in pieces between which they look at the stop flag. Safe for several threads.
   void write(uint64_t offset, const void *data, size_t bytes);
+  // Writes over what was written before, which does not count against the limit.
+  void overwrite(uint64_t offset, const void *data, size_t bytes) const;
   void read(uint64_t offset, void *data, size_t bytes) const;
   // Returns the number of bytes written.
   uint64_t written() const { return written_.load(std::memory_order_relaxed); }

@@ -196,17 +196,25 @@ TEST(DistinctSampleTest, IsCloseForAnyPattern) {
   }
 }
 
-// Sizes around the largest that two bytes hold.
+// Sizes of every number of bits, in blocks that are filled and in one that is not, read back at any time.
 TEST(SetSizesTest, KeepsEverySize) {
-  const uint32_t sizes[] = {0, 65534, 65535, 1, 65536, 4'000'000'000, 65535, 7};
+  std::vector<uint32_t> sizes(64, 0);
+  for (int bits = 0; bits <= 32; ++bits) {
+    for (uint32_t i = 0; i < 64; ++i)
+      sizes.push_back(static_cast<uint32_t>((uint64_t{1} << bits) - 1) - (bits > 6 ? i : 0));
+  }
+  for (const uint32_t size : {0u, 65534u, 1u, 4'000'000'000u, 7u}) sizes.push_back(size);
   MemoryCounter memory;
   SetSizes kept(memory);
   EXPECT_EQ(kept.largest(), 0u);
-  for (const uint32_t size : sizes) kept.push_back(size);
+  for (size_t row = 0; row < sizes.size(); ++row) {
+    kept.push_back(sizes[row]);
+    ASSERT_EQ(kept[row], sizes[row]);
+  }
   kept.shrink();
-  ASSERT_EQ(kept.size(), std::size(sizes));
-  for (size_t row = 0; row < std::size(sizes); ++row) EXPECT_EQ(kept[row], sizes[row]);
-  EXPECT_EQ(kept.largest(), 4'000'000'000u);
+  ASSERT_EQ(kept.size(), sizes.size());
+  for (size_t row = 0; row < sizes.size(); ++row) ASSERT_EQ(kept[row], sizes[row]) << row;
+  EXPECT_EQ(kept.largest(), UINT32_MAX);
 }
 
 TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {
