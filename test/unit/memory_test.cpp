@@ -46,10 +46,12 @@ class MemoryTest : public testing::TestWithParam<ShapeCase> {
     }
   }
   size_t data() const { return tokens_ * sizeof(int32_t); }
-  // What a join takes whatever its limit: the sizes of the sets, the table in which values are counted, and
-  // what its threads work with.
+  // What a join takes whatever its limit: the sizes of the sets, a part of the table of ranks, and what its
+  // threads work with.
   size_t floor() const {
-    return input_.left.size() * sizeof(uint16_t) + static_cast<size_t>(largest_) * sizeof(uint32_t) +
+    const auto values = static_cast<size_t>(largest_);
+    return input_.left.size() * sizeof(uint16_t) +
+           std::max(values / 16, std::min(values, size_t{1} << 16)) * sizeof(uint32_t) +
            threads * bytes_a_worker;
   }
 
@@ -87,6 +89,48 @@ TEST_P(MemoryTest, LimitsHold) {
         // A round of the join has half of the limit in any case.
         EXPECT_LE(stats.memory_peak, std::max(spec.memory_limit, floor() + spec.memory_limit / 2));
       }
+    }
+  }
+}
+
+// ---- A tenth of the data, where that is more than the floor ----
+
+class TenthTest : public testing::TestWithParam<ShapeCase> {};
+
+// All shapes of the benchmark, with 12 to 20 MB of tokens each.
+constexpr ShapeCase tenth_cases[] = {{"dblp", 40'000},   {"kosarak", 300'000},     {"enron", 30'000},
+                                     {"bms", 400'000},   {"livejournal", 125'000}, {"twitter", 50'000},
+                                     {"aol", 1'300'000}, {"orkut", 45'000}};
+
+INSTANTIATE_TEST_SUITE_P(Every, TenthTest, testing::ValuesIn(tenth_cases),
+                         [](const auto &info) { return std::string(info.param.profile); });
+
+// Returns the bytes of the sets as PostgreSQL stores them.
+size_t stored_bytes(const Input<int32_t> &input) {
+  constexpr size_t header = 24;
+  size_t bytes = input.left.size() * header;
+  for (const IntSet &set : input.left) bytes += set.size() * sizeof(int32_t);
+  return bytes;
+}
+
+// Counts what makes a join slow beyond its limit: parts, each of which reads the sets anew, and what is
+// written.
+TEST_P(TenthTest, PartsAreFewAndTheLimitHolds) {
+  const Input<int32_t> input = collection_of(GetParam());
+  const size_t data = stored_bytes(input);
+  for (const double threshold : {0.9, 0.7}) {
+    const std::vector<Pair> expected =
+        run(make_spec(Algorithm::automatic, Measure::jaccard, threshold, threads), input);
+    for (const size_t part : {4, 10}) {
+      JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold, threads);
+      spec.memory_limit = data / part;
+      JoinStats stats;
+      SCOPED_TRACE("at " + std::to_string(threshold) + " within a part of " + std::to_string(part));
+      EXPECT_EQ(difference(expected, run(spec, input, &stats)), "");
+      EXPECT_LE(stats.memory_peak, spec.memory_limit);
+      EXPECT_GT(stats.partitions, 1u);
+      EXPECT_LE(stats.partitions, 5 * part);
+      EXPECT_LE(stats.spilled_bytes, 3 * data);
     }
   }
 }
