@@ -84,6 +84,7 @@ uint64_t Partitions::compatible_pairs() const {
 
 std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
   while (next_slice_ < index_sets().slices().size()) {
+    local_ranks_.reset();
     const size_t first = next_slice_, equal_end = end_of_equal_round(pool.workers());
     const bool only_equal = equal_end > first;
     SetCollection index = only_equal ? read_equal_round(equal_end, pool) : read_index(pool);
@@ -122,7 +123,7 @@ size_t Partitions::postings_of(const Slice &slice) const {
 bool Partitions::sweeps_all(uint32_t size) const {
   const Bounds bounds(spec_.measure, spec_.threshold);
   const int64_t largest = probe_sets().classes().back().size;
-  const int64_t partner = std::clamp<int64_t>(bounds.max_partner(size, largest), size, largest);
+  const int64_t partner = std::max<int64_t>(size, bounds.max_partner(size, largest));
   return partner + size - 2 * bounds.min_overlap(partner, size) < useful_differences;
 }
 
@@ -177,7 +178,6 @@ size_t Partitions::end_of_equal_round(int workers) const {
 
 // Reads the slices up to `end`, with their own ranks: nothing is looked up by rank.
 SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
-  local_ranks_.reset();
   const size_t first = std::exchange(next_slice_, end);
   const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
   return index_sets().load(slices, nullptr, ranks_, pool, memory_);
@@ -188,7 +188,6 @@ SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
 SetCollection Partitions::read_index(WorkerPool &pool) {
   const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
-  local_ranks_.reset();
   local_ranks_.emplace(ranks_, memory_);
   const bool rank_table = ranks_ * sizeof(uint32_t) <= spec_.memory_limit / rank_tables_a_limit;
   const size_t taken = memory_.current() + local_ranks_->numbering_bytes(rank_table);

@@ -88,7 +88,7 @@ class Partitions {
   int index_side_ = 0;
   int probe_side_ = 0;
   size_t next_slice_ = 0;                  // of the index side
-  std::optional<LocalRanks> local_ranks_;  // of the round
+  std::optional<LocalRanks> local_ranks_;  // of the round, where it has any
   std::vector<size_t> probe_slices_;       // that meet the round, the largest sets first
   std::map<int, Decision> decisions_;      // by kin_of() the sets' size
   std::vector<std::string> reasons_;
