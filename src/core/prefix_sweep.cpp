@@ -111,16 +111,7 @@ const PrefixSweeper::ClassBounds &PrefixSweeper::bounds_of(uint32_t probe_class)
 }
 
 void PrefixSweeper::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
-  auto since = JoinCounters::Clock::now();
-  const auto round = [&] {
-    const auto generated = JoinCounters::Clock::now();
-    const auto waited = writer_.waited();
-    verify(counters);
-    const auto verified = JoinCounters::Clock::now();
-    counters.filter += generated - since;
-    counters.verify += verified - generated - (writer_.waited() - waited);
-    since = verified;
-  };
+  since_ = JoinCounters::Clock::now();
   const hwy::Sorter sorter;
   for (uint32_t block = begin; block < end; block += std::min(end - block, block_probes_)) {
     stop_.check();
@@ -134,11 +125,21 @@ void PrefixSweeper::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
         if (last + posting_distance < n) index_.prefetch_postings(rank_of(entries_[last + posting_distance]));
         ++last;
       }
-      sweep(block, {entries_.data() + first, last - first});
-      if (candidates_.size() >= candidates_a_round) round();
+      sweep(block, {entries_.data() + first, last - first}, counters);
     }
   }
-  round();
+  verify_round(counters);
+}
+
+// Verifies the candidates there are, and adds up the time since the last ones were.
+void PrefixSweeper::verify_round(JoinCounters &counters) {
+  const auto generated = JoinCounters::Clock::now();
+  const auto waited = writer_.waited();
+  verify(counters);
+  const auto verified = JoinCounters::Clock::now();
+  counters.filter += generated - since_;
+  counters.verify += verified - generated - (writer_.waited() - waited);
+  since_ = verified;
 }
 
 // Sets the block to the probes [begin, end) and its entries to their prefix tokens, in no order.
@@ -162,8 +163,9 @@ void PrefixSweeper::load(uint32_t begin, uint32_t end) {
   }
 }
 
-// Appends the candidates of the block's entries of one rank; the block starts with the probe `begin`.
-void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries) {
+// Finds the candidates of the block's entries of one rank; the block starts with the probe `begin`. Of a
+// frequent token there are many: they are verified as they come.
+void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries, JoinCounters &counters) {
   const std::span<const Posting> list = index_.postings(rank_of(entries[0]));
   const Posting *low = list.data(), *high = low;
   const Posting *const list_end = low + list.size();
@@ -186,6 +188,7 @@ void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries) {
     if (problem_.self_join()) end = std::min(end, begin + number_of(entry));
     high = high > low && (high - 1)->unit() >= end ? seek(low, high - 1, end) : seek(high, list_end, end);
     if (low < high) match(begin, entry, {low, high}, *bounds);
+    if (candidates_.size() >= candidates_a_round) verify_round(counters);
   }
 }
 

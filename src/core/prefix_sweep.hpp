@@ -54,8 +54,9 @@ class PrefixSweeper {
 
   const ClassBounds &bounds_of(uint32_t probe_class);
   void load(uint32_t begin, uint32_t end);
-  void sweep(uint32_t begin, std::span<const uint64_t> entries);
+  void sweep(uint32_t begin, std::span<const uint64_t> entries, JoinCounters &counters);
   void match(uint32_t begin, uint64_t entry, std::span<const Posting> postings, const ClassBounds &bounds);
+  void verify_round(JoinCounters &counters);
   void verify(JoinCounters &counters);
   void verify_pair(const Candidate &candidate, JoinCounters &counters);
 
@@ -69,6 +70,7 @@ class PrefixSweeper {
   Buffer<uint64_t> entries_;         // of the block: rank (32 bits), number in the block (16), position (16)
   Buffer<Posting> near_;             // postings of a list that the signatures left
   Buffer<Candidate> candidates_;
+  JoinCounters::Clock::time_point since_;  // when the last candidates had been verified
 };
 
 }  // namespace simjoin
