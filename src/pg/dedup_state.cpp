@@ -252,12 +252,14 @@ DedupState *read_state(const DedupDefinition &definition, const IdList *some, co
     read(state, source, receive_source_row, start_source, nullptr);
     read(state, stored, receive_stored_row, no_check, nullptr);
   } else {
+    // All rows first: what is stored of removed ones gives these numbers, too, which have to be larger.
     source = some_rows_of_source(definition);
-    stored = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored);
     for_parts(*some, [&](ParamListInfo ids) {
       read(state, source, receive_source_row, start_source, nullptr, ids);
-      read(state, stored, receive_stored_row, no_check, nullptr, ids);
     });
+    stored = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored);
+    for_parts(*some,
+              [&](ParamListInfo ids) { read(state, stored, receive_stored_row, no_check, nullptr, ids); });
   }
   count_states(state);
   return state;

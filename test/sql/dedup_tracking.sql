@@ -199,6 +199,19 @@ SELECT count(*) BETWEEN 21 AND 40 AS few_written FROM unique_many
 WHERE xmin <> (SELECT xmin FROM unique_many GROUP BY xmin ORDER BY count(*) DESC LIMIT 1);
 SELECT differences('unique_many', 'SELECT id, tokens FROM many', 0.8);
 SELECT rows, (SELECT count(*) FROM many) AS counted FROM unique_many_order;
+-- Ids are looked up in parts, 65,536 at a time; so many changes are few if the table is said to be large.
+CREATE TABLE lots (id int PRIMARY KEY, tokens int[]);
+INSERT INTO lots SELECT i, ARRAY[i] FROM generate_series(1, 66000) i;
+SELECT create_dedup_view('unique_lots', 'SELECT id, tokens FROM lots', 0.8, track_changes => true);
+UPDATE unique_lots_order SET rows = 20000000, ordered_rows = 20000000;
+UPDATE lots SET tokens = tokens || 1 WHERE id % 1000 = 0;
+UPDATE lots SET tokens = tokens;
+DELETE FROM lots WHERE id = 1;
+INSERT INTO lots VALUES (66001, '{66000,1}');
+SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('unique_lots');
+SELECT differences('unique_lots', 'SELECT id, tokens FROM lots', 0.8);
+SELECT drop_dedup_view('unique_lots');
+DROP TABLE lots;
 -- Where much has changed, all is read.
 UPDATE many SET tokens = tokens || 8 WHERE id <= 1000;
 SELECT changed_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_many');
