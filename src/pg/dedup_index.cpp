@@ -214,6 +214,7 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
   parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
   parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
   const auto lookups = call_cpp([&] { return prober->order->lookups(prefix); });
+  MemoryContext context = CurrentMemoryContext;
   for (const PrefixLookup &lookup : lookups) {
     parameters[2].value = PointerGetDatum(array_of(lookup.one));
     parameters[3].value = PointerGetDatum(array_of(lookup.other));
@@ -222,6 +223,7 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
     options.read_only = true;
     options.dest = &prober->receiver;
     const int result = SPI_execute_plan_extended(prober->plans[lookup.other.empty() ? 0 : 1], &options);
+    MemoryContextSwitchTo(context);  // SPI leaves its own behind, which lives as long as the connection
     if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
   }
 }
@@ -270,6 +272,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   const int level = NewGUCNestLevel();
   // Without statistics of the table, or with old ones, the planner might read all of it.
   set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  set_config_option("enable_bitmapscan", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
   // All rows are wanted, whatever the session is content with.
   set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                     false);
