@@ -3,7 +3,10 @@
 extern "C" {
 #include "access/relation.h"
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -137,6 +140,9 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
 }  // namespace
 
 void lock_state(const DedupDefinition &definition) {
+  // As with LOCK TABLE, nobody keeps others from a table that is not theirs to write to.
+  const AclResult rights = pg_class_aclcheck(definition.rows, GetUserId(), ACL_DELETE);
+  if (rights != ACLCHECK_OK) aclcheck_error(rights, OBJECT_TABLE, get_rel_name(definition.rows));
   LockRelationOid(definition.rows, ShareRowExclusiveLock);
   Relation relation = relation_open(definition.rows, NoLock);
   const bool created_here = relation->rd_createSubid != InvalidSubTransactionId;

@@ -287,6 +287,9 @@ CREATE MATERIALIZED VIEW spy AS SELECT * FROM dedup_view_groups('owned_source', 
   '0.7', 'jaccard', 'components', 'smallest_id', '1') WITH NO DATA;
 CREATE MATERIALIZED VIEW hindrance AS SELECT * FROM dedup_view_groups('owned_source', 'owned_rows', 'owned_pairs', 'precious', 'owned_order',
   '0.7', 'jaccard', 'components', 'smallest_id', '1') WITH NO DATA;
+CREATE VIEW erring AS SELECT 1 / 0 AS id, '{1}'::int[] AS tokens;
+-- Nobody's table is locked while a query of somebody else runs.
+SELECT dedup_view_groups('erring', 'precious', 'precious', '0.7', 'jaccard', 'components', 'smallest_id', '1');
 SET ROLE regress_tracking_owner;
 INSERT INTO own_docs VALUES (3, 0, '{1,2}');
 SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('owned');
