@@ -5,6 +5,7 @@ extern "C" {
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/rel.h"
 }
 
@@ -93,15 +94,16 @@ ChangeList read_changes(Oid changes, Snapshot snapshot, size_t most) {
 
 void forget_changes(Oid changes, const ChangeList &list, Snapshot snapshot, bool anything_else) {
   if (list.note_count == 0 && !anything_else) return;
-  ChangeNotes notes = open_notes(changes);
+  ChangeNotes notes = open_notes(changes, GetUserId());
   check_rights(notes.relation, ACL_INSERT | ACL_DELETE);
   for (size_t i = 0; i < list.note_count; ++i) erase_row(notes.writer, &list.notes[i], snapshot);
   if (anything_else) note_all(&notes);
   close_notes(&notes);
 }
 
-ChangeNotes open_notes(Oid changes) {
+ChangeNotes open_notes(Oid changes, Oid user) {
   Relation relation = open_changes(changes, RowExclusiveLock);
+  check_unguarded(relation, user);
   return {relation, open_writer(relation), 0, 0, false};
 }
 

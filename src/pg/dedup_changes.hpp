@@ -38,8 +38,8 @@ struct ChangeNotes {
   bool pending;  // there is a run from first to last
 };
 
-// Opens the table, for whose rights the caller answers.
-ChangeNotes open_notes(Oid changes);
+// Opens the table, for whose rights the caller answers, to write to it for this user.
+ChangeNotes open_notes(Oid changes, Oid user);
 void note_id(ChangeNotes *notes, int64 id);
 // Notes that anything may have changed.
 void note_all(ChangeNotes *notes);

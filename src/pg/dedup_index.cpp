@@ -5,6 +5,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -81,6 +82,7 @@ void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &r
 Relation open_rows_table(const DedupDefinition &definition) {
   Relation relation = table_open(definition.rows, RowExclusiveLock);
   check_rights(relation, ACL_INSERT);
+  check_unguarded(relation, GetUserId());
   check_layout(relation, RELKIND_RELATION, row_types, std::size(row_types), "the table of rows");
   return relation;
 }

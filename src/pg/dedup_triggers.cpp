@@ -155,12 +155,13 @@ bool may_track(const TrackingView &view) {
 // Opens the table of changes. Who writes to the tracked table needs no right to it, but the view's owner
 // does: otherwise a view could be made by which others' tables are written to.
 ChangeNotes open_notes_of(const TrackingView &view) {
-  if (pg_class_aclcheck(view.changes, owner_of(view.view), ACL_INSERT) != ACLCHECK_OK)
+  const Oid owner = owner_of(view.view);
+  if (pg_class_aclcheck(view.changes, owner, ACL_INSERT) != ACLCHECK_OK)
     ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                     errmsg("the owner of the dedup view %s may not insert into %s, the table of its changes",
                            relation_name(view.view), relation_name(view.changes)),
                     errhint("GRANT all rights on that table to the owner of the view, or drop the view.")));
-  return open_notes(view.changes);
+  return open_notes(view.changes, owner);
 }
 
 // Gives the id of the row in the slot; false where it is NULL.

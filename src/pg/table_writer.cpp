@@ -92,6 +92,18 @@ void check_rights(Relation relation, AclMode rights) {
   if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_TABLE, RelationGetRelationName(relation));
 }
 
+void check_unguarded(Relation relation, Oid user) {
+  if (has_privs_of_role(user, relation->rd_rel->relowner)) return;
+  const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+  if (!relation->rd_rel->relrowsecurity && !relation->rd_rel->relispartition &&
+      relation->trigdesc == nullptr && (constraints == nullptr || constraints->num_check == 0))
+    return;
+  ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                  errmsg("%s has triggers, policies or constraints, and another owner than the dedup view",
+                         RelationGetRelationName(relation)),
+                  errhint("Give it to the owner of the view.")));
+}
+
 TableWriter *open_writer(Relation relation, Indexes indexes) {
   auto *writer = static_cast<TableWriter *>(palloc0(sizeof(TableWriter)));
   writer->context = CurrentMemoryContext;
@@ -114,6 +126,11 @@ void write_row(TableWriter *writer, const Datum *values, const bool *nulls) {
     ++writer->made;
   }
   const int columns = RelationGetDescr(writer->relation)->natts;
+  for (int i = 0; i < columns; ++i)
+    if (nulls[i] && TupleDescAttr(RelationGetDescr(writer->relation), i)->attnotnull)
+      ereport(ERROR,
+              (errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("%s, a part of a dedup view, does not take NULL",
+                                                           RelationGetRelationName(writer->relation))));
   std::copy_n(values, columns, (*slot)->tts_values);
   std::copy_n(nulls, columns, (*slot)->tts_isnull);
   ExecStoreVirtualTuple(*slot);

@@ -24,6 +24,9 @@ void check_layout(Relation relation, char kind, const Oid *types, int columns, c
 // Errors unless the current user has these rights (ACL_INSERT and the like) to the table.
 void check_rights(Relation relation, AclMode rights);
 
+// Errors where rows written by a writer, for this user, would get past what guards somebody else's table.
+void check_unguarded(Relation relation, Oid user);
+
 // Returns a writer to the relation, which the caller has open, and for whose rights and layout the caller
 // answers. Triggers and constraints other than unique indexes count for nothing. It belongs to the current
 // memory context; after an error nothing has to be done about it.

@@ -277,8 +277,14 @@ CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('owned_source
 INSERT INTO own_docs VALUES (3, 0, '{1,2}');
 REFRESH MATERIALIZED VIEW forged;
 SELECT refresh_dedup_view('forged');
+RESET ROLE;
+ALTER TABLE precious ADD CHECK (a > 3);
+GRANT ALL ON precious TO regress_tracking_owner;
+SET ROLE regress_tracking_owner;
+INSERT INTO own_docs VALUES (3, 0, '{1,2}');
 DROP MATERIALIZED VIEW forged;
 RESET ROLE;
+REVOKE ALL ON precious FROM regress_tracking_owner;
 SELECT count(*) FROM precious;
 GRANT CREATE ON SCHEMA tracking_test TO regress_tracking_writer;
 SET ROLE regress_tracking_writer;
