@@ -109,8 +109,21 @@ void forget_known(Datum, Oid) {
   known_is_stale = true;
 }
 
-// The same, remembered.
-const TrackingView *tracking_views(Oid table) {
+// Returns a copy in the current memory context.
+TrackingView *copy_of(const TrackingView *views) {
+  TrackingView *copy = nullptr;
+  for (; views != nullptr; views = views->next) {
+    auto *view = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
+    *view = *views;
+    view->next = copy;
+    copy = view;
+  }
+  return copy;
+}
+
+// The same as find_tracking_views, remembered. It is a copy that is returned: while it is looked at, a change
+// of a definition may be learnt of, and another trigger may begin.
+TrackingView *tracking_views(Oid table) {
   if (known_context == nullptr) {
     known_context = AllocSetContextCreate(CacheMemoryContext, "tracked tables", ALLOCSET_SMALL_SIZES);
     CacheRegisterRelcacheCallback(forget_known, 0);
@@ -121,21 +134,15 @@ const TrackingView *tracking_views(Oid table) {
     MemoryContextReset(known_context);
   }
   for (const KnownTable *known = known_tables; known != nullptr; known = known->next)
-    if (known->table == table) return known->views;
-  const TrackingView *found = find_tracking_views(table);
+    if (known->table == table) return copy_of(known->views);
+  TrackingView *found = find_tracking_views(table);
   if (known_is_stale) return found;  // something has changed meanwhile: the next statement looks again
   MemoryContext old = MemoryContextSwitchTo(known_context);
   auto *known = static_cast<KnownTable *>(palloc(sizeof(KnownTable)));
-  *known = {table, nullptr, known_tables};
-  for (; found != nullptr; found = found->next) {
-    auto *view = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
-    *view = *found;
-    view->next = known->views;
-    known->views = view;
-  }
+  *known = {table, copy_of(found), known_tables};
   known_tables = known;
   MemoryContextSwitchTo(old);
-  return known->views;
+  return found;
 }
 
 Oid owner_of(Oid relation) {
