@@ -8,6 +8,7 @@ extern "C" {
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -287,6 +288,18 @@ const char *obstacle_to_tracking(Oid source) {
   if (!has_privs_of_role(GetUserId(), owner_of(tracked.table)))
     return "the view's owner does not own the table";
   return has_triggers(tracked.table) ? nullptr : "a trigger on the table is missing or disabled";
+}
+
+void note_missing_triggers(Oid table) {
+  if (!has_privs_of_role(GetUserId(), owner_of(table))) return;  // no triggers will be made, either
+  LockRelationOid(table, ShareRowExclusiveLock);
+  if (has_triggers(table)) return;
+  for (const TrackingView *view = find_tracking_views(table); view != nullptr; view = view->next) {
+    if (!may_track(*view)) continue;
+    ChangeNotes notes = open_notes_of(*view);
+    note_all(&notes);
+    close_notes(&notes);
+  }
 }
 
 const char *trigger_statements(Oid table, const char *schema) {

@@ -9,6 +9,11 @@ namespace simjoin::pg {
 // written down; nullptr where they are.
 const char *obstacle_to_tracking(Oid source);
 
+// Where a trigger on the table is missing or disabled, rows may have changed unnoticed: notes that for the
+// views that track them, whose triggers are about to be made anew. Keeps writers away until the end of the
+// transaction.
+void note_missing_triggers(Oid table);
+
 // Returns statements that make the triggers on the table, for its owner. `schema`: the extension's, quoted.
 const char *trigger_statements(Oid table, const char *schema);
 

@@ -116,6 +116,7 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("%s: changes cannot be tracked: %s", function, obstacle),
                     errhint("Leave out track_changes: refreshes then read all rows to find the changes.")));
+  note_missing_triggers(tracked.table);
   execute(trigger_statements(tracked.table, schema));
 }
 

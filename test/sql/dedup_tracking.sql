@@ -328,6 +328,14 @@ DROP MATERIALIZED VIEW unique_docs2;
 INSERT INTO docs VALUES (1, '{1}');
 SELECT count(*) FROM unique_docs2_changes;
 
+-- The triggers of a view are made anew with those of another one; what has changed without them is not forgotten.
+SELECT create_dedup_view('unique_docs3', 'SELECT id, tokens FROM docs', 0.7, track_changes => true);
+ALTER TABLE docs DISABLE TRIGGER ALL;
+INSERT INTO docs VALUES (2, '{1}');
+SELECT create_dedup_view('unique_docs4', 'SELECT id, tokens FROM docs', 0.7, track_changes => true);
+SELECT new_rows, new_pairs FROM refresh_dedup_view('unique_docs3');
+SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('unique_docs3');
+
 -- What cannot be tracked.
 CREATE FUNCTION tracked(query text, keep text DEFAULT 'smallest_id') RETURNS void LANGUAGE sql AS
 $$ SELECT create_dedup_view('tracking_test.refused', query, 0.7, keep => keep, track_changes => true) $$;
