@@ -87,11 +87,12 @@ void create_tables(const ViewNames &names, bool tracked) {
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
                names.rows, names.pairs));
   if (!tracked) return;
-  // Without a list of pending entries: each look-up would read all of it.
+  // The index without a list of pending entries: each look-up would read all of it. The order, a single row,
+  // with a key: without one, it could not be updated where a publication is for all tables.
   execute(psprintf(
       "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
       "CREATE TABLE %s (first_id bigint, last_id bigint);"
-      "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint NOT NULL, frequent int[] NOT NULL)",
+      "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint PRIMARY KEY, frequent int[] NOT NULL)",
       names.rows, names.changes, names.order));
   execute(psprintf(
       "COMMENT ON TABLE %s IS 'ids that have changed since the last refresh of a dedup view of simjoin';"

@@ -336,6 +336,15 @@ SELECT create_dedup_view('unique_docs4', 'SELECT id, tokens FROM docs', 0.7, tra
 SELECT new_rows, new_pairs FROM refresh_dedup_view('unique_docs3');
 SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('unique_docs3');
 
+-- Publications for all tables do not keep a view from being refreshed.
+SET client_min_messages = error;
+CREATE PUBLICATION regress_tracking FOR ALL TABLES;
+SET client_min_messages = warning;
+INSERT INTO docs VALUES (3, '{1}');
+SELECT new_rows, new_pairs FROM refresh_dedup_view('unique_docs3');
+REFRESH MATERIALIZED VIEW unique_docs4;
+DROP PUBLICATION regress_tracking;
+
 -- What cannot be tracked.
 CREATE FUNCTION tracked(query text, keep text DEFAULT 'smallest_id') RETURNS void LANGUAGE sql AS
 $$ SELECT create_dedup_view('tracking_test.refused', query, 0.7, keep => keep, track_changes => true) $$;
