@@ -152,13 +152,14 @@ inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *slot, ES
 #endif
 }
 
-// Builds the index of a permanent table anew. PostgreSQL 17 added the statement, for event triggers.
-inline void rebuild_index(Oid index) {
+// Builds the index of a table of this persistence anew. PostgreSQL 17 added the statement, for event
+// triggers.
+inline void rebuild_index(Oid index, char persistence) {
   ReindexParams params = {};
 #if PG_VERSION_NUM >= 170000
-  reindex_index(nullptr, index, false, RELPERSISTENCE_PERMANENT, &params);
+  reindex_index(nullptr, index, false, persistence, &params);
 #else
-  reindex_index(index, false, RELPERSISTENCE_PERMANENT, &params);
+  reindex_index(index, false, persistence, &params);
 #endif
 }
 

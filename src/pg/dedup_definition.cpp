@@ -43,17 +43,6 @@ Query *query_of(Oid view) {
   return linitial_node(Query, actions);
 }
 
-// Returns whether the function is dedup_view_groups.
-bool is_dedup_function(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  bool isnull;
-  const Datum symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-  const bool is_it = !isnull && std::strcmp(TextDatumGetCString(symbol), "simjoin_dedup_view_groups") == 0;
-  ReleaseSysCache(tuple);
-  return is_it;
-}
-
 // Returns the only relation or function that the query reads; nullptr where there is no such thing.
 const RangeTblEntry *only_input(const Query *query) {
   if (query->jointree == nullptr || list_length(query->jointree->fromlist) != 1) return nullptr;
@@ -113,6 +102,16 @@ const char *obstacle_in_table(Oid table) {
 
 }  // namespace
 
+bool is_function(Oid function, const char *symbol) {
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return false;
+  bool isnull;
+  const Datum value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+  const bool is_it = !isnull && std::strcmp(TextDatumGetCString(value), symbol) == 0;
+  ReleaseSysCache(tuple);
+  return is_it;
+}
+
 DedupDefinition definition_of(const Datum *arguments, int count) {
   const bool tracked = count == tracked_arguments;
   const Datum *rest = arguments + (tracked ? 5 : 3);
@@ -134,7 +133,7 @@ bool find_definition(Oid view, DedupDefinition *definition) {
   const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
   if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1) return false;
   auto *call = reinterpret_cast<FuncExpr *>(linitial_node(RangeTblFunction, input->functions)->funcexpr);
-  if (!IsA(call, FuncExpr) || !is_dedup_function(call->funcid)) return false;
+  if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups")) return false;
   Datum arguments[tracked_arguments];
   int count = 0;
   ListCell *cell;

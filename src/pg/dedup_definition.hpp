@@ -25,6 +25,9 @@ struct DedupDefinition {
   bool tracked() const { return changes != InvalidOid; }
 };
 
+// Returns whether the function is the one of this name in C.
+bool is_function(Oid function, const char *symbol);
+
 // Returns the definition that these arguments of dedup_view_groups are: 8, or 10 where changes are tracked.
 DedupDefinition definition_of(const Datum *arguments, int count);
 

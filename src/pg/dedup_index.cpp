@@ -106,14 +106,6 @@ bool receive_order(TupleTableSlot *slot, DestReceiver *self) {
   return true;
 }
 
-// Runs a statement, with parameters, as the current user.
-void execute(const char *statement, int count, Oid *types, Datum *values) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  const int result = SPI_execute_with_args(statement, count, types, values, nullptr, false, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-  SPI_finish();
-}
-
 // What a new order is made of.
 struct Frequencies {
   TokenCounts counts;
@@ -135,13 +127,13 @@ TokenOrder *make_order(const DedupState &state, const DedupDefinition &definitio
     return std::make_unique<TokenOrder>(frequencies->codes, bounds_of(definition));
   });
   const char *table = relation_name(definition.order);
-  execute(psprintf("DELETE FROM %s", table), 0, nullptr, nullptr);
+  execute_statement(psprintf("DELETE FROM %s", table), 0, nullptr, nullptr);
   Oid types[] = {INT8OID, INT4ARRAYOID};
   Datum values[] = {Int64GetDatum(static_cast<int64>(state.count)),
                     PointerGetDatum(array_of(frequencies->codes))};
-  execute(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2, types,
-          values);
-  execute(psprintf("DELETE FROM %s", state.rows_table), 0, nullptr, nullptr);
+  execute_statement(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2,
+                    types, values);
+  execute_statement(psprintf("DELETE FROM %s", state.rows_table), 0, nullptr, nullptr);
   return order;
 }
 
@@ -299,7 +291,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
 void store_row_count(const DedupDefinition &definition, int64 rows) {
   Oid type = INT8OID;
   Datum value = Int64GetDatum(rows);
-  execute(psprintf("UPDATE %s SET rows = $1", relation_name(definition.order)), 1, &type, &value);
+  execute_statement(psprintf("UPDATE %s SET rows = $1", relation_name(definition.order)), 1, &type, &value);
 }
 
 }  // namespace simjoin::pg

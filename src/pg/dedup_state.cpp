@@ -192,14 +192,6 @@ void count_states(DedupState *state) {
   state->figures.removed_rows = static_cast<int64>(state->stale_count) - state->figures.changed_rows;
 }
 
-// Runs a statement whose parameters are arrays, each of `count` elements.
-void execute_with_arrays(const char *statement, int arrays, Oid *types, Datum *values) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  const int result = SPI_execute_with_args(statement, arrays, types, values, nullptr, false, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-  SPI_finish();
-}
-
 // Returns an empty state.
 DedupState *start_state(const DedupDefinition &definition, const char *function, MemoryContext context) {
   MemoryContext old = MemoryContextSwitchTo(context);
@@ -233,14 +225,21 @@ void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints,
   Datum values[] = {bigint_array(ids, count),
                     PointerGetDatum(construct_array(const_cast<Datum *>(prints), static_cast<int>(count),
                                                     UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))};
-  execute_with_arrays(psprintf("INSERT INTO %s (id, fingerprint) SELECT * FROM ROWS FROM "
-                               "(pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r",
-                               state.rows_table),
-                      2, types, values);
+  execute_statement(psprintf("INSERT INTO %s (id, fingerprint) SELECT * FROM ROWS FROM "
+                             "(pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r",
+                             state.rows_table),
+                    2, types, values);
   for (const Datum value : values) pfree(DatumGetPointer(value));
 }
 
 }  // namespace
+
+void execute_statement(const char *statement, int parameters, Oid *types, Datum *values) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  const int result = SPI_execute_with_args(statement, parameters, types, values, nullptr, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  SPI_finish();
+}
 
 DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
                        MemoryContext context) {
@@ -298,7 +297,7 @@ void remove_stale(const DedupState &state) {
     for (size_t i = 0; i < count; ++i) ids[i] = Int64GetDatum(state.stale[begin + i]);
     Oid type = INT8ARRAYOID;
     Datum array = bigint_array(ids, count);
-    for (const char *statement : statements) execute_with_arrays(statement, 1, &type, &array);
+    for (const char *statement : statements) execute_statement(statement, 1, &type, &array);
     pfree(DatumGetPointer(array));
   }
   pfree(ids);
@@ -333,10 +332,10 @@ void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count) 
   Datum values[] = {bigint_array(columns, count), bigint_array(columns + count, count),
                     PointerGetDatum(construct_array(columns + 2 * count, static_cast<int>(count), FLOAT8OID,
                                                     sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE))};
-  execute_with_arrays(psprintf("INSERT INTO %s (a, b, similarity) SELECT * FROM ROWS FROM "
-                               "(pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS p",
-                               state.pairs_table),
-                      3, types, values);
+  execute_statement(psprintf("INSERT INTO %s (a, b, similarity) SELECT * FROM ROWS FROM "
+                             "(pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS p",
+                             state.pairs_table),
+                    3, types, values);
   for (const Datum value : values) pfree(DatumGetPointer(value));
   pfree(columns);
 }

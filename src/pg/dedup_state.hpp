@@ -107,6 +107,9 @@ void run_for_ids(const char *query, IdList ids, bool (*receive)(TupleTableSlot *
 void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
                          void *context, const char *function);
 
+// Runs a statement with parameters as the current user.
+void execute_statement(const char *statement, int parameters, Oid *types, Datum *values);
+
 // Adds the stored pairs of rows that were kept to the grouper.
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);
 

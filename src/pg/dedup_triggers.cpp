@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -19,8 +18,6 @@ extern "C" {
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 }
-
-#include <cstring>
 
 #include "pg/compat.hpp"
 #include "pg/dedup_changes.hpp"
@@ -243,24 +240,13 @@ void note_row(const TriggerData &data, const TrackingView &view) {
   close_notes(&notes);
 }
 
-// Returns whether this is the function of the triggers.
-bool is_trigger_function(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  bool isnull;
-  const Datum symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-  const bool is_it = !isnull && std::strcmp(TextDatumGetCString(symbol), "simjoin_track_changes") == 0;
-  ReleaseSysCache(tuple);
-  return is_it;
-}
-
 // Calls body(trigger) for each of the triggers that the table has.
 template <class Body>
 void for_triggers(Oid table, Body &&body) {
   Relation relation = table_open(table, AccessShareLock);
   const TriggerDesc *list = relation->trigdesc;
   for (int i = 0; list != nullptr && i < list->numtriggers; ++i)
-    if (is_trigger_function(list->triggers[i].tgfoid)) body(list->triggers[i]);
+    if (is_function(list->triggers[i].tgfoid, "simjoin_track_changes")) body(list->triggers[i]);
   table_close(relation, NoLock);
 }
 

@@ -161,7 +161,7 @@ void rebuild_left_out(Relation relation) {
     Relation index = index_open(lfirst_oid(cell), AccessShareLock);
     const bool left_out = is_gin(index);
     index_close(index, NoLock);
-    if (left_out) compat::rebuild_index(lfirst_oid(cell));
+    if (left_out) compat::rebuild_index(lfirst_oid(cell), relation->rd_rel->relpersistence);
   }
 }
 
