@@ -9,6 +9,7 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_rewrite.h"
 #include "nodes/parsenodes.h"
@@ -107,7 +108,8 @@ bool is_function(Oid function, const char *symbol) {
   if (!HeapTupleIsValid(tuple)) return false;
   bool isnull;
   const Datum value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-  const bool is_it = !isnull && std::strcmp(TextDatumGetCString(value), symbol) == 0;
+  const bool is_it = !isnull && std::strcmp(TextDatumGetCString(value), symbol) == 0 &&
+                     reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang == ClanguageId;
   ReleaseSysCache(tuple);
   return is_it;
 }

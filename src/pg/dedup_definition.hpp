@@ -25,7 +25,8 @@ struct DedupDefinition {
   bool tracked() const { return changes != InvalidOid; }
 };
 
-// Returns whether the function is the one of this name in C.
+// Returns whether the function is the one of this name in C: what others have the same text is of other
+// types.
 bool is_function(Oid function, const char *symbol);
 
 // Returns the definition that these arguments of dedup_view_groups are: 8, or 10 where changes are tracked.

@@ -155,6 +155,7 @@ const char *drop_statements(Oid view, const char *function) {
       "r.oid "
       "AND f.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass "
       "JOIN pg_catalog.pg_proc p ON p.oid = f.refobjid AND p.prosrc = 'simjoin_dedup_view_groups' "
+      "JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname = 'c' "
       "JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = "
       "r.oid "
       "AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass "

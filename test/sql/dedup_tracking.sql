@@ -345,6 +345,17 @@ SELECT new_rows, new_pairs FROM refresh_dedup_view('unique_docs3');
 REFRESH MATERIALIZED VIEW unique_docs4;
 DROP PUBLICATION regress_tracking;
 
+-- What only has the text of the function is no dedup view.
+SET check_function_bodies = off;
+CREATE FUNCTION forged(regclass, regclass, regclass, int, int, int, int, int) RETURNS TABLE (id bigint) LANGUAGE sql
+AS 'simjoin_dedup_view_groups';
+RESET check_function_bodies;
+CREATE VIEW no_source AS SELECT * FROM docs;
+CREATE MATERIALIZED VIEW no_dedup_view AS SELECT * FROM forged('no_source', 'docs', 'docs', 1, 2, 3, 4, 5) WITH NO DATA;
+SELECT refresh_dedup_view('no_dedup_view');
+SELECT drop_dedup_view('no_dedup_view');
+INSERT INTO docs VALUES (4, '{1}');
+
 -- What cannot be tracked.
 CREATE FUNCTION tracked(query text, keep text DEFAULT 'smallest_id') RETURNS void LANGUAGE sql AS
 $$ SELECT create_dedup_view('tracking_test.refused', query, 0.7, keep => keep, track_changes => true) $$;
