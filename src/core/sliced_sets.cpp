@@ -176,7 +176,8 @@ uint32_t SlicedSets::slice_in_bucket(uint32_t k, const uint32_t *ranks) {
     hash = (hash ^ ranks[i]) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32;
   }
-  const auto bucket = static_cast<uint32_t>((hash * 0xD6E8FEB86659FD93u >> 32) * buckets_[k] >> 32);
+  // EqualSets sorts by a hash too. Another multiplier spreads a bucket's sets over all values of that one.
+  const auto bucket = static_cast<uint32_t>((hash * 0xA24BAED4963EE407u >> 32) * buckets_[k] >> 32);
   uint32_t &last = last_slice_[next_slice_[k] + bucket];
   const uint64_t words = slices_[last].tokens + uint64_t{slices_[last].sets} * header_words;
   if (words + record_words(size) > bucket_words_) {
