@@ -63,11 +63,11 @@ void define_join_settings() {
                            "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
                            &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
-  DefineCustomIntVariable("simjoin.memory_limit",
-                          "Sets the memory that one join, graph function or clustering may use.",
-                          "Beyond it rows and sets go to temporary files.", &memory_limit_kb, memory_limit_kb,
-                          least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
-                          nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "simjoin.memory_limit", "Sets the memory that one computation may use.",
+      "Beyond it, rows and sets of a join go to temporary files; what else needs more is refused.",
+      &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET,
+      GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
                           "With 0, one for each core.", &cpu_threads, cpu_threads, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
