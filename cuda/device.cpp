@@ -65,7 +65,8 @@ std::string describe(cudaError_t error) {
 // Returns whether the error says that there is no device or no driver, rather than what is wrong for now.
 bool is_lasting(cudaError_t error) {
   return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ||
-         error == cudaErrorSystemDriverMismatch;
+         error == cudaErrorSystemDriverMismatch || error == cudaErrorCompatNotSupportedOnDevice ||
+         error == cudaErrorStubLibrary;
 }
 
 }  // namespace
