@@ -67,6 +67,7 @@ std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
   });
   counts.resize(std::min(counts.size(), most));
   std::vector<TokenCode> codes;
+  codes.reserve(counts.size());
   for (const Count &count : counts) codes.push_back(count.code);
   return codes;
 }
