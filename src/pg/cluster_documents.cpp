@@ -105,10 +105,7 @@ bool receive_document(TupleTableSlot *slot, DestReceiver *self) {
   const Datum terms = slot_getattr(slot, 2, &terms_isnull);
   const Datum weights = slot_getattr(slot, 3, &weights_isnull);
   if (id_isnull) raise_null_id(receiver->clustering->function);
-  if (clusters->size() == receiver->capacity) {
-    receiver->capacity *= 2;
-    receiver->ids = static_cast<int64 *>(repalloc_huge(receiver->ids, receiver->capacity * sizeof(int64)));
-  }
+  make_room(&receiver->ids, clusters->size(), &receiver->capacity);
   receiver->ids[clusters->size()] = id_of(id, receiver->id_type);
   MemoryContext caller = MemoryContextSwitchTo(receiver->clustering->row_context);
   if (!terms_isnull && !weights_isnull) add_terms(receiver, terms, weights);

@@ -127,11 +127,7 @@ StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datu
 }
 
 void append_number(Clustering *clustering, int64 number) {
-  if (clustering->loaded == clustering->capacity) {
-    clustering->capacity *= 2;
-    clustering->numbers =
-        static_cast<int64 *>(repalloc_huge(clustering->numbers, clustering->capacity * sizeof(int64)));
-  }
+  make_room(&clustering->numbers, clustering->loaded, &clustering->capacity);
   clustering->numbers[clustering->loaded++] = number;
 }
 
@@ -167,7 +163,6 @@ bool receive_cluster(TupleTableSlot *slot, DestReceiver *self) {
 // Reads the clusters that the stream has so far, as of now.
 void load_clusters(Clustering *clustering, Oid table) {
   StateReceiver receiver = {};
-  receiver.receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
   receiver.receiver.receiveSlot = receive_cluster;
   receiver.clustering = clustering;
   PushActiveSnapshot(GetTransactionSnapshot());

@@ -28,10 +28,7 @@ Relation open_changes(Oid changes, LOCKMODE lock) {
 
 template <class T>
 void append(T **data, size_t *count, size_t *capacity, const T &value) {
-  if (*count == *capacity) {
-    *capacity *= 2;
-    *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
-  }
+  make_room(data, *count, capacity);
   (*data)[(*count)++] = value;
 }
 

@@ -165,11 +165,7 @@ bool receive_candidate(TupleTableSlot *slot, DestReceiver *self) {
   });
   if (reinterpret_cast<Pointer>(array) != DatumGetPointer(value)) pfree(array);
   if (!is_new) return true;  // not similar, or found before, or among the changed rows
-  if (prober->count == prober->capacity) {
-    prober->capacity *= 2;
-    prober->candidates =
-        static_cast<int64 *>(repalloc_huge(prober->candidates, prober->capacity * sizeof(int64)));
-  }
+  make_room(&prober->candidates, prober->count, &prober->capacity);
   prober->candidates[prober->count++] = id;
   return true;
 }
@@ -227,7 +223,6 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
   OrderReceiver receiver = {{}, {}, bounds_of(definition), context};
   receiver.receiver.receiveSlot = receive_order;
-  receiver.receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
   run_query(psprintf("SELECT rows, ordered_rows, frequent FROM %s", relation_name(definition.order)),
             &receiver.receiver, "dedup view");
   return receiver.index;

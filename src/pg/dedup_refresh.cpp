@@ -83,11 +83,7 @@ bool receive_pair(TupleTableSlot *slot, DestReceiver *self) {
   const uint32_t a = number_of(*affected, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
   const uint32_t b = number_of(*affected, DatumGetInt64(slot_getattr(slot, 2, &isnull)));
   if (!affected->keep_pairs) return true;
-  if (affected->pair_count == affected->pair_capacity) {
-    affected->pair_capacity *= 2;
-    affected->pairs = static_cast<NumberedPair *>(
-        repalloc_huge(affected->pairs, affected->pair_capacity * sizeof(NumberedPair)));
-  }
+  make_room(&affected->pairs, affected->pair_count, &affected->pair_capacity);
   affected->pairs[affected->pair_count++] = {a, b, DatumGetFloat8(slot_getattr(slot, 3, &isnull))};
   return true;
 }

@@ -46,13 +46,6 @@ size_t number_of(const DedupState &state, int64 id) {
   return call_cpp([&] { return state.numbers->numbers.number_of(id); });
 }
 
-template <class T>
-void grow(T **data, size_t count, size_t *capacity) {
-  if (count < *capacity) return;
-  *capacity *= 2;
-  *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
-}
-
 void start_source(DestReceiver *self, int, TupleDesc columns) {
   StateReceiver *receiver = receiver_of(self);
   DedupState *state = receiver->state;
@@ -75,7 +68,7 @@ Fingerprint fingerprint_of(Datum array, bool isnull, const char *function) {
 }
 
 void add_row(DedupState *state, TupleTableSlot *slot, const DedupRow &row) {
-  grow(&state->rows, state->count, &state->capacity);
+  make_room(&state->rows, state->count, &state->capacity);
   state->rows[state->count++] = row;
   ++state->figures.read_rows;
   tuplestore_puttupleslot(state->sets, slot);
@@ -116,7 +109,7 @@ bool receive_stored_row(TupleTableSlot *slot, DestReceiver *self) {
     return true;
   }
   if (row < state->count) state->rows[row].state = RowState::changed;
-  grow(&state->stale, state->stale_count, &state->stale_capacity);
+  make_room(&state->stale, state->stale_count, &state->stale_capacity);
   state->stale[state->stale_count++] = id;
   return true;
 }
@@ -178,7 +171,6 @@ void run_with_parameters(const char *query, ParamListInfo parameters,
                          const char *function) {
   IdReceiver receiver = {};
   receiver.receiver.receiveSlot = receive;
-  receiver.receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
   receiver.context = context;
   run_query(query, &receiver.receiver, function, parameters);
 }
@@ -244,12 +236,11 @@ void execute_statement(const char *statement, int parameters, Oid *types, Datum 
 DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
                        MemoryContext context) {
   DedupState *state = start_state(definition, function, context);
-  const auto no_check = [](DestReceiver *, int, TupleDesc) {};
   const char *source = psprintf("SELECT * FROM %s", state->source);
   const char *stored = psprintf("SELECT id, fingerprint FROM %s", state->rows_table);
   if (some == nullptr) {
     read(state, source, receive_source_row, start_source, nullptr);
-    read(state, stored, receive_stored_row, no_check, nullptr);
+    read(state, stored, receive_stored_row, nullptr, nullptr);
   } else {
     // All rows first: what is stored of removed ones gives these numbers, too, which have to be larger.
     source = some_rows_of_source(definition);
@@ -258,7 +249,7 @@ DedupState *read_state(const DedupDefinition &definition, const IdList *some, co
     });
     stored = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored);
     for_parts(*some,
-              [&](ParamListInfo ids) { read(state, stored, receive_stored_row, no_check, nullptr, ids); });
+              [&](ParamListInfo ids) { read(state, stored, receive_stored_row, nullptr, nullptr, ids); });
   }
   count_states(state);
   return state;
@@ -281,9 +272,8 @@ void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTab
 }
 
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
-  read(
-      const_cast<DedupState *>(&state), psprintf("SELECT a, b, similarity FROM %s", state.pairs_table),
-      receive_stored_pair, [](DestReceiver *, int, TupleDesc) {}, grouper);
+  read(const_cast<DedupState *>(&state), psprintf("SELECT a, b, similarity FROM %s", state.pairs_table),
+       receive_stored_pair, nullptr, grouper);
 }
 
 void remove_stale(const DedupState &state) {
@@ -291,16 +281,11 @@ void remove_stale(const DedupState &state) {
       psprintf("DELETE FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
                state.pairs_table),
       psprintf("DELETE FROM %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
-  auto *ids = allocate<Datum>(stored_at_once);
-  for (size_t begin = 0; begin < state.stale_count; begin += stored_at_once) {
-    const size_t count = std::min(stored_at_once, state.stale_count - begin);
-    for (size_t i = 0; i < count; ++i) ids[i] = Int64GetDatum(state.stale[begin + i]);
-    Oid type = INT8ARRAYOID;
-    Datum array = bigint_array(ids, count);
-    for (const char *statement : statements) execute_statement(statement, 1, &type, &array);
-    pfree(DatumGetPointer(array));
-  }
-  pfree(ids);
+  for_parts({state.stale, state.stale_count}, [&](ParamListInfo ids) {
+    ParamExternData &parameter = ids->params[0];
+    for (const char *statement : statements)
+      execute_statement(statement, 1, &parameter.ptype, &parameter.value);
+  });
 }
 
 void store_rows(const DedupState &state) {

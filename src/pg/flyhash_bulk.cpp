@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/gpu_faults.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
+#include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -107,10 +108,7 @@ void add_vector(FlyReceiver *receiver, int64 id, ArrayType *array) {
                            receiver->shape.dimension),
                     errhint("All vectors of a call have the same number of elements.")));
   const size_t vectors = receiver->hasher->vectors();
-  if (vectors == receiver->capacity) {
-    receiver->capacity *= 2;
-    receiver->ids = static_cast<int64 *>(repalloc_huge(receiver->ids, receiver->capacity * sizeof(int64)));
-  }
+  make_room(&receiver->ids, vectors, &receiver->capacity);
   receiver->ids[vectors] = id;
   call_cpp([&] { receiver->hasher->add(vector.values); });
 }

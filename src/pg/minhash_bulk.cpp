@@ -115,10 +115,7 @@ void begin_round(SignatureReceiver *receiver) {
 // Hands a row's set to the signer.
 void add_set(SignatureReceiver *receiver, int64 id, Datum tokens, Datum weights) {
   const size_t sets = receiver->signer->added();
-  if (sets == receiver->capacity) {
-    receiver->capacity *= 2;
-    receiver->ids = static_cast<int64 *>(repalloc_huge(receiver->ids, receiver->capacity * sizeof(int64)));
-  }
+  make_room(&receiver->ids, sets, &receiver->capacity);
   receiver->ids[sets] = id;
   const SetView set = view_set(tokens, receiver->function);
   if (receiver->weighted) {

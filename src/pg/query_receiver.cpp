@@ -15,6 +15,7 @@ const char *string_argument(FunctionCallInfo fcinfo, int number) {
 }
 
 void run_query(const char *query, DestReceiver *receiver, const char *function, ParamListInfo parameters) {
+  if (receiver->rStartup == nullptr) receiver->rStartup = [](DestReceiver *, int, TupleDesc) {};
   receiver->rShutdown = [](DestReceiver *) {};
   receiver->rDestroy = [](DestReceiver *) {};
   receiver->mydest = DestTuplestore;  // anything but what SPI handles itself

@@ -16,8 +16,8 @@ namespace simjoin::pg {
 const char *string_argument(FunctionCallInfo fcinfo, int number);
 
 // Runs a query that returns rows, with the caller's rights and in the active snapshot. The receiver, whose
-// receiveSlot and rStartup are set, gets its columns and rows. `parameters`: the query's, or nullptr. Errors,
-// naming `function`, where the query writes or returns nothing.
+// receiveSlot is set, and rStartup where the columns are not known, gets its columns and rows. `parameters`:
+// the query's, or nullptr. Errors, naming `function`, where the query writes or returns nothing.
 void run_query(const char *query, DestReceiver *receiver, const char *function,
                ParamListInfo parameters = nullptr);
 

@@ -54,10 +54,7 @@ void append_id(RowReceiver *receiver, int64 id) {
   if (rows->count == std::numeric_limits<uint32_t>::max())
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("%s: a query returns more than %zu rows", receiver->function, rows->count)));
-  if (rows->count == receiver->capacity) {
-    receiver->capacity *= 2;
-    rows->ids = static_cast<int64 *>(repalloc_huge(rows->ids, receiver->capacity * sizeof(int64)));
-  }
+  make_room(&rows->ids, rows->count, &receiver->capacity);
   rows->ids[rows->count++] = id;
 }
 

@@ -67,10 +67,7 @@ bool receive_bag(TupleTableSlot *slot, DestReceiver *self) {
   const Datum id = slot_getattr(slot, 1, &id_isnull);
   const Datum terms = slot_getattr(slot, 2, &isnull);
   if (id_isnull) raise_null_id(function);
-  if (receiver->count == receiver->capacity) {
-    receiver->capacity *= 2;
-    receiver->rows = static_cast<Row *>(repalloc_huge(receiver->rows, receiver->capacity * sizeof(Row)));
-  }
+  make_room(&receiver->rows, receiver->count, &receiver->capacity);
   receiver->rows[receiver->count++] = {id_of(id, receiver->id_type), isnull};
   if (isnull) return true;
   const SetView set = view_set(terms, function);

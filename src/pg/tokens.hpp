@@ -63,6 +63,15 @@ T *allocate(size_t n) {
   return static_cast<T *>(MemoryContextAllocHuge(CurrentMemoryContext, std::max<size_t>(n, 1) * sizeof(T)));
 }
 
+// Makes room for one more object after `count` in an array of allocate() that has room for `*capacity`, which
+// is not 0.
+template <class T>
+void make_room(T **data, size_t count, size_t *capacity) {
+  if (count < *capacity) return;
+  *capacity *= 2;
+  *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
+}
+
 // So many numbers are sorted in a few milliseconds.
 constexpr size_t uninterrupted_sort = 1 << 16;
 
