@@ -181,8 +181,9 @@ std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
   size_t codes = 0;
   find_partners(prefix, true);
   for (const Partners &partners : partners_) codes += partners.codes;
-  if (codes > most_paired) find_partners(prefix, false);
-  entries_.reserve(codes * (prefix.codes.size() + 1));  // so that none moves
+  const bool pairs = codes <= most_paired;
+  if (!pairs) find_partners(prefix, false);
+  entries_.reserve(pairs ? codes * prefix.codes.size() : codes);  // so that none moves
   look_for_one(prefix.codes);
   look_for_pairs(prefix.codes);
   return lookups_;

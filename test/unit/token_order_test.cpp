@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -118,6 +119,25 @@ TEST(TokenOrder, SetsOfOtherSizesAreNotMet) {
   EXPECT_FALSE(finds(prefix_of(order, tokens), small));
   tokens.resize(47);
   EXPECT_TRUE(finds(prefix_of(order, tokens), prefix_of(order, tokens)));
+}
+
+// What is looked for takes memory in proportion to the set, not to its square.
+TEST(TokenOrder, LooksForAVeryLargeSet) {
+  std::vector<int32_t> tokens(1'000'000);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.3));
+  const SetPrefix prefix = order.prefix_of(std::span<const int32_t>(tokens));
+  const auto span = order.entries_of(prefix);
+  std::vector<TokenCode> entries(span.begin(), span.end());
+  std::sort(entries.begin(), entries.end());
+  size_t looked_up = 0, found = 0;
+  for (const PrefixLookup &lookup : order.lookups(prefix)) {
+    ASSERT_TRUE(lookup.other.empty());
+    for (const TokenCode code : lookup.one) found += std::binary_search(entries.begin(), entries.end(), code);
+    looked_up += lookup.one.size();
+  }
+  EXPECT_GT(found, 0u);  // an equal set
+  EXPECT_GT(looked_up, prefix.codes.size());
 }
 
 // Two tokens of one code, which has a set's code twice.
