@@ -5,7 +5,6 @@ extern "C" {
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
@@ -144,41 +143,25 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *sc
   execute(psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
 }
 
-// Returns "DROP ..." statements for a dedup view and what belongs to it. Errors, naming `function`, where the
-// relation is no dedup view. Within SPI.
-const char *drop_statements(Oid view, const char *function) {
-  Oid type = OIDOID;
-  Datum value = ObjectIdGetDatum(view);
-  const int result = SPI_execute_with_args(
-      "SELECT c.oid, c.relkind FROM pg_catalog.pg_rewrite r "
-      "JOIN pg_catalog.pg_depend f ON f.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND f.objid = "
-      "r.oid "
-      "AND f.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass "
-      "JOIN pg_catalog.pg_proc p ON p.oid = f.refobjid AND p.prosrc = 'simjoin_dedup_view_groups' "
-      "JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname = 'c' "
-      "JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = "
-      "r.oid "
-      "AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass "
-      "JOIN pg_catalog.pg_class c ON c.oid = d.refobjid AND c.relkind IN ('v', 'r') "
-      "WHERE r.ev_class = $1",
-      1, &type, &value, nullptr, true, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-  if (SPI_processed == 0)
+// Returns the definition of a dedup view. Errors, naming `function`, where the relation is none.
+DedupDefinition definition_of_view(Oid view, const char *function) {
+  DedupDefinition definition;
+  if (!find_definition(view, &definition))
     ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                     errmsg("%s: %s is not a dedup view", function, relation_name(view)),
                     errhint("Make one with create_dedup_view.")));
-  StringInfoData statements;
-  initStringInfo(&statements);
-  appendStringInfo(&statements, "DROP MATERIALIZED VIEW %s;", relation_name(view));
-  for (uint64 i = 0; i < SPI_processed; ++i) {
-    bool isnull;
-    HeapTuple row = SPI_tuptable->vals[i];
-    const Oid part = DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull));
-    const char kind = DatumGetChar(SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &isnull));
-    appendStringInfo(&statements, "DROP %s %s;", kind == RELKIND_VIEW ? "VIEW" : "TABLE",
-                     relation_name(part));
-  }
-  return statements.data;
+  return definition;
+}
+
+// Returns "DROP ..." statements for a dedup view and what belongs to it.
+const char *drop_statements(Oid view, const DedupDefinition &definition) {
+  const char *statements = psprintf("DROP MATERIALIZED VIEW %s; DROP VIEW %s; DROP TABLE %s, %s;",
+                                    relation_name(view), relation_name(definition.source),
+                                    relation_name(definition.rows), relation_name(definition.pairs));
+  if (!definition.tracked()) return statements;
+  return psprintf("%sDROP TABLE %s, %s;%s", statements, relation_name(definition.changes),
+                  relation_name(definition.order),
+                  drop_trigger_statements(tracked_table(definition.source).table, view));
 }
 
 // Returns whether the materialized view has been filled.
@@ -237,11 +220,9 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   const Oid view = PG_GETARG_OID(0);
   connect(function);
-  drop_statements(view, function);  // for its check
+  const DedupDefinition definition = definition_of_view(view, function);
   RefreshFigures figures;
-  DedupDefinition definition;
-  const bool tracked = find_definition(view, &definition) && definition.tracked();
-  if (!tracked || !refresh_from_changes(view, definition, &figures)) {
+  if (!definition.tracked() || !refresh_from_changes(view, definition, &figures)) {
     execute(psprintf("REFRESH MATERIALIZED VIEW %s%s",
                      PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "", relation_name(view)));
     figures = last_refresh_figures();
@@ -261,12 +242,7 @@ Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "drop_dedup_view";
   connect(function);
   const Oid view = PG_GETARG_OID(0);
-  const char *statements = drop_statements(view, function);
-  DedupDefinition definition;
-  if (find_definition(view, &definition) && definition.tracked())
-    statements =
-        psprintf("%s%s", statements, drop_trigger_statements(tracked_table(definition.source).table, view));
-  execute(statements);
+  execute(drop_statements(view, definition_of_view(view, function)));
   SPI_finish();
   PG_RETURN_VOID();
 }
