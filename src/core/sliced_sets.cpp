@@ -245,13 +245,20 @@ void SlicedSets::visit(const uint32_t *words, size_t end, Visit &&visit_set) con
   }
 }
 
+// Reads a slice and calls visit_set(header, ranks) for each of its sets.
+template <typename Visit>
+void SlicedSets::visit_slice(const Slice &slice, MemoryCounter &memory, Visit &&visit_set) const {
+  Buffer<uint32_t> words(memory);
+  words.resize(slice.words);
+  file_.read(slice.place, words.data(), slice.words * sizeof(uint32_t));
+  visit(words.data(), words.size(), visit_set);
+}
+
 void SlicedSets::mark_ranks(std::span<const Slice *const> slices, LocalRanks &local, WorkerPool &pool,
                             MemoryCounter &memory) const {
   pool.parallel(slices.size(), [&](int, size_t i) {
-    Records records(memory);
-    read(slices.subspan(i, 1), records, nullptr);
     uint32_t marked = 0;
-    visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *ranks) {
+    visit_slice(*slices[i], memory, [&](const Header &header, const uint32_t *ranks) {
       for (uint32_t t = 0; t < header.stored; ++t) marked += local.mark(ranks[t]);
     });
     local.add_marked(marked);
@@ -263,39 +270,29 @@ SetCollection SlicedSets::load(std::span<const Slice> slices, const LocalRanks *
   SetCollection sets(memory);
   sets.ranks = ranks;
   std::vector<Places> next(slices.size());
-  const auto with_slice = [&](size_t i, auto &&body) {
-    const Slice *const slice = &slices[i];
-    Records records(memory);
-    read({&slice, 1}, records, nullptr);
-    body(records);
-  };
   pool.parallel(slices.size(), [&](int, size_t i) {
     next[i] = places_of(slices[i]);
     if (next[i].places.size() == 1) {
       next[i].places[0] = {slices[i].sets, stored_tokens(slices[i])};
       return;
     }
-    with_slice(i, [&](const Records &records) {
-      visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *) {
-        Place &place = next[i].of(sizes_.class_of_size[header.size]);
-        ++place.set;
-        place.token += header.stored;
-      });
+    visit_slice(slices[i], memory, [&](const Header &header, const uint32_t *) {
+      Place &place = next[i].of(sizes_.class_of_size[header.size]);
+      ++place.set;
+      place.token += header.stored;
     });
   });
   make_room(next, sets);
   pool.parallel(slices.size(), [&](int, size_t i) {
-    with_slice(i, [&](const Records &records) {
-      visit(records.words.data(), records.words.size(), [&](const Header &header, const uint32_t *stored) {
-        Place &place = next[i].of(sizes_.class_of_size[header.size]);
-        sets.rows[place.set] = header.row;
-        sets.starts[place.set++] = place.token;
-        uint32_t *const to = sets.tokens.data() + place.token;
-        for (uint32_t t = 0; t < header.stored; ++t) {
-          to[t] = local != nullptr ? local->of(stored[t]) : stored[t];
-        }
-        place.token += header.stored;
-      });
+    visit_slice(slices[i], memory, [&](const Header &header, const uint32_t *stored) {
+      Place &place = next[i].of(sizes_.class_of_size[header.size]);
+      sets.rows[place.set] = header.row;
+      sets.starts[place.set++] = place.token;
+      uint32_t *const to = sets.tokens.data() + place.token;
+      for (uint32_t t = 0; t < header.stored; ++t) {
+        to[t] = local != nullptr ? local->of(stored[t]) : stored[t];
+      }
+      place.token += header.stored;
     });
   });
   return sets;

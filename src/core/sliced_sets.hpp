@@ -114,6 +114,8 @@ class SlicedSets {
   void make_room(std::vector<Places> &parts, SetCollection &sets) const;
   template <typename Visit>
   void visit(const uint32_t *words, size_t end, Visit &&visit_set) const;
+  template <typename Visit>
+  void visit_slice(const Slice &slice, MemoryCounter &memory, Visit &&visit_set) const;
 
   const bool keep_empty_;
   SpillFile &file_;
