@@ -8,7 +8,7 @@ use Equivalence::Draw;
 use Equivalence::World;
 use Exporter 'import';
 
-our @EXPORT = qw(draw_similarity draw_other_clause draw_bound);
+our @EXPORT = qw(draw_similarity draw_other_clause draw_bound all_pairs_reach);
 
 # Expressions of one set; <a> is the alias. They take the type, an element and an array as literals.
 my %expressions = (
@@ -65,6 +65,14 @@ sub draw_bound
 	return pick(0, -1, 1.5, "'NaN'", "'Infinity'", "'-Infinity'", '1e-300', 0) if $special;
 	return pick(0.1, 0.3, 0.4, 0.5, 0.5, 0.55, 0.6, 0.6, 0.65, 0.7, 0.75, 0.8, 0.8, 0.85, 0.9, 1, '2/3::float8', '1/3::float8',
 		'4/7::float8', 'sqrt(0.5)');
+}
+
+# Returns whether every pair reaches a bound, as far as that can be told: one that is a number, cast or not.
+sub all_pairs_reach
+{
+	my ($measure, $bound) = @_;
+	my ($number) = $bound =~ /^\(?(-?[0-9.]+)\)?(?:::\w+)?$/ or return 0;
+	return $measure =~ /distance|<%>/ ? $number >= 1 : $number <= 0;
 }
 
 # Spells a bound: as a constant of some type, a parameter of the plan or something stable. Returns the SQL and the
@@ -162,7 +170,7 @@ sub draw_similarity
 	($clause{bound}, $clause{setting}) = spell_bound($kind, $bound);
 	($clause{sql}, $strict) = spell_comparison($clause{call}, '<bound>', $distance);
 	# Where all or no pairs qualify the planner may do as it likes, but for the plain constant.
-	my $all = $distance ? $bound !~ /[^0-9.]/ && $bound >= 1 : $bound !~ /[^0-9.-]/ && $bound <= 0;
+	my $all = all_pairs_reach($kind, $bound);
 	$clause{match} = 'may' if $special || $all;
 	$clause{match} = 'never' if $all && !$strict && $clause{bound} =~ /^\(/ && $clause{bound} !~ /SELECT/;
 	return \%clause;
