@@ -118,7 +118,7 @@ void CpuEngine::estimate_peak() {
   shape.ranks = std::min(shape.tokens, tokens_.distinct_tokens());
   const auto average = static_cast<uint32_t>(shape.tokens / shape.sets);
   shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
-  const size_t sizes = shape.sets * sizeof(uint16_t);
+  const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
   const size_t joining = sizes + std::max({round.ordering, round.building, round.joining});
   const size_t now = std::max(joining, memory_.current() + tokens_.ranking_bytes(shape.tokens));

@@ -38,6 +38,8 @@ class SetSizes {
     if (at % 64 + bits > 64) size |= word[1] << (64 - at % 64);
     return static_cast<uint32_t>(size & ((uint64_t{1} << bits) - 1));
   }
+  // Returns the bytes that the sizes take, packed.
+  size_t bytes() const { return words_.size() * sizeof(uint64_t) + begins_.size() * sizeof(uint32_t); }
   // Returns the largest size; 0 where there is none.
   uint32_t largest() const { return largest_; }
 
