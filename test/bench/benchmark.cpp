@@ -87,7 +87,8 @@ void Benchmark::report(const Cell &cell, const Collection &collection, std::opti
     for (const std::string &reason : cell.stats.reasons) std::printf("    %s\n", reason.c_str());
   }
   if (csv_) csv_->add_cell(cell, collection.size(), collection.tokens.size(), comparison);
-  summary_.add_cell(cell, comparison);
+  // Within a part of the memory, a join is compared with the same one in memory, on a line of its own.
+  if (cell.memory_limit == options_.memory_limit) summary_.add_cell(cell, comparison);
   if (cell.outcome == Outcome::failed) good_ = false;
   if (cell.outcome != Outcome::done) return;
   if (!pairs.has_value()) pairs = published_.pairs(cell).value_or(cell.pairs);
