@@ -39,7 +39,7 @@ help:
 #: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
 #: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
-#: make gpucheck       test the GPU engine, on a host with a GPU; make gpubench times it
+#: make gpucheck       every test that needs a GPU, on a host with one; make gpubench times the GPU engine
 #: make unit-tests     build and run the engine's unit tests
 #: make format         reformat the C++ sources; make format-check only compares
 #: make tidy           run clang-tidy over the C++ sources
@@ -63,10 +63,10 @@ bench:
 	@test/tools/bench $(BENCH)
 
 gpucheck:
-	@test/tools/gpu check
+	@test/tools/gpucheck
 
 gpubench:
-	@test/tools/gpu bench
+	@test/tools/gpubench
 
 core:
 	@test/tools/build-core simjoin_core

@@ -55,6 +55,14 @@ remove_work() {
   work=
 }
 
+# Has all that is running stopped and $work removed however the script ends.
+remove_work_at_exit() {
+  trap remove_work EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
 # Sets PG_CONFIG to the full path of the pg_config to build and test with: its old value where that works, since
 # what was missing when that was chosen may have been installed meanwhile.
 choose_postgres() {
@@ -78,10 +86,7 @@ make_work() {
     owner=postgres
     id "$owner" > /dev/null 2>&1 || owner=nobody
   fi
-  trap remove_work EXIT
-  trap 'exit 129' HUP
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  remove_work_at_exit
   work=$(mktemp -d "${TMPDIR:-/tmp}/simjoin.XXXXXX")
   installation=$work/installation
   bindir=$installation$original_bindir
@@ -109,9 +114,21 @@ install_privately() {
   mkdir -p build
   (
     flock 9
-    make -s all && make -s install DESTDIR="$installation"
+    make -s -j "$(nproc)" all && make -s install DESTDIR="$installation"
   ) 9> build/make.lock > "$log" 2>&1 || { tail -n 40 "$log" >&2; say "simjoin: the build failed"; return 1; }
 }
+
+# Makes a copy of what tests need, which the clusters' owner can read and write, and sets tree.
+make_tree() {
+  tree=$work/tree
+  mkdir "$tree"
+  cp -r README.md expected test sql simjoin.control "$tree/"
+  chmod -R u=rwX,go=rX "$tree"
+  [ "$(id -u)" != 0 ] || chown -R "$owner" "$tree"
+}
+
+# Runs a command in that copy as the owner.
+in_tree() { (cd "$tree" && as_owner "$@"); }
 
 # Makes and starts a cluster in $work/NAME; further arguments are settings, each as name=value. Sets PGHOST,
 # PGPORT and PGUSER, so that clients find it, and removes all else that would tell them where to go. Statistics change

@@ -1,0 +1,48 @@
+# Sourced, after cluster.sh, by the scripts that run suites of tests: a line a suite, and counts of what passed and failed.
+# $logs names the folder for their output.
+passed=0
+failed=0
+reported=0
+
+# Usage: report SUITE PASSED FAILED: adds a suite's counts and prints them, with the seconds since the last suite.
+report() {
+  local failures=
+  passed=$((passed + $2))
+  failed=$((failed + $3))
+  [ "$3" = 0 ] || failures=", $3 FAILED"
+  printf '%-11s %4d passed%s (%d s)\n' "$1" "$2" "$failures" $((SECONDS - reported))
+  reported=$SECONDS
+}
+
+# Usage: count PATTERN FILE: prints how many lines match.
+count() { grep -cE "$1" "$2" || true; }
+
+# Usage: suite NAME OK-PATTERN FAILED-PATTERN COMMAND...: runs a suite with its output in $logs/NAME.log and reports
+# the lines that match. A command that fails without naming a failed test counts as one. Sets suite_failed.
+suite() {
+  local name=$1 ok=$2 not_ok=$3 log=$logs/$1.log status=0 good bad
+  shift 3
+  interruptible "$@" > "$log" 2>&1 < /dev/null || status=$?
+  good=$(count "$ok" "$log")
+  bad=$(count "$not_ok" "$log")
+  if [ $bad = 0 ] && { [ $status != 0 ] || [ $good = 0 ]; }; then bad=1; fi
+  [ $bad = 0 ] ||
+    { (grep -vE "$ok|^ +Start +[0-9]|^\[ RUN " "$log" || true) | tail -n 60 >&2; say "(all of it: $log)"; }
+  report "$name" "$good" "$bad"
+  suite_failed=$bad
+}
+
+# Says how many tests passed and failed in all; fails where any did.
+report_all() {
+  echo "$passed passed, $failed failed"
+  [ $failed = 0 ]
+}
+
+# Runs TAP tests in the copy that make_tree made; their servers' logs are below tmp_check.
+tap() {
+  in_tree env PG_REGRESS="$regress_dir/regress/pg_regress" TESTDIR="$tree" TESTLOGDIR="$tree/tmp_check/log" \
+    TESTDATADIR="$tree/tmp_check" prove --verbose --nocolor -I "$regress_dir/perl" "$@"
+}
+
+# Keeps the servers' logs where the suite that just ran failed.
+keep_tap_logs() { [ "$suite_failed" = 0 ] || cp -r "$tree/tmp_check/log" "$logs/tap-logs"; }
