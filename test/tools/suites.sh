@@ -45,4 +45,4 @@ tap() {
 }
 
 # Keeps the servers' logs where the suite that just ran failed.
-keep_tap_logs() { [ "$suite_failed" = 0 ] || cp -r "$tree/tmp_check/log" "$logs/tap-logs"; }
+keep_tap_logs() { [ "$suite_failed" = 0 ] || cp -rT "$tree/tmp_check/log" "$logs/tap-logs"; }
