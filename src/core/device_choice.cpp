@@ -14,7 +14,8 @@ namespace {
 // What a join takes, in nanoseconds: a token and a set on the thread that adds them, and on all threads; a
 // pair of sets of `full_size` tokens at a threshold near 0 on all threads, falling with the square of the
 // size and of 1 - threshold. Fitted from below to joins of 1,000 to 3,000,000 sets of the shapes dblp,
-// kosarak, enron, livejournal, twitter and aol at 0.9, 0.7 and 0.5 on 16 cores beside an H200.
+// kosarak, enron, livejournal, twitter and aol at 0.9, 0.7 and 0.5 on 16 cores beside an H200;
+// test/bench/fit_devices fits them anew.
 constexpr double cpu_join_ns = 9e5;
 constexpr double cpu_token_ns = 2, cpu_set_ns = 20;
 constexpr double cpu_token_work_ns = 24, cpu_set_work_ns = 400, cpu_pair_work_ns = 1.6;

@@ -5,7 +5,9 @@
 #
 # GEN is the built generator (build/.../test/bench/gen). PGHOST, PGPORT, PGUSER and PGDATABASE say which server, as for
 # psql; the extension must be installed there. Creates the schema simjoin_bench and drops it at the end. Other
-# settings come through PGOPTIONS, e.g. PGOPTIONS='-c simjoin.algorithm=ppjoin -c simjoin.cpu_threads=2'.
+# settings come through PGOPTIONS, e.g. PGOPTIONS='-c simjoin.algorithm=ppjoin -c simjoin.cpu_threads=2'; those that
+# matter are printed. For each threshold a session scans three times and joins four times; the first join of a session also
+# loads the module and, where it runs on a GPU, sets that up. The ratio is that of the shortest times.
 set -eu
 
 if [ $# -lt 1 ] || [ ! -x "$1" ]; then
@@ -31,15 +33,29 @@ sql -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS simjoi
   sql -c 'COPY simjoin_bench.sets FROM STDIN'
 sql -c 'VACUUM ANALYZE simjoin_bench.sets'
 
-echo "== $profile $scale: a scan that touches every array"
-for run in 1 2; do
-  sql -At -c '\timing on' -c 'SELECT count(*), sum(cardinality(tokens)) FROM simjoin_bench.sets'
-done
+# The scan that is timed finds in memory what has room there.
+scan='SELECT count(*), sum(cardinality(tokens)) FROM simjoin_bench.sets'
+echo "== $profile $scale: $(sql -At -F ' sets, ' -c "$scan") tokens"
+sql -At -c "LOAD 'simjoin'" -c "SELECT 'settings: ' || string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name)
+  FROM pg_settings WHERE name IN ('shared_buffers', 'max_parallel_workers_per_gather', 'server_version', 'jit')
+    OR name LIKE 'simjoin.%' AND name !~ 'debug' AND (source <> 'default' OR name IN ('simjoin.device', 'simjoin.memory_limit'))"
 
 for threshold in "$@"; do
-  echo "== $profile $scale: pairs with Jaccard similarity >= $threshold"
   join="SELECT count(*) FROM simjoin_bench.sets a JOIN simjoin_bench.sets b
           ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= $threshold"
-  sql -At -c '\timing on' -c "$join"
+  sql -At -c '\timing on' -c "$scan" -c "$scan" -c "$scan" -c "$join" -c "$join" -c "$join" -c "$join" |
+    awk -v threshold="$threshold" '
+      $1 != "Time:" { answer = $0; next }
+      {
+        n++
+        if (n <= 3) { scans = scans " " $2; if (n == 1 || $2 < scan) scan = $2 }
+        if (n == 4) first = $2
+        if (n > 4) { joins = joins " " $2; if (n == 5 || $2 < join) join = $2 }
+      }
+      END {
+        if (n != 7) exit 1
+        printf "at %s: %d pairs; scan%s ms; join%s ms, the first %s ms; join/scan %.2f\n",
+          threshold, answer, scans, joins, first, join / scan
+      }'
   sql -At -c "EXPLAIN (ANALYZE, COSTS OFF) $join"
 done

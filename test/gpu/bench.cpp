@@ -1,258 +1,213 @@
 // simjoin_gpu_bench: times the GPU engine on collections as files (one set a line) and prints a table.
-//   simjoin_gpu_bench [--strategy auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin]
-//     [--kernel fastest|warp|popcount] [--repeat N] [--cpu] [--reasons] [--csv FILE] [--baseline FILE]...
-//     [--gpus N,...] [--gpu-memory MEBIBYTES,...] [--first SETS,...] FILE... -- THRESHOLD...
-// With --gpus so many GPUs share a join, and with --first only so many sets of a file are joined. These two
-// and --gpu-memory take lists, as in 1,2,4: every combination is timed. Files are named PROFILE-SCALE where
-// their results are to be compared with baselines.
-#include <algorithm>
-#include <chrono>
+//   simjoin_gpu_bench [--strategy all|auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin|cpu_gpu,...]
+//     [--kernel fastest|warpgroup|warp|popcount,...] [--gpus N,...] [--gpu-memory MEBIBYTES,...] [--sets
+//     N,...]
+//     [--cpu THREADS,...] [--repeat N] [--time-limit SECONDS] [--reasons] [--csv FILE] [--baseline FILE]...
+//     FILE... -- THRESHOLD...
+// Lists, as in 1,2,4, are combined: every combination is timed. With --gpus so many GPUs share a join, with
+// --sets so many sets of a file are joined, evenly spread over it, and with --cpu the CPU engine is timed as
+// well; 0 threads are one for each core. `all` strategies are compared with each other. Files are named
+// PROFILE-SCALE where their results are to be compared with baselines.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
+#include <exception>
+#include <initializer_list>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cuda/gpu_engine.hpp"
 #include "gpu/bench_report.hpp"
 
 namespace {
 
 using namespace simjoin;
-using Clock = std::chrono::steady_clock;
+using namespace simjoin::bench;
 
-struct Collection {
-  std::vector<int32_t> tokens;
-  std::vector<size_t> offsets{0};
+// What to time of each file.
+struct Plan {
+  std::vector<std::string> files;
+  std::vector<double> thresholds;
+  std::vector<std::string> strategies{"auto"}, kernels{"fastest"};
+  std::vector<size_t> sets{SIZE_MAX}, gpus{1}, gpu_memory{0};  // mebibytes
+  std::vector<size_t> cpu_threads;
+  int repeat = 3;
+  double time_limit_s = 60;
+  bool reasons = false;
+  std::string csv;
+  std::vector<std::string> baselines;
 };
 
-Collection read_collection(const char *path) {
-  Collection collection;
-  std::FILE *file = std::fopen(path, "rb");
-  if (file == nullptr) {
-    std::perror(path);
-    std::exit(1);
-  }
-  std::vector<char> buffer(size_t{1} << 24);
-  int32_t value = 0;
-  bool digits = false;
-  const auto end_token = [&] {
-    if (digits) collection.tokens.push_back(value);
-    value = 0;
-    digits = false;
-  };
-  for (size_t read; (read = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;) {
-    for (size_t i = 0; i < read; ++i) {
-      const char c = buffer[i];
-      if (c >= '0' && c <= '9') {
-        value = value * 10 + (c - '0');
-        digits = true;
-      } else {
-        end_token();
-        if (c == '\n') collection.offsets.push_back(collection.tokens.size());
-      }
-    }
-  }
-  std::fclose(file);
-  return collection;
+std::vector<std::string> list_of(const std::string &text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  if (words.empty()) throw std::runtime_error("an empty list");
+  return words;
 }
 
-constexpr double once_from_seconds = 0.3;  // joins on the CPU that take longer are not repeated
-
-struct Run {
-  double seconds = 0;      // with add()
-  double after_input = 0;  // from the first step to the last pair
-  uint64_t pairs = 0;
-  GpuFigures figures;
-  JoinStats stats;
-};
-
-template <typename Engine>
-Run time_join(Engine &engine, const Collection &collection, size_t most_sets) {
-  Run run;
-  const auto begin = Clock::now();
-  for (size_t i = 0; i < std::min(most_sets, collection.offsets.size() - 1); ++i) {
-    engine.add(Side::left,
-               std::span(collection.tokens)
-                   .subspan(collection.offsets[i], collection.offsets[i + 1] - collection.offsets[i]));
-  }
-  const auto added = Clock::now();
-  Batch batch;
-  for (;;) {
-    const StepResult result = engine.step(std::chrono::milliseconds(10), batch);
-    if (result == StepResult::done) break;
-    if (result == StepResult::batch) run.pairs += batch.size();
-  }
-  const auto end = Clock::now();
-  run.seconds = std::chrono::duration<double>(end - begin).count();
-  run.after_input = std::chrono::duration<double>(end - added).count();
-  run.stats = engine.stats();
-  return run;
-}
-
-void print_run(const char *name, double threshold, const Run &run) {
-  const GpuFigures &f = run.figures;
-  std::printf(
-      "%-14s %.2f %9llu %8.1f %8.1f | %6.1f %6.1f %6.1f %5.1f %7.2f %7.2f %6.2f | %9.3g %6.2f %9.3g %9.3g "
-      "%9llu %llu %5.2f %s\n",
-      name, threshold, static_cast<unsigned long long>(run.pairs), run.seconds * 1e3, run.after_input * 1e3,
-      f.start_ms, f.upload_ms, f.build_ms, f.index_ms, f.filter_ms, f.verify_ms, f.download_ms,
-      f.filter_pairs, f.filter_ms > 0 ? f.filter_pairs / f.filter_ms / 1e9 : 0, f.list_entries,
-      static_cast<double>(f.candidates), static_cast<unsigned long long>(run.stats.verified),
-      static_cast<unsigned long long>(f.launches_repeated), static_cast<double>(f.device_memory_peak) / 1e9,
-      run.stats.algorithm.c_str());
-  std::fflush(stdout);
-}
-
-std::vector<size_t> list_of(const char *text) {
+std::vector<size_t> numbers_of(const std::string &text) {
   std::vector<size_t> numbers;
-  for (char *end; *text != 0; text = *end == ',' ? end + 1 : end) {
-    numbers.push_back(std::strtoull(text, &end, 10));
-    if (end == text) break;
-  }
+  for (const std::string &word : list_of(text)) numbers.push_back(std::stoull(word));
   return numbers;
 }
 
-// What to time of each file and threshold.
-struct Plan {
-  std::vector<double> thresholds;
-  std::vector<size_t> first{SIZE_MAX}, gpus{1}, gpu_memory{0};  // mebibytes
-  int repeat = 3;
-  bool cpu = false, reasons = false;
-};
-
-// Notes the run and says how it compares with published programs.
-void compare(bench::GpuReport &report, const char *name, double threshold, const Collection &collection,
-             const Run &run) {
-  bool wrong = false;
-  const std::optional<double> ratio =
-      report.add({name, threshold, collection.offsets.size() - 1, collection.tokens.size(),
-                  1000 * (run.seconds - run.after_input), run.after_input, run.pairs, run.stats},
-                 wrong);
-  if (wrong) std::printf("  WRONG number of pairs\n");
-  if (ratio) std::printf("  %.1f times faster than the best published program\n", *ratio);
+template <typename Value>
+Value value_named(const std::string &name, std::initializer_list<std::pair<const char *, Value>> names) {
+  for (const auto &[known, value] : names) {
+    if (name == known) return value;
+  }
+  throw std::runtime_error("unknown name: " + name);
 }
 
-GpuOptions::Strategy strategy_of(const std::string &name) {
+Way way_of(const std::string &strategy, const std::string &kernel) {
   using Strategy = GpuOptions::Strategy;
-  constexpr std::pair<const char *, Strategy> names[] = {
-      {"bitmap", Strategy::bitmap},     {"prefix", Strategy::prefix},         {"gssjoin", Strategy::gssjoin},
-      {"fgssjoin", Strategy::fgssjoin}, {"sf_gssjoin", Strategy::sf_gssjoin},
+  Way way;
+  way.strategy = strategy;
+  way.kernel = kernel;
+  way.cpu_gpu = strategy == "cpu_gpu";
+  if (!way.cpu_gpu) {
+    way.options.strategy = value_named<Strategy>(strategy, {{"auto", Strategy::automatic},
+                                                            {"bitmap", Strategy::bitmap},
+                                                            {"prefix", Strategy::prefix},
+                                                            {"gssjoin", Strategy::gssjoin},
+                                                            {"fgssjoin", Strategy::fgssjoin},
+                                                            {"sf_gssjoin", Strategy::sf_gssjoin}});
+  }
+  way.options.bitmap_kernel = value_named<BitmapKernel>(kernel, {{"fastest", BitmapKernel::fastest},
+                                                                 {"warpgroup", BitmapKernel::warpgroup},
+                                                                 {"warp", BitmapKernel::warp},
+                                                                 {"popcount", BitmapKernel::popcount}});
+  return way;
+}
+
+// Reads the arguments. Throws std::exception where they are not as above.
+Plan plan_of(int argc, char **argv) {
+  Plan plan;
+  int i = 1;
+  const auto value = [&]() -> std::string {
+    if (++i >= argc) throw std::runtime_error(std::string(argv[argc - 1]) + " needs a value");
+    return argv[i];
   };
-  for (const auto &[known, strategy] : names) {
-    if (name == known) return strategy;
-  }
-  return Strategy::automatic;
-}
-
-void time_on_gpu(const JoinSpec &spec, const GpuOptions &options, const Plan &plan,
-                 const Collection &collection, size_t sets, const std::string &name,
-                 bench::GpuReport &report) {
-  Run best;
-  for (int i = 0; i < plan.repeat; ++i) {
-    const auto engine = make_gpu_engine(spec, options);
-    Run run = time_join(*engine, collection, sets);
-    run.figures = engine->figures();
-    if (i == 0 || run.after_input < best.after_input) best = run;
-  }
-  print_run(name.c_str(), spec.threshold, best);
-  if (sets >= collection.offsets.size() - 1) compare(report, name.c_str(), spec.threshold, collection, best);
-  if (!plan.reasons) return;
-  for (const std::string &reason : best.stats.reasons) std::printf("  %s\n", reason.c_str());
-}
-
-void time_on_cpu(const JoinSpec &spec, const Plan &plan, const Collection &collection, size_t sets,
-                 const std::string &name) {
-  Run fastest;
-  for (int i = 0; i < plan.repeat; ++i) {
-    const auto engine = make_cpu_engine(spec);
-    const Run run = time_join(*engine, collection, sets);
-    if (i == 0 || run.seconds < fastest.seconds) fastest = run;
-    if (run.seconds > once_from_seconds) break;
-  }
-  print_run(std::string("cpu ").append(name).c_str(), spec.threshold, fastest);
-}
-
-void time_file(const char *file, JoinSpec spec, GpuOptions options, const Plan &plan,
-               bench::GpuReport &report) {
-  const Collection collection = read_collection(file);
-  const char *name = std::strrchr(file, '/') != nullptr ? std::strrchr(file, '/') + 1 : file;
-  for (const size_t sets : plan.first) {
-    for (const double threshold : plan.thresholds) {
-      spec.threshold = threshold;
-      for (const size_t gpus : plan.gpus) {
-        for (const size_t memory : plan.gpu_memory) {
-          options.workers = static_cast<int>(gpus);
-          options.memory_limit = memory << 20;
-          std::string label = name;
-          if (sets != SIZE_MAX) label.append(" ").append(std::to_string(sets));
-          if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
-          if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
-          time_on_gpu(spec, options, plan, collection, sets, label, report);
-        }
-      }
-      if (plan.cpu) time_on_cpu(spec, plan, collection, sets, name);
+  for (; i < argc && std::string(argv[i]) != "--"; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--strategy") {
+      const std::string names = value();
+      plan.strategies =
+          list_of(names == "all" ? "bitmap,prefix,gssjoin,fgssjoin,sf_gssjoin,cpu_gpu,auto" : names);
+    } else if (argument == "--kernel") {
+      plan.kernels = list_of(value());
+    } else if (argument == "--sets") {
+      plan.sets = numbers_of(value());
+    } else if (argument == "--gpus") {
+      plan.gpus = numbers_of(value());
+    } else if (argument == "--gpu-memory") {
+      plan.gpu_memory = numbers_of(value());
+    } else if (argument == "--cpu") {
+      plan.cpu_threads = numbers_of(value());
+    } else if (argument == "--repeat") {
+      plan.repeat = std::stoi(value());
+    } else if (argument == "--time-limit") {
+      plan.time_limit_s = std::stod(value());
+    } else if (argument == "--csv") {
+      plan.csv = value();
+    } else if (argument == "--baseline") {
+      plan.baselines.push_back(value());
+    } else if (argument == "--reasons") {
+      plan.reasons = true;
+    } else if (argument.starts_with("--")) {
+      throw std::runtime_error("unknown option " + argument);
+    } else {
+      plan.files.push_back(argument);
     }
   }
+  for (++i; i < argc; ++i) plan.thresholds.push_back(std::stod(argv[i]));
+  if (plan.files.empty() || plan.thresholds.empty()) throw std::runtime_error("no file, or no threshold");
+  return plan;
+}
+
+// Returns the ways of the plan, and what tells them apart in the table.
+std::vector<std::pair<Way, std::string>> ways_of(const Plan &plan, bool with_gpu) {
+  std::vector<std::pair<Way, std::string>> ways;
+  for (const std::string &strategy : plan.strategies) {
+    for (const std::string &kernel : plan.kernels) {
+      for (const size_t gpus : plan.gpus) {
+        for (const size_t memory : plan.gpu_memory) {
+          Way way = way_of(strategy, kernel);
+          way.options.workers = static_cast<int>(gpus);
+          way.options.memory_limit = memory << 20;
+          std::string label;
+          if (plan.strategies.size() > 1) label.append(" ").append(strategy);
+          if (plan.kernels.size() > 1) label.append(" ").append(kernel);
+          if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
+          if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
+          if (with_gpu) ways.emplace_back(std::move(way), std::move(label));
+        }
+      }
+    }
+  }
+  for (const size_t threads : plan.cpu_threads) {
+    Way way;
+    way.gpu = false;
+    way.threads = static_cast<int>(threads);
+    way.strategy = "auto";
+    std::string label = " cpu";
+    if (threads > 0) label.append(" ").append(std::to_string(threads));
+    ways.emplace_back(std::move(way), std::move(label));
+  }
+  return ways;
+}
+
+void time_file(const Plan &plan, const std::vector<std::pair<Way, std::string>> &ways,
+               const std::string &path, GpuReport &report) {
+  const Collection whole = read_collection(path);
+  Joined joined;
+  joined.file = path.substr(path.rfind('/') + 1);
+  for (const size_t sets : plan.sets) {
+    joined.whole = sets >= whole.size();
+    const Collection some = joined.whole ? Collection{} : spread_sets(whole, sets);
+    const Collection &collection = joined.whole ? whole : some;
+    joined.sets = collection.size();
+    joined.tokens = collection.tokens.size();
+    for (const double threshold : plan.thresholds) {
+      joined.threshold = threshold;
+      for (const auto &[way, label] : ways) {
+        const Run run = time_join(collection, threshold, way, plan.repeat, plan.time_limit_s);
+        std::string name = joined.file;
+        if (!joined.whole) name.append(" ").append(std::to_string(sets));
+        report.add(joined, way, name.append(label), run);
+        if (!plan.reasons) continue;
+        for (const std::string &reason : run.stats.reasons) std::printf("  %s\n", reason.c_str());
+      }
+      report.compare_strategies();
+    }
+  }
+}
+
+// Sets the device up, so that the first join that is timed need not wait for that.
+void warm_up() {
+  Collection sets;
+  for (const uint32_t token : {1u, 2u}) sets.append(std::span(&token, 1));
+  const Run run = time_join(sets, 0.5, way_of("auto", "fastest"), 1, 60);
+  if (!run.error.empty()) throw std::runtime_error(run.error);
 }
 
 }  // namespace
 
-int main(int argc, char **argv) {
-  std::vector<const char *> files;
-  GpuOptions options;
-  Plan plan;
-  std::string csv;
-  std::vector<std::string> baselines;
-  bool after = false;
-  JoinSpec spec;
-  spec.self_join = true;
-  spec.memory_limit = size_t{64} << 30;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--cpu") {
-      plan.cpu = true;
-    } else if (argument == "--reasons") {
-      plan.reasons = true;
-    } else if (argument == "--first" && i + 1 < argc) {
-      plan.first = list_of(argv[++i]);
-    } else if (argument == "--gpus" && i + 1 < argc) {
-      plan.gpus = list_of(argv[++i]);
-    } else if (argument == "--gpu-memory" && i + 1 < argc) {
-      plan.gpu_memory = list_of(argv[++i]);
-    } else if (argument == "--repeat" && i + 1 < argc) {
-      plan.repeat = std::atoi(argv[++i]);
-    } else if (argument == "--strategy" && i + 1 < argc) {
-      options.strategy = strategy_of(argv[++i]);
-    } else if (argument == "--csv" && i + 1 < argc) {
-      csv = argv[++i];
-    } else if (argument == "--baseline" && i + 1 < argc) {
-      baselines.emplace_back(argv[++i]);
-    } else if (argument == "--kernel" && i + 1 < argc) {
-      const std::string name = argv[++i];
-      options.bitmap_kernel = name == "warp"       ? BitmapKernel::warp
-                              : name == "popcount" ? BitmapKernel::popcount
-                                                   : BitmapKernel::fastest;
-    } else if (argument == "--") {
-      after = true;
-    } else if (after) {
-      plan.thresholds.push_back(std::atof(argv[i]));
-    } else {
-      files.push_back(argv[i]);
-    }
-  }
+int main(int argc, char **argv) try {
+  const Plan plan = plan_of(argc, argv);
   std::string reason;
-  if (!gpu_available(&reason)) {
-    std::printf("no GPU to measure: %s\n", reason.c_str());
-    return 0;
-  }
-  std::printf(
-      "collection     thr      pairs    total    engine |  start upload  build index  filter  verify   down "
-      "|  compared    T/s   entries candidates verified again GB algorithm (ms)\n");
-  bench::GpuReport report(csv, baselines);
-  for (const char *file : files) time_file(file, spec, options, plan, report);
-  report.print_summary();
-  return 0;
+  const bool with_gpu = gpu_available(&reason);
+  if (!with_gpu) std::printf("no GPU to measure: %s\n", reason.c_str());
+  const auto ways = ways_of(plan, with_gpu);
+  if (ways.empty()) return 0;
+  if (with_gpu) warm_up();
+  GpuReport report(plan.csv, plan.baselines);
+  report.print_heading();
+  for (const std::string &file : plan.files) time_file(plan, ways, file, report);
+  return report.print_summary() ? 0 : 1;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "simjoin_gpu_bench: %s\n", error.what());
+  return 2;
 }

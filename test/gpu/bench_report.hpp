@@ -1,43 +1,52 @@
-// The GPU benchmark's figures beside published ones, in the form of the CPU benchmark's CSV files.
+// The GPU benchmark's table and CSV file, with published figures beside.
 #pragma once
 
-#include <optional>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "bench/baseline.hpp"
-#include "bench/report.hpp"
-#include "core/join.hpp"
+#include "gpu/bench_run.hpp"
 
 namespace simjoin::bench {
 
-// One join, timed from the last set added to the last pair handed over.
-struct GpuRun {
-  std::string file;  // named PROFILE-SCALE
-  double threshold = 0;
+// What was joined.
+struct Joined {
+  std::string file;  // its name, PROFILE-SCALE
   size_t sets = 0;
   size_t tokens = 0;
-  double scan_ms = 0;
-  double seconds = 0;
-  uint64_t pairs = 0;
-  JoinStats stats;
+  bool whole = true;  // the file's sets, not some of them
+  double threshold = 0;
 };
 
 class GpuReport {
  public:
-  // Writes to the CSV file (none where it is empty) and compares with the baselines' files.
+  // Writes to the CSV file (none where it is empty) and compares with the baselines' files. Throws
+  // std::runtime_error where one of them cannot be opened.
   GpuReport(const std::string &csv, const std::vector<std::string> &baselines);
+  ~GpuReport();
+  GpuReport(const GpuReport &) = delete;
+  GpuReport &operator=(const GpuReport &) = delete;
 
-  // Notes a run; returns how many times faster it was than the best published program, where one is known.
-  // `wrong` is set where the number of pairs is known and another one.
-  std::optional<double> add(const GpuRun &run, bool &wrong);
-  // Prints the geometric mean and the smallest of the ratios, and how many runs were wrong.
-  void print_summary() const;
+  void print_heading() const;
+  // Prints the run as a line of the table and of the CSV file, and says how it compares with published
+  // programs; `label` begins the line.
+  void add(const Joined &joined, const Way &way, const std::string &label, const Run &run);
+  // Says which single strategy was the fastest since the last call, and how many times as long `auto` took.
+  void compare_strategies();
+  // Prints means and extremes of all that was compared, and how many runs were wrong. Returns whether none
+  // was.
+  bool print_summary() const;
 
  private:
-  std::optional<CsvFile> csv_;
+  void write_line(const Joined &joined, const Way &way, const Run &run, double published_s);
+
+  std::FILE *csv_ = nullptr;
   std::vector<Baseline> baselines_;
-  std::vector<double> ratios_;
+  std::vector<double> ratios_;               // to published programs
+  std::vector<double> times_as_long_;        // `auto` to the best single strategy
+  double automatic_ms_ = 0, single_ms_ = 0;  // of one join: 0 = not timed
+  std::string single_;                       // the strategy of single_ms_
   int wrong_ = 0;
 };
 
