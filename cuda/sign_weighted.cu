@@ -161,8 +161,8 @@ __global__ void sample_pieces(uint64_t seed, DrawTable::View table, RoundView ro
         if (sample >= round.permutations) break;
         const bool none = lanes.token[i] == no_position;
         if (piece.slot == no_slot) {
-          round.values[uint64_t{set} * round.permutations + sample] =
-              sample_value(none ? 0 : tokens.identities[lanes.token[i]], static_cast<int32_t>(lanes.t[i]));
+          round.values[uint64_t{set} * round.permutations + sample] = sample_value(
+              sample, none ? 0 : tokens.identities[lanes.token[i]], static_cast<int32_t>(lanes.t[i]));
         } else if (!none) {
           atomicMin(partial.least + uint64_t{piece.slot} * round.permutations + sample,
                     in_order(lanes.least[i], lanes.token[i]));
@@ -187,7 +187,7 @@ __global__ void finish_parts(uint64_t seed, RoundView round, WeightedTokens toke
                         round.sets[set].logarithms ? weight : log_of(weight))
               .t;
     }
-    round.values[uint64_t{set} * round.permutations + sample] = sample_value(identity, t);
+    round.values[uint64_t{set} * round.permutations + sample] = sample_value(sample, identity, t);
   }
 }
 

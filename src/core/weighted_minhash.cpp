@@ -41,7 +41,8 @@ void WeightedSamples::start(uint32_t samples) {
 }
 
 void WeightedSamples::write_values(uint32_t *values) const {
-  for (size_t i = 0; i < token.size(); ++i) values[i] = sample_value(token[i], t[i]);
+  for (size_t i = 0; i < token.size(); ++i)
+    values[i] = sample_value(static_cast<uint32_t>(i), token[i], t[i]);
 }
 
 void add_weighted(const WeightedToken *tokens, size_t count, uint64_t seed, WeightedSamples &samples) {

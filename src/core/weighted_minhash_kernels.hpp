@@ -77,9 +77,12 @@ SIMJOIN_HOST_DEVICE inline WeightedDraw draw_weighted(uint64_t seed, uint32_t id
   return {ln_a_of(numbers, static_cast<float>(t)), t};
 }
 
-// Returns what a signature keeps of a sample: 32 bits of a hash of the token and t.
-SIMJOIN_HOST_DEVICE inline uint32_t sample_value(uint64_t identity, int32_t t) {
-  return static_cast<uint32_t>(mix64(mix64(identity) ^ static_cast<uint32_t>(t)) >> 32);
+// Returns what a signature keeps of a sample: 32 bits of a hash of its number, the token and t. Without the
+// number two tokens whose hashes have the low bits in common would have them in common in every sample, and
+// truncated signatures of sets that few tokens dominate would be alike by that.
+SIMJOIN_HOST_DEVICE inline uint32_t sample_value(uint32_t sample, uint64_t identity, int32_t t) {
+  return static_cast<uint32_t>(mix64(mix64(identity) ^ (uint64_t{sample} << 32 | static_cast<uint32_t>(t))) >>
+                               32);
 }
 
 // Lowers `count` samples, from number 0 on, by one token.

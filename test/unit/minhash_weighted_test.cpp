@@ -7,7 +7,9 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <string>
 
+#include "core/minhash_signature.hpp"
 #include "core/weighted_minhash.hpp"
 #include "core/weighted_minhash_kernels.hpp"
 #include "unit/on_target.hpp"
@@ -79,7 +81,7 @@ TEST(WeightedMinHash, GoldenValues) {
   EXPECT_EQ(samples.token, (std::vector<uint64_t>{2, 2, 2, 2}));
   EXPECT_EQ(samples.t, (std::vector<int32_t>{0, 4, 1, 1}));
   EXPECT_EQ(values_of({{1, 0.5}, {2, 3}, {UINT64_MAX, 1e-3}}, 4, 1),
-            (std::vector<uint32_t>{0x52EAD7E3, 0x9BB2667F, 0x3EC2D42F, 0x3EC2D42F}));
+            (std::vector<uint32_t>{0x52EAD7E3, 0x2796B440, 0x59A1F5A0, 0x2119D3FC}));
 }
 
 class WeightedTargets : public testing::TestWithParam<int64_t> {
@@ -168,14 +170,46 @@ TEST(WeightedMinHash, TokensArePickedByWeight) {
   }
 }
 
+// Whatever the tokens, even where each sample of a set is the same (token, t): the share of values that are
+// equal by chance is that of independent draws.
+TEST(WeightedMinHash, TruncatedValuesOfDifferentTokensAreEqualByChanceOnly) {
+  constexpr uint32_t count = 1000;
+  for (const uint32_t bits : {1, 3, 8}) {
+    const double chance = std::pow(0.5, bits);
+    for (uint64_t token = 1; token <= 20; ++token) {
+      const std::vector<uint32_t> a = values_of({{0, 1}}, count, 1), b = values_of({{token, 1}}, count, 1);
+      double equal = 0;
+      for (uint32_t i = 0; i < count; ++i) equal += (a[i] ^ b[i]) % (1u << bits) == 0;
+      EXPECT_NEAR(equal / count, chance, 5 * std::sqrt(chance * (1 - chance) / count)) << bits << " bits";
+    }
+  }
+}
+
+// The errors of many estimates, beside what independent draws would leave.
+struct Errors {
+  void add(double error, double variance) {
+    sum += error;
+    variances += variance;
+    squares += error * error / variance;
+    ++count;
+  }
+  void expect_unbiased_and_precise(const std::string &what) const {
+    EXPECT_LT(std::abs(sum) / std::sqrt(variances), 4) << what;
+    EXPECT_NEAR(squares / count, 1, 5 * std::sqrt(2.0 / count)) << what;
+  }
+
+  double sum = 0, variances = 0, squares = 0;
+  int count = 0;
+};
+
+// Of full values and of truncated ones, whose estimates are corrected by what is equal by chance.
 TEST(WeightedMinHash, EstimatesAreUnbiasedAndAsPreciseAsIndependentDraws) {
-  constexpr uint32_t count = 128;
-  constexpr int pairs = 400;
+  constexpr uint16_t count = 128;
   for (const double spread : {0.05, 0.5, 2.0}) {
     std::mt19937_64 random(5);
     std::normal_distribution<double> normal;
-    double errors = 0, variances = 0, squares = 0;
-    for (int i = 0; i < pairs; ++i) {
+    std::map<uint8_t, Errors> errors;
+    for (uint64_t i = 0; i < 400; ++i) {
       Tokens left, right;
       for (uint64_t token = 0; token < 30; ++token) {
         const double weight = std::exp(2 * normal(random));
@@ -183,17 +217,20 @@ TEST(WeightedMinHash, EstimatesAreUnbiasedAndAsPreciseAsIndependentDraws) {
         if (random() % 10 != 0) right.push_back({token, weight * std::exp(spread * normal(random))});
       }
       const double expected = weighted_jaccard(left, right);
-      const std::vector<uint32_t> a = values_of(left, count, static_cast<uint64_t>(i));
-      const std::vector<uint32_t> b = values_of(right, count, static_cast<uint64_t>(i));
-      double common = 0;
-      for (uint32_t j = 0; j < count; ++j) common += a[j] == b[j];
-      const double error = common / count - expected, variance = expected * (1 - expected) / count;
-      errors += error;
-      variances += variance;
-      squares += error * error / variance;
+      const std::vector<uint32_t> a = values_of(left, count, i), b = values_of(right, count, i);
+      for (const uint8_t bits : {1, 2, 8, 32}) {
+        const SignatureHeader header{SignatureFamily::weighted, false, bits, count, i};
+        std::vector<uint8_t> signature_a(header.bytes()), signature_b(header.bytes());
+        write_signature(header, a.data(), signature_a.data());
+        write_signature(header, b.data(), signature_b.data());
+        const double estimate =
+            estimated_similarity(header, common_values(signature_a.data(), signature_b.data()));
+        const double chance = std::pow(0.5, bits), equal = expected + (1 - expected) * chance;
+        errors[bits].add(estimate - expected, equal * (1 - equal) / count / ((1 - chance) * (1 - chance)));
+      }
     }
-    EXPECT_LT(std::abs(errors) / std::sqrt(variances), 4) << "spread " << spread;
-    EXPECT_NEAR(squares / pairs, 1, 5 * std::sqrt(2.0 / pairs)) << "spread " << spread;
+    for (const auto &[bits, found] : errors)
+      found.expect_unbiased_and_precise(std::to_string(bits) + " bits, spread " + std::to_string(spread));
   }
 }
 
