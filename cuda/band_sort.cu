@@ -22,21 +22,16 @@ __global__ void put_together(const uint64_t *hashes, const uint64_t *rows, uint6
 
 void sort_band(Device &device, BandKey *keys, size_t count) {
   if (count == 0) return;
-  DeviceBuffer<BandKey> on_device(device, count);
   DeviceBuffer<uint64_t> hashes(device, count), rows(device, count);
   DeviceBuffer<uint64_t> sorted_hashes(device, count), sorted_rows(device, count);
-  copy_to_device(device, on_device.data(), keys, count);
-  launch(device, take_apart, blocks_for(device, count), on_device.data(), uint64_t{count}, hashes.data(),
-         rows.data());
+  launch(device, take_apart, blocks_for(device, count), keys, uint64_t{count}, hashes.data(), rows.data());
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, hashes.data(), sorted_hashes.data(), rows.data(),
                                            sorted_rows.data(), static_cast<int64_t>(count), 0, 64,
                                            device.stream());
   });
   launch(device, put_together, blocks_for(device, count), sorted_hashes.data(), sorted_rows.data(),
-         uint64_t{count}, on_device.data());
-  copy_to_host(device, keys, on_device.data(), count);
-  device.synchronize();
+         uint64_t{count}, keys);
 }
 
 }  // namespace simjoin::gpu

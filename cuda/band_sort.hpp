@@ -14,7 +14,7 @@ struct BandKey {
   uint64_t hash;
 };
 
-// Sorts keys in host memory by their hashes; those of equal hashes stay in their order.
+// Sorts keys in device memory by their hashes; those of equal hashes stay in their order.
 void sort_band(Device &device, BandKey *keys, size_t count);
 
 }  // namespace simjoin::gpu

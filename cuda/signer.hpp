@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/minhash_family.hpp"
@@ -52,6 +53,8 @@ class Signer final : public DeviceSigner {
   void sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values) override;
   void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
                   uint64_t *hashes) override;
+  std::string device() const override { return device_.name(); }
+  size_t memory_peak() const override { return device_.memory_peak(); }
 
   // Milliseconds that the device has computed, copies aside, and the tokens whose numbers it keeps.
   double kernel_ms() const { return kernel_ms_; }

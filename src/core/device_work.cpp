@@ -1,6 +1,7 @@
 #include "core/device_work.hpp"
 
 #include <string>
+#include <utility>
 
 namespace simjoin {
 namespace {
@@ -20,15 +21,17 @@ double gpu_start_ms() {
   return gpu_backend()->started() ? 0 : first_use_ms;
 }
 
-bool use_gpu(Device device, double cpu_ms, double gpu_ms) {
+bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) {
   if (device == Device::cpu) return false;
   if (device == Device::gpu) {
     require_gpu();
     return true;
   }
-  if (!no_gpu_reason().empty() || cpu_ms <= gpu_ms + gpu_start_ms()) return false;
-  std::string reason;
-  return gpu_backend()->available(reason);
+  std::string reason = no_gpu_reason();
+  if (reason.empty() && cpu_ms <= gpu_ms + gpu_start_ms()) reason = "so little is done sooner on the CPU";
+  if (reason.empty() && gpu_backend()->available(reason)) return true;
+  if (refused != nullptr) *refused = std::move(reason);
+  return false;
 }
 
 std::unique_ptr<Notice> notice_of_gpu(const Error &error) {

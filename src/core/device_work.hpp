@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -20,8 +21,8 @@ double gpu_start_ms();
 
 // Returns whether a computation runs on the GPU that takes about `cpu_ms` milliseconds on all threads of the
 // CPU and `gpu_ms` on a GPU that is set up, transfers included. Throws device_failure where `device` is
-// Device::gpu and there is none.
-bool use_gpu(Device device, double cpu_ms, double gpu_ms);
+// Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
+bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 
 // Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
 // where it cannot, because the error is another one. A failed GPU is not used again by this process.

@@ -1,10 +1,11 @@
 #include "core/lsh_join.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "core/device_work.hpp"
 #include "core/engine_thread.hpp"
@@ -77,7 +78,7 @@ class LshJoinOfSets final : public LshJoin {
     return sets_[static_cast<int>(side)].sizes[row];
   }
   JoinStats stats() const override;
-  LshStats lsh_stats() const override { return stats_; }
+  LshStats lsh_stats() const override;
   std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
  private:
@@ -116,10 +117,12 @@ class LshJoinOfSets final : public LshJoin {
   uint32_t left_rows_ = 0;
   uint32_t rows_ = 0;  // of both sides
   int threads_ = 0;
-  LshStats stats_;    // set before the queue is finished
-  std::mutex mutex_;  // of gpu_error_
+  mutable std::mutex mutex_;  // of what follows, which the caller may ask for while the join runs
+  LshStats stats_;            // set before the queue is finished
   std::optional<Error> gpu_error_;
-  std::atomic<bool> used_gpu_{false};
+  std::string gpu_refused_;  // why the CPU makes the signatures
+  std::string gpu_name_;     // of the GPU that has made the signatures
+  size_t device_memory_peak_ = 0;
   std::unique_ptr<Notice> notice_;
   EngineThread thread_;
 };
@@ -162,7 +165,11 @@ void LshJoinOfSets::start() {
   const size_t values = size_t{rows_} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads_);
-  gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms) && gpu_backend()->signatures() != nullptr;
+  gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms, &gpu_refused_);
+  if (gpu_ && gpu_backend()->signatures() == nullptr) {
+    gpu_ = false;
+    gpu_refused_ = "this build's GPU engine makes no signatures";
+  }
   thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());
@@ -190,9 +197,11 @@ void LshJoinOfSets::join(WorkerPool &pool) {
     });
     for (ResultWriter &writer : writers) writer.flush();
   }
-  stats_ = buckets.stats();
-  for (const uint64_t count : candidates) stats_.candidates += count;
-  for (const ResultWriter &writer : writers) stats_.output += writer.emitted();
+  LshStats stats = buckets.stats();
+  for (const uint64_t count : candidates) stats.candidates += count;
+  for (const ResultWriter &writer : writers) stats.output += writer.emitted();
+  const std::lock_guard lock(mutex_);
+  stats_ = stats;
 }
 
 // Does work() on the GPU, where the join is there; `instead` where it is not, or the GPU fails and need not
@@ -202,11 +211,11 @@ void LshJoinOfSets::on_gpu(Work &&work, Instead &&instead) {
   if (gpu_) {
     try {
       work();
-      used_gpu_ = true;
       return;
     } catch (const Error &error) {
       const std::lock_guard lock(mutex_);
       gpu_error_ = error;
+      gpu_refused_ = error.what();
       gpu_ = false;
       const bool replaceable =
           error.kind() == ErrorKind::device_failure || error.kind() == ErrorKind::limit_exceeded;
@@ -240,6 +249,11 @@ void LshJoinOfSets::sign_on_gpu(WorkerPool &pool) {
       signer->hash_bands(sets, spec_.plan, pool, band_hashes_.data() + first * spec_.plan.bands);
     else
       signer->sign(sets, pool, values_.data() + first * spec_.permutations);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    gpu_name_ = signer->device();
+    device_memory_peak_ = signer->memory_peak();
   }
   if (spec_.verify) return;
   pool.parallel((rows_ + rows_a_piece - 1) / rows_a_piece, [&](int, size_t piece) {
@@ -294,7 +308,12 @@ void LshJoinOfSets::sort(Buffer<SortKey> &keys, WorkerPool &pool) {
   if (keys.size() < least_keys_on_gpu) return on_cpu();
   on_gpu(
       [&] {
-        gpu_backend()->signatures()->sort({keys.data(), keys.size()}, spec_.gpu_memory_limit);
+        Buffer<SortKey> sorted(memory_, keys.size());
+        const size_t held = gpu_backend()->signatures()->sort(
+            {keys.data(), keys.size()}, {sorted.data(), sorted.size()}, pool, spec_.gpu_memory_limit);
+        keys = std::move(sorted);
+        const std::lock_guard lock(mutex_);
+        device_memory_peak_ = std::max(device_memory_peak_, held);
       },
       on_cpu);
 }
@@ -366,13 +385,23 @@ JoinStats LshJoinOfSets::stats() const {
       stats.sets[side] += size > 0;
       stats.tokens[side] += size;
     }
+  const std::lock_guard lock(mutex_);
   stats.verified = spec_.verify ? stats_.candidates : 0;
   stats.output = stats_.output;
   stats.memory_peak = memory_.peak();
   stats.threads = threads_;
   stats.algorithm = "minhash";
-  if (used_gpu_) stats.device = "gpu";
+  stats.device_memory_peak = device_memory_peak_;
+  if (gpu_name_.empty())
+    stats.gpu_refused = gpu_refused_;
+  else
+    stats.device = gpu_name_;
   return stats;
+}
+
+LshStats LshJoinOfSets::lsh_stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
 }
 
 }  // namespace

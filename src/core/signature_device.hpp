@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/minhash_plan.hpp"
 #include "core/minhash_signature.hpp"
@@ -37,6 +38,10 @@ class DeviceSigner {
   // Writes the hashes of the bands of each set of token hashes.
   virtual void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
                           uint64_t *hashes) = 0;
+
+  // The device's name, and the bytes of its memory that were held at most.
+  virtual std::string device() const = 0;
+  virtual size_t memory_peak() const = 0;
 };
 
 class SignatureDevice {
@@ -47,8 +52,11 @@ class SignatureDevice {
   // (0 = most of what is free).
   virtual std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t memory_limit) = 0;
 
-  // Sorts keys by their upper halves; those of equal upper halves stay in their order.
-  virtual void sort(std::span<SortKey> keys, size_t memory_limit) = 0;
+  // Writes the keys to `sorted`, which is other memory, by their upper halves; those of equal upper halves
+  // stay in their order. Returns the bytes of device memory that were held at most. Throws as a DeviceSigner
+  // does; `sorted` then has no defined values.
+  virtual size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &pool,
+                      size_t memory_limit) = 0;
 };
 
 }  // namespace simjoin

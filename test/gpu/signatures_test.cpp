@@ -224,23 +224,41 @@ TEST_F(GpuSignatures, BandsHaveTheHashesOfTheCpu) {
   }
 }
 
-TEST_F(GpuSignatures, SortsKeysByTheirHashes) {
+std::vector<SortKey> random_keys(size_t count) {
   std::mt19937_64 random(7);
-  for (const size_t count : {0, 1, 2, 1000, 300'000}) {
-    std::vector<SortKey> keys(count);
-    for (size_t i = 0; i < count; ++i) {
-      keys[i].lo = i;
-      keys[i].hi = random() % 3 == 0 ? random() % 100 : random();
-    }
-    std::vector<SortKey> expected = keys;
+  std::vector<SortKey> keys(count);
+  for (size_t i = 0; i < count; ++i) {
+    keys[i].lo = i;
+    keys[i].hi = random() % 3 == 0 ? random() % 100 : random();
+  }
+  return keys;
+}
+
+bool same_keys(const std::vector<SortKey> &a, const std::vector<SortKey> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const SortKey &x, const SortKey &y) { return x.hi == y.hi && x.lo == y.lo; });
+}
+
+// The largest takes more than two of the pieces that keys are copied in.
+TEST_F(GpuSignatures, SortsKeysByTheirHashes) {
+  for (const size_t count : {0, 1, 2, 1000, 300'000, 1'700'001}) {
+    const std::vector<SortKey> keys = random_keys(count);
+    std::vector<SortKey> expected = keys, sorted(count);
     std::stable_sort(expected.begin(), expected.end(),
                      [](const SortKey &a, const SortKey &b) { return a.hi < b.hi; });
-    gpu::CudaSignatures().sort(keys, 0);
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(keys[i].hi, expected[i].hi);
-      ASSERT_EQ(keys[i].lo, expected[i].lo);
-    }
+    const size_t held = gpu::CudaSignatures().sort(keys, sorted, pool_, 0);
+    EXPECT_GE(held, count * sizeof(SortKey));
+    ASSERT_TRUE(same_keys(sorted, expected)) << count << " keys";
+    ASSERT_TRUE(same_keys(keys, random_keys(count)));
   }
+}
+
+TEST_F(GpuSignatures, EveryCallOfASortCanFail) {
+  const std::vector<SortKey> keys = random_keys(1'700'001);
+  std::vector<SortKey> sorted(keys.size());
+  fail_each_call(15, [&] { gpu::CudaSignatures().sort(keys, sorted, pool_, 0); });
+  stop_.set();
+  EXPECT_THROW(gpu::CudaSignatures().sort(keys, sorted, pool_, 0), Cancelled);
 }
 
 // A join by bands with enough rows for their keys to be sorted on the device.

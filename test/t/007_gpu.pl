@@ -168,6 +168,12 @@ for my $name (sort keys %signatures)
 	}
 }
 
+($plan) = session('SET simjoin.device = gpu', 'SET simjoin.method = minhash', "EXPLAIN (ANALYZE, COSTS OFF) $join");
+like($plan, qr/Method: minhash.*Device: \Q$name\E\n.*Device Memory: [1-9]\d* kB/s, 'EXPLAIN of a join by bands names the device and its memory');
+unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
+($plan) = session('SET simjoin.method = minhash', 'SET simjoin.debug_device_loss = no_driver', "EXPLAIN (ANALYZE, COSTS OFF) $join");
+like($plan, qr/Method: minhash.*Device: cpu\n\s*GPU Not Used: \S/s, 'where there is none it says so');
+
 # The last session's may be freed a moment after it.
 ok($node->poll_query_until('postgres', "SELECT memory_free >= $free FROM simjoin_devices() WHERE device = 0"),
 	'no device memory is lost');

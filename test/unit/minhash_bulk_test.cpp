@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "core/lsh_join.hpp"
@@ -50,6 +51,8 @@ class FakeSigner final : public DeviceSigner {
           header_, static_cast<uint32_t>(i % plan.bands),
           values.data() + i / plan.bands * header_.permutations + i % plan.bands * plan.rows, plan.rows);
   }
+  std::string device() const override { return "Fake 100"; }
+  size_t memory_peak() const override { return 4096; }
 
  private:
   void begin() {
@@ -68,13 +71,20 @@ class FakeBackend final : public FakeGpu, public SignatureDevice {
   std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
     return std::make_unique<FakeSigner>(header, work, fault);
   }
-  void sort(std::span<SortKey> keys, size_t) override {
-    std::stable_sort(keys.begin(), keys.end(),
+  // One that fails does so when half of the keys are there.
+  size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &, size_t) override {
+    std::copy(keys.begin(), keys.end(), sorted.begin());
+    std::stable_sort(sorted.begin(), sorted.end(),
                      [](const SortKey &a, const SortKey &b) { return a.hi < b.hi; });
+    if (++sorts <= good_sorts) return 8192;
+    std::fill(sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end(), SortKey{});
+    fail_as(ErrorKind::device_failure);
   }
 
   const ErrorKind *fault = nullptr;  // of everything but the first work
   int work = 0;
+  int good_sorts = std::numeric_limits<int>::max();
+  int sorts = 0;
 };
 
 class BulkSignerTest : public testing::Test {
@@ -203,35 +213,100 @@ TEST_F(BulkSignerTest, AGpuIsSetUpOnceThatPays) {
   EXPECT_LT(backend_.work, 6);
 }
 
-TEST_F(BulkSignerTest, JoinsByBandsAreTheSameBesideAGpu) {
-  Input<int32_t> input = two_sided_input(all_shapes[3], 71);
-  for (const bool verify : {true, false}) {
-    LshSpec spec;
-    spec.threshold = 0.5;
-    spec.permutations = 32;
-    spec.plan = {8, 4};
-    spec.threads = 2;
-    spec.verify = verify;
-    spec.device = Device::cpu;
-    const auto run = [&](int *notices) {
-      const auto engine = make_lsh_join(spec);
-      feed(*engine, input);
-      std::vector<Pair> pairs = pull(*engine);
-      if (engine->take_notice() && notices != nullptr) ++*notices;
-      return pairs;
-    };
-    const std::vector<Pair> expected = run(nullptr);
-    ASSERT_FALSE(expected.empty());
+class JoinByBandsBesideAGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    spec_.threshold = 0.5;
+    spec_.permutations = 32;
+    spec_.plan = {8, 4};
+    spec_.threads = 1;
+  }
+
+  struct Result {
+    std::vector<Pair> pairs;
+    JoinStats stats;
+    int notices = 0;
+  };
+  Result run(const Input<int32_t> &input, Device device) {
     backend_.repair();
-    spec.device = Device::gpu;
+    backend_.work = backend_.sorts = 0;
+    spec_.self_join = input.self_join;
+    spec_.device = device;
+    const auto engine = make_lsh_join(spec_);
+    feed(*engine, input);
+    Result result;
+    result.pairs = pull(*engine);
+    result.stats = engine->stats();
+    result.notices = engine->take_notice() ? 1 : 0;
+    return result;
+  }
+
+  LshSpec spec_;
+  FakeBackend backend_;
+};
+
+TEST_F(JoinByBandsBesideAGpu, HasTheSamePairs) {
+  const Input<int32_t> input = two_sided_input(all_shapes[3], 71);
+  for (const bool verify : {true, false}) {
+    spec_.verify = verify;
     backend_.fault = nullptr;
-    backend_.work = 0;
-    EXPECT_EQ(run(nullptr), expected);
+    const Result expected = run(input, Device::cpu);
+    ASSERT_FALSE(expected.pairs.empty());
+    EXPECT_EQ(expected.stats.device, "cpu");
+    EXPECT_EQ(expected.stats.gpu_refused, "");
+    EXPECT_EQ(expected.stats.device_memory_peak, 0u);
+    const Result found = run(input, Device::gpu);
+    EXPECT_EQ(found.pairs, expected.pairs);
     EXPECT_EQ(backend_.work, 2);
+    EXPECT_EQ(found.stats.device, "Fake 100");
+    EXPECT_EQ(found.stats.gpu_refused, "");
+    EXPECT_EQ(found.stats.device_memory_peak, 4096u);
     constexpr ErrorKind kind = ErrorKind::limit_exceeded;
     backend_.fault = &kind;
-    backend_.work = 0;
-    EXPECT_THROW(run(nullptr), Error);
+    EXPECT_THROW(run(input, Device::gpu), Error);
+  }
+}
+
+// Where the CPU does it, the figures say why.
+TEST_F(JoinByBandsBesideAGpu, SaysWhyTheGpuIsNotUsed) {
+  const auto refused = [&](const Input<int32_t> &input) {
+    const Result result = run(input, Device::automatic);
+    EXPECT_EQ(result.stats.device, "cpu");
+    EXPECT_EQ(result.stats.device_memory_peak, 0u);
+    return result.stats.gpu_refused;
+  };
+  Input<int32_t> input;
+  input.self_join = true;
+  input.left = {{1, 2}, {1, 2}};
+  EXPECT_EQ(refused(input), "so little is done sooner on the CPU");
+  spec_.permutations = 20'000;
+  input.left.assign(200, {1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(run(input, Device::automatic).stats.device, "Fake 100");
+  backend_.present = false;
+  EXPECT_EQ(refused(input), "no driver");
+  backend_.present = true;
+  constexpr ErrorKind kind = ErrorKind::limit_exceeded;
+  backend_.fault = &kind;
+  EXPECT_EQ(refused(input), "injected");
+}
+
+// A sort that fails in the middle leaves nothing behind: the CPU sorts what there was before.
+TEST_F(JoinByBandsBesideAGpu, ASortThatFailsIsRepeatedOnTheCpu) {
+  RandomSets random(72);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int i = 0; i < 55'000; ++i)
+    input.left.push_back(i % 5 == 1 ? input.left.back() : random.set(4, 1'000'000));
+  const std::vector<Pair> expected = run(input, Device::cpu).pairs;
+  ASSERT_GT(expected.size(), 10'000u);
+  for (const int good_sorts : {0, 3, 8}) {
+    backend_.good_sorts = good_sorts;
+    const Result result = run(input, Device::automatic);
+    EXPECT_EQ(result.pairs, expected);
+    EXPECT_EQ(backend_.sorts, std::min(good_sorts + 1, 8));
+    EXPECT_EQ(result.notices, good_sorts < 8 ? 1 : 0);
+    EXPECT_EQ(result.stats.device, "Fake 100");  // which made the signatures
+    EXPECT_EQ(result.stats.device_memory_peak, good_sorts > 0 ? 8192u : 4096u);
   }
 }
 
