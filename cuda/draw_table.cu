@@ -13,6 +13,15 @@ constexpr uint64_t free_place = 0x9AE16A3B2F90404Full;
 constexpr size_t least_places = size_t{1} << 16;
 constexpr size_t numbers_a_sample = 3;
 
+// Returns the most tokens whose table takes at most `limit` bytes while it grows: it then holds the old and
+// the new numbers of all, and the old and the new identities. There are up to four places for a token.
+size_t most_tokens(size_t limit, uint32_t stride) {
+  constexpr size_t a_place = sizeof(uint64_t) + sizeof(uint32_t);
+  const size_t a_token = 2 * numbers_a_sample * stride * sizeof(float) + 2 * sizeof(uint64_t) + 4 * a_place;
+  if (limit <= least_places * a_place) return 0;
+  return std::min<size_t>((limit - least_places * a_place) / a_token, no_token - 1);
+}
+
 // A thread a token.
 __global__ void find_tokens(unsigned long long *keys, uint32_t *numbers, uint32_t mask, bool add,
                             const uint64_t *tokens, uint64_t count, uint32_t *places, uint64_t *identities,
@@ -86,22 +95,20 @@ DrawTable::DrawTable(Device &device, uint32_t samples, uint64_t seed, size_t lim
       samples_(samples),
       stride_((samples + 3) / 4 * 4),
       seed_(seed),
-      limit_(limit),
+      most_tokens_(most_tokens(limit, stride_)),
       counter_(device, 1) {
   counter_.fill(0);
 }
 
 bool DrawTable::prepare(size_t tokens) {
-  // With so many new tokens there are at least two places for each.
-  grow_places(std::bit_ceil(std::max(least_places, (count_ + tokens) * 2)));
-  const size_t row = numbers_a_sample * stride_ * sizeof(float);
-  // Growing holds the old and the new draws at a time.
-  const bool fits = (count_ + tokens) * row * 2 <= limit_ && count_ + tokens < no_token;
-  const bool pays = count_ * 2 <= found_;
+  const size_t wanted = count_ + tokens;
+  const bool fits = wanted <= most_tokens_, pays = count_ * 2 <= found_;
   found_ += tokens;
   if (!fits || !pays) return false;
-  if (identities_.size() < count_ + tokens)
-    identities_ = grown(device_, identities_, count_, (count_ + tokens) * 3 / 2);
+  // With so many new tokens there are at least two places for each.
+  grow_places(std::bit_ceil(std::max(least_places, wanted * 2)));
+  if (identities_.size() < wanted)
+    identities_ = grown(device_, identities_, count_, std::min(most_tokens_, wanted * 3 / 2));
   return true;
 }
 
@@ -120,6 +127,10 @@ void DrawTable::grow_places(size_t places) {
 
 void DrawTable::find(const uint64_t *identities, size_t count, bool add, uint32_t *places) {
   if (count == 0) return;
+  if (keys_.empty()) {
+    SIMJOIN_DEVICE_CALL(cudaMemsetAsync(places, 0xFF, count * sizeof(uint32_t), device_.stream()));
+    return;
+  }
   launch(device_, find_tokens, blocks_for(device_, count),
          reinterpret_cast<unsigned long long *>(keys_.data()), numbers_.data(),
          static_cast<uint32_t>(keys_.size() - 1), add, identities, uint64_t{count}, places,
@@ -138,8 +149,7 @@ void DrawTable::fill() {
 void DrawTable::grow_draws(size_t tokens) {
   if (tokens <= capacity_) return;
   const size_t row = numbers_a_sample * stride_;
-  const size_t most = limit_ / 2 / (row * sizeof(float));
-  const size_t capacity = std::max(tokens, std::min(most, tokens * 3 / 2));
+  const size_t capacity = std::min(most_tokens_, tokens * 3 / 2);
   draws_ = grown(device_, draws_, count_ * row, capacity * row);
   capacity_ = capacity;
 }

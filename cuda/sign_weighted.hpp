@@ -20,8 +20,8 @@ class DrawTable {
   // `limit`: bytes that it may take.
   DrawTable(Device &device, uint32_t samples, uint64_t seed, size_t limit);
 
-  // Makes room for `tokens` more identities in the hash table. Returns whether new ones among them may be
-  // added: whether they fit, and enough of the tokens so far had been there before to make it pay.
+  // Returns whether new ones among `tokens` more identities may be added, and then makes room for them:
+  // whether they fit, and enough of the tokens so far had been there before to make it pay.
   bool prepare(size_t tokens);
   // Writes, for each identity, where its number is (no_token where it is not in the table, once the stream
   // gets there); adds new ones where `add`.
@@ -46,7 +46,7 @@ class DrawTable {
   const uint32_t samples_;
   const uint32_t stride_;
   const uint64_t seed_;
-  const size_t limit_;
+  const size_t most_tokens_;     // that the table may have
   size_t count_ = 0;             // tokens in the table
   size_t found_ = 0;             // identities looked up
   size_t capacity_ = 0;          // tokens that there is room for

@@ -13,6 +13,8 @@ namespace {
 // Sets that one worker stages at a time have about so many tokens; results are copied in so many bytes.
 constexpr size_t tokens_a_chunk = size_t{1} << 14;
 constexpr size_t bytes_a_copy = size_t{1} << 20;
+// Smaller rounds would hide nothing behind the kernels (not tuned).
+constexpr size_t least_round_tokens = size_t{1} << 14;
 // Device memory that the process keeps for its next computation.
 constexpr size_t kept_memory = size_t{256} << 20;
 
@@ -29,6 +31,24 @@ bool write_plain(std::span<const WeightedToken> tokens, uint64_t *identities, fl
     weights[i] = weight;
   }
   return plain;
+}
+
+// Returns the limits, halved until two rounds take at most half of so much device memory; the table of random
+// numbers, which may have the other half, does without where it is too little.
+RoundLimits limits_within(size_t memory, const SignatureHeader &header, RoundLimits limits) {
+  const bool weighted = header.family == SignatureFamily::weighted;
+  const size_t a_token = weighted ? sizeof(uint64_t) + sizeof(float) + sizeof(uint32_t) : sizeof(uint32_t);
+  const size_t a_value = sizeof(uint32_t) + (weighted ? 0 : sizeof(uint64_t));  // and the hash of its band
+  const size_t a_set = sizeof(SetRange) + sizeof(Piece);
+  const auto bytes = [&] {
+    const size_t sets = limits.values / std::max<size_t>(header.permutations, 1) + 1;
+    return limits.tokens * a_token + limits.values * a_value + sets * a_set;
+  };
+  while (limits.tokens > least_round_tokens && bytes() * 2 * 9 / 8 > memory / 2) {
+    limits.tokens /= 2;
+    limits.values /= 2;
+  }
+  return limits;
 }
 
 }  // namespace
@@ -59,8 +79,8 @@ Signer::Signer(const SignatureHeader &header, size_t memory_limit, const RoundLi
 Signer::Signer(const SignatureHeader &header, std::span<const Permutation> permutations, size_t memory_limit,
                const RoundLimits &limits)
     : header_(header),
-      limits_(limits),
       device_(memory_limit, kept_memory),
+      limits_(limits_within(device_.memory_limit(), header, limits)),
       permutations_(device_, permutations),
       rounds_{std::make_unique<Round>(), std::make_unique<Round>()} {}
 

@@ -35,7 +35,7 @@ struct RoundArray {
 };
 
 // Most of a round (an H200 hides the copies behind the kernels from about half of that on); a set with more
-// is a round of its own.
+// is a round of its own. Where memory is short, rounds are smaller.
 struct RoundLimits {
   size_t tokens = size_t{4} << 20;
   size_t values = size_t{16} << 20;
@@ -84,8 +84,8 @@ class Signer final : public DeviceSigner {
   RoundView view(const Round &round) const;
 
   const SignatureHeader header_;
-  const RoundLimits limits_;
   Device device_;
+  const RoundLimits limits_;
   DevicePermutations permutations_;
   std::optional<DrawTable> draws_;  // of weighted sets, from the first round on
   SideStream in_, out_;

@@ -209,6 +209,26 @@ TEST_F(GpuSignatures, TokensOutsideTheTableGiveTheSame) {
   }
 }
 
+// A set of more tokens than the memory limit has places for in the table: they are drawn without.
+TEST_F(GpuSignatures, LittleMemoryIsEnoughWithoutATable) {
+  std::mt19937_64 random(10);
+  Sets<WeightedToken> sets;
+  for (const size_t size : {3, 600'000, 40}) {
+    std::vector<WeightedToken> set(size);
+    for (size_t i = 0; i < size; ++i) set[i] = {i, 1.0 + static_cast<double>(random() % 1000)};
+    sets.append(set);
+  }
+  const Values expected = expected_values(sets, 64, 5);
+  gpu::Signer signer(header_of(SignatureFamily::weighted, 64, 5), size_t{32} << 20);
+  for (int again = 0; again < 2; ++again) {
+    Values values(expected.size());
+    signer.sign(sets.arrays(), pool_, values.data());
+    ASSERT_EQ(difference(expected, values, 64), "");
+  }
+  EXPECT_LT(signer.cached_tokens(), 600'000u);
+  EXPECT_LE(signer.memory_peak(), size_t{32} << 20);
+}
+
 TEST_F(GpuSignatures, BandsHaveTheHashesOfTheCpu) {
   const Sets<uint32_t> sets = hashed_sets(6, 4);
   const SignatureHeader header = header_of(SignatureFamily::minhash, 128, 9);
