@@ -1,6 +1,7 @@
 #include "core/lsh_buckets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace simjoin {
 namespace {
@@ -74,10 +75,7 @@ void LshBuckets::visit_chained(std::span<const SortKey> bucket, size_t left, int
     const std::lock_guard lock(mutex_);
     chained_[band_].push_back({first, right});
     ++chained_stats_.chained_buckets;
-    if (bucket.size() > chained_stats_.largest_bucket) {
-      chained_stats_.largest_bucket = bucket.size();
-      chained_stats_.largest_comparisons = pairs_of(left, bucket.size());
-    }
+    chained_stats_.note_size({bucket.size(), pairs_of(left, bucket.size())});
   }
   for (size_t r = self_join_ ? 1 : left; r < bucket.size(); ++r) {
     pool.stop().check();
@@ -108,6 +106,12 @@ bool LshBuckets::visited_before(uint32_t l, uint32_t r) const {
     if (l == bucket->first || r == bucket->right) return true;
   }
   return false;
+}
+
+void LshStats::note_size(const ChainedBucket &bucket) {
+  ChainedBucket smaller = bucket;
+  for (ChainedBucket &known : largest)
+    if (smaller > known) std::swap(smaller, known);
 }
 
 LshStats LshBuckets::stats() const {

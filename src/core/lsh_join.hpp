@@ -1,6 +1,9 @@
 // Joins by locality-sensitive hashing: sets whose MinHash signatures agree in a band are candidate pairs.
 #pragma once
 
+#include <array>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -25,6 +28,14 @@ struct LshSpec {
   size_t gpu_memory_limit = 0;        // bytes; 0 = most of what is free
 };
 
+// A bucket that was chained: its rows, and the pairs that share it.
+struct ChainedBucket {
+  uint64_t rows = 0;
+  uint64_t comparisons = 0;
+
+  auto operator<=>(const ChainedBucket &) const = default;
+};
+
 // What a join by bands did. A bucket is the rows that agree in a band; one of more than max_bucket_size rows
 // is chained: its first row is compared with all others (between two collections, the first of each with all
 // of the other), and they not with each other.
@@ -33,8 +44,10 @@ struct LshStats {
   uint64_t candidates = 0;   // distinct pairs among those that were compared
   uint64_t output = 0;       // pairs handed over
   uint64_t chained_buckets = 0;
-  uint64_t largest_bucket = 0;       // rows of the largest chained bucket
-  uint64_t largest_comparisons = 0;  // pairs that share it
+  std::array<ChainedBucket, 5> largest{};  // of these, descending by rows; without rows where there are fewer
+
+  // Puts a chained bucket among the largest ones if it is one.
+  void note_size(const ChainedBucket &bucket);
 };
 
 // A join by bands. Each pair is handed over once, however many buckets it shares.

@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_exec.hpp"
+#include "pg/join_method.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -142,6 +143,30 @@ void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
   show_count("Pairs Output", stats.output, es);
 }
 
+// The largest chained buckets: a group each, or a line of text for all.
+void show_chained_buckets(const LshStats &stats, ExplainState *es) {
+  if (es->format == EXPLAIN_FORMAT_TEXT) {
+    StringInfoData line;
+    initStringInfo(&line);
+    for (const ChainedBucket &bucket : stats.largest)
+      if (bucket.rows > 0)
+        appendStringInfo(&line, "%s" UINT64_FORMAT " rows (%.1f %%)", line.len > 0 ? ", " : "", bucket.rows,
+                         share_of_comparisons(bucket, stats));
+    ExplainPropertyText("Largest Buckets", line.data, es);
+    pfree(line.data);
+    return;
+  }
+  ExplainOpenGroup("Largest Buckets", "Largest Buckets", false, es);
+  for (const ChainedBucket &bucket : stats.largest) {
+    if (bucket.rows == 0) break;
+    ExplainOpenGroup("Bucket", nullptr, true, es);
+    show_count("Rows", bucket.rows, es);
+    ExplainPropertyFloat("Share of Comparisons", "%", share_of_comparisons(bucket, stats), 1, es);
+    ExplainCloseGroup("Bucket", nullptr, true, es);
+  }
+  ExplainCloseGroup("Largest Buckets", "Largest Buckets", false, es);
+}
+
 // What a join by bands did.
 void show_band_counts(const LshStats &stats, ExplainState *es) {
   show_count("Bucket Comparisons", stats.comparisons, es);
@@ -150,10 +175,7 @@ void show_band_counts(const LshStats &stats, ExplainState *es) {
   show_count("Pairs Output", stats.output, es);
   if (stats.chained_buckets == 0) return;
   show_count("Chained Buckets", stats.chained_buckets, es);
-  show_count("Largest Bucket", stats.largest_bucket, es);
-  ExplainPropertyFloat(
-      "Largest Bucket Share of Comparisons", "%",
-      100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons), 1, es);
+  show_chained_buckets(stats, es);
 }
 
 // What it took. It depends on the machine, so TIMING OFF hides it.
@@ -211,9 +233,7 @@ void add(LshStats *totals, const LshStats &more) {
   totals->candidates += more.candidates;
   totals->output += more.output;
   totals->chained_buckets += more.chained_buckets;
-  if (more.largest_bucket <= totals->largest_bucket) return;
-  totals->largest_bucket = more.largest_bucket;
-  totals->largest_comparisons = more.largest_comparisons;
+  for (const ChainedBucket &bucket : more.largest) totals->note_size(bucket);
 }
 
 }  // namespace

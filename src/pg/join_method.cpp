@@ -1,5 +1,9 @@
 #include "pg/join_method.hpp"
 
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
 #include "core/lsh_plan.hpp"
 #include "pg/settings.hpp"
 
@@ -44,18 +48,28 @@ LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double thresho
   return spec;
 }
 
+double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats) {
+  return 100.0 * static_cast<double>(bucket.comparisons) / static_cast<double>(stats.comparisons);
+}
+
 void report_chained_buckets(const LshStats &stats, const char *who) {
   if (stats.chained_buckets == 0) return;
-  ereport(
-      NOTICE,
-      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who, stats.chained_buckets,
-              max_bucket_size),
-       errdetail(
-           "The largest has " UINT64_FORMAT " rows; comparing each with each would have been %.1f%% "
-           "of all comparisons. The rows of a chained bucket are compared with its first row only.",
-           stats.largest_bucket,
-           100.0 * static_cast<double>(stats.largest_comparisons) / static_cast<double>(stats.comparisons)),
-       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+  StringInfoData largest;
+  initStringInfo(&largest);
+  for (const ChainedBucket &bucket : stats.largest) {
+    if (bucket.rows == 0) break;
+    appendStringInfo(&largest, "%s" UINT64_FORMAT " (%.1f%%)", largest.len > 0 ? ", " : "", bucket.rows,
+                     share_of_comparisons(bucket, stats));
+  }
+  ereport(NOTICE,
+          (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who,
+                  stats.chained_buckets, max_bucket_size),
+           errdetail(
+               "Rows of the largest, and how much of all comparisons it would have been to compare each with "
+               "each: %s. The rows of a chained bucket are compared with its first row only.",
+               largest.data),
+           errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+  pfree(largest.data);
 }
 
 }  // namespace simjoin::pg

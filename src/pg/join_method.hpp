@@ -25,6 +25,9 @@ JoinMethod choose_method(Measure measure, double threshold, JoinType jointype);
 // Returns the specification of a join by the method's bands, the rest from the settings.
 LshSpec band_join_spec(const JoinMethod &method, Measure measure, double threshold, bool self_join);
 
+// Returns how many percent of all comparisons it would be to compare each row of a chained bucket with each.
+double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats);
+
 // Tells the user, by a NOTICE that begins with `who`, where buckets of a join by bands were chained.
 void report_chained_buckets(const LshStats &stats, const char *who);
 

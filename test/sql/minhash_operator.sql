@@ -112,7 +112,22 @@ SET client_min_messages = notice;
 SELECT a.id, b.id FROM many a JOIN many b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5 ORDER BY 1, 2;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
 SELECT a.id, b.id FROM many a JOIN many b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5;
+-- Of many, the five largest are told.
+CREATE TABLE copies AS SELECT copies * 100 + i AS id, ARRAY[-copies] AS tokens FROM generate_series(4, 12) copies, generate_series(1, copies) i;
+SELECT count(*) FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5;
 SET client_min_messages = warning;
+CREATE FUNCTION facts(query text, path jsonpath) RETURNS SETOF jsonb LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+  RETURN QUERY SELECT jsonb_path_query(plan::jsonb, path);
+END $$;
+SELECT facts('SELECT FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5',
+             '$[0].Plan."Largest Buckets"[*]');
+-- No GPU is worth it for so little; where there is none it is that.
+SET simjoin.explain_device = on;
+SELECT facts('SELECT FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5',
+             '$[0].Plan ? (@.Device == "cpu" && exists (@."GPU Not Used")).Method');
 RESET ALL;
 SET client_min_messages = warning;
 DROP SCHEMA minhash_operator_test CASCADE;

@@ -149,11 +149,32 @@ TEST(LshJoin, CountsChainedBuckets) {
   spec.max_bucket_size = 3;
   const LshStats stats = run_lsh(spec, input).stats;
   EXPECT_EQ(stats.chained_buckets, 2u);
-  EXPECT_EQ(stats.largest_bucket, 4u);
-  EXPECT_EQ(stats.largest_comparisons, 6u);
+  EXPECT_EQ(stats.largest[0], (ChainedBucket{4, 6}));
+  EXPECT_EQ(stats.largest[1], (ChainedBucket{4, 6}));
+  EXPECT_EQ(stats.largest[2], ChainedBucket{});
   EXPECT_EQ(stats.comparisons, 14u);  // in each band 6 of the bucket of four and 1 of the bucket of two
   EXPECT_EQ(stats.candidates, 4u);    // three with the first of the four, one of the two
   EXPECT_EQ(run_lsh(spec_of(input, 0.5, 4, {2, 2}), input).stats.candidates, 7u);
+}
+
+// Buckets of 2 to 9 rows in one band, in no order: the five largest are told.
+TEST(LshJoin, TellsTheLargestChainedBuckets) {
+  Input<int32_t> input;
+  for (const bool self_join : {true, false}) {
+    input = {};
+    input.self_join = self_join;
+    for (const int32_t rows : {4, 9, 2, 7, 3, 8, 5, 6})
+      for (int32_t row = 0; row < rows; ++row)
+        (self_join || row > 0 ? input.left : input.right).push_back({rows * 100});
+    LshSpec spec = spec_of(input, 0.5, 1, {1, 1});
+    spec.max_bucket_size = 3;
+    const LshStats stats = run_lsh(spec, input).stats;
+    EXPECT_EQ(stats.chained_buckets, 6u);
+    for (uint64_t i = 0; i < stats.largest.size(); ++i) {
+      const uint64_t rows = 9 - i;
+      EXPECT_EQ(stats.largest[i], (ChainedBucket{rows, self_join ? rows * (rows - 1) / 2 : rows - 1}));
+    }
+  }
 }
 
 TEST(LshJoin, WithoutVerificationHandsOverEveryCandidateWithItsCommonValues) {
