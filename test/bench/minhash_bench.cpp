@@ -15,12 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "bench/collections.hpp"
+#include "bench/band_join.hpp"
 #include "bench/scalar_minhash.hpp"
 #include "core/join.hpp"
-#include "core/lsh_join.hpp"
 #include "core/minhash.hpp"
-#include "core/minhash_plan.hpp"
 #include "core/weighted_minhash.hpp"
 #include "core/worker_pool.hpp"
 
@@ -31,10 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t permutations = 128;
 constexpr int repeats = 5;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 double cpu_seconds() {
   timespec now;
@@ -132,73 +126,6 @@ void bench_weighted() {
               vector / scalar);
 }
 
-// The pairs of a self-join and their similarities.
-struct Pairs {
-  std::vector<uint64_t> pairs;
-  std::vector<double> similarities;
-  double seconds = 0;
-};
-Pairs run_join(JoinEngine &engine, const Collection &collection) {
-  Pairs result;
-  const auto begin = Clock::now();
-  for (size_t i = 0; i < collection.size(); ++i) {
-    const auto set = collection.set(i);
-    engine.add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
-  }
-  Batch batch;
-  for (StepResult step; (step = engine.step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {
-    if (step != StepResult::batch) continue;
-    for (size_t i = 0; i < batch.size(); ++i) {
-      const uint32_t a = std::min(batch.left[i], batch.right[i]), b = std::max(batch.left[i], batch.right[i]);
-      result.pairs.push_back(uint64_t{a} << 32 | b);
-      result.similarities.push_back(similarity(Measure::jaccard, batch.overlap[i],
-                                               engine.set_size(Side::left, a),
-                                               engine.set_size(Side::left, b)));
-    }
-  }
-  result.seconds = seconds_since(begin);
-  return result;
-}
-
-// Joins a collection exactly and by bands; the recall is that of the pairs there are, the prediction the mean
-// over them of the probability that their bands collide.
-bool bench_join(const std::string &profile, double scale, double threshold, int threads) {
-  const Profile *shape = find_profile(profile);
-  if (shape == nullptr) return false;
-  GenerateOptions options;
-  options.scale = scale;
-  const Collection collection = generate(*shape, options);
-  JoinSpec exact_spec;
-  exact_spec.threshold = threshold;
-  exact_spec.self_join = true;
-  exact_spec.threads = threads;
-  const auto exact_engine = make_engine(exact_spec);
-  Pairs exact = run_join(*exact_engine, collection);
-  LshSpec spec;
-  spec.threshold = threshold;
-  spec.self_join = true;
-  spec.plan = best_band_plan(threshold, spec.permutations);
-  spec.threads = threads;
-  const auto engine = make_lsh_join(spec);
-  const Pairs found = run_join(*engine, collection);
-  const LshStats stats = engine->lsh_stats();
-  double predicted = 0;
-  for (const double similarity : exact.similarities)
-    predicted += candidate_probability(spec.plan, similarity);
-  const auto pairs = static_cast<double>(exact.pairs.size());
-  std::printf(
-      "join by bands, %s %g, %zu sets at %g, %u bands of %u rows: %.2f s (exact: %.2f s), %llu candidates, "
-      "%zu of "
-      "%zu pairs, recall %.4f, predicted %.4f\n",
-      profile.c_str(), scale, collection.size(), threshold, spec.plan.bands, spec.plan.rows, found.seconds,
-      exact.seconds, static_cast<unsigned long long>(stats.candidates), found.pairs.size(),
-      exact.pairs.size(), static_cast<double>(found.pairs.size()) / pairs, predicted / pairs);
-  std::sort(exact.pairs.begin(), exact.pairs.end());
-  for (const uint64_t pair : found.pairs)
-    if (!std::binary_search(exact.pairs.begin(), exact.pairs.end(), pair)) return false;
-  return true;
-}
-
 }  // namespace
 }  // namespace simjoin::bench
 
@@ -216,7 +143,5 @@ int main(int argc, char **argv) {
   }
   bench_signatures(threads);
   bench_weighted();
-  if (bench_join(profile, scale, threshold, threads)) return 0;
-  std::printf("WRONG: no such profile, or a pair that the exact join has not\n");
-  return 1;
+  return BandJoin(profile, scale, threshold, threads).run(simjoin::Device::cpu, 1) ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 // simjoin_gpu_signatures_bench: times signatures on the GPU, from host memory to host memory, and checks some
-// of them against the CPU.
-//   simjoin_gpu_signatures_bench [--rows N] [--nonzeros N] [--tokens N] [--samples N] [--repeat N] [--passes
-//   N]
+// of them against the CPU; then the sort of a band's keys and joins by bands, on the CPU and on the GPU.
+//   simjoin_gpu_signatures_bench [--only minhash|weighted|sort|join] [--rows N] [--nonzeros N] [--tokens N]
+//     [--samples N] [--repeat N] [--passes N] [--profile NAME] [--scale X] [--threshold T]
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -14,7 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "bench/band_join.hpp"
+#include "core/gpu.hpp"
+#include "core/memory.hpp"
 #include "core/minhash.hpp"
+#include "core/parallel_sort.hpp"
+#include "core/signature_device.hpp"
 #include "core/weighted_minhash.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/signer.hpp"
@@ -31,10 +36,13 @@ double milliseconds_since(Clock::time_point begin) {
 struct Options {
   size_t rows = 1'000'000;
   size_t nonzeros = 340;
-  size_t tokens = 2'000'000;
+  size_t tokens = 2'400'000;
   uint32_t samples = 128;
   int repeat = 5;
-  int passes = 10;  // of the streamed run, whose rows are the same again and again
+  int passes = 10;                 // of the streamed run, each with rows of its own
+  std::string only;                // one part; empty for all
+  std::string profile = "dblp1m";  // of the joins
+  double scale = 1, threshold = 0.8;
 };
 
 Options options_of(int argc, char **argv) {
@@ -48,16 +56,20 @@ Options options_of(int argc, char **argv) {
     if (name == "--samples") options.samples = static_cast<uint32_t>(value);
     if (name == "--repeat") options.repeat = static_cast<int>(value);
     if (name == "--passes") options.passes = static_cast<int>(value);
+    if (name == "--only") options.only = argv[i + 1];
+    if (name == "--profile") options.profile = argv[i + 1];
+    if (name == "--scale") options.scale = std::atof(argv[i + 1]);
+    if (name == "--threshold") options.threshold = std::atof(argv[i + 1]);
   }
   return options;
 }
 
-// Rows of so many different tokens each, in ascending order; small numbers are frequent (the k-th token about
-// as k^(-2/3)).
-std::vector<WeightedToken> make_rows(const Options &options, WorkerPool &pool) {
-  std::vector<WeightedToken> rows(options.rows * options.nonzeros);
+// Makes rows of so many different tokens each, in ascending order; small numbers are frequent (the k-th token
+// about as k^(-2/3)). Each pass has others.
+void make_rows(const Options &options, int pass, WorkerPool &pool, std::vector<WeightedToken> &rows) {
+  rows.resize(options.rows * options.nonzeros);
   pool.parallel(options.rows, [&](int, size_t row) {
-    uint64_t state = row * 1'000'003 + 17;
+    uint64_t state = (static_cast<uint64_t>(pass) * options.rows + row) * 1'000'003 + 17;
     const auto next = [&] { return static_cast<double>(mix64(++state) >> 11) * 0x1p-53; };
     std::vector<uint64_t> tokens;
     while (tokens.size() < options.nonzeros) {
@@ -69,7 +81,6 @@ std::vector<WeightedToken> make_rows(const Options &options, WorkerPool &pool) {
     for (size_t i = 0; i < options.nonzeros; ++i)
       rows[row * options.nonzeros + i] = {tokens[i], static_cast<float>(std::exp(2 * next()))};
   });
-  return rows;
 }
 
 std::vector<size_t> make_ends(const Options &options) {
@@ -117,7 +128,8 @@ struct Ceiling {
 };
 
 void bench_weighted(const Options &options, WorkerPool &pool) {
-  const std::vector<WeightedToken> rows = make_rows(options, pool);
+  std::vector<WeightedToken> rows;
+  make_rows(options, 0, pool, rows);
   const std::vector<size_t> ends = make_ends(options);
   std::vector<uint32_t> values(options.rows * options.samples);
   const SetArrays<WeightedToken> sets{rows, ends};
@@ -138,11 +150,15 @@ void bench_weighted(const Options &options, WorkerPool &pool) {
 
   gpu::Signer signer({SignatureFamily::weighted, false, full_bits, static_cast<uint16_t>(options.samples), 1},
                      0);
-  const auto begin = Clock::now();
-  for (int i = 0; i < options.passes; ++i) signer.sign(sets, pool, values.data());
+  double seconds = 0;
+  for (int pass = 0; pass < options.passes; ++pass) {
+    make_rows(options, pass, pool, rows);
+    const auto begin = Clock::now();
+    signer.sign(sets, pool, values.data());
+    seconds += milliseconds_since(begin) / 1e3;
+  }
   std::printf("weighted, streamed, %zu rows: %.2f s, %zu tokens in the table\n",
-              options.rows * static_cast<size_t>(options.passes), milliseconds_since(begin) / 1e3,
-              signer.cached_tokens());
+              options.rows * static_cast<size_t>(options.passes), seconds, signer.cached_tokens());
 }
 
 void bench_hashed(const Options &options, WorkerPool &pool) {
@@ -172,6 +188,46 @@ void bench_hashed(const Options &options, WorkerPool &pool) {
   std::printf("  rows unlike the CPU's: %zu\n", wrong);
 }
 
+// Times the sort of a band's keys; of each number the fastest of several runs.
+void bench_sort(WorkerPool &pool) {
+  constexpr int repeats = 7;
+  MemoryCounter memory;
+  for (const size_t count : {20'000, 50'000, 100'000, 300'000, 1'000'000, 3'000'000, 10'000'000}) {
+    std::vector<SortKey> keys(count), sorted(count);
+    for (size_t i = 0; i < count; ++i) {
+      keys[i].lo = i;
+      keys[i].hi = mix64(i % 8 == 0 ? i / 16 : i);
+    }
+    double cpu_ms = INFINITY, gpu_ms = INFINITY;
+    Buffer<SortKey> on_cpu(memory);
+    for (int i = 0; i < repeats; ++i) {
+      on_cpu.resize(count);
+      std::copy(keys.begin(), keys.end(), on_cpu.begin());
+      auto begin = Clock::now();
+      sort_keys(on_cpu, pool, memory);
+      cpu_ms = std::min(cpu_ms, milliseconds_since(begin));
+      begin = Clock::now();
+      cuda_backend().signatures()->sort(keys, sorted, pool, 0);
+      gpu_ms = std::min(gpu_ms, milliseconds_since(begin));
+    }
+    const bool same = std::memcmp(on_cpu.data(), sorted.data(), count * sizeof(SortKey)) == 0;
+    std::printf("sort of %zu keys: CPU %.2f ms (%d threads), GPU %.2f ms%s\n", count, cpu_ms, pool.workers(),
+                gpu_ms, same ? "" : "  WRONG");
+  }
+}
+
+// Returns whether the joins are right.
+bool bench_join(const Options &options) {
+  set_gpu_backend(&cuda_backend());
+  const bench::BandJoin join(options.profile, options.scale, options.threshold,
+                             static_cast<int>(std::thread::hardware_concurrency()));
+  bool right = true;
+  for (const Device device : {Device::cpu, Device::gpu, Device::automatic})
+    right &= join.run(device, options.repeat);
+  set_gpu_backend(nullptr);
+  return right;
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -184,7 +240,9 @@ int main(int argc, char **argv) {
   cudaFree(nullptr);  // sets the device up
   const StopFlag stop;
   WorkerPool pool(static_cast<int>(std::thread::hardware_concurrency()), stop);
-  bench_hashed(options, pool);
-  bench_weighted(options, pool);
-  return 0;
+  const auto wanted = [&](const char *part) { return options.only.empty() || options.only == part; };
+  if (wanted("minhash")) bench_hashed(options, pool);
+  if (wanted("weighted")) bench_weighted(options, pool);
+  if (wanted("sort")) bench_sort(pool);
+  return !wanted("join") || bench_join(options) ? 0 : 1;
 }
