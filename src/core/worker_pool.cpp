@@ -1,7 +1,7 @@
 #include "core/worker_pool.hpp"
 
 #include <csignal>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace simjoin {
@@ -26,8 +26,9 @@ WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), s
     for (int worker = 1; worker < workers; ++worker) {
       threads_.push_back(start_thread([this, worker] { serve(worker); }));
     }
-  } catch (const std::system_error &) {
-    workers_ = static_cast<int>(threads_.size()) + 1;  // no more threads to be had: go on with these
+  } catch (const std::exception &) {
+    // No more threads, or no memory for them: go on with these.
+    workers_ = static_cast<int>(threads_.size()) + 1;
   }
 }
 
