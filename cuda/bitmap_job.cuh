@@ -75,13 +75,15 @@ struct Segment {
   uint32_t partner_end;
 };
 
-// Takes the next item, for all threads of the block; returns whether there is one.
+// Takes the next item, for all threads of the block; returns whether there is one. Once there are more
+// candidates than fit, and the launch will be repeated anyway, there is none.
 __device__ inline bool next_segment(const BitmapJob &job, Segment &shared, Segment &segment) {
   __syncthreads();
   if (threadIdx.x == 0) {
+    const unsigned long long candidates = __ldcg(&job.candidates.counters->candidates);
     const uint32_t item = job.begin_item + atomicAdd(&job.candidates.counters->next_item, 1u);
     shared.partner_end = 0;
-    if (item < job.end_item) {
+    if (item < job.end_item && candidates <= job.candidates.capacity) {
       uint32_t low = 0, high = job.tile_count - 1;
       while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;

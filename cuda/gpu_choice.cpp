@@ -21,13 +21,18 @@ constexpr double tiny_pairs_a_ms = 2e9;
 constexpr double index_start_ms = 0.5;
 constexpr double index_tokens_a_ms = 5e6;
 
+}  // namespace
+
 double pairs_a_ms(BitmapKernel kernel) {
   return kernel == BitmapKernel::popcount    ? popcount_pairs_a_ms
          : kernel == BitmapKernel::warpgroup ? warpgroup_pairs_a_ms
                                              : warp_pairs_a_ms;
 }
 
-}  // namespace
+double entries_ms(double entries, uint32_t size) {
+  const double scale = size / list_entry_size;
+  return entries * (1 + scale * scale) / list_entries_a_ms;
+}
 
 std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                                  bool self_join, const SignatureWidths &widths, BitmapKernel kernel) {
@@ -66,8 +71,7 @@ BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &
   double best = bitmap, best_prefix = 0, best_bitmap = bitmap;
   BorderChoice choice;
   for (size_t i = 0; i + 1 < classes.size(); ++i) {
-    const double scale = classes[i].size / list_entry_size;
-    prefix += entries[i] * (1 + scale * scale) / list_entries_a_ms;
+    prefix += entries_ms(entries[i], classes[i].size);
     bitmap -= bitmap_ms[i];
     if (prefix + bitmap < best) {
       best = prefix + bitmap;

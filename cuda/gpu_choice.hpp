@@ -18,6 +18,12 @@ namespace simjoin::gpu {
 std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                                  bool self_join, const SignatureWidths &widths, BitmapKernel kernel);
 
+// Returns how many pairs of sets the kernel compares in a millisecond by signatures of one step.
+double pairs_a_ms(BitmapKernel kernel);
+
+// Returns what the prefix filter takes for so many list entries of probes of a size, in milliseconds.
+double entries_ms(double entries, uint32_t size);
+
 // Returns what building an index of so many tokens takes, in milliseconds.
 double index_cost(double tokens);
 

@@ -23,6 +23,7 @@ struct GpuFigures {
   double index_ms = 0;             // the prefix index, where one was built
   double filter_ms = 0;            // the filter kernels, by device events
   double verify_ms = 0;            // the verification kernels, by device events
+  double longest_launch_ms = 0;    // of both kinds; an abandoned join waits for it
   double download_ms = 0;          // results to the host and to the caller
   double total_ms = 0;             // from the end of the input to the last pair
   double filter_pairs = 0;         // pairs that the bitmap filter compared

@@ -25,16 +25,14 @@ double milliseconds_since(Clock::time_point begin) {
 // Candidates that one launch can leave, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;
 constexpr size_t bytes_a_candidate = sizeof(Candidate) + 3 * sizeof(uint32_t);
-// A launch compares at most so many pairs of one step: about 20 ms on an H200, so that a cancelled join ends
-// soon. The first launch is smaller and shows how many candidates to expect.
-constexpr double most_pairs_a_launch = 1.5e11;
-constexpr double first_pairs_a_launch = 4e10;
-constexpr double candidate_target = 0.5;  // of the capacity, for the next launch
-// The same for list entries of the prefix index.
-constexpr double most_entries_a_launch = 2e9;
-constexpr double first_entries_a_launch = 2.5e8;
-// Where lists are counted, an item takes a few microseconds however few its entries are.
-constexpr double counting_items_a_launch = 1 << 20;
+// Tokens of candidates that are verified in a millisecond, at least, and what a pair takes however short its
+// sets are, in tokens: kosarak at 0.5, 17 million pairs of 8 tokens in 6 ms (H200).
+constexpr double verified_tokens_a_ms = 4e7;
+constexpr double verified_pair_tokens = 8;
+// List entries that are counted in a millisecond, at least, and items however few their entries are: some
+// microseconds each, in as many blocks as run at a time (H200).
+constexpr double counted_entries_a_ms = 8e7;
+constexpr double counting_items_a_ms = 1 << 16;
 
 // Average sizes up to which so wide signatures filter well; measured on DBLP-shaped sets.
 SignatureWidths widths_for(const JoinSpec &spec) {
@@ -181,27 +179,47 @@ VerificationJob GpuJoin::verification_job() const {
       false,   spec_.threshold <= 0,     spec_.self_join};
 }
 
-// Runs one filter launch and the verification of what it leaves, unless those are results (`job` is null);
-// hands the pairs over and returns how many candidates there were. Where there were too many to keep, that is
-// all it does.
+// Sets how many candidates are verified at first, of probes [begin, end): of sets of the size that the token
+// in the middle of theirs belongs to, more or less.
+void GpuJoin::open_window(uint32_t begin, uint32_t end) {
+  double tokens = 0, squares = 0;
+  for (size_t i = 0; i + 1 < probes().classes.size(); ++i) {
+    const uint32_t first = std::max(begin, probes().classes[i].begin);
+    const uint32_t last = std::min(end, probes().classes[i + 1].begin);
+    if (first >= last) continue;
+    const double size = probes().classes[i].size;
+    tokens += size * (last - first);
+    squares += size * size * (last - first);
+  }
+  const double pair_tokens = verified_pair_tokens + 2 * squares / std::max(1.0, tokens);
+  window_ = first_items(verified_tokens_a_ms / pair_tokens, device_.processors());
+}
+
+// Runs one filter launch of so many items and the verification of what it leaves, unless those are results
+// (`job` is null); hands the pairs over and returns what the filter did. Where there were too many candidates
+// to keep, that is all it does.
 template <typename Filter>
-uint64_t GpuJoin::run_batch(const VerificationJob *job, Filter &&filter) {
+FinishedLaunch GpuJoin::run_batch(const VerificationJob *job, uint64_t items, Filter &&filter) {
   stop_->check();
   candidates_->counters.fill(0);
   begin_.record(device_.stream());
   filter();
   filtered_.record(device_.stream());
-  if (job != nullptr) launch_verification(device_, *job, *candidates_);
+  if (job != nullptr) launch_verification(device_, *job, *candidates_, 0, static_cast<uint64_t>(window_));
   verified_.record(device_.stream());
   copy_to_host(device_, counters_.data(), candidates_->counters.data(), 1);
   device_.synchronize();
+  const double filter_ms = filtered_.since(begin_);
+  double verify_ms = verified_.since(filtered_);
+  note_launch(filter_ms);
+  const bool fits = counters_[0].candidates <= candidates_->pairs.size();
+  if (job != nullptr && fits) verify_ms = verify_rest(*job, counters_[0].candidates, verify_ms);
   PairCounters found = counters_[0];
   if (job == nullptr) found.results = found.verified = found.candidates;
-  const bool fits = found.candidates <= candidates_->pairs.size();
   {
     const std::lock_guard lock(mutex_);
-    figures_.filter_ms += filtered_.since(begin_);
-    figures_.verify_ms += verified_.since(filtered_);
+    figures_.filter_ms += filter_ms;
+    figures_.verify_ms += verify_ms;
     figures_.device_memory_peak = device_.memory_peak();
     if (fits) {
       figures_.candidates += found.candidates;
@@ -212,7 +230,38 @@ uint64_t GpuJoin::run_batch(const VerificationJob *job, Filter &&filter) {
     }
   }
   if (fits) hand_over(found.results);
-  return found.candidates;
+  // A filter that has left too many candidates may have ended before its last item.
+  const bool all = fits || found.next_item == 0;
+  const uint64_t taken = all ? items : std::min<uint64_t>(items, found.next_item);
+  return {static_cast<double>(taken), filter_ms, found.candidates};
+}
+
+// Verifies the candidates behind the window that was verified together with the filter, in `first_ms`;
+// returns how long verifying all took. The counters are on the host then.
+double GpuJoin::verify_rest(const VerificationJob &job, uint64_t candidates, double first_ms) {
+  double sum = first_ms, ms = first_ms;
+  for (uint64_t done = 0;;) {
+    note_launch(ms);
+    const uint64_t verified = std::min<uint64_t>(candidates - done, static_cast<uint64_t>(window_));
+    window_ = std::min(next_window({static_cast<double>(verified), ms}, window_),
+                       static_cast<double>(candidates_->pairs.size()));
+    done += verified;
+    if (done >= candidates) return sum;
+    stop_->check();
+    filtered_.record(device_.stream());
+    launch_verification(device_, job, *candidates_, done, done + static_cast<uint64_t>(window_));
+    verified_.record(device_.stream());
+    copy_to_host(device_, counters_.data(), candidates_->counters.data(), 1);
+    device_.synchronize();
+    ms = verified_.since(filtered_);
+    sum += ms;
+  }
+}
+
+// Remembers how long the longest launch took.
+void GpuJoin::note_launch(double ms) {
+  const std::lock_guard lock(mutex_);
+  figures_.longest_launch_ms = std::max(figures_.longest_launch_ms, ms);
 }
 
 // Fetches the results and pushes them to the queue.
@@ -228,9 +277,10 @@ void GpuJoin::hand_over(uint64_t results) {
 void GpuJoin::run_everything() {
   const VerificationJob job = verification_job();
   const uint64_t pairs = uint64_t{probes().sets} * partners().sets;
+  open_window(0, probes().sets);
   for (uint64_t begin = 0; begin < pairs;) {
     const uint64_t end = std::min(pairs, begin + candidates_->pairs.size());
-    run_batch(&job, [&] {
+    run_batch(&job, end - begin, [&] {
       launch_enumeration(device_, begin, end, partners().sets, spec_.self_join, candidates_->view());
     });
     begin = end;
@@ -276,14 +326,14 @@ void GpuJoin::run_bitmap(const Range &range) {
                        candidates_->view()};
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
   explain(describe(kernel, device_, layout));
-  const double cost = plan.pairs_an_item() * range.steps;
-  const double compared =
-      run_items(&job, plan.items, {first_pairs_a_launch / cost, most_pairs_a_launch / cost},
-                [&](uint64_t begin, uint64_t end) {
-                  filter_job.begin_item = static_cast<uint32_t>(begin);
-                  filter_job.end_item = static_cast<uint32_t>(end);
-                  launch_filter(device_, kernel, filter_job);
-                });
+  open_window(plan_range.begin, plan_range.end);
+  const double items_a_ms = pairs_a_ms(kernel) / (plan.pairs_an_item() * range.steps);
+  const double compared = run_items(&job, plan.items, first_items(items_a_ms, device_.processors()),
+                                    [&](uint64_t begin, uint64_t end) {
+                                      filter_job.begin_item = static_cast<uint32_t>(begin);
+                                      filter_job.end_item = static_cast<uint32_t>(end);
+                                      launch_filter(device_, kernel, filter_job);
+                                    });
   const std::lock_guard lock(mutex_);
   figures_.filter_pairs += compared * plan.pairs_an_item();
   figures_.filter_bit_pairs += compared * plan.pairs_an_item() * range.steps * step_bits;
@@ -306,9 +356,13 @@ void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
   job.probe_signatures = probe_table.view();
   job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
   job.check_signatures = true;
+  open_window(0, border);
+  double ms = 0;
+  for (size_t i = 0; i < index.class_entries().size() && probes().classes[i].begin < border; ++i) {
+    ms += entries_ms(static_cast<double>(index.class_entries()[i]), probes().classes[i].size);
+  }
   const double visited = run_items(
-      &job, items,
-      {first_entries_a_launch / prefix_item_entries, most_entries_a_launch / prefix_item_entries},
+      &job, items, first_items(static_cast<double>(items) / std::max(ms, 1e-6), device_.processors()),
       [&](uint64_t begin, uint64_t end) {
         launch_prefix_filter(device_, bounds_, collection_, spec_.self_join, index, entries,
                              job.probe_signatures, job.partner_signatures, static_cast<uint32_t>(begin),
@@ -319,22 +373,20 @@ void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
   stats_.used_prefix = true;
 }
 
-// A launch whose candidates do not fit is repeated with fewer items; those of one item always fit. Returns
-// how many items ran, repeats included.
+// Runs the items [0, items) by filter(begin, end), `first` of them at first. A launch whose candidates do not
+// fit is repeated with fewer items; those of one item always fit. Returns how many items ran, repeats
+// included.
 template <typename Filter>
-double GpuJoin::run_items(const VerificationJob *job, uint64_t items, const LaunchSizes &sizes,
-                          Filter &&filter) {
-  const double capacity = static_cast<double>(candidates_->pairs.size());
-  const double most = std::max(1.0, sizes.most);
-  double next = std::clamp(sizes.first, 1.0, most), run = 0;
+double GpuJoin::run_items(const VerificationJob *job, uint64_t items, double first, Filter &&filter) {
+  const uint64_t room = candidates_->pairs.size();
+  double next = first, run = 0;
   for (uint64_t begin = 0; begin < items;) {
-    const uint64_t end = std::min(items, begin + static_cast<uint64_t>(next));
-    const uint64_t found = run_batch(job, [&] { filter(begin, end); });
-    const auto used = static_cast<double>(end - begin);
-    run += used;
-    const double share = candidate_target * capacity / std::max(1.0, static_cast<double>(found));
-    next = std::clamp(used * std::min(share, 4.0), 1.0, most);
-    if (found <= candidates_->pairs.size()) begin = end;
+    const uint64_t end =
+        next < static_cast<double>(items - begin) ? begin + static_cast<uint64_t>(next) : items;
+    const FinishedLaunch done = run_batch(job, end - begin, [&] { filter(begin, end); });
+    run += done.items;
+    next = next_items(done, room);
+    if (done.found <= room) begin = end;
   }
   return run;
 }
@@ -347,9 +399,9 @@ void GpuJoin::run_counting(IndexedPart part) {
   VerificationJob job = verification_job();
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
   const double items = static_cast<double>(join.items());
-  run_items(join.exact() ? nullptr : &job, join.items(),
-            {std::min(counting_items_a_launch, items * first_entries_a_launch / entries),
-             std::min(counting_items_a_launch, items * most_entries_a_launch / entries)},
+  open_window(0, probes().sets);
+  const double items_a_ms = std::min(counting_items_a_ms, items * counted_entries_a_ms / entries);
+  run_items(join.exact() ? nullptr : &job, join.items(), first_items(items_a_ms, device_.processors()),
             [&](uint64_t first, uint64_t end) { join.launch_items(device_, first, end, *candidates_); });
   char text[200];
   std::snprintf(text, sizeof text, "%s asked for: %.3g list entries counted in shared memory, in %.0f parts",

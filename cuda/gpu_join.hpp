@@ -16,6 +16,7 @@
 #include "cuda/counting_join.hpp"
 #include "cuda/device.hpp"
 #include "cuda/gpu_engine.hpp"
+#include "cuda/launch_size.hpp"
 #include "cuda/pair_sink.hpp"
 #include "cuda/prefix_join.hpp"
 #include "cuda/result_fetch.hpp"
@@ -65,15 +66,14 @@ class GpuJoin {
   void explain(std::string reason);
   void run_prefix(const PrefixIndex &index, uint32_t border);
   void run_counting(IndexedPart part);
-  // Runs the items [0, items) by filter(begin, end), as many at a time as `sizes` says.
-  struct LaunchSizes {
-    double first, most;  // items
-  };
   template <typename Filter>
-  double run_items(const VerificationJob *job, uint64_t items, const LaunchSizes &sizes, Filter &&filter);
+  double run_items(const VerificationJob *job, uint64_t items, double first, Filter &&filter);
   VerificationJob verification_job() const;
+  void open_window(uint32_t begin, uint32_t end);
   template <typename Filter>
-  uint64_t run_batch(const VerificationJob *job, Filter &&filter);
+  FinishedLaunch run_batch(const VerificationJob *job, uint64_t items, Filter &&filter);
+  void note_launch(double ms);
+  double verify_rest(const VerificationJob &job, uint64_t candidates, double first_ms);
   void hand_over(uint64_t results);
 
   const JoinSpec spec_;
@@ -87,6 +87,7 @@ class GpuJoin {
   PinnedBuffer<PairCounters> counters_;
   ResultFetcher fetcher_;
   Event begin_, filtered_, verified_;
+  double window_ = 1;  // candidates that are verified at a time
   PairSink *queue_ = nullptr;
   const StopFlag *stop_ = nullptr;
 

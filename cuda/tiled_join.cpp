@@ -306,6 +306,7 @@ void TiledJoin::merge(const GpuJoin &join) {
   }
   figures_.candidates += figures.candidates;
   figures_.launches_repeated += figures.launches_repeated;
+  figures_.longest_launch_ms = std::max(figures_.longest_launch_ms, figures.longest_launch_ms);
   figures_.device_memory_peak = std::max(figures_.device_memory_peak, figures.device_memory_peak);
   figures_.tile_pairs = joined_;
 }

@@ -16,6 +16,7 @@ struct ResultView {
   uint32_t *left;
   uint32_t *right;
   uint32_t *overlap;
+  uint64_t begin, end;  // of the candidates to verify
 };
 
 // Returns the overlap that a pair of sets of these sizes needs.
@@ -124,12 +125,12 @@ __device__ void verify_tokens(const VerificationJob &job, const ResultView &out,
 // A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then the pairs that these leave.
 // Exact signatures leave results.
 __global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
-  const uint64_t count = out.counters->candidates;
-  if (count > out.capacity) return;
+  if (out.counters->candidates > out.capacity) return;
+  const uint64_t count = min(uint64_t{out.counters->candidates}, out.end);
   const int lane = threadIdx.x % warp_threads;
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
-  for (uint64_t first = (uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads) * warp_threads;
-       first < count; first += warps * warp_threads) {
+  const uint64_t warp = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads;
+  for (uint64_t first = out.begin + warp * warp_threads; first < count; first += warps * warp_threads) {
     Candidate pair{};
     uint32_t required = unreachable, bound = 0;
     if (first + lane < count) {
@@ -167,9 +168,16 @@ __global__ void enumerate(uint64_t begin, uint64_t end, uint32_t partners, bool 
 
 }  // namespace
 
-void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates) {
-  const ResultView out{candidates.pairs.data(), candidates.pairs.size(), candidates.counters.data(),
-                       candidates.left.data(),  candidates.right.data(), candidates.overlap.data()};
+void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates,
+                         uint64_t begin, uint64_t end) {
+  const ResultView out{candidates.pairs.data(),
+                       candidates.pairs.size(),
+                       candidates.counters.data(),
+                       candidates.left.data(),
+                       candidates.right.data(),
+                       candidates.overlap.data(),
+                       begin,
+                       end};
   // The number of candidates is known on the device only: enough blocks to fill it.
   launch(device, verify, static_cast<unsigned>(device.processors()) * 8, job, out);
 }

@@ -26,8 +26,10 @@ struct VerificationJob {
   bool self_join;         // results are ordered pairs of rows
 };
 
-// Verifies all candidates unless there are more than fit, and appends those that qualify to the results.
-void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates);
+// Verifies the candidates [begin, end), of those that there are, and appends those that qualify to the
+// results; does nothing where there are more candidates than fit.
+void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates,
+                         uint64_t begin = 0, uint64_t end = UINT64_MAX);
 
 // Appends the pairs [begin, end) of the cross product, in a self-join those with probe < partner, to the
 // candidates. Pairs are numbered probe by probe.

@@ -122,5 +122,72 @@ TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
   EXPECT_EQ(free_memory(), free);
 }
 
+// Sets of so many tokens each, of which any two share every tenth or so.
+IntSets sets_of(RandomSets &random, size_t rows, int32_t tokens, int32_t values_a_token) {
+  IntSets sets(rows);
+  for (IntSet &set : sets) {
+    for (int32_t i = 0; i < tokens; ++i)
+      set.push_back(i * values_a_token + random.between(0, values_a_token - 1));
+  }
+  return sets;
+}
+
+// What an abandoned join waits for is the launch under way: none takes long, on the slowest kernel, where one
+// look at a list entry takes long, and where many long candidates are verified.
+TEST_F(GpuFaults, NoLaunchTakesLong) {
+  RandomSets random(6);
+  const auto expect_short = [](const IntSets &sets, double threshold, const GpuOptions &options) {
+    const Input<int32_t> some{{sets.begin(), sets.begin() + 20}, {}, true}, all{sets, {}, true};
+    const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
+    GpuFigures figures;
+    run_on_gpu(spec, some, options);  // loads the kernels
+    run_on_gpu(spec, all, options, &figures);
+    EXPECT_GT(figures.longest_launch_ms, 0);
+    EXPECT_LT(figures.longest_launch_ms, 100);
+  };
+  GpuOptions popcount = keeping_nothing();
+  popcount.strategy = GpuOptions::Strategy::bitmap;
+  popcount.bitmap_kernel = BitmapKernel::popcount;
+  expect_short(sets_of(random, 600000, 16, 250), 0.9, popcount);
+
+  GpuOptions prefix = keeping_nothing();
+  prefix.strategy = GpuOptions::Strategy::prefix;
+  expect_short(sets_of(random, 3000, 2000, 10), 0.5, prefix);
+
+  GpuOptions bitmap = keeping_nothing();
+  bitmap.strategy = GpuOptions::Strategy::bitmap;
+  IntSets copies = sets_of(random, 1, 4000, 100);
+  while (copies.size() < 1200) copies.push_back(random.edited(copies[0], 50, 400000));
+  expect_short(copies, 0.9, bitmap);
+}
+
+// The same sets everywhere: more candidates than fit, again and again, of which a launch soon has enough.
+TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
+  RandomSets random(7);
+  const Input<int32_t> input{IntSets(60000, random.set(20, 1000)), {}, true};
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9);
+  spec.self_join = true;
+  for (const BitmapKernel kernel : {BitmapKernel::fastest, BitmapKernel::warp, BitmapKernel::popcount}) {
+    GpuOptions options = keeping_nothing();
+    options.strategy = GpuOptions::Strategy::bitmap;
+    options.bitmap_kernel = kernel;
+    const Input<int32_t> some{{input.left.begin(), input.left.begin() + 20}, {}, true};
+    run_on_gpu(spec, some, options);  // loads the kernels
+    const auto engine = make_gpu_engine(spec, options);
+    feed(*engine, input);
+    // As many pairs as there are would take a minute to hand over: some batches of several launches do.
+    Batch batch;
+    uint64_t pairs = 0;
+    while (pairs < uint64_t{24} << 20 && engine->step(step_budget, batch) != StepResult::done) {
+      pairs += batch.size();
+      batch = {};
+    }
+    EXPECT_GE(pairs, uint64_t{24} << 20);
+    const GpuFigures figures = engine->figures();
+    EXPECT_GT(figures.launches_repeated, 0u);
+    EXPECT_LT(figures.longest_launch_ms, 100);
+  }
+}
+
 }  // namespace
 }  // namespace simjoin::test

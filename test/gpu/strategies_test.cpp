@@ -110,6 +110,25 @@ TEST_P(EachKernel, SmallUniverse) {
   }
 }
 
+class WithAnIndex : public OnDevice<testing::TestWithParam<Strategy>> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, WithAnIndex, testing::Values(Strategy::prefix, Strategy::mixed),
+                         [](const auto &info) {
+                           return info.param == Strategy::prefix ? "prefix" : "mixed";
+                         });
+
+// Sets so long, and candidates so many, that these are verified part by part.
+TEST_P(WithAnIndex, ManyCandidatesOfLongSets) {
+  RandomSets random(17);
+  const IntSet set = random.set(3000, 1 << 20);
+  Input<int32_t> input{{}, {}, true};
+  while (input.left.size() < 900) input.left.push_back(random.edited(set, 40, 1 << 20));
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9);
+  GpuOptions options;
+  options.strategy = GetParam();
+  EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options)), "");
+}
+
 class CountingJoins : public OnDevice<testing::TestWithParam<Strategy>> {
  protected:
   static GpuOptions options() {

@@ -1,0 +1,66 @@
+// How much the launches of a join do. No device is needed for that.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "cuda/launch_size.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using gpu::FinishedLaunch;
+using gpu::next_items;
+using gpu::next_window;
+
+constexpr uint64_t room = uint64_t{8} << 20;
+
+TEST(Launches, NextIsAsLongAsALaunchIsToBe) {
+  EXPECT_DOUBLE_EQ(next_items({1000, 2 * gpu::launch_ms}, room), 500);
+  EXPECT_DOUBLE_EQ(next_items({1000, gpu::launch_ms / 4}, room), 4000);
+  EXPECT_DOUBLE_EQ(next_items({1000, 0}, room), 1000 * gpu::most_growth);
+}
+
+TEST(Launches, NextLeavesNoMoreThanThereIsRoomFor) {
+  EXPECT_DOUBLE_EQ(next_items({1000, gpu::launch_ms, room}, room), 500);
+  EXPECT_DOUBLE_EQ(next_items({1000, gpu::launch_ms, 4 * room}, room), 125);
+  EXPECT_DOUBLE_EQ(next_items({1000, gpu::launch_ms, room / 64}, room), 1000);
+}
+
+TEST(Launches, ThereIsAlwaysOneItem) {
+  EXPECT_DOUBLE_EQ(next_items({1, 1000, 100 * room}, room), 1);
+  EXPECT_DOUBLE_EQ(gpu::first_items(1e-9, 1), 1);
+}
+
+TEST(Launches, FewCandidatesTellNothingUnlessTheyTakeLong) {
+  EXPECT_DOUBLE_EQ(next_window({10, 0.01}, 1e6), 1e6);
+  EXPECT_DOUBLE_EQ(next_window({10, 10 * gpu::launch_ms}, 1e6), 1);
+  EXPECT_DOUBLE_EQ(next_window({1e6, gpu::launch_ms / 2}, 1e6), 2e6);
+}
+
+// Devices up to a hundred times slower than the first launch takes them for, and items that take up to fifty
+// times as long at the end as at the beginning: no launch takes 100 ms, and those of a fast device are few.
+TEST(Launches, NoneTakesLongOnAnyDevice) {
+  constexpr double items = 1e6;
+  for (const double estimate : {1e3, 1e5, 1e7}) {        // items a millisecond
+    for (const double error : {0.01, 0.1, 1.0, 10.0}) {  // of what they come to
+      double next = gpu::first_items(estimate, 132), sum = 0, begin = 0;
+      EXPECT_DOUBLE_EQ(next, estimate * gpu::first_launch_ms);
+      int launches = 0;
+      while (begin < items) {
+        const double used = std::min(std::floor(next), items - begin);
+        const double middle = (begin + used / 2) / items;
+        const double ms = used * (1 + 49 * middle) / (50 * estimate * error);
+        EXPECT_LT(ms, 100) << estimate << " items a ms at " << error << ", from item " << begin;
+        next = next_items({used, ms}, room);
+        begin += used;
+        sum += ms;
+        ++launches;
+      }
+      EXPECT_LE(launches, 5 + 2 * sum / gpu::launch_ms) << estimate << " items a ms at " << error;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
