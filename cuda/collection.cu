@@ -262,7 +262,8 @@ uint64_t sort_unique(Device &device, DeviceBuffer<uint64_t> &keys, uint64_t coun
   return read_value(device, number.data());
 }
 
-RowSets map_rows(Device &device, const Input &input, const TokenRanks &ranks, bool wide) {
+RowSets map_rows(Device &device, const Input &input, const TokenRanks &ranks, bool wide,
+                 const StopFlag &stop) {
   const int rank_bits = bits_below(ranks.ranks);
   RowSets rows;
   rows.dropped = DeviceBuffer<uint32_t>(device, input.rows);
@@ -271,8 +272,10 @@ RowSets map_rows(Device &device, const Input &input, const TokenRanks &ranks, bo
   uint64_t kept = 0;
   if (input.count > 0) {
     kept = map_all(device, input, ranks, wide, rank_bits, keys.data(), rows.dropped.data());
+    stop.check();
   }
   rows.stored = sort_unique(device, keys, kept, rank_bits + bits_below(input.rows));
+  stop.check();
   rows.had_duplicates = rows.stored < kept;
   rows.ranks = DeviceBuffer<uint32_t>(device, rows.stored);
   rows.starts = DeviceBuffer<uint64_t>(device, size_t{input.rows} + 1);
@@ -361,12 +364,12 @@ SignatureLayout DeviceCollection::layout(uint32_t steps) const {
 }
 
 DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
-                                  const SignatureWidths &widths) {
+                                  const SignatureWidths &widths, const StopFlag &stop) {
   UploadedSide *sides[2] = {left, right};
   const bool wide_tokens = left->wide || (right != nullptr && right->wide);
   Input input = join_sides(device, sides, wide_tokens ? sizeof(int64_t) : sizeof(int32_t));
-  TokenRanks ranks = rank_tokens(device, {input.tokens, input.count, wide_tokens});
-  RowSets rows = map_rows(device, input, ranks, wide_tokens);
+  TokenRanks ranks = rank_tokens(device, {input.tokens, input.count, wide_tokens}, stop);
+  RowSets rows = map_rows(device, input, ranks, wide_tokens, stop);
   input.joined.reset();
   input.offsets.reset();
   left->tokens.reset();
@@ -385,6 +388,7 @@ DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSi
     collection.tokens[s] = sides[s]->total;
     order_side(device, rows, first, sides[s]->rows, sides[s]->longest, layouts, widths, collection.sides[s],
                collection.sizes[s], rows.had_duplicates);
+    stop.check();
     first += sides[s]->rows;
   }
   device.synchronize();

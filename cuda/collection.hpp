@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/worker_pool.hpp"
 #include "cuda/device.hpp"
 #include "cuda/signature_layout.hpp"
 #include "cuda/token_ranks.hpp"
@@ -51,8 +52,8 @@ struct DeviceCollection {
 };
 
 // Builds the collection from what was uploaded and frees the upload. The second side is null in a self-join.
-// `widths` is what the order within a size refers to.
+// `widths` is what the order within a size refers to. Throws Cancelled where it is stopped.
 DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
-                                  const SignatureWidths &widths);
+                                  const SignatureWidths &widths, const StopFlag &stop);
 
 }  // namespace simjoin::gpu

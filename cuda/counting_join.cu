@@ -289,12 +289,12 @@ __global__ __launch_bounds__(counting_threads) void run_items(const __grid_const
 }  // namespace
 
 CountingJoin::CountingJoin(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                           bool self_join, IndexedPart part)
+                           bool self_join, IndexedPart part, const StopFlag &stop)
     : bounds_(bounds),
       collection_(collection),
       self_join_(self_join),
       part_(part),
-      lists_(device, collection, bounds, self_join, part) {
+      lists_(device, collection, bounds, self_join, part, stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   const std::vector<PrefixClass> classes = plan_classes(bounds, probes, partners, self_join, part);
   class_count_ = static_cast<uint32_t>(classes.size());
@@ -310,6 +310,7 @@ CountingJoin::CountingJoin(Device &device, const Bounds &bounds, const DeviceCol
   scan_counts(device, items.data(), first_item_.data(), uint64_t{probes.sets} + 1);
   entries_ = read_value(device, entries.data());
   items_ = read_value(device, first_item_.data() + probes.sets);
+  stop.check();
 }
 
 CountingJob CountingJoin::make_job(const CandidateBuffer *out) const {

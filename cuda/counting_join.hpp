@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/measure.hpp"
+#include "core/worker_pool.hpp"
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
@@ -17,8 +18,9 @@ struct CountingJob;  // what the kernels see
 // whose counters fit in a thread block's shared memory.
 class CountingJoin {
  public:
+  // Throws Cancelled where it is stopped.
   CountingJoin(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
-               IndexedPart part);
+               IndexedPart part, const StopFlag &stop);
 
   // Returns whether the counts are overlaps, so that what an item leaves are results; otherwise they are
   // candidates.

@@ -106,9 +106,10 @@ void GpuJoin::build() {
     if (input) input->finish();
   }
   device_.synchronize();
+  stop_->check();
   const double upload = milliseconds_since(begin);
   begin = Clock::now();
-  collection_ = build_collection(device_, input_[0].get(), input_[1].get(), widths_);
+  collection_ = build_collection(device_, input_[0].get(), input_[1].get(), widths_, *stop_);
   for (auto &input : input_) input.reset();
   const std::lock_guard lock(mutex_);
   figures_.upload_ms = upload;
@@ -394,7 +395,7 @@ double GpuJoin::run_items(const VerificationJob *job, uint64_t items, double fir
 // Counts shared tokens in inverted lists.
 void GpuJoin::run_counting(IndexedPart part) {
   const auto begin = Clock::now();
-  const CountingJoin join(device_, bounds_, collection_, spec_.self_join, part);
+  const CountingJoin join(device_, bounds_, collection_, spec_.self_join, part, *stop_);
   const double index_ms = milliseconds_since(begin);
   VerificationJob job = verification_job();
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
@@ -431,12 +432,13 @@ uint32_t GpuJoin::choose_border(std::unique_ptr<PrefixIndex> &index) {
       return 0;
     }
     const PrefixEstimate estimate = estimate_prefixes(device_, bounds_, collection_, spec_.self_join);
+    stop_->check();
     choice = gpu::choose_border(probes(), estimate.entries, costs, index_cost(estimate.tokens));
     explain(choice.reason);
     if (choice.border == 0) return 0;
   }
   const auto begin = Clock::now();
-  index = std::make_unique<PrefixIndex>(device_, bounds_, collection_, spec_.self_join);
+  index = std::make_unique<PrefixIndex>(device_, bounds_, collection_, spec_.self_join, *stop_);
   {
     const std::lock_guard lock(mutex_);
     figures_.index_ms = milliseconds_since(begin);

@@ -95,12 +95,13 @@ DeviceBuffer<uint64_t> prefix_offsets(Device &device, const DeviceSide &side,
 }
 
 InvertedIndex::InvertedIndex(Device &device, const DeviceCollection &collection, const Bounds &bounds,
-                             bool self_join, IndexedPart part) {
+                             bool self_join, IndexedPart part, const StopFlag &stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   const DeviceBuffer<PrefixClass> classes =
       upload_classes(device, plan_classes(bounds, partners, probes, self_join, part));
   uint64_t count = 0;
   const DeviceBuffer<uint64_t> offsets = prefix_offsets(device, partners, classes, true, count);
+  stop.check();
   DeviceBuffer<uint32_t> tokens(device, count), sorted_tokens(device, count), numbers(device, count);
   postings_ = DeviceBuffer<uint32_t>(device, count);
   launch(device, list_prefixes, blocks_for(device, partners.sets, prefix_lanes), partners.records.data(),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/measure.hpp"
+#include "core/worker_pool.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
 
@@ -40,9 +41,9 @@ void scan_counts(Device &device, const uint32_t *counts, uint64_t *sums, uint64_
 
 class InvertedIndex {
  public:
-  // Lists all partners: the right side, in a self-join the only one.
+  // Lists all partners: the right side, in a self-join the only one. Throws Cancelled where it is stopped.
   InvertedIndex(Device &device, const DeviceCollection &collection, const Bounds &bounds, bool self_join,
-                IndexedPart part);
+                IndexedPart part, const StopFlag &stop);
 
   // Sets by token, then ascending; those of one token are [starts[token], starts[token + 1]).
   const uint32_t *postings() const { return postings_.data(); }

@@ -130,19 +130,21 @@ __global__ void filter_entries(const __grid_constant__ FilterJob job) {
 }  // namespace
 
 PrefixIndex::PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                         bool self_join)
-    : lists_(device, collection, bounds, self_join, IndexedPart::prefixes) {
+                         bool self_join, const StopFlag &stop)
+    : lists_(device, collection, bounds, self_join, IndexedPart::prefixes, stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   look_up(device, collection, probes,
           upload_classes(device, plan_classes(bounds, probes, partners, self_join, IndexedPart::prefixes)),
-          self_join);
+          self_join, stop);
+  stop.check();
 }
 
 void PrefixIndex::look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
-                          const DeviceBuffer<PrefixClass> &classes, bool self_join) {
+                          const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop) {
   uint64_t count = 0;
   class_entries_.assign(classes.size(), 0);
   probe_offsets_ = prefix_offsets(device, probes, classes, false, count);
+  stop.check();
   if (count == 0) return;
   lookups_ = DeviceBuffer<Lookup>(device, count);
   DeviceBuffer<uint32_t> lengths(device, count + 1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/measure.hpp"
+#include "core/worker_pool.hpp"
 #include "cuda/candidates.hpp"
 #include "cuda/collection.hpp"
 #include "cuda/device.hpp"
@@ -29,8 +30,9 @@ struct Lookup {
 // The inverted lists of the partners' prefixes, and the look-ups of the probes' prefixes in them.
 class PrefixIndex {
  public:
-  // Indexes all partners and looks up all probes.
-  PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join);
+  // Indexes all partners and looks up all probes. Throws Cancelled where it is stopped.
+  PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
+              const StopFlag &stop);
 
   // Returns how many list entries all look-ups visit, and those of the probes before one.
   uint64_t entries() const { return entries_; }
@@ -45,7 +47,7 @@ class PrefixIndex {
 
  private:
   void look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
-               const DeviceBuffer<PrefixClass> &classes, bool self_join);
+               const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop);
 
   InvertedIndex lists_;
   DeviceBuffer<Lookup> lookups_;

@@ -169,7 +169,8 @@ bool count_in_shared(Device &device, const T *tokens, uint64_t count, int64_t mi
 }
 
 template <typename T>
-void rank_direct(Device &device, const T *tokens, uint64_t count, uint64_t entries, TokenRanks &result) {
+void rank_direct(Device &device, const T *tokens, uint64_t count, uint64_t entries, const StopFlag &stop,
+                 TokenRanks &result) {
   DeviceBuffer<uint32_t> counts(device, entries);
   counts.fill(0);
   if (!count_in_shared(device, tokens, count, result.minimum, entries, counts.data())) {
@@ -177,11 +178,12 @@ void rank_direct(Device &device, const T *tokens, uint64_t count, uint64_t entri
   }
   uint32_t selected = 0;
   DeviceBuffer<uint32_t> slots = shareable_slots(device, counts, count, selected);
+  stop.check();
   finish_ranks(device, counts, slots, selected, count, result);
 }
 
 template <typename T>
-void rank_hashed(Device &device, const T *tokens, uint64_t count, TokenRanks &result) {
+void rank_hashed(Device &device, const T *tokens, uint64_t count, const StopFlag &stop, TokenRanks &result) {
   if (count > most_hashed_tokens) throw Error(ErrorKind::limit_exceeded, "too many tokens for one GPU join");
   const uint64_t capacity = std::bit_ceil(2 * count);
   DeviceBuffer<unsigned long long> keys(device, capacity + 1);
@@ -193,6 +195,7 @@ void rank_hashed(Device &device, const T *tokens, uint64_t count, TokenRanks &re
          counts.data(), result.slots.data());
   uint32_t selected = 0;
   DeviceBuffer<uint32_t> slots = shareable_slots(device, counts, count, selected);
+  stop.check();
   if (selected > 0) {
     DeviceBuffer<int64_t> values(device, selected);
     // The slot past the end has the smallest value of all; its key is never set, so it reads as that.
@@ -204,7 +207,7 @@ void rank_hashed(Device &device, const T *tokens, uint64_t count, TokenRanks &re
 }
 
 template <typename T>
-TokenRanks rank_values(Device &device, const T *tokens, uint64_t count) {
+TokenRanks rank_values(Device &device, const T *tokens, uint64_t count, const StopFlag &stop) {
   DeviceBuffer<T> limits(device, 2);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceReduce::Min(scratch, bytes, tokens, limits.data(), static_cast<int64_t>(count),
@@ -217,23 +220,25 @@ TokenRanks rank_values(Device &device, const T *tokens, uint64_t count) {
   T host[2];
   copy_to_host(device, host, limits.data(), 2);
   device.synchronize();
+  stop.check();
   TokenRanks result;
   result.minimum = host[0];
   const uint64_t range = static_cast<uint64_t>(host[1]) - static_cast<uint64_t>(host[0]);
   if (range < std::max(direct_entries, direct_entries_a_token * count)) {
-    rank_direct(device, tokens, count, range + 1, result);
+    rank_direct(device, tokens, count, range + 1, stop, result);
   } else {
-    rank_hashed(device, tokens, count, result);
+    rank_hashed(device, tokens, count, stop, result);
   }
+  stop.check();
   return result;
 }
 
 }  // namespace
 
-TokenRanks rank_tokens(Device &device, const RawTokens &tokens) {
+TokenRanks rank_tokens(Device &device, const RawTokens &tokens, const StopFlag &stop) {
   if (tokens.count == 0) return {};
-  return tokens.wide ? rank_values(device, static_cast<const int64_t *>(tokens.data), tokens.count)
-                     : rank_values(device, static_cast<const int32_t *>(tokens.data), tokens.count);
+  return tokens.wide ? rank_values(device, static_cast<const int64_t *>(tokens.data), tokens.count, stop)
+                     : rank_values(device, static_cast<const int32_t *>(tokens.data), tokens.count, stop);
 }
 
 }  // namespace simjoin::gpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/worker_pool.hpp"
 #include "cuda/device.hpp"
 
 namespace simjoin::gpu {
@@ -31,7 +32,8 @@ struct TokenRanks {
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks, most frequent first
 };
 
-// Ranks ascend by occurrences, ties by value, so they do not depend on the order of the input.
-TokenRanks rank_tokens(Device &device, const RawTokens &tokens);
+// Ranks ascend by occurrences, ties by value, so they do not depend on the order of the input. Throws
+// Cancelled where it is stopped.
+TokenRanks rank_tokens(Device &device, const RawTokens &tokens, const StopFlag &stop);
 
 }  // namespace simjoin::gpu

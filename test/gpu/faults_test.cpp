@@ -5,6 +5,11 @@
 #include <cuda_runtime_api.h>
 
 #include "core/error.hpp"
+#include "cuda/collection.hpp"
+#include "cuda/counting_join.hpp"
+#include "cuda/device.hpp"
+#include "cuda/prefix_join.hpp"
+#include "cuda/upload.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -187,6 +192,38 @@ TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
     EXPECT_GT(figures.launches_repeated, 0u);
     EXPECT_LT(figures.longest_launch_ms, 100);
   }
+}
+
+// What is built before the first launch can be stopped, too.
+TEST_F(GpuFaults, BuildingEndsWhereItIsStopped) {
+  RandomSets random(8);
+  const IntSets sets = shapes::skewed(random, 2000);
+  gpu::use_device(0);
+  gpu::Device device(0, 0);
+  MemoryCounter memory;
+  const auto upload = [&] {
+    BlockWriter writer(memory);
+    for (const IntSet &set : sets) {
+      EXPECT_EQ(writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false), nullptr);
+    }
+    auto side = std::make_unique<gpu::UploadedSide>(device);
+    const SharedBlock block = writer.take_last(Side::left);
+    side->append(block, block->all());
+    side->finish();
+    return side;
+  };
+  StopFlag running, stopped;
+  stopped.set();
+  const gpu::SignatureWidths widths{70};
+  EXPECT_THROW(gpu::build_collection(device, upload().get(), nullptr, widths, stopped), Cancelled);
+  const gpu::DeviceCollection collection =
+      gpu::build_collection(device, upload().get(), nullptr, widths, running);
+  EXPECT_EQ(collection.sides[0].sets, sets.size());
+  const Bounds bounds(Measure::jaccard, 0.6);
+  EXPECT_GT(gpu::PrefixIndex(device, bounds, collection, true, running).entries(), 0u);
+  EXPECT_THROW(gpu::PrefixIndex(device, bounds, collection, true, stopped), Cancelled);
+  EXPECT_THROW(gpu::CountingJoin(device, bounds, collection, true, gpu::IndexedPart::all, stopped),
+               Cancelled);
 }
 
 }  // namespace
