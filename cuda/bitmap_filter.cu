@@ -277,10 +277,17 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
   plan.segment = largest_segment;
   const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes);
   while (plan.segment > least_segment && plan.segment > limit) plan.segment /= 2;
+  uint64_t items = 0;
   for (ProbeTile &tile : plan.tiles) {
-    tile.first_item = plan.items;
-    plan.items += (tile.partner_end - tile.partner + plan.segment - 1) / plan.segment;
+    tile.first_item = static_cast<uint32_t>(items);
+    items += (uint64_t{tile.partner_end} - tile.partner + plan.segment - 1) / plan.segment;
   }
+  // Blocks that find no item left have counted on.
+  if (items > UINT32_MAX / 2) {
+    throw Error(ErrorKind::limit_exceeded,
+                "the join has too many sets of compatible sizes for one GPU at once");
+  }
+  plan.items = static_cast<uint32_t>(items);
   plan.pairs = static_cast<double>(columns) * tile_probes;
   return plan;
 }

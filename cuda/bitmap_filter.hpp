@@ -48,7 +48,8 @@ struct PlanRange {
 };
 
 // Plans a range, no item with more than `most_pairs` pairs (at least least_item_pairs). In a self-join
-// partners come no earlier than their probe's tile.
+// partners come no earlier than their probe's tile. Throws limit_exceeded where there are too many items to
+// number.
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                     bool self_join, const PlanRange &range, int processors, uint64_t most_pairs);
 

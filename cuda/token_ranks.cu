@@ -15,7 +15,8 @@ namespace {
 // Values index a table directly up to this many entries, or up to this many a token.
 constexpr uint64_t direct_entries = uint64_t{1} << 22;
 constexpr uint64_t direct_entries_a_token = 2;
-constexpr uint64_t most_hashed_tokens = uint64_t{1} << 31;
+// Slots are numbers of 32 bits: those of the table, twice to four times as many as tokens, and one more.
+constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
 // What signature layouts look at: the widest signature has so many bits.
 constexpr uint32_t reported_frequencies = most_steps * step_bits;
 constexpr unsigned long long empty_slot = 1ull << 63;  // as a token: the smallest int64
@@ -224,7 +225,7 @@ TokenRanks rank_values(Device &device, const T *tokens, uint64_t count, const St
   TokenRanks result;
   result.minimum = host[0];
   const uint64_t range = static_cast<uint64_t>(host[1]) - static_cast<uint64_t>(host[0]);
-  if (range < std::max(direct_entries, direct_entries_a_token * count)) {
+  if (range < std::max(direct_entries, direct_entries_a_token * count) && range < UINT32_MAX) {
     rank_direct(device, tokens, count, range + 1, stop, result);
   } else {
     rank_hashed(device, tokens, count, stop, result);

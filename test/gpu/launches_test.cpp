@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/error.hpp"
+#include "cuda/bitmap_filter.hpp"
 #include "cuda/launch_size.hpp"
 
 namespace simjoin::test {
@@ -60,6 +62,22 @@ TEST(Launches, NoneTakesLongOnAnyDevice) {
       EXPECT_LE(launches, 5 + 2 * sum / gpu::launch_ms) << estimate << " items a ms at " << error;
     }
   }
+}
+
+// More items than 32 bits can number, which a join of hundreds of millions of sets of one size has.
+TEST(Launches, TooManyItemsAreAnError) {
+  const Bounds bounds(Measure::jaccard, 0.5);
+  const auto plan = [&](uint32_t sets) {
+    gpu::DeviceSide side;
+    side.sets = sets;
+    side.classes = {{10, 0}, {UINT32_MAX, sets}};
+    return gpu::plan_tiles(bounds, side, side, true, {0, sets, 0, sets, 0}, 132, room);
+  };
+  const gpu::TilePlan fits = plan(50'000'000);
+  EXPECT_GT(fits.pairs, 1.2e15);
+  EXPECT_GE(static_cast<double>(fits.items) * fits.pairs_an_item(), 1.2e15);
+  EXPECT_EQ(fits.tiles.back().first_item + 1, fits.items);
+  EXPECT_THROW(plan(200'000'000), Error);
 }
 
 }  // namespace
