@@ -1,6 +1,9 @@
 // The GPU backend of this build, as the core sees it.
 #include <cuda_runtime_api.h>
 
+#include <map>
+#include <utility>
+
 #include "core/gpu.hpp"
 #include "cuda/cluster_index.hpp"
 #include "cuda/flyhash.hpp"
@@ -34,28 +37,19 @@ class CudaBackend final : public GpuBackend {
 
   bool started() const override { return gpu_started(); }
 
-  // Asking for the free memory sets a device up for the process; what was not set up before is reset.
+  // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was
+  // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
+  // and nothing sets it up again.
   std::vector<GpuDevice> devices() override {
-    std::vector<GpuDevice> devices;
+    std::map<int, GpuDevice> devices;
     int count = 0, current = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
     cudaGetDevice(&current);
-    for (int i = 0; i < count; ++i) {
-      cudaDeviceProp properties;
-      GpuDevice device;
-      if (cudaGetDeviceProperties(&properties, i) != cudaSuccess || cudaSetDevice(i) != cudaSuccess ||
-          cudaMemGetInfo(&device.memory_free, &device.memory_total) != cudaSuccess) {
-        continue;
-      }
-      device.name = properties.name;
-      device.major = properties.major;
-      device.minor = properties.minor;
-      devices.push_back(device);
-      if (!gpu_started(i)) cudaDeviceReset();
-    }
-    if (count > 0) cudaSetDevice(current);
+    for (int i = 1; i <= count; ++i) look_at((current + i) % count, devices);
     cudaGetLastError();
-    return devices;
+    std::vector<GpuDevice> in_order;
+    for (auto &[number, device] : devices) in_order.push_back(std::move(device));
+    return in_order;
   }
 
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
@@ -84,6 +78,21 @@ class CudaBackend final : public GpuBackend {
   }
 
  private:
+  // Adds what there is to know of a device, and makes it the thread's.
+  static void look_at(int number, std::map<int, GpuDevice> &devices) {
+    cudaDeviceProp properties;
+    GpuDevice device;
+    if (cudaGetDeviceProperties(&properties, number) != cudaSuccess || cudaSetDevice(number) != cudaSuccess)
+      return;
+    if (cudaMemGetInfo(&device.memory_free, &device.memory_total) == cudaSuccess) {
+      device.name = properties.name;
+      device.major = properties.major;
+      device.minor = properties.minor;
+      devices.emplace(number, std::move(device));
+    }
+    if (!gpu_started(number)) cudaDeviceReset();
+  }
+
   GpuSearch search_{look_for_gpu};
   gpu::CudaFlyHashDevice flyhash_;
   gpu::CudaSignatures signatures_;

@@ -71,15 +71,16 @@ bool is_lasting(cudaError_t error) {
 
 }  // namespace
 
+// One device that can be used is enough: joins leave the others alone.
 GpuLook look_for_gpu() {
-  int devices = 0, device = 0, major = 0, minor = 0;
+  int devices = 0, major = 0, minor = 0;
   cudaError_t result = gpu::injected_fault();
   if (result == cudaSuccess) result = cudaGetDeviceCount(&devices);
-  if (result == cudaSuccess && devices > 0) result = cudaGetDevice(&device);
-  if (result == cudaSuccess && devices > 0)
+  for (int device = 0; result == cudaSuccess && device < devices && major < least_capability; ++device) {
     result = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  if (result == cudaSuccess && devices > 0)
-    result = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    if (result == cudaSuccess)
+      result = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
   if (result == cudaSuccess && major >= least_capability) return {true, true, {}};
   cudaGetLastError();  // forget it: the next call of this thread would report it again
   if (result != cudaSuccess) return {false, is_lasting(result), describe(result)};
@@ -153,7 +154,7 @@ void check(cudaError_t result, const char *what) {
 namespace {
 
 // Returns the pool that all joins of this process on a device allocate from; it keeps what is freed until it
-// is trimmed.
+// is trimmed. From then on the device counts as started: to reset it would destroy the pool.
 cudaMemPool_t process_pool(int device) {
   static std::mutex mutex;
   static std::map<int, cudaMemPool_t> pools;
@@ -168,6 +169,7 @@ cudaMemPool_t process_pool(int device) {
   uint64_t keep = UINT64_MAX;
   if (cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) == cudaSuccess) {
     pools.emplace(device, pool);
+    started_devices |= uint64_t{1} << (device % 64);
     return pool;
   }
   cudaMemPoolDestroy(pool);
@@ -296,7 +298,6 @@ Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   pool_ = process_pool(device);
   limit_ = device_memory_limit(memory_limit);
   SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  started_devices |= uint64_t{1} << (device % 64);
 }
 
 Device::~Device() {
