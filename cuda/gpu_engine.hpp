@@ -33,6 +33,7 @@ struct GpuFigures {
   uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit and that ran again, smaller
   size_t device_memory_peak = 0;   // bytes; of a join in tiles, of the largest
   uint64_t tile_pairs = 0;         // joins of tiles; 0 where all was joined at once
+  uint64_t tile_pairs_failed = 0;  // those that found too little memory and were cut
 };
 
 class GpuJoinEngine : public JoinEngine {

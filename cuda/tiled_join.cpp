@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -23,6 +22,11 @@ constexpr double bytes_a_row = 64;
 constexpr double most_of_limit = 0.9;
 // Into how many tiles one is cut that did not fit.
 constexpr uint32_t cut_parts = 4;
+// Of the tokens and rows of a pair of tiles that did not fit: pairs that have as many do not, either.
+constexpr double as_large = 0.9;
+// So many pairs that are cut at once at most: where memory stays short whatever the size, it would be all
+// rows.
+constexpr size_t most_cut = 1 << 14;
 // How often the caller's stop flag is passed on to the workers.
 constexpr std::chrono::milliseconds look_interval{10};
 
@@ -116,7 +120,7 @@ std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
     filled += sizes[row] + 1.0;
     const bool full = filled >= share && tiles.size() + 1 < parts;
     if (!full && row + 1 - begin < most_rows && row + 1 < rows) continue;
-    tiles.push_back({begin, row + 1});
+    tiles.push_back({begin, row + 1, filled});
     begin = row + 1;
     filled = 0;
   }
@@ -146,32 +150,53 @@ void TiledJoin::plan(double device_limit) {
   }
 }
 
-// Replaces a pair of tiles by pairs of smaller ones; false where that is not possible.
-bool TiledJoin::cut_again(const TilePair &pair) {
-  const auto halves = [](Rows rows, uint32_t parts) {
-    std::vector<Rows> cut;
-    for (uint32_t i = 0; i < parts; ++i) {
-      const auto at = [&](uint32_t k) {
-        return rows.begin + static_cast<uint32_t>(uint64_t{rows.count()} * k / parts);
-      };
-      if (at(i) < at(i + 1)) cut.push_back({at(i), at(i + 1)});
-    }
-    return cut;
-  };
-  const std::lock_guard lock(mutex_);
+// Cuts rows into so many parts of as many rows each, as far as there are so many.
+std::vector<TiledJoin::Rows> TiledJoin::split(Rows rows, uint32_t parts) {
+  std::vector<Rows> cut;
+  for (uint32_t i = 0; i < parts; ++i) {
+    const auto at = [&](uint32_t k) {
+      return rows.begin + static_cast<uint32_t>(uint64_t{rows.count()} * k / parts);
+    };
+    const uint32_t begin = at(i), end = at(i + 1);
+    if (begin < end) cut.push_back({begin, end, rows.weight * (end - begin) / rows.count()});
+  }
+  return cut;
+}
+
+// Appends pairs of smaller tiles in place of a pair; false where there are none.
+bool TiledJoin::cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
   if (pair.same) {
     if (pair.left.count() < 2) return false;
-    const std::vector<Rows> tiles = halves(pair.left, cut_parts);
+    const std::vector<Rows> tiles = split(pair.left, cut_parts);
     for (size_t i = 0; i < tiles.size(); ++i) {
-      pending_.push_back({tiles[i], {}, true});
-      for (size_t j = i + 1; j < tiles.size(); ++j) pending_.push_back({tiles[i], tiles[j], false});
+      smaller.push_back({tiles[i], {}, true});
+      for (size_t j = i + 1; j < tiles.size(); ++j) smaller.push_back({tiles[i], tiles[j], false});
     }
     return true;
   }
   if (pair.left.count() < 2 && pair.right.count() < 2) return false;
-  for (const Rows &l : halves(pair.left, 2)) {
-    for (const Rows &r : halves(pair.right, 2)) pending_.push_back({l, r, false});
+  const std::vector<Rows> right = split(pair.right, 2);
+  for (const Rows &l : split(pair.left, 2)) {
+    for (const Rows &r : right) smaller.push_back({l, r, false});
   }
+  return true;
+}
+
+// Replaces a pair of tiles that did not fit by pairs of smaller ones, and with it all about as large that are
+// still to come: they would be uploaded only to fail in the same way. False where it cannot be cut.
+bool TiledJoin::cut_again(const TilePair &pair) {
+  const std::lock_guard lock(mutex_);
+  std::vector<TilePair> smaller;
+  if (!cut_pair(pair, smaller)) return false;
+  ++figures_.tile_pairs_failed;
+  const double too_large = as_large * pair.weight();
+  std::vector<TilePair> kept;
+  for (const TilePair &other : pending_) {
+    const bool keep = other.weight() < too_large || smaller.size() >= most_cut;
+    if (keep || !cut_pair(other, smaller)) kept.push_back(other);
+  }
+  pending_ = std::move(kept);
+  pending_.insert(pending_.end(), smaller.begin(), smaller.end());
   return true;
 }
 
@@ -253,7 +278,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
   for (int worker = 0; worker < workers_; ++worker) {
     try {
       threads.push_back(start_thread([this, worker] { work(worker); }));
-    } catch (const std::system_error &) {
+    } catch (const std::exception &) {
       const std::lock_guard lock(mutex_);  // fewer workers do it, too
       if (threads.empty()) throw;
       --running_;

@@ -52,17 +52,21 @@ class TiledJoin {
 
  private:
   struct Rows {
-    uint32_t begin, end;
+    uint32_t begin = 0, end = 0;
+    double weight = 0;  // tokens and rows, about
     uint32_t count() const { return end - begin; }
   };
   struct TilePair {
     Rows left, right;
     bool same;  // a tile with itself; otherwise, in a self-join, the right tile lies behind the left one
+    double weight() const { return left.weight + right.weight; }
   };
   class Sink;
 
   std::vector<Rows> cut(Side side, uint64_t parts) const;
   void plan(double device_limit);
+  static std::vector<Rows> split(Rows rows, uint32_t parts);
+  static bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller);
   bool cut_again(const TilePair &pair);
   void work(int worker);
   bool take(TilePair &pair);

@@ -77,6 +77,28 @@ TEST_F(GpuTileMemory, LargerThanTheLimit) {
   }
 }
 
+// Tokens all over the range take more memory than is planned with. The first tiles fail; those that are as
+// large are not tried.
+TEST_F(GpuTileMemory, ScatteredTokens) {
+  RandomSets random(18);
+  Input<int32_t> input{{}, {}, true};
+  constexpr int32_t universe = INT32_MAX;
+  while (input.left.size() < 40000) {
+    input.left.push_back(input.left.size() % 3 == 2 ? random.edited(input.left.end()[-2], 2, universe)
+                                                    : random.set(24, universe));
+  }
+  random.shuffle(input.left);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  GpuOptions options;
+  options.memory_limit = size_t{12} << 20;
+  GpuFigures figures;
+  EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options, &figures)), "");
+  EXPECT_LE(figures.device_memory_peak, options.memory_limit);
+  EXPECT_GT(figures.tile_pairs, 10u);
+  EXPECT_GT(figures.tile_pairs_failed, 0u);
+  EXPECT_LE(figures.tile_pairs_failed, 5u);
+}
+
 // A threshold that every pair satisfies, empty sets included.
 TEST_F(GpuTileMemory, EveryPair) {
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::dice, 0.0);
