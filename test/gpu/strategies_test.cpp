@@ -60,6 +60,14 @@ TEST_P(EachKernel, FewSets) {
   EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), options())), "");
 }
 
+TEST_P(EachKernel, FewSetsInTiles) {
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  GpuOptions tiles = options();
+  tiles.tile_rows = 60;
+  tiles.workers = 2;
+  EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), tiles)), "");
+}
+
 TEST_P(EachKernel, EveryWidthOfSignatures) {
   // With the base of 70 tokens that belongs to this threshold: 1, 2, 4, 16 and 64 steps.
   for (int32_t size : {40, 140, 280, 800, 3000}) {
@@ -116,6 +124,18 @@ INSTANTIATE_TEST_SUITE_P(Every, WithAnIndex, testing::Values(Strategy::prefix, S
                          [](const auto &info) {
                            return info.param == Strategy::prefix ? "prefix" : "mixed";
                          });
+
+TEST_P(WithAnIndex, FewSets) {
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  const Input<int32_t> self{few_sets().left, {}, true};
+  for (const uint32_t tile_rows : {0u, 60u}) {
+    GpuOptions options;
+    options.strategy = GetParam();
+    options.tile_rows = tile_rows;
+    EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), options)), "");
+    EXPECT_EQ(difference(run(spec, self), run_on_gpu(spec, self, options)), "");
+  }
+}
 
 // Sets so long, and candidates so many, that these are verified part by part.
 TEST_P(WithAnIndex, ManyCandidatesOfLongSets) {
