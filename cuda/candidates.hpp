@@ -18,6 +18,7 @@ struct PairCounters {
   unsigned long long candidates;
   unsigned long long verified;  // candidates whose tokens were compared
   unsigned long long results;
+  unsigned long long long_pairs;  // of the verification under way
   unsigned int next_item;
 };
 
@@ -33,6 +34,7 @@ struct CandidateBuffer {
         left(device, capacity),
         right(device, capacity),
         overlap(device, capacity),
+        long_pairs(device, capacity),
         counters(device, 1) {}
 
   CandidateView view() const { return {pairs.data(), pairs.size(), counters.data()}; }
@@ -42,6 +44,7 @@ struct CandidateBuffer {
   DeviceBuffer<uint32_t> left;
   DeviceBuffer<uint32_t> right;
   DeviceBuffer<uint32_t> overlap;
+  DeviceBuffer<uint32_t> long_pairs;  // candidates that are verified by a block each
   DeviceBuffer<PairCounters> counters;
 };
 

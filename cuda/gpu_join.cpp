@@ -24,7 +24,7 @@ double milliseconds_since(Clock::time_point begin) {
 
 // Candidates that one launch can leave, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;
-constexpr size_t bytes_a_candidate = sizeof(Candidate) + 3 * sizeof(uint32_t);
+constexpr size_t bytes_a_candidate = sizeof(Candidate) + 4 * sizeof(uint32_t);
 // Tokens of candidates that are verified in a millisecond, at least, and what a pair takes however short its
 // sets are, in tokens: kosarak at 0.5, 17 million pairs of 8 tokens in 6 ms (H200).
 constexpr double verified_tokens_a_ms = 4e7;

@@ -8,6 +8,9 @@ namespace {
 constexpr int pair_lanes = 8;  // threads that share one pair; sets of some dozens of tokens keep them busy
 constexpr int warp_pairs = warp_threads / pair_lanes;
 constexpr uint32_t unreachable = UINT32_MAX;
+// Pairs with a set of so many tokens are shared by a block: the longest sets of `orkut`, of some 10,000, keep
+// pair_lanes threads busy for a millisecond.
+constexpr uint32_t long_tokens = 1024;
 
 struct ResultView {
   const Candidate *pairs;
@@ -16,6 +19,7 @@ struct ResultView {
   uint32_t *left;
   uint32_t *right;
   uint32_t *overlap;
+  uint32_t *long_pairs;
   uint64_t begin, end;  // of the candidates to verify
 };
 
@@ -34,38 +38,42 @@ __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate 
          min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
 }
 
-// Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
-// of the larger set with what of the smaller one can match it.
-__device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
-                          unsigned group) {
+// Returns how many tokens of a part of the larger set the smaller one has: part number `part` of `parts`.
+__device__ uint32_t merge_part(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, uint32_t part,
+                               uint32_t parts) {
   const bool swap = a.stored < b.stored;
   const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
   const uint64_t larger = max(a.stored, b.stored);
   const uint32_t smaller = min(a.stored, b.stored);
-  auto i = static_cast<uint32_t>(larger * lane / pair_lanes);
-  const auto end = static_cast<uint32_t>(larger * (lane + 1) / pair_lanes);
+  auto i = static_cast<uint32_t>(larger * part / parts);
+  const auto end = static_cast<uint32_t>(larger * (part + 1) / parts);
+  if (i >= end) return 0;
+  const uint32_t first = large[i];
+  uint32_t low = 0, high = smaller;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (small[middle] < first) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
   uint32_t overlap = 0;
-  if (i < end) {
-    const uint32_t first = large[i];
-    uint32_t low = 0, high = smaller;
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      if (small[middle] < first) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    for (uint32_t j = low; i < end && j < smaller;) {
-      const uint32_t x = large[i], y = small[j];
-      overlap += x == y;
-      i += x <= y;
-      j += y <= x;
-    }
+  for (uint32_t j = low; i < end && j < smaller;) {
+    const uint32_t x = large[i], y = small[j];
+    overlap += x == y;
+    i += x <= y;
+    j += y <= x;
   }
-  for (int distance = pair_lanes / 2; distance > 0; distance /= 2) {
+  return overlap;
+}
+
+// Returns the overlap of two sets, in every lane of the group that shares the pair.
+__device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
+                          unsigned group) {
+  uint32_t overlap = merge_part(ranks, a, b, static_cast<uint32_t>(lane), pair_lanes);
+  for (int distance = pair_lanes / 2; distance > 0; distance /= 2)
     overlap += __shfl_xor_sync(group, overlap, distance);
-  }
   return overlap;
 }
 
@@ -76,22 +84,29 @@ __device__ SetRecord load_record(const SetRecord *records, uint32_t set) {
   return {uint64_t{x.y} << 32 | x.x, x.z, x.w, row};
 }
 
-// Appends a result for each lane of the warp that `found` one.
-__device__ void append_results(const VerificationJob &job, const ResultView &out, bool found,
-                               uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
-  const unsigned finders = __ballot_sync(~0u, found);
-  if (finders == 0) return;
-  const int lane = threadIdx.x % warp_threads;
-  unsigned long long position = 0;
-  if (lane == 0) {
-    position = atomicAdd(&out.counters->results, static_cast<unsigned long long>(__popc(finders)));
-  }
-  position = __shfl_sync(~0u, position, 0) + __popc(finders & ((1u << lane) - 1));
-  if (!found) return;
+__device__ void write_result(const VerificationJob &job, const ResultView &out, unsigned long long position,
+                             uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
   const bool swap = job.self_join && probe_row > partner_row;
   out.left[position] = swap ? partner_row : probe_row;
   out.right[position] = swap ? probe_row : partner_row;
   out.overlap[position] = overlap;
+}
+
+// Returns a position behind those so far for each lane of the warp that `takes` one.
+__device__ unsigned long long next_position(unsigned long long *count, bool takes) {
+  const unsigned takers = __ballot_sync(~0u, takes);
+  if (takers == 0) return 0;
+  const int lane = threadIdx.x % warp_threads;
+  unsigned long long position = 0;
+  if (lane == 0) position = atomicAdd(count, static_cast<unsigned long long>(__popc(takers)));
+  return __shfl_sync(~0u, position, 0) + __popc(takers & ((1u << lane) - 1));
+}
+
+// Appends a result for each lane of the warp that `found` one.
+__device__ void append_results(const VerificationJob &job, const ResultView &out, bool found,
+                               uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
+  const unsigned long long position = next_position(&out.counters->results, found);
+  if (found) write_result(job, out, position, probe_row, partner_row, overlap);
 }
 
 // Compares the tokens of the pairs of the lanes `left_over`: pair_lanes lanes a pair, so many pairs at a
@@ -123,7 +138,7 @@ __device__ void verify_tokens(const VerificationJob &job, const ResultView &out,
 }
 
 // A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then the pairs that these leave.
-// Exact signatures leave results.
+// Exact signatures leave results; long pairs are left to verify_long_pairs().
 __global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
   if (out.counters->candidates > out.capacity) return;
   const uint64_t count = min(uint64_t{out.counters->candidates}, out.end);
@@ -150,8 +165,30 @@ __global__ void verify(const __grid_constant__ VerificationJob job, const Result
       append_results(job, out, left_over, left_over ? job.probes[pair.probe].row : 0,
                      left_over ? job.partners[pair.partner].row : 0, bound);
     } else {
-      verify_tokens(job, out, lanes, pair, required);
+      const bool is_long =
+          left_over && max(job.probes[pair.probe].stored, job.partners[pair.partner].stored) >= long_tokens;
+      const unsigned long_lanes = __ballot_sync(~0u, is_long);
+      const unsigned long long position = next_position(&out.counters->long_pairs, is_long);
+      if (is_long) out.long_pairs[position] = static_cast<uint32_t>(first + lane);
+      verify_tokens(job, out, lanes & ~long_lanes, pair, required);
     }
+  }
+}
+
+// A block takes a pair.
+__global__ void verify_long_pairs(const __grid_constant__ VerificationJob job, const ResultView out) {
+  __shared__ uint32_t overlap;
+  for (uint64_t i = blockIdx.x; i < out.counters->long_pairs; i += gridDim.x) {
+    const Candidate pair = out.pairs[out.long_pairs[i]];
+    const SetRecord a = load_record(job.probes, pair.probe), b = load_record(job.partners, pair.partner);
+    if (threadIdx.x == 0) overlap = 0;
+    __syncthreads();
+    const uint32_t part = __reduce_add_sync(~0u, merge_part(job.ranks, a, b, threadIdx.x, blockDim.x));
+    if (threadIdx.x % warp_threads == 0) atomicAdd(&overlap, part);
+    __syncthreads();
+    if (threadIdx.x == 0 && overlap >= required_overlap(job, a.size, b.size))
+      write_result(job, out, atomicAdd(&out.counters->results, 1ull), a.row, b.row, overlap);
+    __syncthreads();
   }
 }
 
@@ -176,10 +213,16 @@ void launch_verification(Device &device, const VerificationJob &job, const Candi
                        candidates.left.data(),
                        candidates.right.data(),
                        candidates.overlap.data(),
+                       candidates.long_pairs.data(),
                        begin,
                        end};
+  if (begin > 0)
+    SIMJOIN_DEVICE_CALL(cudaMemsetAsync(&candidates.counters.data()->long_pairs, 0,
+                                        sizeof(PairCounters::long_pairs), device.stream()));
   // The number of candidates is known on the device only: enough blocks to fill it.
-  launch(device, verify, static_cast<unsigned>(device.processors()) * 8, job, out);
+  const unsigned blocks = static_cast<unsigned>(device.processors()) * 8;
+  launch(device, verify, blocks, job, out);
+  if (!job.exact_signatures) launch(device, verify_long_pairs, blocks, job, out);
 }
 
 void launch_enumeration(Device &device, uint64_t begin, uint64_t end, uint32_t partners, bool self_join,
