@@ -8,8 +8,8 @@ namespace {
 constexpr int pair_lanes = 8;  // threads that share one pair; sets of some dozens of tokens keep them busy
 constexpr int warp_pairs = warp_threads / pair_lanes;
 constexpr uint32_t unreachable = UINT32_MAX;
-// Pairs with a set of so many tokens are shared by a block: the longest sets of `orkut`, of some 10,000, keep
-// pair_lanes threads busy for a millisecond.
+// Pairs with a set of so many tokens are shared by a block, which takes as many of them at a time: candidates
+// of `orkut` are mostly of 16,000 to 40,000 tokens.
 constexpr uint32_t long_tokens = 1024;
 
 struct ResultView {
@@ -38,42 +38,42 @@ __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate 
          min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
 }
 
-// Returns how many tokens of a part of the larger set the smaller one has: part number `part` of `parts`.
-__device__ uint32_t merge_part(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, uint32_t part,
-                               uint32_t parts) {
-  const bool swap = a.stored < b.stored;
-  const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
-  const uint64_t larger = max(a.stored, b.stored);
-  const uint32_t smaller = min(a.stored, b.stored);
-  auto i = static_cast<uint32_t>(larger * part / parts);
-  const auto end = static_cast<uint32_t>(larger * (part + 1) / parts);
-  if (i >= end) return 0;
-  const uint32_t first = large[i];
-  uint32_t low = 0, high = smaller;
+// Returns how many of the ascending numbers are below `number`.
+__device__ uint32_t count_below(const uint32_t *numbers, uint32_t count, uint32_t number) {
+  uint32_t low = 0, high = count;
   while (low < high) {
     const uint32_t middle = (low + high) / 2;
-    if (small[middle] < first) {
+    if (numbers[middle] < number) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  uint32_t overlap = 0;
-  for (uint32_t j = low; i < end && j < smaller;) {
-    const uint32_t x = large[i], y = small[j];
-    overlap += x == y;
-    i += x <= y;
-    j += y <= x;
-  }
-  return overlap;
+  return low;
 }
 
-// Returns the overlap of two sets, in every lane of the group that shares the pair.
+// Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
+// of the larger set with what of the smaller one can match it.
 __device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
                           unsigned group) {
-  uint32_t overlap = merge_part(ranks, a, b, static_cast<uint32_t>(lane), pair_lanes);
-  for (int distance = pair_lanes / 2; distance > 0; distance /= 2)
+  const bool swap = a.stored < b.stored;
+  const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
+  const uint64_t larger = max(a.stored, b.stored);
+  const uint32_t smaller = min(a.stored, b.stored);
+  auto i = static_cast<uint32_t>(larger * lane / pair_lanes);
+  const auto end = static_cast<uint32_t>(larger * (lane + 1) / pair_lanes);
+  uint32_t overlap = 0;
+  if (i < end) {
+    for (uint32_t j = count_below(small, smaller, large[i]); i < end && j < smaller;) {
+      const uint32_t x = large[i], y = small[j];
+      overlap += x == y;
+      i += x <= y;
+      j += y <= x;
+    }
+  }
+  for (int distance = pair_lanes / 2; distance > 0; distance /= 2) {
     overlap += __shfl_xor_sync(group, overlap, distance);
+  }
   return overlap;
 }
 
@@ -175,20 +175,43 @@ __global__ void verify(const __grid_constant__ VerificationJob job, const Result
   }
 }
 
+// Returns the overlap of two sets to all threads of a block, or less than `required` where it is less. The
+// block takes the larger set tile by tile and looks for the tokens of the smaller one there, until too little
+// is left. All loads from device memory are of neighbours.
+__device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, const SetRecord &b,
+                                     uint32_t required) {
+  __shared__ uint32_t tile[long_tokens];
+  const bool swap = a.stored < b.stored;
+  const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
+  const uint32_t larger = max(a.stored, b.stored), smaller = min(a.stored, b.stored);
+  uint32_t overlap = 0, taken = 0;  // tokens of the smaller set that have been looked for
+  for (uint32_t begin = 0; begin < larger; begin += long_tokens) {
+    const uint32_t left = larger - begin;
+    if (overlap + min(left, smaller - taken) < required) break;
+    const uint32_t count = min(left, long_tokens);
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) tile[i] = large[begin + i];
+    __syncthreads();
+    for (uint32_t now = blockDim.x; now == blockDim.x;) {
+      const uint32_t i = taken + threadIdx.x;
+      const bool belongs = i < smaller && small[i] <= tile[count - 1];
+      const bool matches = belongs && tile[count_below(tile, count, small[i])] == small[i];
+      now = __syncthreads_count(belongs);
+      overlap += __syncthreads_count(matches);
+      taken += now;
+    }
+  }
+  return overlap;
+}
+
 // A block takes a pair.
 __global__ void verify_long_pairs(const __grid_constant__ VerificationJob job, const ResultView out) {
-  __shared__ uint32_t overlap;
   for (uint64_t i = blockIdx.x; i < out.counters->long_pairs; i += gridDim.x) {
     const Candidate pair = out.pairs[out.long_pairs[i]];
     const SetRecord a = load_record(job.probes, pair.probe), b = load_record(job.partners, pair.partner);
-    if (threadIdx.x == 0) overlap = 0;
-    __syncthreads();
-    const uint32_t part = __reduce_add_sync(~0u, merge_part(job.ranks, a, b, threadIdx.x, blockDim.x));
-    if (threadIdx.x % warp_threads == 0) atomicAdd(&overlap, part);
-    __syncthreads();
-    if (threadIdx.x == 0 && overlap >= required_overlap(job, a.size, b.size))
+    const uint32_t required = required_overlap(job, a.size, b.size);
+    const uint32_t overlap = overlap_of_block(job.ranks, a, b, required);
+    if (threadIdx.x == 0 && overlap >= required)
       write_result(job, out, atomicAdd(&out.counters->results, 1ull), a.row, b.row, overlap);
-    __syncthreads();
   }
 }
 
