@@ -23,11 +23,13 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t queued_batches = 16;
 
 // What one GPU takes for a join, in milliseconds: nanoseconds a pair of sets of `full_size` tokens at a
-// threshold near 0; on an H200, of DBLP-shaped sets. Short sets cost less.
-constexpr double pair_ns = 2.5e-4;
+// threshold near 0. Of the filter in joins of dblp6m (300,000 to 6,100,000 sets, 0.9 to 0.5) on an H200, by
+// its warpgroup kernel: 1.5e-4 to 1.8e-4. Short sets cost less.
+constexpr double pair_ns = 1.6e-4;
 constexpr double full_size = 64;
-// More GPUs than one have to promise to save so much, and their start: dblp6m at 0.9, for which two promise
-// less, took longer on them than on one (H200).
+// More GPUs than one have to promise to save so much, and their start: what sharing a join added to the time
+// of dblp6m in uploads and builds, at 0.9, 0.8 and 0.7 on two and four H200: 250 to 450 ms. So dblp6m at 0.9
+// stays on one GPU.
 constexpr double least_saving_ms = 300;
 constexpr double start_ms = 400;
 
