@@ -31,7 +31,8 @@ constexpr size_t rows_a_piece = 256;             // of signatures
 constexpr size_t rows_a_look = size_t{1} << 16;  // of what takes nanoseconds a row
 // Hash evaluations between two looks at the stop flag: about two milliseconds.
 constexpr size_t evaluations_a_look = size_t{1} << 21;
-// Fewer keys are sorted before a GPU has got them.
+// Fewer keys are sorted on the CPU, about as soon: 20,000 take an H200 0.28 ms, copies included, and 16
+// threads of its host 0.43, 50,000 take 0.34 and 1.10, a million 1.5 and 6.6.
 constexpr size_t least_keys_on_gpu = 50'000;
 
 // The token hashes of a side's sets, repeated tokens included.

@@ -145,6 +145,12 @@ TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
   EXPECT_EQ(join(spec_for(Device::gpu), small).stats.device, "fake");
 }
 
+TEST_F(DeviceChoiceTest, WhatTheDeviceTakesToStartCounts) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.is_started = false;
+  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "cpu");
+}
+
 TEST_F(DeviceChoiceTest, WhereThereIsNoGpuTheReasonIsGiven) {
   const Input<int32_t> input = large_input<int32_t>(true);
   const std::vector<Pair> expected = run(spec_for(Device::cpu), input);
