@@ -1,43 +1,13 @@
+#include "cuda/disjoint_sets.cuh"
 #include "cuda/graph_kernels.hpp"
 #include "cuda/launch.cuh"
 
 namespace simjoin::gpu {
 namespace {
 
-__device__ uint32_t load(const uint32_t *parents, uint32_t node) {
-  return *static_cast<const volatile uint32_t *>(parents + node);
-}
-
-// Returns the node that stands for the set, halving the path to it. Parents are smaller than their children,
-// and other threads only ever replace one by an ancestor.
-__device__ uint32_t find_set(uint32_t *parents, uint32_t node) {
-  uint32_t parent = load(parents, node);
-  while (parent != node) {
-    const uint32_t grandparent = load(parents, parent);
-    if (grandparent == parent) return parent;
-    parents[node] = grandparent;
-    node = grandparent;
-    parent = load(parents, node);
-  }
-  return node;
-}
-
-// Hooks the larger representative below the smaller one (as ECL-CC; Jaiganesh and Burtscher: A
-// high-performance connected components implementation for GPUs, 2018).
 __global__ void unite_ends(const uint64_t *edges, uint64_t count, uint32_t *parents) {
-  SIMJOIN_GRID_STRIDE(i, count) {
-    uint32_t a = static_cast<uint32_t>(edges[i] >> 32), b = static_cast<uint32_t>(edges[i]);
-    if (a == b) continue;
-    a = find_set(parents, a);
-    b = find_set(parents, b);
-    while (a != b) {
-      const uint32_t larger = max(a, b), smaller = min(a, b);
-      const uint32_t found = atomicCAS(&parents[larger], larger, smaller);
-      if (found == larger) break;
-      a = find_set(parents, found);
-      b = find_set(parents, smaller);
-    }
-  }
+  SIMJOIN_GRID_STRIDE(i, count)
+  unite_sets(parents, static_cast<uint32_t>(edges[i] >> 32), static_cast<uint32_t>(edges[i]));
 }
 
 __global__ void start_sets(uint32_t *parents, uint64_t nodes) {
@@ -46,8 +16,8 @@ __global__ void start_sets(uint32_t *parents, uint64_t nodes) {
 
 __global__ void flatten_sets(uint32_t *parents, uint64_t nodes) {
   SIMJOIN_GRID_STRIDE(node, nodes) {
-    uint32_t root = load(parents, static_cast<uint32_t>(node));
-    for (uint32_t parent; (parent = load(parents, root)) != root;) root = parent;
+    uint32_t root = parent_of(parents, static_cast<uint32_t>(node));
+    for (uint32_t parent; (parent = parent_of(parents, root)) != root;) root = parent;
     parents[node] = root;
   }
 }

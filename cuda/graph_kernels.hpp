@@ -13,6 +13,8 @@ class DeviceSets {
  public:
   DeviceSets(Device &device, uint32_t nodes);
 
+  // For kernels that unite sets themselves (cuda/disjoint_sets.cuh).
+  uint32_t *parents() { return parents_.data(); }
   // Unites the ends of edges [begin, end).
   void unite(const RankedEdges &ranked, uint64_t begin, uint64_t end);
   // Makes every node point to the smallest one of its set.

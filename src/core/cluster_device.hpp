@@ -10,28 +10,33 @@
 
 namespace simjoin {
 
-// Documents one behind the other, each by ascending term.
+// Documents one behind the other, each by ascending term, some with unused room behind it.
 struct DocumentVectors {
   std::span<const TermWeight> terms;
-  std::span<const uint64_t> ends;  // of each document's terms, from the first document on
+  std::span<const uint64_t> ends;  // of each document's room, counted from so many terms before `terms`:
+  uint64_t before;
+  std::span<const uint32_t> sizes;    // how many terms each document has
+  std::span<const uint32_t> reaches;  // core/cluster_relations.hpp
 
   size_t size() const { return ends.size(); }
-  uint64_t begin(size_t document) const { return document == 0 ? 0 : ends[document - 1]; }
+  uint64_t begin(size_t document) const { return document == 0 ? 0 : ends[document - 1] - before; }
   std::span<const TermWeight> operator[](size_t document) const {
-    return terms.subspan(begin(document), ends[document] - begin(document));
+    return terms.subspan(begin(document), sizes[document]);
   }
 };
 
-// A copy of a ClusterIndex on a device. Failures of the device are Errors of kind device_failure, too little
-// device memory is limit_exceeded; afterwards only the destructor may be called. Functions throw Cancelled
-// within 100 ms.
+// The lists of a ClusterIndex that has given them away, and a copy of its centroids, on a device. Failures of
+// the device are Errors of kind device_failure, too little device memory is limit_exceeded; afterwards only
+// the destructor may be called. Functions throw Cancelled within 100 ms.
 class ClusterDevice {
  public:
   virtual ~ClusterDevice() = default;
-  // Makes the copy equal to the index, which has changed since the last call as it says.
+  // Follows the index, which has changed since the last call as it says; the first one takes all of it.
   virtual void update(const ClusterIndex &index, const StopFlag &stop) = 0;
-  // Gives for each document what ClusterSearch::find would.
-  virtual void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
+  // Gives for each document what ClusterSearch::find would and, where `groups` is not null, the first
+  // document of its group. Related documents (core/cluster_relations.hpp) are in one group; groups may be
+  // larger than that takes.
+  virtual void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
                     const StopFlag &stop) = 0;
 };
 

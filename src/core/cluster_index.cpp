@@ -24,10 +24,10 @@ constexpr size_t lists_a_look = 16384;
 }  // namespace
 
 ClusterIndex::ClusterIndex(MemoryCounter &memory, size_t shared_lists)
-    : list_shift_(shared_lists == 0 ? 0 : 32 - std::countr_zero(std::bit_ceil(shared_lists))),
+    : memory_(&memory),
+      list_shift_(shared_lists == 0 ? 0 : 32 - std::countr_zero(std::bit_ceil(shared_lists))),
       lists_(memory),
       centroids_(memory),
-      copied_(memory),
       known_(known_bits / 64) {}
 
 void ClusterIndex::add_cluster(size_t terms) {
@@ -40,13 +40,9 @@ void ClusterIndex::add_cluster(size_t terms) {
 
 void ClusterIndex::append(uint32_t term, uint32_t cluster) {
   const uint32_t list = list_of(term);
-  if (list >= lists_.keys()) {
-    lists_.add_keys(size_t{list} + 1);
-    while (copied_.size() < lists_.keys()) copied_.push_back(0);
-  }
-  if (lists_.region(list).size == copied_[list]) changed_lists_.push_back(list);
-  if (lists_.push_back(list, cluster)) copied_[list] = 0;
-  ++postings_;
+  if (list >= lists_.keys()) lists_.add_keys(size_t{list} + 1);
+  if (list_shift_ != 0 && lists_.region(list).size == 0) used_lists_.push_back(list);
+  lists_.push_back(list, cluster);
   known_[known_bit(term) / 64] |= uint64_t{1} << known_bit(term) % 64;
 }
 
@@ -61,15 +57,13 @@ bool ClusterIndex::may_have(std::span<const TermWeight> document, uint32_t simil
 }
 
 // Adds postings one by one. Few of the lists are in a cache, so they are fetched ahead.
-void ClusterIndex::append(std::span<const IndexChange::Posting> postings, const StopFlag &stop) {
+void ClusterIndex::append(std::span<const Posting> postings, const StopFlag &stop) {
   const size_t count = postings.size();
   const auto list_at = [&](size_t i) { return i < count ? list_of(postings[i].term) : UINT32_MAX; };
   for (size_t i = 0; i < count; ++i) {
     if (i % lists_a_look == 0) stop.check();
-    if (const uint32_t list = list_at(i + lists_ahead); list < lists_.keys()) {
+    if (const uint32_t list = list_at(i + lists_ahead); list < lists_.keys())
       __builtin_prefetch(&lists_.region(list), 1);
-      __builtin_prefetch(&copied_[list], 1);
-    }
     if (const uint32_t list = list_at(i + places_ahead); list < lists_.keys())
       __builtin_prefetch(lists_[list].data() + lists_[list].size(), 1);
     append(postings[i].term, postings[i].cluster);
@@ -93,9 +87,15 @@ void ClusterIndex::prepare_centroid(uint32_t cluster, std::span<const TermWeight
 
 void ClusterIndex::apply(IndexChange &change, const StopFlag &stop) {
   for (const auto &[cluster, centroid] : change.outgrown) centroids_.assign(cluster, centroid);
-  append(change.postings, stop);
+  if (has_lists_) {
+    append(change.postings, stop);
+  } else {
+    changed_centroids_.insert(changed_centroids_.end(), change.clusters.begin(), change.clusters.end());
+    new_postings_.insert(new_postings_.end(), change.postings.begin(), change.postings.end());
+  }
+  for (const Posting &posting : change.postings) term_end_ = std::max(term_end_, posting.term + 1);
+  postings_ += change.postings.size();
   centroid_terms_ += change.new_terms - change.old_terms;
-  changed_centroids_.insert(changed_centroids_.end(), change.clusters.begin(), change.clusters.end());
   if (postings_ > 2 * centroid_terms_ + tolerated_postings) clear_out(stop);
   change.clusters.clear();
   change.postings.clear();
@@ -109,39 +109,53 @@ void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> ce
   apply(change_, stop);
 }
 
+void ClusterIndex::list_centroid(uint32_t cluster) {
+  centroid_terms_ += centroids_[cluster].size();
+  postings_ += centroids_[cluster].size();
+  for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
+}
+
 void ClusterIndex::clear_out(const StopFlag &stop) {
-  for (size_t term = 0; term < lists_.keys(); ++term) lists_.truncate(term, 0);
-  std::fill(copied_.begin(), copied_.end(), 0);
-  changed_lists_.clear();
-  postings_ = 0;
+  if (has_lists_) make_lists(stop);
+  lists_are_stale_ = true;
+  new_postings_.clear();
+  postings_ = centroid_terms_;
+}
+
+void ClusterIndex::make_lists(const StopFlag &stop) {
+  for (size_t list = 0; list < lists_.keys(); ++list) lists_.truncate(list, 0);
+  used_lists_.clear();
   for (uint32_t cluster = 0; cluster < clusters_; ++cluster) {
     if (cluster % candidates_a_look == 0) stop.check();
     for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
   }
-  everything_changed_ = true;
+}
+
+void ClusterIndex::give_lists_away() {
+  has_lists_ = false;
+  lists_ = RegionPool<uint32_t>(*memory_);
+}
+
+void ClusterIndex::take_lists_back(const StopFlag &stop) {
+  has_lists_ = true;
+  clear_out(stop);
 }
 
 void ClusterIndex::clear(const StopFlag &stop) {
-  for (size_t i = 0; i < changed_lists_.size(); ++i) {
+  for (size_t i = 0; i < used_lists_.size(); ++i) {
     if (i % lists_a_look == 0) stop.check();
-    lists_.truncate(changed_lists_[i], 0);
+    lists_.truncate(used_lists_[i], 0);
   }
-  mark_copied(stop);
+  used_lists_.clear();
   std::fill(known_.begin(), known_.end(), 0);
   clusters_ = 0;
   postings_ = centroid_terms_ = 0;
 }
 
-void ClusterIndex::mark_copied(const StopFlag &stop) {
-  for (size_t i = 0; i < changed_lists_.size(); ++i) {
-    if (i % lists_a_look == 0) stop.check();
-    if (i + lists_ahead < changed_lists_.size())
-      __builtin_prefetch(&lists_.region(changed_lists_[i + lists_ahead]));
-    copied_[changed_lists_[i]] = lists_.region(changed_lists_[i]).size;
-  }
-  changed_lists_.clear();
+void ClusterIndex::mark_copied() {
+  new_postings_.clear();
   changed_centroids_.clear();
-  everything_changed_ = false;
+  lists_are_stale_ = false;
 }
 
 // Sorts the lists of the document's terms and makes its table; returns whether that has a point: whether the

@@ -45,10 +45,10 @@ class RegionPool {
     while (regions_.size() < keys) regions_.push_back({});
   }
   void truncate(size_t key, uint32_t size) { regions_[key].size = size; }
-  // Makes room for so many elements of a key; returns whether those it has had to move.
-  bool reserve(size_t key, size_t size) {
+  // Makes room for so many elements of a key.
+  void reserve(size_t key, size_t size) {
     PoolRegion &region = regions_[key];
-    if (size <= region.capacity) return false;
+    if (size <= region.capacity) return;
     size_t capacity = least_capacity;
     while (capacity < size) capacity *= 2;
     const size_t start = elements_.size();
@@ -57,7 +57,6 @@ class RegionPool {
     elements_.extend(capacity);
     std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
     region = {start, region.size, static_cast<uint32_t>(capacity)};
-    return true;
   }
   void assign(size_t key, std::span<const T> elements) {
     regions_[key].size = 0;
@@ -74,12 +73,10 @@ class RegionPool {
     region.size = static_cast<uint32_t>(elements.size());
     return true;
   }
-  // Returns whether the key's elements had to move.
-  bool push_back(size_t key, T element) {
-    const bool moved = reserve(key, size_t{regions_[key].size} + 1);
+  void push_back(size_t key, T element) {
+    reserve(key, size_t{regions_[key].size} + 1);
     PoolRegion &region = regions_[key];
     elements_[region.start + region.size++] = element;
-    return moved;
   }
 
  private:
@@ -99,10 +96,10 @@ using FoundCluster = uint64_t;
 SIMJOIN_HOST_DEVICE inline FoundCluster found_cluster(uint32_t similarity, uint32_t cluster) {
   return uint64_t{similarity} << 32 | (UINT32_MAX - cluster);
 }
-inline uint32_t cluster_of(FoundCluster found) {
+SIMJOIN_HOST_DEVICE inline uint32_t cluster_of(FoundCluster found) {
   return UINT32_MAX - static_cast<uint32_t>(found);
 }
-inline uint32_t similarity_of(FoundCluster found) {
+SIMJOIN_HOST_DEVICE inline uint32_t similarity_of(FoundCluster found) {
   return static_cast<uint32_t>(found >> 32);
 }
 
@@ -113,12 +110,14 @@ SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
   return (static_cast<double>(similarity) - 0.5) * (1 << (weight_bits - similarity_bits)) * slack;
 }
 
+// A term and a cluster that has it.
+struct Posting {
+  uint32_t term;
+  uint32_t cluster;
+};
+
 // What new centroids of some clusters change beside themselves: which terms the old ones lacked.
 struct IndexChange {
-  struct Posting {
-    uint32_t term;
-    uint32_t cluster;
-  };
   // A centroid for which there was no room where the old one is.
   struct Outgrown {
     uint32_t cluster;
@@ -134,11 +133,12 @@ struct IndexChange {
 
 // The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
 // list may also have clusters that had the term once, or have one twice, since candidates are verified; where
-// most of the postings are of that kind, they are cleared out.
+// most of the postings are of that kind, they are cleared out. The lists may be somebody else's, who follows
+// the changes.
 class ClusterIndex {
  public:
-  // `shared_lists`: not 0 for an index that nobody keeps a copy of, of so many terms at a time. It has about
-  // as many lists, which terms share by their hash: they stay in a core's cache however many terms there are.
+  // `shared_lists`: not 0 for an index of so many terms at a time. It has about as many lists, which terms
+  // share by their hash: they stay in a core's cache however many terms there are.
   explicit ClusterIndex(MemoryCounter &memory, size_t shared_lists = 0);
 
   uint32_t clusters() const { return clusters_; }
@@ -152,6 +152,11 @@ class ClusterIndex {
   // different changes, to which it adds; the second one leaves the change empty.
   void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, IndexChange &change);
   void apply(IndexChange &change, const StopFlag &stop);
+  // A centroid that the lists do not have, and its way there.
+  void set_unlisted_centroid(uint32_t cluster, std::span<const TermWeight> centroid) {
+    centroids_.assign(cluster, centroid);
+  }
+  void list_centroid(uint32_t cluster);
   std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
   std::span<const uint32_t> list(uint32_t term) const {
     const uint32_t list = list_of(term);
@@ -165,18 +170,21 @@ class ClusterIndex {
   // Returns whether a document shares enough with the terms of all clusters together to have this similarity
   // with one. A quick answer from few cache lines: where there are many terms it is always yes.
   bool may_have(std::span<const TermWeight> document, uint32_t similarity) const;
-  // Forgets all clusters. Only for an index of which nobody keeps a copy. Throws Cancelled.
+  // Forgets all clusters. Only for an index with shared lists. Throws Cancelled.
   void clear(const StopFlag &stop = StopFlag());
 
-  // For who keeps a copy: what has changed since mark_copied(). Of a changed list, the elements from
-  // first_changed() on are new; where everything_changed(), the rest does not tell.
-  const RegionPool<uint32_t> &lists() const { return lists_; }
+  // From now on the lists are somebody else's; and back again, which makes them anew. Throws Cancelled.
+  void give_lists_away();
+  void take_lists_back(const StopFlag &stop);
+  // For who has the lists, and a copy of the centroids: what has changed since mark_copied(). Where
+  // lists_are_stale(), they are to be made anew from the centroids, which have no terms from term_end() on.
+  bool lists_are_stale() const { return lists_are_stale_; }
+  std::span<const Posting> new_postings() const { return new_postings_; }
+  uint32_t term_end() const { return term_end_; }
+  size_t centroid_terms() const { return centroid_terms_; }
   const RegionPool<TermWeight> &centroids() const { return centroids_; }
-  bool everything_changed() const { return everything_changed_; }
-  std::span<const uint32_t> changed_lists() const { return changed_lists_; }
-  uint32_t first_changed(uint32_t term) const { return copied_[term]; }
   std::span<const uint32_t> changed_centroids() const { return changed_centroids_; }
-  void mark_copied(const StopFlag &stop = StopFlag());
+  void mark_copied();
 
  private:
   static constexpr size_t known_bits = size_t{1} << 16;
@@ -186,21 +194,25 @@ class ClusterIndex {
     return list_shift_ == 0 ? term : term * term_spread >> list_shift_;
   }
   void append(uint32_t term, uint32_t cluster);
-  void append(std::span<const IndexChange::Posting> postings, const StopFlag &stop);
+  void append(std::span<const Posting> postings, const StopFlag &stop);
   void clear_out(const StopFlag &stop);
+  void make_lists(const StopFlag &stop);
 
-  const int list_shift_;
+  MemoryCounter *memory_;
+  int list_shift_;
   uint32_t clusters_ = 0;
   RegionPool<uint32_t> lists_;
   RegionPool<TermWeight> centroids_;
   size_t postings_ = 0;        // elements of all lists
   size_t centroid_terms_ = 0;  // of all centroids
-  Buffer<uint32_t> copied_;    // of each list: how many elements a copy has
-  std::vector<uint32_t> changed_lists_;
+  uint32_t term_end_ = 0;
+  bool has_lists_ = true;
+  bool lists_are_stale_ = true;
+  std::vector<Posting> new_postings_;
   std::vector<uint32_t> changed_centroids_;
-  bool everything_changed_ = false;
-  std::vector<uint64_t> known_;  // a bit for each term of a list, and for those that share it
-  IndexChange change_;           // scratch of set_centroid()
+  std::vector<uint32_t> used_lists_;  // of shared ones
+  std::vector<uint64_t> known_;       // a bit for each term of a list, and for those that share it
+  IndexChange change_;                // scratch of set_centroid()
 };
 
 // The search of one thread.

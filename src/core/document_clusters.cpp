@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 
+#include "core/cluster_relations.hpp"
 #include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
@@ -18,6 +19,8 @@ constexpr size_t round_share = 4;
 // Documents, or clusters, that threads take at a time; for less than twice as much, waking them takes longer
 // than it saves.
 constexpr size_t documents_a_piece = 16;
+// The same of groups of related documents, of which most have more than one.
+constexpr size_t groups_a_piece = 4;
 // Documents that make a search on a GPU worth its launches (some 0.1 ms, in which a core searches for two).
 constexpr size_t least_gpu_documents = 64;
 
@@ -33,72 +36,32 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Runs body(worker, i) for every i < count, on the pool where there is enough to do.
-void for_each(WorkerPool &pool, size_t count, const std::function<void(int worker, size_t i)> &body) {
-  if (count < 2 * documents_a_piece) {
+// Runs body(worker, i) for every i < count, on the pool where that is at least two pieces.
+void for_each(WorkerPool &pool, size_t count, size_t piece,
+              const std::function<void(int worker, size_t i)> &body) {
+  if (count < 2 * piece) {
     for (size_t i = 0; i < count; ++i) {
       pool.stop().check();
       body(0, i);
     }
     return;
   }
-  pool.parallel((count + documents_a_piece - 1) / documents_a_piece, [&](int worker, size_t piece) {
-    const size_t end = std::min(count, (piece + 1) * documents_a_piece);
-    for (size_t i = piece * documents_a_piece; i < end; ++i) {
+  pool.parallel((count + piece - 1) / piece, [&](int worker, size_t number) {
+    const size_t end = std::min(count, (number + 1) * piece);
+    for (size_t i = number * piece; i < end; ++i) {
       pool.stop().check();
       body(worker, i);
     }
   });
 }
 
-void sort_by_term(std::vector<TermSum> &sums) {
-  std::sort(sums.begin(), sums.end(), [](const TermSum &a, const TermSum &b) { return a.term < b.term; });
-}
-
-// Sorts the sums by term and adds up those of equal terms.
-void combine(std::vector<TermSum> &sums) {
-  sort_by_term(sums);
-  size_t count = 0;
-  for (const TermSum &sum : sums) {
-    if (count > 0 && sums[count - 1].term == sum.term) {
-      sums[count - 1].sum += sum.sum;
-    } else {
-      sums[count++] = sum;
-    }
-  }
-  sums.resize(count);
-}
-
-void append(std::vector<TermSum> &sums, std::span<const TermSum> more) {
-  sums.insert(sums.end(), more.begin(), more.end());
-}
-
-void append(std::vector<TermSum> &sums, std::span<const TermWeight> document) {
-  for (const TermWeight &entry : document) sums.push_back({entry.term, entry.weight});
-}
-
-// Sets `result` to sums with a document added, all in the order of their terms.
-void add(std::span<const TermSum> sums, std::span<const TermWeight> document, std::vector<TermSum> &result) {
-  result.resize(sums.size() + document.size());
-  TermSum *to = result.data();
-  const TermSum *at = sums.data(), *const end = at + sums.size();
-  for (const TermWeight &entry : document) {
-    for (; at != end && at->term < entry.term; ++at) *to++ = *at;
-    uint64_t sum = entry.weight;
-    if (at != end && at->term == entry.term) sum += at++->sum;
-    *to++ = {entry.term, sum};
-  }
-  to = std::copy(at, end, to);
-  result.resize(static_cast<size_t>(to - result.data()));
-}
-
-// Returns how many lists the clusters of a batch share: for most batches about as many as those have terms,
-// and never so many that they take much of a small memory limit.
-size_t lists_of_open(const ClusterOptions &options) {
+// Returns how many lists the clusters of a batch share that one of `workers` has: for most batches about as
+// many as those have terms, and never so many that they take much of a small memory limit.
+size_t lists_of_open(const ClusterOptions &options, size_t workers) {
   constexpr size_t lists_a_document = 16, bytes_a_list = 128;
   constexpr size_t least = size_t{1} << 10, most = size_t{1} << 18;
   const size_t wanted = std::min(options.batch * lists_a_document, options.memory_limit / bytes_a_list);
-  return std::clamp(std::bit_floor(wanted), least, most);
+  return std::clamp(std::bit_floor(wanted / workers), least, most);
 }
 
 }  // namespace
@@ -107,13 +70,13 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
     : options_(options),
       least_(std::max(1u, similarity_at_least(options.threshold))),
       terms_(memory_),
+      order_(terms_, options.max_terms),
       sizes_(memory_),
       changed_(memory_),
       grown_at_(memory_),
       sums_(memory_),
-      open_sums_(memory_),
       index_(memory_),
-      open_(memory_, lists_of_open(options)),
+      opens_(memory_),
       members_(memory_),
       grown_(memory_),
       pending_(memory_),
@@ -122,39 +85,41 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
       vectors_(memory_),
       vector_sizes_(memory_),
       found_(memory_),
+      reaches_(memory_),
       clustered_(memory_),
-      device_terms_(memory_),
-      device_ends_(memory_) {
+      groups_(memory_),
+      grouped_(memory_),
+      beginning_(memory_),
+      joined_(memory_) {
   memory_.set_limit(options.memory_limit,
                     {"the clusters of documents need",
                      "cluster with fewer terms a document, a lower max_terms or a lower threshold"});
-  workers_.emplace_back(memory_);
+  workers_.emplace_back(memory_, order_, lists_of_open(options_, 1));
 }
 
 void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bool open,
                             std::span<const TermSum> pending) {
   const uint32_t cluster = clusters();
-  if (open ? !pending.empty() : open_.clusters() > 0)
+  if (open ? !pending.empty() : opens_.size() > 0)
     throw Error(ErrorKind::invalid_argument,
                 "an open cluster of the stream is not one of the last, or has pending terms",
                 "Rows of a stream's table may be deleted, but not changed.");
-  sizes_.push_back(documents);
-  changed_.push_back(0);
-  grown_at_.push_back(0);
+  add_cluster();
+  sizes_[cluster] = documents;
   documents_ += documents;
-  Merger &merger = workers_[0].merger;
-  merger.sums.assign(sum.begin(), sum.end());
-  combine(merger.sums);
+  Worker &worker = workers_[0];
+  worker.sum.set(sum);
+  worker.sum.combine();
+  worker.sum.finish();
   if (open) {
-    open_.add_cluster();
-    set_open(open_.clusters() - 1, StopFlag());
+    worker.open.add(worker.sum, StopFlag());
+    add_open({0, worker.open.size() - 1});
     return;
   }
-  finish(merger);
   sums_.add_keys(size_t{cluster} + 1);
-  sums_.assign(cluster, merger.sums);
+  sums_.assign(cluster, worker.sum.sums());
   index_.add_cluster();
-  index_.set_centroid(cluster, merger.centroid);
+  index_.set_centroid(cluster, worker.sum.centroid());
   if (pending.empty()) return;
   grow(cluster);
   pending_.add_keys(++with_pending_);
@@ -163,8 +128,9 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
 
 bool DocumentClusters::full() const {
   constexpr size_t bytes_a_term = sizeof(RawTerm) + sizeof(TermWeight);
-  constexpr size_t bytes_a_document =
-      sizeof(size_t) + sizeof(uint32_t) + sizeof(FoundCluster) + sizeof(ClusteredDocument) + sizeof(Member);
+  constexpr size_t bytes_a_document = sizeof(size_t) + 3 * sizeof(uint32_t) + sizeof(FoundCluster) +
+                                      sizeof(ClusteredDocument) + sizeof(Member) + sizeof(Grouped) +
+                                      sizeof(Open);
   return raw_.size() >= terms_a_round || ends_.size() >= documents_a_round ||
          raw_.size() * bytes_a_term + ends_.size() * bytes_a_document >= options_.memory_limit / round_share;
 }
@@ -183,7 +149,9 @@ void DocumentClusters::clear() {
 }
 
 std::span<const TermSum> DocumentClusters::sum_of(uint32_t cluster) const {
-  return is_open(cluster) ? open_sums_[cluster - index_.clusters()] : sums_[cluster];
+  if (!is_open(cluster)) return sums_[cluster];
+  const Open open = opens_[cluster - index_.clusters()];
+  return workers_[open.worker].open.sum(open.number);
 }
 
 // Returns the sums pending for a cluster that may be this one of grown_.
@@ -193,15 +161,16 @@ std::span<const TermSum> DocumentClusters::pending_of(uint32_t grown, uint32_t c
 }
 
 void DocumentClusters::copy_sum(uint32_t cluster, TermSum *to) const {
-  copy_by_weight(sum_of(cluster), to);
+  order_.copy_by_weight(sum_of(cluster), to);
 }
 
 void DocumentClusters::copy_pending(uint32_t cluster, TermSum *to) const {
-  copy_by_weight(pending_of(grown_at_[cluster], cluster), to);
+  order_.copy_by_weight(pending_of(grown_at_[cluster], cluster), to);
 }
 
 void DocumentClusters::run(WorkerPool &pool) {
-  while (workers_.size() < static_cast<size_t>(pool.workers())) workers_.emplace_back(memory_);
+  const auto workers = static_cast<size_t>(pool.workers());
+  while (workers_.size() < workers) workers_.emplace_back(memory_, order_, lists_of_open(options_, workers));
   make_vectors(pool);
   found_.resize(size());
   clustered_.resize(size());
@@ -209,25 +178,26 @@ void DocumentClusters::run(WorkerPool &pool) {
     const uint64_t left_of_batch = options_.batch - documents_ % options_.batch;
     const size_t end = begin + std::min<uint64_t>(size() - begin, left_of_batch);
     search(begin, end, pool);
-    const Clock::time_point start = Clock::now();
-    for (size_t i = begin; i < end; ++i) assign(i, pool.stop());
-    figures_.assign_ms += milliseconds_since(start);
+    assign(begin, end, pool);
     documents_ += end - begin;
     if (documents_ % options_.batch == 0) publish(pool);
     begin = end;
   }
   fold_members(pool.stop());
+  gather_open(pool.stop());
 }
 
 void DocumentClusters::make_vectors(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   vectors_.resize(raw_.size());
   vector_sizes_.resize(size());
-  for_each(pool, size(), [&](int worker, size_t i) {
+  reaches_.resize(size());
+  for_each(pool, size(), documents_a_piece, [&](int worker, size_t i) {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    vector_sizes_[i] =
-        static_cast<uint32_t>(make_document_vector({raw_.data() + begin, ends_[i] - begin}, pool.stop(),
-                                                   workers_[worker].vector, vectors_.data() + begin));
+    auto &[search, sum, scratch, squares, open, numbers] = workers_[worker];
+    vector_sizes_[i] = static_cast<uint32_t>(make_document_vector(
+        {raw_.data() + begin, ends_[i] - begin}, pool.stop(), scratch, vectors_.data() + begin));
+    reaches_[i] = reach_of(document(i), options_.max_terms, least_, squares);
   });
   figures_.vectors_ms += milliseconds_since(start);
 }
@@ -237,22 +207,32 @@ std::span<const TermWeight> DocumentClusters::document(size_t number) const {
   return {vectors_.data() + begin, vector_sizes_[number]};
 }
 
+// The documents of the round from `begin` to `end`, as they are.
+DocumentVectors DocumentClusters::documents(size_t begin, size_t end) const {
+  const size_t before = begin == 0 ? 0 : ends_[begin - 1];
+  return {{vectors_.data() + before, ends_[end - 1] - before},
+          {ends_.data() + begin, end - begin},
+          before,
+          {vector_sizes_.data() + begin, end - begin},
+          {reaches_.data() + begin, end - begin}};
+}
+
 void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
+  groups_.clear();
   if (!wants_gpu(end - begin) || !search_on_gpu(begin, end, pool.stop())) {
-    for_each(pool, end - begin, [&](int worker, size_t i) {
+    for_each(pool, end - begin, documents_a_piece, [&](int worker, size_t i) {
       found_[begin + i] = workers_[worker].search.find(index_, document(begin + i), least_, pool.stop());
     });
     cpu_search_ms_ += milliseconds_since(start);
   }
-  if (!device_) index_.mark_copied(pool.stop());  // nobody keeps a copy
   figures_.search_ms += milliseconds_since(start);
 }
 
 // Returns whether the next search runs on a GPU. Under Device::automatic that is so once the CPU has searched
 // for as long as it takes to set a GPU up.
 bool DocumentClusters::wants_gpu(size_t documents) const {
-  if (device_) return options_.device == Device::gpu || documents >= least_gpu_documents;
+  if (device_) return true;
   if (gpu_refused_ || (options_.device != Device::gpu && documents < least_gpu_documents)) return false;
   return use_gpu(options_.device, cpu_search_ms_, 0);
 }
@@ -261,49 +241,146 @@ bool DocumentClusters::wants_gpu(size_t documents) const {
 // it.
 bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &stop) {
   try {
-    if (!device_) device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
+    if (!device_) {
+      device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
+      index_.give_lists_away();
+    }
     figures_.gpu = true;
     device_->update(index_, stop);
-    index_.mark_copied(stop);
-    device_terms_.clear();
-    device_ends_.clear();
-    for (size_t i = begin; i < end; ++i) {
-      const std::span<const TermWeight> terms = document(i);
-      std::copy(terms.begin(), terms.end(), device_terms_.extend(terms.size()));
-      device_ends_.push_back(device_terms_.size());
-    }
-    device_->find({{device_terms_.data(), device_terms_.size()}, {device_ends_.data(), device_ends_.size()}},
-                  least_, found_.data() + begin, stop);
+    index_.mark_copied();
+    // Clusters of the batch that are there already any document may join.
+    if (end - begin > 1 && opens_.size() == 0) groups_.resize(end - begin);
+    device_->find(documents(begin, end), least_, found_.data() + begin,
+                  groups_.size() == 0 ? nullptr : groups_.data(), stop);
     return true;
   } catch (const Error &error) {
     notice_ = notice_of_gpu(error);
     if (!notice_ || options_.device == Device::gpu) throw;
   }
+  groups_.clear();
+  if (device_) index_.take_lists_back(stop);
   device_.reset();
   gpu_refused_ = true;
   return false;
 }
 
-void DocumentClusters::assign(size_t number, const StopFlag &stop) {
-  stop.check();
-  const std::span<const TermWeight> terms = document(number);
-  const FoundCluster found = found_[number];
-  // The clusters of this batch are younger: they have to be more similar.
-  const uint32_t least = std::max(least_, similarity_of(found) + 1);
-  const FoundCluster newer =
-      open_.may_have(terms, least) ? workers_[0].search.find(open_, terms, least, stop) : FoundCluster{0};
-  ClusteredDocument &result = clustered_[number];
-  if (newer != 0) {
-    result = {index_.clusters() + cluster_of(newer), similarity_of(newer)};
-    join_open(result.cluster, terms, stop);
-  } else if (found != 0) {
-    result = {cluster_of(found), similarity_of(found)};
-    add_member(result.cluster, static_cast<uint32_t>(number));
+void DocumentClusters::assign(size_t begin, size_t end, WorkerPool &pool) {
+  const Clock::time_point start = Clock::now();
+  joined_.resize(end - begin);
+  if (groups_.size() > 0) {
+    assign_groups(begin, end - begin, pool);
   } else {
-    result = {clusters(), 0};
-    begin_cluster(terms, stop);
+    for (size_t i = begin; i < end; ++i) joined_[i - begin] = assign_document(i, 0, pool.stop());
   }
-  ++sizes_[result.cluster];
+  number(begin, end);
+  figures_.assign_ms += milliseconds_since(start);
+}
+
+// Assigns group by group, side by side. A group of which every document has found something begins no
+// cluster.
+void DocumentClusters::assign_groups(size_t begin, size_t count, WorkerPool &pool) {
+  grouped_.resize(count);
+  beginning_.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool begins = found_[begin + i] == 0;
+    grouped_[i] = {none, i, begins};
+    Grouped &first = grouped_[groups_[i]];
+    if (groups_[i] == i) continue;
+    grouped_[first.last].next = i;
+    first.last = i;
+    first.begins |= begins;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!grouped_[groups_[i]].begins) {
+      joined_[i] = {none, none};
+    } else if (groups_[i] == i) {
+      beginning_.push_back(i);
+    }
+  }
+  for_each(pool, beginning_.size(), groups_a_piece, [&](int worker, size_t group) {
+    workers_[worker].open.begin_group();
+    for (uint32_t i = beginning_[group]; i != none; i = grouped_[i].next)
+      joined_[i] = assign_document(begin + i, static_cast<uint32_t>(worker), pool.stop());
+  });
+}
+
+// Lets a document join the most similar cluster of the index and of the worker's, or begin one of the
+// worker's. Returns which of those it is; none where it is one of the index.
+DocumentClusters::Open DocumentClusters::assign_document(size_t number, uint32_t worker,
+                                                         const StopFlag &stop) {
+  stop.check();
+  auto &[search, sum, vector, squares, open, numbers] = workers_[worker];
+  const std::span<const TermWeight> terms = document(number);
+  // The clusters of this batch are younger: they have to be more similar.
+  const FoundCluster newer = open.find(terms, least_newer(least_, found_[number]), search, stop);
+  if (newer != 0) {
+    const uint32_t joined = cluster_of(newer);
+    clustered_[number].similarity = similarity_of(newer);
+    sum.set(open.sum(joined));
+    sum.add(terms);
+    sum.finish();
+    open.set(joined, sum, stop);
+    return {worker, joined};
+  }
+  if (found_[number] != 0) return {none, none};
+  clustered_[number].similarity = 0;
+  sum.set(terms);
+  sum.finish();
+  open.add(sum, stop);
+  return {worker, open.size() - 1};
+}
+
+// Gives the new clusters their numbers, in the order of their first documents, and their documents to all.
+void DocumentClusters::number(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    const Open joined = joined_[i - begin];
+    ClusteredDocument &result = clustered_[i];
+    if (joined.worker == none) {
+      result = {cluster_of(found_[i]), similarity_of(found_[i])};
+      add_member(result.cluster, static_cast<uint32_t>(i));
+    } else {
+      if (result.similarity == 0) {
+        add_cluster();
+        add_open(joined);
+      }
+      result.cluster = index_.clusters() + workers_[joined.worker].numbers[joined.number];
+      changed_[result.cluster] = 1;
+    }
+    ++sizes_[result.cluster];
+  }
+}
+
+// Adds a cluster that has no documents yet.
+void DocumentClusters::add_cluster() {
+  if (clusters() == UINT32_MAX - 1)
+    throw Error(ErrorKind::limit_exceeded, "there cannot be more than 4294967294 clusters");
+  sizes_.push_back(0);
+  changed_.push_back(0);
+  grown_at_.push_back(0);
+}
+
+// Makes a worker's cluster the last of the open ones.
+void DocumentClusters::add_open(Open open) {
+  Buffer<uint32_t> &numbers = workers_[open.worker].numbers;
+  while (numbers.size() <= open.number) numbers.push_back(none);
+  numbers[open.number] = static_cast<uint32_t>(opens_.size());
+  opens_.push_back(open);
+}
+
+// Makes the open clusters one group, that of the first worker, in their order: any document of the next round
+// may join them.
+void DocumentClusters::gather_open(const StopFlag &stop) {
+  if (opens_.size() == 0 || groups_.size() == 0) return;
+  OpenClusters gathered(memory_, lists_of_open(options_, 1));
+  for (const Open &open : opens_) {
+    ClusterSum &sum = workers_[0].sum;
+    sum.set(workers_[open.worker].open.sum(open.number));
+    sum.finish();
+    gathered.add(sum, stop);
+  }
+  forget_open(stop);
+  workers_[0].open = std::move(gathered);
+  for (uint32_t i = 0; i < workers_[0].open.size(); ++i) add_open({0, i});
 }
 
 void DocumentClusters::add_member(uint32_t cluster, uint32_t document) {
@@ -329,82 +406,14 @@ DocumentClusters::Grown &DocumentClusters::grow(uint32_t cluster) {
   return grown_.back();
 }
 
-void DocumentClusters::begin_cluster(std::span<const TermWeight> document, const StopFlag &stop) {
-  if (clusters() == UINT32_MAX - 1)
-    throw Error(ErrorKind::limit_exceeded, "there cannot be more than 4294967294 clusters");
-  sizes_.push_back(0);
-  changed_.push_back(1);
-  grown_at_.push_back(0);
-  open_.add_cluster();
-  add({}, document, workers_[0].merger.sums);
-  set_open(open_.clusters() - 1, stop);
-}
-
-void DocumentClusters::join_open(uint32_t cluster, std::span<const TermWeight> document,
-                                 const StopFlag &stop) {
-  changed_[cluster] = 1;
-  add(sum_of(cluster), document, workers_[0].merger.sums);
-  set_open(cluster - index_.clusters(), stop);
-}
-
-// Makes what is in the first thread's merger the sum of an open cluster.
-void DocumentClusters::set_open(uint32_t open, const StopFlag &stop) {
-  Merger &merger = workers_[0].merger;
-  finish(merger);
-  open_sums_.add_keys(size_t{open} + 1);
-  open_sums_.assign(open, merger.sums);
-  open_.set_centroid(open, merger.centroid, stop);
-}
-
-bool DocumentClusters::heavier(const TermSum &a, const TermSum &b) const {
-  return a.sum > b.sum || (a.sum == b.sum && terms_.before(a.term, b.term));
-}
-
-// Finds the weight above which terms stay, so that those need no sorting anew; of those that have it, as
-// many stay as there is room for.
-void DocumentClusters::cut(Merger &merger) const {
-  auto &[sums, scratch, values, ties, centroid] = merger;
-  const size_t most = options_.max_terms;
-  if (sums.size() <= most) return;
-  values.clear();
-  for (const TermSum &sum : sums) values.push_back(sum.sum);
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(most - 1), values.end(),
-                   std::greater<>());
-  const uint64_t least = values[most - 1];
-  size_t heavier = 0;
-  ties.clear();
-  for (const TermSum &sum : sums) {
-    heavier += sum.sum > least;
-    if (sum.sum == least) ties.push_back(sum.term);
-  }
-  const auto before = [this](uint32_t a, uint32_t b) { return terms_.before(a, b); };
-  const auto last = ties.begin() + static_cast<ptrdiff_t>(most - heavier - 1);
-  const bool all = last + 1 == ties.end();
-  if (!all) std::nth_element(ties.begin(), last, ties.end(), before);
-  std::erase_if(sums, [&](const TermSum &sum) {
-    return sum.sum < least || (!all && sum.sum == least && before(*last, sum.term));
-  });
-}
-
-void DocumentClusters::finish(Merger &merger) const {
-  cut(merger);
-  merger.centroid.resize(merger.sums.size());
-  merger.centroid.resize(make_unit_vector(merger.sums, merger.centroid.data()));
-}
-
-void DocumentClusters::copy_by_weight(std::span<const TermSum> sums, TermSum *to) const {
-  std::copy(sums.begin(), sums.end(), to);
-  std::sort(to, to + sums.size(), [this](const TermSum &a, const TermSum &b) { return heavier(a, b); });
-}
-
 // Ends the batch: its documents count from now on.
 void DocumentClusters::publish(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   make_room_for_open(pool.stop());
-  const size_t count = grown_.size() + open_.clusters();
+  const size_t count = grown_.size() + opens_.size();
   for (size_t begin = 0; begin < count; begin += clusters_a_turn)
     publish_some(begin, std::min(count, begin + clusters_a_turn), pool);
-  open_.clear(pool.stop());
+  forget_open(pool.stop());
   for (uint32_t i = 0; i < with_pending_; ++i) pending_.truncate(i, 0);
   with_pending_ = 0;
   grown_.clear();
@@ -417,10 +426,10 @@ void DocumentClusters::publish(WorkerPool &pool) {
 void DocumentClusters::publish_some(size_t begin, size_t end, WorkerPool &pool) {
   const size_t pieces = (end - begin + documents_a_piece - 1) / documents_a_piece;
   if (published_.size() < pieces) published_.resize(pieces);
-  for_each(pool, end - begin, [&](int worker, size_t i) {
+  for_each(pool, end - begin, documents_a_piece, [&](int worker, size_t i) {
     Published &published = published_[i / documents_a_piece];
     if (begin + i < grown_.size()) {
-      publish_grown(begin + i, workers_[worker].merger, published);
+      publish_grown(begin + i, workers_[worker].sum, published);
     } else {
       publish_open(static_cast<uint32_t>(begin + i - grown_.size()), published);
     }
@@ -436,57 +445,64 @@ void DocumentClusters::publish_some(size_t begin, size_t end, WorkerPool &pool) 
 void DocumentClusters::make_room_for_open(const StopFlag &stop) {
   const uint32_t first = index_.clusters();
   sums_.add_keys(clusters());
-  for (uint32_t i = 0; i < open_.clusters(); ++i) {
+  for (uint32_t i = 0; i < opens_.size(); ++i) {
     stop.check();
     changed_[first + i] = 1;
-    sums_.reserve(first + i, open_sums_[i].size());
-    index_.add_cluster(open_.centroid(i).size());
+    const OpenClusters &open = workers_[opens_[i].worker].open;
+    sums_.reserve(first + i, open.sum(opens_[i].number).size());
+    index_.add_cluster(open.centroid(opens_[i].number).size());
   }
 }
 
-void DocumentClusters::publish_grown(size_t number, Merger &merger, Published &published) {
+void DocumentClusters::publish_grown(size_t number, ClusterSum &sum, Published &published) {
   const Grown &grown = grown_[number];
-  const std::span<const TermSum> sum = sums_[grown.cluster];
   const std::span<const TermSum> pending = pending_of(static_cast<uint32_t>(number), grown.cluster);
-  uint32_t at = grown.first;
-  if (pending.empty() && grown.members <= documents_added_singly) {
-    add(sum, document(members_[at].document), merger.sums);
-    while ((at = members_[at].next) != none) {
-      merger.scratch.swap(merger.sums);
-      add(merger.scratch, document(members_[at].document), merger.sums);
+  sum.set(sums_[grown.cluster]);
+  const bool singly = pending.empty() && grown.members <= documents_added_singly;
+  sum.append(pending);
+  for (uint32_t at = grown.first; at != none; at = members_[at].next) {
+    const std::span<const TermWeight> terms = document(members_[at].document);
+    if (singly) {
+      sum.add(terms);
+    } else {
+      sum.append(terms);
     }
-  } else {
-    merger.sums.assign(sum.begin(), sum.end());
-    append(merger.sums, pending);
-    for (; at != none; at = members_[at].next) append(merger.sums, document(members_[at].document));
-    combine(merger.sums);
   }
-  finish(merger);
-  if (!sums_.assign_in_place(grown.cluster, merger.sums))
-    published.sums.push_back({grown.cluster, merger.sums});
-  index_.prepare_centroid(grown.cluster, merger.centroid, published.change);
+  if (!singly) sum.combine();
+  sum.finish();
+  if (!sums_.assign_in_place(grown.cluster, sum.sums()))
+    published.sums.push_back({grown.cluster, {sum.sums().begin(), sum.sums().end()}});
+  index_.prepare_centroid(grown.cluster, sum.centroid(), published.change);
 }
 
-void DocumentClusters::publish_open(uint32_t open, Published &published) {
-  const uint32_t cluster = clusters() - open_.clusters() + open;
-  sums_.assign_in_place(cluster, open_sums_[open]);
-  index_.prepare_centroid(cluster, open_.centroid(open), published.change);
+void DocumentClusters::publish_open(uint32_t number, Published &published) {
+  const uint32_t cluster = clusters() - static_cast<uint32_t>(opens_.size()) + number;
+  const OpenClusters &open = workers_[opens_[number].worker].open;
+  sums_.assign_in_place(cluster, open.sum(opens_[number].number));
+  index_.prepare_centroid(cluster, open.centroid(opens_[number].number), published.change);
+}
+
+void DocumentClusters::forget_open(const StopFlag &stop) {
+  opens_.clear();
+  for (Worker &worker : workers_) {
+    worker.open.clear(stop);
+    worker.numbers.clear();
+  }
 }
 
 // Adds the members of the batch under way to what is pending, so that the round's documents can go.
 void DocumentClusters::fold_members(const StopFlag &stop) {
-  std::vector<TermSum> &sums = workers_[0].merger.sums;
+  ClusterSum &sum = workers_[0].sum;
   pending_.add_keys(grown_.size());
   for (uint32_t i = 0; i < grown_.size(); ++i) {
     stop.check();
     Grown &grown = grown_[i];
     if (grown.first == none) continue;
-    const std::span<const TermSum> pending = pending_of(i, grown.cluster);
-    sums.assign(pending.begin(), pending.end());
+    sum.set(pending_of(i, grown.cluster));
     for (uint32_t at = grown.first; at != none; at = members_[at].next)
-      append(sums, document(members_[at].document));
-    combine(sums);
-    pending_.assign(i, sums);
+      sum.append(document(members_[at].document));
+    sum.combine();
+    pending_.assign(i, sum.sums());
     grown.first = grown.last = none;
     grown.members = 0;
   }

@@ -21,10 +21,12 @@
 #include "core/background_task.hpp"
 #include "core/cluster_device.hpp"
 #include "core/cluster_index.hpp"
+#include "core/cluster_sums.hpp"
 #include "core/cluster_terms.hpp"
 #include "core/cluster_vector.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
+#include "core/open_clusters.hpp"
 
 namespace simjoin {
 
@@ -115,13 +117,16 @@ class DocumentClusters {
     uint32_t last;
     uint32_t members;
   };
-  // A thread's cluster in the making: its new sum and centroid.
-  struct Merger {
-    std::vector<TermSum> sums;
-    std::vector<TermSum> scratch;
-    std::vector<uint64_t> values;  // of cut()
-    std::vector<uint32_t> ties;
-    std::vector<TermWeight> centroid;
+  // A cluster that the batch under way has begun: which of a worker's.
+  struct Open {
+    uint32_t worker;
+    uint32_t number;
+  };
+  // A document of a group; of its first one, which is the last one, and whether one has found nothing.
+  struct Grouped {
+    uint32_t next;  // or none
+    uint32_t last;
+    bool begins;
   };
   // What threads leave to be done in order when they have made the centroids of some clusters.
   struct Published {
@@ -134,10 +139,14 @@ class DocumentClusters {
   };
   // What a thread works with.
   struct Worker {
-    explicit Worker(MemoryCounter &memory) : search(memory) {}
+    Worker(MemoryCounter &memory, const SumOrder &order, size_t lists)
+        : search(memory), sum(order), open(memory, lists), numbers(memory) {}
     ClusterSearch search;
-    Merger merger;
+    ClusterSum sum;
     VectorScratch vector;
+    std::vector<uint64_t> squares;
+    OpenClusters open;
+    Buffer<uint32_t> numbers;  // of these clusters in opens_
   };
 
   void run(WorkerPool &pool);
@@ -145,43 +154,42 @@ class DocumentClusters {
   void search(size_t begin, size_t end, WorkerPool &pool);
   bool search_on_gpu(size_t begin, size_t end, const StopFlag &stop);
   bool wants_gpu(size_t documents) const;
-  void assign(size_t document, const StopFlag &stop);
+  void assign(size_t begin, size_t end, WorkerPool &pool);
+  void assign_groups(size_t begin, size_t count, WorkerPool &pool);
+  Open assign_document(size_t document, uint32_t worker, const StopFlag &stop);
+  void number(size_t begin, size_t end);
+  void add_cluster();
+  void add_open(Open open);
+  void gather_open(const StopFlag &stop);
+  void forget_open(const StopFlag &stop);
   void add_member(uint32_t cluster, uint32_t document);
   Grown &grow(uint32_t cluster);
-  void begin_cluster(std::span<const TermWeight> document, const StopFlag &stop);
-  void join_open(uint32_t cluster, std::span<const TermWeight> document, const StopFlag &stop);
-  void set_open(uint32_t open, const StopFlag &stop);
   void publish(WorkerPool &pool);
   void publish_some(size_t begin, size_t end, WorkerPool &pool);
   void make_room_for_open(const StopFlag &stop);
-  void publish_grown(size_t grown, Merger &merger, Published &published);
+  void publish_grown(size_t grown, ClusterSum &sum, Published &published);
   void publish_open(uint32_t open, Published &published);
   void fold_members(const StopFlag &stop);
 
   std::span<const TermWeight> document(size_t number) const;
   std::span<const TermSum> sum_of(uint32_t cluster) const;
   std::span<const TermSum> pending_of(uint32_t grown, uint32_t cluster) const;
-  // Cuts the merger's sums, which are in the order of their terms, to the heaviest ones.
-  void cut(Merger &merger) const;
-  // Cuts them and makes the centroid of them.
-  void finish(Merger &merger) const;
-  bool heavier(const TermSum &a, const TermSum &b) const;
-  void copy_by_weight(std::span<const TermSum> sums, TermSum *to) const;
+  DocumentVectors documents(size_t begin, size_t end) const;
 
   const ClusterOptions options_;
   const uint32_t least_;
   MemoryCounter memory_;
   TermTable terms_;
+  const SumOrder order_;
 
-  // The clusters. Those that the batch under way has begun come last; their sums are in open_sums_ and their
-  // centroids in open_, those of all others in sums_ and index_.
+  // The clusters. Those that the batch under way has begun come last, in the order of opens_; their sums and
+  // centroids are with the workers, those of all others in sums_ and index_.
   Buffer<uint64_t> sizes_;
   Buffer<uint8_t> changed_;
   Buffer<uint32_t> grown_at_;  // where in grown_ a cluster is, if it is there at all
   RegionPool<TermSum> sums_;
-  RegionPool<TermSum> open_sums_;
   ClusterIndex index_;
-  ClusterIndex open_;
+  Buffer<Open> opens_;
   uint64_t documents_ = 0;  // of the stream
   // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
   // of grown_, sums of the rounds before.
@@ -196,10 +204,14 @@ class DocumentClusters {
   Buffer<TermWeight> vectors_;
   Buffer<uint32_t> vector_sizes_;
   Buffer<FoundCluster> found_;
+  Buffer<uint32_t> reaches_;
   Buffer<ClusteredDocument> clustered_;
-  // Vectors on their way to a device, one behind the other.
-  Buffer<TermWeight> device_terms_;
-  Buffer<uint64_t> device_ends_;
+
+  // Of the documents of a search, the scratch of assign().
+  Buffer<uint32_t> groups_;  // empty where nobody knows
+  Buffer<Grouped> grouped_;
+  Buffer<uint32_t> beginning_;  // the first documents of groups that may begin clusters
+  Buffer<Open> joined_;
 
   std::vector<Worker> workers_;
   std::vector<Published> published_;  // scratch of publish()

@@ -9,12 +9,14 @@
 
 #include "core/cluster_device.hpp"
 #include "core/gpu.hpp"
+#include "unit/group_oracle.hpp"
 
 namespace simjoin::bench {
 
 // What the searches of a stream have found, document by document.
 struct RecordedSearches {
   std::vector<FoundCluster> found;
+  std::vector<uint32_t> groups;
   bool complete = false;  // from now on they are handed out
 };
 
@@ -22,23 +24,36 @@ class RecordedDevice final : public ClusterDevice {
  public:
   explicit RecordedDevice(RecordedSearches &searches) : searches_(searches) {}
 
-  void update(const ClusterIndex &index, const StopFlag &) override { index_ = &index; }
+  void update(const ClusterIndex &index, const StopFlag &stop) override {
+    if (searches_.complete) return;
+    while (index_.clusters() < index.clusters()) index_.add_cluster();
+    for (const uint32_t cluster : index.changed_centroids())
+      index_.set_centroid(cluster, index.centroid(cluster), stop);
+  }
 
-  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
+  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
             const StopFlag &stop) override {
     if (!searches_.complete) {
       for (size_t i = 0; i < documents.size(); ++i)
-        searches_.found.push_back(search_.find(*index_, documents[i], least, stop));
+        searches_.found.push_back(search_.find(index_, documents[i], least, stop));
     }
     std::copy_n(searches_.found.data() + next_, documents.size(), found);
     next_ += documents.size();
+    if (groups == nullptr) return;
+    if (!searches_.complete) {
+      test::group_naively(documents, least, found, groups);
+      searches_.groups.insert(searches_.groups.end(), groups, groups + documents.size());
+    }
+    std::copy_n(searches_.groups.data() + next_group_, documents.size(), groups);
+    next_group_ += documents.size();
   }
 
  private:
   RecordedSearches &searches_;
   size_t next_ = 0;
-  const ClusterIndex *index_ = nullptr;
+  size_t next_group_ = 0;
   MemoryCounter memory_;
+  ClusterIndex index_{memory_};
   ClusterSearch search_{memory_};
 };
 

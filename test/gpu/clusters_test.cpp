@@ -6,6 +6,7 @@
 #include "core/gpu.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/document_oracle.hpp"
+#include "unit/group_oracle.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -48,31 +49,90 @@ TEST_F(GpuClusters, AreThoseOfTheCpu) {
   }
 }
 
+// Documents behind others, with room behind some.
+class Batch {
+ public:
+  void add(const std::vector<TermWeight> &document, uint32_t max_terms, uint32_t least) {
+    terms_.insert(terms_.end(), document.begin(), document.end());
+    terms_.resize(terms_.size() + document.size() % 3, {0, 7});
+    ends_.push_back(terms_.size());
+    sizes_.push_back(static_cast<uint32_t>(document.size()));
+    reaches_.push_back(reach_of(document, max_terms, least, scratch_));
+  }
+  DocumentVectors documents() const {
+    const size_t before = before_ == 0 ? 0 : ends_[before_ - 1];
+    const auto from = [&](const auto &values) { return std::span(values).subspan(before_); };
+    return {std::span(terms_).subspan(before), from(ends_), before, from(sizes_), from(reaches_)};
+  }
+  // From now on without the documents so far.
+  void skip() { before_ = ends_.size(); }
+
+ private:
+  std::vector<TermWeight> terms_;
+  std::vector<uint64_t> ends_;
+  std::vector<uint32_t> sizes_;
+  std::vector<uint32_t> reaches_;
+  std::vector<uint64_t> scratch_;
+  size_t before_ = 0;
+};
+
+// Related documents are in one group, others are not.
+TEST_F(GpuClusters, GroupsAreThoseOfTheDefinition) {
+  const auto seed = static_cast<uint64_t>(std::random_device{}());
+  RandomSets random(seed);
+  MemoryCounter memory;
+  const StopFlag stop;
+  for (const auto &[documents, max_terms, terms] :
+       {std::tuple(1u, 20u, 40), {2u, 20u, 40}, {300u, 20u, 400}, {1000u, 3u, 400}, {3000u, 12u, 1000}}) {
+    for (const uint32_t least : {1u, 1u << 21, 1u << 23, 3u << 22, 1u << 24}) {
+      ClusterIndex index(memory);
+      index.give_lists_away();
+      for (int i = 0; i < 300; ++i) change_index(random, index, 12, terms);
+      const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
+      device->update(index, stop);
+      Batch batch;
+      std::vector<std::vector<TermWeight>> all;
+      for (uint32_t i = 0; i < documents + 7; ++i) {
+        if (i == 7) batch.skip();
+        if (i % 3 == 2) {
+          all.push_back(all[i / 2]);
+        } else {
+          all.push_back(random_vector(random, 12, terms));
+        }
+        batch.add(all.back(), max_terms, least);
+      }
+      std::vector<FoundCluster> found(documents);
+      std::vector<uint32_t> groups(documents, 99), expected(documents);
+      device->find(batch.documents(), least, found.data(), groups.data(), stop);
+      group_naively(batch.documents(), least, found.data(), expected.data());
+      ASSERT_EQ(groups, expected) << documents << " documents, similarity " << least << ", seed " << seed;
+    }
+  }
+}
+
 // The copy follows an index that changes all the time, and is cleared out now and then.
 TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   MemoryCounter memory;
   RandomSets random(7);
   ClusterIndex index(memory);
-  ClusterSearch search(memory);
+  index.give_lists_away();
   const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
   const StopFlag stop;
   int cleared = 0;
   for (int round = 0; round < 4000; ++round) {
     change_index(random, index, 12, 60);
-    cleared += index.everything_changed();
+    cleared += round > 0 && index.lists_are_stale();
     device->update(index, stop);
     index.mark_copied();
-    std::vector<TermWeight> terms;
-    std::vector<uint64_t> ends;
+    Batch batch;
     std::vector<FoundCluster> expected;
     for (int i = 0; i < 5; ++i) {
       const std::vector<TermWeight> document = random_vector(random, 12, 70);
-      expected.push_back(search.find(index, document, 1u << 23, stop));
-      terms.insert(terms.end(), document.begin(), document.end());
-      ends.push_back(terms.size());
+      expected.push_back(find_naively(index, document, 1u << 23));
+      batch.add(document, 12, 1u << 23);
     }
-    std::vector<FoundCluster> found(ends.size(), 1);
-    device->find({terms, ends}, 1u << 23, found.data(), stop);
+    std::vector<FoundCluster> found(expected.size(), 1);
+    device->find(batch.documents(), 1u << 23, found.data(), nullptr, stop);
     ASSERT_EQ(found, expected) << "round " << round;
   }
   EXPECT_GT(cleared, 0);

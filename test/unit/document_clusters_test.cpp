@@ -7,6 +7,7 @@
 
 #include "unit/document_oracle.hpp"
 #include "unit/fake_gpu.hpp"
+#include "unit/group_oracle.hpp"
 #include "unit/process.hpp"
 
 namespace simjoin::test {
@@ -29,25 +30,24 @@ TEST(ClusterIndex, FindsTheMostSimilarCluster) {
        {Index{1, 0}, Index{1 << 22, 0}, Index{1 << 23, 16}, Index{1 << 23, 1024}, Index{1 << 24, 0}}) {
     ClusterIndex index(memory, shared_lists);
     ClusterSearch search(memory);
-    size_t changes = 0, cleared = 0;
+    index.mark_copied();
+    size_t cleared = 0;
     for (int round = 0; round < 4000; ++round) {
       if (round == 1500 && least > 1) break;
       change_index(random, index, 12, 60);
-      cleared += index.everything_changed();
-      changes += index.changed_centroids().size();
-      if (round % 3 == 0 && least == 1) index.mark_copied();
+      cleared += index.lists_are_stale();
+      index.mark_copied();
       std::vector<TermWeight> document = random_vector(random, 12, 70);
       if (round % 10 == 0 && index.clusters() > 0)
         document.assign(index.centroid(0).begin(), index.centroid(0).end());
       EXPECT_EQ(search.find(index, document, least, StopFlag()), find_naively(index, document, least));
-      if (round == 700 && least > 1) index.clear();
+      if (round == 700 && shared_lists > 0) index.clear();
     }
     size_t postings = 0;
     for (uint32_t term = 0; term < 60; ++term) postings += index.list(term).size();
     if (shared_lists == 0) {
       EXPECT_LT(postings, 2 * 12 * index.clusters() + (1 << 16) + 24);
     }
-    EXPECT_GT(changes, 1000u);
     EXPECT_EQ(cleared > 0, least == 1) << "where the index was not emptied, it had to be cleared out";
   }
 }
@@ -245,53 +245,63 @@ TEST(DocumentClusters, KeepToTheMemoryLimit) {
   }
 }
 
-// A device that is none: it keeps a copy of the index by what is said to have changed, searches as the CPU
-// does, and fails where it is told to.
+// A device that is none: it keeps lists and centroids by what is said to have changed, and fails where it is
+// told to.
 class FakeClusterDevice final : public ClusterDevice {
  public:
   FakeClusterDevice(int failing, ErrorKind kind) : failing_(failing), kind_(kind) {}
   void update(const ClusterIndex &index, const StopFlag &) override {
     if (failing_-- == 0) fail_as(kind_);
-    const bool all = index_ == nullptr || index.everything_changed();
-    index_ = &index;
-    copy(
-        index.lists(), all, index.changed_lists(), [&](uint32_t term) { return index.first_changed(term); },
-        lists_);
-    copy(
-        index.centroids(), all, index.changed_centroids(), [](uint32_t) { return 0; }, centroids_);
+    const auto copy = [&](uint32_t cluster) {
+      centroids_[cluster].assign(index.centroid(cluster).begin(), index.centroid(cluster).end());
+    };
+    centroids_.resize(index.clusters());
+    lists_.resize(index.term_end());
+    if (first_) {
+      for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster) copy(cluster);
+    } else {
+      for (const uint32_t cluster : index.changed_centroids()) copy(cluster);
+    }
+    size_t terms = 0;
+    if (first_ || index.lists_are_stale()) {
+      for (auto &list : lists_) list.clear();
+      for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster)
+        for (const TermWeight &entry : centroids_[cluster]) lists_[entry.term].push_back(cluster);
+    } else {
+      for (const Posting &posting : index.new_postings()) lists_[posting.term].push_back(posting.cluster);
+    }
+    for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster) {
+      const std::span<const TermWeight> expected = index.centroid(cluster);
+      terms += expected.size();
+      ASSERT_TRUE(std::equal(
+          expected.begin(), expected.end(), centroids_[cluster].begin(), centroids_[cluster].end(),
+          [](const TermWeight &a, const TermWeight &b) { return a.term == b.term && a.weight == b.weight; }))
+          << cluster;
+    }
+    ASSERT_EQ(index.centroid_terms(), terms);
+    first_ = false;
   }
-  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found,
-            const StopFlag &stop) override {
-    for (size_t i = 0; i < documents.size(); ++i) found[i] = search_.find(*index_, documents[i], least, stop);
+  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
+            const StopFlag &) override {
+    for (size_t i = 0; i < documents.size(); ++i) {
+      found[i] = 0;
+      for (const TermWeight &entry : documents[i]) {
+        if (entry.term >= lists_.size()) continue;
+        for (const uint32_t cluster : lists_[entry.term]) {
+          const uint32_t similarity = similarity_of_product(product(documents[i], centroids_[cluster]));
+          if (similarity >= least) found[i] = std::max(found[i], found_cluster(similarity, cluster));
+        }
+      }
+    }
+    if (groups != nullptr) group_naively(documents, least, found, groups);
   }
 
  private:
-  template <class T, class First>
-  static void copy(const RegionPool<T> &pool, bool all, std::span<const uint32_t> changed, First &&first,
-                   std::vector<std::vector<T>> &to) {
-    to.resize(pool.keys());
-    if (all) {
-      for (size_t key = 0; key < to.size(); ++key) to[key].assign(pool[key].begin(), pool[key].end());
-    } else {
-      for (const uint32_t key : changed) {
-        ASSERT_LE(first(key), to[key].size());
-        to[key].resize(first(key));
-        to[key].insert(to[key].end(), pool[key].begin() + first(key), pool[key].end());
-      }
-    }
-    const auto same = [](const T &a, const T &b) { return std::memcmp(&a, &b, sizeof a) == 0; };
-    for (size_t key = 0; key < to.size(); ++key)
-      ASSERT_TRUE(std::equal(to[key].begin(), to[key].end(), pool[key].begin(), pool[key].end(), same))
-          << key;
-  }
-
   int failing_;
   const ErrorKind kind_;
-  const ClusterIndex *index_ = nullptr;
+  bool first_ = true;
   std::vector<std::vector<uint32_t>> lists_;
   std::vector<std::vector<TermWeight>> centroids_;
-  MemoryCounter memory_;
-  ClusterSearch search_{memory_};
 };
 
 class FakeClusterBackend final : public FakeGpu {
@@ -340,6 +350,23 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
         EXPECT_EQ(cluster(demanding, documents), expected);
       } else {
         EXPECT_THROW(cluster(demanding, documents), Error);
+      }
+    }
+  }
+}
+
+// Documents are assigned by groups of related ones, side by side: no threshold, cut or batch separates what
+// belongs together.
+TEST_F(DocumentClustersOnDevices, AreThoseOfTheCpu) {
+  uint64_t seed = 1;
+  for (const uint32_t max_terms : {1u, 2u, 5u, 12u}) {
+    for (const double threshold : {0.01, 0.3, 0.6, 0.8, 1.0}) {
+      for (const uint32_t batch : {64u, 300u, 4096u}) {
+        const DocumentCase c{1000, 12, 60, threshold, max_terms, batch};
+        const std::vector<Document> documents = documents_of(c, ++seed);
+        DocumentClusters on_cpu(options_of(c)), on_device(options_of(c, Device::gpu, 3));
+        EXPECT_EQ(cluster(on_device, documents, 700), cluster(on_cpu, documents, 700))
+            << "threshold " << threshold << ", max_terms " << max_terms << ", batch " << batch;
       }
     }
   }

@@ -180,16 +180,21 @@ inline void change_index(RandomSets &random, ClusterIndex &index, int32_t terms,
                        random_vector(random, terms, universe));
 }
 
+// Returns the product of two vectors.
+inline uint64_t product(std::span<const TermWeight> as, std::span<const TermWeight> bs) {
+  uint64_t product = 0;
+  for (const TermWeight &a : as)
+    for (const TermWeight &b : bs)
+      if (a.term == b.term) product += uint64_t{a.weight} * b.weight;
+  return product;
+}
+
 // Returns the most similar cluster by looking at all of them.
 inline FoundCluster find_naively(const ClusterIndex &index, const std::vector<TermWeight> &document,
                                  uint32_t least) {
   FoundCluster best = 0;
   for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster) {
-    uint64_t product = 0;
-    for (const TermWeight &a : document)
-      for (const TermWeight &b : index.centroid(cluster))
-        if (a.term == b.term) product += uint64_t{a.weight} * b.weight;
-    const uint32_t similarity = similarity_of_product(product);
+    const uint32_t similarity = similarity_of_product(product(document, index.centroid(cluster)));
     if (similarity >= least) best = std::max(best, found_cluster(similarity, cluster));
   }
   return best;

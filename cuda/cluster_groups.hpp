@@ -1,0 +1,28 @@
+// Groups of related documents (core/cluster_relations.hpp) of a batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/cluster_index.hpp"
+#include "core/worker_pool.hpp"
+#include "cuda/device.hpp"
+
+namespace simjoin::gpu {
+
+struct Documents;
+
+// The relations of a search's documents.
+struct RelationLimits {
+  uint32_t least;             // the similarity that joining takes
+  uint32_t least_reach;       // of any document
+  const uint32_t *reaches;    // of each document
+  const FoundCluster *found;  // by each document
+};
+
+// Sets groups[document] to the first document of its group. All pointers are to device memory; `slots`: of
+// the documents. Throws Cancelled.
+void group_documents(Device &device, const Documents &documents, size_t slots, const RelationLimits &limits,
+                     uint32_t *groups, const StopFlag &stop);
+
+}  // namespace simjoin::gpu
