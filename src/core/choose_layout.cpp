@@ -10,7 +10,7 @@ namespace {
 constexpr double bitmap_pair_ns[] = {0.6, 0.75, 1, 1.6, 3.2, 5.5, 11, 21, 46};  // of 1, 2, 4 ... 256 words
 constexpr double verify_pair_ns = 100;   // a pair that fails, whatever its size
 constexpr double verify_token_ns = 0.2;  // for each token of the two sets
-static_assert(std::size(bitmap_pair_ns) == std::bit_width(max_signature_words));
+static_assert(std::size(bitmap_pair_ns) == static_cast<size_t>(std::bit_width(max_signature_words)));
 
 constexpr uint32_t sampled_pairs = 2048;
 constexpr uint64_t sampled_tokens = uint64_t{1} << 16;
