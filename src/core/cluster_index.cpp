@@ -210,13 +210,13 @@ uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
 }
 
 void ClusterSearch::search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
-                                FoundCluster &best, const StopFlag &stop) {
+                                uint32_t first, FoundCluster &best, const StopFlag &stop) {
   for (size_t i = 0; i < list.size(); ++i) {
     if (i % candidates_a_look == 0) stop.check();
     if (i + regions_ahead < list.size()) index.prefetch_region(list[i + regions_ahead]);
     if (i + centroids_ahead < list.size()) index.prefetch_centroid(list[i + centroids_ahead]);
     const uint32_t cluster = list[i];
-    if (seen_[cluster] == search_) continue;
+    if (cluster < first || seen_[cluster] == search_) continue;
     seen_[cluster] = search_;
     const uint32_t similarity = similarity_of_product(product(index.centroid(cluster)));
     if (similarity >= least) best = std::max(best, found_cluster(similarity, cluster));
@@ -224,7 +224,7 @@ void ClusterSearch::search_list(const ClusterIndex &index, std::span<const uint3
 }
 
 FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const TermWeight> document,
-                                 uint32_t least, const StopFlag &stop) {
+                                 uint32_t least, const StopFlag &stop, uint32_t first) {
   const double least_length = least_shared_length(least);
   if (!start(index, document, least_length * least_length)) return 0;
   // Shortest lists first. What has none of their terms can be as similar as what is left of the document is
@@ -235,7 +235,7 @@ FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const Term
   for (const ListOfTerm &entry : lists_) {
     const double needed = least_shared_length(std::max(least, similarity_of(best)));
     if (static_cast<double>(left) < needed * needed) break;
-    search_list(index, index.list(entry.term), least, best, stop);
+    search_list(index, index.list(entry.term), least, first, best, stop);
     left -= uint64_t{entry.weight} * entry.weight;
   }
   return best;

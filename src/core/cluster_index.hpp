@@ -220,10 +220,10 @@ class ClusterSearch {
  public:
   explicit ClusterSearch(MemoryCounter &memory) : seen_(memory) {}
 
-  // Returns the most similar cluster of the index with at least this similarity, which is above 0. Throws
-  // Cancelled.
+  // Returns the most similar cluster of the index, of those from `first` on, with at least this similarity,
+  // which is above 0. Throws Cancelled.
   FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
-                    const StopFlag &stop);
+                    const StopFlag &stop, uint32_t first = 0);
 
  private:
   struct ListOfTerm {
@@ -238,7 +238,7 @@ class ClusterSearch {
     return static_cast<size_t>(uint64_t{hash} >> table_shift_);
   }
   uint64_t product(std::span<const TermWeight> centroid) const;
-  void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
+  void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least, uint32_t first,
                    FoundCluster &best, const StopFlag &stop);
 
   std::vector<ListOfTerm> lists_;

@@ -28,8 +28,8 @@ class OpenClusters {
     group_ = size();
     listed_ = false;
   }
-  // Returns the most similar cluster with at least this similarity; one before the group is never found where
-  // none has it. Throws Cancelled.
+  // Returns the most similar cluster of the group with at least this similarity. Those before it are left out
+  // even where they are similar: documents of their groups may come later than this one. Throws Cancelled.
   FoundCluster find(std::span<const TermWeight> document, uint32_t least, ClusterSearch &search,
                     const StopFlag &stop) const;
   // Adds a cluster with this sum, which finish() has cut.

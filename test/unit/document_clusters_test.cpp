@@ -372,6 +372,31 @@ TEST_F(DocumentClustersOnDevices, AreThoseOfTheCpu) {
   }
 }
 
+// Groups of many clusters, one after the other in a thread's hands: a document that comes before one of an
+// earlier group does not join the cluster of that.
+TEST_F(DocumentClustersOnDevices, ClustersOfAnotherGroupAreNotFound) {
+  constexpr int32_t x = 1000;
+  std::vector<Document> documents;
+  Document first, second, late;
+  for (int32_t i = 1; i <= 10; ++i) {
+    first.emplace_back(i, 1.0f);
+    second.emplace_back(100 + i, 1.0f);
+  }
+  second.emplace_back(x, 1.0f);
+  documents.push_back(first);
+  for (int32_t i = 2; i <= 10; ++i) documents.push_back({{i, 1.0f}});
+  documents.push_back(second);
+  for (int32_t i = 2; i <= 10; ++i) documents.push_back({{100 + i, 1.0f}});
+  documents.push_back({{x, 1.0f}});
+  late.emplace_back(x, 2.0f);
+  for (int32_t i = 2; i <= 10; ++i) late.emplace_back(i, 1.9f);
+  for (int32_t i = 0; i < 40; ++i) late.emplace_back(2000 + i, 1.9f);
+  documents.push_back(late);
+  const DocumentCase c{0, 0, 0, 0.5, 1, 64};
+  DocumentClusters on_cpu(options_of(c)), on_device(options_of(c, Device::gpu, 1));
+  EXPECT_EQ(cluster(on_device, documents), cluster(on_cpu, documents));
+}
+
 // Rounds that end within batches leave parts that are too small for the device; its copy misses nothing.
 TEST_F(DocumentClustersOnDevices, TheCopyFollowsThroughSmallParts) {
   const std::vector<Document> documents = documents_of(case_);
