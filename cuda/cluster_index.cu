@@ -2,6 +2,7 @@
 #include "cuda/cluster_index.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "cuda/cluster_groups.hpp"
 #include "cuda/cluster_search.cuh"

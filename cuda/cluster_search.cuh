@@ -151,7 +151,7 @@ __global__ void search_lists(Documents documents, uint64_t slots, uint64_t first
 }
 
 // Looks at all candidates of the documents, which have `slots` slots; candidates have `terms_a_candidate` on
-// average. Returns false, with nothing done, where there are more than `most`. Throws Cancelled.
+// average. Returns false, with none looked at, where there are more than `most`. Throws Cancelled.
 template <class Lists>
 bool search(Device &device, const Documents &documents, uint64_t slots, const Lists &lists,
             uint64_t terms_a_candidate, uint64_t most, const StopFlag &stop) {

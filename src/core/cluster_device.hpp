@@ -31,7 +31,8 @@ struct DocumentVectors {
 class ClusterDevice {
  public:
   virtual ~ClusterDevice() = default;
-  // Follows the index, which has changed since the last call as it says; the first one takes all of it.
+  // Follows the index, which has changed since the last call as it says; the first one takes all of it. A
+  // find() comes between two of them.
   virtual void update(const ClusterIndex &index, const StopFlag &stop) = 0;
   // Gives for each document what ClusterSearch::find would and, where `groups` is not null, the first
   // document of its group. Related documents (core/cluster_relations.hpp) are in one group; groups may be

@@ -3,11 +3,12 @@
 //
 // Say that document j joins, with a similarity of at least t, a cluster of the documents m = 1, 2, ... whose
 // sum s has been cut after each. Its product with s is at least t |s|, and at most the sum of its products
-// with all m. The length |s| begins with that of the first document's cut vector, r(1), and grows by the
-// threshold at least with each of the others: it would, were only the terms kept that s had before, and no
-// other choice of so many terms is longer than the heaviest. So the product with one m at least is not below
-// t r(m), where r, its reach, is the least of the length of its cut vector and the threshold. Documents are
-// related where that is so; those that no chain of relations connects cannot meet.
+// with all m. Call r(m), the reach of m, the least of the length of its cut vector and the threshold. The
+// length |s| begins with r(1) at least, and grows by the threshold at least with each of the others: it
+// would, were only the terms kept that s had before, and no other choice of so many terms is longer than the
+// heaviest. So the product with one m at least is not below t r(m). A document is related to those before it
+// for which that is so; those that no chain of relations connects cannot meet. (A cluster may still be
+// similar to a document of another group that came before all of its own.)
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,7 @@ namespace simjoin {
 // for the rounding of a centroid of 65,535 terms.
 SIMJOIN_HOST_DEVICE inline double least_product_with_sum(uint32_t similarity) {
   constexpr double rounding = 128;
+  static_assert(max_centroid_terms <= 4 * rounding * rounding);
   const double length = least_shared_length(similarity) - rounding;
   return length > 0 ? length : 0;
 }

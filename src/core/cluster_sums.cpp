@@ -36,8 +36,16 @@ void ClusterSum::add(std::span<const TermWeight> document) {
   scratch_.swap(sums_);
 }
 
-void ClusterSum::combine() {
-  std::sort(sums_.begin(), sums_.end(), [](const TermSum &a, const TermSum &b) { return a.term < b.term; });
+void ClusterSum::combine(const StopFlag &stop) {
+  const auto before = [](const TermSum &a, const TermSum &b) { return a.term < b.term; };
+  if (sums_.size() <= terms_without_look) {
+    std::sort(sums_.begin(), sums_.end(), before);
+  } else {
+    std::sort(sums_.begin(), sums_.end(), [&](const TermSum &a, const TermSum &b) {
+      stop.check();
+      return before(a, b);
+    });
+  }
   size_t count = 0;
   for (const TermSum &sum : sums_) {
     if (count > 0 && sums_[count - 1].term == sum.term) {

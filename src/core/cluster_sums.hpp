@@ -8,6 +8,7 @@
 
 #include "core/cluster_terms.hpp"
 #include "core/cluster_vector.hpp"
+#include "core/worker_pool.hpp"
 
 namespace simjoin {
 
@@ -41,7 +42,8 @@ class ClusterSum {
   // The same for many: appends what is to be added, and adds it up.
   void append(std::span<const TermSum> sums) { sums_.insert(sums_.end(), sums.begin(), sums.end()); }
   void append(std::span<const TermWeight> document);
-  void combine();
+  // Throws Cancelled.
+  void combine(const StopFlag &stop);
   // Cuts the sum to the heaviest terms, and makes the centroid of it.
   void finish();
 

@@ -10,8 +10,6 @@ namespace {
 // Weights of a document are first put in proportion to the largest one, which becomes this.
 constexpr double largest_raw = uint64_t{1} << 31;
 constexpr double one = uint64_t{1} << weight_bits;
-// Shorter documents are sorted without a look at the stop flag: some 2 ms.
-constexpr size_t terms_without_look = size_t{1} << 15;
 
 // Returns a number of 0 to 2^51 as an integer, halves to the even one: what the addition leaves of it.
 // std::llrint does the same by a call.

@@ -15,6 +15,11 @@ namespace simjoin {
 inline constexpr int weight_bits = 30;      // a weight of 1 is 2^30
 inline constexpr int similarity_bits = 24;  // similarities are multiples of 2^-24
 
+// So many terms are sorted without a look at the stop flag: some 2 ms.
+inline constexpr size_t terms_without_look = size_t{1} << 15;
+// The most terms that a centroid can be asked to keep.
+inline constexpr uint32_t max_centroid_terms = 65535;
+
 // A term of a unit vector.
 struct TermWeight {
   uint32_t term;

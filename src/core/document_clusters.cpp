@@ -109,7 +109,7 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
   documents_ += documents;
   Worker &worker = workers_[0];
   worker.sum.set(sum);
-  worker.sum.combine();
+  worker.sum.combine(StopFlag());
   worker.sum.finish();
   if (open) {
     worker.open.add(worker.sum, StopFlag());
@@ -128,7 +128,7 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
 
 bool DocumentClusters::full() const {
   constexpr size_t bytes_a_term = sizeof(RawTerm) + sizeof(TermWeight);
-  constexpr size_t bytes_a_document = sizeof(size_t) + 3 * sizeof(uint32_t) + sizeof(FoundCluster) +
+  constexpr size_t bytes_a_document = sizeof(size_t) + 4 * sizeof(uint32_t) + sizeof(FoundCluster) +
                                       sizeof(ClusteredDocument) + sizeof(Member) + sizeof(Grouped) +
                                       sizeof(Open);
   return raw_.size() >= terms_a_round || ends_.size() >= documents_a_round ||
@@ -194,10 +194,10 @@ void DocumentClusters::make_vectors(WorkerPool &pool) {
   reaches_.resize(size());
   for_each(pool, size(), documents_a_piece, [&](int worker, size_t i) {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    auto &[search, sum, scratch, squares, open, numbers] = workers_[worker];
+    Worker &own = workers_[worker];
     vector_sizes_[i] = static_cast<uint32_t>(make_document_vector(
-        {raw_.data() + begin, ends_[i] - begin}, pool.stop(), scratch, vectors_.data() + begin));
-    reaches_[i] = reach_of(document(i), options_.max_terms, least_, squares);
+        {raw_.data() + begin, ends_[i] - begin}, pool.stop(), own.vector, vectors_.data() + begin));
+    reaches_[i] = reach_of(document(i), options_.max_terms, least_, own.squares);
   });
   figures_.vectors_ms += milliseconds_since(start);
 }
@@ -297,6 +297,7 @@ void DocumentClusters::assign_groups(size_t begin, size_t count, WorkerPool &poo
       beginning_.push_back(i);
     }
   }
+  opens_are_spread_ = true;
   for_each(pool, beginning_.size(), groups_a_piece, [&](int worker, size_t group) {
     workers_[worker].open.begin_group();
     for (uint32_t i = beginning_[group]; i != none; i = grouped_[i].next)
@@ -309,10 +310,12 @@ void DocumentClusters::assign_groups(size_t begin, size_t count, WorkerPool &poo
 DocumentClusters::Open DocumentClusters::assign_document(size_t number, uint32_t worker,
                                                          const StopFlag &stop) {
   stop.check();
-  auto &[search, sum, vector, squares, open, numbers] = workers_[worker];
+  Worker &own = workers_[worker];
+  ClusterSum &sum = own.sum;
+  OpenClusters &open = own.open;
   const std::span<const TermWeight> terms = document(number);
   // The clusters of this batch are younger: they have to be more similar.
-  const FoundCluster newer = open.find(terms, least_newer(least_, found_[number]), search, stop);
+  const FoundCluster newer = open.find(terms, least_newer(least_, found_[number]), own.search, stop);
   if (newer != 0) {
     const uint32_t joined = cluster_of(newer);
     clustered_[number].similarity = similarity_of(newer);
@@ -370,7 +373,7 @@ void DocumentClusters::add_open(Open open) {
 // Makes the open clusters one group, that of the first worker, in their order: any document of the next round
 // may join them.
 void DocumentClusters::gather_open(const StopFlag &stop) {
-  if (opens_.size() == 0 || groups_.size() == 0) return;
+  if (!opens_are_spread_) return;
   OpenClusters gathered(memory_, lists_of_open(options_, 1));
   for (const Open &open : opens_) {
     ClusterSum &sum = workers_[0].sum;
@@ -429,7 +432,7 @@ void DocumentClusters::publish_some(size_t begin, size_t end, WorkerPool &pool) 
   for_each(pool, end - begin, documents_a_piece, [&](int worker, size_t i) {
     Published &published = published_[i / documents_a_piece];
     if (begin + i < grown_.size()) {
-      publish_grown(begin + i, workers_[worker].sum, published);
+      publish_grown(begin + i, workers_[worker].sum, published, pool.stop());
     } else {
       publish_open(static_cast<uint32_t>(begin + i - grown_.size()), published);
     }
@@ -454,7 +457,8 @@ void DocumentClusters::make_room_for_open(const StopFlag &stop) {
   }
 }
 
-void DocumentClusters::publish_grown(size_t number, ClusterSum &sum, Published &published) {
+void DocumentClusters::publish_grown(size_t number, ClusterSum &sum, Published &published,
+                                     const StopFlag &stop) {
   const Grown &grown = grown_[number];
   const std::span<const TermSum> pending = pending_of(static_cast<uint32_t>(number), grown.cluster);
   sum.set(sums_[grown.cluster]);
@@ -468,7 +472,7 @@ void DocumentClusters::publish_grown(size_t number, ClusterSum &sum, Published &
       sum.append(terms);
     }
   }
-  if (!singly) sum.combine();
+  if (!singly) sum.combine(stop);
   sum.finish();
   if (!sums_.assign_in_place(grown.cluster, sum.sums()))
     published.sums.push_back({grown.cluster, {sum.sums().begin(), sum.sums().end()}});
@@ -484,6 +488,7 @@ void DocumentClusters::publish_open(uint32_t number, Published &published) {
 
 void DocumentClusters::forget_open(const StopFlag &stop) {
   opens_.clear();
+  opens_are_spread_ = false;
   for (Worker &worker : workers_) {
     worker.open.clear(stop);
     worker.numbers.clear();
@@ -501,7 +506,7 @@ void DocumentClusters::fold_members(const StopFlag &stop) {
     sum.set(pending_of(i, grown.cluster));
     for (uint32_t at = grown.first; at != none; at = members_[at].next)
       sum.append(document(members_[at].document));
-    sum.combine();
+    sum.combine(stop);
     pending_.assign(i, sum.sums());
     grown.first = grown.last = none;
     grown.members = 0;

@@ -30,8 +30,6 @@
 
 namespace simjoin {
 
-inline constexpr uint32_t max_centroid_terms = 65535;
-
 struct ClusterOptions {
   double threshold = 0.7;  // above 0, at most 1
   uint32_t max_terms = 20;
@@ -167,7 +165,7 @@ class DocumentClusters {
   void publish(WorkerPool &pool);
   void publish_some(size_t begin, size_t end, WorkerPool &pool);
   void make_room_for_open(const StopFlag &stop);
-  void publish_grown(size_t grown, ClusterSum &sum, Published &published);
+  void publish_grown(size_t grown, ClusterSum &sum, Published &published, const StopFlag &stop);
   void publish_open(uint32_t open, Published &published);
   void fold_members(const StopFlag &stop);
 
@@ -190,7 +188,8 @@ class DocumentClusters {
   RegionPool<TermSum> sums_;
   ClusterIndex index_;
   Buffer<Open> opens_;
-  uint64_t documents_ = 0;  // of the stream
+  bool opens_are_spread_ = false;  // over the workers, none of which can search them all
+  uint64_t documents_ = 0;         // of the stream
   // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
   // of grown_, sums of the rounds before.
   Buffer<Member> members_;

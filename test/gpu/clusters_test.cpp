@@ -152,8 +152,7 @@ TEST_F(GpuClusters, DocumentsMayBeLong) {
   EXPECT_EQ(cluster_on(Device::gpu, documents, c), cluster_on(Device::cpu, documents, c));
 }
 
-// Each device call fails in turn: under `automatic` the clusters are those of the CPU, and the device's
-// memory is what it was.
+// Each device call fails in turn: that is an error, and the device's memory is what it was.
 TEST_F(GpuClusters, EveryCallCanFail) {
   const DocumentCase c{1000, 12, 100, 0.6, 8, 256};
   const std::vector<Document> documents = documents_of(c);

@@ -11,7 +11,7 @@
 
 namespace simjoin::test {
 
-// What ClusterDevice::group() gives, with no document in a group that relations do not lead to.
+// The groups that ClusterDevice::find() gives, with no document in a group that relations do not lead to.
 inline void group_naively(const DocumentVectors &documents, uint32_t least, const FoundCluster *found,
                           uint32_t *groups) {
   const auto count = static_cast<uint32_t>(documents.size());
