@@ -102,7 +102,7 @@ DrawTable::DrawTable(Device &device, uint32_t samples, uint64_t seed, size_t lim
 
 bool DrawTable::prepare(size_t tokens) {
   const size_t wanted = count_ + tokens;
-  const bool fits = wanted <= most_tokens_, pays = count_ * 2 <= found_;
+  const bool fits = tokens > 0 && wanted <= most_tokens_, pays = count_ * 2 <= found_;
   found_ += tokens;
   if (!fits || !pays) return false;
   // With so many new tokens there are at least two places for each.

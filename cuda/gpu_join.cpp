@@ -289,7 +289,7 @@ void GpuJoin::run_everything() {
 }
 
 // Compares all pairs of a range by their signatures. A launch whose candidates do not fit is repeated with
-// half the items; capacity for one item is checked beforehand.
+// fewer items; capacity for one item is checked beforehand.
 void GpuJoin::run_bitmap(const Range &range) {
   const SignatureLayout layout = collection_.layout(range.steps);
   const PlanRange &plan_range = range.plan;
@@ -345,7 +345,7 @@ void GpuJoin::run_bitmap(const Range &range) {
 void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
   const uint64_t entries = index.entries_before(device_, border);
   if (entries == 0) return;
-  const auto items = static_cast<uint32_t>((entries + prefix_item_entries - 1) / prefix_item_entries);
+  const uint64_t items = (entries + prefix_item_entries - 1) / prefix_item_entries;
   const SignatureLayout layout = collection_.layout(prefix_signature_steps);
   const SignatureTable probe_table(device_, collection_, probes(), 0, probes().sets, layout);
   std::unique_ptr<SignatureTable> partner_table;
@@ -366,8 +366,7 @@ void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
       &job, items, first_items(static_cast<double>(items) / std::max(ms, 1e-6), device_.processors()),
       [&](uint64_t begin, uint64_t end) {
         launch_prefix_filter(device_, bounds_, collection_, spec_.self_join, index, entries,
-                             job.probe_signatures, job.partner_signatures, static_cast<uint32_t>(begin),
-                             static_cast<uint32_t>(end), candidates_->view());
+                             job.probe_signatures, job.partner_signatures, begin, end, candidates_->view());
       });
   const std::lock_guard lock(mutex_);
   figures_.list_entries += visited * prefix_item_entries;

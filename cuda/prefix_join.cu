@@ -61,8 +61,8 @@ struct FilterJob {
   const uint64_t *offsets;
   uint64_t lookup_count;
   uint64_t entries;
-  uint32_t begin_item;
-  uint32_t end_item;
+  uint64_t begin_item;
+  uint64_t end_item;
   bool self_join;
   CandidateView candidates;
 };
@@ -177,8 +177,8 @@ uint64_t PrefixIndex::entries_before(Device &device, uint32_t probe) const {
 
 void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
                           bool self_join, const PrefixIndex &index, uint64_t entries,
-                          const SignatureView &probes, const SignatureView &partners, uint32_t begin,
-                          uint32_t end, const CandidateView &candidates) {
+                          const SignatureView &probes, const SignatureView &partners, uint64_t begin,
+                          uint64_t end, const CandidateView &candidates) {
   if (begin >= end) return;
   const FilterJob job{LeastOverlap(bounds),
                       collection.ranks.data(),

@@ -61,7 +61,7 @@ class PrefixIndex {
 // qualify, each once, to the candidates.
 void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
                           bool self_join, const PrefixIndex &index, uint64_t entries,
-                          const SignatureView &probes, const SignatureView &partners, uint32_t begin,
-                          uint32_t end, const CandidateView &candidates);
+                          const SignatureView &probes, const SignatureView &partners, uint64_t begin,
+                          uint64_t end, const CandidateView &candidates);
 
 }  // namespace simjoin::gpu
