@@ -252,6 +252,34 @@ TEST_F(GpuChoice, ManyTinySetsAreIndexed) {
   EXPECT_LT(outcome.figures.list_entries, 1e8);
 }
 
+// Pairs that a block each verifies, of more tokens than the widest signature has bits: a bit for each token
+// would make the bitmap exact.
+class LongPairs : public OnDevice<testing::TestWithParam<Strategy>> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, LongPairs, testing::Values(Strategy::bitmap, Strategy::fgssjoin),
+                         [](const auto &info) {
+                           return info.param == Strategy::bitmap ? "bitmap" : "fgssjoin";
+                         });
+
+TEST_P(LongPairs, FewSetsThatAreLong) {
+  constexpr int32_t universe = 1 << 20;
+  RandomSets random(18);
+  Input<int32_t> input;
+  for (int original = 0; original < 10; ++original) {
+    const IntSet set = random.set(2500, universe);
+    for (int copy = 0; copy < 4; ++copy) input.left.push_back(random.edited(set, 60 * copy, universe));
+    for (int copy = 0; copy < 3; ++copy) input.right.push_back(random.edited(set, 100 * copy, universe));
+  }
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.85);
+  GpuOptions options;
+  options.strategy = GetParam();
+  for (const Input<int32_t> &sets : {input, Input<int32_t>{input.left, {}, true}}) {
+    const std::vector<Pair> expected = run(spec, sets);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, sets, options)), "");
+  }
+}
+
 class CpuGpu : public OnDevice<testing::Test> {
  protected:
   void TearDown() override { fail_device_call(0, false); }
