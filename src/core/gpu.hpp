@@ -79,9 +79,8 @@ class GpuBackend {
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
   // Returns what hashes vectors on the GPU (core/flyhash_device.hpp); null where the backend cannot.
   virtual FlyHashDevice *flyhash() { return nullptr; }
-  // Returns what makes signatures on the GPU, which it touches when it is first used; null where there is
-  // nothing.
-  virtual SignatureDevice *signatures() { return nullptr; }
+  // Returns what makes signatures on the GPU, which it touches when it is first used.
+  virtual SignatureDevice *signatures() = 0;
   // Returns who computes over graphs (core/graph_device.hpp); null where the backend does not.
   virtual GraphDevice *graphs() { return nullptr; }
   // Returns an index of document clusters on a GPU (core/cluster_device.hpp), within so many bytes of its

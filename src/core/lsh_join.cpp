@@ -167,10 +167,6 @@ void LshJoinOfSets::start() {
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads_);
   gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms, &gpu_refused_);
-  if (gpu_ && gpu_backend()->signatures() == nullptr) {
-    gpu_ = false;
-    gpu_refused_ = "this build's GPU engine makes no signatures";
-  }
   thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());

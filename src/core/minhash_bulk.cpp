@@ -89,9 +89,7 @@ void BulkSigner::begin() {
 bool BulkSigner::choose_gpu() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);
-  const bool gpu =
-      use_gpu(device_, costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0), costs.gpu_ms) &&
-      gpu_backend()->signatures() != nullptr;
+  const bool gpu = use_gpu(device_, costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0), costs.gpu_ms);
   if (!gpu) cpu_ms_ += costs.cpu_ms;
   return gpu;
 }

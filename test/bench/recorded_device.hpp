@@ -65,6 +65,7 @@ class RecordingBackend final : public GpuBackend {
   bool started() const override { return true; }
   std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  SignatureDevice *signatures() override { return nullptr; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
     return std::make_unique<RecordedDevice>(searches_);
   }

@@ -30,6 +30,7 @@ class FakeGpu : public GpuBackend {
   bool started() const override { return is_started; }
   std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
+  SignatureDevice *signatures() override { return nullptr; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
 
