@@ -29,7 +29,7 @@ sql -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS simjoi
   -c 'CREATE SCHEMA simjoin_bench' \
   -c 'CREATE UNLOGGED TABLE simjoin_bench.sets (id int, tokens int4[])'
 "$gen" "$profile" "$scale" 1 |
-  awk '{ gsub(/ /, ","); printf "%d\t{%s}\n", NR, $0 }' |
+  awk '{ gsub(/ /, ","); printf "%.0f\t{%s}\n", NR, $0 }' |
   sql -c 'COPY simjoin_bench.sets FROM STDIN'
 sql -c 'VACUUM ANALYZE simjoin_bench.sets'
 
@@ -54,7 +54,7 @@ for threshold in "$@"; do
       }
       END {
         if (n != 7) exit 1
-        printf "at %s: %d pairs; scan%s ms; join%s ms, the first %s ms; join/scan %.2f\n",
+        printf "at %s: %.0f pairs; scan%s ms; join%s ms, the first %s ms; join/scan %.2f\n",
           threshold, answer, scans, joins, first, join / scan
       }'
   sql -At -c "EXPLAIN (ANALYZE, COSTS OFF) $join"

@@ -63,11 +63,25 @@ remove_work_at_exit() {
   trap 'exit 143' TERM
 }
 
-# Sets PG_CONFIG to the full path of the pg_config to build and test with: its old value where that works, since
-# what was missing when that was chosen may have been installed meanwhile.
+# Prints the full path of the pg_config to build and test with: PG_CONFIG where that is of a server that extensions can be
+# built for, otherwise one that is looked for, since what was missing when PG_CONFIG was chosen may have been installed
+# meanwhile. Fails where there is none.
+find_postgres() {
+  local config
+  for config in "${PG_CONFIG:-pg_config}" "$(test/tools/find-pg-config)"; do
+    config=$(command -v "$config") || continue
+    [ -f "$("$config" --pgxs 2> /dev/null)" ] && [ -x "$("$config" --bindir)/postgres" ] || continue
+    echo "$config"
+    return
+  done
+  return 1
+}
+
+no_postgres="there is no PostgreSQL here that extensions can be built for"
+
+# Sets PG_CONFIG to what find_postgres prints.
 choose_postgres() {
-  [ -f "$("${PG_CONFIG:-pg_config}" --pgxs 2> /dev/null)" ] || PG_CONFIG=$(test/tools/find-pg-config)
-  PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}") || { say "simjoin: no pg_config was found"; exit 1; }
+  PG_CONFIG=$(find_postgres) || { say "simjoin: $no_postgres"; exit 1; }
   export PG_CONFIG
 }
 
