@@ -17,8 +17,9 @@ namespace {
 // the shapes dblp, kosarak, bms, enron, livejournal, twitter and aol at 0.9, 0.7 and 0.5 on 16 and on 4
 // threads beside an H200. What joins take differs by a factor of ten where these are all equal: the fit is
 // for the choice of the device. cpu_join_ns is less than fitted, so that tiny joins stay on the CPU;
-// cpu_pair_work_ns is more (1.4), since a long join that stays on the CPU loses more than the start of a GPU:
-// 80,000 sets of 60 of 4,000 tokens take one thread 2.7 s at 0.6, by 1.4 less than the 0.4 s of the start.
+// cpu_pair_work_ns is more than fitted (1.4), since a long join that stays on the CPU loses more than the
+// start of a GPU: 80,000 sets of 60 of 4,000 tokens take one thread 2.7 s at 0.6, where 1.4 would promise
+// less than the 0.4 s of the start.
 constexpr double cpu_join_ns = 8.3e5;
 constexpr double cpu_token_ns = 11, cpu_set_ns = 35;
 constexpr double cpu_token_work_ns = 1.1, cpu_pair_work_ns = 1.8;
