@@ -73,8 +73,14 @@ void GpuReport::add(const Joined &joined, const Way &way, const std::string &lab
       wrong |= pairs && run.error.empty() && *pairs != run.pairs;
     }
   }
+  if (run.error.empty()) {
+    const auto key = std::tuple(joined.file, joined.sets, joined.threshold);
+    wrong |= pairs_.try_emplace(key, run.pairs).first->second != run.pairs;
+  }
   write_line(joined, way, run, published.value_or(0));
   wrong_ += wrong;
+  failed_ += !run.error.empty() && !run.stopped;
+  if (wrong) std::printf("WRONG number of pairs: ");
   if (!run.error.empty()) {
     std::printf("%s\n", run.error.c_str());
     std::fflush(stdout);
@@ -95,7 +101,6 @@ void GpuReport::add(const Joined &joined, const Way &way, const std::string &lab
       f.filter_ms, f.verify_ms, f.download_ms, f.filter_pairs, rate, f.list_entries, number(f.candidates),
       number(f.tile_pairs), number(f.launches_repeated), static_cast<double>(f.device_memory_peak) / 1e9,
       run.stats.algorithm.c_str());
-  if (wrong) std::printf("  WRONG number of pairs\n");
   if (published && way.strategy == "auto") {
     ratios_.push_back(1000 * *published / run.upload_ms);
     std::printf("  %.1f times faster than the best published program\n", ratios_.back());
@@ -116,7 +121,10 @@ void GpuReport::write_line(const Joined &joined, const Way &way, const Run &run,
   std::fprintf(csv_, "%s,%g,%zu,%zu,%g,%s,%s,%s,%d,%d,%zu,%s,%llu,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,",
                shape_of(joined).c_str(), scale_of(joined), joined.sets, joined.tokens, joined.threshold,
                way.gpu ? "gpu" : "cpu", way.strategy.c_str(), way.kernel.c_str(), run.stats.threads,
-               way.options.workers, way.options.memory_limit >> 20, run.error.empty() ? "done" : "failed",
+               way.options.workers, way.options.memory_limit >> 20,
+               run.error.empty() ? "done"
+               : run.stopped     ? "stopped"
+                                 : "failed",
                number(run.pairs), run.total_ms, run.upload_ms, run.engine_ms, f.upload_ms, f.build_ms,
                f.index_ms, f.filter_ms, f.verify_ms);
   std::fprintf(csv_, "%.3f,%.4g,%.4g,%llu,%llu,%zu,", f.download_ms, f.filter_pairs, f.list_entries,
@@ -146,7 +154,8 @@ bool GpuReport::print_summary() const {
                 *std::max_element(times_as_long_.begin(), times_as_long_.end()), times_as_long_.size());
   }
   if (wrong_ > 0) std::printf("%d results are WRONG\n", wrong_);
-  return wrong_ == 0;
+  if (failed_ > 0) std::printf("%d joins ended with an error\n", failed_);
+  return wrong_ == 0 && failed_ == 0;
 }
 
 }  // namespace simjoin::bench

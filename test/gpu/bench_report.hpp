@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/baseline.hpp"
@@ -34,8 +36,8 @@ class GpuReport {
   void add(const Joined &joined, const Way &way, const std::string &label, const Run &run);
   // Says which single strategy was the fastest since the last call, and how many times as long `auto` took.
   void compare_strategies();
-  // Prints means and extremes of all that was compared, and how many runs were wrong. Returns whether none
-  // was.
+  // Prints means and extremes of all that was compared, and how many runs were wrong (other pairs than a
+  // baseline's or than another run's) or ended with an error. Returns whether none was or did.
   bool print_summary() const;
 
  private:
@@ -47,7 +49,9 @@ class GpuReport {
   std::vector<double> times_as_long_;        // `auto` to the best single strategy
   double automatic_ms_ = 0, single_ms_ = 0;  // of one join: 0 = not timed
   std::string single_;                       // the strategy of single_ms_
-  int wrong_ = 0;
+  // Of the first run with a result, for each file, number of sets and threshold.
+  std::map<std::tuple<std::string, size_t, double>, uint64_t> pairs_;
+  int wrong_ = 0, failed_ = 0;
 };
 
 }  // namespace simjoin::bench

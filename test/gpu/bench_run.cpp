@@ -65,13 +65,17 @@ struct Engine {
   const GpuJoinEngine *gpu = nullptr;
 };
 
-// Takes all pairs and returns how many there are. Throws std::runtime_error where the limit is over.
+struct TimeLimit : std::runtime_error {
+  TimeLimit() : std::runtime_error("stopped at the time limit") {}
+};
+
+// Takes all pairs and returns how many there are. Throws TimeLimit where the limit is over.
 uint64_t take_pairs(JoinEngine &engine, Clock::time_point begin, double limit_s) {
   uint64_t pairs = 0;
   Batch batch;
   for (StepResult result; (result = engine.step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {
     if (result == StepResult::batch) pairs += batch.size();
-    if (ms_since(begin) > 1000 * limit_s) throw std::runtime_error("stopped at the time limit");
+    if (ms_since(begin) > 1000 * limit_s) throw TimeLimit();
   }
   return pairs;
 }
@@ -159,6 +163,10 @@ Run time_join(const Collection &collection, double threshold, const Way &way, in
       }
       if (best.engine_ms > once_from_ms) break;
     }
+  } catch (const TimeLimit &limit) {
+    best = {};
+    best.error = limit.what();
+    best.stopped = true;
   } catch (const std::exception &error) {
     best = {};
     best.error = error.what();

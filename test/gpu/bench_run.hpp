@@ -27,6 +27,7 @@ struct Way {
 // Milliseconds of one join, the best of its repeats; wall clock.
 struct Run {
   std::string error;     // why there is no result; empty where there is one
+  bool stopped = false;  // at the time limit, which is no fault
   double total_ms = 0;   // from the first set added, one by one, to the last pair
   double engine_ms = 0;  // of that, from the last set added
   // On a GPU, of another join, whose sets lie in the host's memory: from the first block added to the last

@@ -127,7 +127,8 @@ struct Ceiling {
   }
 };
 
-void bench_weighted(const Options &options, WorkerPool &pool) {
+// Returns whether the rows that are compared are the CPU's.
+bool bench_weighted(const Options &options, WorkerPool &pool) {
   std::vector<WeightedToken> rows;
   make_rows(options, 0, pool, rows);
   const std::vector<size_t> ends = make_ends(options);
@@ -159,9 +160,11 @@ void bench_weighted(const Options &options, WorkerPool &pool) {
   }
   std::printf("weighted, streamed, %zu rows: %.2f s, %zu tokens in the table\n",
               options.rows * static_cast<size_t>(options.passes), seconds, signer.cached_tokens());
+  return wrong == 0;
 }
 
-void bench_hashed(const Options &options, WorkerPool &pool) {
+// Returns whether the rows that are compared are the CPU's.
+bool bench_hashed(const Options &options, WorkerPool &pool) {
   std::vector<uint32_t> hashes(options.rows * options.nonzeros);
   pool.parallel(options.rows, [&](int, size_t row) {
     for (size_t i = row * options.nonzeros; i < (row + 1) * options.nonzeros; ++i)
@@ -186,12 +189,15 @@ void bench_hashed(const Options &options, WorkerPool &pool) {
     wrong += std::memcmp(expected.data(), values.data() + row * options.samples, options.samples * 4) != 0;
   }
   std::printf("  rows unlike the CPU's: %zu\n", wrong);
+  return wrong == 0;
 }
 
-// Times the sort of a band's keys; of each number the fastest of several runs.
-void bench_sort(WorkerPool &pool) {
+// Times the sort of a band's keys; of each number the fastest of several runs. Returns
+// whether both devices sort them in the same way.
+bool bench_sort(WorkerPool &pool) {
   constexpr int repeats = 7;
   MemoryCounter memory;
+  bool right = true;
   for (const size_t count : {20'000, 50'000, 100'000, 300'000, 1'000'000, 3'000'000, 10'000'000}) {
     std::vector<SortKey> keys(count), sorted(count);
     for (size_t i = 0; i < count; ++i) {
@@ -211,9 +217,11 @@ void bench_sort(WorkerPool &pool) {
       gpu_ms = std::min(gpu_ms, milliseconds_since(begin));
     }
     const bool same = std::memcmp(on_cpu.data(), sorted.data(), count * sizeof(SortKey)) == 0;
+    right &= same;
     std::printf("sort of %zu keys: CPU %.2f ms (%d threads), GPU %.2f ms%s\n", count, cpu_ms, pool.workers(),
                 gpu_ms, same ? "" : "  WRONG");
   }
+  return right;
 }
 
 // Returns whether the joins are right.
@@ -241,8 +249,10 @@ int main(int argc, char **argv) {
   const StopFlag stop;
   WorkerPool pool(static_cast<int>(std::thread::hardware_concurrency()), stop);
   const auto wanted = [&](const char *part) { return options.only.empty() || options.only == part; };
-  if (wanted("minhash")) bench_hashed(options, pool);
-  if (wanted("weighted")) bench_weighted(options, pool);
-  if (wanted("sort")) bench_sort(pool);
-  return !wanted("join") || bench_join(options) ? 0 : 1;
+  bool right = true;
+  if (wanted("minhash")) right &= bench_hashed(options, pool);
+  if (wanted("weighted")) right &= bench_weighted(options, pool);
+  if (wanted("sort")) right &= bench_sort(pool);
+  if (wanted("join")) right &= bench_join(options);
+  return right ? 0 : 1;
 }
