@@ -16,7 +16,7 @@ struct DocumentVectors {
   std::span<const uint64_t> ends;  // of each document's room, counted from so many terms before `terms`:
   uint64_t before;
   std::span<const uint32_t> sizes;    // how many terms each document has
-  std::span<const uint32_t> reaches;  // core/cluster_relations.hpp
+  std::span<const uint32_t> reaches;  // core/cluster_relations.hpp; empty where no groups are wanted
 
   size_t size() const { return ends.size(); }
   uint64_t begin(size_t document) const { return document == 0 ? 0 : ends[document - 1] - before; }

@@ -228,7 +228,7 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
     if (worth_a_gpu()) {
       try_gpu();
     } else {
-      go_to_cpu("the CPU is estimated to be sooner");
+      go_to_cpu(cpu_is_sooner);
     }
   }
   if (!ended_) close_blocks();

@@ -28,7 +28,7 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) 
     return true;
   }
   std::string reason = no_gpu_reason();
-  if (reason.empty() && cpu_ms <= gpu_ms + gpu_start_ms()) reason = "the CPU is estimated to be sooner";
+  if (reason.empty() && cpu_ms <= gpu_ms + gpu_start_ms()) reason = cpu_is_sooner;
   if (reason.empty() && gpu_backend()->available(reason)) return true;
   if (refused != nullptr) *refused = std::move(reason);
   return false;

@@ -12,6 +12,8 @@
 namespace simjoin {
 
 inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
+// Why Device::automatic leaves a GPU alone that could be used.
+inline constexpr const char *cpu_is_sooner = "the CPU is estimated to be sooner";
 
 // Returns the backend of a GPU that can be used. Throws device_failure where there is none.
 GpuBackend &require_gpu();

@@ -85,9 +85,9 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
       vectors_(memory_),
       vector_sizes_(memory_),
       found_(memory_),
-      reaches_(memory_),
       clustered_(memory_),
       groups_(memory_),
+      reaches_(memory_),
       grouped_(memory_),
       beginning_(memory_),
       joined_(memory_) {
@@ -191,13 +191,11 @@ void DocumentClusters::make_vectors(WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   vectors_.resize(raw_.size());
   vector_sizes_.resize(size());
-  reaches_.resize(size());
   for_each(pool, size(), documents_a_piece, [&](int worker, size_t i) {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    Worker &own = workers_[worker];
-    vector_sizes_[i] = static_cast<uint32_t>(make_document_vector(
-        {raw_.data() + begin, ends_[i] - begin}, pool.stop(), own.vector, vectors_.data() + begin));
-    reaches_[i] = reach_of(document(i), options_.max_terms, least_, own.squares);
+    vector_sizes_[i] =
+        static_cast<uint32_t>(make_document_vector({raw_.data() + begin, ends_[i] - begin}, pool.stop(),
+                                                   workers_[worker].vector, vectors_.data() + begin));
   });
   figures_.vectors_ms += milliseconds_since(start);
 }
@@ -207,20 +205,20 @@ std::span<const TermWeight> DocumentClusters::document(size_t number) const {
   return {vectors_.data() + begin, vector_sizes_[number]};
 }
 
-// The documents of the round from `begin` to `end`, as they are.
+// The documents of the round from `begin` to `end`, as they are, with their reaches where groups are wanted.
 DocumentVectors DocumentClusters::documents(size_t begin, size_t end) const {
   const size_t before = begin == 0 ? 0 : ends_[begin - 1];
   return {{vectors_.data() + before, ends_[end - 1] - before},
           {ends_.data() + begin, end - begin},
           before,
           {vector_sizes_.data() + begin, end - begin},
-          {reaches_.data() + begin, end - begin}};
+          {reaches_.data(), reaches_.size()}};
 }
 
 void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   const Clock::time_point start = Clock::now();
   groups_.clear();
-  if (!wants_gpu(end - begin) || !search_on_gpu(begin, end, pool.stop())) {
+  if (!wants_gpu(end - begin) || !search_on_gpu(begin, end, pool)) {
     for_each(pool, end - begin, documents_a_piece, [&](int worker, size_t i) {
       found_[begin + i] = workers_[worker].search.find(index_, document(begin + i), least_, pool.stop());
     });
@@ -239,7 +237,8 @@ bool DocumentClusters::wants_gpu(size_t documents) const {
 
 // Returns whether the documents have been searched for; where not, the GPU has failed and the CPU is to do
 // it.
-bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &stop) {
+bool DocumentClusters::search_on_gpu(size_t begin, size_t end, WorkerPool &pool) {
+  const StopFlag &stop = pool.stop();
   try {
     if (!device_) {
       device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
@@ -250,6 +249,10 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, const StopFlag &s
     index_.mark_copied();
     // Clusters of the batch that are there already any document may join.
     if (end - begin > 1 && opens_.size() == 0) groups_.resize(end - begin);
+    reaches_.resize(groups_.size());
+    for_each(pool, reaches_.size(), documents_a_piece, [&](int worker, size_t i) {
+      reaches_[i] = reach_of(document(begin + i), options_.max_terms, least_, workers_[worker].squares);
+    });
     device_->find(documents(begin, end), least_, found_.data() + begin,
                   groups_.size() == 0 ? nullptr : groups_.data(), stop);
     return true;

@@ -150,7 +150,7 @@ class DocumentClusters {
   void run(WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
-  bool search_on_gpu(size_t begin, size_t end, const StopFlag &stop);
+  bool search_on_gpu(size_t begin, size_t end, WorkerPool &pool);
   bool wants_gpu(size_t documents) const;
   void assign(size_t begin, size_t end, WorkerPool &pool);
   void assign_groups(size_t begin, size_t count, WorkerPool &pool);
@@ -203,11 +203,11 @@ class DocumentClusters {
   Buffer<TermWeight> vectors_;
   Buffer<uint32_t> vector_sizes_;
   Buffer<FoundCluster> found_;
-  Buffer<uint32_t> reaches_;
   Buffer<ClusteredDocument> clustered_;
 
   // Of the documents of a search, the scratch of assign().
   Buffer<uint32_t> groups_;  // empty where nobody knows
+  Buffer<uint32_t> reaches_;
   Buffer<Grouped> grouped_;
   Buffer<uint32_t> beginning_;  // the first documents of groups that may begin clusters
   Buffer<Open> joined_;
