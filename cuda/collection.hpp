@@ -43,7 +43,7 @@ struct DeviceCollection {
   std::vector<uint32_t> sizes[2];
   uint64_t tokens[2] = {0, 0};  // sums of the sizes
   uint32_t rank_count = 0;
-  uint64_t distinct_tokens = 0;  // with a rank
+  uint64_t distinct_tokens = 0;  // those without a rank included
   uint64_t stored_tokens = 0;
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks
 

@@ -308,7 +308,6 @@ void TiledJoin::merge(const GpuJoin &join) {
   const GpuFigures figures = join.figures();
   const std::lock_guard lock(mutex_);
   ++joined_;
-  stats_.distinct_tokens = std::max(stats_.distinct_tokens, stats.distinct_tokens);
   stats_.after_length += stats.after_length;
   stats_.after_prefix += stats.after_prefix;
   stats_.after_positional += stats.after_positional;

@@ -94,8 +94,8 @@ struct IsShareable {
   __device__ bool operator()(uint32_t slot) const { return counts[slot] > 1; }
 };
 
-struct Widen {
-  __device__ uint64_t operator()(uint32_t value) const { return value; }
+struct IsUsed {
+  __device__ uint64_t operator()(uint32_t count) const { return count > 0; }
 };
 
 // The slots with more than one occurrence, ascending.
@@ -127,29 +127,33 @@ void sort_slots(Device &device, DeviceBuffer<Key> &keys, DeviceBuffer<uint32_t> 
   if (slot_buffers.Current() != slots.data()) std::swap(slots, other_slots);
 }
 
-// What the last ranks' frequencies and the sum of all are; sorted slots become the rank table.
-void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
-                  uint32_t selected, uint64_t tokens, TokenRanks &result) {
-  result.table = DeviceBuffer<uint32_t>(device, counts.size());
-  result.table.fill(0xFF);
-  result.ranks = selected;
-  result.distinct = selected;
-  if (selected == 0) return;
+// Orders the slots, of which there is at least one, by their counts: they become the rank table. Also fetches
+// what the last ranks' frequencies are; the device's stream has to be waited for.
+void order_slots(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
+                 uint32_t selected, uint64_t tokens, TokenRanks &result) {
   DeviceBuffer<uint32_t> frequencies(device, selected);
   launch(device, gather_counts, blocks_for(device, selected), slots.data(), selected, counts.data(),
          frequencies.data());
   sort_slots(device, frequencies, slots, selected, std::bit_width(std::min<uint64_t>(tokens, UINT32_MAX)));
   launch(device, assign_ranks, blocks_for(device, selected), slots.data(), selected, result.table.data());
-  DeviceBuffer<uint64_t> sum(device, 1);
-  with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Sum(scratch, bytes,
-                                  thrust::make_transform_iterator(frequencies.data(), Widen{}), sum.data(),
-                                  static_cast<int64_t>(selected), device.stream());
-  });
   result.most_frequent.resize(std::min(selected, reported_frequencies));
   copy_to_host(device, result.most_frequent.data(),
                frequencies.data() + (selected - result.most_frequent.size()), result.most_frequent.size());
-  result.occurrences = read_value(device, sum.data());
+}
+
+// Makes the rank table of the slots with more than one occurrence, and counts those that have any.
+void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
+                  uint32_t selected, uint64_t tokens, TokenRanks &result) {
+  DeviceBuffer<uint64_t> used(device, 1);
+  with_scratch(device, [&](void *scratch, size_t &bytes) {
+    return cub::DeviceReduce::Sum(scratch, bytes, thrust::make_transform_iterator(counts.data(), IsUsed{}),
+                                  used.data(), static_cast<int64_t>(counts.size()), device.stream());
+  });
+  result.table = DeviceBuffer<uint32_t>(device, counts.size());
+  result.table.fill(0xFF);
+  result.ranks = selected;
+  if (selected > 0) order_slots(device, counts, slots, selected, tokens, result);
+  result.distinct = read_value(device, used.data());
   std::reverse(result.most_frequent.begin(), result.most_frequent.end());
 }
 

@@ -27,8 +27,7 @@ struct TokenRanks {
   DeviceBuffer<uint32_t> slots;  // by token; empty where values index the table directly
   int64_t minimum = 0;
   uint32_t ranks = 0;
-  uint64_t distinct = 0;                // tokens with a rank
-  uint64_t occurrences = 0;             // of tokens with a rank
+  uint64_t distinct = 0;                // tokens, those without a rank included
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks, most frequent first
 };
 

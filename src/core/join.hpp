@@ -85,13 +85,13 @@ struct Batch {
 
 // What a join did. Counts are pairs; each filter's figure is what it left over.
 struct JoinStats {
-  uint64_t sets[2] = {0, 0};    // non-empty sets of each side
-  uint64_t tokens[2] = {0, 0};  // tokens of each side, duplicates within a set removed
-  uint64_t distinct_tokens = 0;
-  uint64_t pairs = 0;         // pairs of the cross product (self-join: unordered pairs)
-  uint64_t after_length = 0;  // pairs of compatible sizes
-  uint64_t after_prefix = 0;  // pairs that share a prefix token (prefix index; under `auto`, of those that
-                              // pass the index's own signatures)
+  uint64_t sets[2] = {0, 0};     // non-empty sets of each side
+  uint64_t tokens[2] = {0, 0};   // tokens of each side, duplicates within a set removed
+  uint64_t distinct_tokens = 0;  // different ones of both sides; 0 where that is not known, in joins in tiles
+  uint64_t pairs = 0;            // pairs of the cross product (self-join: unordered pairs)
+  uint64_t after_length = 0;     // pairs of compatible sizes
+  uint64_t after_prefix = 0;     // pairs that share a prefix token (prefix index; under `auto`, of those that
+                                 // pass the index's own signatures)
   // Of those, pairs that the positional filter left; under `auto` the same number for short sets, where both
   // filters act as one.
   uint64_t after_positional = 0;

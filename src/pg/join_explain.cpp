@@ -131,7 +131,10 @@ void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
     show_count("Tokens Right", stats.tokens[1], es);
   }
   if (by_bands) return;
-  show_count("Distinct Tokens", stats.distinct_tokens, es);
+  // Of a join in tiles they are not known.
+  if (stats.distinct_tokens != 0 || stats.tokens[0] + stats.tokens[1] == 0) {
+    show_count("Distinct Tokens", stats.distinct_tokens, es);
+  }
   show_count("Pairs", stats.pairs, es);
   show_count("Pairs After Length Filter", stats.after_length, es);
   if (stats.used_prefix) {

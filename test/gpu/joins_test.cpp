@@ -210,6 +210,7 @@ TEST_F(GpuStats, CountsEqualTheCpus) {
     EXPECT_EQ(gpu.sets[1], cpu.sets[1]);
     EXPECT_EQ(gpu.tokens[0], cpu.tokens[0]);
     EXPECT_EQ(gpu.tokens[1], cpu.tokens[1]);
+    EXPECT_EQ(gpu.distinct_tokens, cpu.distinct_tokens);
     EXPECT_EQ(gpu.pairs, cpu.pairs);
     EXPECT_EQ(gpu.after_length, cpu.after_length);
     EXPECT_EQ(gpu.output, cpu.output);
