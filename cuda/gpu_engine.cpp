@@ -28,8 +28,8 @@ constexpr size_t queued_batches = 16;
 constexpr double pair_ns = 1.6e-4;
 constexpr double full_size = 64;
 // More GPUs than one have to promise to save so much, and their start: what sharing a join added to the time
-// of dblp6m in uploads and builds, at 0.9, 0.8 and 0.7 on two H200: some 350 ms. So dblp6m at 0.9 stays on
-// one GPU.
+// of dblp6m in uploads and builds, at 0.9, 0.8 and 0.7 on two H200: 240 to 340 ms. So dblp6m at 0.9 and
+// 0.8 stays on one GPU.
 constexpr double least_saving_ms = 300;
 constexpr double start_ms = 400;
 
