@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/gpu.hpp"
+#include "core/worker_pool.hpp"
 #include "cuda/cluster_index.hpp"
 #include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
@@ -41,6 +42,7 @@ class CudaBackend final : public GpuBackend {
   // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
   // and nothing sets it up again.
   std::vector<GpuDevice> devices() override {
+    const SignalsBlocked blocked;  // in threads that CUDA starts
     std::map<int, GpuDevice> devices;
     int count = 0, current = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;

@@ -12,6 +12,7 @@
 #include "core/memory.hpp"
 #include "core/set_blocks.hpp"
 #include "core/vocabulary.hpp"
+#include "core/worker_pool.hpp"
 #include "cuda/gpu_join.hpp"
 #include "cuda/tiled_join.hpp"
 
@@ -89,6 +90,7 @@ class GpuEngine final : public GpuJoinEngine {
 void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
   const auto begin = Clock::now();
+  const SignalsBlocked blocked;  // in threads that CUDA starts when it sets the device up
   gpu::use_device(0);
   single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
   start_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/worker_pool.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -12,7 +14,10 @@ std::string failure;
 
 bool GpuSearch::available(std::string &reason) {
   const std::lock_guard lock(mutex_);
-  if (!known_) found_ = look_();
+  if (!known_) {
+    const SignalsBlocked blocked;  // in threads that the device's driver starts
+    found_ = look_();
+  }
   known_ = true;
   reason = found_.reason;
   return found_.usable;

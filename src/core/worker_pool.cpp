@@ -1,23 +1,23 @@
 #include "core/worker_pool.hpp"
 
-#include <csignal>
 #include <exception>
 #include <utility>
 
 namespace simjoin {
 
-std::thread start_thread(std::function<void()> body) {
-  sigset_t all, before;
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread thread(std::move(body));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return thread;
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::thread start_thread(std::function<void()> body) {
+  const SignalsBlocked blocked;
+  return std::thread(std::move(body));
 }
 
 WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), stop_(stop) {

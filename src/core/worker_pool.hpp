@@ -1,6 +1,8 @@
 // The engine's threads: parallel loops that stop promptly when the join is abandoned.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -28,7 +30,20 @@ class StopFlag {
   std::atomic<bool> stopped_{false};
 };
 
-// Returns a thread that runs `body` with every signal blocked, so that the process's handlers run elsewhere.
+// Blocks every signal in the calling thread, and so in the threads that are started meanwhile, for good: the
+// process's handlers run in others.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Returns a thread that runs `body` with every signal blocked.
 std::thread start_thread(std::function<void()> body);
 
 // A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool's own (fewer

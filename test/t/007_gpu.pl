@@ -46,6 +46,17 @@ like($plan, qr/Device: \Q$name\E/, 'EXPLAIN names the device');
 like($plan, qr/Device Memory: [1-9]\d* kB/, 'and its memory');
 unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
 
+# A handler of the session's must not run in a thread of CUDA's: SIGINT, SIGUSR1, SIGALRM and SIGTERM are blocked there.
+SKIP:
+{
+	skip 'no /proc here', 1 unless -r '/proc/self/status';
+	my ($threads) = session('SET simjoin.device = gpu', $join, q{
+		SELECT string_agg(mask, ' ') FROM pg_ls_dir('/proc/self/task') task,
+			LATERAL (SELECT (regexp_match(pg_read_file('/proc/self/task/' || task || '/status', 0, 10000, true), 'SigBlk:\s+(\w+)'))[1]) s (mask)
+		WHERE task <> pg_backend_pid()::text AND (('x' || mask)::bit(64)::bigint & x'6202'::bigint) <> x'6202'::bigint});
+	is($threads, "$expected\n", 'threads of CUDA take no signals of the session');
+}
+
 for my $algorithm (qw(bitmap gssjoin fgssjoin sf_gssjoin cpu_gpu))
 {
 	for my $device (qw(auto gpu))

@@ -1,5 +1,8 @@
 // Joins that may run on a GPU, with a backend that is none: it fails where it is told to.
 #include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
 
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
@@ -247,6 +250,28 @@ TEST(GpuSearch, LooksAgainOnlyWhereThatMayFindMore) {
   with_gpu.look_again();
   EXPECT_TRUE(with_gpu.available(reason));
   EXPECT_EQ(with_gpu.looks, 1);
+}
+
+bool interrupts_are_blocked() {
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
+}
+
+// Threads that a driver starts when it is looked for must not take the process's signals.
+TEST(GpuSearch, LooksWithSignalsBlocked) {
+  ASSERT_FALSE(interrupts_are_blocked());
+  bool blocked = false, blocked_in_thread = false;
+  GpuSearch search([&] {
+    blocked = interrupts_are_blocked();
+    std::thread([&] { blocked_in_thread = interrupts_are_blocked(); }).join();
+    return GpuLook{true, true, {}};
+  });
+  std::string reason;
+  EXPECT_TRUE(search.available(reason));
+  EXPECT_TRUE(blocked);
+  EXPECT_TRUE(blocked_in_thread);
+  EXPECT_FALSE(interrupts_are_blocked());
 }
 
 template <class Token>
