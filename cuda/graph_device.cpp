@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t kept_memory = size_t{1} << 30;         // that this process keeps for its next use of the GPU
 constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // of sets: some milliseconds
-constexpr int steps_a_check = 4;                        // of power iteration
 
 GraphFigures noted;
 
