@@ -45,6 +45,7 @@ class GpuClusterIndex final : public ClusterDevice {
   explicit GpuClusterIndex(size_t memory_limit) : device_(memory_limit, GpuOptions{}.kept_memory) {}
 
   void update(const ClusterIndex &index, const StopFlag &stop) override {
+    device_.make_current();
     if (loaded_) {
       centroids_.update(device_, index.centroids(), index.changed_centroids(), stop);
     } else {
@@ -60,6 +61,7 @@ class GpuClusterIndex final : public ClusterDevice {
 
   void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
             const StopFlag &stop) override {
+    device_.make_current();
     const Documents on_device = upload(documents);
     const uint64_t slots = documents.terms.size();
     found_.fill(0);

@@ -71,7 +71,7 @@ bool is_lasting(cudaError_t error) {
 
 }  // namespace
 
-// One device that can be used is enough: joins leave the others alone.
+// One device that can be used is enough: the others are left alone.
 GpuLook look_for_gpu() {
   int devices = 0, major = 0, minor = 0;
   cudaError_t result = gpu::injected_fault();
@@ -288,14 +288,18 @@ const DeviceFacts &facts_of(int device) {
 }  // namespace
 
 Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
-  int device = 0;
-  SIMJOIN_DEVICE_CALL(cudaGetDevice(&device));
-  const DeviceFacts &facts = facts_of(device);
+  SIMJOIN_DEVICE_CALL(cudaGetDevice(&number_));
+  const std::vector<int> &usable = usable_gpus();
+  if (!usable.empty() && std::find(usable.begin(), usable.end(), number_) == usable.end()) {
+    use_device(0);
+    number_ = usable.front();
+  }
+  const DeviceFacts &facts = facts_of(number_);
   processors_ = facts.processors;
   capability_ = facts.capability;
   shared_memory_ = facts.shared_memory;
   std::snprintf(name_, sizeof name_, "%s", facts.name);
-  pool_ = process_pool(device);
+  pool_ = process_pool(number_);
   limit_ = device_memory_limit(memory_limit);
   SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }

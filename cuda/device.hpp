@@ -62,10 +62,15 @@ class Event {
 // takes. Buffers must not outlive it.
 class Device {
  public:
+  // On the thread's GPU or, where that cannot be used, on the first that can, which is the thread's from then
+  // on: events and streams made before may belong to another.
   Device(size_t memory_limit, size_t kept_memory);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
+
+  // Makes its GPU the calling thread's, which another thread than the one that made it needs.
+  void make_current() const { SIMJOIN_DEVICE_CALL(cudaSetDevice(number_)); }
 
   cudaStream_t stream() const { return stream_; }
   int processors() const { return processors_; }
@@ -86,6 +91,7 @@ class Device {
  private:
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
+  int number_ = 0;  // as CUDA numbers it
   int processors_ = 0;
   int capability_ = 0;
   size_t shared_memory_ = 0;

@@ -1,6 +1,7 @@
 #include "cuda/flyhash.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace simjoin::gpu {
 namespace {
@@ -41,6 +42,7 @@ FlyLayout::FlyLayout(const FlyShape &fly_shape)
 
 CudaFlyHash::CudaFlyHash(const FlyShape &shape, size_t memory_limit, size_t kept_memory)
     : layout_(shape), device_(memory_limit, kept_memory), words_(device_, layout_.words()) {
+  slots_ = std::make_unique<Slot[]>(slot_count);
   Slot &slot = slots_[0];
   slot.started.record(device_.stream());
   words_.fill(0);
@@ -72,7 +74,7 @@ void CudaFlyHash::make_room(size_t vectors) {
   fragments_ = DeviceBuffer<uint4>(device_, layout_.fragments(batch));
   levels_ = DeviceBuffer<uint16_t>(device_, batch * shape.dimension);
   winners_ = DeviceBuffer<uint32_t>(device_, batch * shape.winners);
-  for (Slot &slot : slots_) {
+  for (Slot &slot : std::span(slots_.get(), slot_count)) {
     slot.levels = PinnedBuffer<uint16_t>(batch * shape.dimension);
     slot.winners = PinnedBuffer<uint32_t>(batch * shape.winners);
   }
@@ -108,6 +110,7 @@ void CudaFlyHash::fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerP
 
 void CudaFlyHash::hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) {
   if (vectors == 0) return;
+  device_.make_current();
   make_room(vectors);
   const auto count = [&](size_t begin) { return static_cast<uint32_t>(std::min(batch_, vectors - begin)); };
   const FlyShape &shape = layout_.shape;

@@ -61,7 +61,9 @@ class CudaFlyHash final : public FlyHashWork {
   FlyFigures figures() const;
 
  private:
-  // Of one batch on its way; there are two.
+  static constexpr size_t slot_count = 2;
+
+  // Of one batch on its way.
   struct Slot {
     PinnedBuffer<uint16_t> levels;
     PinnedBuffer<uint32_t> winners;
@@ -73,7 +75,8 @@ class CudaFlyHash final : public FlyHashWork {
   void fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerPool &pool);
 
   const FlyLayout layout_;
-  Slot slots_[2];  // before the device, whose destructor waits for the copies
+  // Made on the device but declared before it, whose destructor waits for the copies.
+  std::unique_ptr<Slot[]> slots_;
   Device device_;
   FlyFigures figures_;
   size_t batch_ = 0;

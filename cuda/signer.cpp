@@ -106,6 +106,7 @@ void Signer::hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, W
 
 template <class Token>
 void Signer::run(const SetArrays<Token> &sets, WorkerPool &pool, const Output &output) {
+  device_.make_current();
   size_t turn = 0;
   for (size_t first = 0; first < sets.ends.size(); ++turn) {
     Round &round = *rounds_[turn % 2];
