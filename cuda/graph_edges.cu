@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "cuda/binary_search.cuh"
 #include "cuda/graph_sort.hpp"
 #include "cuda/launch.cuh"
 
@@ -101,23 +102,9 @@ __global__ void make_entries(const uint64_t *edges, const uint64_t *weights, uin
   }
 }
 
-// Returns the first of the sorted entries that is not below `bound`.
-__device__ uint64_t lower_bound(const uint64_t *entries, uint64_t count, uint64_t bound) {
-  uint64_t begin = 0;
-  for (uint64_t length = count; length > 0;) {
-    const uint64_t half = length / 2;
-    if (entries[begin + half] < bound) {
-      begin += half + 1;
-      length -= half + 1;
-    } else {
-      length = half;
-    }
-  }
-  return begin;
-}
-
 __global__ void find_offsets(const uint64_t *entries, uint64_t count, uint32_t nodes, uint64_t *offsets) {
-  SIMJOIN_GRID_STRIDE(node, uint64_t{nodes} + 1) offsets[node] = lower_bound(entries, count, node << 32);
+  SIMJOIN_GRID_STRIDE(node, uint64_t{nodes} + 1)
+  offsets[node] = lower_bound(entries, uint64_t{0}, count, node << 32);
 }
 
 __global__ void split_entries(const uint64_t *entries, const uint64_t *bits, uint64_t count,

@@ -1,3 +1,4 @@
+#include "cuda/binary_search.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/signature_bits.cuh"
 #include "cuda/verification.hpp"
@@ -38,20 +39,6 @@ __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate 
          min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
 }
 
-// Returns how many of the ascending numbers are below `number`.
-__device__ uint32_t count_below(const uint32_t *numbers, uint32_t count, uint32_t number) {
-  uint32_t low = 0, high = count;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    if (numbers[middle] < number) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 // Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
 // of the larger set with what of the smaller one can match it.
 __device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
@@ -64,7 +51,7 @@ __device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRe
   const auto end = static_cast<uint32_t>(larger * (lane + 1) / pair_lanes);
   uint32_t overlap = 0;
   if (i < end) {
-    for (uint32_t j = count_below(small, smaller, large[i]); i < end && j < smaller;) {
+    for (uint32_t j = lower_bound(small, 0u, smaller, large[i]); i < end && j < smaller;) {
       const uint32_t x = large[i], y = small[j];
       overlap += x == y;
       i += x <= y;
@@ -177,7 +164,7 @@ __global__ void verify(const __grid_constant__ VerificationJob job, const Result
 
 // Returns the overlap of two sets to all threads of a block, or less than `required` where it is less. The
 // block takes the larger set tile by tile and looks for the tokens of the smaller one there, until too little
-// is left. All loads from device memory are of neighbours.
+// of one is left. All loads from device memory are of neighbours.
 __device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, const SetRecord &b,
                                      uint32_t required) {
   __shared__ uint32_t tile[long_tokens];
@@ -185,7 +172,7 @@ __device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, 
   const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
   const uint32_t larger = max(a.stored, b.stored), smaller = min(a.stored, b.stored);
   uint32_t overlap = 0, taken = 0;  // tokens of the smaller set that have been looked for
-  for (uint32_t begin = 0; begin < larger; begin += long_tokens) {
+  for (uint32_t begin = 0; begin < larger && taken < smaller; begin += long_tokens) {
     const uint32_t left = larger - begin;
     if (overlap + min(left, smaller - taken) < required) break;
     const uint32_t count = min(left, long_tokens);
@@ -194,7 +181,7 @@ __device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, 
     for (uint32_t now = blockDim.x; now == blockDim.x;) {
       const uint32_t i = taken + threadIdx.x;
       const bool belongs = i < smaller && small[i] <= tile[count - 1];
-      const bool matches = belongs && tile[count_below(tile, count, small[i])] == small[i];
+      const bool matches = belongs && tile[lower_bound(tile, 0u, count, small[i])] == small[i];
       now = __syncthreads_count(belongs);
       overlap += __syncthreads_count(matches);
       taken += now;
