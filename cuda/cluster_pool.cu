@@ -8,7 +8,8 @@ constexpr size_t bytes_a_piece = size_t{64} << 20;
 // Centroids staged between two looks at the stop flag: some 0.2 ms.
 constexpr size_t centroids_a_look = 4096;
 constexpr uint64_t stays = UINT64_MAX;
-constexpr uint32_t least_capacity = 4;
+// Of lists' regions: one of them would be too long.
+constexpr uint64_t no_end = uint64_t{1} << 63;
 
 template <typename Element>
 void copy_in_pieces(Device &device, Element *to, const Element *from, size_t count, const StopFlag &stop) {
@@ -64,9 +65,12 @@ __global__ void find_places(const Posting *postings, uint64_t count, const uint3
     const PoolRegion list = lists[postings[i].term];
     const uint64_t size = uint64_t{list.size} + added[postings[i].term];
     if (size <= list.capacity) continue;
-    unsigned long long capacity = least_capacity;
-    while (capacity < size) capacity *= 2;
-    starts[i] = atomicAdd(end, capacity);
+    const uint32_t capacity = capacity_for(size);
+    if (capacity == 0) {
+      atomicOr(end, static_cast<unsigned long long>(no_end));
+    } else {
+      starts[i] = atomicAdd(end, static_cast<unsigned long long>(capacity));
+    }
   }
 }
 
@@ -83,9 +87,7 @@ __global__ void move_lists(const Posting *postings, uint64_t count, const uint32
       clusters[starts[i] + j] = clusters[old.start + j];
     __syncwarp();
     if (lane > 0) continue;
-    uint32_t capacity = least_capacity;
-    while (capacity < uint64_t{old.size} + added[postings[i].term]) capacity *= 2;
-    list = {starts[i], old.size, capacity};
+    list = {starts[i], old.size, capacity_for(uint64_t{old.size} + added[postings[i].term])};
   }
 }
 
@@ -173,7 +175,9 @@ void DeviceLists::append(Device &device, const Posting *postings, size_t count, 
   launch(device, order_postings, blocks, postings, uint64_t{count}, added_.data(), orders_.data());
   launch(device, find_places, blocks, postings, uint64_t{count}, added_.data(), orders_.data(),
          pool_.regions(), starts_.data(), reinterpret_cast<unsigned long long *>(end_.data()));
-  pool_.make_room(device, term_end, read_value(device, end_.data()));
+  const uint64_t end = read_value(device, end_.data());
+  if ((end & no_end) != 0) throw_region_too_long();
+  pool_.make_room(device, term_end, end);
   launch(device, move_lists, blocks_for(device, count, warp_threads), postings, uint64_t{count},
          added_.data(), starts_.data(), pool_.regions(), pool_.elements());
   launch(device, write_postings, blocks, postings, uint64_t{count}, orders_.data(), pool_.regions(),

@@ -23,6 +23,11 @@ constexpr size_t lists_a_look = 16384;
 
 }  // namespace
 
+void throw_region_too_long() {
+  throw Error(ErrorKind::limit_exceeded,
+              "a cluster cannot have more than 4294967295 terms, nor a term of documents so many clusters");
+}
+
 ClusterIndex::ClusterIndex(MemoryCounter &memory, size_t shared_lists)
     : memory_(&memory),
       list_shift_(shared_lists == 0 ? 0 : 32 - std::countr_zero(std::bit_ceil(shared_lists))),

@@ -23,6 +23,17 @@ struct PoolRegion {
   uint32_t capacity = 0;
 };
 
+// Returns how many elements an array of so many gets room for: at least 4, and twice as many as before where
+// it grows; 0 where it is too long for a region, with more than 2^32 - 1.
+SIMJOIN_HOST_DEVICE inline uint32_t capacity_for(uint64_t size) {
+  if (size > UINT32_MAX) return 0;
+  uint64_t capacity = 4;
+  while (capacity < size) capacity *= 2;
+  return capacity > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(capacity);
+}
+// Throws Error limit_exceeded.
+[[noreturn]] void throw_region_too_long();
+
 // Many arrays in one: an array that outgrows its place moves to the end, into one of twice the size.
 template <class T>
 class RegionPool {
@@ -49,14 +60,14 @@ class RegionPool {
   void reserve(size_t key, size_t size) {
     PoolRegion &region = regions_[key];
     if (size <= region.capacity) return;
-    size_t capacity = least_capacity;
-    while (capacity < size) capacity *= 2;
+    const uint32_t capacity = capacity_for(size);
+    if (capacity == 0) throw_region_too_long();
     const size_t start = elements_.size();
     if (start + capacity > room_ && start < copied_elements)
       elements_.reserve(room_ = 2 * (start + capacity));
     elements_.extend(capacity);
     std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
-    region = {start, region.size, static_cast<uint32_t>(capacity)};
+    region = {start, region.size, capacity};
   }
   void assign(size_t key, std::span<const T> elements) {
     regions_[key].size = 0;
@@ -80,7 +91,6 @@ class RegionPool {
   }
 
  private:
-  static constexpr size_t least_capacity = 4;
   // Arrays below 32 MB the C library copies to let them grow; these double, larger ones grow as all Buffers
   // do.
   static constexpr size_t copied_elements = (size_t{32} << 20) / sizeof(T);

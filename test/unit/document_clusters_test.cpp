@@ -52,6 +52,24 @@ TEST(ClusterIndex, FindsTheMostSimilarCluster) {
   }
 }
 
+// Regions have room for whole powers of two, as far as their sizes have bits.
+TEST(ClusterIndex, RegionsHaveALimit) {
+  constexpr uint64_t half = uint64_t{1} << 31, most = UINT32_MAX;
+  const std::pair<uint64_t, uint32_t> capacities[] = {
+      {0, 4}, {4, 4}, {5, 8}, {8, 8}, {half, half}, {half + 1, most}, {most, most}, {most + 1, 0}};
+  for (const auto &[size, capacity] : capacities) EXPECT_EQ(capacity_for(size), capacity) << size;
+  EXPECT_EQ(capacity_for(UINT64_MAX), 0u);
+  MemoryCounter memory;
+  RegionPool<uint32_t> pool(memory);
+  pool.add_keys(1);
+  try {
+    pool.reserve(0, most + 1);
+    ADD_FAILURE() << "a region has no room for its size";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.kind(), ErrorKind::limit_exceeded);
+  }
+}
+
 TEST(TermTable, KnowsTermsBothWays) {
   MemoryCounter memory;
   TermTable numbers(memory), texts(memory);
