@@ -43,6 +43,7 @@ struct Clusters {
 class GpuClusterIndex final : public ClusterDevice {
  public:
   explicit GpuClusterIndex(size_t memory_limit) : device_(memory_limit, GpuOptions{}.kept_memory) {}
+  ~GpuClusterIndex() override { device_.make_current_or_not(); }
 
   void update(const ClusterIndex &index, const StopFlag &stop) override {
     device_.make_current();

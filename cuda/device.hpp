@@ -69,8 +69,14 @@ class Device {
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
-  // Makes its GPU the calling thread's, which another thread than the one that made it needs.
+  // Makes its GPU the calling thread's: before anything that another thread than the one that made it does on
+  // it, page-locked memory and what destructors do included.
   void make_current() const { SIMJOIN_DEVICE_CALL(cudaSetDevice(number_)); }
+  // The same for destructors, in which nothing may fail.
+  void make_current_or_not() const noexcept {
+    cudaSetDevice(number_);
+    cudaGetLastError();
+  }
 
   cudaStream_t stream() const { return stream_; }
   int processors() const { return processors_; }

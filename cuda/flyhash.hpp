@@ -56,6 +56,7 @@ struct FlyFigures {
 class CudaFlyHash final : public FlyHashWork {
  public:
   CudaFlyHash(const FlyShape &shape, size_t memory_limit, size_t kept_memory);
+  ~CudaFlyHash() override { device_.make_current_or_not(); }
 
   void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) override;
   FlyFigures figures() const;

@@ -66,6 +66,7 @@ class GpuVerifier final : public PairVerifier {
     quit_ = true;
     wake_.notify_all();
     if (thread_.joinable()) thread_.join();
+    if (on_device_) on_device_->device.make_current_or_not();
   }
 
   void start(const JoinProblem &problem, ResultQueue &queue, const StopFlag &stop, bool swap) override;
@@ -195,6 +196,7 @@ void GpuVerifier::submit(std::span<const CandidatePair> pairs) {
 // Takes an empty chunk to fill; page-locked memory is made only when it is needed.
 void GpuVerifier::open_chunk() {
   if (empty_.empty()) {
+    on_device_->device.make_current();
     filling_ = std::make_unique<Chunk>();
     ++chunks_;
     return;

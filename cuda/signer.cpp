@@ -86,6 +86,7 @@ Signer::Signer(const SignatureHeader &header, std::span<const Permutation> permu
 
 // Page-locked memory must not go while the device reads or writes it.
 Signer::~Signer() {
+  device_.make_current_or_not();
   cudaStreamSynchronize(in_.get());
   cudaStreamSynchronize(device_.stream());
   cudaStreamSynchronize(out_.get());

@@ -159,6 +159,15 @@ TEST_F(GpuFlyHash, RoundsGoOnOnTheCpuWhereTheGpuFails) {
   set_gpu_backend(nullptr);
 }
 
+// What was made on one thread may be used on another, and destroyed on a third.
+TEST_F(GpuFlyHash, ThreadsMayChange) {
+  const FlyShape shape{50, 3000, 150, 5, 1};
+  const std::vector<uint16_t> levels = random_levels(shape, 300, 0, 8);
+  auto work = on_thread([&] { return std::make_unique<CudaFlyHash>(shape, 0, 0); }, true);
+  EXPECT_EQ(differences(on_cpu(shape, levels), on_thread([&] { return on_gpu(*work, shape, levels); })), 0u);
+  on_thread([&] { work.reset(); });
+}
+
 TEST_F(GpuFlyHash, StopsBetweenBatches) {
   const FlyShape shape{784, 25088, 1254, 39, 1};
   const std::vector<uint16_t> levels = random_levels(shape, 10000, 0, 7);

@@ -4,11 +4,13 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
+#include "cuda/device.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "unit/drive.hpp"
 
@@ -29,6 +31,17 @@ inline size_t free_memory() {
   size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
   return free;
+}
+
+// Calls work() on a thread of its own and returns what it does, or throws that. The thread's GPU is CUDA's
+// first one, or with `last` the last that can be used.
+template <class Work>
+auto on_thread(Work &&work, bool last = false) {
+  const auto body = [&] {
+    if (last) gpu::use_device(static_cast<int>(usable_gpus().size()) - 1);
+    return work();
+  };
+  return std::async(std::launch::async, body).get();
 }
 
 // Runs `work`, which does not fail by itself, and lets each of its device calls fail in turn, as one that

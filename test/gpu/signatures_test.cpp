@@ -155,6 +155,18 @@ TEST_F(GpuSignatures, HashedSetsHaveTheValuesOfTheCpu) {
   }
 }
 
+// What was made on one thread may be used on another, and destroyed on a third.
+TEST_F(GpuSignatures, ThreadsMayChange) {
+  const Sets<uint32_t> sets = hashed_sets(4, 2);
+  const Values expected = expected_values(sets, MinHasher(64, 5));
+  Values values(expected.size());
+  auto signer = on_thread(
+      [] { return std::make_unique<gpu::Signer>(header_of(SignatureFamily::minhash, 64, 5), 0); }, true);
+  on_thread([&] { signer->sign(sets.arrays(), pool_, values.data()); });
+  EXPECT_EQ(difference(expected, values, 64), "");
+  on_thread([&] { signer.reset(); });
+}
+
 // Residues next to the modulus, where the kernel has to correct itself.
 TEST_F(GpuSignatures, ResiduesNextToTheModulusAreExact) {
   std::mt19937_64 random(2);
