@@ -20,9 +20,10 @@ struct RelationLimits {
   const FoundCluster *found;  // by each document
 };
 
-// Sets groups[document] to the first document of its group. All pointers are to device memory; `slots`: of
-// the documents. Throws Cancelled.
-void group_documents(Device &device, const Documents &documents, size_t slots, const RelationLimits &limits,
-                     uint32_t *groups, const StopFlag &stop);
+// Sets groups[document] to the first document of its group, and returns true; or returns false where one
+// group of all of them takes less time. All pointers are to device memory; `slots`: of the documents, which
+// are numbered; `longest`: the most terms that one has. Throws Cancelled.
+bool group_documents(Device &device, const Documents &documents, size_t slots, uint32_t longest,
+                     const RelationLimits &limits, uint32_t *groups, const StopFlag &stop);
 
 }  // namespace simjoin::gpu

@@ -112,6 +112,7 @@ __global__ void end_append(const Posting *postings, uint64_t count, const uint32
 
 void DeviceCentroids::load(Device &device, const RegionPool<TermWeight> &pool, const StopFlag &stop) {
   pool_.make_room(device, pool.keys(), pool.elements().size());
+  for (size_t i = 0; i < pool.keys(); ++i) longest_ = std::max(longest_, pool.region(i).size);
   copy_in_pieces(device, pool_.regions(), pool.regions().data(), pool.keys(), stop);
   copy_in_pieces(device, pool_.elements(), pool.elements().data(), pool.elements().size(), stop);
 }
@@ -130,6 +131,7 @@ void DeviceCentroids::update(Device &device, const RegionPool<TermWeight> &pool,
     const std::span<const TermWeight> centroid = pool[clusters[i]];
     to = std::copy(centroid.begin(), centroid.end(), to);
     regions[i] = pool.region(clusters[i]);
+    longest_ = std::max(longest_, regions[i].size);
     ends[i] = static_cast<uint64_t>(to - terms);
   }
   clusters_.upload(device, clusters);

@@ -97,8 +97,8 @@ class DevicePool {
 class DeviceCentroids {
  public:
   const DevicePool<TermWeight> &pool() const { return pool_; }
-  // Returns how many terms a centroid has room for on average.
-  uint64_t terms_a_cluster() const { return pool_.keys() == 0 ? 0 : pool_.used() / pool_.keys(); }
+  // Returns the most terms that a centroid has had.
+  uint32_t longest() const { return longest_; }
 
   // Copies all of them. Throws Cancelled.
   void load(Device &device, const RegionPool<TermWeight> &pool, const StopFlag &stop);
@@ -108,6 +108,7 @@ class DeviceCentroids {
 
  private:
   DevicePool<TermWeight> pool_;
+  uint32_t longest_ = 0;
   Staged<uint32_t> clusters_;
   Staged<PoolRegion> regions_;
   Staged<uint64_t> ends_;

@@ -36,7 +36,7 @@ class ClusterDevice {
   virtual void update(const ClusterIndex &index, const StopFlag &stop) = 0;
   // Gives for each document what ClusterSearch::find would and, where `groups` is not null, the first
   // document of its group. Related documents (core/cluster_relations.hpp) are in one group; groups may be
-  // larger than that takes.
+  // larger than that takes, as where there is too little device memory to find out more.
   virtual void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
                     const StopFlag &stop) = 0;
 };

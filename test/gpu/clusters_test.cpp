@@ -1,8 +1,12 @@
 // The clustering of documents on a GPU: the CPU's clusters, whatever fails.
 #include <chrono>
+#include <cmath>
+#include <numeric>
 #include <random>
+#include <thread>
 
 #include "core/cluster_device.hpp"
+#include "core/error.hpp"
 #include "core/gpu.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/document_oracle.hpp"
@@ -110,6 +114,126 @@ TEST_F(GpuClusters, GroupsAreThoseOfTheDefinition) {
   }
 }
 
+// Where device memory holds the search but not the groups, all documents are one group.
+TEST_F(GpuClusters, GroupsNeedNotFit) {
+  constexpr uint32_t documents = 3000, least = 1u << 23;
+  constexpr size_t more = size_t{1} << 18;  // bytes; groups take a megabyte
+  RandomSets random(12);
+  MemoryCounter memory;
+  const StopFlag stop;
+  ClusterIndex index(memory);
+  index.give_lists_away();
+  for (int i = 0; i < 300; ++i) change_index(random, index, 12, 4000);
+  Batch batch;
+  for (uint32_t i = 0; i < documents; ++i) batch.add(random_vector(random, 40, 4000), 40, least);
+  std::vector<FoundCluster> found(documents);
+  std::vector<uint32_t> groups(documents, 99), expected_groups(documents);
+  const auto find = [&](size_t memory_limit, uint32_t *groups_found) {
+    std::fill(found.begin(), found.end(), 1);
+    const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(memory_limit);
+    device->update(index, stop);
+    device->find(batch.documents(), least, found.data(), groups_found, stop);
+  };
+  find(0, nullptr);
+  const std::vector<FoundCluster> expected = found;
+  size_t enough = more;  // for the search alone
+  for (bool fits = false; !fits; enough += fits ? 0 : more) {
+    try {
+      find(enough, nullptr);
+      fits = true;
+    } catch (const Error &error) {
+      ASSERT_EQ(error.kind(), ErrorKind::limit_exceeded);
+    }
+  }
+  find(enough, groups.data());
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(groups, std::vector<uint32_t>(documents, 0));
+  find(enough + (size_t{16} << 20), groups.data());
+  EXPECT_EQ(found, expected);
+  group_naively(batch.documents(), least, expected.data(), expected_groups.data());
+  EXPECT_EQ(groups, expected_groups);
+  EXPECT_NE(groups, std::vector<uint32_t>(documents, 0));
+}
+
+// Returns the unit vector of so many terms of the same weight, every so many terms.
+std::vector<TermWeight> even_vector(uint32_t terms, uint32_t first, uint32_t every) {
+  std::vector<TermWeight> vector(terms);
+  const auto weight = static_cast<uint32_t>((1 << weight_bits) / std::sqrt(static_cast<double>(terms)));
+  for (uint32_t i = 0; i < terms; ++i) vector[i] = {first + i * every, weight};
+  return vector;
+}
+
+// Of two documents that are too long to be compared it is enough that they share a term.
+TEST_F(GpuClusters, VeryLongDocumentsAreOneGroup) {
+  constexpr uint32_t terms = 70000, short_documents = 20, least = 1u << 23;
+  MemoryCounter memory;
+  const StopFlag stop;
+  ClusterIndex index(memory);
+  index.give_lists_away();
+  const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
+  device->update(index, stop);
+  Batch batch;
+  batch.add(even_vector(terms, 0, 2), terms, least);
+  for (uint32_t i = 0; i < short_documents; ++i) batch.add(even_vector(3, 1 + 6 * i, 2), terms, least);
+  batch.add(even_vector(terms, 2 * (terms - 1), 1), terms, least);
+  std::vector<FoundCluster> found(short_documents + 2);
+  std::vector<uint32_t> groups(found.size()), expected(found.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  expected.back() = 0;
+  device->find(batch.documents(), least, found.data(), groups.data(), stop);
+  EXPECT_EQ(groups, expected);
+}
+
+// Vectors of very different lengths, of which the longer one is searched.
+TEST_F(GpuClusters, VectorsMayDifferInLength) {
+  RandomSets random(13);
+  MemoryCounter memory;
+  const StopFlag stop;
+  ClusterIndex index(memory);
+  index.give_lists_away();
+  Batch batch;
+  std::vector<std::vector<TermWeight>> all;
+  for (const int32_t terms : {1, 7, 8, 9, 40, 300, 5000, 10000}) {
+    for (int copies = 0; copies < 2; ++copies) {
+      index.add_cluster();
+      index.set_centroid(index.clusters() - 1, random_vector(random, terms, 2 * terms));
+      all.push_back(random_vector(random, terms, 2 * terms));
+      batch.add(all.back(), 1u << 16, 1);
+    }
+  }
+  const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
+  device->update(index, stop);
+  for (const uint32_t least : {1u, 1u << 21}) {
+    std::vector<FoundCluster> found(all.size());
+    device->find(batch.documents(), least, found.data(), nullptr, stop);
+    for (size_t i = 0; i < all.size(); ++i)
+      EXPECT_EQ(found[i], find_naively(index, all[i], least)) << all[i].size() << " terms";
+  }
+}
+
+// What was made on one thread may be used on another, and destroyed on a third.
+TEST_F(GpuClusters, ThreadsMayChange) {
+  RandomSets random(14);
+  MemoryCounter memory;
+  const StopFlag stop;
+  constexpr uint32_t least = 1u << 23;
+  ClusterIndex index(memory);
+  index.give_lists_away();
+  for (int i = 0; i < 300; ++i) change_index(random, index, 12, 60);
+  const std::vector<TermWeight> document = random_vector(random, 12, 60);
+  Batch batch;
+  batch.add(document, 12, least);
+  std::unique_ptr<ClusterDevice> device =
+      on_thread([] { return cuda_backend().make_cluster_device(0); }, true);
+  on_thread([&] { device->update(index, stop); });
+  std::vector<FoundCluster> found(1);
+  std::vector<uint32_t> groups(1, 99);
+  on_thread([&] { device->find(batch.documents(), least, found.data(), groups.data(), stop); });
+  EXPECT_EQ(found[0], find_naively(index, document, least));
+  EXPECT_EQ(groups[0], 0u);
+  on_thread([&] { device.reset(); });
+}
+
 // The copy follows an index that changes all the time, and is cleared out now and then.
 TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   MemoryCounter memory;
@@ -138,7 +262,8 @@ TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   EXPECT_GT(cleared, 0);
 }
 
-// A document with more terms than are compared with each other, and centroids as long.
+// Documents with more terms than are compared with each other, and centroids as long; in batches so small
+// that they are grouped, too.
 TEST_F(GpuClusters, DocumentsMayBeLong) {
   RandomSets random(11);
   std::vector<Document> documents = random_documents(random, 300, 20, 30);
@@ -148,11 +273,14 @@ TEST_F(GpuClusters, DocumentsMayBeLong) {
     documents.push_back(std::move(document));
     documents.push_back(documents[static_cast<size_t>(copies)]);
   }
-  const DocumentCase c{0, 0, 0, 0.3, 5000, 64};
-  EXPECT_EQ(cluster_on(Device::gpu, documents, c), cluster_on(Device::cpu, documents, c));
+  for (const uint32_t batch : {8u, 64u}) {
+    const DocumentCase c{0, 0, 0, 0.3, 5000, batch};
+    EXPECT_EQ(cluster_on(Device::gpu, documents, c), cluster_on(Device::cpu, documents, c)) << batch;
+  }
 }
 
-// Each device call fails in turn: that is an error, and the device's memory is what it was.
+// Each device call fails in turn: that is an error, unless memory runs out for the groups of a batch, and the
+// device's memory is what it was.
 TEST_F(GpuClusters, EveryCallCanFail) {
   const DocumentCase c{1000, 12, 100, 0.6, 8, 256};
   const std::vector<Document> documents = documents_of(c);
@@ -164,9 +292,46 @@ TEST_F(GpuClusters, EveryCallCanFail) {
   run();
   run();
   const size_t free = free_memory();
-  fail_each_call(20, run);
+  int went_on = 0;
+  fail_each_call(20, run, [&] { ++went_on; });
+  EXPECT_GT(went_on, 0);
   run();
   EXPECT_EQ(free_memory(), free);
+}
+
+// A search waits for no launch that takes long, however long the vectors are.
+TEST_F(GpuClusters, SearchesOfLongDocumentsEndSoon) {
+  constexpr uint32_t terms = 1000000, centroid_terms = 2000, clusters = 1000, documents = 8, least = 1u << 23;
+  MemoryCounter memory;
+  ClusterIndex index(memory);
+  index.give_lists_away();
+  for (uint32_t i = 0; i < clusters; ++i) {
+    index.add_cluster();
+    index.set_centroid(i, even_vector(centroid_terms, i % 500, terms / centroid_terms));
+  }
+  Batch short_ones, long_ones;
+  for (uint32_t i = 0; i < documents; ++i) {
+    short_ones.add(even_vector(10, 0, 1), terms, least);
+    long_ones.add(even_vector(terms, 0, 1), terms, least);
+  }
+  std::vector<FoundCluster> found(documents);
+  const auto search = [&](const Batch &batch, const StopFlag &stop) {
+    const std::unique_ptr<ClusterDevice> device = cuda_backend().make_cluster_device(0);
+    device->update(index, stop);
+    device->find(batch.documents(), least, found.data(), nullptr, stop);
+  };
+  StopFlag running, stopped;
+  search(short_ones, running);  // loads the kernels
+  std::chrono::steady_clock::time_point set;
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    set = std::chrono::steady_clock::now();
+    stopped.set();
+  });
+  EXPECT_THROW(search(long_ones, stopped), Cancelled);
+  const auto end = std::chrono::steady_clock::now();
+  canceller.join();
+  EXPECT_LT(end - set, std::chrono::milliseconds(100));
 }
 
 TEST_F(GpuClusters, AbandonedRoundsEndSoon) {

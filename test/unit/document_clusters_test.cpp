@@ -267,7 +267,8 @@ TEST(DocumentClusters, KeepToTheMemoryLimit) {
 // told to.
 class FakeClusterDevice final : public ClusterDevice {
  public:
-  FakeClusterDevice(int failing, ErrorKind kind) : failing_(failing), kind_(kind) {}
+  FakeClusterDevice(int failing, ErrorKind kind, bool groups)
+      : failing_(failing), kind_(kind), groups_(groups) {}
   void update(const ClusterIndex &index, const StopFlag &) override {
     if (failing_-- == 0) fail_as(kind_);
     const auto copy = [&](uint32_t cluster) {
@@ -311,12 +312,14 @@ class FakeClusterDevice final : public ClusterDevice {
         }
       }
     }
-    if (groups != nullptr) group_naively(documents, least, found, groups);
+    if (groups != nullptr && groups_) group_naively(documents, least, found, groups);
+    if (groups != nullptr && !groups_) std::fill_n(groups, documents.size(), 0);
   }
 
  private:
   int failing_;
   const ErrorKind kind_;
+  const bool groups_;
   bool first_ = true;
   std::vector<std::vector<uint32_t>> lists_;
   std::vector<std::vector<TermWeight>> centroids_;
@@ -326,12 +329,13 @@ class FakeClusterBackend final : public FakeGpu {
  public:
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
     ++made;
-    return std::make_unique<FakeClusterDevice>(failing, kind);
+    return std::make_unique<FakeClusterDevice>(failing, kind, groups);
   }
 
   int made = 0;
   int failing = -1;
   ErrorKind kind = ErrorKind::device_failure;
+  bool groups = true;  // rather than all documents of a batch in one
 };
 
 class DocumentClustersOnDevices : public testing::Test {
@@ -382,9 +386,14 @@ TEST_F(DocumentClustersOnDevices, AreThoseOfTheCpu) {
       for (const uint32_t batch : {64u, 300u, 4096u}) {
         const DocumentCase c{1000, 12, 60, threshold, max_terms, batch};
         const std::vector<Document> documents = documents_of(c, ++seed);
-        DocumentClusters on_cpu(options_of(c)), on_device(options_of(c, Device::gpu, 3));
-        EXPECT_EQ(cluster(on_device, documents, 700), cluster(on_cpu, documents, 700))
-            << "threshold " << threshold << ", max_terms " << max_terms << ", batch " << batch;
+        DocumentClusters on_cpu(options_of(c));
+        const std::vector<Clustered> expected = cluster(on_cpu, documents, 700);
+        for (backend_.groups = false;; backend_.groups = true) {
+          DocumentClusters on_device(options_of(c, Device::gpu, 3));
+          EXPECT_EQ(cluster(on_device, documents, 700), expected)
+              << "threshold " << threshold << ", max_terms " << max_terms << ", batch " << batch;
+          if (backend_.groups) break;
+        }
       }
     }
   }
