@@ -1,6 +1,7 @@
 #include "cuda/gpu_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace simjoin::gpu {
@@ -17,9 +18,22 @@ constexpr double list_entry_size = 64;
 // Signatures tell sets of up to this size apart badly: what their candidates take, by pairs compared.
 constexpr uint32_t tiny_size = 8;
 constexpr double tiny_pairs_a_ms = 2e9;
+// Tokens of candidates that are verified in a millisecond, and what a pair takes however short its sets are,
+// in tokens: most candidates are given up before their sets' ends.
+constexpr double survivor_tokens_a_ms = 5e8;
+constexpr double survivor_pair_tokens = 40;
 // Building an index.
 constexpr double index_start_ms = 0.5;
 constexpr double index_tokens_a_ms = 5e6;
+
+// Returns the share of pairs of sets of this size, of tokens that are equally frequent, whose signatures do
+// not tell them apart: the bits they share by chance, and those that a set loses by collisions, are enough.
+double surviving_share(const Bounds &bounds, uint32_t size, uint32_t bits) {
+  const double set = bits * -std::expm1(-static_cast<double>(size) / bits), free = 1 - set / bits;
+  const double shared = set * set / bits;
+  const double needed = static_cast<double>(bounds.min_overlap(size, size)) - (size - set) - shared;
+  return 0.5 * std::erfc(needed / std::sqrt(2 * shared * free * free));
+}
 
 }  // namespace
 
@@ -54,6 +68,8 @@ std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes,
     const bool too_wide = kernel == BitmapKernel::warpgroup && steps > widest_warpgroup_steps;
     costs[i] = pairs * steps / pairs_a_ms(too_wide ? BitmapKernel::warp : kernel);
     if (size <= tiny_size) costs[i] += pairs / tiny_pairs_a_ms;
+    costs[i] += pairs * surviving_share(bounds, size, steps * step_bits) *
+                (2.0 * size + survivor_pair_tokens) / survivor_tokens_a_ms;
   }
   return costs;
 }

@@ -34,11 +34,19 @@ constexpr double verified_pair_tokens = 8;
 constexpr double counted_entries_a_ms = 8e7;
 constexpr double counting_items_a_ms = 1 << 16;
 
-// Average sizes up to which so wide signatures filter well; measured on DBLP-shaped sets.
-SignatureWidths widths_for(const JoinSpec &spec) {
+// Returns the sizes up to which signatures of one step tell sets apart, wider ones in proportion, for sets of
+// this average size. What is needed of two sets of a size, as a Jaccard similarity, decides; measured on
+// DBLP-shaped sets from 0.5 on. Below, the bits that sets share by chance and what they lose by collisions
+// are at most about 0.6 of what is needed: 1.5 * size^2 / bits of size * 2t / (1 + t).
+SignatureWidths widths_for(const Bounds &bounds, double average_size) {
+  const int64_t size =
+      bounds.measure() == Measure::overlap ? std::max<int64_t>(1, static_cast<int64_t>(average_size)) : 1000;
+  const double needed = static_cast<double>(std::min(size, bounds.min_overlap(size, size)));
+  const double t = needed / (2.0 * static_cast<double>(size) - needed);
   SignatureWidths widths;
-  const double t = spec.measure == Measure::overlap ? 0.5 : spec.threshold;
-  widths.base = t >= 0.85 ? 300 : t >= 0.65 ? 140 : 70;
+  widths.base = t >= 0.85   ? 300
+                : t >= 0.65 ? 140
+                            : std::clamp(static_cast<uint32_t>(210 * t / (1 + t)), 8u, 70u);
   return widths;
 }
 
@@ -82,7 +90,6 @@ GpuJoin::GpuJoin(const JoinSpec &spec, const GpuOptions &options)
       options_(options),
       bounds_(spec.measure, spec.threshold),
       device_(options.memory_limit, options.kept_memory),
-      widths_(widths_for(spec)),
       counters_(1) {
   for (int side = 0; side < (spec.self_join ? 1 : 2); ++side) {
     input_[side] = std::make_unique<UploadedSide>(device_);
@@ -109,6 +116,13 @@ void GpuJoin::build() {
   stop_->check();
   const double upload = milliseconds_since(begin);
   begin = Clock::now();
+  double rows = 0, tokens = 0;
+  for (const auto &input : input_) {
+    if (!input) continue;
+    rows += input->rows;
+    tokens += static_cast<double>(input->total);
+  }
+  widths_ = widths_for(bounds_, tokens / std::max(1.0, rows));
   collection_ = build_collection(device_, input_[0].get(), input_[1].get(), widths_, *stop_);
   for (auto &input : input_) input.reset();
   const std::lock_guard lock(mutex_);

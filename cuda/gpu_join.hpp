@@ -80,7 +80,7 @@ class GpuJoin {
   const GpuOptions options_;
   const Bounds bounds_;
   Device device_;
-  SignatureWidths widths_;
+  SignatureWidths widths_;  // once all sets are there
   std::unique_ptr<UploadedSide> input_[2];
   DeviceCollection collection_;
   std::unique_ptr<CandidateBuffer> candidates_;

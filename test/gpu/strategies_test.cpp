@@ -118,6 +118,24 @@ TEST_P(EachKernel, SmallUniverse) {
   }
 }
 
+// Of random sets few pairs pass the filter, however low the threshold is: signatures are wide enough.
+TEST_P(EachKernel, LowThresholds) {
+  RandomSets random(15);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int i = 0; i < 10000; ++i) input.left.push_back(random.set(random.between(40, 60), 1 << 20));
+  const double pairs = 10000.0 * 9999 / 2;
+  for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.3},
+                                           {Measure::dice, 0.2},
+                                           {Measure::jaccard, 0.05},
+                                           {Measure::overlap, 5.0}}) {
+    const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
+    GpuFigures figures;
+    EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options(), &figures)), "");
+    EXPECT_LT(static_cast<double>(figures.candidates), pairs / 100) << threshold;
+  }
+}
+
 class WithAnIndex : public OnDevice<testing::TestWithParam<Strategy>> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, WithAnIndex, testing::Values(Strategy::prefix, Strategy::mixed),
