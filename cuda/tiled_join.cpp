@@ -27,6 +27,8 @@ constexpr double as_large = 0.9;
 // So many pairs that are cut at once at most: where memory stays short whatever the size, it would be all
 // rows.
 constexpr size_t most_cut = 1 << 14;
+// Pairs of tiles that are planned at most; as many joins of tiles would take an hour.
+constexpr size_t most_planned = 1 << 20;
 // How often the caller's stop flag is passed on to the workers.
 constexpr std::chrono::milliseconds look_interval{10};
 
@@ -127,7 +129,8 @@ std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
   return tiles;
 }
 
-// Lists the pairs of tiles, the largest last: two tiles fit into `device_limit` bytes.
+// Lists the pairs of tiles, the largest last: two tiles fit into `device_limit` bytes. Throws limit_exceeded
+// where they would be too many.
 void TiledJoin::plan(double device_limit) {
   const double tiles = std::ceil(2 * sides_.device_bytes() / (most_of_limit * std::max(device_limit, 1.0)));
   const double all = static_cast<double>(sides_.tokens[0] + sides_.tokens[1]);
@@ -137,6 +140,13 @@ void TiledJoin::plan(double device_limit) {
     return std::max<uint64_t>(static_cast<uint64_t>(wanted), static_cast<uint64_t>(workers_));
   };
   const std::vector<Rows> left = cut(Side::left, parts(0));
+  const std::vector<Rows> right = spec_.self_join ? left : cut(Side::right, parts(1));
+  if (left.size() * right.size() > most_planned) {
+    throw Error(ErrorKind::limit_exceeded,
+                "the join would be cut into " + std::to_string(left.size() * right.size()) +
+                    " parts to fit into the device memory that it may use",
+                "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+  }
   if (spec_.self_join) {
     for (const Rows &rows : left) pending_.push_back({rows, {}, true});
     for (size_t i = 0; i < left.size(); ++i) {
@@ -144,7 +154,6 @@ void TiledJoin::plan(double device_limit) {
     }
     return;
   }
-  const std::vector<Rows> right = cut(Side::right, parts(1));
   for (const Rows &l : left) {
     for (const Rows &r : right) pending_.push_back({l, r, false});
   }

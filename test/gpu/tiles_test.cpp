@@ -145,6 +145,20 @@ TEST_F(GpuTileMemory, WithoutTheSetsInHostMemory) {
   EXPECT_THROW(run_on_gpu(spec, input, options), Error);
 }
 
+// So many tiles that their pairs would fill the host's memory.
+TEST_F(GpuTileMemory, AlmostNone) {
+  const Input<int32_t> input{IntSets(20000, {1, 2, 3}), {}, true};
+  GpuOptions options;
+  options.memory_limit = 1024;
+  try {
+    run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.7), input, options);
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.kind(), ErrorKind::limit_exceeded);
+    EXPECT_FALSE(error.hint().empty());
+  }
+}
+
 // The process keeps the page-locked memory of the sets for its next join.
 TEST_F(GpuTileMemory, HostMemoryIsUsedAgain) {
   const Input<int32_t> input = self_input(all_shapes[1], 15);
