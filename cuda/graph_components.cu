@@ -22,21 +22,13 @@ __global__ void flatten_sets(uint32_t *parents, uint64_t nodes) {
   }
 }
 
-__global__ void count_divided(const uint64_t *edges, uint64_t count, const uint32_t *parents,
-                              unsigned long long *divided) {
-  SIMJOIN_GRID_STRIDE(i, count) {
-    if (parents[edges[i] >> 32] != parents[static_cast<uint32_t>(edges[i])]) atomicAdd(divided, 1ull);
-  }
-}
-
 __global__ void name_sets(const uint32_t *parents, uint64_t count, const int64_t *nodes, int64_t *names) {
   SIMJOIN_GRID_STRIDE(i, count) names[i] = nodes[parents[i]];
 }
 
 }  // namespace
 
-DeviceSets::DeviceSets(Device &device, uint32_t nodes)
-    : device_(device), parents_(device, nodes), count_(device, 1) {
+DeviceSets::DeviceSets(Device &device, uint32_t nodes) : device_(device), parents_(device, nodes) {
   launch(device, start_sets, blocks_for(device, nodes), parents_.data(), uint64_t{nodes});
 }
 
@@ -48,13 +40,6 @@ void DeviceSets::unite(const RankedEdges &ranked, uint64_t begin, uint64_t end) 
 void DeviceSets::flatten() {
   launch(device_, flatten_sets, blocks_for(device_, parents_.size()), parents_.data(),
          uint64_t{parents_.size()});
-}
-
-uint64_t DeviceSets::divided(const RankedEdges &ranked, uint64_t begin, uint64_t end) {
-  count_.fill(0);
-  launch(device_, count_divided, blocks_for(device_, end - begin), ranked.edges.data() + begin, end - begin,
-         parents_.data(), count_.data());
-  return read_value(device_, count_.data());
 }
 
 void DeviceSets::name(const DeviceBuffer<int64_t> &nodes, int64_t *names) {

@@ -183,16 +183,6 @@ class DeviceSpectrum {
   DeviceBuffer<double> first_, second_, product_;
 };
 
-// Calls body(begin, end) for all edges, in pieces, until the stop flag is set.
-template <typename Body>
-void for_edges(Session &session, uint64_t count, Body &&body) {
-  for (uint64_t begin = 0; begin < count; begin += edges_a_launch) {
-    body(begin, std::min(count, begin + edges_a_launch));
-    session.device.synchronize();
-    session.stop().check();
-  }
-}
-
 class CudaGraphs final : public GraphDevice {
  public:
   Components components(const EdgeList &edges, const HostSide &host) override {
@@ -203,14 +193,12 @@ class CudaGraphs final : public GraphDevice {
     session.note(noted.upload_ms);
     const auto nodes = static_cast<uint32_t>(ranked.nodes.size());
     DeviceSets sets(session.device, nodes);
-    uint64_t divided = 1;
-    while (divided > 0) {  // once, unless a kernel is wrong: no edge may connect two components
-      for_edges(session, ranked.count, [&](uint64_t begin, uint64_t end) { sets.unite(ranked, begin, end); });
-      sets.flatten();
-      divided = 0;
-      for_edges(session, ranked.count,
-                [&](uint64_t begin, uint64_t end) { divided += sets.divided(ranked, begin, end); });
+    for (uint64_t begin = 0; begin < ranked.count; begin += edges_a_launch) {
+      sets.unite(ranked, begin, std::min(ranked.count, begin + edges_a_launch));
+      session.device.synchronize();
+      session.stop().check();
     }
+    sets.flatten();
     DeviceBuffer<int64_t> names(session.device, nodes);
     sets.name(ranked.nodes, names.data());
     session.note(noted.compute_ms);

@@ -19,15 +19,12 @@ class DeviceSets {
   void unite(const RankedEdges &ranked, uint64_t begin, uint64_t end);
   // Makes every node point to the smallest one of its set.
   void flatten();
-  // Returns how many of the edges [begin, end) have ends in different sets; after flatten().
-  uint64_t divided(const RankedEdges &ranked, uint64_t begin, uint64_t end);
   // names[node] = the smallest node of its set; after flatten().
   void name(const DeviceBuffer<int64_t> &nodes, int64_t *names);
 
  private:
   Device &device_;
   DeviceBuffer<uint32_t> parents_;
-  DeviceBuffer<unsigned long long> count_;
 };
 
 // Divides the weights of each list by their sum; returns whether all sums are finite.
