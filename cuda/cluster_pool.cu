@@ -166,10 +166,7 @@ void DeviceLists::append(Device &device, const Posting *postings, size_t count, 
     end_.fill(0);
   }
   pool_.make_room(device, term_end, pool_.used());
-  if (added_.size() < term_end) {
-    grow(device, added_, term_end, 0);
-    added_.fill(0);
-  }
+  grow_with_zeros(device, added_, term_end, 0);
   if (count == 0) return;
   grow(device, orders_, count, 0);
   grow(device, starts_, count, 0);

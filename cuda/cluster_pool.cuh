@@ -34,6 +34,15 @@ void grow(Device &device, DeviceBuffer<T> &buffer, size_t size, size_t used) {
   buffer = std::move(larger);
 }
 
+// The same; all other elements become 0 where it grows.
+template <typename T>
+void grow_with_zeros(Device &device, DeviceBuffer<T> &buffer, size_t size, size_t used) {
+  if (size <= buffer.size()) return;
+  grow(device, buffer, size, used);
+  SIMJOIN_DEVICE_CALL(
+      cudaMemsetAsync(buffer.data() + used, 0, (buffer.size() - used) * sizeof(T), device.stream()));
+}
+
 // An array that goes to the device again and again.
 template <typename T>
 class Staged {
@@ -69,14 +78,11 @@ class DevicePool {
   uint64_t keys() const { return keys_; }
   uint64_t used() const { return used_; }
 
-  // Makes room for keys, of which new ones have no elements, and for elements.
+  // Makes room for keys, of which new ones have no elements, and for elements. What regions do not use is
+  // copied, too, so all of it has values.
   void make_room(Device &device, size_t keys, size_t elements) {
-    const size_t capacity = regions_.size();
-    grow(device, regions_, keys, keys_);
-    if (regions_.size() > capacity)
-      SIMJOIN_DEVICE_CALL(cudaMemsetAsync(regions_.data() + keys_, 0,
-                                          (regions_.size() - keys_) * sizeof(PoolRegion), device.stream()));
-    grow(device, elements_, elements, used_);
+    grow_with_zeros(device, regions_, keys, keys_);
+    grow_with_zeros(device, elements_, elements, used_);
     keys_ = std::max(keys_, keys);
     used_ = std::max(used_, elements);
   }

@@ -50,6 +50,7 @@ auto on_thread(Work &&work, bool last = false) {
 // called. Now and then it is run without a fault in between.
 template <class Work, class WentOn>
 void fail_each_call(uint64_t least_calls, Work &&work, WentOn &&went_on, uint64_t most_calls = UINT64_MAX) {
+  work();  // what the process keeps is there from now on
   const uint64_t before = device_calls();
   work();
   const uint64_t calls = device_calls() - before;
