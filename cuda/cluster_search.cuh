@@ -33,9 +33,9 @@ constexpr uint32_t long_terms = 4096;
 // an H200).
 constexpr uint32_t most_multiplied_terms = max_centroid_terms;
 
-// What a group takes at a time, in costs: about seven postings of a document of 20 terms, one behind the
+// What a group takes at a time, in costs: about four postings of a document of 20 terms, one behind the
 // other.
-constexpr uint64_t cost_a_run = 256;
+constexpr uint64_t cost_a_run = 128;
 // The costs of a launch: at first, in a millisecond, by a pessimistic estimate (an H200 goes through 2^27
 // terms in one where they lie close together), and at most, where short documents may be followed by long
 // ones: they should take it less than 50 ms, by its bandwidth, where every term is far from the one before.
