@@ -44,23 +44,33 @@ bool Benchmark::run() {
     generate_options.seed = options_.seed;
     const Collection collection = generate(*shape.profile, generate_options);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    print_heading(shape.profile->name, shape.scale, collection, seconds.count());
-    for (Measure measure : options_.measures) {
-      for (double threshold : options_.thresholds) run_threshold(shape, collection, measure, threshold);
+    if (options_.sets.empty()) run_collection(shape.profile->name, shape.scale, collection, seconds.count());
+    for (const size_t sets : options_.sets) {
+      // No baseline is of a part of a collection.
+      const std::string name = std::to_string(sets) + " of " + shape.profile->name;
+      run_collection(name, shape.scale, collection.spread(sets), seconds.count());
     }
   }
   summary_.print();
   return good_;
 }
 
-void Benchmark::run_threshold(const ShapeChoice &shape, const Collection &collection, Measure measure,
-                              double threshold) {
+void Benchmark::run_collection(const std::string &name, double scale, const Collection &collection,
+                               double generation_s) {
+  print_heading(name, scale, collection, generation_s);
+  for (Measure measure : options_.measures) {
+    for (double threshold : options_.thresholds) run_threshold(name, scale, collection, measure, threshold);
+  }
+}
+
+void Benchmark::run_threshold(const std::string &name, double scale, const Collection &collection,
+                              Measure measure, double threshold) {
   std::optional<uint64_t> pairs;  // as the baseline or the first algorithm has it
   for (int threads : options_.threads) {
     for (Algorithm algorithm : options_.algorithms) {
       Cell blank;
-      blank.shape = shape.profile->name;
-      blank.scale = shape.scale;
+      blank.shape = name;
+      blank.scale = scale;
       blank.seed = options_.seed;
       blank.measure = measure;
       blank.threshold = threshold;

@@ -18,7 +18,10 @@ class Benchmark {
   bool run();
 
  private:
-  void run_threshold(const ShapeChoice &shape, const Collection &collection, Measure measure,
+  // Run all cells of a collection, or of one of its thresholds. The baselines know it by its name and scale.
+  void run_collection(const std::string &name, double scale, const Collection &collection,
+                      double generation_s);
+  void run_threshold(const std::string &name, double scale, const Collection &collection, Measure measure,
                      double threshold);
   // Prints and keeps what came out; `pairs` is the number that the join must find, where it is known.
   void report(const Cell &cell, const Collection &collection, std::optional<uint64_t> &pairs);

@@ -2,6 +2,7 @@
 // which set-similarity joins are published.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -59,6 +60,13 @@ struct Collection {
   void append(std::span<const uint32_t> set) {
     tokens.insert(tokens.end(), set.begin(), set.end());
     offsets.push_back(tokens.size());
+  }
+  // Returns so many of the sets, evenly spread over all of them, or all where there are no more.
+  Collection spread(size_t sets) const {
+    sets = std::min(sets, size());
+    Collection result;
+    for (size_t i = 0; i < sets; ++i) result.append(set(i * size() / sets));
+    return result;
   }
 };
 

@@ -79,6 +79,14 @@ std::map<std::string, Setter> setters() {
   std::map<std::string, Setter> all;
   all["--shapes"] = [](Options &o, const std::string &v) { o.shapes = shapes(v); };
   all["--growth"] = [](Options &o, const std::string &v) { o.shapes = growth(v); };
+  all["--sets"] = [](Options &o, const std::string &v) {
+    o.sets.clear();
+    for (const std::string &part : split(v)) {
+      const double sets = number(part);
+      if (!(sets >= 1)) throw std::invalid_argument(quoted(part) + " is no number of sets");
+      o.sets.push_back(static_cast<size_t>(sets));
+    }
+  };
   all["--thresholds"] = [](Options &o, const std::string &v) {
     o.thresholds.clear();
     for (const std::string &part : split(v)) o.thresholds.push_back(number(part));
@@ -150,6 +158,7 @@ std::string usage() {
          default_shapes +
          ")\n"
          "  --growth SHAPE       one shape at 1/8, 1/4, 1/2, 1 and 2 times its number of sets\n"
+         "  --sets LIST          joins so many sets of each collection, evenly spread over it (all)\n"
          "  --thresholds LIST    (0.9,0.8,0.7,0.5)\n"
          "  --algorithms LIST    (allpairs,ppjoin,groupjoin,bitmap,auto)\n"
          "  --measures LIST      (jaccard)\n"

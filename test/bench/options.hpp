@@ -18,6 +18,7 @@ struct ShapeChoice {
 
 struct Options {
   std::vector<ShapeChoice> shapes;
+  std::vector<size_t> sets;  // so many of each collection's are joined; empty: all of them
   std::vector<double> thresholds = {0.9, 0.8, 0.7, 0.5};
   std::vector<Algorithm> algorithms = {Algorithm::allpairs, Algorithm::ppjoin, Algorithm::groupjoin,
                                        Algorithm::bitmap, Algorithm::automatic};

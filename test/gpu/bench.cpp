@@ -166,7 +166,7 @@ void time_file(const Plan &plan, const std::vector<std::pair<Way, std::string>> 
   joined.file = path.substr(path.rfind('/') + 1);
   for (const size_t sets : plan.sets) {
     joined.whole = sets >= whole.size();
-    const Collection some = joined.whole ? Collection{} : spread_sets(whole, sets);
+    const Collection some = joined.whole ? Collection{} : whole.spread(sets);
     const Collection &collection = joined.whole ? whole : some;
     joined.sets = collection.size();
     joined.tokens = collection.tokens.size();

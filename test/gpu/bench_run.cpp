@@ -137,13 +137,6 @@ Collection read_collection(const std::string &path) {
   return collection;
 }
 
-Collection spread_sets(const Collection &collection, size_t sets) {
-  sets = std::min(sets, collection.size());
-  Collection spread;
-  for (size_t i = 0; i < sets; ++i) spread.append(collection.set(i * collection.size() / sets));
-  return spread;
-}
-
 Run time_join(const Collection &collection, double threshold, const Way &way, int repeats, double limit_s) {
   Run best;
   const double once_from_ms = way.gpu ? once_from_ms_on_gpu : once_from_ms_on_cpu;

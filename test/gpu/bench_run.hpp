@@ -11,9 +11,6 @@ namespace simjoin::bench {
 
 // Returns the sets of a file with one a line. Throws std::runtime_error where it cannot be read.
 Collection read_collection(const std::string &path);
-// Returns so many sets of the collection, evenly spread over it, or all where it has no more. (Files are
-// ordered by size.)
-Collection spread_sets(const Collection &collection, size_t sets);
 
 // How a self-join by Jaccard similarity is computed.
 struct Way {
