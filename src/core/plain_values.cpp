@@ -4,52 +4,26 @@
 #include <atomic>
 #include <vector>
 
+#include "core/hashed_ranks.hpp"
 #include "core/interner.hpp"
+#include "core/number_parts.hpp"
 
 namespace simjoin {
 namespace {
 
-// Values in a range of so many, whatever the collection, or of so many a token, are counted in a table with
-// an entry for each; others are looked up in a hash table.
-constexpr uint64_t dense_free = uint64_t{1} << 16;
+// Values in a range of so many a token are counted in a table with an entry for each, others in hash tables.
+// On livejournal, in parts (two cores, two threads): up to about twice as many the table takes less time of
+// the processors, and its entries then take no more memory than sorting the sets does.
 constexpr uint64_t dense_per_token = 2;
-// Several tables have no more entries than so many a token, so that nothing takes more memory than sorting
-// the sets does.
+// A table for each worker is had only where all of them have no more entries than so many a token, so that
+// nothing takes more memory than sorting the sets does.
 constexpr uint64_t copied_per_token = 1;
-constexpr size_t check_interval = size_t{1}
-                                  << 16;  // tokens, or table entries, between looks at the stop flag
+constexpr size_t check_interval = size_t{1} << 16;  // table entries between looks at the stop flag
 
 // Values compare as the numbers that this makes of them do.
 constexpr uint32_t sign_bit = uint32_t{1} << 31;
 uint32_t number_of(int32_t value) {
   return static_cast<uint32_t>(value) ^ sign_bit;
-}
-
-// Runs body(block) with the block's ids in memory.
-template <typename Body>
-void with_ids(const RawSets &raw, RawBlock &block, const SpillFile *file, Body &&body) {
-  const bool in_file = block.ids.empty() && block.tokens > 0;
-  if (in_file) raw.load(block, *file);
-  body(block);
-  if (in_file) block.ids.release();
-}
-
-// Makes ids of a block's numbers, in their place.
-void intern_block(IntegerInterner &interner, Side side, const RawSets &raw, RawBlock &block,
-                  const StopFlag &stop) {
-  uint32_t *ids = block.ids.data();
-  size_t unchecked = 0;  // tokens since the last look at the stop flag
-  for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
-    const uint32_t size = raw.sizes[row];
-    if ((unchecked += size) >= check_interval) {
-      stop.check();
-      unchecked = 0;
-    }
-    for (uint32_t i = 0; i < size; ++i) ids[i] ^= sign_bit;
-    // The values are distinct, and an id is never written before the value there was read.
-    interner.intern(side, std::span(reinterpret_cast<const int32_t *>(ids), size), ids);
-    ids += size;
-  }
 }
 
 }  // namespace
@@ -75,15 +49,12 @@ uint32_t PlainValues::take(std::span<const int32_t> tokens, uint32_t *numbers) {
 
 bool PlainValues::dense(uint64_t tokens) const {
   const uint64_t sides = self_join_ ? 1 : 2;
-  return span() < UINT32_MAX && span() * sides <= std::max(dense_free, dense_per_token * tokens);
+  return span() < UINT32_MAX && span() * sides <= dense_per_token * tokens;
 }
 
 size_t PlainValues::ranking_bytes(uint64_t tokens) const {
-  // Of each distinct value: what an interner has, its hash table being half full, and is moved where it
-  // grows.
-  constexpr size_t interned = 72;
   if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
-  return std::min(tokens, distinct_values()) * interned;
+  return std::min(tokens, distinct_values()) * hashed_bytes;
 }
 
 Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
@@ -91,19 +62,51 @@ Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
   RawSets *const sides[] = {&left, &right};
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
-  if (!dense(tokens)) return rank_sparse(sides, file, pool);
+  if (!dense(tokens)) {
+    std::vector<RawSets *> numbers = {&left};
+    if (!self_join_) numbers.push_back(&right);
+    return rank_hashed(numbers, file, distinct_values(), pool, memory_);
+  }
   if (file != nullptr) {
     RangedNumbers numbers{{&left}, smallest_, span()};
     if (!self_join_) numbers.sides.push_back(&right);
     if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);
   }
   const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
-  const auto copies = std::min<uint64_t>(entries / span(), static_cast<uint64_t>(pool.workers()));
-  return rank_dense(sides, file, std::max<uint64_t>(1, copies), pool);
+  const uint32_t parts = worthwhile_parts(tokens, pool.workers());
+  const bool copies = parts == 1 || span() * parts <= entries;
+  return rank_dense(sides, file, parts, copies, pool);
 }
 
-// Returns how often each number of the range is in the side's sets. Counts in so many tables at a time.
-Buffer<uint32_t> PlainValues::count(RawSets &raw, SpillFile *file, size_t copies, WorkerPool &pool) const {
+// Returns how often each number of the range is in the side's sets. Each worker counts the numbers of one
+// part, of which a line of the cache has no other.
+Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_t parts,
+                                          WorkerPool &pool) const {
+  constexpr size_t line = 64;  // bytes
+  Buffer<uint32_t> table(memory_, span(), 0);
+  uint32_t *const counts = table.data();
+  const uint32_t first = smallest_;
+  const auto ahead =
+      static_cast<uint32_t>(reinterpret_cast<uintptr_t>(counts) % line / sizeof(uint32_t)) - first;
+  const auto part_of = [&](uint32_t number) {
+    return NumberPart((number + ahead) / (line / sizeof(uint32_t)), parts).part;
+  };
+  pool.parallel(parts, [&](int, size_t part) {
+    for (const RawBlock &block : raw.blocks) {
+      raw.visit(block, file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
+        visit_part(numbers, found, static_cast<uint32_t>(part), part_of,
+                   [&](const uint32_t *own, size_t count) {
+                     for (size_t i = 0; i < count; ++i) ++counts[own[i] - first];
+                   });
+      });
+    }
+  });
+  return table;
+}
+
+// Returns the same. Each of the workers counts some of the sets, in a table of its own.
+Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
+                                           WorkerPool &pool) const {
   std::vector<Buffer<uint32_t>> tables;
   for (size_t i = 0; i < copies; ++i) tables.emplace_back(memory_);
   std::atomic<size_t> next = 0;
@@ -113,12 +116,8 @@ Buffer<uint32_t> PlainValues::count(RawSets &raw, SpillFile *file, size_t copies
     uint32_t *const counts = table.data();
     const uint32_t first = smallest_;
     for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < raw.blocks.size();) {
-      with_ids(raw, raw.blocks[i], file, [&](const RawBlock &block) {
-        for (size_t begin = 0; begin < block.tokens; begin += check_interval) {
-          pool.stop().check();
-          const size_t end = std::min<size_t>(block.tokens, begin + check_interval);
-          for (size_t t = begin; t < end; ++t) ++counts[block.ids[t] - first];
-        }
+      raw.visit(raw.blocks[i], file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
+        for (size_t t = 0; t < found; ++t) ++counts[numbers[t] - first];
       });
     }
   });
@@ -131,11 +130,14 @@ Buffer<uint32_t> PlainValues::count(RawSets &raw, SpillFile *file, size_t copies
   return std::move(tables[0]);
 }
 
-Ranking PlainValues::rank_dense(RawSets *const (&sides)[2], SpillFile *file, size_t copies,
+Ranking PlainValues::rank_dense(RawSets *const (&sides)[2], SpillFile *file, uint32_t parts, bool copies,
                                 WorkerPool &pool) const {
-  Buffer<uint32_t> counts = count(*sides[0], file, copies, pool);
+  const auto count = [&](RawSets &raw) {
+    return copies ? count_copies(raw, file, parts, pool) : count_parts(raw, file, parts, pool);
+  };
+  Buffer<uint32_t> counts = count(*sides[0]);
   Buffer<uint32_t> right(memory_);
-  if (!self_join_) right = count(*sides[1], file, copies, pool);
+  if (!self_join_) right = count(*sides[1]);
   std::atomic<uint32_t> distinct = 0;
   pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
     uint32_t found = 0;
@@ -147,7 +149,7 @@ Ranking PlainValues::rank_dense(RawSets *const (&sides)[2], SpillFile *file, siz
     distinct += found;
   });
   right.release();
-  Ranking ranking = rank_in_order(std::move(counts), pool.stop(), memory_);
+  Ranking ranking = rank_in_order(std::move(counts), pool, memory_);
   ranking.first_id = smallest_;
   ranking.distinct = distinct;
   return ranking;
@@ -163,21 +165,6 @@ Ranking PlainValues::rank_ranges(const RangedNumbers &numbers, SpillFile &file, 
   const uint64_t loaded = block * static_cast<uint64_t>(pool.workers());
   RangedRanks ranks(numbers, file, extra_bytes - std::min<uint64_t>(extra_bytes, loaded), pool, memory_);
   return ranks.rank(extra_bytes / 2);
-}
-
-Ranking PlainValues::rank_sparse(RawSets *const (&sides)[2], SpillFile *file, WorkerPool &pool) const {
-  IntegerInterner interner(self_join_, memory_);
-  for (const Side side : {Side::left, Side::right}) {
-    RawSets &raw = *sides[static_cast<int>(side)];
-    for (RawBlock &block : raw.blocks) {
-      const bool in_file = block.ids.empty();
-      with_ids(raw, block, file, [&](RawBlock &loaded) {
-        intern_block(interner, side, raw, loaded, pool.stop());
-        if (in_file) file->write(loaded.place, loaded.ids.data(), loaded.tokens * sizeof(uint32_t));
-      });
-    }
-  }
-  return rank_tokens(interner, pool, memory_);
 }
 
 }  // namespace simjoin

@@ -38,11 +38,12 @@ class PlainValues {
  private:
   uint64_t span() const { return smallest_ <= largest_ ? uint64_t{largest_} - smallest_ + 1 : 0; }
   bool dense(uint64_t tokens) const;
-  Buffer<uint32_t> count(RawSets &raw, SpillFile *file, size_t copies, WorkerPool &pool) const;
-  Ranking rank_dense(RawSets *const (&sides)[2], SpillFile *file, size_t copies, WorkerPool &pool) const;
+  Buffer<uint32_t> count_parts(RawSets &raw, SpillFile *file, uint32_t parts, WorkerPool &pool) const;
+  Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;
+  Ranking rank_dense(RawSets *const (&sides)[2], SpillFile *file, uint32_t parts, bool copies,
+                     WorkerPool &pool) const;
   Ranking rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                       WorkerPool &pool) const;
-  Ranking rank_sparse(RawSets *const (&sides)[2], SpillFile *file, WorkerPool &pool) const;
 
   const bool self_join_;
   MemoryCounter &memory_;

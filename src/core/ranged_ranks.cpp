@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t most_passes = 16;
 // A range of fewer values than this is not worth a pass.
 constexpr uint64_t least_width = uint64_t{1} << 16;
-// Tokens read at a time, and values whose codes are.
+// Values whose codes are read or written at a time.
 constexpr size_t piece = size_t{1} << 14;
 
 uint64_t divided_up(uint64_t value, uint64_t by) {
@@ -87,22 +87,13 @@ void RangedRanks::count_range(uint32_t first, uint32_t width) {
 void RangedRanks::count_side(RawSets &raw, uint32_t first, Counts &counts) const {
   uint8_t *const low = counts.low.data();
   const auto width = static_cast<uint32_t>(counts.low.size());
-  Buffer<uint32_t> read(memory_);
   for (const RawBlock &block : raw.blocks) {
-    for (size_t begin = 0; begin < block.tokens; begin += piece) {
-      pool_.stop().check();
-      const size_t count = std::min<size_t>(piece, block.tokens - begin);
-      const uint32_t *numbers = block.ids.data() + begin;
-      if (block.ids.empty()) {
-        read.resize(piece);
-        file_.read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));
-        numbers = read.data();
-      }
+    raw.visit(block, &file_, pool_.stop(), [&](const uint32_t *numbers, size_t count) {
       for (size_t i = 0; i < count; ++i) {
         const uint32_t at = numbers[i] - first;
         if (at < width && ++low[at] == 0) counts.wraps.push_back(at);
       }
-    }
+    });
   }
 }
 
@@ -190,22 +181,11 @@ void RangedRanks::fill(uint32_t first, uint32_t width, uint32_t *table, uint32_t
 // Replaces the numbers of a range in all blocks by what the table says.
 void RangedRanks::replace(uint32_t first, uint32_t width, const Buffer<uint32_t> &table) {
   for (RawSets *raw : numbers_.sides) {
-    pool_.parallel(raw->blocks.size(), [&](int, size_t number) {
-      RawBlock &block = raw->blocks[number];
-      const bool in_file = block.ids.empty() && block.tokens > 0;
-      if (in_file) raw->load(block, file_);
-      uint32_t *const ids = block.ids.data();
-      for (size_t begin = 0; begin < block.tokens; begin += piece) {
-        pool_.stop().check();
-        const size_t end = std::min<size_t>(block.tokens, begin + piece);
-        for (size_t i = begin; i < end; ++i) {
-          const uint32_t at = ids[i] - first;
-          if (at < width) ids[i] = table[at];
-        }
+    raw->change(&file_, pool_, [&](uint32_t *ids, size_t count) {
+      for (size_t i = 0; i < count; ++i) {
+        const uint32_t at = ids[i] - first;
+        if (at < width) ids[i] = table[at];
       }
-      if (!in_file) return;
-      file_.overwrite(block.place, ids, block.tokens * sizeof(uint32_t));
-      block.ids.release();
     });
   }
 }

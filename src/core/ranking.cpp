@@ -19,6 +19,18 @@ constexpr uint32_t counted_frequencies = 1u << 13;
 // How many tokens ahead their frequencies are asked for.
 constexpr size_t prefetch_distance = 16;
 
+struct Frequent {
+  uint32_t frequency;
+  uint32_t id;
+};
+
+// Gives tokens that are too frequent to be counted, in the order of their values, the ranks after all others.
+void rank_frequent(std::vector<Frequent> &tokens, Ranking &ranking) {
+  const auto rarer = [](const Frequent &a, const Frequent &b) { return a.frequency < b.frequency; };
+  std::stable_sort(tokens.begin(), tokens.end(), rarer);
+  for (const Frequent &token : tokens) ranking.rank_of[token.id] = ranking.ranks++;
+}
+
 // Counting sort by frequency, in the place of the frequencies: tokens come in the order of their values, and
 // those of equal frequency keep it.
 class FrequencySort {
@@ -48,21 +60,14 @@ class FrequencySort {
   }
   // Returns the ranks, once every token has been added.
   Ranking take(MemoryCounter &memory) {
-    const auto rarer = [](const Frequent &a, const Frequent &b) { return a.frequency < b.frequency; };
-    std::stable_sort(frequent_.begin(), frequent_.end(), rarer);
-    for (const Frequent &token : frequent_) rank_of_[token.id] = ranked_++;
     Ranking ranking(memory);
     ranking.rank_of = std::move(rank_of_);
     ranking.ranks = ranked_;
+    rank_frequent(frequent_, ranking);
     return ranking;
   }
 
  private:
-  struct Frequent {
-    uint32_t frequency;
-    uint32_t id;
-  };
-
   const StopFlag &stop_;
   Buffer<uint32_t> rank_of_;  // by id: the frequency until the token is added
   Buffer<uint32_t> next_;     // by frequency: the rank of the next token
@@ -134,11 +139,46 @@ void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
 
 }  // namespace
 
-Ranking rank_in_order(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory) {
-  const auto ids = static_cast<uint32_t>(frequencies.size());
-  FrequencySort sort(std::move(frequencies), stop, memory);
-  for (uint32_t id = 0; id < ids; ++id) sort.add(id);
-  return sort.take(memory);
+// The counting sort of FrequencySort, by runs of ids, each on one worker.
+Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory) {
+  Ranking ranking(memory);
+  ranking.rank_of = std::move(frequencies);
+  uint32_t *const rank_of = ranking.rank_of.data();
+  const size_t ids = ranking.rank_of.size();
+  const size_t runs = std::clamp<size_t>(ids / check_interval, 1, static_cast<size_t>(pool.workers()));
+  Buffer<uint32_t> next(memory, runs * counted_frequencies, 0);  // by run and frequency, as in FrequencySort
+  std::vector<std::vector<Frequent>> frequent(runs);
+  const auto visit_run = [&](size_t run, auto &&visit) {
+    const size_t end = (run + 1) * ids / runs;
+    for (size_t id = run * ids / runs; id < end; ++id) {
+      if (id % check_interval == 0) pool.stop().check();
+      visit(next.data() + run * counted_frequencies, id, rank_of[id]);
+    }
+  };
+  pool.parallel(runs, [&](int, size_t run) {
+    visit_run(run, [&](uint32_t *counts, size_t id, uint32_t frequency) {
+      if (frequency < counted_frequencies) {
+        ++counts[frequency];
+      } else if (frequency != Ranking::none) {
+        frequent[run].push_back({frequency, static_cast<uint32_t>(id)});
+      }
+    });
+  });
+  for (size_t frequency = 0; frequency < counted_frequencies; ++frequency) {
+    for (size_t run = 0; run < runs; ++run) {
+      ranking.ranks += std::exchange(next[run * counted_frequencies + frequency], ranking.ranks);
+    }
+  }
+  pool.parallel(runs, [&](int, size_t run) {
+    visit_run(run, [&](uint32_t *places, size_t id, uint32_t frequency) {
+      if (frequency < counted_frequencies) rank_of[id] = places[frequency]++;
+    });
+  });
+  for (size_t run = 1; run < runs; ++run) {
+    frequent[0].insert(frequent[0].end(), frequent[run].begin(), frequent[run].end());
+  }
+  rank_frequent(frequent[0], ranking);
+  return ranking;
 }
 
 // Values in the direct table are in order; the others are sorted, and come before and after these. So the

@@ -36,6 +36,6 @@ Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &mem
 
 // Returns the same for ids that are in the order of their values, from their frequencies (with `none` for
 // those that cannot be shared).
-Ranking rank_in_order(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory);
+Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

@@ -1,12 +1,14 @@
 // The sets of a side as they are added: token ids in blocks, which can wait in the temporary file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "core/memory.hpp"
 #include "core/set_sizes.hpp"
 #include "core/spill_file.hpp"
+#include "core/worker_pool.hpp"
 
 namespace simjoin {
 
@@ -40,6 +42,15 @@ class RawSets {
   // Brings a block's ids back into memory.
   void load(RawBlock &block, const SpillFile &file) const;
 
+  // Ids between looks at the stop flag, and those read at a time.
+  static constexpr size_t piece = size_t{1} << 14;
+  // Calls visit(ids, count) for all ids, in pieces, of a block that may be in the file.
+  template <typename Visit>
+  void visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const;
+  // The same for all blocks, side by side; the ids that change(ids, count) leaves take their place.
+  template <typename Change>
+  void change(SpillFile *file, WorkerPool &pool, Change &&change);
+
   std::vector<RawBlock> blocks;
   SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
 
@@ -51,5 +62,33 @@ class RawSets {
   uint64_t tokens_ = 0;
   SpillFile *file_ = nullptr;
 };
+
+template <typename Visit>
+void RawSets::visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const {
+  const bool in_file = block.ids.empty() && block.tokens > 0;
+  Buffer<uint32_t> read(memory_, in_file ? std::min<size_t>(piece, block.tokens) : 0);
+  for (size_t begin = 0; begin < block.tokens; begin += piece) {
+    stop.check();
+    const size_t count = std::min<size_t>(piece, block.tokens - begin);
+    if (in_file) file->read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));
+    visit(in_file ? read.data() : block.ids.data() + begin, count);
+  }
+}
+
+template <typename Change>
+void RawSets::change(SpillFile *file, WorkerPool &pool, Change &&change) {
+  pool.parallel(blocks.size(), [&](int, size_t number) {
+    RawBlock &block = blocks[number];
+    const bool in_file = block.ids.empty() && block.tokens > 0;
+    if (in_file) load(block, *file);
+    for (size_t begin = 0; begin < block.tokens; begin += piece) {
+      pool.stop().check();
+      change(block.ids.data() + begin, std::min<size_t>(piece, block.tokens - begin));
+    }
+    if (!in_file) return;
+    file->overwrite(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));
+    block.ids.release();
+  });
+}
 
 }  // namespace simjoin

@@ -1,0 +1,180 @@
+// Ranks made range by range, or by hash tables: those of one table, whatever the memory and the threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/hashed_ranks.hpp"
+#include "core/plain_values.hpp"
+#include "core/ranged_ranks.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+constexpr size_t block_bytes = size_t{1} << 14;
+constexpr int32_t smallest = -150'000;
+constexpr uint32_t span = 300'000;
+
+// Sets with values that are in one of them, in a few, in more than a byte can count, and in nearly all.
+std::vector<IntSet> sets_of(uint32_t seed) {
+  RandomSets random(seed);
+  std::vector<IntSet> sets;
+  for (int i = 0; i < 9'000; ++i) {
+    IntSet set = random.set(random.between(0, 12), span, 2.5);
+    for (int32_t &token : set) token += smallest;
+    set.push_back(smallest + static_cast<int32_t>(span) - 1);
+    if (i % 3 == 0) set.push_back(i % 600 + smallest);
+    sets.push_back(set);
+  }
+  sets.push_back({smallest});
+  return sets;
+}
+
+// A side as an engine has it before tokens have ranks: in the file, if there is one, but for its last block.
+struct SideOfJoin {
+  SideOfJoin(const std::vector<IntSet> &sets, PlainValues &values, SpillFile *file, MemoryCounter &memory)
+      : raw(block_bytes, memory) {
+    if (file != nullptr) raw.spill_to(*file);
+    for (const IntSet &set : sets) raw.add_row(values.take(set, raw.room(set.size())));
+  }
+
+  // Returns the ids of all rows; the blocks stay where they are.
+  std::vector<uint32_t> ids(const SpillFile &file) {
+    std::vector<uint32_t> all;
+    for (RawBlock &block : raw.blocks) {
+      const bool in_file = block.ids.empty();
+      raw.load(block, file);
+      all.insert(all.end(), block.ids.begin(), block.ids.begin() + block.tokens);
+      if (in_file) block.ids.release();
+    }
+    return all;
+  }
+
+  RawSets raw;
+};
+
+// Returns the ranks by number, by definition; those that cannot be shared have none.
+std::map<uint32_t, uint32_t> expected_ranks(const std::vector<uint32_t> (&numbers)[2], bool self_join) {
+  std::map<uint32_t, std::array<uint64_t, 2>> counts;
+  for (const int side : {0, 1}) {
+    for (const uint32_t number : numbers[side]) ++counts[number][side];
+  }
+  std::vector<std::pair<uint64_t, uint32_t>> order;
+  for (const auto &[number, count] : counts) {
+    const bool shared = self_join ? count[0] > 1 : count[0] > 0 && count[1] > 0;
+    if (shared) order.emplace_back(count[0] + count[1], number);
+  }
+  std::sort(order.begin(), order.end());
+  std::map<uint32_t, uint32_t> ranks;
+  for (uint32_t rank = 0; rank < order.size(); ++rank) ranks[order[rank].second] = rank;
+  return ranks;
+}
+
+const std::vector<IntSet> &sets_of_side(int side) {
+  static const std::vector<IntSet> sets[] = {sets_of(1), sets_of(2)};
+  return sets[side];
+}
+
+// Expects that what came after the numbers has the ranks that these have by definition.
+void expect_ranks_of(const Ranking &ranking, const std::vector<uint32_t> (&before)[2],
+                     const std::vector<uint32_t> (&after)[2], bool self_join) {
+  const std::map<uint32_t, uint32_t> expected = expected_ranks(before, self_join);
+  EXPECT_EQ(ranking.ranks, expected.size());
+  for (const int side : {0, 1}) {
+    ASSERT_EQ(after[side].size(), before[side].size());
+    for (size_t i = 0; i < after[side].size(); ++i) {
+      const uint32_t id = after[side][i];
+      const auto found = expected.find(before[side][i]);
+      ASSERT_EQ(ranking.has_table() ? ranking.of(id) : ranking.rank_in(id),
+                found == expected.end() ? Ranking::none : found->second);
+    }
+  }
+}
+
+void expect_ranks(bool self_join, size_t bytes, size_t table_bytes, int threads) {
+  SCOPED_TRACE(std::to_string(bytes) + " bytes, " + std::to_string(table_bytes) + " for a table, " +
+               (self_join ? "one side" : "two sides"));
+  MemoryCounter memory;
+  const StopFlag stop;
+  WorkerPool pool(threads, stop);
+  SpillFile file(unlinked_file(), UINT64_MAX, stop);
+  PlainValues values(self_join, memory);
+  SideOfJoin left(sets_of_side(0), values, &file, memory);
+  SideOfJoin right(self_join ? std::vector<IntSet>{} : sets_of_side(1), values, &file, memory);
+  const uint32_t first = static_cast<uint32_t>(smallest) ^ (uint32_t{1} << 31);
+  const std::vector<uint32_t> before[] = {left.ids(file), right.ids(file)};
+  const size_t used = memory.current();
+  RangedNumbers numbers{{&left.raw}, first, span};
+  if (!self_join) numbers.sides.push_back(&right.raw);
+  ASSERT_TRUE(RangedRanks::takes(numbers));
+  const Ranking ranking = RangedRanks(numbers, file, bytes, pool, memory).rank(table_bytes);
+  const bool table = table_bytes >= span * sizeof(uint32_t);
+  EXPECT_EQ(ranking.has_table(), table);
+  if (!table) {
+    EXPECT_LT(memory.peak(), used + span * sizeof(uint32_t));
+  }
+  expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
+}
+
+TEST(RangedRanksTest, AreThoseOfAllValuesTogether) {
+  for (const bool self_join : {true, false}) {
+    for (const int threads : {1, 3}) {
+      expect_ranks(self_join, 0, 0, threads);
+      expect_ranks(self_join, size_t{1} << 19, 0, threads);
+      expect_ranks(self_join, 0, size_t{1} << 21, threads);
+    }
+  }
+}
+
+// Returns the sets with values that lie so far apart that they have all there are, the least and the largest
+// included.
+std::vector<IntSet> far_apart(std::vector<IntSet> sets) {
+  for (IntSet &set : sets) {
+    for (int32_t &token : set) token *= 7001;
+  }
+  for (size_t i = 0; i < sets.size(); i += 5) sets[i].push_back(INT32_MIN);
+  for (size_t i = 0; i < sets.size(); i += 7) sets[i].push_back(INT32_MAX);
+  sets.push_back({0});
+  return sets;
+}
+
+// `distinct` is what the tables are told to expect.
+void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int threads) {
+  SCOPED_TRACE(std::string(self_join ? "one side, " : "two sides, ") + (in_file ? "in a file, " : "") +
+               std::to_string(distinct) + " expected, threads: " + std::to_string(threads));
+  MemoryCounter memory;
+  const StopFlag stop;
+  WorkerPool pool(threads, stop);
+  SpillFile spilled(unlinked_file(), UINT64_MAX, stop);
+  SpillFile *const file = in_file ? &spilled : nullptr;
+  PlainValues values(self_join, memory);
+  SideOfJoin left(far_apart(sets_of_side(0)), values, file, memory);
+  SideOfJoin right(self_join ? std::vector<IntSet>{} : far_apart(sets_of_side(1)), values, file, memory);
+  const std::vector<uint32_t> before[] = {left.ids(spilled), right.ids(spilled)};
+  std::set<uint32_t> numbers(before[0].begin(), before[0].end());
+  numbers.insert(before[1].begin(), before[1].end());
+  std::vector<RawSets *> sides = {&left.raw};
+  if (!self_join) sides.push_back(&right.raw);
+  const Ranking ranking = rank_hashed(sides, file, distinct, pool, memory);
+  EXPECT_EQ(ranking.distinct, numbers.size());
+  expect_ranks_of(ranking, before, {left.ids(spilled), right.ids(spilled)}, self_join);
+}
+
+TEST(HashedRanksTest, AreThoseOfAllValuesTogether) {
+  for (const bool self_join : {true, false}) {
+    for (const int threads : {1, 3}) {
+      expect_hashed_ranks(self_join, false, 20'000, threads);
+      expect_hashed_ranks(self_join, true, 0, threads);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
