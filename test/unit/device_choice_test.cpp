@@ -4,6 +4,11 @@
 
 #include <thread>
 
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <string>
+
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"
@@ -152,6 +157,41 @@ TEST_F(DeviceChoiceTest, WhatTheDeviceTakesToStartCounts) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.is_started = false;
   EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "cpu");
+}
+
+// 80,000 sets, where the times that are expected of the two devices differ four times at least: what is
+// fitted to other machines may change a good deal before another device is chosen.
+TEST_F(DeviceChoiceTest, TheDeviceIsChosenByTheWorkTheThreadsAndTheStart) {
+  struct Case {
+    int32_t size;  // of each set
+    double threshold;
+    int threads;
+    bool started;
+    const char *device;
+  };
+  // Nearly all pairs of long sets are work: seconds of one thread.
+  for (const Case &c : {Case{60, 0.1, 1, false, "fake"}, Case{60, 0.1, 64, false, "cpu"},
+                        Case{4, 0.9, 1, false, "cpu"}, Case{4, 0.9, 1, true, "fake"}}) {
+    SCOPED_TRACE(std::to_string(c.size) + " tokens, threshold " + std::to_string(c.threshold) +
+                 ", threads: " + std::to_string(c.threads) + (c.started ? ", started" : ""));
+    backend_.is_started = c.started;
+    JoinSpec spec = spec_for(Device::automatic);
+    spec.self_join = true;
+    spec.threshold = c.threshold;
+    spec.threads = c.threads;
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    IntSet set(static_cast<size_t>(c.size));
+    for (int32_t row = 0; row < 80'000; ++row) {
+      std::iota(set.begin(), set.end(), row % 4'000);
+      add_row(*engine, Side::left, set);
+    }
+    Batch batch;
+    engine->step(std::chrono::microseconds{1}, batch);  // chooses, if nothing has before
+    const JoinStats stats = engine->stats();
+    EXPECT_EQ(stats.device, c.device);
+    const bool refused = std::string(c.device) == "cpu";
+    EXPECT_EQ(stats.gpu_refused, refused ? "the CPU is estimated to be sooner" : "");
+  }
 }
 
 TEST_F(DeviceChoiceTest, WhereThereIsNoGpuTheReasonIsGiven) {
