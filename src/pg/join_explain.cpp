@@ -149,14 +149,9 @@ void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
 // The largest chained buckets: a group each, or a line of text for all.
 void show_chained_buckets(const LshStats &stats, ExplainState *es) {
   if (es->format == EXPLAIN_FORMAT_TEXT) {
-    StringInfoData line;
-    initStringInfo(&line);
-    for (const ChainedBucket &bucket : stats.largest)
-      if (bucket.rows > 0)
-        appendStringInfo(&line, "%s" UINT64_FORMAT " rows (%.1f %%)", line.len > 0 ? ", " : "", bucket.rows,
-                         share_of_comparisons(bucket, stats));
-    ExplainPropertyText("Largest Buckets", line.data, es);
-    pfree(line.data);
+    char *line = largest_buckets(stats);
+    ExplainPropertyText("Largest Buckets", line, es);
+    pfree(line);
     return;
   }
   ExplainOpenGroup("Largest Buckets", "Largest Buckets", false, es);

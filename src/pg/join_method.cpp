@@ -52,24 +52,30 @@ double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats) 
   return 100.0 * static_cast<double>(bucket.comparisons) / static_cast<double>(stats.comparisons);
 }
 
-void report_chained_buckets(const LshStats &stats, const char *who) {
-  if (stats.chained_buckets == 0) return;
-  StringInfoData largest;
-  initStringInfo(&largest);
+char *largest_buckets(const LshStats &stats) {
+  StringInfoData list;
+  initStringInfo(&list);
   for (const ChainedBucket &bucket : stats.largest) {
     if (bucket.rows == 0) break;
-    appendStringInfo(&largest, "%s" UINT64_FORMAT " (%.1f%%)", largest.len > 0 ? ", " : "", bucket.rows,
+    appendStringInfo(&list, "%s" UINT64_FORMAT " rows (%.1f%%)", list.len > 0 ? ", " : "", bucket.rows,
                      share_of_comparisons(bucket, stats));
   }
-  ereport(NOTICE,
-          (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who,
-                  stats.chained_buckets, max_bucket_size),
-           errdetail(
-               "Rows of the largest, and how much of all comparisons it would have been to compare each with "
-               "each: %s. The rows of a chained bucket are compared with its first row only.",
-               largest.data),
-           errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
-  pfree(largest.data);
+  return list.data;
+}
+
+void report_chained_buckets(const LshStats &stats, const char *who) {
+  if (stats.chained_buckets == 0) return;
+  char *largest = largest_buckets(stats);
+  ereport(
+      NOTICE,
+      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who, stats.chained_buckets,
+              max_bucket_size),
+       errdetail(
+           "The largest, and how much of all comparisons it would have been to compare each row with each: "
+           "%s. The rows of a chained bucket are compared with its first row only.",
+           largest),
+       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+  pfree(largest);
 }
 
 }  // namespace simjoin::pg

@@ -28,6 +28,9 @@ LshSpec band_join_spec(const JoinMethod &method, Measure measure, double thresho
 // Returns how many percent of all comparisons it would be to compare each row of a chained bucket with each.
 double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats);
 
+// Returns the largest chained buckets as a line of text, palloc'ed: rows, and that share.
+char *largest_buckets(const LshStats &stats);
+
 // Tells the user, by a NOTICE that begins with `who`, where buckets of a join by bands were chained.
 void report_chained_buckets(const LshStats &stats, const char *who);
 
