@@ -46,11 +46,11 @@ struct SideOfJoin {
   }
 
   // Returns the ids of all rows; the blocks stay where they are.
-  std::vector<uint32_t> ids(const SpillFile &file) {
+  std::vector<uint32_t> ids(const SpillFile *file = nullptr) {
     std::vector<uint32_t> all;
     for (RawBlock &block : raw.blocks) {
-      const bool in_file = block.ids.empty();
-      raw.load(block, file);
+      const bool in_file = block.ids.empty() && block.tokens > 0;
+      if (in_file) raw.load(block, *file);
       all.insert(all.end(), block.ids.begin(), block.ids.begin() + block.tokens);
       if (in_file) block.ids.release();
     }
@@ -109,7 +109,7 @@ void expect_ranks(bool self_join, size_t bytes, size_t table_bytes, int threads)
   SideOfJoin left(sets_of_side(0), values, &file, memory);
   SideOfJoin right(self_join ? std::vector<IntSet>{} : sets_of_side(1), values, &file, memory);
   const uint32_t first = static_cast<uint32_t>(smallest) ^ (uint32_t{1} << 31);
-  const std::vector<uint32_t> before[] = {left.ids(file), right.ids(file)};
+  const std::vector<uint32_t> before[] = {left.ids(&file), right.ids(&file)};
   const size_t used = memory.current();
   RangedNumbers numbers{{&left.raw}, first, span};
   if (!self_join) numbers.sides.push_back(&right.raw);
@@ -120,7 +120,7 @@ void expect_ranks(bool self_join, size_t bytes, size_t table_bytes, int threads)
   if (!table) {
     EXPECT_LT(memory.peak(), used + span * sizeof(uint32_t));
   }
-  expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
+  expect_ranks_of(ranking, before, {left.ids(&file), right.ids(&file)}, self_join);
 }
 
 TEST(RangedRanksTest, AreThoseOfAllValuesTogether) {
@@ -129,6 +129,38 @@ TEST(RangedRanksTest, AreThoseOfAllValuesTogether) {
       expect_ranks(self_join, 0, 0, threads);
       expect_ranks(self_join, size_t{1} << 19, 0, threads);
       expect_ranks(self_join, 0, size_t{1} << 21, threads);
+    }
+  }
+}
+
+// In memory: values in a range of this width, which a table covers, or one for each thread where that takes
+// little.
+void expect_ranks_in_memory(bool self_join, int32_t width, int threads) {
+  SCOPED_TRACE(std::string(self_join ? "one side, " : "two sides, ") + std::to_string(width) +
+               " values, threads: " + std::to_string(threads));
+  MemoryCounter memory;
+  const StopFlag stop;
+  WorkerPool pool(threads, stop);
+  PlainValues values(self_join, memory);
+  const auto folded = [&](int side) {
+    std::vector<IntSet> sets = sets_of_side(side);
+    for (IntSet &set : sets) {
+      for (int32_t &token : set) token = (token - smallest) % width + smallest;
+    }
+    return sets;
+  };
+  SideOfJoin left(folded(0), values, nullptr, memory);
+  SideOfJoin right(self_join ? std::vector<IntSet>{} : folded(1), values, nullptr, memory);
+  const std::vector<uint32_t> before[] = {left.ids(), right.ids()};
+  const Ranking ranking = values.rank(left.raw, right.raw, nullptr, SIZE_MAX, pool);
+  EXPECT_TRUE(ranking.has_table());
+  expect_ranks_of(ranking, before, {left.ids(), right.ids()}, self_join);
+}
+
+TEST(PlainRanksTest, AreThoseOfAllValuesTogether) {
+  for (const bool self_join : {true, false}) {
+    for (const int threads : {1, 3}) {
+      for (const int32_t width : {20'000, 60'000}) expect_ranks_in_memory(self_join, width, threads);
     }
   }
 }
@@ -157,14 +189,14 @@ void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int th
   PlainValues values(self_join, memory);
   SideOfJoin left(far_apart(sets_of_side(0)), values, file, memory);
   SideOfJoin right(self_join ? std::vector<IntSet>{} : far_apart(sets_of_side(1)), values, file, memory);
-  const std::vector<uint32_t> before[] = {left.ids(spilled), right.ids(spilled)};
+  const std::vector<uint32_t> before[] = {left.ids(file), right.ids(file)};
   std::set<uint32_t> numbers(before[0].begin(), before[0].end());
   numbers.insert(before[1].begin(), before[1].end());
   std::vector<RawSets *> sides = {&left.raw};
   if (!self_join) sides.push_back(&right.raw);
   const Ranking ranking = rank_hashed(sides, file, distinct, pool, memory);
   EXPECT_EQ(ranking.distinct, numbers.size());
-  expect_ranks_of(ranking, before, {left.ids(spilled), right.ids(spilled)}, self_join);
+  expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
 }
 
 TEST(HashedRanksTest, AreThoseOfAllValuesTogether) {
