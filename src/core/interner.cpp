@@ -45,12 +45,12 @@ uint64_t hash_bytes(std::string_view text) {
 }  // namespace
 
 uint32_t DocumentFrequencies::add_id() {
-  if (counts_[0].size() >= size_t{UINT32_MAX} - 1) {
+  if (ids_ >= UINT32_MAX - 1) {
     throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
   }
   counts_[0].push_back(0);
   if (!self_join_) counts_[1].push_back(0);
-  return ids() - 1;
+  return ids_++;
 }
 
 Buffer<uint32_t> DocumentFrequencies::take_shareable() {

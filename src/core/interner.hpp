@@ -23,7 +23,8 @@ class DocumentFrequencies {
   // Asks for the memory that count() will change.
   void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
   void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
-  uint32_t ids() const { return static_cast<uint32_t>(counts_[0].size()); }
+  // Returns how many ids have been added, also once their frequencies have been taken.
+  uint32_t ids() const { return ids_; }
   // Returns the number of sets with a token that is in so many sets of each side, saturated; `unshared` where
   // no two sets (of the two sides, where there are two) can share it.
   static constexpr uint32_t unshared = UINT32_MAX;
@@ -31,11 +32,12 @@ class DocumentFrequencies {
     const bool shared = self_join ? left >= 2 : left > 0 && right > 0;
     return shared ? static_cast<uint32_t>(left + right < unshared ? left + right : unshared - 1) : unshared;
   }
-  // Returns that for each id. Leaves nothing behind.
+  // Returns that for each id. Leaves only the number of ids behind.
   Buffer<uint32_t> take_shareable();
 
  private:
   const bool self_join_;
+  uint32_t ids_ = 0;
   Buffer<uint32_t> counts_[2];  // the right side's stays empty in a self-join
 };
 

@@ -93,6 +93,29 @@ TEST_P(StatsTest, InputAndOutputAreExact) {
   }
 }
 
+// Values that ids are given to while they come, whatever the type.
+template <class Token>
+void expect_distinct_tokens(std::vector<std::vector<Token>> left, std::vector<std::vector<Token>> right,
+                            uint64_t distinct) {
+  for (bool self_join : {true, false}) {
+    Input<Token> input;
+    input.self_join = self_join;
+    input.left = left;
+    if (self_join) input.left.insert(input.left.end(), right.begin(), right.end());
+    if (!self_join) input.right = right;
+    JoinStats stats;
+    run(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input, &stats);
+    EXPECT_EQ(stats.distinct_tokens, distinct) << (self_join ? "self-join" : "two sides");
+  }
+}
+
+TEST(DistinctTokensTest, AreCountedForEveryType) {
+  constexpr int64_t far = int64_t{1} << 40;
+  expect_distinct_tokens<int64_t>({{-far, 1, 2}, {1, 2, far}}, {{2, 3, far}, {}}, 5);
+  expect_distinct_tokens<std::string>({{"a", "b", "b"}, {"a", "c"}}, {{"a", "b", "d"}}, 4);
+  expect_distinct_tokens<int32_t>({{INT32_MIN, 1, 2}, {1, 2, INT32_MAX}}, {{2, 3}}, 5);
+}
+
 TEST_P(StatsTest, FiltersNeverAdd) {
   for (const Input<int32_t> &input : inputs()) {
     for (Measure measure : {Measure::jaccard, Measure::cosine, Measure::dice}) {
@@ -194,6 +217,25 @@ TEST_F(FilterTest, BitmapFilterRemovesPairs) {
 
 TEST_F(FilterTest, AutoGivesItsReasons) {
   EXPECT_FALSE(stats_of(Algorithm::automatic).reasons.empty());
+}
+
+// A time that was not estimated, but is the least that it can be, may be less than that of the way chosen.
+TEST_F(FilterTest, ReasonsCompareOnlyWhatWasEstimated) {
+  bool compared = false;
+  double chosen = -1, other = -1;
+  for (const std::string &reason : stats_of(Algorithm::automatic).reasons) {
+    compared |= reason.find("leave up to") != std::string::npos;
+    if (reason.find("sets through prefix index") == std::string::npos) continue;
+    std::sscanf(reason.c_str() + reason.find(": an estimated"), ": an estimated %lf", &chosen);
+    const size_t at = reason.find("against at least ");
+    if (at != std::string::npos) std::sscanf(reason.c_str() + at, "against at least %lf", &other);
+    EXPECT_EQ(reason.find("against "), at) << reason;
+  }
+  EXPECT_FALSE(compared);  // the join is too small for that
+  EXPECT_GE(chosen, 0);
+  if (other >= 0) {
+    EXPECT_GE(other, chosen);
+  }
 }
 
 }  // namespace
