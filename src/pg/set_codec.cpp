@@ -17,6 +17,7 @@ extern "C" {
 namespace simjoin::pg {
 
 bool token_type_of(Oid array_type, TokenType *type) {
+  if (!OidIsValid(array_type)) return false;
   switch (getBaseType(array_type)) {
     case INT4ARRAYOID:
       *type = TokenType::int4;
