@@ -23,7 +23,6 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = "dedup_view_groups";
 constexpr int most_arguments = 10;
 
 RefreshFigures last_figures = {};
@@ -62,6 +61,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
 Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
+  const char *function = function_over_dedup_views();
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_of(arguments, PG_NARGS());

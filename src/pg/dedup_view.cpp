@@ -56,6 +56,20 @@ void execute(const char *statements) {
   if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
 }
 
+// The function that runs the query of a dedup view, while it does; else NULL.
+const char *running_function = nullptr;
+
+// Runs a statement that runs the query of a dedup view.
+void execute_for(const char *function, const char *statement) {
+  const char *before = running_function;
+  running_function = function;
+  PG_TRY();
+  { execute(statement); }
+  PG_FINALLY();
+  { running_function = before; }
+  PG_END_TRY();
+}
+
 const char *name_beside(const char *schema, const char *view, const char *label) {
   return quote_qualified_identifier(schema, makeObjectName(view, nullptr, label));
 }
@@ -121,7 +135,7 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
 }
 
 // Creates the materialized view, which fills itself and its tables, and its indexes.
-void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *schema) {
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *schema, const char *function) {
   StringInfoData statement;
   initStringInfo(&statement);
   appendStringInfo(&statement,
@@ -139,7 +153,7 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *sc
                    quote_literal_cstr(string_argument(fcinfo, Arg_method)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_keep)),
                    float8out_internal(PG_GETARG_FLOAT8(Arg_max_group_share)));
-  execute(statement.data);
+  execute_for(function, statement.data);
   execute(psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
 }
 
@@ -179,6 +193,10 @@ void connect(const char *function) {
 
 }  // namespace
 
+const char *function_over_dedup_views() {
+  return running_function == nullptr ? "dedup_view_groups" : running_function;
+}
+
 const char *relation_name(Oid relation) {
   const char *name = get_rel_name(relation);
   if (name == nullptr)
@@ -209,7 +227,7 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   create_source(names, string_argument(fcinfo, Arg_query));
   if (tracked) create_triggers(names, options, quote_identifier(schema), function);
   create_tables(names, tracked);
-  create_view(fcinfo, names, schema);
+  create_view(fcinfo, names, schema, function);
   SPI_finish();
   PG_RETURN_VOID();
 }
@@ -223,8 +241,8 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   const DedupDefinition definition = definition_of_view(view, function);
   RefreshFigures figures;
   if (!definition.tracked() || !refresh_from_changes(view, definition, &figures)) {
-    execute(psprintf("REFRESH MATERIALIZED VIEW %s%s",
-                     PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "", relation_name(view)));
+    const char *concurrently = PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "";
+    execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", concurrently, relation_name(view)));
     figures = last_refresh_figures();
   }
   SPI_finish();

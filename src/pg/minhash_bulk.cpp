@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/gpu_faults.hpp"
 #include "pg/minhash_values.hpp"
 #include "pg/query_receiver.hpp"
+#include "pg/query_rows.hpp"
 #include "pg/settings.hpp"
 #include "pg/weights.hpp"
 
@@ -71,9 +72,9 @@ void start_rows(DestReceiver *self, int, TupleDesc columns) {
                       : "two columns, an id (smallint, integer or bigint) and a set (integer[], bigint[] or "
                         "text[])"),
            errdetail("The query returns %s.", describe_columns(columns)),
-           errhint("Name the columns and cast where necessary, as in SELECT id, tokens::text[]%s FROM "
-                   "documents.",
-                   receiver->weighted ? ", weights::real[]" : "")));
+           errhint("%s", receiver->weighted ? "Name the columns and cast where necessary, as in SELECT id, "
+                                              "tokens::text[], weights::real[] FROM documents."
+                                            : hint_for_sets(columns))));
 }
 
 void return_row(SignatureReceiver *receiver, int64 id, bytea *signature) {

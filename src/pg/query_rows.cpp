@@ -78,20 +78,25 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
 
 }  // namespace
 
+const char *hint_for_sets(TupleDesc columns) {
+  const Oid type = columns->natts < 2 ? InvalidOid : getBaseType(TupleDescAttr(columns, 1)->atttypid);
+  if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID)
+    return "A set of the pieces or words of a text is made as in SELECT id, shingles(body) FROM documents or "
+           "SELECT id, string_to_array(body, ' ') FROM documents.";
+  return "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.";
+}
+
 void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type) {
   if (columns->natts == 2) {
     *id_type = getBaseType(TupleDescAttr(columns, 0)->atttypid);
     if (is_id_type(*id_type) && token_type_of(TupleDescAttr(columns, 1)->atttypid, token_type)) return;
   }
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_DATATYPE_MISMATCH),
-       errmsg("%s: a query must return two columns, an id (smallint, integer or bigint) and a set "
-              "(integer[], bigint[] or text[])",
-              function),
-       errdetail("The query returns %s.", describe_columns(columns)),
-       errhint(
-           "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.")));
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: a query must return two columns, an id (smallint, integer or bigint) and a set "
+                         "(integer[], bigint[] or text[])",
+                         function),
+                  errdetail("The query returns %s.", describe_columns(columns)),
+                  errhint("%s", hint_for_sets(columns))));
 }
 
 void raise_null_id(const char *function) {

@@ -24,6 +24,9 @@ struct QueryRows {
 // token type. Errors, naming `function`, where they are others.
 void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type);
 
+// Returns the hint of an error about the columns of a query that should be an id and a set.
+const char *hint_for_sets(TupleDesc columns);
+
 // Errors, naming `function`: a row has no id.
 [[noreturn]] void raise_null_id(const char *function);
 
