@@ -26,21 +26,30 @@ double gpu_start_ms();
 // Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 
+// Which device a computation ran on, in one part or several.
+struct DeviceUse {
+  bool gpu = false;     // some of it on a GPU
+  std::string refused;  // why the last part on the CPU was not; empty where none was asked for
+};
+
 // Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
 // where it cannot, because the error is another one. A failed GPU is not used again by this process.
 std::unique_ptr<Notice> notice_of_gpu(const Error &error);
 
 // Returns gpu(GpuBackend &) where use_gpu() says so, otherwise cpu(). Under Device::automatic cpu() also
-// replaces a gpu() that failed or had too little memory; `notice` then gets what to tell the user.
+// replaces a gpu() that failed or had too little memory; `notice` then gets what to tell the user. `use` gets
+// what happened.
 template <class Gpu, class Cpu>
-auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice, Gpu &&gpu,
-                   Cpu &&cpu) {
-  if (use_gpu(device, cpu_ms, gpu_ms)) {
+auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice,
+                   DeviceUse &use, Gpu &&gpu, Cpu &&cpu) {
+  if (use_gpu(device, cpu_ms, gpu_ms, &use.refused)) {
+    use.gpu = true;
     try {
       return gpu(*gpu_backend());
     } catch (const Error &error) {
       notice = notice_of_gpu(error);
       if (!notice || device == Device::gpu) throw;
+      use.refused = error.what();
     }
   }
   return cpu();

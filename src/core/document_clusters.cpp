@@ -229,10 +229,15 @@ void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
 
 // Returns whether the next search runs on a GPU. Under Device::automatic that is so once the CPU has searched
 // for as long as it takes to set a GPU up.
-bool DocumentClusters::wants_gpu(size_t documents) const {
+bool DocumentClusters::wants_gpu(size_t documents) {
   if (device_) return true;
-  if (gpu_refused_ || (options_.device != Device::gpu && documents < least_gpu_documents)) return false;
-  return use_gpu(options_.device, cpu_search_ms_, 0);
+  if (gpu_failed_) return false;
+  if (options_.device == Device::automatic && documents < least_gpu_documents) {
+    use_.refused = no_gpu_reason();
+    if (use_.refused.empty()) use_.refused = "the batches have too few documents";
+    return false;
+  }
+  return use_gpu(options_.device, cpu_search_ms_, 0, &use_.refused);
 }
 
 // Returns whether the documents have been searched for; where not, the GPU has failed and the CPU is to do
@@ -244,7 +249,7 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, WorkerPool &pool)
       device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
       index_.give_lists_away();
     }
-    figures_.gpu = true;
+    figures_.gpu = use_.gpu = true;
     device_->update(index_, stop);
     index_.mark_copied();
     // Clusters of the batch that are there already any document may join.
@@ -259,11 +264,12 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, WorkerPool &pool)
   } catch (const Error &error) {
     notice_ = notice_of_gpu(error);
     if (!notice_ || options_.device == Device::gpu) throw;
+    use_.refused = error.what();
   }
   groups_.clear();
   if (device_) index_.take_lists_back(stop);
   device_.reset();
-  gpu_refused_ = true;
+  gpu_failed_ = true;
   return false;
 }
 

@@ -24,6 +24,7 @@
 #include "core/cluster_sums.hpp"
 #include "core/cluster_terms.hpp"
 #include "core/cluster_vector.hpp"
+#include "core/device_work.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
 #include "core/open_clusters.hpp"
@@ -75,6 +76,8 @@ class DocumentClusters {
   ClusteredDocument operator[](size_t document) const { return clustered_[document]; }
   // Returns what has happened since the last call that the user should know of; null where nothing has.
   std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Returns which device has searched; between rounds.
+  const DeviceUse &use() const { return use_; }
   // Begins the next round.
   void clear();
 
@@ -151,7 +154,7 @@ class DocumentClusters {
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
   bool search_on_gpu(size_t begin, size_t end, WorkerPool &pool);
-  bool wants_gpu(size_t documents) const;
+  bool wants_gpu(size_t documents);
   void assign(size_t begin, size_t end, WorkerPool &pool);
   void assign_groups(size_t begin, size_t count, WorkerPool &pool);
   Open assign_document(size_t document, uint32_t worker, const StopFlag &stop);
@@ -215,7 +218,8 @@ class DocumentClusters {
   std::vector<Worker> workers_;
   std::vector<Published> published_;  // scratch of publish()
   std::unique_ptr<ClusterDevice> device_;
-  bool gpu_refused_ = false;
+  bool gpu_failed_ = false;
+  DeviceUse use_;
   double cpu_search_ms_ = 0;  // so far
   std::unique_ptr<Notice> notice_;
   Figures figures_;

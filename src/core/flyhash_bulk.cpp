@@ -86,7 +86,7 @@ void BulkFlyHasher::run(WorkerPool &pool) {
     if (notice_) device_ = Device::cpu;  // it has failed once
     run_on_cpu(pool);
   };
-  run_on_device(device_, expected_ms, gpu_ms_of(shape_, vectors_), notice_, on_gpu, on_cpu);
+  run_on_device(device_, expected_ms, gpu_ms_of(shape_, vectors_), notice_, use_, on_gpu, on_cpu);
 }
 
 void BulkFlyHasher::run_on_cpu(WorkerPool &pool) {

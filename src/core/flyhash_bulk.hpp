@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/background_task.hpp"
+#include "core/device_work.hpp"
 #include "core/flyhash.hpp"
 #include "core/flyhash_device.hpp"
 #include "core/join.hpp"
@@ -40,6 +41,8 @@ class BulkFlyHasher {
 
   // Returns what has happened since the last call that the user should know of; null where nothing has.
   std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Returns which device the rounds so far ran on; between rounds.
+  const DeviceUse &use() const { return use_; }
 
  private:
   void run(WorkerPool &pool);
@@ -56,6 +59,7 @@ class BulkFlyHasher {
   std::vector<std::unique_ptr<FlyBlock>> blocks_;  // of each worker, as they are needed
   std::unique_ptr<FlyHashWork> gpu_;               // once a round has run on a GPU
   std::unique_ptr<Notice> notice_;
+  DeviceUse use_;
   double cpu_ms_ = 0;                     // estimate for all rounds so far, on the CPU
   std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
 };

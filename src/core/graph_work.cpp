@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/device_work.hpp"
 #include "core/gpu.hpp"
@@ -32,11 +33,13 @@ HostSide host_side(const GraphWork &work, WorkerPool &pool, MemoryCounter &memor
 }
 
 // Returns whether a GPU can be used. Throws device_failure where it cannot and is demanded.
-bool can_use_gpu(Device device) {
-  if (device == Device::cpu) return false;
-  if (device == Device::gpu) require_gpu();
+bool can_use_gpu(GraphWork &work) {
+  if (work.device == Device::cpu) return false;
+  if (work.device == Device::gpu) require_gpu();
   std::string reason = no_gpu_reason();
-  return reason.empty() && gpu_backend()->available(reason);
+  if (reason.empty() && gpu_backend()->available(reason)) return true;
+  work.use.refused = std::move(reason);
+  return false;
 }
 
 double milliseconds(double count, double nanoseconds) {
@@ -68,11 +71,11 @@ template <class Gpu, class Cpu>
 auto ComponentWork::on_device(Gpu &&gpu, Cpu &&cpu) {
   const auto edges = static_cast<double>(finder_.held().size());
   return run_on_device(work_.device, milliseconds(edges, cpu_component_ns),
-                       gpu_call_ms + milliseconds(edges, gpu_edge_ns), work_.notice, gpu, cpu);
+                       gpu_call_ms + milliseconds(edges, gpu_edge_ns), work_.notice, work_.use, gpu, cpu);
 }
 
 void ComponentWork::make_room(WorkerPool &pool) {
-  if (!can_use_gpu(work_.device)) {
+  if (!can_use_gpu(work_)) {
     holding_ = false;
     finder_.hold_back(0);
   } else if (finder_.held().size() < most_held_) {
@@ -107,7 +110,7 @@ Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, Worke
   const double gpu_ms = gpu_call_ms + milliseconds(count, gpu_edge_ns) +
                         milliseconds(operations, spec.random_walk ? gpu_step_ns : gpu_sum_ns);
   return run_on_device(
-      work.device, cpu_ms / pool.workers(), gpu_ms, work.notice,
+      work.device, cpu_ms / pool.workers(), gpu_ms, work.notice, work.use,
       [&](GpuBackend &gpu) {
         const HostSide host = host_side(work, pool, memory);
         return spec.random_walk
@@ -130,6 +133,7 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
     return run_on_device(
         work.device, milliseconds(operations, cpu_sum_ns) / pool.workers(),
         gpu_call_ms + milliseconds(entries, gpu_edge_ns) + milliseconds(operations, gpu_sum_ns), work.notice,
+        work.use,
         [&](GpuBackend &gpu) {
           return gpu.graphs()->leading_eigenvectors(graph, host_side(work, pool, memory));
         },

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/device_work.hpp"
 #include "core/graph_components.hpp"
 #include "core/graph_densest.hpp"
 #include "core/graph_device.hpp"
@@ -18,6 +19,7 @@ struct GraphWork {
   Device device = Device::cpu;
   size_t gpu_memory_limit = 0;     // bytes; 0 = most of what is free
   std::unique_ptr<Notice> notice;  // what the user should know of a computation that left the GPU
+  DeviceUse use;                   // what it ran on
 };
 
 // How PageRank is computed; see pagerank_power and pagerank_random_walk.

@@ -89,7 +89,9 @@ void BulkSigner::begin() {
 bool BulkSigner::choose_gpu() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);
-  const bool gpu = use_gpu(device_, costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0), costs.gpu_ms);
+  const double cpu_ms = costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0);
+  const bool gpu = use_gpu(device_, cpu_ms, costs.gpu_ms, &use_.refused);
+  use_.gpu |= gpu;
   if (!gpu) cpu_ms_ += costs.cpu_ms;
   return gpu;
 }
@@ -105,6 +107,7 @@ bool BulkSigner::step(std::chrono::microseconds budget) {
   if (!notice_ || device_ == Device::gpu) throw error;
   // The CPU takes over.
   device_ = Device::cpu;
+  use_.refused = error.what();
   signer_.reset();
   gpu_ = false;
   task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/background_task.hpp"
+#include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/minhash.hpp"
@@ -65,6 +66,8 @@ class BulkSigner {
 
   // Returns what to tell the user since the last call; null where there is nothing.
   std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Returns which device the rounds so far were signed on; where none is under way.
+  const DeviceUse &use() const { return use_; }
 
  private:
   struct Round {
@@ -93,6 +96,7 @@ class BulkSigner {
   bool gpu_ = false;              // where signing_ is signed
   std::optional<Error> gpu_error_;
   std::unique_ptr<Notice> notice_;
+  DeviceUse use_;
   std::unique_ptr<DeviceSigner> signer_;
   std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
 };

@@ -177,6 +177,7 @@ void cluster_query(Clustering *clustering, const char *query) {
       static_cast<int64 *>(MemoryContextAlloc(clustering->context, first_capacity * sizeof(int64)));
   run_query(query, &receiver.receiver, clustering->function);
   finish_round(&receiver);
+  report_device(clustering->function, clustering->clusters->use());
 }
 
 }  // namespace simjoin::pg

@@ -15,6 +15,7 @@ extern "C" {
 
 #include "core/token_filter.hpp"
 #include "pg/engine.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -134,6 +135,7 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
   store_pairs(*state, pairs, count);
   state->figures.new_pairs += static_cast<int64>(count);
   pfree(pairs);
+  report_device(join.function, join.engine);
   close_spill_file(&join.spill_file);
 }
 

@@ -160,6 +160,7 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   receiver->ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
   run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
   finish_round(receiver);
+  if (receiver->hasher != nullptr) report_device(function, receiver->hasher->use());
   MemoryContextDelete(context);
   return 0;
 }

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 
 #include "core/gpu.hpp"
+#include "pg/errors.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -11,6 +14,26 @@ namespace {
 
 bool fault_armed = false;
 bool device_lost = false;
+
+// A line on what has run, as it leaves C++: the parts that are known, in order.
+struct DeviceLine {
+  void add(const char *label, const std::string &value) {
+    if (value.empty()) return;
+    const size_t length = std::strlen(text);
+    snprintf(text + length, sizeof text - length, "%s%s: %s", length == 0 ? "" : ", ", label, value.c_str());
+  }
+  void add_device(const std::string &device, const std::string &refused) {
+    if (!explain_device) return;
+    add("Device", device);
+    add("GPU Not Used", refused);
+  }
+
+  char text[600] = "";
+};
+
+void report_line(const char *function, const DeviceLine &line) {
+  if (line.text[0] != '\0') ereport(DEBUG1, (errmsg_internal("%s: %s", function, line.text)));
+}
 
 }  // namespace
 
@@ -30,6 +53,26 @@ void prepare_gpu_use() {
 GpuNotice::GpuNotice(const std::unique_ptr<Notice> &notice)
     : any(notice != nullptr), warning(any && notice->warning), message{} {
   if (any) strlcpy(message, notice->message.c_str(), sizeof message);
+}
+
+void report_device(const char *function, const JoinEngine *engine) {
+  if (!message_level_is_interesting(DEBUG1)) return;
+  report_line(function, call_cpp([&] {
+                const JoinStats stats = engine->stats();
+                DeviceLine line;
+                line.add("Algorithm", stats.algorithm);
+                line.add_device(stats.device, stats.gpu_refused);
+                return line;
+              }));
+}
+
+void report_device(const char *function, const DeviceUse &use) {
+  if (!message_level_is_interesting(DEBUG1)) return;
+  report_line(function, call_cpp([&] {
+                DeviceLine line;
+                line.add_device(use.gpu ? "gpu" : "cpu", use.refused);
+                return line;
+              }));
 }
 
 void report_gpu_notice(const GpuNotice &notice) {

@@ -1,11 +1,12 @@
-// Failures of a GPU as PostgreSQL sees them: what the session forgets and is told, and faults that a test
-// asks for.
+// GPUs as PostgreSQL sees them: what the session forgets and is told of failures, what functions have run on,
+// and faults that a test asks for.
 #pragma once
 
 #include "pg/pg.hpp"
 
 #include <memory>
 
+#include "core/device_work.hpp"
 #include "core/join.hpp"
 
 namespace simjoin::pg {
@@ -22,6 +23,11 @@ struct GpuNotice {
   bool warning;
   char message[512];
 };
+
+// Tells, at DEBUG1 and in EXPLAIN's words, what a function's join has run on, and by which algorithm; what
+// another computation has run on.
+void report_device(const char *function, const JoinEngine *engine);
+void report_device(const char *function, const DeviceUse &use);
 
 // Tells the session why the computation goes on on the CPU, where there is something to tell.
 void report_gpu_notice(const GpuNotice &notice);

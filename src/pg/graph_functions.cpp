@@ -206,6 +206,7 @@ const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context
     work->result.emplace(
         densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
   });
+  report_device(function, work->work.use);
   return *work->result;
 }
 
@@ -229,6 +230,7 @@ Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   read_graph(fcinfo, nodes_argument, sink_into(work), function);
   compute(context, work, static_cast<double>(work->rows),
           [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
+  report_device(function, work->work.use);
   const Components &components = *work->result;
   return_rows(fcinfo, components.nodes.size(), [&](size_t i, Datum *values) {
     values[0] = Int64GetDatum(components.components[i]);
@@ -254,6 +256,7 @@ Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
   });
+  report_device(function, work->work.use);
   const Ranks &ranks = *work->result;
   return_rows(fcinfo, ranks.nodes.size(), [&](size_t i, Datum *values) {
     values[0] = Int64GetDatum(ranks.nodes[i]);

@@ -15,6 +15,7 @@ extern "C" {
 #include "core/join.hpp"
 #include "pg/compat.hpp"
 #include "pg/engine.hpp"
+#include "pg/gpu_faults.hpp"
 #include "pg/neighbor_lists.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/settings.hpp"
@@ -33,10 +34,11 @@ void check_similarity(const char *function, const char *argument, double value, 
                zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1")));
 }
 
-FunctionJoin *create_function_join(Measure measure, bool self_join) {
+FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "similarity join", ALLOCSET_DEFAULT_SIZES);
   auto *join = static_cast<FunctionJoin *>(MemoryContextAllocZero(context, sizeof(FunctionJoin)));
+  join->function = function;
   join->context = context;
   join->batch = create_batch(context);
   join->measure = measure;
@@ -44,21 +46,23 @@ FunctionJoin *create_function_join(Measure measure, bool self_join) {
   return join;
 }
 
-void read_inputs(FunctionJoin *join, const char *function, const char *left_query, const char *right_query) {
-  join->left = read_rows(left_query, join->engine, &join->spill_file, Side::left, function, join->context);
-  join->right = join->right_side == Side::left ? join->left
-                                               : read_rows(right_query, join->engine, &join->spill_file,
-                                                           Side::right, function, join->context, &join->left);
+void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query) {
+  join->left =
+      read_rows(left_query, join->engine, &join->spill_file, Side::left, join->function, join->context);
+  join->right = join->right_side == Side::left
+                    ? join->left
+                    : read_rows(right_query, join->engine, &join->spill_file, Side::right, join->function,
+                                join->context, &join->left);
 }
 
 FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
                          const char *right_query) {
   const bool self_join = right_query == nullptr;
-  FunctionJoin *join = create_function_join(measure, self_join);
+  FunctionJoin *join = create_function_join(function, measure, self_join);
   JoinSpec spec = spec_from_settings(measure, threshold);
   spec.self_join = self_join;
   join->engine = create_engine(spec, join->context);
-  read_inputs(join, function, left_query, right_query);
+  read_inputs(join, left_query, right_query);
   return join;
 }
 
@@ -87,6 +91,7 @@ void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared
 }
 
 void end_join(FunctionJoin *join) {
+  report_device(join->function, join->engine);
   close_spill_file(&join->spill_file);
   MemoryContextDelete(join->context);
 }

@@ -10,6 +10,7 @@ namespace simjoin::pg {
 
 // A join's engine and the rows it was fed. All of it belongs to the context.
 struct FunctionJoin {
+  const char *function;
   MemoryContext context;
   JoinEngine *engine;
   File spill_file;  // of the engine; 0 where it has none
@@ -26,10 +27,10 @@ void check_similarity(const char *function, const char *argument, double value, 
                       bool zero_allowed);
 
 // Returns a join that has neither an engine, which is to live in its context, nor rows.
-FunctionJoin *create_function_join(Measure measure, bool self_join);
+FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join);
 
 // Feeds the engine with the rows of the queries, in a self-join of the first.
-void read_inputs(FunctionJoin *join, const char *function, const char *left_query, const char *right_query);
+void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query);
 
 // Returns a join of the engine that the settings ask for, fed; without a second query the first is joined
 // with itself.
@@ -43,7 +44,7 @@ double pair_similarity(const FunctionJoin &join, size_t i);
 // the sets but of so many values of their signatures, and the similarity is the share of them.
 void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared = 0);
 
-// Ends the join: nothing of it is left.
+// Ends the join, and tells what it has run on: nothing of it is left.
 void end_join(FunctionJoin *join);
 
 }  // namespace simjoin::pg

@@ -182,6 +182,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
   begin_round(receiver);
   finish_round(receiver);
+  report_device(function, receiver->signer->use());
   MemoryContextDelete(context);
   return 0;
 }

@@ -84,11 +84,11 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   if (any_null(fcinfo, first)) return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
-  FunctionJoin *join = create_function_join(Measure::jaccard, self_join);
+  FunctionJoin *join = create_function_join(function, Measure::jaccard, self_join);
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   join->engine = engine;
-  read_inputs(join, function, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
+  read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
   if (self_join) check_distinct_ids(join->left, function);
   return_pairs(fcinfo, join, spec.verify ? 0 : spec.permutations);
   report_chained_buckets(engine->lsh_stats(), function);

@@ -67,5 +67,30 @@ SELECT count(*) FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6) \g
 SET simjoin.device = auto;
 SELECT count(*) = :cpu_count AS same FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6);
 
+-- They say at DEBUG1 what they ran on, in the words of EXPLAIN; nothing of the device where EXPLAIN is to hide it.
+CREATE TABLE vectors AS SELECT id, ARRAY[id, 1, 2, 3]::real[] AS vector, ARRAY[1, 1]::real[] AS weights FROM generate_series(1, 20) id;
+SET simjoin.device = cpu;
+SET simjoin.algorithm = ppjoin;
+SET client_min_messages = debug1;
+SELECT count(*) > 0 AS some FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6);
+SELECT count(*) > 0 AS some FROM similarity_join('SELECT id, tokens FROM sets', 'SELECT id, tokens FROM sets', 0.6);
+SELECT count(*) > 0 AS some FROM similarity_neighbors('SELECT id, tokens FROM sets', 'SELECT id, tokens FROM sets', 1, 0.6);
+SELECT count(*) > 0 AS some FROM duplicate_groups('SELECT id, tokens FROM sets', 0.9, max_group_share => 1);
+SELECT count(*) > 0 AS some FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7);
+SELECT count(*) > 0 AS some FROM minhash_signatures('SELECT id, tokens FROM sets');
+SELECT count(*) > 0 AS some FROM weighted_minhash_signatures('SELECT id, ARRAY[id, 2], weights FROM vectors');
+SELECT count(*) > 0 AS some FROM flyhash_signatures('SELECT id, vector FROM vectors', 40);
+SELECT count(*) > 0 AS some FROM connected_components('SELECT id, id + 1 FROM sets');
+SELECT count(*) > 0 AS some FROM pagerank('SELECT id, id + 1 FROM sets');
+SELECT count(*) > 0 AS some FROM densest_subgraph('SELECT id, id + 1 FROM sets', 3);
+SELECT count(*) > 0 AS some FROM cluster_documents('SELECT id, ARRAY[id, 2], weights FROM vectors', 0.5);
+SET simjoin.explain_device = off;
+SELECT count(*) > 0 AS some FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6);
+SELECT count(*) > 0 AS some FROM pagerank('SELECT id, id + 1 FROM sets');
+RESET simjoin.explain_device;
+SET client_min_messages = warning;
+RESET simjoin.algorithm;
+
+DROP TABLE vectors;
 DROP FUNCTION pairs_on, device_lines;
 DROP TABLE sets;

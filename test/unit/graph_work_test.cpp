@@ -153,6 +153,8 @@ TEST_F(GraphWorkTest, WithoutAGpuNothingIsHeldBackForLong) {
   GraphWork work = on(Device::automatic);
   expect_chains(components(work, edges, size_t{16} * 100'000), edges);
   EXPECT_EQ(backend_.fakes.calls, 0);
+  EXPECT_FALSE(work.use.gpu);
+  EXPECT_NE(work.use.refused, "");
   EXPECT_LT(memory_.peak(), size_t{16} * 300'000 + edges * 40);
   GraphWork demanding = on(Device::gpu);
   EXPECT_THROW(components(demanding, edges, size_t{16} << 20), Error);
@@ -172,6 +174,10 @@ TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
   few.add_edge(1, 2);
   pagerank(few, spec, small, pool_, memory_);
   EXPECT_EQ(backend_.fakes.calls, 1) << "not worth it";
+  EXPECT_FALSE(small.use.gpu);
+  EXPECT_EQ(small.use.refused, cpu_is_sooner);
+  EXPECT_TRUE(work.use.gpu);
+  EXPECT_EQ(work.use.refused, "");
   spec.random_walk = true;
   spec.damping = 0.85;
   ranks(work, spec);
@@ -181,6 +187,7 @@ TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
   const Ranks again = ranks(work, PageRankSpec{});
   ASSERT_NE(work.notice, nullptr);
   EXPECT_FALSE(work.notice->warning);
+  EXPECT_EQ(work.use.refused, work.notice->message);
   EXPECT_TRUE(
       std::equal(expected.ranks.begin(), expected.ranks.end(), again.ranks.begin(), again.ranks.end()));
   backend_.fakes.fault = ErrorKind::device_failure;
