@@ -40,6 +40,24 @@ SIMJOIN_HOST_DEVICE inline double similarity(Measure measure, int64_t overlap, i
   return shared;
 }
 
+// Returns the Jaccard distance of the two sets, 1 - J before it is rounded: that of the similarity 7/10 is
+// the double nearest to 3/10, which 1.0 - 0.7 is not. 1 where either set is empty.
+SIMJOIN_HOST_DEVICE inline double jaccard_distance(int64_t overlap, int64_t r, int64_t s) {
+  if (r == 0 || s == 0) return 1.0;
+  return static_cast<double>(r + s - 2 * overlap) / static_cast<double>(r + s - overlap);
+}
+
+// Returns a Jaccard similarity above 0 that no two sets that share a token and are within the distance (0 or
+// more) are below. Few sets that reach it are beyond the distance, and only just: a double cannot tell them
+// from others.
+//
+// A distance that is rounded to d or less is one of at most d (1 + 2^-53), so J is at least 1 - d - 2^-53.
+// Rounding moves J, and 1 - d, by 2^-54 at most.
+inline double least_similarity_within(double distance) {
+  constexpr double slack = 0x1.0p-52;
+  return std::max(1.0 - distance - slack, slack);
+}
+
 // The predicate `similarity(r, s) >= threshold` for a threshold above zero, as integer bounds.
 // (`similarity > t` is `similarity >= nextafter(t, infinity)`.)
 class Bounds {

@@ -147,22 +147,23 @@ bits8 *allocate_bits(MemoryContext context, uint32_t rows) {
       MemoryContextAllocExtended(context, rows / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
 }
 
-// Notes that a row's set is NULL: it is fed as an empty set, and matters where even empty sets join.
-void remember_null_set(JoinState *state, JoinInput *input) {
+// Notes that the row that is being read matches nothing: a NULL set is fed as an empty one, which joins where
+// every pair does.
+void remember_matchless(JoinState *state, JoinInput *input) {
   const uint32_t row = input->row_count, needed = row / 8 + 1;
-  if (needed > input->null_set_bytes) {
+  if (needed > input->matchless_bytes) {
     const uint32_t size = Max(needed * 2, 1024U);
     auto *grown = static_cast<bits8 *>(
         MemoryContextAllocExtended(state->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
-    if (input->null_set != nullptr) memcpy(grown, input->null_set, input->null_set_bytes);
-    input->null_set = grown;
-    input->null_set_bytes = size;
+    if (input->matchless != nullptr) memcpy(grown, input->matchless, input->matchless_bytes);
+    input->matchless = grown;
+    input->matchless_bytes = size;
   }
-  set_bit(input->null_set, row);
+  set_bit(input->matchless, row);
 }
 
-bool has_null_set(const JoinInput &input, uint32_t row) {
-  return row / 8 < input.null_set_bytes && get_bit(input.null_set, row);
+bool is_matchless(const JoinInput &input, uint32_t row) {
+  return row / 8 < input.matchless_bytes && get_bit(input.matchless, row);
 }
 
 void store_row(JoinInput *input, TupleTableSlot *slot) {
@@ -192,14 +193,19 @@ bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *part
 void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   bool isnull;
   uint64_t partition = 0;
-  Datum set = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &isnull);
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  Datum array = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &isnull);
   if (isnull || !hash_keys(state, side, slot, &partition)) {
-    remember_null_set(state, &state->inputs[static_cast<int>(side)]);
+    remember_matchless(state, input);
     feed_empty_set(state->engine, side, state->facts.token_type);
-  } else if (state->key_count == 0) {
-    feed_set(state->engine, side, view_set(set, "similarity join"));
+    return;
+  }
+  const SetView set = view_set(array, clause_function(state->facts));
+  if (set.count == 0 && state->threshold > 0) remember_matchless(state, input);
+  if (state->key_count == 0) {
+    feed_set(state->engine, side, set);
   } else {
-    feed_partitioned_set(state->engine, side, view_set(set, "similarity join"), partition);
+    feed_partitioned_set(state->engine, side, set, partition);
   }
 }
 
@@ -229,12 +235,13 @@ void resolve_threshold(JoinState *state) {
   state->measure = state->facts.measure;
   if (state->facts.from_settings) {
     state->measure = static_cast<Measure>(measure);
-    state->threshold = similarity_threshold;
+    state->threshold = state->limit = similarity_threshold;
     return;
   }
-  bool isnull;
-  Datum datum = ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &isnull);
-  state->threshold = clause_threshold(state->facts, datum, isnull, state->threshold_type);
+  Datum datum =
+      ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
+  if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
+  state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
 }
 
 // Creates the engine of this execution.
@@ -279,8 +286,8 @@ void share_rows(JoinState *state) {
   JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
   right->reader.store = left->reader.store;
   right->row_count = left->row_count;
-  right->null_set = left->null_set;
-  right->null_set_bytes = left->null_set_bytes;
+  right->matchless = left->matchless;
+  right->matchless_bytes = left->matchless_bytes;
 }
 
 void feed(JoinState *state) {
@@ -318,18 +325,30 @@ void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   }
 }
 
+// Returns whether all pairs of a row with itself are alike, so that they need not wait for the engine to know
+// how many tokens a set has.
+bool same_rows_are_alike(const JoinState *state) {
+  return state->measure != Measure::overlap;
+}
+
+// Returns the similarity, or the distance, of a pair of rows that both are there.
+Datum similarity_of(const JoinState *state, const JoinPair &pair) {
+  uint32_t l = 1, r = 1, overlap = 1;
+  if (!state->facts.read_once || pair.left != pair.right || !same_rows_are_alike(state)) {
+    l = state->engine->set_size(Side::left, pair.left);
+    r = state->engine->set_size(state->facts.read_once ? Side::left : Side::right, pair.right);
+    overlap = pair.overlap;
+  }
+  if (state->facts.distance) return Float8GetDatum(jaccard_distance(overlap, l, r));
+  if (state->measure == Measure::overlap) return Int32GetDatum(static_cast<int32>(overlap));
+  return Float8GetDatum(similarity(state->measure, overlap, l, r));
+}
+
 void fill_similarity(JoinState *state, const JoinPair &pair) {
   if (state->similarity_count == 0) return;
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
   const bool isnull = pair.left == no_row || pair.right == no_row;
-  Datum value = 0;
-  if (!isnull) {
-    const Side right = state->facts.read_once ? Side::left : Side::right;
-    const double s = similarity(state->measure, pair.overlap, state->engine->set_size(Side::left, pair.left),
-                                state->engine->set_size(right, pair.right));
-    value = state->measure == Measure::overlap ? Int32GetDatum(static_cast<int32>(pair.overlap))
-                                               : Float8GetDatum(state->facts.distance ? 1.0 - s : s);
-  }
+  const Datum value = isnull ? static_cast<Datum>(0) : similarity_of(state, pair);
   for (int i = 0; i < state->similarity_count; ++i) {
     slot->tts_values[state->similarity_columns[i]] = value;
     slot->tts_isnull[state->similarity_columns[i]] = isnull;
@@ -354,20 +373,26 @@ bool reads_from_file(const JoinState *state) {
   return false;
 }
 
+// Replaces the batch by the engine's next one; false at the end.
+bool fetch_batch(JoinState *state) {
+  instr_time start, end;
+  INSTR_TIME_SET_CURRENT(start);
+  const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
+  INSTR_TIME_SET_CURRENT(end);
+  INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
+  state->batch_position = 0;
+  // The engine knows a similarity only, and one that all pairs within a distance reach.
+  if (more && state->facts.distance && state->threshold > 0)
+    state->beyond += drop_beyond_distance(state->batch, state->engine, state->facts.read_once, state->limit,
+                                          state->facts.strict);
+  if (!more && state->bands != nullptr) report_chained_buckets(state->bands->lsh_stats(), "similarity join");
+  return more;
+}
+
 // Takes the next pair of the engine. A pair of a join of the same rows is given both ways round.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
-  if (state->batch_position == state->batch->size()) {
-    instr_time start, end;
-    INSTR_TIME_SET_CURRENT(start);
-    const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
-    INSTR_TIME_SET_CURRENT(end);
-    INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
-    if (!more) {
-      if (state->bands != nullptr) report_chained_buckets(state->bands->lsh_stats(), "similarity join");
-      return false;
-    }
-    state->batch_position = 0;
-  }
+  while (state->batch_position == state->batch->size())
+    if (!fetch_batch(state)) return false;
   const size_t i = state->batch_position;
   if (i + pairs_ahead < state->batch->size() && !state->swapped) {
     prefetch_row(&state->inputs[0].reader, state->batch->left[i + pairs_ahead]);
@@ -380,33 +405,44 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
   return true;
 }
 
-// Gives each row of a join of the same rows paired with itself.
+// Gives each row of a join of the same rows that matches itself, paired with itself.
 bool next_same_row(JoinState *state, JoinPair *pair) {
+  const bool alike = same_rows_are_alike(state);
   while (state->next_row < state->inputs[0].row_count) {
     const uint32_t row = state->next_row++;
-    const uint32_t size = state->engine->set_size(Side::left, row);
+    const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
     *pair = {row, row, size};
+    // An empty set that is not known to match nothing does where every pair does.
     if (similarity(state->measure, size, size, size) >= state->threshold) return true;
     if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
   }
   return false;
 }
 
+void enter(JoinState *state, JoinPhase phase) {
+  state->phase = phase;
+  state->next_row = 0;
+}
+
+// Goes on to the next kind of pairs; false where there is none. Those of a row with itself come first, before
+// the engine begins: a LIMIT that they satisfy does not wait for it.
+bool enter_next_pairs(JoinState *state) {
+  const bool same_rows = state->facts.read_once && !state->facts.skip_same_row;
+  const bool alike = same_rows_are_alike(state);
+  const JoinPhase first = same_rows && alike ? JoinPhase::same_row : JoinPhase::pairs;
+  const JoinPhase last = same_rows && !alike ? JoinPhase::same_row : JoinPhase::pairs;
+  if (state->phase == last) return false;
+  enter(state, state->phase == JoinPhase::feed ? first : last);
+  return true;
+}
+
 // Gives the next pair of rows that satisfies the similarity clause; false once there is no more.
 bool next_pair(JoinState *state, JoinPair *pair) {
   for (;;) {
-    if (state->phase == JoinPhase::pairs) {
-      if (!next_engine_pair(state, pair)) {
-        state->phase = JoinPhase::same_row;
-        const bool same_rows = state->facts.read_once && !state->facts.skip_same_row;
-        state->next_row = same_rows ? 0 : state->inputs[0].row_count;
-        continue;
-      }
-    } else if (!next_same_row(state, pair)) {
-      return false;
-    }
-    // A NULL set was fed as an empty one, which joins only where every pair does.
-    if (!has_null_set(state->inputs[0], pair->left) && !has_null_set(state->inputs[1], pair->right))
+    const bool found =
+        state->phase == JoinPhase::pairs ? next_engine_pair(state, pair) : next_same_row(state, pair);
+    if (!found && !enter_next_pairs(state)) return false;
+    if (found && !is_matchless(state->inputs[0], pair->left) && !is_matchless(state->inputs[1], pair->right))
       return true;
   }
 }
@@ -449,18 +485,13 @@ bool next_unmatched(JoinState *state, Side side) {
   return false;
 }
 
-void enter(JoinState *state, JoinPhase phase) {
-  state->phase = phase;
-  state->next_row = 0;
-}
-
 // Makes the next joined row the scan tuple; false at the end.
 bool next_joined_row(JoinState *state) {
   for (;;) {
     switch (state->phase) {
       case JoinPhase::feed:
         feed(state);
-        enter(state, JoinPhase::pairs);
+        enter_next_pairs(state);
         break;
       case JoinPhase::pairs:
       case JoinPhase::same_row:
@@ -506,8 +537,8 @@ void discard_execution(JoinState *state) {
     if (input.reader.store != nullptr && own_rows) close_row_store(input.reader.store);
     input.reader = {};
     input.row_count = 0;
-    input.null_set = input.matched = nullptr;
-    input.null_set_bytes = 0;
+    input.matchless = input.matched = nullptr;
+    input.matchless_bytes = 0;
   }
   state->engine = state->bands = nullptr;
   state->batch = nullptr;

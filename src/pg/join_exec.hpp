@@ -17,8 +17,9 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Where the node stands: rows are read, pairs of the engine handed up, then rows without a partner.
-enum class JoinPhase : uint8_t { feed, pairs, same_row, unmatched_left, unmatched_right, done };
+// Where the node stands: rows are read, pairs of a row with itself and pairs of the engine handed up, then
+// rows without a partner.
+enum class JoinPhase : uint8_t { feed, same_row, pairs, unmatched_left, unmatched_right, done };
 
 // One input of the join.
 struct JoinInput {
@@ -39,9 +40,9 @@ struct JoinInput {
   uint32_t current_row;  // the row whose columns are in values and nulls
   Datum *values;
   bool *nulls;
-  bits8 *null_set;  // rows whose set is NULL, a bit each; rows past its end have one
-  uint32_t null_set_bytes;
-  bits8 *matched;  // rows that found a partner, a bit each; NULL where the join type needs none
+  bits8 *matchless;  // rows that match nothing, a bit each: NULL sets, and empty ones where these do not
+  uint32_t matchless_bytes;  // rows past its end are none of them
+  bits8 *matched;            // rows that found a partner, a bit each; NULL where the join type needs none
 };
 
 // A pair of rows that satisfies the similarity clause.
@@ -69,7 +70,9 @@ struct JoinState {
   MemoryContext context;
   JoinPhase phase;
   Measure measure;
-  double threshold;     // pairs with similarity >= threshold match
+  bool limit_isnull;  // whether the threshold is NULL; else
+  double limit;       // the threshold as it was written: of the similarity, or of the distance
+  double threshold;   // pairs with similarity >= threshold match (and, with a distance, are within the limit)
   JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
@@ -79,6 +82,7 @@ struct JoinState {
   size_t batch_position;
   bool swapped;       // of the current pair of a join of the same rows, (right, left) comes next
   uint32_t next_row;  // of the phases that walk rows
+  uint64_t beyond;    // pairs of the engine that are beyond the distance after all
 
   // For EXPLAIN ANALYZE, over all executions.
   bool keep_totals;

@@ -7,11 +7,13 @@ extern "C" {
 }
 
 #include <cmath>
+#include <cstdlib>
 
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_exec.hpp"
 #include "pg/join_method.hpp"
+#include "pg/join_threshold.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
@@ -55,6 +57,38 @@ const char *join_type_name(JoinType jointype) {
       return "Anti";
     default:
       return "Inner";
+  }
+}
+
+// Shows a number with as many digits as tell it from others: one in JSON, where it can be one there.
+void show_number(const char *label, double value, ExplainState *es) {
+  constexpr int most_digits = 20;  // thresholds with more behind the point are text
+  for (int digits = 0; digits <= most_digits && std::isfinite(value); ++digits) {
+    char *text = psprintf("%.*f", digits, value);
+    const bool same = std::strtod(text, nullptr) == value;
+    pfree(text);
+    if (!same) continue;
+    ExplainPropertyFloat(label, nullptr, value, digits, es);
+    return;
+  }
+  ExplainPropertyText(label, float8out_internal(value), es);
+}
+
+// The threshold of the clause: the number that the last execution used; before, what the plan knows of it.
+void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
+  const char *label = state->facts.distance ? "Distance Threshold" : "Threshold";
+  Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
+  const auto *constant = threshold != nullptr && IsA(threshold, Const) ? castNode(Const, threshold) : nullptr;
+  if (state->started && state->limit_isnull) {
+    ExplainPropertyText(label, "NULL", es);
+  } else if (state->started) {
+    show_number(label, state->limit, es);
+  } else if (state->facts.from_settings) {
+    show_number(label, similarity_threshold, es);
+  } else if (constant != nullptr && !constant->constisnull) {
+    show_number(label, threshold_value(constant->constvalue, constant->consttype), es);
+  } else {
+    show_clause(label, threshold, state, ancestors, es);
   }
 }
 
@@ -109,14 +143,9 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
     ExplainPropertyFloat(
         "Rows Removed by Join Filter", nullptr,
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
-  const int shown = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
-  show_text("Measure", measure_names[shown], es);
-  if (state->facts.from_settings) {
-    ExplainPropertyText("Threshold", float8out_internal(similarity_threshold), es);
-  } else {
-    show_clause(state->facts.distance ? "Distance Threshold" : "Threshold",
-                plan_expression(plan, JoinExpr::threshold), state, ancestors, es);
-  }
+  const int expected = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
+  show_text("Measure", measure_names[state->started ? static_cast<int>(state->measure) : expected], es);
+  show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
   return by_bands;
@@ -222,7 +251,7 @@ void add(JoinStats *totals, JoinStats more) {
   totals->threads = std::max(totals->threads, more.threads);
   totals->used_prefix |= more.used_prefix;
   totals->used_bitmap |= more.used_bitmap;
-  totals->algorithm = std::move(more.algorithm);
+  if (!more.algorithm.empty()) totals->algorithm = std::move(more.algorithm);
   totals->reasons = std::move(more.reasons);
 }
 
@@ -239,7 +268,12 @@ void add(LshStats *totals, const LshStats &more) {
 void add_execution_to_totals(JoinState *state) {
   if (state->engine == nullptr || !state->keep_totals) return;
   call_cpp([&] { add(state->totals, state->engine->stats()); });
-  if (state->bands != nullptr) add(&state->band_totals, state->bands->lsh_stats());
+  state->totals->output -= Min(state->beyond, state->totals->output);
+  if (state->bands != nullptr) {
+    add(&state->band_totals, state->bands->lsh_stats());
+    state->band_totals.output -= Min(state->beyond, state->band_totals.output);
+  }
+  state->beyond = 0;
   for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
     const RowStore *rows = state->inputs[side].reader.store;
     if (rows == nullptr) continue;
@@ -251,19 +285,15 @@ void add_execution_to_totals(JoinState *state) {
 void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   auto *state = reinterpret_cast<JoinState *>(node);
   const bool by_bands = show_plan(state, ancestors, es);
-  if (!es->analyze) {
-    if (!by_bands) show_text("Algorithm", algorithm_names[algorithm], es);
-    if (explain_device) show_text("Device", device_names[device], es);
-    return;
-  }
-  add_execution_to_totals(state);
-  state->keep_totals = false;  // they are complete
+  if (es->analyze) add_execution_to_totals(state);
+  state->keep_totals &= !es->analyze;  // now they are complete
   const JoinStats &stats = *state->totals;
-  if (!by_bands) show_text("Algorithm", stats.algorithm, es);
-  if (explain_device) {
-    show_text("Device", stats.device, es);
-    if (!stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
-  }
+  // Nothing ran where rows paired with themselves were all that was asked for.
+  const bool ran = !stats.algorithm.empty();
+  if (!by_bands) show_text("Algorithm", ran ? stats.algorithm : algorithm_names[algorithm], es);
+  if (explain_device) show_text("Device", ran ? stats.device : device_names[device], es);
+  if (!ran) return;
+  if (explain_device && !stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
   show_counts(stats, by_bands, es);
   if (by_bands) show_band_counts(state->band_totals, es);
   if (es->timing) show_resources(state, stats, by_bands, es);

@@ -10,6 +10,7 @@ extern "C" {
 #include "rewrite/rewriteManip.h"
 }
 
+#include <iterator>
 #include <utility>
 
 #include "pg/join_exec.hpp"
@@ -193,6 +194,14 @@ List *encode_partition_keys(const TupleBuilder &builder) {
 
 void register_join_methods() {
   RegisterCustomScanMethods(&plan_methods);
+}
+
+const char *clause_function(const JoinPlanFacts &facts) {
+  constexpr const char *names[] = {"jaccard_similarity", "cosine_similarity", "dice_similarity",
+                                   "overlap_count"};
+  static_assert(std::size(names) == std::size(measure_names));
+  if (facts.from_settings) return "sets_similar";
+  return facts.distance ? "jaccard_distance" : names[static_cast<int>(facts.measure)];
 }
 
 Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *,

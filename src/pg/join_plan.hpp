@@ -33,6 +33,10 @@ struct JoinPlanFacts {
   AttrNumber set_column[2];  // of the children's output
 };
 
+// Returns the SQL name of the clause's function, or of that behind its operator: errors in a set name it, as
+// they do where the function itself meets them.
+const char *clause_function(const JoinPlanFacts &facts);
+
 // One partition key: the children's output columns that hold it, and how to hash them.
 struct JoinKey {
   AttrNumber column[2];

@@ -2,11 +2,13 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "utils/float.h"
 }
 
-#include <bit>
 #include <cmath>
 #include <limits>
+
+#include "core/measure.hpp"
 
 namespace simjoin::pg {
 
@@ -31,23 +33,31 @@ double next_above(double value) {
   return std::nextafter(value, std::numeric_limits<double>::infinity());
 }
 
-double similarity_at_distance(double distance, bool strict) {
-  auto reached = [&](double similarity) {
-    return strict ? 1.0 - similarity < distance : 1.0 - similarity <= distance;
-  };
-  if (std::isnan(distance)) return 0.0;  // greater than any number, as PostgreSQL orders them
-  if (!reached(1.0)) return std::numeric_limits<double>::quiet_NaN();
-  // Doubles that are not negative are ordered like their bit patterns; 1.0 reaches the distance.
-  uint64_t low = 0, high = std::bit_cast<uint64_t>(1.0);
-  while (low < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    if (reached(std::bit_cast<double>(middle))) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
+bool within_distance(double distance, double limit, bool strict) {
+  return strict ? float8_lt(distance, limit) : float8_le(distance, limit);
+}
+
+double similarity_at_distance(double limit, bool strict) {
+  if (!within_distance(0.0, limit, strict)) return std::numeric_limits<double>::quiet_NaN();
+  if (within_distance(1.0, limit, strict)) return 0.0;
+  return least_similarity_within(limit);
+}
+
+size_t drop_beyond_distance(Batch *batch, const JoinEngine *engine, bool self_join, double limit,
+                            bool strict) {
+  size_t kept = 0;
+  for (size_t i = 0; i < batch->size(); ++i) {
+    const uint32_t left = batch->left[i], right = batch->right[i], overlap = batch->overlap[i];
+    const double distance = jaccard_distance(overlap, engine->set_size(Side::left, left),
+                                             engine->set_size(self_join ? Side::left : Side::right, right));
+    if (!within_distance(distance, limit, strict)) continue;
+    batch->left[kept] = left;
+    batch->right[kept] = right;
+    batch->overlap[kept++] = overlap;
   }
-  return std::bit_cast<double>(high);
+  const size_t dropped = batch->size() - kept;
+  for (auto *column : {&batch->left, &batch->right, &batch->overlap}) column->resize(kept);
+  return dropped;
 }
 
 }  // namespace simjoin::pg

@@ -3,6 +3,8 @@
 
 #include "pg/pg.hpp"
 
+#include "core/join.hpp"
+
 namespace simjoin::pg {
 
 // Returns a threshold of one of the types that a similarity clause can have: float8, float4, int2, int4,
@@ -12,8 +14,16 @@ double threshold_value(Datum value, Oid type);
 // Returns the smallest double above the given one: `similarity > t` is `similarity >= next_above(t)`.
 double next_above(double value);
 
-// Returns the smallest similarity s in [0, 1] with 1 - s <= distance (or <, where strict), to the bit; not a
-// number where there is none.
-double similarity_at_distance(double distance, bool strict);
+// Returns whether a Jaccard distance is at most the limit (or below it, where strict), in the order that
+// PostgreSQL gives doubles: one that is not a number is greater than any.
+bool within_distance(double distance, double limit, bool strict);
+
+// Returns a similarity that no two sets within that distance are below; not a number where no sets are, and 0
+// exactly where all are. Few sets that reach it are beyond the distance.
+double similarity_at_distance(double limit, bool strict);
+
+// Removes the pairs of a batch of the engine that are beyond the distance, and returns how many these were.
+size_t drop_beyond_distance(Batch *batch, const JoinEngine *engine, bool self_join, double limit,
+                            bool strict);
 
 }  // namespace simjoin::pg

@@ -184,7 +184,8 @@ Datum simjoin_overlap_count(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_jaccard_distance);
 Datum simjoin_jaccard_distance(PG_FUNCTION_ARGS) {
-  PG_RETURN_FLOAT8(1.0 - similarity_of(Measure::jaccard, count_arguments(fcinfo, "jaccard_distance")));
+  const Counts counts = count_arguments(fcinfo, "jaccard_distance");
+  PG_RETURN_FLOAT8(jaccard_distance(counts.overlap, counts.left, counts.right));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similar);

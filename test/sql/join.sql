@@ -183,6 +183,66 @@ SELECT * FROM node_facts('SELECT l.id FROM a l LEFT JOIN b r ON jaccard_similari
   '^(Custom Plan|Join Type|Similarity|Measure|Inputs|Algorithm|Sets|Tokens|Distinct|Pairs)');
 SELECT fact FROM node_facts('SELECT l.id FROM a l JOIN a r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8', 'Time$|Wait|Memory|Files|Threads');
 
+-- Distinct tokens of every type, also of integers far apart.
+SELECT type, value FROM (VALUES ('int[]'), ('bigint[]'), ('text[]')) t (type),
+  LATERAL node_facts(format('SELECT l.id FROM a l JOIN a r ON jaccard_similarity(l.tokens::%1$s, r.tokens::%1$s) >= 0.8', type), '^Distinct');
+SELECT value FROM node_facts('SELECT 1 FROM (VALUES (1, ARRAY[-2000000000, 5]), (2, ARRAY[2000000000, 5])) l (id, s) JOIN a r ON overlap_count(l.s, r.tokens || 2000000001) >= 1', '^Distinct');
+
+-- Pairs just beyond a distance are not counted, though the engine has found them.
+SELECT value::bigint = (SELECT count(*) FROM a l JOIN b r ON l.tokens <%> r.tokens < 0.2) AS exact,
+       value::bigint < (SELECT count(*) FROM a l JOIN b r ON l.tokens <%> r.tokens <= 0.2) AS some_on_the_threshold
+FROM node_facts('SELECT 1 FROM a l JOIN b r ON l.tokens <%> r.tokens < 0.2', '^Pairs Output');
+
+-- The threshold is a number; with ANALYZE it is the one that was used.
+CREATE FUNCTION threshold_of(query text, options text DEFAULT '') RETURNS TABLE (label text, type text, value text) LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON' || options || ') ' || query INTO plan;
+  RETURN QUERY SELECT f.key, json_typeof(f.value), f.value #>> '{}' FROM json_each(plan->0->'Plan') f WHERE f.key ~ 'Threshold';
+END $$;
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.7');
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) > 2/3::float8');
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON 1e-30 <= cosine_similarity(l.tokens, r.tokens)');
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON overlap_count(l.tokens, r.tokens) >= 5');
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON l.tokens <%> r.tokens <= 0.15');
+SELECT * FROM threshold_of('SELECT 1 FROM a l JOIN b r ON l.tokens ~= r.tokens');
+SET plan_cache_mode = force_generic_plan;
+PREPARE near(float8) AS SELECT 1 FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= $1;
+PREPARE apart(float8) AS SELECT 1 FROM a l JOIN b r ON l.tokens <%> r.tokens < $1;
+SELECT o AS options, t.* FROM (VALUES ('', 0.75), (', ANALYZE', 0.75), (', ANALYZE', NULL)) v (o, t),
+  LATERAL threshold_of('EXECUTE near(' || coalesce(v.t::text, 'NULL') || ')', o) t;
+SELECT * FROM threshold_of('EXECUTE apart(0.15)', ', ANALYZE');
+SELECT * FROM threshold_of('EXECUTE apart(''NaN'')', ', ANALYZE');
+DEALLOCATE near;
+DEALLOCATE apart;
+RESET plan_cache_mode;
+DROP FUNCTION threshold_of;
+
+-- A row that may join itself does so before the engine begins, so a LIMIT does not wait for that; where it depends on the number
+-- of tokens, afterwards.
+CREATE FUNCTION pairs_under_limit(clause text) RETURNS TABLE (returned bigint, node text, engine_began boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  query text := 'SELECT l.id FROM a l JOIN a r ON ' || clause || ' LIMIT 5';
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+  EXECUTE 'SELECT count(*) FROM (' || query || ') r' INTO returned;
+  plan := plan->0->'Plan'->'Plans'->0;
+  node := plan->>'Custom Plan Provider';
+  engine_began := plan->'Pairs' IS NOT NULL;
+  RETURN NEXT;
+END $$;
+SET enable_nestloop = off;
+SELECT * FROM pairs_under_limit('jaccard_similarity(l.tokens, r.tokens) >= 0.8');
+SELECT * FROM pairs_under_limit('l.tokens <%> r.tokens < 0.1');
+SELECT * FROM pairs_under_limit('overlap_count(l.tokens, r.tokens) >= 2');
+SELECT * FROM pairs_under_limit('l.id <> r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8');
+RESET enable_nestloop;
+DROP FUNCTION pairs_under_limit;
+SELECT agrees('SELECT l.id AS x, r.id AS y, l.tokens <%> r.tokens AS d FROM a l JOIN a r ON l.tokens <%> r.tokens <= 0.4');
+SELECT agrees('SELECT l.id AS x, r.id AS y, overlap_count(l.tokens, r.tokens) AS o FROM a l JOIN a r ON overlap_count(l.tokens, r.tokens) >= 3');
+SELECT agrees('SELECT l.id AS x, r.id AS y, cosine_similarity(l.tokens, r.tokens) AS c FROM a l LEFT JOIN a r ON cosine_similarity(l.tokens, r.tokens) > 0.9 AND l.lang = r.lang');
+
 -- Beyond the memory limit rows go to temporary files.
 SET simjoin.memory_limit = '1MB';
 CREATE VIEW wide AS SELECT tokens, repeat(id::text, 1000) AS text FROM b OFFSET 0;
@@ -197,5 +257,23 @@ INSERT INTO b VALUES (5000, 0, '{{1,2},{3,4}}');
 SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8;
 UPDATE b SET tokens = '{1,NULL}' WHERE id = 5000;
 SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8;
+-- The error is that of the function, whether a nested loop or the join operator calls it.
+CREATE FUNCTION message_of(clause text) RETURNS TABLE (node text, nested_loop text) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1..2 LOOP
+    PERFORM set_config('simjoin.enable_join', CASE i WHEN 1 THEN 'on' ELSE 'off' END, true);
+    BEGIN
+      EXECUTE 'SELECT count(*) FROM a l JOIN b r ON ' || clause;
+    EXCEPTION WHEN null_value_not_allowed THEN
+      IF i = 1 THEN node := SQLERRM; ELSE nested_loop := SQLERRM; END IF;
+    END;
+  END LOOP;
+  RETURN NEXT;
+END $$;
+SELECT clause, node, node = nested_loop AS same
+FROM (VALUES ('cosine_similarity(l.tokens, r.tokens) >= 0.8'), ('dice_similarity(l.tokens, r.tokens) >= 0.8'), ('overlap_count(l.tokens, r.tokens) >= 2'),
+             ('l.tokens <%> r.tokens <= 0.2'), ('l.tokens ~= r.tokens'), ('l.lang = r.lang AND jaccard_similarity(l.tokens, r.tokens) >= 0.8')) c (clause),
+     LATERAL message_of(clause);
+DROP FUNCTION message_of;
 DROP TABLE a, b;
 DROP FUNCTION agrees, draw, node_facts;

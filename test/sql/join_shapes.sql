@@ -64,6 +64,18 @@ SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON a.tokens <%> b
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON 0.25::float4 >= jaccard_distance(a.tokens, b.tokens)');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON overlap_count(a.tokens, b.tokens) > 0');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON jaccard_distance(a.tokens, b.tokens) < 1');
+-- A distance that is a short decimal fraction is on the threshold of that fraction, and the pairs are those by exact arithmetic.
+CREATE TABLE ladder AS SELECT i AS id, ARRAY(SELECT generate_series(1, i)) AS tokens FROM generate_series(1, 40) i;
+SELECT compare('SELECT a.id, b.id AS b, a.tokens <%> b.tokens AS d FROM ladder a JOIN ladder b ON a.tokens <%> b.tokens <= 0.3');
+SELECT compare('SELECT a.id, b.id AS b FROM ladder a JOIN ladder b ON a.id < b.id AND a.tokens <%> b.tokens < 0.15');
+SELECT uses_operator('SELECT d, (SELECT count(*) FROM ladder a JOIN ladder b ON a.tokens <%> b.tokens <= d) FROM (VALUES (0.05::float8)) v (d)');
+SELECT count(*) AS distances, count(*) FILTER (WHERE "within" <> exactly_within) AS wrong, count(*) FILTER (WHERE below <> exactly_below) AS strict_wrong,
+       count(*) FILTER (WHERE exactly_within > exactly_below) AS on_the_threshold
+FROM (SELECT (SELECT count(*) FROM ladder a JOIN ladder b ON a.tokens <%> b.tokens <= d::float8) AS "within",
+             (SELECT count(*) FROM ladder a JOIN ladder b ON a.tokens <%> b.tokens < d::float8) AS below,
+             (SELECT count(*) FROM ladder a, ladder b WHERE abs(a.id - b.id) <= d * greatest(a.id, b.id)) AS exactly_within,
+             (SELECT count(*) FROM ladder a, ladder b WHERE abs(a.id - b.id) < d * greatest(a.id, b.id)) AS exactly_below
+      FROM generate_series(0, 1, 0.05) d) counts;
 SELECT compare('SELECT a.id FROM docs a WHERE a.lang IN (SELECT b.lang FROM more b WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.8)');
 
 -- Every pair qualifies: left to the nested loop, which cannot be a FULL join, however.

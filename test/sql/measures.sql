@@ -82,7 +82,7 @@ SELECT count(*) AS pairs, count(*) FILTER (WHERE o > 0) > 1000 AS enough_overlap
        count(*) FILTER (WHERE dice_similarity(l, r) <> coalesce(2 * o / nullif(n + m, 0), 0)) AS dice,
        count(*) FILTER (WHERE jaccard_similarity(l::bigint[], r::bigint[]) <> jaccard_similarity(l, r)) AS bigint,
        count(*) FILTER (WHERE jaccard_similarity(l::text[], r::text[]) <> jaccard_similarity(l, r)) AS text,
-       count(*) FILTER (WHERE l <%> r <> 1 - jaccard_similarity(l, r)) AS distance,
+       count(*) FILTER (WHERE l <%> r <> coalesce((n + m - 2 * o) / nullif(n + m - o, 0), 1)) AS distance,
        count(*) FILTER (WHERE jaccard_similarity(l, r) <> jaccard_similarity(r, l)) AS asymmetric
 FROM expected;
 

@@ -231,5 +231,48 @@ TEST_P(MeasureTest, BoundsOfLargeSetsAreTight) {
   }
 }
 
+TEST(JaccardDistanceTest, IsRoundedOnce) {
+  EXPECT_EQ(jaccard_distance(7, 7, 10), 0.3);
+  EXPECT_EQ(jaccard_distance(17, 20, 17), 0.15);
+  EXPECT_EQ(jaccard_distance(19, 19, 20), 0.05);
+  EXPECT_EQ(jaccard_distance(3, 5, 4), 0.5);
+  EXPECT_EQ(jaccard_distance(4, 4, 4), 0.0);
+  EXPECT_EQ(jaccard_distance(0, 4, 4), 1.0);
+  EXPECT_EQ(jaccard_distance(0, 0, 0), 1.0);
+  for (int64_t hundredths = 0; hundredths <= 100; ++hundredths) {
+    const double decimal = std::stod(std::to_string(hundredths) + "e-2");
+    EXPECT_EQ(jaccard_distance(100 - hundredths, 100, 100 - hundredths), decimal);
+  }
+}
+
+// Checks the bound for two sets that together have so many tokens.
+void expect_within(double distance, int64_t overlap, int64_t together) {
+  const double least = least_similarity_within(distance);
+  const double similar = similarity(Measure::jaccard, overlap, overlap, together);
+  const double apart = jaccard_distance(overlap, overlap, together);
+  if (apart <= distance && overlap > 0) {
+    EXPECT_GE(similar, least) << distance << ": " << overlap << " of " << together;
+  }
+  if (similar >= least) {
+    EXPECT_LE(apart, distance + 0x1.0p-50) << distance << ": " << overlap << " of " << together;
+  }
+}
+
+TEST(JaccardDistanceTest, NoSetsWithinAreBelowTheLeastSimilarity) {
+  for (double distance : fractional_thresholds()) {
+    for (int64_t together = 1; together <= brute_size; ++together) {
+      for (int64_t overlap = 0; overlap <= together; ++overlap) expect_within(distance, overlap, together);
+    }
+  }
+  // So many tokens that one similarity stands for several distances, and the other way round.
+  for (int64_t together : {(int64_t{1} << 31) - 1, (int64_t{1} << 33) - 9}) {
+    for (int64_t overlap = 1; overlap < together; overlap += overlap / 97 + 1) {
+      const double distance = jaccard_distance(overlap, overlap, together);
+      for (double close : {distance, std::nextafter(distance, 1.0)}) expect_within(close, overlap, together);
+      expect_within(distance, overlap + 1, together + 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace simjoin::test
