@@ -21,11 +21,13 @@ namespace simjoin {
 // Bytes held by the arrays of one computation, and the most there ever were. Safe for use by several threads.
 class MemoryCounter {
  public:
-  // What an Error says that refuses memory: who needs it ("the graph needs"), and what would take less
-  // ("leave edges out"). Both are literals.
+  // What an Error says that refuses memory: who needs it ("the graph needs"), what would take less ("leave
+  // edges out"), and where the limit is what something else leaves of the setting, that (" that the join
+  // leaves"). All are literals.
   struct Subject {
     const char *needs;
     const char *less;
+    const char *rest = "";
   };
 
   MemoryCounter() = default;

@@ -17,6 +17,12 @@ constexpr size_t row_share(size_t limit) {
   return limit / 4;
 }
 
+// What functions over the pairs of a join keep of them: groups of duplicates, neighbours. Sets that may come
+// again are kept in as much as waiting rows have, but not longer than sets come in.
+constexpr size_t pair_share(size_t limit) {
+  return limit - engine_share(limit);
+}
+
 // Returns what of its share an engine gets that takes over from a GPU while `kept` bytes of sets wait to be
 // fed to it: these become fewer as it gets them, so never less than half.
 constexpr size_t engine_share_beside(size_t share, size_t kept) {

@@ -72,14 +72,15 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   lock_state(definition);
   DedupState *state = read_state(definition, nullptr, function, context);
-  RowGrouping *grouping = start_grouping(options, ids_of(*state), state->count, function, context);
-  add_kept_pairs(*state, &grouping->work->grouper);
+  RowGrouping *grouping =
+      start_grouping(options, create_grouping_work(context), ids_of(*state), state->count, function, context);
+  add_kept_pairs(*state, &*grouping->work->grouper);
   remove_stale(*state);
   if (definition.tracked())
     store_tracked_rows(state, definition);
   else
     store_rows(*state);
-  join_changes(state, measure, definition.threshold, &grouping->work->grouper);
+  join_changes(state, measure, definition.threshold, &*grouping->work->grouper);
   PopActiveSnapshot();
   last_figures = state->figures;
   form_groups(grouping, state->count);

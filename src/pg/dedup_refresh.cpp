@@ -17,6 +17,7 @@ extern "C" {
 #include <iterator>
 #include <memory>
 
+#include "core/memory_shares.hpp"
 #include "pg/compat.hpp"
 #include "pg/dedup_changes.hpp"
 #include "pg/dedup_index.hpp"
@@ -48,13 +49,22 @@ struct NumberedPair {
   double similarity;
 };
 
+struct AffectedPairs {
+  AffectedPairs() {
+    memory.set_limit(pair_share(static_cast<size_t>(memory_limit_kb) * 1024),
+                     {"the pairs of changed rows and their groups need",
+                      "fill the view anew with REFRESH MATERIALIZED VIEW", " that the join leaves"});
+  }
+
+  MemoryCounter memory;
+  Buffer<NumberedPair> pairs{memory};
+};
+
 // The rows whose groups may be others now, and all of their pairs.
 struct Affected {
   RowNumbers *rows;  // the removed ones among them
   bool keep_pairs;   // of those that are read
-  NumberedPair *pairs;
-  size_t pair_count;
-  size_t pair_capacity;
+  AffectedPairs *pairs;
   uint32_t *places;  // of each row number, its row of the grouping; removed ones have none
   int64 *ids;        // of each row of the grouping
   size_t count;
@@ -83,8 +93,8 @@ bool receive_pair(TupleTableSlot *slot, DestReceiver *self) {
   const uint32_t a = number_of(*affected, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
   const uint32_t b = number_of(*affected, DatumGetInt64(slot_getattr(slot, 2, &isnull)));
   if (!affected->keep_pairs) return true;
-  make_room(&affected->pairs, affected->pair_count, &affected->pair_capacity);
-  affected->pairs[affected->pair_count++] = {a, b, DatumGetFloat8(slot_getattr(slot, 3, &isnull))};
+  const double similarity = DatumGetFloat8(slot_getattr(slot, 3, &isnull));
+  call_cpp([&] { affected->pairs->pairs.push_back({a, b, similarity}); });
   return true;
 }
 
@@ -101,8 +111,7 @@ Affected *start_affected(const DedupState &state, bool order_counts) {
   MemoryContext old = MemoryContextSwitchTo(state.context);
   auto *affected = static_cast<Affected *>(palloc0(sizeof(Affected)));
   affected->rows = own(state.context, [] { return std::make_unique<RowNumbers>(); });
-  affected->pair_capacity = 1024;
-  affected->pairs = allocate<NumberedPair>(affected->pair_capacity);
+  affected->pairs = own(state.context, [] { return std::make_unique<AffectedPairs>(); });
   for (size_t row = 0; row < state.count; ++row)
     if (order_counts || state.rows[row].state != RowState::kept) number_of(*affected, state.rows[row].id);
   for (size_t i = 0; i < state.stale_count; ++i) number_of(*affected, state.stale[i]);
@@ -157,15 +166,17 @@ void place_rows(Affected *affected, const DedupDefinition &definition, const int
 
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
                             MemoryContext context) {
-  RowGrouping *grouping = start_grouping(options, affected.ids, affected.count, function, context);
-  for (size_t begin = 0; begin < affected.pair_count; begin += pairs_at_once) {
+  RowGrouping *grouping =
+      start_grouping(options, create_grouping_work(context), affected.ids, affected.count, function, context);
+  const Buffer<NumberedPair> &pairs = affected.pairs->pairs;
+  for (size_t begin = 0; begin < pairs.size(); begin += pairs_at_once) {
     CHECK_FOR_INTERRUPTS();
     call_cpp([&] {
-      const size_t end = std::min(begin + pairs_at_once, affected.pair_count);
+      const size_t end = std::min(begin + pairs_at_once, pairs.size());
       for (size_t i = begin; i < end; ++i) {
-        const NumberedPair &pair = affected.pairs[i];
+        const NumberedPair &pair = pairs[i];
         const uint32_t a = affected.places[pair.a], b = affected.places[pair.b];
-        if (a != no_place && b != no_place) grouping->work->grouper.add_pair(a, b, pair.similarity);
+        if (a != no_place && b != no_place) grouping->work->grouper->add_pair(a, b, pair.similarity);
       }
     });
   }

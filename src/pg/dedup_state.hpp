@@ -10,16 +10,13 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "core/fingerprint.hpp"
 #include "core/graph_duplicates.hpp"
 #include "core/node_numbers.hpp"
 #include "pg/dedup_definition.hpp"
 #include "pg/errors.hpp"
 #include "pg/set_codec.hpp"
+#include "pg/settings.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
@@ -58,6 +55,11 @@ struct IdList {
 
 // Numbers of ids, in the hands of a memory context.
 struct RowNumbers {
+  RowNumbers() {
+    memory.set_limit(static_cast<size_t>(memory_limit_kb) * 1024,
+                     {"the rows of a dedup view need", "make views of fewer rows"});
+  }
+
   MemoryCounter memory;
   NodeNumbers numbers{memory};
 };
@@ -121,17 +123,6 @@ void store_rows(const DedupState &state);
 
 // Stores pairs.
 void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count);
-
-// Calls body(tokens) with a span of the set's tokens.
-template <class Body>
-auto with_tokens(const SetView &set, Body &&body) {
-  if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
-  if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
-  std::vector<std::string_view> texts(set.count);
-  TextCursor cursor(set);
-  for (std::string_view &text : texts) text = cursor.next();
-  return body(std::span<const std::string_view>(texts));
-}
 
 // Calls body(set) with the set of a row, (id, set), and returns what it returns; of a NULL, false.
 template <class Body>

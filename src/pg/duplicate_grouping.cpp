@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <string_view>
 
+#include "core/memory_shares.hpp"
 #include "pg/background.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
@@ -99,7 +100,18 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
   return options;
 }
 
-RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, size_t rows,
+GroupingWork::GroupingWork() {
+  memory.set_limit(
+      pair_share(static_cast<size_t>(memory_limit_kb) * 1024),
+      {"the groups of duplicates need",
+       "use the method components, which keeps no pairs, or a higher threshold", " that the join leaves"});
+}
+
+GroupingWork *create_grouping_work(MemoryContext context) {
+  return own(context, [] { return std::make_unique<GroupingWork>(); });
+}
+
+RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context) {
   MemoryContext old = MemoryContextSwitchTo(context);
   auto *grouping = static_cast<RowGrouping *>(palloc0(sizeof(RowGrouping)));
@@ -110,8 +122,10 @@ RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, si
   grouping->ids = ids;
   grouping->rows = rows;
   grouping->context = context;
-  grouping->work = own(context, [&] {
-    return std::make_unique<GroupingWork>(options.grouping, places, static_cast<uint32_t>(rows));
+  grouping->work = work;
+  call_cpp([&] {
+    work->grouper.emplace(options.grouping, places, static_cast<uint32_t>(rows), work->memory,
+                          work->copies ? work->copies->families() : SetFamilies{});
   });
   return grouping;
 }
@@ -119,7 +133,7 @@ RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, si
 void form_groups(RowGrouping *grouping, size_t all_rows) {
   GroupingWork *work = grouping->work;
   run_interruptibly(grouping->context,
-                    [work](WorkerPool &pool) { work->result.emplace(work->grouper.groups(pool)); });
+                    [work](WorkerPool &pool) { work->result.emplace(work->grouper->groups(pool)); });
   report_large_group(*grouping, *work->result, all_rows);
 }
 

@@ -22,13 +22,16 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
 
 // What groups rows, and its result.
 struct GroupingWork {
-  GroupingWork(Grouping grouping, const uint32_t *places, uint32_t rows)
-      : grouper(grouping, places, rows, memory) {}
+  GroupingWork();
 
   MemoryCounter memory;
-  DuplicateGrouper grouper;
+  std::optional<SetCopies> copies;  // where copies of a set are not joined
+  std::optional<DuplicateGrouper> grouper;
   std::optional<DuplicateGroups> result;
 };
+
+// Returns work that has not begun; it belongs to the context.
+GroupingWork *create_grouping_work(MemoryContext context);
 
 // Rows that are being grouped; all of it belongs to the context.
 struct RowGrouping {
@@ -40,9 +43,9 @@ struct RowGrouping {
   MemoryContext context;
 };
 
-// Returns the grouping of the rows with these ids, which must outlive it. Pairs are added to work->grouper,
-// within call_cpp.
-RowGrouping *start_grouping(const GroupingOptions &options, const int64 *ids, size_t rows,
+// Returns the grouping of the rows with these ids, which must outlive it, by the work, whose copies are
+// known. Pairs are added to work->grouper, within call_cpp.
+RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context);
 
 // Ends the grouping. Says so where a group is larger than it should be, of `all_rows` rows.

@@ -1,6 +1,7 @@
 // Groups of duplicates among the rows of a query, as an SQL function.
 #include "pg/pg.hpp"
 
+#include "core/memory_shares.hpp"
 #include "pg/compat.hpp"
 #include "pg/duplicate_grouping.hpp"
 #include "pg/engine.hpp"
@@ -12,14 +13,37 @@
 namespace simjoin::pg {
 namespace {
 
+constexpr const char *function = "duplicate_groups";
+
 // The arguments of duplicate_groups, in order.
 enum Argument { Arg_query, Arg_threshold, Arg_measure, Arg_method, Arg_keep, Arg_max_group_share };
 
-void add_pairs(FunctionJoin *join, DuplicateGrouper *grouper) {
+// Returns a join of the rows of the query with themselves, fed with the sets that are not copies of earlier
+// ones.
+FunctionJoin *start_join_without_copies(Measure measure, double threshold, const char *query,
+                                        GroupingWork **work) {
+  FunctionJoin *join = create_function_join(function, measure, true);
+  *work = create_grouping_work(join->context);
+  call_cpp([&] {
+    (*work)->copies.emplace(measure, threshold, row_share(static_cast<size_t>(memory_limit_kb) * 1024),
+                            (*work)->memory);
+  });
+  JoinSpec spec = spec_from_settings(measure, threshold);
+  spec.self_join = true;
+  join->engine = create_engine(spec, join->context);
+  join->left = read_rows(query, join->engine, &join->spill_file, Side::left, function, join->context, nullptr,
+                         &*(*work)->copies);
+  call_cpp([&] { (*work)->copies->finish(); });
+  check_distinct_ids(join->left, function);
+  return join;
+}
+
+void add_pairs(FunctionJoin *join, GroupingWork *work) {
   while (next_batch(join->engine, &join->spill_file, join->batch))
     call_cpp([&] {
       for (size_t i = 0; i < join->batch->size(); ++i)
-        grouper->add_pair(join->batch->left[i], join->batch->right[i], pair_similarity(*join, i));
+        work->grouper->add_pair(work->copies->joined_row(join->batch->left[i]),
+                                work->copies->joined_row(join->batch->right[i]), pair_similarity(*join, i));
     });
 }
 
@@ -33,7 +57,6 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "duplicate_groups";
   compat::begin_materialized_result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
   const double threshold = PG_GETARG_FLOAT8(Arg_threshold);
@@ -41,10 +64,12 @@ Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
                        PG_GETARG_FLOAT8(Arg_max_group_share), function);
-  FunctionJoin *join = start_join(function, measure, threshold, string_argument(fcinfo, Arg_query), nullptr);
-  check_distinct_ids(join->left, function);
-  RowGrouping *grouping = start_grouping(options, join->left.ids, join->left.count, function, join->context);
-  add_pairs(join, &grouping->work->grouper);
+  GroupingWork *work;
+  FunctionJoin *join =
+      start_join_without_copies(measure, threshold, string_argument(fcinfo, Arg_query), &work);
+  RowGrouping *grouping =
+      start_grouping(options, work, join->left.ids, join->left.count, function, join->context);
+  add_pairs(join, work);
   form_groups(grouping, grouping->rows);
   return_groups(fcinfo, *grouping);
   end_join(join);

@@ -100,12 +100,12 @@ namespace {
 
 // Returns, for each left row, the k most similar right rows, ordered.
 NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
-  NeighborList *lists = create_neighbor_lists(join->left.count, join->context);
+  const NeighborLists lists = create_neighbor_lists(join->left.count, k, join->context);
   while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t i = 0; i < join->batch->size(); ++i)
-      add_neighbor(&lists[join->batch->left[i]],
-                   {pair_similarity(*join, i), join->right.ids[join->batch->right[i]]}, k, join->context);
-  return lists;
+      add_neighbor(lists, join->batch->left[i],
+                   {pair_similarity(*join, i), join->right.ids[join->batch->right[i]]});
+  return lists.lists;
 }
 
 // Adds the neighbors to the call's result as (a, b, similarity, rank), and ends the join.

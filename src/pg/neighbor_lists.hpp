@@ -3,6 +3,8 @@
 
 #include "pg/pg.hpp"
 
+#include "core/memory.hpp"
+
 namespace simjoin::pg {
 
 struct Neighbor {
@@ -17,12 +19,21 @@ struct NeighborList {
   uint32 capacity;
 };
 
-// Returns `rows` empty lists in the context.
-NeighborList *create_neighbor_lists(size_t rows, MemoryContext context);
+// The lists of all rows, which belong to the context, with their memory counted.
+struct NeighborLists {
+  NeighborList *lists;
+  uint32 k;
+  MemoryContext context;
+  MemoryCounter *memory;
+};
 
-// Adds the neighbor unless k nearer ones are there; of equally similar ones, that with the smaller id is
-// nearer.
-void add_neighbor(NeighborList *list, const Neighbor &neighbor, uint32 k, MemoryContext context);
+// Returns `rows` empty lists in the context. Errors where they need more than simjoin.memory_limit leaves
+// beside the join, as add_neighbor does.
+NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context);
+
+// Adds the neighbor of a row unless k nearer ones are there; of equally similar ones, that with the smaller
+// id is nearer.
+void add_neighbor(const NeighborLists &lists, size_t row, const Neighbor &neighbor);
 
 // Orders the list by nearness, the nearest first. Nothing can be added afterwards.
 void order_neighbors(NeighborList *list);

@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <limits>
 
+#include "pg/errors.hpp"
 #include "pg/query_receiver.hpp"
 #include "pg/tokens.hpp"
 
@@ -25,6 +26,7 @@ struct RowReceiver {
   File *spill_file;
   Side side;
   const QueryRows *other;  // whose sets these are to be joined with, or NULL
+  SetCopies *copies;       // of the sets, or NULL
   bool started;
   Oid id_type;
   QueryRows rows;
@@ -58,6 +60,14 @@ void append_id(RowReceiver *receiver, int64 id) {
   rows->ids[rows->count++] = id;
 }
 
+// Adds a set to the engine, unless it is a copy of one that is there.
+void feed(RowReceiver *receiver, const SetView &set) {
+  const bool joined = receiver->copies == nullptr || call_cpp([&] {
+                        return with_tokens(set, [&](auto tokens) { return receiver->copies->add(tokens); });
+                      });
+  if (joined) feed_set(receiver->engine, receiver->side, set);
+}
+
 bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   RowReceiver *receiver = receiver_of(self);
   bool id_isnull, set_isnull;
@@ -66,10 +76,10 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   if (id_isnull) raise_null_id(receiver->function);
   append_id(receiver, id_of(id, receiver->id_type));
   if (set_isnull) {
-    feed_empty_set(receiver->engine, receiver->side, receiver->rows.token_type);
+    feed(receiver, {receiver->rows.token_type, 0, nullptr, nullptr});
   } else {
     const SetView set = view_set(array, receiver->function);
-    feed_set(receiver->engine, receiver->side, set);
+    feed(receiver, set);
     free_view(set, array);
   }
   offer_spill_file(receiver->engine, receiver->spill_file);
@@ -114,7 +124,7 @@ void raise_repeated_id(int64 id, const char *function) {
 }
 
 QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
-                    MemoryContext context, const QueryRows *other) {
+                    MemoryContext context, const QueryRows *other, SetCopies *copies) {
   RowReceiver receiver = {};
   receiver.receiver.receiveSlot = receive_row;
   receiver.receiver.rStartup = start_rows;
@@ -123,6 +133,7 @@ QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Sid
   receiver.spill_file = spill_file;
   receiver.side = side;
   receiver.other = other;
+  receiver.copies = copies;
   receiver.capacity = first_capacity;
   receiver.rows.ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
 

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "core/join.hpp"
+#include "core/set_copies.hpp"
 #include "pg/engine.hpp"
 #include "pg/set_codec.hpp"
 
@@ -36,9 +37,10 @@ const char *hint_for_sets(TupleDesc columns);
 // Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
 // each row to a side of the engine; a NULL set as an empty one. The ids belong to the context. Errors, naming
 // `function`: other columns, a NULL id, whatever view_set refuses, a query that writes; where `other` is
-// given, sets of another type than those rows'. `spill_file` is the engine's (offer_spill_file).
+// given, sets of another type than those rows'. `spill_file` is the engine's (offer_spill_file). Where
+// `copies` are given, they get every set, and the engine those that are to be joined.
 QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
-                    MemoryContext context, const QueryRows *other = nullptr);
+                    MemoryContext context, const QueryRows *other = nullptr, SetCopies *copies = nullptr);
 
 // Errors, naming `function`, where two rows have the same id.
 void check_distinct_ids(const QueryRows &rows, const char *function);

@@ -9,8 +9,10 @@ extern "C" {
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "pg/compat.hpp"
 #include "pg/set_codec.hpp"
@@ -32,6 +34,17 @@ class TextCursor {
  private:
   const char *next_;
 };
+
+// Calls body(tokens) with a span of the set's tokens.
+template <class Body>
+auto with_tokens(const SetView &set, Body &&body) {
+  if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
+  if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
+  std::vector<std::string_view> texts(set.count);
+  TextCursor cursor(set);
+  for (std::string_view &text : texts) text = cursor.next();
+  return body(std::span<const std::string_view>(texts));
+}
 
 // Processes interrupts each time that about this much work has been reported: units of a nanosecond or so.
 class InterruptCounter {

@@ -47,6 +47,41 @@ SELECT count(*) AS differences FROM
     'SELECT DISTINCT ON (a) a, b FROM pairs ORDER BY a, similarity DESC, b', 'SELECT id FROM docs')) c
   ON (id, group_id) = (node, component) WHERE id IS NULL OR node IS NULL;
 
+-- Copies, which are not all joined: the same groups as from the pairs of all rows, which a dedup view keeps. In
+-- any order, with and without repetitions, and too small for the threshold of an overlap.
+CREATE TABLE copies AS
+SELECT id * 7919 % 1009 AS id, draw(40, id, 3) AS priority,
+       ARRAY(SELECT j / 2 + kind % 5 FROM generate_series(0, 5 + kind % 4) j WHERE draw(5, kind, j) > 0 ORDER BY draw(9, id % 3, j)) AS tokens
+FROM (SELECT id, draw(12, id, 1) * draw(3, id, 2) AS kind FROM generate_series(1, 300) id) d;
+SELECT count(*), count(DISTINCT tokens) < 60 AS copies FROM copies;
+CREATE TABLE choices AS
+SELECT row_number() OVER () AS number, measure, threshold, method, keep, type,
+       format('SELECT id, tokens::%s[] FROM copies%s', type, CASE keep WHEN 'first_row' THEN ' ORDER BY priority, id' ELSE '' END) AS query
+FROM (VALUES ('jaccard', 0.5), ('jaccard', 0.8), ('cosine', 0.7), ('overlap', 2), ('overlap', 3), ('overlap', 4)) m (measure, threshold),
+     unnest('{components,star,best_link}'::text[]) method, (VALUES ('smallest_id', 'int'), ('first_row', 'text'), ('first_row', 'bigint')) k (keep, type);
+SELECT count(create_dedup_view('of_choice_' || number, query, threshold, measure, method, keep, 1)) FROM choices;
+CREATE FUNCTION differences(number bigint, query text, threshold float8, measure text, method text, keep text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE result bigint;
+BEGIN
+  EXECUTE format('SELECT count(*) FROM duplicate_groups(%L, %L, %L, %L, %L, 1) d FULL JOIN of_choice_%s v ON d.id = v.id
+    WHERE (d.group_id, d.is_representative, d.similarity) IS DISTINCT FROM (v.group_id, v.is_representative, v.similarity)',
+    query, threshold, measure, method, keep, number) INTO result;
+  RETURN result;
+END $$;
+SELECT measure, threshold, sum(differences(number, query, threshold, measure, method, keep)) AS differences
+FROM choices GROUP BY measure, threshold ORDER BY measure, threshold;
+SELECT count(drop_dedup_view(('of_choice_' || number)::regclass)) FROM choices;
+-- All pairs of so many copies would not be found in the life of a test, nor would a star hold them.
+SET simjoin.memory_limit = '16MB';
+SELECT method, count(*), count(DISTINCT group_id) AS groups, count(similarity)
+FROM unnest('{components,star,best_link}'::text[]) method,
+     duplicate_groups('SELECT i, ARRAY[1, i % 2 + 2] FROM generate_series(1, 100000) i', 0.5, method => method, max_group_share => 1)
+GROUP BY method ORDER BY method;
+-- Pairs that a star needs and has no memory for.
+SET simjoin.memory_limit = '2MB';
+SELECT count(*) FROM duplicate_groups('SELECT i, ARRAY[1, i] FROM generate_series(2, 1000) i', 0.3, method => 'star');
+RESET simjoin.memory_limit;
+
 -- keep: the first row of the query survives.
 CREATE TABLE notes (id int, written date, tokens int[]);
 INSERT INTO notes VALUES (1, '2026-01-01', '{1,2,3}'), (2, '2026-03-01', '{1,2,3,4}'), (3, '2026-02-01', '{1,2,3}'), (4, '2026-04-01', '{9}');

@@ -104,6 +104,11 @@ SELECT * FROM similarity_self_join(NULL, 0.5);
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', NULL);
 SELECT * FROM similarity_self_join('SELECT i, ARRAY[1, 2, i] FROM generate_series(1, 3) i;', 2, measure => 'overlap') ORDER BY 1, 2;
 
+-- Neighbours are kept within the memory limit.
+SET simjoin.memory_limit = '2MB';
+SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 10);
+SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 1000);
+RESET simjoin.memory_limit;
 -- Ids that occur twice join as often in similarity_join and similarity_neighbors.
 SELECT * FROM similarity_join('VALUES (1, ''{1}''::int[]), (1, ''{1}'')', 'VALUES (2, ''{1}''::int[])', 1);
 SELECT * FROM similarity_neighbors('VALUES (1, ''{1}''::int[])', 'VALUES (2, ''{1}''::int[]), (2, ''{1}'')', 5);

@@ -57,11 +57,11 @@ struct Result {
   std::vector<double> similarities;
 };
 
-Result group(Grouping grouping, const Rows &rows) {
+Result group(Grouping grouping, const Rows &rows, const SetFamilies &families = {}) {
   MemoryCounter memory;
   StopFlag stop;
   WorkerPool pool(1, stop);
-  DuplicateGrouper grouper(grouping, rows.places.data(), rows.count, memory);
+  DuplicateGrouper grouper(grouping, rows.places.data(), rows.count, memory, families);
   for (const auto &pair : rows.pairs) grouper.add_pair(pair.a, pair.b, pair.similarity);
   const DuplicateGroups groups = grouper.groups(pool);
   return {{groups.representatives.begin(), groups.representatives.end()},
@@ -145,6 +145,67 @@ RC_GTEST_PROP(Duplicates, StarsHaveASimilarCentre, ()) {
     RC_ASSERT((centre == row) == (most < 0));
     if (centre != row) RC_ASSERT(result.similarities[row] == most);
     if (centre != row) RC_ASSERT(rows.similarity(row, centre) == most);
+  }
+}
+
+// Rows of several classes, all rows of which are equally similar to those of another, and to each other; some
+// rows of a class are a family, others stand by themselves.
+struct RowsWithFamilies {
+  Rows all;  // with the pairs of all rows
+  std::vector<uint32_t> family_of_row;
+  std::vector<double> similarities;
+  std::vector<SimilarPair> pairs;  // of one row of each family, and of the rows without one
+};
+
+RowsWithFamilies any_rows_with_families() {
+  RowsWithFamilies result;
+  result.all = any_rows();
+  Rows &all = result.all;
+  WalkRandom random(*rc::gen::arbitrary<uint64_t>(), 0);
+  const auto classes = *rc::gen::inRange<uint32_t>(1, 7);
+  std::vector<std::vector<double>> similar(classes, std::vector<double>(classes, -1));
+  for (uint32_t a = 0; a < classes; ++a)
+    for (uint32_t b = 0; b <= a; ++b)
+      if (a == b || random.below(2) == 0)
+        similar[a][b] = similar[b][a] = 0.5 + static_cast<double>(random.below(5)) / 10;
+  std::vector<uint32_t> class_of(all.count), speaker(classes, SetFamilies::none);
+  std::vector<uint32_t> joined;
+  for (uint32_t row = 0; row < all.count; ++row) {
+    class_of[row] = static_cast<uint32_t>(random.below(classes));
+    const bool alone = random.below(4) == 0;
+    result.family_of_row.push_back(alone ? SetFamilies::none : class_of[row]);
+    if (!alone && random.below(3) == 0) speaker[class_of[row]] = row;
+  }
+  for (uint32_t row = 0; row < all.count; ++row) {
+    uint32_t &chosen = speaker[class_of[row]];
+    if (result.family_of_row[row] != SetFamilies::none && chosen == SetFamilies::none) chosen = row;
+    if (result.family_of_row[row] == SetFamilies::none || chosen == row) joined.push_back(row);
+  }
+  for (uint32_t c = 0; c < classes; ++c) result.similarities.push_back(similar[c][c]);
+  const auto similar_pair = [&](uint32_t a, uint32_t b, std::vector<SimilarPair> &pairs) {
+    const double similarity = similar[class_of[a]][class_of[b]];
+    if (similarity >= 0) pairs.push_back({a, b, similarity});
+  };
+  all.pairs.clear();
+  for (uint32_t a = 0; a < all.count; ++a)
+    for (uint32_t b = 0; b < a; ++b) similar_pair(a, b, all.pairs);
+  for (size_t i = 0; i < joined.size(); ++i)
+    for (size_t j = 0; j < i; ++j) similar_pair(joined[i], joined[j], result.pairs);
+  for (size_t i = result.pairs.size(); i > 1; --i)
+    std::swap(result.pairs[i - 1], result.pairs[random.below(i)]);
+  return result;
+}
+
+RC_GTEST_PROP(Duplicates, FamiliesAreGroupedAsByAllTheirPairs, ()) {
+  const RowsWithFamilies rows = any_rows_with_families();
+  Rows few = rows.all;
+  few.pairs = rows.pairs;
+  const SetFamilies families = {rows.family_of_row.data(), rows.similarities.data(),
+                                static_cast<uint32_t>(rows.similarities.size())};
+  for (const auto grouping : {Grouping::components, Grouping::star, Grouping::best_link}) {
+    const Result expected = group(grouping, rows.all), result = group(grouping, few, families);
+    RC_ASSERT(result.representatives == expected.representatives);
+    RC_ASSERT(result.similarities == expected.similarities);
   }
 }
 

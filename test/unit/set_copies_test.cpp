@@ -1,0 +1,98 @@
+// Copies of sets are found, nothing else is taken for one, and what is joined stands for all rows.
+#include "core/set_copies.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace simjoin::test {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+constexpr size_t enough_memory = size_t{1} << 30;
+
+// Sets of few different tokens, in any order, some of which repeat: many are equal.
+std::vector<Tokens> any_rows() {
+  return *rc::gen::container<std::vector<Tokens>>(
+      rc::gen::resize(4, rc::gen::container<Tokens>(rc::gen::inRange(-1, 3))));
+}
+
+bool add(SetCopies &copies, const Tokens &tokens, int type) {
+  if (type == 0) return copies.add(std::span<const int32_t>(tokens));
+  const std::vector<int64_t> longs(tokens.begin(), tokens.end());
+  if (type == 1) return copies.add(std::span<const int64_t>(longs));
+  std::vector<std::string> texts;
+  for (const int32_t token : tokens) texts.push_back(token < 0 ? "" : std::string(10, char('a' + token)));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  return copies.add(std::span<const std::string_view>(views));
+}
+
+RC_GTEST_PROP(SetCopies, RowsThatAreLeftOutHaveAnEqualOneThatIsJoined, ()) {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::overlap);
+  const double threshold = measure == Measure::overlap ? *rc::gen::inRange(1, 4) : 0.5;
+  const int type = *rc::gen::inRange(0, 3);
+  const size_t memory_limit = *rc::gen::element(size_t{0}, size_t{8200}, size_t{8400}, enough_memory);
+  const std::vector<Tokens> rows = any_rows();
+  MemoryCounter memory;
+  SetCopies copies(measure, threshold, memory_limit, memory);
+  std::vector<uint32_t> joined;
+  for (uint32_t row = 0; row < rows.size(); ++row)
+    if (add(copies, rows[row], type)) joined.push_back(row);
+  copies.finish();
+  for (uint32_t i = 0; i < joined.size(); ++i) RC_ASSERT(copies.joined_row(i) == joined[i]);
+
+  const SetFamilies families = copies.families();
+  std::map<Tokens, int> times;
+  std::map<uint32_t, uint32_t> first_of_family;
+  for (uint32_t row = 0; row < rows.size(); ++row) {
+    Tokens sorted = rows[row];
+    std::sort(sorted.begin(), sorted.end());
+    const std::set<int32_t> set(sorted.begin(), sorted.end());
+    const auto size = static_cast<int64_t>(set.size());
+    const bool is_joined = std::binary_search(joined.begin(), joined.end(), row);
+    const bool similar = size > 0 && similarity(measure, size, size, size) >= threshold;
+    if (memory_limit == enough_memory) RC_ASSERT(is_joined == (!similar || times[sorted] < 2));
+    ++times[sorted];
+    const uint32_t family = families.count == 0 ? SetFamilies::none : families.of_row[row];
+    if (family == SetFamilies::none) {
+      RC_ASSERT(is_joined);
+      continue;
+    }
+    RC_ASSERT(similar);
+    RC_ASSERT(families.similarities[family] == similarity(measure, size, size, size));
+    const auto [first, is_first] = first_of_family.emplace(family, row);
+    RC_ASSERT(is_joined == is_first);
+    const Tokens &those = rows[first->second];
+    RC_ASSERT(std::set<int32_t>(those.begin(), those.end()) == set);
+  }
+}
+
+TEST(SetCopies, ManySetsAndOneThatRepeats) {
+  MemoryCounter memory;
+  SetCopies copies(Measure::jaccard, 0.5, enough_memory, memory);
+  constexpr int32_t rows = 30000;
+  size_t joined = 0;
+  for (int32_t row = 0; row < rows; ++row)
+    joined += add(copies, row % 3 == 0 ? Tokens{-7, -8} : Tokens{row, row + 1}, 0);
+  EXPECT_EQ(joined, size_t{rows} * 2 / 3 + 2);
+  EXPECT_EQ(copies.families().count, 1u);
+}
+
+TEST(SetCopies, KeepsToItsMemory) {
+  MemoryCounter memory;
+  constexpr size_t limit = size_t{1} << 20;
+  SetCopies copies(Measure::jaccard, 0.5, limit, memory);
+  for (int32_t row = 0; row < 300000; ++row) add(copies, Tokens{row / 2, row / 2 + 1, -1}, 0);
+  EXPECT_GT(memory.peak(), limit / 2);
+  EXPECT_LT(memory.peak(), 2 * limit + 300000 * sizeof(uint32_t) * 5 / 4);
+}
+
+}  // namespace
+}  // namespace simjoin::test
