@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/bitmap_signature.hpp"
+#include "core/held_pairs.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/result_queue.hpp"
@@ -16,9 +17,9 @@ namespace simjoin {
 // One worker: compares ranges of probe sets with all their partners.
 class BitmapProber {
  public:
-  // The tables must hold the partners of every probe that is run.
+  // The tables must hold the partners of every probe that is run; `held` may be null.
   BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
-               const StopFlag &stop);
+               HeldPairs *held, const StopFlag &stop);
 
   // Finds all pairs of the probe sets [begin, end).
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
@@ -47,6 +48,7 @@ class BitmapProber {
   const SignatureTables &tables_;
   const SignatureTable *table_ = nullptr;  // of the rows being compared
   ResultWriter &writer_;
+  HeldPairs *const held_;
   const StopFlag &stop_;
   RequiredOverlaps required_;
   std::vector<Row> rows_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/held_pairs.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/result_queue.hpp"
@@ -11,8 +12,8 @@
 namespace simjoin {
 
 // Emits all pairs of the probe sets [begin, end), empty sets included; in a self-join, those with sets
-// before.
+// before. `held` may be null.
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
-                     ResultWriter &writer, const StopFlag &stop, JoinCounters &counters);
+                     ResultWriter &writer, HeldPairs *held, const StopFlag &stop, JoinCounters &counters);
 
 }  // namespace simjoin

@@ -21,6 +21,9 @@ namespace {
 
 // A join of fewer tokens than this runs within the caller's thread: starting threads would take longer.
 constexpr size_t inline_tokens = 20000;
+// Where pairs may be left out and there may be more of them than this, the engine runs beside its caller, who
+// tells it meanwhile: to hand over so many takes longer than starting threads.
+constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr int max_threads = 1024;
 constexpr size_t queued_batches_a_thread = 4;
 // Ids are kept in blocks of this size, smaller where the memory limit is small.
@@ -62,6 +65,7 @@ class CpuEngine final : public JoinEngine {
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   int threads() const;
+  bool fits_inline() const;
   void estimate_peak();
   void start();
   void run_on_threads();
@@ -105,6 +109,13 @@ int CpuEngine::threads() const {
   return std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
 }
 
+// Returns whether the join is too small for threads.
+bool CpuEngine::fits_inline() const {
+  if (file_ || sides_[0].tokens() + sides_[1].tokens() >= inline_tokens) return false;
+  const uint64_t left = sides_[0].rows(), right = sides_[spec_.self_join ? 0 : 1].rows();
+  return spec_.done_rows == nullptr || left * right <= inline_pairs;
+}
+
 // Estimates what the join of the sets so far would take, now and then.
 void CpuEngine::estimate_peak() {
   constexpr uint64_t growth = 64;  // the input grows by one part in so many between two estimates
@@ -132,7 +143,7 @@ void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
 
 void CpuEngine::start() {
   for (RawSets &side : sides_) side.sizes.shrink();
-  const bool run_here = !file_ && sides_[0].tokens() + sides_[1].tokens() < inline_tokens;
+  const bool run_here = fits_inline();
   threads_ = run_here ? 1 : threads();
   const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
   ResultQueue &queue = thread_.open_queue(capacity);

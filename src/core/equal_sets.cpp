@@ -36,7 +36,7 @@ bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class) {
 }
 
 EqualSets::EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory)
-    : problem_(problem), entries_(memory), directory_(memory), repeated_(memory) {
+    : problem_(problem), entries_(memory), directory_(memory), repeated_(memory), left_(memory) {
   std::vector<Range> ranges;
   for (uint32_t k = 0; k < problem.probe_classes.size(); ++k) {
     takes_.push_back(only_equal_sets(problem, k));
@@ -75,6 +75,7 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
   }
   starts.push_back(placed);
   entries_.resize(placed);
+  left_.resize(placed / 64 + 1, 0);
   pool.parallel(ranges.size(), [&](int, size_t i) {
     uint32_t *places = cursors.data() + i * parts;
     visit(ranges[i], [&](uint32_t hash, uint32_t set) {
@@ -110,7 +111,7 @@ void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   }
 }
 
-void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, const StopFlag &stop,
+void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
                     JoinCounters &counters) const {
   const auto since = JoinCounters::Clock::now();
   const auto waited = writer.waited();
@@ -135,16 +136,22 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, const St
     for (uint32_t i = 0; i < count; ++i) {
       __builtin_prefetch(entries_.data() + directory_[slot(hashes[i])]);
     }
-    for (uint32_t i = 0; i < count; ++i) match(group[i], size, hashes[i], writer, counters);
+    const bool postpones = held != nullptr && writer.postpones();
+    for (uint32_t i = 0; i < count; ++i) {
+      if (postpones) {
+        match_wanted(group[i], size, hashes[i], writer, *held, counters);
+      } else {
+        match(group[i], size, hashes[i], writer, held, counters);
+      }
+    }
     first = last;
   }
   counters.filter += JoinCounters::Clock::now() - since - (writer.waited() - waited);
 }
 
 // Hands over the pairs of one probe.
-void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
                       JoinCounters &counters) const {
-  const SetCollection &probes = problem_.probe, &partners = problem_.index;
   const uint32_t end = directory_[slot(hash) + 1];
   for (uint32_t i = directory_[slot(hash)]; i < end; ++i) {
     if (entries_[i] >> 32 != hash) continue;
@@ -153,14 +160,75 @@ void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter
     ++counters.after_prefix;
     ++counters.after_positional;
     ++counters.after_bitmap;
-    ++counters.verified;
-    if (partners.stored(partner) != size ||
-        std::memcmp(probes.begin(probe), partners.begin(partner), size * sizeof(uint32_t)) != 0) {
-      continue;
+    if (held == nullptr || held->take(probe, partner, counters)) {
+      verify(probe, partner, size, writer, counters);
     }
-    ++counters.output;
-    writer.emit(probes.rows[probe], partners.rows[partner], size);
   }
+}
+
+// Hands the pair over if the sets are equal.
+void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+                       JoinCounters &counters) const {
+  const SetCollection &probes = problem_.probe, &partners = problem_.index;
+  ++counters.verified;
+  if (partners.stored(partner) != size ||
+      std::memcmp(probes.begin(probe), partners.begin(partner), size * sizeof(uint32_t)) != 0) {
+    return;
+  }
+  ++counters.output;
+  writer.emit(probes.rows[probe], partners.rows[partner], size);
+}
+
+// Hands over pairs of one probe as long as they are wanted, and postpones the others, without a look at each:
+// a probe of n copies takes no n steps. In a self-join that begins with the copies next to it, so that each
+// copy is both a probe and a partner of some.
+void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+                             HeldPairs &held, JoinCounters &counters) const {
+  const Entry *const slot_begin = entries_.data() + directory_[slot(hash)];
+  const Entry *const slot_end = entries_.data() + directory_[slot(hash) + 1];
+  const Entry key = uint64_t{hash} << 32;
+  const Entry *const first = std::lower_bound(slot_begin, slot_end, key);
+  const Entry *const end = std::upper_bound(first, slot_end, key | UINT32_MAX);
+  const Entry *last = problem_.self_join() ? std::lower_bound(first, end, key | probe) : end;
+  const auto candidates = static_cast<uint64_t>(last - first);
+  if (candidates == 0) return;
+  counters.after_prefix += candidates;
+  counters.after_positional += candidates;
+  counters.after_bitmap += candidates;
+  // The partners want pairs, each for itself: once none of them does, none will.
+  const bool by_partner = writer.index_first();
+  const auto run = static_cast<uint64_t>(first - entries_.data());
+  if (by_partner && is_left(run)) {
+    counters.left_out += candidates;
+    return;
+  }
+  bool any = false;
+  while (last > first) {
+    const auto partner = static_cast<uint32_t>(*--last);
+    if (held.take(probe, partner, counters)) {
+      verify(probe, partner, size, writer, counters);
+      any = true;
+    } else if (!by_partner) {
+      break;
+    }
+  }
+  if (by_partner && !any) leave(run);
+  counters.left_out += static_cast<uint64_t>(last - first);
+  if (problem_.self_join() && last > first && !is_left(run)) {
+    leave(run);
+    for (const Entry *entry = first; entry < end; ++entry) {
+      const uint32_t row = problem_.index.rows[static_cast<uint32_t>(*entry)];
+      writer.postpone(row, row);
+    }
+  }
+}
+
+bool EqualSets::is_left(uint64_t run) const {
+  return (std::atomic_ref(left_[run / 64]).load(std::memory_order_relaxed) >> run % 64 & 1) != 0;
+}
+
+void EqualSets::leave(uint64_t run) const {
+  std::atomic_ref(left_[run / 64]).fetch_or(uint64_t{1} << run % 64, std::memory_order_relaxed);
 }
 
 }  // namespace simjoin

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/held_pairs.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
@@ -23,15 +24,16 @@ class EqualSets {
  public:
   // Returns the bytes for so many sets, about.
   static size_t bytes(uint64_t sets) {
-    return sets * (sizeof(Entry) + sizeof(uint32_t)) + sets / 8 + (size_t{1} << 16);
+    return sets * (sizeof(Entry) + sizeof(uint32_t)) + sets / 4 + (size_t{1} << 16);
   }
 
   // Indexes the partners of all probe classes that it takes.
   EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
   bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
-  // Finds all pairs of the probe sets [begin, end), all of classes that it takes. Safe for several threads.
-  void run(uint32_t begin, uint32_t end, ResultWriter &writer, const StopFlag &stop,
+  // Finds all pairs of the probe sets [begin, end), all of classes that it takes; `held` may be null. Safe
+  // for several threads.
+  void run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
            JoinCounters &counters) const;
 
  private:
@@ -43,8 +45,14 @@ class EqualSets {
   void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
   void index_part(size_t part, uint64_t begin, uint64_t end);
   bool is_repeated(uint32_t set) const { return repeated_[set / 64] >> set % 64 & 1; }
-  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
              JoinCounters &counters) const;
+  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs &held,
+                    JoinCounters &counters) const;
+  void verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+              JoinCounters &counters) const;
+  bool is_left(uint64_t run) const;
+  void leave(uint64_t run) const;
   size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
 
   const JoinProblem &problem_;
@@ -54,6 +62,9 @@ class EqualSets {
   Buffer<uint32_t> directory_;
   // In a self-join, a bit for each set: whether another one has its hash. The others need no look.
   Buffer<uint64_t> repeated_;
+  // Where not every pair is wanted, a bit for the first entry of each hash: whether its pairs are left from
+  // here on.
+  mutable Buffer<uint64_t> left_;
 };
 
 }  // namespace simjoin

@@ -3,6 +3,7 @@
 // The PostgreSQL layer sees only this file; each kind of device implements it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,16 @@ inline constexpr std::string_view device_names[] = {"auto", "cpu", "gpu"};
 
 enum class Side : uint8_t { left, right };
 
+// Left rows of which nothing more is asked, a bit each; the caller's thread sets bits while the engine's
+// threads look. Null until the caller's last set has been added.
+struct DoneRows {
+  uint8_t *bits = nullptr;
+
+  bool is_done(uint32_t row) const {
+    return (std::atomic_ref(bits[row / 8]).load(std::memory_order_relaxed) >> row % 8 & 1) != 0;
+  }
+};
+
 struct JoinSpec {
   Measure measure = Measure::jaccard;
   // Pairs with similarity >= threshold are found. Any number: with a threshold of zero or less every pair
@@ -62,6 +73,9 @@ struct JoinSpec {
   size_t memory_limit = size_t{1} << 30;  // bytes; see wants_spill_file()
   size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of what is free
   int gpus = 0;                           // that may share the join; 0 = all there are
+  // Where it is not null, the caller asks only whether rows have partners: an engine may leave out pairs of
+  // left rows that are done (in a self-join, where both are), and give a pair twice.
+  const DoneRows *done_rows = nullptr;
 };
 
 // Result pairs, as parallel arrays: row numbers on each side and the exact number of shared tokens.
@@ -97,6 +111,7 @@ struct JoinStats {
   uint64_t after_positional = 0;
   uint64_t after_bitmap = 0;         // pairs left to verify where a bitmap filter ran, by either generator
   uint64_t verified = 0;             // pairs whose overlap was computed
+  uint64_t left_out = 0;             // candidates not verified since nobody asked, or would soon (done_rows)
   uint64_t output = 0;               // pairs in the result
   double order_ms = 0;               // ranks and sorting, the first part of the build: wall clock
   double build_ms = 0;               // ranks, sorting, index, signatures: wall clock

@@ -13,6 +13,7 @@ struct JoinCounters {
   uint64_t after_positional = 0;
   uint64_t after_bitmap = 0;
   uint64_t verified = 0;
+  uint64_t left_out = 0;
   uint64_t output = 0;
   Clock::duration filter{};
   Clock::duration verify{};
@@ -22,6 +23,7 @@ struct JoinCounters {
     after_positional += other.after_positional;
     after_bitmap += other.after_bitmap;
     verified += other.verified;
+    left_out += other.left_out;
     output += other.output;
     filter += other.filter;
     verify += other.verify;

@@ -61,8 +61,13 @@ void JoinExecution::build(WorkerPool &pool) {
     index_left_ = spec_.self_join || left_.tokens() <= right_.tokens();
     round_ = whole_join(std::move(ranking), pool);
   }
+  // A join within its caller's thread would wait for that forever.
+  if (spec_.done_rows != nullptr && queue_.bounded() && verifier_ == nullptr) {
+    demand_.emplace(*spec_.done_rows, spec_.self_join, file_ == nullptr, left_.rows(), memory_);
+  }
   for (int worker = 0; worker < pool.workers(); ++worker) {
-    workers_.push_back(std::make_unique<Worker>(queue_, index_left_, spec_.self_join));
+    workers_.push_back(
+        std::make_unique<Worker>(queue_, index_left_, spec_.self_join, demand_ ? &*demand_ : nullptr));
   }
 }
 
@@ -116,15 +121,39 @@ bool JoinExecution::next_round(WorkerPool &pool) {
   if (partitions_) {
     round_.reset();
     round_ = partitions_->next_round(pool);
+    ended_ = round_ == nullptr;
   } else {
-    round_->build(plan_for(*round_, pool), pool);
+    if (begun_) round_ = postponed_round();
+    ended_ = begun_ || !demand_;
+    begun_ = true;
+    if (round_ != nullptr) round_->build(plan_for(*round_, pool), pool);
     if (verifier_ != nullptr && !round_->every_pair()) {
       verifier_->start(round_->problem(), queue_, stop_, index_left_);
     }
   }
-  ended_ = !partitions_ || round_ == nullptr;
   describe_round();
   return round_ != nullptr;
+}
+
+// Returns a round, not built yet, for the rows that have had pairs postponed and are still not done: with all
+// their partners, which in a self-join stand on both sides of them. Null where there are no such rows.
+std::unique_ptr<JoinRound> JoinExecution::postponed_round() {
+  for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.settle();
+  uint32_t count;
+  const Buffer<uint8_t> &rows = demand_->end_postponing(count);
+  if (count == 0) return nullptr;
+  SetCollection index = round_->take_index();
+  RoundInput input;
+  input.probe = round_->take_probe();
+  round_.reset();
+  if (spec_.self_join) {
+    input.probe = sets_of_rows(index, rows, stop_, memory_);
+  } else if (index_left_) {
+    index = sets_of_rows(index, rows, stop_, memory_);
+  } else {
+    input.probe = sets_of_rows(*input.probe, rows, stop_, memory_);
+  }
+  return std::make_unique<JoinRound>(spec_, std::move(index), std::move(input), stop_, memory_);
 }
 
 // Decides which probes go through which generator.
@@ -140,7 +169,7 @@ GeneratorPlan JoinExecution::plan_for(const JoinRound &round, WorkerPool &pool) 
     plan.use_bitmap.assign(round.problem().probe_classes.size(), false);
   }
   const std::lock_guard lock(mutex_);
-  figures_.reasons = plan.reasons;
+  for (std::string &reason : plan.reasons) figures_.reasons.push_back(std::move(reason));
   return plan;
 }
 
@@ -157,7 +186,7 @@ void JoinExecution::describe_round() {
     figures_.partitions += round_ != nullptr;
   }
   const bool every_pair = spec_.threshold <= 0;
-  if (figures_.after_length == 0) {
+  if (figures_.after_length == 0 && (every_pair || partitions_ || round_ != nullptr)) {
     figures_.after_length = every_pair    ? figures_.pairs
                             : partitions_ ? partitions_->compatible_pairs()
                                           : round_->problem().compatible_pairs();
@@ -214,6 +243,7 @@ void JoinExecution::add_to(JoinStats &stats) const {
   stats.after_positional = counters_.after_positional;
   stats.after_bitmap = counters_.after_bitmap;
   stats.verified = counters_.verified;
+  stats.left_out = counters_.left_out;
   stats.output = counters_.output;
   stats.filter_ms = milliseconds(counters_.filter);
   stats.verify_ms = milliseconds(counters_.verify);

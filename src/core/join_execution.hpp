@@ -13,6 +13,7 @@
 #include "core/join_round.hpp"
 #include "core/join_tokens.hpp"
 #include "core/memory.hpp"
+#include "core/pair_demand.hpp"
 #include "core/pair_verifier.hpp"
 #include "core/partitions.hpp"
 #include "core/raw_sets.hpp"
@@ -46,7 +47,8 @@ class JoinExecution {
  private:
   // What one worker keeps between items.
   struct Worker {
-    Worker(ResultQueue &queue, bool swap, bool ordered) : writer(queue, swap, ordered) {}
+    Worker(ResultQueue &queue, bool swap, bool ordered, PairDemand *demand)
+        : writer(queue, swap, ordered, demand) {}
     ResultWriter writer;
     JoinCounters counters;  // that have not been added to the join's
     JoinCounters::Clock::time_point flushed = JoinCounters::Clock::now();
@@ -55,6 +57,7 @@ class JoinExecution {
   Ranking rank(WorkerPool &pool);
   void describe_input(uint64_t distinct_tokens);
   std::unique_ptr<JoinRound> whole_join(Ranking ranking, WorkerPool &pool);
+  std::unique_ptr<JoinRound> postponed_round();
   GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
   void describe_round();
   void hand_over(Worker &worker);
@@ -72,7 +75,9 @@ class JoinExecution {
   std::optional<Partitions> partitions_;  // with a file
   std::unique_ptr<JoinRound> round_;
   bool index_left_ = true;
+  bool begun_ = false;  // there has been a round
   bool ended_ = false;
+  std::optional<PairDemand> demand_;  // where not every pair is wanted
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable std::mutex mutex_;  // guards what follows

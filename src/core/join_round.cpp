@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/cartesian_join.hpp"
+#include "core/verify.hpp"
 
 namespace simjoin {
 namespace {
@@ -146,28 +147,54 @@ void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCount
   }
 }
 
+// Returns a verification of pairs of which nothing is known.
+HeldPairs::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
+  return [&sets = probes.sets, &writer, this](uint32_t probe, uint32_t partner, JoinCounters &counters) {
+    int64_t required = 0;
+    if (!every_pair()) {
+      required = problem_->bounds.min_overlap(sets.classes[sets.class_of(probe)].size,
+                                              index_.classes[index_.class_of(partner)].size);
+    }
+    ++counters.verified;
+    const uint32_t probe_size = sets.stored(probe), partner_size = index_.stored(partner);
+    if (required > std::min(probe_size, partner_size)) return;
+    const auto least = static_cast<uint32_t>(required);
+    const uint32_t overlap =
+        bounded_overlap(sets.begin(probe), probe_size, index_.begin(partner), partner_size, 0, least);
+    if (overlap < least) return;
+    ++counters.output;
+    writer.emit(sets.rows[probe], index_.rows[partner], overlap);
+  };
+}
+
 void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, ResultWriter &writer,
                     JoinCounters &counters) const {
+  if (writer.has_demand() && !prober.held) {
+    prober.held = std::make_unique<HeldPairs>(writer, probes.sets.rows.data(), index_.rows.data(),
+                                              verification(probes, writer), stop_, memory_);
+  }
+  HeldPairs *const held = prober.held.get();
   switch (item.generator) {
     case Generator::prefix:
       if (!prober.prefix) {
         const bool positional = spec_.algorithm != Algorithm::allpairs;
         const ParityTable *table = parity_table_ ? &*parity_table_ : nullptr;
         const PrefixJoin join{*probes.problem, *prefix_index_, probes.groups, positional, table, verifier_};
-        prober.prefix = std::make_unique<PrefixProber>(join, writer, stop_, memory_);
+        prober.prefix = std::make_unique<PrefixProber>(join, writer, held, stop_, memory_);
       }
       prober.prefix->run(item.begin, item.end, counters);
       break;
     case Generator::bitmap:
       if (!prober.bitmap) {
-        prober.bitmap = std::make_unique<BitmapProber>(*probes.problem, *signatures_, writer, stop_);
+        prober.bitmap = std::make_unique<BitmapProber>(*probes.problem, *signatures_, writer, held, stop_);
       }
       prober.bitmap->run(item.begin, item.end, counters);
       break;
     case Generator::cartesian:
-      enumerate_pairs(probes.sets, index_, item.begin, item.end, writer, stop_, counters);
+      enumerate_pairs(probes.sets, index_, item.begin, item.end, writer, held, stop_, counters);
       break;
   }
+  if (held != nullptr) held->settle(counters);
 }
 
 }  // namespace simjoin

@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/bitmap_join.hpp"
 #include "core/bitmap_signature.hpp"
 #include "core/choose.hpp"
+#include "core/held_pairs.hpp"
 #include "core/join.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
@@ -46,6 +48,9 @@ class JoinRound {
   // Returns the problem; there is none where every pair qualifies.
   const JoinProblem &problem() const { return *problem_; }
   bool every_pair() const { return !problem_; }
+  // Take the sets out; the round must not be used any more. There is no probe side in a self-join.
+  SetCollection take_index() { return std::move(index_); }
+  std::optional<SetCollection> take_probe() { return std::move(input_.probe); }
 
   // Builds what the plan needs, and cuts the probes that are in memory into items.
   void build(const GeneratorPlan &plan, WorkerPool &pool);
@@ -73,6 +78,7 @@ class JoinRound {
   };
   // What one worker keeps between items of the same probes.
   struct Prober {
+    std::unique_ptr<HeldPairs> held;  // where not every pair is wanted
     std::unique_ptr<PrefixProber> prefix;
     std::unique_ptr<BitmapProber> bitmap;
   };
@@ -92,6 +98,7 @@ class JoinRound {
   std::vector<Item> cut(const Probes &probes, const std::vector<bool> &use_bitmap) const;
   std::vector<Item> cut_filtered(const Probes &probes, const std::vector<bool> &use_bitmap) const;
   std::vector<Item> cut_cartesian(const Probes &probes) const;
+  HeldPairs::Verify verification(const Probes &probes, ResultWriter &writer) const;
   void run(const Item &item, const Probes &probes, Prober &prober, ResultWriter &writer,
            JoinCounters &counters) const;
 

@@ -10,12 +10,14 @@
 #include "core/device_work.hpp"
 #include "core/engine_thread.hpp"
 #include "core/error.hpp"
+#include "core/held_pairs.hpp"
 #include "core/lsh_buckets.hpp"
 #include "core/memory.hpp"
 #include "core/minhash.hpp"
 #include "core/minhash_bulk.hpp"
 #include "core/minhash_family.hpp"
 #include "core/minhash_signature.hpp"
+#include "core/pair_demand.hpp"
 #include "core/result_queue.hpp"
 #include "core/signature_device.hpp"
 #include "core/verify.hpp"
@@ -83,6 +85,16 @@ class LshJoinOfSets final : public LshJoin {
   std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
  private:
+  // What one thread keeps, in cache lines of its own.
+  struct alignas(64) Worker {
+    Worker(const LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue);
+
+    ResultWriter writer;
+    std::unique_ptr<HeldPairs> held;  // where not every pair is wanted
+    uint64_t candidates = 0;
+    JoinCounters counters;  // only of pairs left out
+  };
+
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   void start();
@@ -97,7 +109,9 @@ class LshJoinOfSets final : public LshJoin {
   void sort(Buffer<SortKey> &keys, WorkerPool &pool);
   Buffer<uint32_t> rows_with_tokens();
   Buffer<SortKey> keys_of_band(uint32_t band, const Buffer<uint32_t> &rows, WorkerPool &pool);
-  void compare(uint32_t l, uint32_t r, ResultWriter &writer) const;
+  void join_band(uint32_t band, const Buffer<uint32_t> &rows, LshBuckets &buckets,
+                 std::vector<std::unique_ptr<Worker>> &workers, WorkerPool &pool);
+  void compare(uint32_t l, uint32_t right, ResultWriter &writer) const;
 
   // The side and row of a row that is numbered over both sides.
   int side_of(uint32_t row) const { return row < left_rows_ ? 0 : 1; }
@@ -109,7 +123,7 @@ class LshJoinOfSets final : public LshJoin {
 
   const LshSpec spec_;
   bool gpu_ = false;  // whether signatures are made and bands sorted on the GPU
-  MemoryCounter memory_;
+  mutable MemoryCounter memory_;
   std::optional<Vocabulary> vocabulary_;  // until the first step
   Ids sets_[2];
   Hashes hashes_[2];
@@ -180,25 +194,50 @@ void LshJoinOfSets::join(WorkerPool &pool) {
   hashes_[0] = Hashes(memory_);
   hashes_[1] = Hashes(memory_);
 
-  std::vector<ResultWriter> writers(static_cast<size_t>(threads_),
-                                    ResultWriter(thread_.queue(), false, false));
-  std::vector<uint64_t> candidates(writers.size() * 8, 0);  // each in a cache line of its own
+  std::optional<PairDemand> demand;
+  if (spec_.done_rows != nullptr)
+    demand.emplace(*spec_.done_rows, spec_.self_join, false, left_rows_, memory_);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int worker = 0; worker < threads_; ++worker)
+    workers.push_back(std::make_unique<Worker>(*this, demand ? &*demand : nullptr, thread_.queue()));
   const Buffer<uint32_t> rows = rows_with_tokens();
   LshBuckets buckets(rows_, left_rows_, spec_, memory_);
-  for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
-    Buffer<SortKey> keys = keys_of_band(band, rows, pool);
-    sort(keys, pool);
-    buckets.next_band({keys.data(), keys.size()}, pool, [&](int worker, uint32_t l, uint32_t r) {
-      ++candidates[static_cast<size_t>(worker) * 8];
-      compare(l, r, writers[static_cast<size_t>(worker)]);
-    });
-    for (ResultWriter &writer : writers) writer.flush();
-  }
+  for (uint32_t band = 0; band < spec_.plan.bands; ++band) join_band(band, rows, buckets, workers, pool);
   LshStats stats = buckets.stats();
-  for (const uint64_t count : candidates) stats.candidates += count;
-  for (const ResultWriter &writer : writers) stats.output += writer.emitted();
+  for (const std::unique_ptr<Worker> &worker : workers) {
+    stats.candidates += worker->candidates;
+    stats.left_out += worker->counters.left_out;
+    stats.output += worker->writer.emitted();
+  }
   const std::lock_guard lock(mutex_);
   stats_ = stats;
+}
+
+LshJoinOfSets::Worker::Worker(const LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue)
+    : writer(queue, false, join.spec_.self_join, demand) {
+  if (demand == nullptr) return;
+  const auto verify = [&join, this](uint32_t l, uint32_t right, JoinCounters &) {
+    join.compare(l, right, writer);
+  };
+  held = std::make_unique<HeldPairs>(writer, nullptr, nullptr, verify, join.thread_.stop(), join.memory_);
+}
+
+// Hands over the pairs that share a bucket of a band, and of no earlier one.
+void LshJoinOfSets::join_band(uint32_t band, const Buffer<uint32_t> &rows, LshBuckets &buckets,
+                              std::vector<std::unique_ptr<Worker>> &workers, WorkerPool &pool) {
+  Buffer<SortKey> keys = keys_of_band(band, rows, pool);
+  sort(keys, pool);
+  buckets.next_band({keys.data(), keys.size()}, pool, [&](int number, uint32_t l, uint32_t r) {
+    Worker &worker = *workers[static_cast<size_t>(number)];
+    const uint32_t right = spec_.self_join ? r : r - left_rows_;
+    ++worker.candidates;
+    if (worker.held && !worker.held->take(l, right, worker.counters)) return;
+    compare(l, right, worker.writer);
+  });
+  for (const std::unique_ptr<Worker> &worker : workers) {
+    if (worker->held) worker->held->settle(worker->counters);
+    worker->writer.flush();
+  }
 }
 
 // Does work() on the GPU, where the join is there; `instead` where it is not, or the GPU fails and need not
@@ -340,9 +379,10 @@ Buffer<SortKey> LshJoinOfSets::keys_of_band(uint32_t band, const Buffer<uint32_t
   return keys;
 }
 
-// Hands the pair over if it is similar enough, or is not to be verified.
-void LshJoinOfSets::compare(uint32_t l, uint32_t r, ResultWriter &writer) const {
-  const uint32_t right = spec_.self_join ? r : r - left_rows_;
+// Hands the pair of a left row and a right one (by their numbers on their sides) over if it is similar
+// enough, or is not to be verified.
+void LshJoinOfSets::compare(uint32_t l, uint32_t right, ResultWriter &writer) const {
+  const uint32_t r = spec_.self_join ? right : right + left_rows_;
   if (!spec_.verify) {
     const uint32_t *a = values_of(l), *b = values_of(r);
     uint32_t common = 0;
@@ -383,7 +423,8 @@ JoinStats LshJoinOfSets::stats() const {
       stats.tokens[side] += size;
     }
   const std::lock_guard lock(mutex_);
-  stats.verified = spec_.verify ? stats_.candidates : 0;
+  stats.verified = spec_.verify ? stats_.candidates - stats_.left_out : 0;
+  stats.left_out = stats_.left_out;
   stats.output = stats_.output;
   stats.memory_peak = memory_.peak();
   stats.threads = threads_;

@@ -21,11 +21,12 @@ struct LshSpec {
   bool verify = true;
   uint32_t permutations = 128;
   uint64_t seed = 1;
-  BandPlan plan{14, 9};               // bands * rows <= permutations
-  uint32_t max_bucket_size = 10000;   // see LshStats
-  int threads = 0;                    // 0 = one for each core
-  Device device = Device::automatic;  // makes the signatures and sorts their bands
-  size_t gpu_memory_limit = 0;        // bytes; 0 = most of what is free
+  BandPlan plan{14, 9};                 // bands * rows <= permutations
+  uint32_t max_bucket_size = 10000;     // see LshStats
+  int threads = 0;                      // 0 = one for each core
+  Device device = Device::automatic;    // makes the signatures and sorts their bands
+  size_t gpu_memory_limit = 0;          // bytes; 0 = most of what is free
+  const DoneRows *done_rows = nullptr;  // as JoinSpec::done_rows
 };
 
 // A bucket that was chained: its rows, and the pairs that share it.
@@ -42,6 +43,7 @@ struct ChainedBucket {
 struct LshStats {
   uint64_t comparisons = 0;  // pairs that share a bucket, counted once for each bucket they share
   uint64_t candidates = 0;   // distinct pairs among those that were compared
+  uint64_t left_out = 0;     // of these, pairs that were not verified since nobody asked any more
   uint64_t output = 0;       // pairs handed over
   uint64_t chained_buckets = 0;
   std::array<ChainedBucket, 5> largest{};  // of these, descending by rows; without rows where there are fewer

@@ -47,12 +47,13 @@ std::span<const Posting> clip(std::span<const Posting> postings, uint32_t first,
 
 }  // namespace
 
-PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, const StopFlag &stop,
-                           MemoryCounter &memory)
+PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, HeldPairs *held,
+                           const StopFlag &stop, MemoryCounter &memory)
     : join_(join),
       writer_(writer),
+      held_(held),
       stop_(stop),
-      sweeper_(join.problem, join.index, writer, stop, memory),
+      sweeper_(join.problem, join.index, writer, held, stop, memory),
       required_(join.problem),
       shared_(memory),
       touched_(memory),
@@ -82,7 +83,7 @@ void PrefixProber::run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &cou
     while (k < classes.size() && classes[k].begin < end && way_of(k) == way) ++k;
     const uint32_t stretch_end = std::min(end, classes[k - 1].end);
     if (way == Way::equality) {
-      join_.index.equal_sets()->run(begin, stretch_end, writer_, stop_, counters);
+      join_.index.equal_sets()->run(begin, stretch_end, writer_, held_, stop_, counters);
     } else if (way == Way::sweep) {
       sweeper_.run(begin, stretch_end, counters);
     } else if (join_.positional) {
@@ -289,6 +290,7 @@ void PrefixProber::verify(uint32_t begin, uint32_t end, JoinCounters &counters) 
 
 void PrefixProber::verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t partner,
                                const Candidate &candidate, JoinCounters &counters) {
+  if (held_ != nullptr && !held_->take(probe, partner, counters)) return;
   const SetCollection &probes = join_.problem.probe;
   const SetCollection &partners = join_.problem.index;
   const uint32_t required = required_[candidate.index_class];

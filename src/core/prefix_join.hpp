@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/held_pairs.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
@@ -33,7 +34,9 @@ struct PrefixJoin {
 // One worker: probes the index with ranges of sets.
 class PrefixProber {
  public:
-  PrefixProber(const PrefixJoin &join, ResultWriter &writer, const StopFlag &stop, MemoryCounter &memory);
+  // `held` may be null.
+  PrefixProber(const PrefixJoin &join, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+               MemoryCounter &memory);
 
   // Finds all pairs of the probe sets [begin, end).
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
@@ -68,6 +71,7 @@ class PrefixProber {
 
   const PrefixJoin join_;
   ResultWriter &writer_;
+  HeldPairs *const held_;
   const StopFlag &stop_;
   PrefixSweeper sweeper_;
   RequiredOverlaps required_;

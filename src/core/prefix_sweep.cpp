@@ -77,10 +77,11 @@ uint32_t PrefixSweeper::block_probes(uint64_t index_sets) {
 }
 
 PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
-                             const StopFlag &stop, MemoryCounter &memory)
+                             HeldPairs *held, const StopFlag &stop, MemoryCounter &memory)
     : problem_(problem),
       index_(index),
       writer_(writer),
+      held_(held),
       stop_(stop),
       block_probes_(block_probes(index.units())),
       bounds_(problem.probe_classes.size()),
@@ -247,6 +248,7 @@ void PrefixSweeper::verify_pair(const Candidate &candidate, JoinCounters &counte
   ++counters.after_prefix;
   ++counters.after_positional;
   ++counters.after_bitmap;
+  if (held_ != nullptr && !held_->take(candidate.probe, candidate.partner, counters)) return;
   ++counters.verified;
   const uint32_t overlap = bounded_overlap(r + at + 1, r_size - at - 1, s + partner_at + 1,
                                            s_size - partner_at - 1, 1, candidate.required);

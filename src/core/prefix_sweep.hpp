@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/held_pairs.hpp"
 #include "core/join_counters.hpp"
 #include "core/join_problem.hpp"
 #include "core/memory.hpp"
@@ -23,7 +24,8 @@ class PrefixSweeper {
   // Returns how many probes are swept together over an index of so many sets.
   static uint32_t block_probes(uint64_t index_sets);
 
-  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
+  // `held` may be null.
+  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer, HeldPairs *held,
                 const StopFlag &stop, MemoryCounter &memory);
 
   // Returns whether run() can take the probes of a class: the index must have signatures, and a pair few
@@ -63,6 +65,7 @@ class PrefixSweeper {
   const JoinProblem &problem_;
   const PrefixIndex &index_;
   ResultWriter &writer_;
+  HeldPairs *const held_;
   const StopFlag &stop_;
   const uint32_t block_probes_;
   std::vector<ClassBounds> bounds_;  // by probe class

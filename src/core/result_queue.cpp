@@ -10,6 +10,7 @@ void ResultQueue::push(Batch &batch) {
     not_full_.wait(lock, [this] { return capacity_ == 0 || batches_.size() < capacity_ || stop_.is_set(); });
     stop_.check();
     batches_.push_back(std::move(batch));
+    ++pushed_;
     batch = Batch();
     if (!spare_.empty()) {
       batch = std::move(spare_.back());
@@ -21,6 +22,10 @@ void ResultQueue::push(Batch &batch) {
 
 bool ResultQueue::pop(Batch &out, std::chrono::microseconds wait) {
   std::unique_lock lock(mutex_);
+  if (looked_at_ != taken_) {
+    looked_at_ = taken_;
+    settled_.notify_all();
+  }
   const auto ready = [this] { return !batches_.empty() || finished_; };
   if (!ready() && wait.count() > 0) not_empty_.wait_for(lock, wait, ready);
   if (batches_.empty()) return false;
@@ -28,9 +33,16 @@ bool ResultQueue::pop(Batch &out, std::chrono::microseconds wait) {
   std::swap(out, batches_.front());
   spare_.push_back(std::move(batches_.front()));
   batches_.pop_front();
+  ++taken_;
   lock.unlock();
   not_full_.notify_one();
   return true;
+}
+
+void ResultQueue::settle() {
+  std::unique_lock lock(mutex_);
+  settled_.wait(lock, [this, pushed = pushed_] { return looked_at_ >= pushed || stop_.is_set(); });
+  stop_.check();
 }
 
 void ResultQueue::finish() {
@@ -44,6 +56,7 @@ void ResultQueue::finish() {
 void ResultQueue::wake() {
   const std::lock_guard lock(mutex_);
   not_full_.notify_all();
+  settled_.notify_all();
 }
 
 bool ResultQueue::drained() const {
@@ -55,6 +68,13 @@ void ResultWriter::flush() {
   if (batch_.size() == 0) return;
   const auto begin = std::chrono::steady_clock::now();
   queue_.push(batch_);
+  waited_ += std::chrono::steady_clock::now() - begin;
+}
+
+void ResultWriter::settle() {
+  flush();
+  const auto begin = std::chrono::steady_clock::now();
+  queue_.settle();
   waited_ += std::chrono::steady_clock::now() - begin;
 }
 

@@ -112,4 +112,24 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
   return sets;
 }
 
+SetCollection sets_of_rows(const SetCollection &sets, const Buffer<uint8_t> &wanted, const StopFlag &stop,
+                           MemoryCounter &memory) {
+  constexpr uint32_t check_interval = 1u << 12;
+  SetCollection some(memory);
+  some.ranks = sets.ranks;
+  some.starts.push_back(0);
+  for (const SizeClass &c : sets.classes) {
+    const uint32_t begin = some.sets();
+    for (uint32_t set = c.begin; set < c.end; ++set) {
+      if (set % check_interval == 0) stop.check();
+      if (wanted[sets.rows[set]] == 0) continue;
+      some.rows.push_back(sets.rows[set]);
+      std::copy_n(sets.begin(set), sets.stored(set), some.tokens.extend(sets.stored(set)));
+      some.starts.push_back(some.tokens.size());
+    }
+    if (some.sets() > begin) some.classes.push_back({c.size, begin, some.sets()});
+  }
+  return some;
+}
+
 }  // namespace simjoin

@@ -69,4 +69,8 @@ void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, ui
 SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
                             WorkerPool &pool, MemoryCounter &memory);
 
+// Returns the sets of the rows for which `wanted` (by row) is not 0, in their order.
+SetCollection sets_of_rows(const SetCollection &sets, const Buffer<uint8_t> &wanted, const StopFlag &stop,
+                           MemoryCounter &memory);
+
 }  // namespace simjoin

@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -135,8 +136,11 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
 
 // ---- Feed: every row of the inputs goes to the engine and to the row stores ----
 
+// Sets the bit of a row. The engine's threads may look at it; none but this one writes.
 void set_bit(bits8 *bits, uint32_t row) {
-  bits[row / 8] |= static_cast<bits8>(1U << (row % 8));
+  const std::atomic_ref byte(bits[row / 8]);
+  const bits8 set = static_cast<bits8>(1U << (row % 8));
+  byte.store(byte.load(std::memory_order_relaxed) | set, std::memory_order_relaxed);
 }
 bool get_bit(const bits8 *bits, uint32_t row) {
   return (bits[row / 8] >> (row % 8) & 1U) != 0;
@@ -244,19 +248,28 @@ void resolve_threshold(JoinState *state) {
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
 }
 
+// Returns whether a left row's first partner is all that is asked for.
+bool asks_for_existence(JoinType jointype) {
+  return jointype == JOIN_SEMI || jointype == JOIN_ANTI;
+}
+
 // Creates the engine of this execution.
 void start_engine(JoinState *state) {
   resolve_threshold(state);
   const bool self_join = state->facts.read_once;
   state->method = choose_method(state->measure, state->threshold, state->facts.jointype);
   state->started = true;
+  if (asks_for_existence(state->facts.jointype))
+    state->done_rows = static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
   if (state->method.by_bands) {
-    const LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+    LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+    spec.done_rows = state->done_rows;
     prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
   } else {
     JoinSpec spec = spec_from_settings(state->measure, state->threshold);
     spec.self_join = self_join;
+    spec.done_rows = state->done_rows;
     state->engine = create_engine(spec, state->context);
   }
   state->batch = create_batch(state->context);
@@ -306,6 +319,7 @@ void feed(JoinState *state) {
     if (needs_matched(state->facts.jointype, side))
       input.matched = allocate_bits(state->context, input.row_count);
   }
+  if (state->done_rows != nullptr) state->done_rows->bits = state->inputs[0].matched;
   INSTR_TIME_SET_CURRENT(end);
   INSTR_TIME_ACCUM_DIFF(state->scan_time, end, start);
 }
@@ -455,8 +469,7 @@ bool next_match(JoinState *state) {
   while (next_pair(state, &pair)) {
     CHECK_FOR_INTERRUPTS();
     JoinInput &left = state->inputs[0], &right = state->inputs[1];
-    const bool once = jointype == JOIN_SEMI || jointype == JOIN_ANTI;
-    if (once && get_bit(left.matched, pair.left)) continue;
+    if (asks_for_existence(jointype) && get_bit(left.matched, pair.left)) continue;
     ResetExprContext(context);
     fill_scan_tuple(state, pair);
     if (!ExecQual(state->join_quals, context)) {
@@ -541,6 +554,7 @@ void discard_execution(JoinState *state) {
     input.matchless_bytes = 0;
   }
   state->engine = state->bands = nullptr;
+  state->done_rows = nullptr;
   state->batch = nullptr;
   MemoryContextReset(state->context);
   enter(state, JoinPhase::feed);

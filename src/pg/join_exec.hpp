@@ -76,8 +76,9 @@ struct JoinState {
   JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
-  LshJoin *bands;   // the engine, where the join is by bands; else NULL
-  File spill_file;  // of the engine; 0 where it has none
+  LshJoin *bands;       // the engine, where the join is by bands; else NULL
+  DoneRows *done_rows;  // of a semi or anti join: the left rows that found a partner, for the engine
+  File spill_file;      // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
   bool swapped;       // of the current pair of a join of the same rows, (right, left) comes next

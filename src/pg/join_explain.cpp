@@ -172,6 +172,7 @@ void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
   }
   if (stats.used_bitmap) show_count("Pairs After Bitmap Filter", stats.after_bitmap, es);
   show_count("Pairs Verified", stats.verified, es);
+  if (stats.left_out > 0) show_count("Pairs Left Out", stats.left_out, es);
   show_count("Pairs Output", stats.output, es);
 }
 
@@ -198,7 +199,8 @@ void show_chained_buckets(const LshStats &stats, ExplainState *es) {
 void show_band_counts(const LshStats &stats, ExplainState *es) {
   show_count("Bucket Comparisons", stats.comparisons, es);
   show_count("Candidate Pairs", stats.candidates, es);
-  show_count("Pairs Verified", stats.candidates, es);
+  show_count("Pairs Verified", stats.candidates - stats.left_out, es);
+  if (stats.left_out > 0) show_count("Pairs Left Out", stats.left_out, es);
   show_count("Pairs Output", stats.output, es);
   if (stats.chained_buckets == 0) return;
   show_count("Chained Buckets", stats.chained_buckets, es);
@@ -237,6 +239,7 @@ void add(JoinStats *totals, JoinStats more) {
   totals->after_positional += more.after_positional;
   totals->after_bitmap += more.after_bitmap;
   totals->verified += more.verified;
+  totals->left_out += more.left_out;
   totals->output += more.output;
   totals->build_ms += more.build_ms;
   totals->filter_ms += more.filter_ms;
@@ -258,6 +261,7 @@ void add(JoinStats *totals, JoinStats more) {
 void add(LshStats *totals, const LshStats &more) {
   totals->comparisons += more.comparisons;
   totals->candidates += more.candidates;
+  totals->left_out += more.left_out;
   totals->output += more.output;
   totals->chained_buckets += more.chained_buckets;
   for (const ChainedBucket &bucket : more.largest) totals->note_size(bucket);
