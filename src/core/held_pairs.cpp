@@ -15,24 +15,20 @@ void HeldPairs::shuffle() {
   }
 }
 
-// Rows whose first pairs were not enough get ever more of them, until none is held back.
 void HeldPairs::settle(JoinCounters &counters) {
   constexpr size_t check_interval = 256;
   shuffle();
-  for (uint32_t limit = PairDemand::first_pairs; !pairs_.empty();) {
-    writer_.settle();
-    limit *= PairDemand::growth;
-    size_t kept = 0;
-    for (size_t i = 0; i < pairs_.size(); ++i) {
-      if (i % check_interval == 0) stop_.check();
-      const Pair pair = pairs_[i];
-      const PairDemand::Answer answer = ask(pair, limit);
-      if (answer == PairDemand::Answer::never) ++counters.left_out;
-      if (answer == PairDemand::Answer::later) pairs_[kept++] = pair;
-      if (answer == PairDemand::Answer::now) verify_(pair.probe, pair.partner, counters);
+  if (!pairs_.empty()) writer_.settle();
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    if (i % check_interval == 0) stop_.check();
+    const Pair pair = pairs_[i];
+    if (ask(pair, PairDemand::no_limit) == PairDemand::Answer::now) {
+      verify_(pair.probe, pair.partner, counters);
+    } else {
+      ++counters.left_out;
     }
-    pairs_.resize(kept);
   }
+  pairs_.clear();
 }
 
 }  // namespace simjoin

@@ -63,7 +63,9 @@ void JoinExecution::build(WorkerPool &pool) {
   }
   // A join within its caller's thread would wait for that forever.
   if (spec_.done_rows != nullptr && queue_.bounded() && verifier_ == nullptr) {
-    demand_.emplace(*spec_.done_rows, spec_.self_join, file_ == nullptr, left_.rows(), memory_);
+    // A second round has an index of its own, and the sets of its rows once more.
+    const bool room_for_two = file_ == nullptr && 3 * memory_.peak() <= spec_.memory_limit;
+    demand_.emplace(*spec_.done_rows, spec_.self_join, room_for_two, left_.rows(), memory_);
   }
   for (int worker = 0; worker < pool.workers(); ++worker) {
     workers_.push_back(

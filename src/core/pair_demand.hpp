@@ -25,8 +25,8 @@ class PairDemand {
   // Pairs that a row is handed over at first, in each role: those of 20,000 copies take a tenth of a second,
   // and a filter that half the partners meet in random order leaves few rows that need more.
   static constexpr uint32_t first_pairs = 32;
-  // The factor by which they become more where those were not enough.
-  static constexpr uint32_t growth = 8;
+  // Where those were not enough.
+  static constexpr uint32_t no_limit = UINT32_MAX;
 
   // `postpones`: pairs for later are noted by their rows, not kept, since the join can be done again for
   // these.
