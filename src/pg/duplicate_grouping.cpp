@@ -101,10 +101,10 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
 }
 
 GroupingWork::GroupingWork() {
-  memory.set_limit(
-      pair_share(static_cast<size_t>(memory_limit_kb) * 1024),
-      {"the groups of duplicates need",
-       "use the method components, which keeps no pairs, or a higher threshold", " that the join leaves"});
+  memory.set_limit(pair_share(static_cast<size_t>(memory_limit_kb) * 1024),
+                   {"the groups of duplicates need",
+                    "use the method components, which keeps no pairs, a higher threshold or fewer rows",
+                    " that the join leaves"});
 }
 
 GroupingWork *create_grouping_work(MemoryContext context) {

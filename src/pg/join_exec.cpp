@@ -340,9 +340,9 @@ void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
 }
 
 // Returns whether all pairs of a row with itself are alike, so that they need not wait for the engine to know
-// how many tokens a set has.
+// how many tokens a set has: where empty sets match nothing.
 bool same_rows_are_alike(const JoinState *state) {
-  return state->measure != Measure::overlap;
+  return state->measure != Measure::overlap && state->threshold > 0;
 }
 
 // Returns the similarity, or the distance, of a pair of rows that both are there.
@@ -424,11 +424,11 @@ bool next_same_row(JoinState *state, JoinPair *pair) {
   const bool alike = same_rows_are_alike(state);
   while (state->next_row < state->inputs[0].row_count) {
     const uint32_t row = state->next_row++;
+    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
     const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
     *pair = {row, row, size};
     // An empty set that is not known to match nothing does where every pair does.
     if (similarity(state->measure, size, size, size) >= state->threshold) return true;
-    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
   }
   return false;
 }

@@ -293,7 +293,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   state->keep_totals &= !es->analyze;  // now they are complete
   const JoinStats &stats = *state->totals;
   // Nothing ran where rows paired with themselves were all that was asked for.
-  const bool ran = !stats.algorithm.empty();
+  const bool ran = es->analyze && !stats.algorithm.empty();
   if (!by_bands) show_text("Algorithm", ran ? stats.algorithm : algorithm_names[algorithm], es);
   if (explain_device) show_text("Device", ran ? stats.device : device_names[device], es);
   if (!ran) return;

@@ -256,6 +256,25 @@ SELECT compare($$SELECT a.id, b.id AS b, md5(a.far) AS f, md5(b.dense) AS d FROM
 RESET simjoin.memory_limit;
 DROP TABLE wide;
 
+-- Where every pair satisfies the clause, an empty set is paired with itself, at a similarity of 0.
+CREATE TABLE few (id int, s int[]);
+INSERT INTO few VALUES (1, '{}'), (2, '{1}'), (3, NULL);
+SELECT a.id, b.id, jaccard_similarity(a.s, b.s) FROM few a FULL JOIN few b ON jaccard_similarity(a.s, b.s) >= 0 ORDER BY 1, 2;
+SET plan_cache_mode = force_generic_plan;
+SET enable_nestloop = off;
+PREPARE low(float8) AS SELECT a.id, b.id, jaccard_similarity(a.s, b.s) FROM few a JOIN few b
+  ON jaccard_similarity(a.s, b.s) >= $1 AND jaccard_similarity(a.s, b.s) < 0.5 ORDER BY 1, 2;
+EXECUTE low(0);
+EXECUTE low(0.1);
+PREPARE near(float8) AS SELECT a.id, b.id, a.s <%> b.s AS distance FROM few a JOIN few b ON a.s <%> b.s <= $1 ORDER BY 1, 2;
+EXECUTE near(1);
+EXECUTE near(0.9);
+DEALLOCATE low;
+DEALLOCATE near;
+RESET enable_nestloop;
+RESET plan_cache_mode;
+DROP TABLE few;
+
 -- The formats of EXPLAIN name the same facts.
 CREATE FUNCTION names(format text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; plan text := '';
