@@ -249,7 +249,7 @@ bool DocumentClusters::search_on_gpu(size_t begin, size_t end, WorkerPool &pool)
       device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
       index_.give_lists_away();
     }
-    figures_.gpu = use_.gpu = true;
+    use_.gpu = true;
     device_->update(index_, stop);
     index_.mark_copied();
     // Clusters of the batch that are there already any document may join.

@@ -99,7 +99,6 @@ class DocumentClusters {
     double search_ms = 0;
     double assign_ms = 0;
     double publish_ms = 0;
-    bool gpu = false;
   };
   const Figures &figures() const { return figures_; }
 
