@@ -59,17 +59,13 @@ size_t PlainValues::ranking_bytes(uint64_t tokens) const {
 
 Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                           WorkerPool &pool) const {
-  RawSets *const sides[] = {&left, &right};
+  std::vector<RawSets *> sides = {&left};
+  if (!self_join_) sides.push_back(&right);
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
-  if (!dense(tokens)) {
-    std::vector<RawSets *> numbers = {&left};
-    if (!self_join_) numbers.push_back(&right);
-    return rank_hashed(numbers, file, distinct_values(), pool, memory_);
-  }
+  if (!dense(tokens)) return rank_hashed(sides, file, distinct_values(), pool, memory_);
   if (file != nullptr) {
-    RangedNumbers numbers{{&left}, smallest_, span()};
-    if (!self_join_) numbers.sides.push_back(&right);
+    const RangedNumbers numbers{sides, smallest_, span()};
     if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);
   }
   const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
@@ -130,8 +126,8 @@ Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32
   return std::move(tables[0]);
 }
 
-Ranking PlainValues::rank_dense(RawSets *const (&sides)[2], SpillFile *file, uint32_t parts, bool copies,
-                                WorkerPool &pool) const {
+Ranking PlainValues::rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts,
+                                bool copies, WorkerPool &pool) const {
   const auto count = [&](RawSets &raw) {
     return copies ? count_copies(raw, file, parts, pool) : count_parts(raw, file, parts, pool);
   };

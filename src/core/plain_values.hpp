@@ -40,7 +40,7 @@ class PlainValues {
   bool dense(uint64_t tokens) const;
   Buffer<uint32_t> count_parts(RawSets &raw, SpillFile *file, uint32_t parts, WorkerPool &pool) const;
   Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;
-  Ranking rank_dense(RawSets *const (&sides)[2], SpillFile *file, uint32_t parts, bool copies,
+  Ranking rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts, bool copies,
                      WorkerPool &pool) const;
   Ranking rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                       WorkerPool &pool) const;
