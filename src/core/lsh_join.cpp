@@ -87,7 +87,7 @@ class LshJoinOfSets final : public LshJoin {
  private:
   // What one thread keeps, in cache lines of its own.
   struct alignas(64) Worker {
-    Worker(const LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue);
+    Worker(LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue);
 
     ResultWriter writer;
     std::unique_ptr<HeldPairs> held;  // where not every pair is wanted
@@ -123,7 +123,7 @@ class LshJoinOfSets final : public LshJoin {
 
   const LshSpec spec_;
   bool gpu_ = false;  // whether signatures are made and bands sorted on the GPU
-  mutable MemoryCounter memory_;
+  MemoryCounter memory_;
   std::optional<Vocabulary> vocabulary_;  // until the first step
   Ids sets_[2];
   Hashes hashes_[2];
@@ -213,7 +213,7 @@ void LshJoinOfSets::join(WorkerPool &pool) {
   stats_ = stats;
 }
 
-LshJoinOfSets::Worker::Worker(const LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue)
+LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, PairDemand *demand, ResultQueue &queue)
     : writer(queue, false, join.spec_.self_join, demand) {
   if (demand == nullptr) return;
   const auto verify = [&join, this](uint32_t l, uint32_t right, JoinCounters &) {
