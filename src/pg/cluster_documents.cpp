@@ -138,8 +138,8 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
   options.device = static_cast<Device>(device);
-  options.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
-  options.memory_limit = static_cast<size_t>(memory_limit_kb) * 1024;
+  options.gpu_memory_limit = gpu_memory_limit_bytes();
+  options.memory_limit = memory_limit_bytes();
   options.threads = cpu_threads;
   return options;
 }

@@ -51,7 +51,7 @@ struct NumberedPair {
 
 struct AffectedPairs {
   AffectedPairs() {
-    memory.set_limit(pair_share(static_cast<size_t>(memory_limit_kb) * 1024),
+    memory.set_limit(pair_share(memory_limit_bytes()),
                      {"the pairs of changed rows and their groups need",
                       "fill the view anew with REFRESH MATERIALIZED VIEW", " that the join leaves"});
   }

@@ -56,8 +56,7 @@ struct IdList {
 // Numbers of ids, in the hands of a memory context.
 struct RowNumbers {
   RowNumbers() {
-    memory.set_limit(static_cast<size_t>(memory_limit_kb) * 1024,
-                     {"the rows of a dedup view need", "make views of fewer rows"});
+    memory.set_limit(memory_limit_bytes(), {"the rows of a dedup view need", "make views of fewer rows"});
   }
 
   MemoryCounter memory;

@@ -24,13 +24,9 @@ FunctionJoin *start_join_without_copies(Measure measure, double threshold, const
                                         GroupingWork **work) {
   FunctionJoin *join = create_function_join(function, measure, true);
   *work = create_grouping_work(join->context);
-  call_cpp([&] {
-    (*work)->copies.emplace(measure, threshold, row_share(static_cast<size_t>(memory_limit_kb) * 1024),
-                            (*work)->memory);
-  });
-  JoinSpec spec = spec_from_settings(measure, threshold);
-  spec.self_join = true;
-  join->engine = create_engine(spec, join->context);
+  call_cpp(
+      [&] { (*work)->copies.emplace(measure, threshold, row_share(memory_limit_bytes()), (*work)->memory); });
+  create_function_engine(join, threshold);
   join->left = read_rows(query, join->engine, &join->spill_file, Side::left, function, join->context, nullptr,
                          &*(*work)->copies);
   call_cpp([&] { (*work)->copies->finish(); });

@@ -30,9 +30,9 @@ constexpr double operations_of_densest = 100;  // an edge
 // What a computation has beside its edges and its result.
 struct Work {
   Work() {
-    memory.set_limit(static_cast<size_t>(memory_limit_kb) * 1024, {"the graph needs", "leave edges out"});
+    memory.set_limit(memory_limit_bytes(), {"the graph needs", "leave edges out"});
     work.device = static_cast<Device>(device);
-    work.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+    work.gpu_memory_limit = gpu_memory_limit_bytes();
   }
 
   MemoryCounter memory;

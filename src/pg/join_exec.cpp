@@ -287,7 +287,7 @@ bool needs_matched(JoinType jointype, Side side) {
 
 // Feeds one side and keeps of its rows what is needed.
 void feed_side(JoinState *state, Side side) {
-  const size_t row_memory = row_share(static_cast<size_t>(memory_limit_kb) * 1024);
+  const size_t row_memory = row_share(memory_limit_bytes());
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   if (input->kept_count > 0)
     input->reader.store = create_row_store(state->context, input->descriptor, row_memory);

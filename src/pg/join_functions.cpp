@@ -46,6 +46,12 @@ FunctionJoin *create_function_join(const char *function, Measure measure, bool s
   return join;
 }
 
+void create_function_engine(FunctionJoin *join, double threshold) {
+  JoinSpec spec = spec_from_settings(join->measure, threshold);
+  spec.self_join = join->right_side == Side::left;
+  join->engine = create_engine(spec, join->context);
+}
+
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query) {
   join->left =
       read_rows(left_query, join->engine, &join->spill_file, Side::left, join->function, join->context);
@@ -57,11 +63,8 @@ void read_inputs(FunctionJoin *join, const char *left_query, const char *right_q
 
 FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
                          const char *right_query) {
-  const bool self_join = right_query == nullptr;
-  FunctionJoin *join = create_function_join(function, measure, self_join);
-  JoinSpec spec = spec_from_settings(measure, threshold);
-  spec.self_join = self_join;
-  join->engine = create_engine(spec, join->context);
+  FunctionJoin *join = create_function_join(function, measure, right_query == nullptr);
+  create_function_engine(join, threshold);
   read_inputs(join, left_query, right_query);
   return join;
 }

@@ -29,6 +29,9 @@ void check_similarity(const char *function, const char *argument, double value, 
 // Returns a join that has neither an engine, which is to live in its context, nor rows.
 FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join);
 
+// Gives the join the engine that the settings ask for.
+void create_function_engine(FunctionJoin *join, double threshold);
+
 // Feeds the engine with the rows of the queries, in a self-join of the first.
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query);
 

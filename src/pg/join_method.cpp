@@ -44,7 +44,7 @@ LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double thresho
   spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
   spec.threads = cpu_threads;
   spec.device = static_cast<Device>(device);
-  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  spec.gpu_memory_limit = gpu_memory_limit_bytes();
   return spec;
 }
 

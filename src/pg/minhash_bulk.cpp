@@ -177,7 +177,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   spec.seed = seed;
   spec.threads = cpu_threads;
   spec.device = static_cast<Device>(device);
-  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  spec.gpu_memory_limit = gpu_memory_limit_bytes();
   receiver->signer = own(context, [&] { return std::make_unique<BulkSigner>(spec); });
   run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
   begin_round(receiver);

@@ -147,8 +147,8 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   spec.algorithm = static_cast<Algorithm>(algorithm);
   spec.device = static_cast<Device>(device);
   spec.threads = cpu_threads;
-  spec.memory_limit = engine_share(static_cast<size_t>(memory_limit_kb) * 1024);
-  spec.gpu_memory_limit = static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+  spec.memory_limit = engine_share(memory_limit_bytes());
+  spec.gpu_memory_limit = gpu_memory_limit_bytes();
   spec.gpus = gpus;
   return spec;
 }

@@ -30,6 +30,14 @@ extern int max_bucket_size;          // simjoin.max_bucket_size
 extern int debug_device_fault;       // simjoin.debug_device_fault, see there
 extern int debug_device_loss;        // simjoin.debug_device_loss, a DeviceLoss
 
+// Return the limits in bytes.
+inline size_t memory_limit_bytes() {
+  return static_cast<size_t>(memory_limit_kb) * 1024;
+}
+inline size_t gpu_memory_limit_bytes() {
+  return static_cast<size_t>(gpu_memory_limit_kb) * 1024;
+}
+
 // Defines the settings. Called once, when the module is loaded.
 void define_settings();
 
