@@ -18,6 +18,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 #include "utils/acl.h"
@@ -127,6 +128,48 @@ inline Relids without_outer_joins(PlannerInfo *root, Relids relids) {
 #else
   (void)root;
   return relids;
+#endif
+}
+
+// Returns the expression without what PostgreSQL 16 and later note in each column: the outer joins beneath
+// that make it nullable.
+inline Node *without_nulling(Node *expr, void *unused = nullptr) {
+#if PG_VERSION_NUM >= 160000
+  if (expr == nullptr) return nullptr;
+  Node *copy = IsA(expr, Var) ? static_cast<Node *>(copyObjectImpl(expr))
+                              : expression_tree_mutator(expr, without_nulling, unused);
+  if (IsA(copy, Var)) castNode(Var, copy)->varnullingrels = nullptr;
+  if (IsA(copy, PlaceHolderVar)) castNode(PlaceHolderVar, copy)->phnullingrels = nullptr;
+  return copy;
+#else
+  (void)unused;
+  return expr;
+#endif
+}
+
+// Returns the expression, or the list of some, with this note in each column that the target list has as it
+// is there.
+inline Node *nulled_as(Node *expr, List *target_list) {
+#if PG_VERSION_NUM >= 160000
+  if (expr == nullptr) return nullptr;
+  Node *copy = IsA(expr, Var) ? static_cast<Node *>(copyObjectImpl(expr))
+                              : expression_tree_mutator(expr, nulled_as, target_list);
+  ListCell *cell;
+  foreach (cell, target_list) {
+    auto *column = reinterpret_cast<Node *>(lfirst_node(TargetEntry, cell)->expr);
+    if (IsA(copy, Var) && IsA(column, Var)) {
+      auto *var = castNode(Var, copy), *other = castNode(Var, column);
+      if (var->varno == other->varno && var->varattno == other->varattno)
+        var->varnullingrels = bms_copy(other->varnullingrels);
+    } else if (IsA(copy, PlaceHolderVar) && IsA(column, PlaceHolderVar)) {
+      auto *placeholder = castNode(PlaceHolderVar, copy), *other = castNode(PlaceHolderVar, column);
+      if (placeholder->phid == other->phid) placeholder->phnullingrels = bms_copy(other->phnullingrels);
+    }
+  }
+  return copy;
+#else
+  (void)target_list;
+  return expr;
 #endif
 }
 

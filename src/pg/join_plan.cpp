@@ -13,6 +13,7 @@ extern "C" {
 #include <iterator>
 #include <utility>
 
+#include "pg/compat.hpp"
 #include "pg/join_exec.hpp"
 #include "pg/join_path.hpp"
 
@@ -47,22 +48,14 @@ struct TupleBuilder {
   List *sources;          // integers, two an entry: ColumnSource and child column
 };
 
-// Returns whether two expressions are the same column of a child, whichever outer joins above made them
+// Returns which column of a child's output is the expression, whichever outer joins made its columns
 // nullable.
-bool same_column(Node *a, Node *b) {
-  if (IsA(a, Var) && IsA(b, Var))
-    return castNode(Var, a)->varno == castNode(Var, b)->varno &&
-           castNode(Var, a)->varattno == castNode(Var, b)->varattno;
-  if (IsA(a, PlaceHolderVar) && IsA(b, PlaceHolderVar))
-    return castNode(PlaceHolderVar, a)->phid == castNode(PlaceHolderVar, b)->phid;
-  return equal(a, b);
-}
-
 AttrNumber column_of(List *tlist, Node *expr) {
   ListCell *cell;
+  Node *plain = compat::without_nulling(expr);
   foreach (cell, tlist) {
     auto *entry = lfirst_node(TargetEntry, cell);
-    if (same_column(reinterpret_cast<Node *>(entry->expr), expr)) return entry->resno;
+    if (equal(compat::without_nulling(reinterpret_cast<Node *>(entry->expr)), plain)) return entry->resno;
   }
   return InvalidAttrNumber;
 }
@@ -130,6 +123,13 @@ void add_expression(TupleBuilder *builder, Node *expr) {
 void add_expressions(TupleBuilder *builder, List *exprs) {
   ListCell *cell;
   foreach (cell, exprs) add_expression(builder, static_cast<Node *>(lfirst(cell)));
+}
+
+// Returns the expressions for a place where they read the scan tuple. A column has one entry there, so the
+// join's clauses have to name it as the join's output does.
+template <class NodeType>
+NodeType *reading_tuple(const TupleBuilder &builder, NodeType *exprs) {
+  return reinterpret_cast<NodeType *>(compat::nulled_as(reinterpret_cast<Node *>(exprs), builder.entries));
 }
 
 // Adds the measure's value: the clause's call on the two sets, either way round, costs nothing above the
@@ -221,14 +221,17 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
       !locate(builder, reinterpret_cast<Node *>(clause.right), &right_set))
     elog(ERROR, "similarity join: set not found in the output of its inputs");
   add_expressions(&builder, rel->reltarget->exprs);
-  add_expressions(&builder, join_quals);
+  filter_quals = reading_tuple(builder, filter_quals);
   add_expressions(&builder, filter_quals);
-  auto *left = reinterpret_cast<Node *>(clause.left), *right = reinterpret_cast<Node *>(clause.right);
+  join_quals = reading_tuple(builder, join_quals);
+  add_expressions(&builder, join_quals);
+  auto *left = reinterpret_cast<Node *>(reading_tuple(builder, clause.left));
+  auto *right = reinterpret_cast<Node *>(reading_tuple(builder, clause.right));
   add_expression(&builder, left);
   add_expression(&builder, right);
   if (clause.call != nullptr && valid_above(join->jointype, ColumnSource::left, left) &&
       valid_above(join->jointype, ColumnSource::right, right))
-    add_similarity(&builder, clause.call);
+    add_similarity(&builder, reading_tuple(builder, clause.call));
 
   CustomScan *scan = makeNode(CustomScan);
   scan->scan.plan.targetlist = tlist;
@@ -237,8 +240,9 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   scan->flags = path->flags;
   scan->custom_plans = custom_plans;
   scan->custom_scan_tlist = builder.entries;
-  scan->custom_exprs = list_make4(clause.threshold, join_quals, clause.rinfo->clause,
-                                  extract_actual_clauses(join->partition_clauses, false));
+  scan->custom_exprs =
+      list_make4(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
+                 reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)));
   scan->custom_private = list_make3(encode_facts(join, left_set.child_column, right_set.child_column),
                                     builder.sources, encode_partition_keys(builder));
   scan->methods = &plan_methods;
