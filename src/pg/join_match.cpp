@@ -210,9 +210,9 @@ bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, Similari
   return match_clause(root, nullptr, nullptr, rinfo, match);
 }
 
-bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                            JoinType jointype, List *restrictlist, SimilarityClause *match) {
-  bool found = false;
+List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                              JoinType jointype, List *restrictlist) {
+  List *found = NIL;
   ListCell *cell;
   Index lowest_security_level = PG_UINT32_MAX;
   foreach (cell, restrictlist)
@@ -228,9 +228,9 @@ bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *
     if (jointype != JOIN_FULL && candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
         constant_threshold(candidate) <= 0)
       continue;
-    if (found && constant_threshold(candidate) <= constant_threshold(*match)) continue;
-    *match = candidate;
-    found = true;
+    auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+    *kept = candidate;
+    found = lappend(found, kept);
   }
   return found;
 }

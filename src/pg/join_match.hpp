@@ -36,10 +36,9 @@ struct PartitionKey {
   Oid collation;
 };
 
-// Finds a clause that can drive a join of these two relations and returns true with it in *match. Where
-// several can, the one with the highest constant threshold is taken, else the first.
-bool find_similarity_clause(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                            JoinType jointype, List *restrictlist, SimilarityClause *match);
+// Returns the clauses that can drive a join of these two relations: a list of SimilarityClause pointers.
+List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                              JoinType jointype, List *restrictlist);
 
 // Returns whether the clause is a similarity clause between some relations on the left and others on the
 // right, and describes it.

@@ -271,12 +271,12 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
                 JoinType jointype, JoinPathExtraData *extra) {
   if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
   if (!bms_is_empty(joinrel->lateral_relids) || unusable_pseudoconstant(extra->restrictlist)) return;
-  SimilarityClause clause;
-  if (!find_similarity_clause(root, joinrel, outer, inner, jointype, extra->restrictlist, &clause)) return;
+  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, extra->restrictlist);
+  if (clauses == NIL) return;
 
   auto *join = static_cast<JoinPath *>(palloc0(sizeof(JoinPath)));
   join->jointype = jointype;
-  join->clause = clause;
+  join->clause = *most_selective(root, clauses, extra->sjinfo);
   join->restrictlist = extra->restrictlist;
   join->partition_clauses = find_partition_clauses(joinrel, outer, inner, jointype, extra->restrictlist);
   join->outer = outer;

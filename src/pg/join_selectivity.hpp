@@ -26,6 +26,10 @@ Bounds planned_bounds(const SimilarityClause &clause);
 // Returns the share of the cross product's pairs that satisfy the clause.
 double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, SpecialJoinInfo *sjinfo);
 
+// Returns the clause of a list of SimilarityClause pointers that the fewest pairs satisfy; of several the
+// first.
+const SimilarityClause *most_selective(PlannerInfo *root, List *clauses, SpecialJoinInfo *sjinfo);
+
 // Estimates the rows of a join of two partitions, for which PostgreSQL copies the clauses of the whole tables
 // but not their selectivities.
 void estimate_partition_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
