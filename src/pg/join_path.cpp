@@ -17,34 +17,15 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_measure_support);
 }
 
-#include <cmath>
-
 #include "pg/compat.hpp"
-#include "pg/join_method.hpp"
+#include "pg/join_cost.hpp"
 #include "pg/join_plan.hpp"
 #include "pg/join_selectivity.hpp"
 #include "pg/self_join.hpp"
-#include "pg/set_statistics.hpp"
 #include "pg/settings.hpp"
 
 namespace simjoin::pg {
 namespace {
-
-// Cost constants, in calls of a simple operator (15 ns, or 0.0025 of a page read sequentially). Measured on
-// two cores of a Cascade Lake at 2.5 GHz, on sets of 5, 30 and 200 integers and of 10 words, 2 to 320 rows a
-// side, and on the generated collections dblp, kosarak, enron and aol.
-constexpr double operators_to_start = 8000;     // creating the engine
-constexpr double operators_per_token = 1.0;     // reading, ranking and sorting a token
-constexpr double operators_per_shared = 0.001;  // a token that two sets share: a posting in the index
-constexpr double operators_per_match = 20;      // handing a pair up and evaluating the other clauses on it
-// By bands, in one thread of the same machine, on the words and the 5-character shingles of 18,000 titles:
-constexpr double operators_per_evaluation = 0.06;  // a hash value of a token
-constexpr double operators_per_bucket = 6;      // a row in a band: its key is made, sorted and looked through
-constexpr double operators_per_candidate = 8;   // a candidate pair
-constexpr double operators_per_merge = 0.1;     // of each token of a set of it
-constexpr double operators_per_call = 10;       // of a measure
-constexpr double operators_per_call_token = 1;  // of either of its sets: sorting and merging
-constexpr double operators_per_call_text = 2.5;  // the same for texts
 
 set_join_pathlist_hook_type previous_hook = nullptr;
 
@@ -153,66 +134,6 @@ Path *path_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, con
   return best == nullptr ? nullptr : with_columns(root, outer, best, columns);
 }
 
-// What a join has to do.
-struct JoinWork {
-  double sets, tokens;   // of both sides
-  double compared;       // pairs that no equality clause tells apart
-  double shared_tokens;  // of two sets, on average
-  double average_size;
-  double pairs;  // that are similar
-};
-
-// Returns the cost of finding the pairs, in simple operators.
-double operators_by_index(const JoinWork &work) {
-  return work.compared * work.shared_tokens * operators_per_shared + work.pairs * operators_per_match;
-}
-
-// The same for a join by bands: signatures, buckets, and candidates, which are the similar pairs and some of
-// those that are as similar as sets are on average.
-double operators_by_bands(const JoinWork &work, const JoinMethod &method) {
-  const double values = method.plan.bands * method.plan.rows;
-  const double average_jaccard = work.shared_tokens / Max(2 * work.average_size - work.shared_tokens, 1.0);
-  const double candidates =
-      work.pairs + work.compared * candidate_probability(method.plan, Min(average_jaccard, 1.0));
-  return work.tokens * values * operators_per_evaluation +
-         work.sets * method.plan.bands * operators_per_bucket +
-         candidates * (operators_per_candidate + work.average_size * operators_per_merge) +
-         work.pairs * operators_per_match;
-}
-
-// Estimates the cost. All input is read before the first pair comes out.
-void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
-               SpecialJoinInfo *sjinfo) {
-  const SimilarityClause &clause = join->clause;
-  const SetShape left = set_shape(root, reinterpret_cast<Node *>(clause.left), clause.token_type);
-  const SetShape right = set_shape(root, reinterpret_cast<Node *>(clause.right), clause.token_type);
-  double sets = outer->rows, tokens = outer->rows * left.average_size;
-  if (!join->read_once) {
-    sets += inner->rows;
-    tokens += inner->rows * right.average_size;
-  }
-  Path *path = &join->custom.path;
-  path->rows = joinrel->rows;
-  path->startup_cost =
-      (operators_to_start + tokens * operators_per_token) * cpu_operator_cost + sets * cpu_tuple_cost;
-  ListCell *cell;
-  foreach (cell, join->custom.custom_paths)
-    path->startup_cost += static_cast<Path *>(lfirst(cell))->total_cost;
-
-  JoinWork work;
-  work.sets = sets;
-  work.tokens = tokens;
-  work.compared = outer->rows * inner->rows *
-                  clauselist_selectivity(root, join->partition_clauses, 0, JOIN_INNER, sjinfo);
-  work.shared_tokens = std::sqrt(left.shared_tokens * right.shared_tokens);
-  work.average_size = (left.average_size + right.average_size) / 2;
-  work.pairs = work.compared * pair_selectivity(root, clause, sjinfo);
-  const Bounds bounds = planned_bounds(clause);
-  const JoinMethod method = choose_method(bounds.measure(), bounds.threshold(), join->jointype);
-  const double operators = method.by_bands ? operators_by_bands(work, method) : operators_by_index(work);
-  path->total_cost = path->startup_cost + operators * cpu_operator_cost + path->rows * cpu_tuple_cost;
-}
-
 // Each pair of relations comes in both orders; a symmetric join is offered in one of them.
 bool redundant_order(RelOptInfo *outer, RelOptInfo *inner, JoinType jointype) {
   return (jointype == JOIN_INNER || jointype == JOIN_FULL) &&
@@ -291,6 +212,7 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
   custom->flags = compat::custom_path_projects;
   compat::set_custom_restrictinfo(custom, extra->restrictlist);
   cost_join(root, joinrel, outer, inner, join, extra->sjinfo);
+  charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
   add_path(joinrel, &custom->path);
 }
 
@@ -304,25 +226,6 @@ void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
 }
 
 }  // namespace
-
-bool cost_call(SupportRequestCost *request) {
-  if (request->node == nullptr) return false;
-  List *args = NIL;
-  if (IsA(request->node, FuncExpr)) args = castNode(FuncExpr, request->node)->args;
-  if (IsA(request->node, OpExpr)) args = castNode(OpExpr, request->node)->args;
-  double operators = operators_per_call;
-  ListCell *cell;
-  foreach (cell, args) {
-    auto *arg = static_cast<Node *>(lfirst(cell));
-    TokenType type;
-    if (!token_type_of(exprType(arg), &type)) return false;
-    operators += average_set_size(request->root, arg, type) *
-                 (type == TokenType::text ? operators_per_call_text : operators_per_call_token);
-  }
-  request->startup = 0;
-  request->per_tuple = operators * cpu_operator_cost;
-  return args != NIL;
-}
 
 void install_join_hook() {
   previous_hook = set_join_pathlist_hook;

@@ -6,7 +6,6 @@
 extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
-#include "nodes/supportnodes.h"
 }
 
 #include "pg/join_match.hpp"
@@ -27,9 +26,6 @@ struct JoinPath {
   Index left_relid;    // the relation that is read, where read_once
   Index right_relid;   // the relation whose columns are those of left_relid, where read_once
 };
-
-// Answers what a call of a measure costs; false where there is no telling.
-bool cost_call(SupportRequestCost *request);
 
 // Puts the join operator in front of the planner. Called once, when the module is loaded.
 void install_join_hook();
