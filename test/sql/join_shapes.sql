@@ -57,6 +57,34 @@ SELECT compare($$SELECT a.id, b.id AS b, coalesce(b.lang, 5) AS l
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
+-- Outer joins above one another: columns that an outer join has made nullable below, in it, and in both.
+SELECT compare($$SELECT a.id, b.id AS b, c.id AS c, jaccard_similarity(a.tokens, b.tokens) AS s, jaccard_similarity(c.tokens, b.tokens) AS t
+                 FROM docs a LEFT JOIN more b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7
+                 LEFT JOIN docs c ON c.id <> a.id AND c.lang >= b.lang AND jaccard_similarity(b.tokens, c.tokens) >= 0.6$$);
+SELECT compare($$SELECT a.id, b.id AS b, c.id AS c, c.tokens || b.tokens AS t
+                 FROM more c RIGHT JOIN (docs a LEFT JOIN more b ON a.id < b.id AND dice_similarity(a.tokens, b.tokens) >= 0.8)
+                 ON c.id > b.id AND dice_similarity(b.tokens || 1, c.tokens || 1) >= 0.8 WHERE c.id IS NULL OR b.lang + c.lang < 3$$);
+SELECT compare($$SELECT a.id, p.b, p.c, p.s, p.t FROM docs a LEFT JOIN
+                 (SELECT b.id AS b, c.id AS c, coalesce(c.tokens, '{1}') AS t, jaccard_similarity(b.tokens, c.tokens) AS s
+                  FROM more b LEFT JOIN more c ON b.id < c.id AND jaccard_similarity(b.tokens, c.tokens) >= 0.7) p
+                 ON p.b <> a.id AND overlap_count(a.tokens, p.t) >= 5$$);
+SELECT compare($$SELECT a.id, b.id AS b, b.l FROM docs a FULL JOIN (SELECT id, tokens, lang + 1 AS l FROM more) b
+                 ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND a.lang < b.l WHERE a.lang IS DISTINCT FROM b.l$$,
+               $$SELECT a.id, b.id AS b, b.lang + 1 AS l FROM docs a LEFT JOIN more b
+                 ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND a.lang < b.lang + 1 WHERE a.lang IS DISTINCT FROM b.lang + 1
+                 UNION ALL SELECT NULL, id, lang + 1 FROM more b WHERE NOT EXISTS
+                 (SELECT FROM docs a WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND a.lang < b.lang + 1)$$);
+-- The similarity in the select list is the one of the clause in every join.
+CREATE FUNCTION takes_similarity(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO plan;
+  RETURN jsonb_path_query_first(plan, '$.** ? (@."Custom Plan Provider" == "SetSimilarityJoin")') ->> 'Output' LIKE '%(jaccard_similarity(%))%';
+END $$;
+SELECT kind, takes_similarity(format('SELECT jaccard_similarity(b.tokens, a.tokens) FROM docs a %s JOIN more b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7', kind))
+FROM unnest('{INNER,LEFT,RIGHT,FULL}'::text[]) kind;
+DROP FUNCTION takes_similarity;
+
 -- Clauses: negated, ranges, distances of either width, more than nothing in common; what PostgreSQL makes of IN.
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON NOT jaccard_similarity(a.tokens, b.tokens) < 0.7');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON cosine_similarity(a.tokens, b.tokens) BETWEEN 0.8 AND 0.95');
