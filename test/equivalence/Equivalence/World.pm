@@ -195,14 +195,16 @@ sub dress_table
 	my $name = $table->{name};
 	my $type = $world->{type};
 	my $condition = pick('flag', 'id % 3 > 0', 'grp > 0', 's IS NOT NULL');
+	# PostgreSQL 17 and later make materialized views with a search path of their own.
+	my $full_name = ($table->{kind} eq 'temporary' ? 'pg_temp' : 'equivalence') . ".$name";
 	return "CREATE VIEW ${name}_view AS SELECT * FROM $name WHERE $condition;
 		CREATE VIEW ${name}_barrier WITH (security_barrier) AS SELECT * FROM $name WHERE $condition;
 		CREATE FUNCTION ${name}_above(low int)
 		RETURNS TABLE (id int, grp int, k text, flag bool, s $type, note text) LANGUAGE sql STABLE
-		AS \$\$ SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $name t WHERE t.id > low \$\$;
+		AS \$\$ SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $full_name t WHERE t.id > low \$\$;
 		CREATE FUNCTION ${name}_loop(low int)
 		RETURNS TABLE (id int, grp int, k text, flag bool, s $type, note text) LANGUAGE plpgsql STABLE
-		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $name t WHERE t.id > low; END \$\$;\n";
+		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $full_name t WHERE t.id > low; END \$\$;\n";
 }
 
 # Returns a world: its tables, what to draw constants from, and the SQL that makes it in an empty schema.
