@@ -206,18 +206,26 @@ inline void rebuild_index(Oid index, char persistence) {
 #endif
 }
 
+// Errors unless the user owns the relation, which is of this kind. PostgreSQL 16 has one function for the
+// owners of all kinds of objects.
+inline void check_owns(Oid relation, ObjectType kind) {
+#if PG_VERSION_NUM >= 160000
+  const bool owns = object_ownercheck(RelationRelationId, relation, GetUserId());
+#else
+  const bool owns = pg_class_ownercheck(relation, GetUserId());
+#endif
+  if (!owns) aclcheck_error(ACLCHECK_NOT_OWNER, kind, get_rel_name(relation));
+}
+
 // Errors unless the user may refresh the materialized view: its owner, and since PostgreSQL 17 whoever has
-// the privilege MAINTAIN. PostgreSQL 16 has one function for the owners of all kinds of objects.
+// the privilege MAINTAIN.
 inline void check_may_refresh(Oid view) {
 #if PG_VERSION_NUM >= 170000
   const AclResult result = pg_class_aclcheck(view, GetUserId(), ACL_MAINTAIN);
-#elif PG_VERSION_NUM >= 160000
-  const AclResult result =
-      object_ownercheck(RelationRelationId, view, GetUserId()) ? ACLCHECK_OK : ACLCHECK_NOT_OWNER;
-#else
-  const AclResult result = pg_class_ownercheck(view, GetUserId()) ? ACLCHECK_OK : ACLCHECK_NOT_OWNER;
-#endif
   if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_MATVIEW, get_rel_name(view));
+#else
+  check_owns(view, OBJECT_MATVIEW);
+#endif
 }
 
 // Makes functions that the rest of a maintenance command calls find nothing but what they name in full, as

@@ -1,30 +1,20 @@
 #include "pg/dedup_changes.hpp"
 
 extern "C" {
-#include "access/table.h"
 #include "access/tableam.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/rel.h"
 }
 
 #include <algorithm>
-#include <iterator>
 
+#include "pg/stored_rows.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
 
 constexpr size_t first_capacity = 64;
-constexpr Oid column_types[] = {INT8OID, INT8OID};  // the first and the last id of a run; NULLs: anything
-
-Relation open_changes(Oid changes, LOCKMODE lock) {
-  Relation relation = table_open(changes, lock);
-  check_layout(relation, RELKIND_RELATION, column_types, std::size(column_types), "the table of changes");
-  return relation;
-}
 
 template <class T>
 void append(T **data, size_t *count, size_t *capacity, const T &value) {
@@ -61,47 +51,40 @@ void write_run(ChangeNotes *notes) {
 
 }  // namespace
 
-ChangeList read_changes(Oid changes, Snapshot snapshot, size_t most) {
-  Relation relation = open_changes(changes, AccessShareLock);
-  check_rights(relation, ACL_SELECT);
+ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most) {
   ChangeList list = {};
   size_t id_capacity = first_capacity, note_capacity = first_capacity;
   list.ids = allocate<int64>(id_capacity);
   list.notes = allocate<ItemPointerData>(note_capacity);
-  TupleTableSlot *slot = table_slot_create(relation, nullptr);
-  TableScanDesc scan = table_beginscan(relation, snapshot, 0, nullptr);
+  TupleTableSlot *slot = table_slot_create(changes, nullptr);
+  TableScanDesc scan = table_beginscan(changes, snapshot, 0, nullptr);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
     CHECK_FOR_INTERRUPTS();
     append(&list.notes, &list.note_count, &note_capacity, slot->tts_tid);
-    bool first_isnull, last_isnull;
-    const int64 first = DatumGetInt64(slot_getattr(slot, 1, &first_isnull));
-    const int64 last = DatumGetInt64(slot_getattr(slot, 2, &last_isnull));
-    if (first_isnull || last_isnull)
+    const StoredChange change = stored_change({slot, RelationGetRelationName(changes)});
+    if (change.anything)
       list.all = true;
     else
-      add_run(&list, first, last, most, &id_capacity);
+      add_run(&list, change.first, change.last, most, &id_capacity);
   }
   table_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
-  table_close(relation, NoLock);
   make_distinct(&list);
   if (list.id_count > most) list.all = true;
   return list;
 }
 
-void forget_changes(Oid changes, const ChangeList &list, Snapshot snapshot, bool anything_else) {
+void forget_changes(Relation changes, const ChangeList &list, Snapshot snapshot, bool anything_else) {
   if (list.note_count == 0 && !anything_else) return;
-  ChangeNotes notes = open_notes(changes, GetUserId());
-  check_rights(notes.relation, ACL_INSERT | ACL_DELETE);
+  ChangeNotes notes = open_notes(changes);
+  // A note that is not there any more, or has been changed since, is nothing to forget.
   for (size_t i = 0; i < list.note_count; ++i) erase_row(notes.writer, &list.notes[i], snapshot);
   if (anything_else) note_all(&notes);
   close_notes(&notes);
 }
 
-ChangeNotes open_notes(Oid changes, Oid user) {
-  Relation relation = open_changes(changes, RowExclusiveLock);
-  check_unguarded(relation, user);
-  return {relation, open_writer(relation), 0, 0, false};
+ChangeNotes open_notes(Relation changes) {
+  return {open_writer(changes), 0, 0, false};
 }
 
 void note_id(ChangeNotes *notes, int64 id) {
@@ -124,7 +107,6 @@ void note_all(ChangeNotes *notes) {
 void close_notes(ChangeNotes *notes) {
   write_run(notes);
   close_writer(notes->writer);
-  table_close(notes->relation, NoLock);
 }
 
 }  // namespace simjoin::pg

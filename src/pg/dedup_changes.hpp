@@ -23,23 +23,22 @@ struct ChangeList {
 };
 
 // Reads the changes that the snapshot sees. Where there are more than `most` ids, `all` is set instead.
-ChangeList read_changes(Oid changes, Snapshot snapshot, size_t most);
+ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most);
 
 // Removes the notes that were read; those written since stay. With `anything_else` one is left that says
 // that anything may have changed.
-void forget_changes(Oid changes, const ChangeList &list, Snapshot snapshot, bool anything_else);
+void forget_changes(Relation changes, const ChangeList &list, Snapshot snapshot, bool anything_else);
 
 // Writes ids down, runs of consecutive ones as one note.
 struct ChangeNotes {
-  Relation relation;
   TableWriter *writer;
   int64 first;
   int64 last;
   bool pending;  // there is a run from first to last
 };
 
-// Opens the table, for whose rights the caller answers, to write to it for this user.
-ChangeNotes open_notes(Oid changes, Oid user);
+// Begins to write to the table, which the caller has open and keeps open.
+ChangeNotes open_notes(Relation changes);
 void note_id(ChangeNotes *notes, int64 id);
 // Notes that anything may have changed.
 void note_all(ChangeNotes *notes);

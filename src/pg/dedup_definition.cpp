@@ -8,14 +8,17 @@ extern "C" {
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_rewrite.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteSupport.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -32,6 +35,7 @@ namespace {
 
 constexpr int plain_arguments = 8;
 constexpr int tracked_arguments = 10;
+constexpr int view_columns = 4;
 
 // Returns the query of a view or materialized view; nullptr where there is none.
 Query *query_of(Oid view) {
@@ -44,18 +48,39 @@ Query *query_of(Oid view) {
   return linitial_node(Query, actions);
 }
 
-// Returns the only relation or function that the query reads; nullptr where there is no such thing.
-const RangeTblEntry *only_input(const Query *query) {
-  if (query->jointree == nullptr || list_length(query->jointree->fromlist) != 1) return nullptr;
+// Returns the number of the only relation or function that the query reads; 0 where there is no such thing.
+int only_input_number(const Query *query) {
+  if (query->jointree == nullptr || list_length(query->jointree->fromlist) != 1) return 0;
   const auto *from = static_cast<const Node *>(linitial(query->jointree->fromlist));
-  if (!IsA(from, RangeTblRef)) return nullptr;
-  const int number = reinterpret_cast<const RangeTblRef *>(from)->rtindex;
-  return static_cast<const RangeTblEntry *>(list_nth(query->rtable, number - 1));
+  return IsA(from, RangeTblRef) ? reinterpret_cast<const RangeTblRef *>(from)->rtindex : 0;
+}
+
+// Returns that relation or function, or nullptr.
+const RangeTblEntry *only_input(const Query *query) {
+  const int number = only_input_number(query);
+  return number == 0 ? nullptr : static_cast<const RangeTblEntry *>(list_nth(query->rtable, number - 1));
+}
+
+// Returns whether the query's rows are those of its input, and its columns the input's first ones in order.
+bool is_plain(const Query *query) {
+  if (query->setOperations != nullptr || query->cteList != NIL || query->jointree->quals != nullptr ||
+      query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != nullptr ||
+      query->distinctClause != NIL || query->sortClause != NIL || query->limitCount != nullptr ||
+      query->limitOffset != nullptr || list_length(query->targetList) != view_columns)
+    return false;
+  for (int i = 0; i < view_columns; ++i) {
+    const auto *target = static_cast<const TargetEntry *>(list_nth(query->targetList, i));
+    const auto *column = reinterpret_cast<const Var *>(target->expr);
+    if (target->resjunk || !IsA(column, Var) || column->varno != only_input_number(query) ||
+        column->varlevelsup != 0 || column->varattno != i + 1)
+      return false;
+  }
+  return true;
 }
 
 // Returns whether the query, of one table, uses a system column of it.
 bool uses_system_column(const Query *query) {
-  const int number = reinterpret_cast<const RangeTblRef *>(linitial(query->jointree->fromlist))->rtindex;
+  const int number = only_input_number(query);
   Bitmapset *columns = nullptr;
   pull_varattnos(reinterpret_cast<Node *>(query->targetList), number, &columns);
   pull_varattnos(query->jointree->quals, number, &columns);
@@ -92,6 +117,8 @@ const char *obstacle_in_table(Oid table) {
   const char kind = form->relkind, persistence = form->relpersistence;
   const bool partition = form->relispartition, security = form->relrowsecurity;
   ReleaseSysCache(tuple);
+  if (kind == RELKIND_PARTITIONED_TABLE)
+    return "the table is partitioned, and its partitions may change by themselves";
   if (kind != RELKIND_RELATION) return "the query does not read exactly one table";
   if (persistence != RELPERSISTENCE_PERMANENT) return "the table is unlogged or temporary";
   if (security) return "the table has row-level security";
@@ -99,6 +126,51 @@ const char *obstacle_in_table(Oid table) {
   if (has_subclass(table) && find_inheritance_children(table, NoLock) != NIL)
     return "other tables inherit from the table";
   return nullptr;
+}
+
+// Returns the definition that these arguments of dedup_view_groups are, of no view: 8, or 10 where changes
+// are tracked.
+DedupDefinition definition_of(const Datum *arguments, int count) {
+  const bool tracked = count == tracked_arguments;
+  const Datum *rest = arguments + (tracked ? 5 : 3);
+  return {InvalidOid,
+          DatumGetObjectId(arguments[0]),
+          DatumGetObjectId(arguments[1]),
+          DatumGetObjectId(arguments[2]),
+          tracked ? DatumGetObjectId(arguments[3]) : InvalidOid,
+          tracked ? DatumGetObjectId(arguments[4]) : InvalidOid,
+          DatumGetFloat8(rest[0]),
+          TextDatumGetCString(rest[1]),
+          TextDatumGetCString(rest[2]),
+          TextDatumGetCString(rest[3]),
+          DatumGetFloat8(rest[4])};
+}
+
+// A search for the view that calls the function.
+struct Search {
+  DedupDefinition call;
+  DedupDefinition found;
+};
+
+// Returns whether this session refreshes the materialized view, as the current user: no other statement locks
+// one so.
+bool is_being_refreshed(Oid view) {
+  Relation relation = RelationIdGetRelation(view);
+  if (!RelationIsValid(relation)) return false;
+  const bool is =
+      relation->rd_rel->relowner == GetUserId() && CheckRelationLockedByMe(relation, ExclusiveLock, true);
+  RelationClose(relation);
+  return is;
+}
+
+void visit_view(void *context, Oid view) {
+  auto *search = static_cast<Search *>(context);
+  DedupDefinition definition;
+  if (!find_definition(view, &definition) || definition.source != search->call.source ||
+      definition.rows != search->call.rows || definition.pairs != search->call.pairs ||
+      !is_being_refreshed(view))
+    return;
+  search->found = definition;
 }
 
 }  // namespace
@@ -114,26 +186,13 @@ bool is_function(Oid function, const char *symbol) {
   return is_it;
 }
 
-DedupDefinition definition_of(const Datum *arguments, int count) {
-  const bool tracked = count == tracked_arguments;
-  const Datum *rest = arguments + (tracked ? 5 : 3);
-  return {DatumGetObjectId(arguments[0]),
-          DatumGetObjectId(arguments[1]),
-          DatumGetObjectId(arguments[2]),
-          tracked ? DatumGetObjectId(arguments[3]) : InvalidOid,
-          tracked ? DatumGetObjectId(arguments[4]) : InvalidOid,
-          DatumGetFloat8(rest[0]),
-          TextDatumGetCString(rest[1]),
-          TextDatumGetCString(rest[2]),
-          TextDatumGetCString(rest[3]),
-          DatumGetFloat8(rest[4])};
-}
-
 bool find_definition(Oid view, DedupDefinition *definition) {
   if (get_rel_relkind(view) != RELKIND_MATVIEW) return false;
   const Query *query = query_of(view);
   const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
-  if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1) return false;
+  if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1 ||
+      !is_plain(query))
+    return false;
   auto *call = reinterpret_cast<FuncExpr *>(linitial_node(RangeTblFunction, input->functions)->funcexpr);
   if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups")) return false;
   Datum arguments[tracked_arguments];
@@ -146,18 +205,55 @@ bool find_definition(Oid view, DedupDefinition *definition) {
   }
   if (count != plain_arguments && count != tracked_arguments) return false;
   *definition = definition_of(arguments, count);
+  definition->view = view;
   return true;
 }
 
+DedupDefinition definition_being_refreshed(const Datum *arguments, int count) {
+  Search search = {definition_of(arguments, count), {}};
+  if (InSecurityRestrictedOperation()) for_views_over(search.call.source, visit_view, &search);
+  if (search.found.view == InvalidOid)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("dedup_view_groups is the query of dedup views, and not to be called otherwise"),
+                    errhint("Make a dedup view with create_dedup_view, or call duplicate_groups.")));
+  return search.found;
+}
+
 TrackedTable tracked_table(Oid source) {
-  Query *query = query_of(source);
-  if (query == nullptr) return {InvalidOid, 0, "the query is missing"};
-  const char *obstacle = obstacle_in_query(query);
-  if (obstacle != nullptr) return {InvalidOid, 0, obstacle};
-  const Oid table = only_input(query)->relid;
+  const Query *query = query_of(source);
+  const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
+  if (input == nullptr || input->rtekind != RTE_RELATION || query->setOperations != nullptr)
+    return {InvalidOid, 0};
   const auto *id = reinterpret_cast<const Var *>(linitial_node(TargetEntry, query->targetList)->expr);
-  if (!IsA(id, Var) || id->varattno <= 0) return {table, 0, "the query's id is not a column of its table"};
-  return {table, id->varattno, obstacle_in_table(table)};
+  const bool is_column = IsA(id, Var) && id->varlevelsup == 0 && id->varattno > 0;
+  return {input->relid, is_column ? id->varattno : AttrNumber{0}};
+}
+
+const char *obstacle_in(Oid source) {
+  Query *query = query_of(source);
+  if (query == nullptr) return "the query is missing";
+  const char *obstacle = obstacle_in_query(query);
+  if (obstacle != nullptr) return obstacle;
+  const TrackedTable tracked = tracked_table(source);
+  if (tracked.id == 0) return "the query's id is not a column of its table";
+  return obstacle_in_table(tracked.table);
+}
+
+bool has_index_on(Oid table, AttrNumber column) {
+  Relation relation = table_open(table, AccessShareLock);
+  List *indexes = RelationGetIndexList(relation);
+  table_close(relation, NoLock);
+  ListCell *cell;
+  foreach (cell, indexes) {
+    HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
+    if (!HeapTupleIsValid(tuple)) continue;
+    const auto *index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
+    const bool finds = index->indisvalid && index->indkey.values[0] == column &&
+                       heap_attisnull(tuple, Anum_pg_index_indpred, nullptr);
+    ReleaseSysCache(tuple);
+    if (finds) return true;
+  }
+  return false;
 }
 
 bool has_order(Oid source) {

@@ -9,8 +9,9 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// The arguments of dedup_view_groups, which a dedup view's definition calls.
+// A dedup view, and the arguments of dedup_view_groups, which its definition calls.
 struct DedupDefinition {
+  Oid view;
   Oid source;
   Oid rows;
   Oid pairs;
@@ -29,23 +30,29 @@ struct DedupDefinition {
 // types.
 bool is_function(Oid function, const char *symbol);
 
-// Returns the definition that these arguments of dedup_view_groups are: 8, or 10 where changes are tracked.
-DedupDefinition definition_of(const Datum *arguments, int count);
-
-// Gives the definition of the dedup view; false where the relation is none. Needs no lock on it: what is read
-// are catalogs.
+// Gives the definition of the dedup view; false where the relation is none: its rows are what the function
+// returns, and nothing else. Needs no lock on it: what is read are catalogs.
 bool find_definition(Oid view, DedupDefinition *definition);
 
-// The table whose changes are changes of a query.
+// Returns the definition of the view that is being refreshed in this session, as the current user, and that
+// calls dedup_view_groups with these arguments. Errors where there is none.
+DedupDefinition definition_being_refreshed(const Datum *arguments, int count);
+
+// The table that a query reads, and the column that is the query's id.
 struct TrackedTable {
-  Oid table;
-  AttrNumber id;  // the column that is the query's id
-  const char
-      *obstacle;  // why changes cannot be tracked; nullptr where they can. What is above may be unknown then
+  Oid table;      // InvalidOid where the query reads something else; the rest is then unknown
+  AttrNumber id;  // 0 where the id is not a column of the table
 };
 
 // Returns what the query of the view `source` reads.
 TrackedTable tracked_table(Oid source);
+
+// Returns why changes of what the query of the view `source` reads are not all known to triggers; nullptr
+// where they are.
+const char *obstacle_in(Oid source);
+
+// Returns whether the table has an index by which rows are found by this column.
+bool has_index_on(Oid table, AttrNumber column);
 
 // Returns whether the query says in which order its rows are.
 bool has_order(Oid source);

@@ -39,10 +39,10 @@ int64 *ids_of(const DedupState &state) {
 // again.
 void store_tracked_rows(DedupState *state, const DedupDefinition &definition) {
   constexpr size_t none_wanted = 0;
-  const ChangeList changes = read_changes(definition.changes, GetActiveSnapshot(), none_wanted);
+  Relation table = state->parts->changes;
+  const ChangeList changes = read_changes(table, GetActiveSnapshot(), none_wanted);
   store_indexed_rows(state, definition);
-  forget_changes(definition.changes, changes, GetActiveSnapshot(),
-                 obstacle_to_tracking(definition.source) != nullptr);
+  forget_changes(table, changes, GetActiveSnapshot(), obstacle_to_tracking(definition.source) != nullptr);
 }
 
 }  // namespace
@@ -64,14 +64,14 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   const char *function = function_over_dedup_views();
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
-  const DedupDefinition definition = definition_of(arguments, PG_NARGS());
+  const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
   const Measure measure = measure_by_name(definition.measure, function);
   check_similarity(function, "threshold", definition.threshold, measure, false);
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
-  lock_state(definition);
-  DedupState *state = read_state(definition, nullptr, function, context);
+  const OpenParts parts = open_parts(definition);
+  DedupState *state = read_state(definition, parts, nullptr, function, context);
   RowGrouping *grouping =
       start_grouping(options, create_grouping_work(context), ids_of(*state), state->count, function, context);
   add_kept_pairs(*state, &*grouping->work->grouper);
@@ -81,7 +81,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   else
     store_rows(*state);
   join_changes(state, measure, definition.threshold, &*grouping->work->grouper);
-  PopActiveSnapshot();
+  close_parts(parts);
   last_figures = state->figures;
   form_groups(grouping, state->count);
   return_groups(fcinfo, *grouping);

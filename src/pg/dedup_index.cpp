@@ -1,12 +1,8 @@
 #include "pg/dedup_index.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -27,15 +23,11 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Tokens that are put in order by their frequency. A token of none of these is in at most one in 65,536 of
-// all places of the rows, so that a row in a million of 20 tokens shares it with 300 others at most.
-constexpr size_t most_frequent_tokens = size_t{1} << 16;
 // A new order is made when there are twice as many rows, and some more: an order is worth little to few rows.
 constexpr int64 rows_worth_an_order = 1000;
 // From one row in so many on, building the index anew takes less time than adding them (1 M rows of 20
 // integers).
 constexpr size_t rebuild_share = 10;
-constexpr Oid row_types[] = {INT8OID, UUIDOID, INT4OID, INT4ARRAYOID};  // id, fingerprint, size, prefix
 
 // Returns the codes as an integer[].
 ArrayType *array_of(std::span<const TokenCode> codes) {
@@ -49,12 +41,6 @@ ArrayType *array_of(std::span<const TokenCode> codes) {
   *ARR_LBOUND(array) = 1;
   std::copy(codes.begin(), codes.end(), reinterpret_cast<TokenCode *>(ARR_DATA_PTR(array)));
   return array;
-}
-
-// Returns the codes of a one-dimensional integer[], or of an empty one.
-std::span<const TokenCode> codes_of(const ArrayType *array) {
-  const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-  return {reinterpret_cast<const TokenCode *>(ARR_DATA_PTR(array)), static_cast<size_t>(count)};
 }
 
 Bounds bounds_of(const DedupDefinition &definition) {
@@ -79,31 +65,24 @@ void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &r
   pfree(codes);
 }
 
-Relation open_rows_table(const DedupDefinition &definition) {
-  Relation relation = table_open(definition.rows, RowExclusiveLock);
-  check_rights(relation, ACL_INSERT);
-  check_unguarded(relation, GetUserId());
-  check_layout(relation, RELKIND_RELATION, row_types, std::size(row_types), "the table of rows");
-  return relation;
-}
-
 struct OrderReceiver {
-  DestReceiver receiver;
   TokenIndex index;
   Bounds bounds;
   MemoryContext context;
 };
 
-bool receive_order(TupleTableSlot *slot, DestReceiver *self) {
-  auto *receiver = reinterpret_cast<OrderReceiver *>(self);
-  bool isnull;
+// Takes (rows, ordered_rows, frequent), once.
+void receive_order(void *context, const StoredRow &row) {
+  auto *receiver = static_cast<OrderReceiver *>(context);
+  if (receiver->index.exists) raise_damaged(row.part);
+  const StoredOrder order = stored_order(row);
   receiver->index.exists = true;
-  receiver->index.rows = DatumGetInt64(slot_getattr(slot, 1, &isnull));
-  receiver->index.ordered_rows = DatumGetInt64(slot_getattr(slot, 2, &isnull));
-  const ArrayType *frequent = DatumGetArrayTypeP(slot_getattr(slot, 3, &isnull));
-  receiver->index.order = own(
-      receiver->context, [&] { return std::make_unique<TokenOrder>(codes_of(frequent), receiver->bounds); });
-  return true;
+  receiver->index.rows = order.rows;
+  receiver->index.ordered_rows = order.ordered_rows;
+  receiver->index.order = own(receiver->context, [&] {
+    return std::make_unique<TokenOrder>(order.frequent.codes, receiver->bounds);
+  });
+  free_codes(order.frequent);
 }
 
 // What a new order is made of.
@@ -127,13 +106,13 @@ TokenOrder *make_order(const DedupState &state, const DedupDefinition &definitio
     return std::make_unique<TokenOrder>(frequencies->codes, bounds_of(definition));
   });
   const char *table = relation_name(definition.order);
-  execute_statement(psprintf("DELETE FROM %s", table), 0, nullptr, nullptr);
+  execute_statement(psprintf("DELETE FROM ONLY %s", table), 0, nullptr, nullptr);
   Oid types[] = {INT8OID, INT4ARRAYOID};
   Datum values[] = {Int64GetDatum(static_cast<int64>(state.count)),
                     PointerGetDatum(array_of(frequencies->codes))};
   execute_statement(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2,
                     types, values);
-  execute_statement(psprintf("DELETE FROM %s", state.rows_table), 0, nullptr, nullptr);
+  execute_statement(psprintf("DELETE FROM ONLY %s", state.rows_table), 0, nullptr, nullptr);
   return order;
 }
 
@@ -152,21 +131,17 @@ struct Prober {
 
 bool receive_candidate(TupleTableSlot *slot, DestReceiver *self) {
   auto *prober = reinterpret_cast<Prober *>(self);
-  bool isnull;
-  const int64 id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
-  const int64 size = DatumGetInt32(slot_getattr(slot, 2, &isnull));
-  const Datum value = slot_getattr(slot, 3, &isnull);
-  ArrayType *array = DatumGetArrayTypeP(value);
+  const StoredPrefix stored = stored_prefix({slot, prober->state->rows_table});
   const bool is_new = call_cpp([&] {
-    if (!prober->order->may_be_similar(prober->prefix, {size, codes_of(array)})) return false;
+    if (!prober->order->may_be_similar(prober->prefix, {stored.size, stored.entries.codes})) return false;
     NodeNumbers &numbers = prober->state->numbers->numbers;
     const uint32_t known = numbers.count();
-    return numbers.number_of(id) == known;
+    return numbers.number_of(stored.id) == known;
   });
-  if (reinterpret_cast<Pointer>(array) != DatumGetPointer(value)) pfree(array);
+  free_codes(stored.entries);
   if (!is_new) return true;  // not similar, or found before, or among the changed rows
   make_room(&prober->candidates, prober->count, &prober->capacity);
-  prober->candidates[prober->count++] = id;
+  prober->candidates[prober->count++] = stored.id;
   return true;
 }
 
@@ -183,7 +158,7 @@ Prober *start_prober(DedupState *state, TokenOrder *order) {
       static_cast<int64 *>(MemoryContextAlloc(state->context, prober->capacity * sizeof(int64)));
   Oid types[] = {INT4OID, INT4OID, INT4ARRAYOID, INT4ARRAYOID};
   const char *query = psprintf(
-      "SELECT id, size, prefix FROM %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
+      "SELECT id, size, prefix FROM ONLY %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
       "OPERATOR(pg_catalog.<=) $2 "
       "AND prefix OPERATOR(pg_catalog.&&) $3",
       state->rows_table);
@@ -221,10 +196,11 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
 }  // namespace
 
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
-  OrderReceiver receiver = {{}, {}, bounds_of(definition), context};
-  receiver.receiver.receiveSlot = receive_order;
-  run_query(psprintf("SELECT rows, ordered_rows, frequent FROM %s", relation_name(definition.order)),
-            &receiver.receiver, "dedup view");
+  OrderReceiver receiver = {{}, bounds_of(definition), context};
+  const char *table = relation_name(definition.order);
+  run_over_part(
+      {psprintf("SELECT rows, ordered_rows, frequent FROM ONLY %s", table), table, receive_order, &receiver},
+      "dedup view");
   return receiver.index;
 }
 
@@ -242,7 +218,7 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
     store_row_count(definition, rows);
   const auto changed = static_cast<size_t>(state->figures.new_rows + state->figures.changed_rows);
   const bool many = all || changed > state->count / rebuild_share;
-  Relation relation = open_rows_table(definition);
+  Relation relation = state->parts->rows;
   TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (!all && state->rows[row].state == RowState::kept) return;
@@ -250,13 +226,11 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
   });
   close_writer(writer);
   if (many) rebuild_left_out(relation);
-  table_close(relation, NoLock);
 }
 
 void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   const Bounds bounds = bounds_of(*state->definition);
-  Relation relation = open_rows_table(*state->definition);
-  TableWriter *writer = open_writer(relation);
+  TableWriter *writer = open_writer(state->parts->rows);
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   const int level = NewGUCNestLevel();
   // Without statistics of the table, or with old ones, the planner might read all of it.
@@ -279,14 +253,14 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   AtEOXact_GUC(true, level);
   SPI_finish();
   close_writer(writer);
-  table_close(relation, NoLock);
   add_kept_rows(state, {prober->candidates, prober->count});
 }
 
 void store_row_count(const DedupDefinition &definition, int64 rows) {
   Oid type = INT8OID;
   Datum value = Int64GetDatum(rows);
-  execute_statement(psprintf("UPDATE %s SET rows = $1", relation_name(definition.order)), 1, &type, &value);
+  execute_statement(psprintf("UPDATE ONLY %s SET rows = $1", relation_name(definition.order)), 1, &type,
+                    &value);
 }
 
 }  // namespace simjoin::pg

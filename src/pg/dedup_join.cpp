@@ -1,14 +1,7 @@
 #include "pg/dedup_join.hpp"
 
 extern "C" {
-#include "access/relation.h"
-#include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 }
 
 #include <memory>
@@ -117,7 +110,7 @@ bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *
 
 // Stores the pairs of the join, adds them to the grouper, and ends the join.
 void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
-  auto *pairs = allocate<DedupPair>(pairs_at_once);
+  auto *pairs = allocate<StoredPair>(pairs_at_once);
   size_t count = 0;
   RowPair pair;
   while (next_batch(join.engine, &join.spill_file, join.batch)) {
@@ -140,22 +133,6 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
 }
 
 }  // namespace
-
-void lock_state(const DedupDefinition &definition) {
-  // As with LOCK TABLE, nobody keeps others from a table that is not theirs to write to.
-  const AclResult rights = pg_class_aclcheck(definition.rows, GetUserId(), ACL_DELETE);
-  if (rights != ACLCHECK_OK) aclcheck_error(rights, OBJECT_TABLE, get_rel_name(definition.rows));
-  LockRelationOid(definition.rows, ShareRowExclusiveLock);
-  Relation relation = relation_open(definition.rows, NoLock);
-  const bool created_here = relation->rd_createSubid != InvalidSubTransactionId;
-  relation_close(relation, NoLock);
-  if (IsolationUsesXactSnapshot() && (definition.tracked() || !created_here))
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("a dedup view cannot be refreshed in a transaction of isolation level REPEATABLE "
-                           "READ or SERIALIZABLE"),
-                    errhint("Refresh it in one of isolation level READ COMMITTED.")));
-  PushActiveSnapshot(GetTransactionSnapshot());
-}
 
 void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper) {
   if (state->figures.new_rows + state->figures.changed_rows == 0) return;

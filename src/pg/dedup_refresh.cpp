@@ -1,10 +1,9 @@
 #include "pg/dedup_refresh.hpp"
 
 extern "C" {
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -25,7 +24,8 @@ extern "C" {
 #include "pg/dedup_triggers.hpp"
 #include "pg/dedup_view.hpp"
 #include "pg/duplicate_grouping.hpp"
-#include "pg/query_receiver.hpp"
+#include "pg/join_functions.hpp"
+#include "pg/query_rows.hpp"
 #include "pg/settings.hpp"
 #include "pg/table_writer.hpp"
 
@@ -36,11 +36,10 @@ constexpr const char *function = "refresh_dedup_view";
 // Where more than one row in so many has changed, all are read (1 M rows of 20 integers: then it takes as
 // long as the other way).
 constexpr int64 most_changed_share = 200;
-constexpr size_t few_changes = 100;  // but so many are never too many
+constexpr size_t few_changes = 100;     // but so many are never too many
+constexpr size_t bytes_of_change = 64;  // of the limit of memory
 constexpr uint32_t no_place = UINT32_MAX;
 constexpr size_t pairs_at_once = size_t{1} << 20;  // between looks for interrupts
-
-constexpr Oid view_types[] = {INT8OID, INT8OID, BOOLOID, FLOAT8OID};
 
 // A similar pair of rows, by their numbers.
 struct NumberedPair {
@@ -65,7 +64,8 @@ struct Affected {
   RowNumbers *rows;  // the removed ones among them
   bool keep_pairs;   // of those that are read
   AffectedPairs *pairs;
-  uint32_t *places;  // of each row number, its row of the grouping; removed ones have none
+  size_t known;      // row numbers, once all are known
+  uint32_t *places;  // of each of them, its row of the grouping; removed ones have none
   int64 *ids;        // of each row of the grouping
   size_t count;
 };
@@ -87,22 +87,19 @@ IdList ids_from(const Affected &affected, size_t begin) {
 }
 
 // Takes (a, b, similarity).
-bool receive_pair(TupleTableSlot *slot, DestReceiver *self) {
-  auto *affected = static_cast<Affected *>(reinterpret_cast<IdReceiver *>(self)->context);
-  bool isnull;
-  const uint32_t a = number_of(*affected, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
-  const uint32_t b = number_of(*affected, DatumGetInt64(slot_getattr(slot, 2, &isnull)));
-  if (!affected->keep_pairs) return true;
-  const double similarity = DatumGetFloat8(slot_getattr(slot, 3, &isnull));
-  call_cpp([&] { affected->pairs->pairs.push_back({a, b, similarity}); });
-  return true;
+void receive_pair(void *context, const StoredRow &row) {
+  auto *affected = static_cast<Affected *>(context);
+  const StoredPair pair = stored_pair(row);
+  const uint32_t a = number_of(*affected, pair.a), b = number_of(*affected, pair.b);
+  if (affected->keep_pairs) call_cpp([&] { affected->pairs->pairs.push_back({a, b, pair.similarity}); });
 }
 
 void read_pairs_of(Affected *affected, IdList ids, const char *pairs_table) {
-  run_for_ids(psprintf("SELECT a, b, similarity FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b "
-                       "OPERATOR(pg_catalog.=) ANY ($1)",
-                       pairs_table),
-              ids, receive_pair, affected, function);
+  const char *query = psprintf(
+      "SELECT a, b, similarity FROM ONLY %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b "
+      "OPERATOR(pg_catalog.=) ANY ($1)",
+      pairs_table);
+  run_for_ids({query, pairs_table, receive_pair, affected}, ids, function);
 }
 
 // Returns the rows that changes begin with: new, changed and removed ones, former partners of these, and
@@ -131,30 +128,39 @@ void close_affected(Affected *affected, const char *pairs_table) {
   }
 }
 
-bool receive_ordered_id(TupleTableSlot *slot, DestReceiver *self) {
-  auto *affected = static_cast<Affected *>(reinterpret_cast<IdReceiver *>(self)->context);
-  bool isnull;
-  const Datum value = slot_getattr(slot, 1, &isnull);
-  const int64 id = DatumGetInt64(value);
-  affected->places[number_of(*affected, id)] = static_cast<uint32_t>(affected->count);
+// Returns the number of one of the affected rows, which are all known by now, and each of which is met once.
+uint32_t known_number_of(const Affected &affected, size_t known, int64 id) {
+  const uint32_t number = number_of(affected, id);
+  if (number >= known) raise_repeated_id(id, function);
+  return number;
+}
+
+// Takes (id) of the view's query.
+void receive_ordered_id(void *context, const StoredRow &row) {
+  auto *affected = static_cast<Affected *>(context);
+  const int64 id = stored_id(row);
+  uint32_t *place = &affected->places[known_number_of(*affected, affected->known, id)];
+  if (*place != no_place) raise_repeated_id(id, function);
+  *place = static_cast<uint32_t>(affected->count);
   affected->ids[affected->count++] = id;
-  return true;
 }
 
 // Gives the affected rows that there still are their places in the grouping: in the query's order, where it
 // counts.
 void place_rows(Affected *affected, const DedupDefinition &definition, const int64 *removed,
                 size_t removed_count, bool order_counts) {
-  const size_t numbers = numbers_in(*affected);
-  affected->places = allocate<uint32_t>(numbers);
-  affected->ids = allocate<int64>(numbers);
-  std::fill_n(affected->places, numbers, no_place);
+  affected->known = numbers_in(*affected);
+  affected->places = allocate<uint32_t>(affected->known);
+  affected->ids = allocate<int64>(affected->known);
+  std::fill_n(affected->places, affected->known, no_place);
   const IdList ids = ids_from(*affected, 0);
   if (order_counts) {
     const char *id = quote_identifier(get_attname(definition.source, 1, false));
-    run_for_ids_at_once(psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id,
-                                 relation_name(definition.source), id),
-                        ids, receive_ordered_id, affected, function);
+    const char *source = relation_name(definition.source);
+    run_for_ids_at_once(
+        {psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id, source, id),
+         source, receive_ordered_id, affected},
+        ids, function);
     return;
   }
   for (size_t i = 0; i < ids.count; ++i) {
@@ -188,46 +194,63 @@ RowGrouping *group_affected(const Affected &affected, const GroupingOptions &opt
 struct ViewUpdate {
   const Affected *affected;
   const RowGrouping *grouping;
+  bool *met;      // of each row number: the view has a row of it
   bool *present;  // of each row of the grouping: the view has it as it is
   ItemPointerData *to_erase;
   size_t erase_count;
 };
 
+// Returns whether the view's row is as it should be.
+bool is_as_wanted(const StoredGroup &group, const GroupRow &wanted) {
+  return group.group_id == DatumGetInt64(wanted.values[1]) &&
+         group.is_representative == DatumGetBool(wanted.values[2]) &&
+         group.has_similarity != wanted.nulls[3] &&
+         (wanted.nulls[3] || group.similarity == DatumGetFloat8(wanted.values[3]));
+}
+
 // Takes (ctid, id, group_id, is_representative, similarity) of the view.
-bool receive_view_row(TupleTableSlot *slot, DestReceiver *self) {
-  auto *update = static_cast<ViewUpdate *>(reinterpret_cast<IdReceiver *>(self)->context);
-  slot_getallattrs(slot);
-  const Datum *values = slot->tts_values;
-  const uint32_t row = update->affected->places[number_of(*update->affected, DatumGetInt64(values[1]))];
-  if (row != no_place) {
-    const GroupRow wanted = group_row(*update->grouping, row);
-    if (DatumGetInt64(values[2]) == DatumGetInt64(wanted.values[1]) &&
-        DatumGetBool(values[3]) == DatumGetBool(wanted.values[2]) && slot->tts_isnull[4] == wanted.nulls[3] &&
-        (wanted.nulls[3] || DatumGetFloat8(values[4]) == DatumGetFloat8(wanted.values[3]))) {
-      update->present[row] = true;
-      return true;
-    }
-  }
-  ItemPointerCopy(reinterpret_cast<ItemPointer>(DatumGetPointer(values[0])),
-                  &update->to_erase[update->erase_count++]);
-  return true;
+void receive_view_row(void *context, const StoredRow &row) {
+  auto *update = static_cast<ViewUpdate *>(context);
+  const Affected &affected = *update->affected;
+  const StoredGroup group = stored_group(row);
+  const uint32_t number = known_number_of(affected, affected.known, group.id),
+                 place = affected.places[number];
+  if (update->met[number]) raise_repeated_id(group.id, function);
+  update->met[number] = true;
+  if (place != no_place && is_as_wanted(group, group_row(*update->grouping, place)))
+    update->present[place] = true;
+  else
+    update->to_erase[update->erase_count++] = group.place;
+}
+
+bool *allocate_unset(size_t count) {
+  auto *flags = allocate<bool>(count);
+  std::fill_n(flags, count, false);
+  return flags;
 }
 
 // Replaces the view's rows that are others now. SQL does not write to materialized views; REFRESH does, under
 // the lock that is held here, too.
 void update_view(Relation view, const Affected &affected, const RowGrouping &grouping) {
-  ViewUpdate update = {&affected, &grouping, allocate<bool>(grouping.rows),
-                       allocate<ItemPointerData>(numbers_in(affected)), 0};
-  std::fill_n(update.present, grouping.rows, false);
-  const char *columns[std::size(view_types)];
-  for (int i = 0; i < static_cast<int>(std::size(view_types)); ++i)
-    columns[i] = quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(view), i)->attname));
-  run_for_ids(
-      psprintf("SELECT ctid, %s, %s, %s, %s FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", columns[0],
-               columns[1], columns[2], columns[3], relation_name(RelationGetRelid(view)), columns[0]),
-      ids_from(affected, 0), receive_view_row, &update, function);
+  ViewUpdate update = {&affected,
+                       &grouping,
+                       allocate_unset(affected.known),
+                       allocate_unset(grouping.rows),
+                       allocate<ItemPointerData>(affected.known),
+                       0};
+  const TupleDesc columns = RelationGetDescr(view);
+  StringInfoData query;
+  initStringInfo(&query);
+  appendStringInfoString(&query, "SELECT ctid");
+  for (int i = 0; i < columns->natts; ++i)
+    appendStringInfo(&query, ", %s", quote_identifier(NameStr(TupleDescAttr(columns, i)->attname)));
+  const char *name = relation_name(RelationGetRelid(view));
+  appendStringInfo(&query, " FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", name,
+                   quote_identifier(NameStr(TupleDescAttr(columns, 0)->attname)));
+  run_for_ids({query.data, name, receive_view_row, &update}, ids_from(affected, 0), function);
   TableWriter *writer = open_writer(view);
-  for (size_t i = 0; i < update.erase_count; ++i) erase_row(writer, &update.to_erase[i], GetActiveSnapshot());
+  for (size_t i = 0; i < update.erase_count; ++i)
+    if (!erase_row(writer, &update.to_erase[i], GetActiveSnapshot())) raise_damaged(name);
   for (size_t row = 0; row < grouping.rows; ++row) {
     if (update.present[row]) continue;
     const GroupRow columns_of_row = group_row(grouping, row);
@@ -257,13 +280,14 @@ size_t removed_rows(const DedupState &state, int64 **removed) {
 }
 
 // The refresh. The current memory context, which is the caller's to delete, has all that it needs.
-void apply_changes(Relation view, const DedupDefinition &definition, const TokenIndex &index,
-                   const ChangeList &changes, RefreshFigures *figures) {
+void apply_changes(Relation view, const DedupDefinition &definition, const OpenParts &parts,
+                   const TokenIndex &index, const ChangeList &changes, RefreshFigures *figures) {
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);
   const IdList changed = {changes.ids, changes.id_count};
-  DedupState *state = read_state(definition, &changed, function, CurrentMemoryContext);
-  state->figures.rows = index.rows + state->figures.new_rows - state->figures.removed_rows;
+  DedupState *state = read_state(definition, parts, &changed, function, CurrentMemoryContext);
+  state->figures.rows =
+      std::max<int64>(index.rows + state->figures.new_rows - state->figures.removed_rows, 0);
   int64 *removed;
   const size_t removed_count = removed_rows(*state, &removed);
   Affected *affected = start_affected(*state, options.keep_first_row);
@@ -277,14 +301,17 @@ void apply_changes(Relation view, const DedupDefinition &definition, const Token
   update_view(view, *affected,
               *group_affected(*affected, options, state->figures.rows, CurrentMemoryContext));
   store_row_count(definition, state->figures.rows);
-  forget_changes(definition.changes, changes, GetActiveSnapshot(), false);
+  forget_changes(parts.changes, changes, GetActiveSnapshot(), false);
   PopActiveSnapshot();
   tuplestore_end(state->sets);
   *figures = state->figures;
 }
 
 // Returns whether a refresh from the changes is possible and pays, and gives what it needs.
-bool can_apply_changes(const DedupDefinition &definition, TokenIndex *index, ChangeList *changes) {
+bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
+                       ChangeList *changes) {
+  const Measure measure = measure_by_name(definition.measure, function);
+  check_similarity(function, "threshold", definition.threshold, measure, false);
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {
     ereport(NOTICE, (errmsg("%s: all rows are read, since changes are not tracked: %s", function, obstacle),
@@ -294,40 +321,35 @@ bool can_apply_changes(const DedupDefinition &definition, TokenIndex *index, Cha
   *index = read_token_index(definition, CurrentMemoryContext);
   if (!index->exists || needs_new_order(*index, index->rows)) return false;
   const auto most = std::max(few_changes, static_cast<size_t>(index->rows / most_changed_share));
-  *changes = read_changes(definition.changes, GetActiveSnapshot(), most);
+  *changes = read_changes(parts.changes, GetActiveSnapshot(),
+                          std::min(most, memory_limit_bytes() / bytes_of_change));
   return !changes->all;
 }
 
 }  // namespace
 
-bool refresh_from_changes(Oid view, const DedupDefinition &definition, RefreshFigures *figures) {
-  compat::check_may_refresh(view);
-  Relation relation = table_open(view, ExclusiveLock);
-  if (!RelationIsPopulated(relation)) {
-    table_close(relation, NoLock);
-    return false;
-  }
-  check_layout(relation, RELKIND_MATVIEW, view_types, std::size(view_types), "a dedup view");
+bool refresh_from_changes(Relation view, const DedupDefinition &definition, RefreshFigures *figures) {
+  if (!definition.tracked() || !RelationIsPopulated(view)) return false;
+  check_view(view);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   MemoryContext old = MemoryContextSwitchTo(context);
   // As in REFRESH, the query's functions have the rights of the view's owner, and cannot change settings.
   Oid user;
   int security;
   GetUserIdAndSecContext(&user, &security);
-  SetUserIdAndSecContext(relation->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
+  SetUserIdAndSecContext(view->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
   const int level = NewGUCNestLevel();
   compat::restrict_search_path();
-  lock_state(definition);
+  const OpenParts parts = open_parts(definition);
   TokenIndex index;
   ChangeList changes;
-  const bool possible = can_apply_changes(definition, &index, &changes);
-  if (possible) apply_changes(relation, definition, index, changes, figures);
-  PopActiveSnapshot();
+  const bool possible = can_apply_changes(definition, parts, &index, &changes);
+  if (possible) apply_changes(view, definition, parts, index, changes, figures);
+  close_parts(parts);
   AtEOXact_GUC(false, level);
   SetUserIdAndSecContext(user, security);
   MemoryContextSwitchTo(old);
   MemoryContextDelete(context);
-  table_close(relation, NoLock);
   return possible;
 }
 

@@ -3,13 +3,17 @@
 
 #include "pg/pg.hpp"
 
+extern "C" {
+#include "utils/relcache.h"
+}
+
 #include "pg/dedup_state.hpp"
 
 namespace simjoin::pg {
 
-// Refreshes the view, which tracks changes, and says what it did; returns false, having changed nothing,
-// where that is not possible, or so much has changed that reading all rows takes less time. Errors where the
-// user may not refresh it. Within SPI.
-bool refresh_from_changes(Oid view, const DedupDefinition &definition, RefreshFigures *figures);
+// Refreshes the view from its tracked changes, and says what it did; returns false, having changed nothing,
+// where that is not possible, or so much has changed that reading all rows takes less time. The caller has
+// locked the table of the view's query and the view, which the user may refresh. Within SPI.
+bool refresh_from_changes(Relation view, const DedupDefinition &definition, RefreshFigures *figures);
 
 }  // namespace simjoin::pg

@@ -22,23 +22,25 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-static_assert(sizeof(Fingerprint) == UUID_LEN);  // a fingerprint is stored as a uuid
-
 constexpr size_t first_capacity = 1024;
 constexpr size_t stored_at_once = 1 << 16;  // rows or pairs that one statement stores, or ids it looks for
 constexpr uint64_t kind_of_null = 255;      // of the fingerprint of a NULL set; others have their token type
 
-// Takes rows of a query from the executor.
-struct StateReceiver {
+// Takes rows of the view's query from the executor.
+struct SourceReceiver {
   DestReceiver receiver;
   DedupState *state;
-  DuplicateGrouper *grouper;  // of pairs
   bool started;
   Oid id_type;
+  // Of rows that are known to have been kept, the first of the numbers that their ids have, and which ids
+  // have been met.
+  size_t first_number;
+  size_t count;
+  bool *met;
 };
 
-StateReceiver *receiver_of(DestReceiver *self) {
-  return reinterpret_cast<StateReceiver *>(self);
+SourceReceiver *receiver_of(DestReceiver *self) {
+  return reinterpret_cast<SourceReceiver *>(self);
 }
 
 // Returns the number of the row with this id; where none has it, one that no row has.
@@ -47,10 +49,11 @@ size_t number_of(const DedupState &state, int64 id) {
 }
 
 void start_source(DestReceiver *self, int, TupleDesc columns) {
-  StateReceiver *receiver = receiver_of(self);
+  SourceReceiver *receiver = receiver_of(self);
   DedupState *state = receiver->state;
   check_single_statement(&receiver->started, state->function);
   check_row_columns(columns, state->function, &receiver->id_type, &state->token_type);
+  if (state->columns != nullptr) return;  // the query is open, so that its columns stay the same
   MemoryContext old = MemoryContextSwitchTo(state->context);
   state->columns = CreateTupleDescCopy(columns);
   MemoryContextSwitchTo(old);
@@ -88,45 +91,52 @@ bool receive_source_row(TupleTableSlot *slot, DestReceiver *self) {
 
 // Takes rows of the query that have not changed.
 bool receive_kept_row(TupleTableSlot *slot, DestReceiver *self) {
-  auto *state = static_cast<DedupState *>(reinterpret_cast<IdReceiver *>(self)->context);
+  SourceReceiver *receiver = receiver_of(self);
+  DedupState *state = receiver->state;
   bool isnull;
-  const Datum id = slot_getattr(slot, 1, &isnull);
-  add_row(state, slot,
-          {id_of(id, getBaseType(TupleDescAttr(state->columns, 0)->atttypid)), {}, RowState::kept});
+  const Datum value = slot_getattr(slot, 1, &isnull);
+  if (isnull) raise_null_id(state->function);
+  const int64 id = id_of(value, receiver->id_type);
+  const size_t place = number_of(*state, id) - receiver->first_number;
+  if (place >= receiver->count || receiver->met[place]) raise_repeated_id(id, state->function);
+  receiver->met[place] = true;
+  add_row(state, slot, {id, {}, RowState::kept});
   return true;
 }
 
 // Takes (id, fingerprint) of the last refresh.
-bool receive_stored_row(TupleTableSlot *slot, DestReceiver *self) {
-  DedupState *state = receiver_of(self)->state;
-  bool isnull;
-  const int64 id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
-  Fingerprint print;
-  std::memcpy(&print, DatumGetUUIDP(slot_getattr(slot, 2, &isnull))->data, sizeof print);
-  const size_t row = number_of(*state, id);
-  if (row < state->count && state->rows[row].print == print) {
+void receive_stored_row(void *context, const StoredRow &stored) {
+  auto *state = static_cast<DedupState *>(context);
+  const StoredPrint print = stored_print(stored);
+  const size_t known = call_cpp([&] { return size_t{state->numbers->numbers.count()}; });
+  const size_t row = number_of(*state, print.id);
+  const bool there = row < state->count;
+  if (there ? state->rows[row].state != RowState::added : row < known)
+    raise_repeated_id(print.id, state->function);
+  if (there && state->rows[row].print == print.print) {
     state->rows[row].state = RowState::kept;
-    return true;
+    return;
   }
-  if (row < state->count) state->rows[row].state = RowState::changed;
+  if (there) state->rows[row].state = RowState::changed;
   make_room(&state->stale, state->stale_count, &state->stale_capacity);
-  state->stale[state->stale_count++] = id;
-  return true;
+  state->stale[state->stale_count++] = print.id;
 }
 
+struct KeptPairs {
+  const DedupState *state;
+  DuplicateGrouper *grouper;
+};
+
 // Takes (a, b, similarity) of earlier refreshes.
-bool receive_stored_pair(TupleTableSlot *slot, DestReceiver *self) {
-  const DedupState *state = receiver_of(self)->state;
-  bool isnull;
-  const size_t a = number_of(*state, DatumGetInt64(slot_getattr(slot, 1, &isnull)));
-  const size_t b = number_of(*state, DatumGetInt64(slot_getattr(slot, 2, &isnull)));
-  const double similarity = DatumGetFloat8(slot_getattr(slot, 3, &isnull));
-  if (a >= state->count || b >= state->count) return true;
-  if (state->rows[a].state != RowState::kept || state->rows[b].state != RowState::kept) return true;
-  call_cpp([&] {
-    receiver_of(self)->grouper->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), similarity);
-  });
-  return true;
+void receive_stored_pair(void *context, const StoredRow &stored) {
+  const auto *kept = static_cast<const KeptPairs *>(context);
+  const DedupState &state = *kept->state;
+  const StoredPair pair = stored_pair(stored);
+  const size_t a = number_of(state, pair.a), b = number_of(state, pair.b);
+  if (a >= state.count || b >= state.count) return;
+  if (state.rows[a].state != RowState::kept || state.rows[b].state != RowState::kept) return;
+  call_cpp(
+      [&] { kept->grouper->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), pair.similarity); });
 }
 
 Datum bigint_array(const Datum *values, size_t count) {
@@ -144,6 +154,12 @@ ParamListInfo ids_parameter(IdList ids) {
   return parameters;
 }
 
+// Gives the rows of a query over a part to its receiver.
+struct PartReceiver {
+  DestReceiver receiver;
+  const PartQuery *query;
+};
+
 // Calls body(parameters) with some of the ids at a time.
 template <class Body>
 void for_parts(IdList ids, Body &&body) {
@@ -155,24 +171,12 @@ void for_parts(IdList ids, Body &&body) {
   }
 }
 
-void read(DedupState *state, const char *query, bool (*receive)(TupleTableSlot *, DestReceiver *),
-          void (*start)(DestReceiver *, int, TupleDesc), DuplicateGrouper *grouper,
-          ParamListInfo parameters = nullptr) {
-  StateReceiver receiver = {};
+// Reads rows of the view's query.
+void read_source(SourceReceiver receiver, const char *query,
+                 bool (*receive)(TupleTableSlot *, DestReceiver *), ParamListInfo parameters = nullptr) {
   receiver.receiver.receiveSlot = receive;
-  receiver.receiver.rStartup = start;
-  receiver.state = state;
-  receiver.grouper = grouper;
-  run_query(query, &receiver.receiver, state->function, parameters);
-}
-
-void run_with_parameters(const char *query, ParamListInfo parameters,
-                         bool (*receive)(TupleTableSlot *, DestReceiver *), void *context,
-                         const char *function) {
-  IdReceiver receiver = {};
-  receiver.receiver.receiveSlot = receive;
-  receiver.context = context;
-  run_query(query, &receiver.receiver, function, parameters);
+  receiver.receiver.rStartup = start_source;
+  run_query(query, &receiver.receiver, receiver.state->function, parameters);
 }
 
 void count_states(DedupState *state) {
@@ -185,12 +189,14 @@ void count_states(DedupState *state) {
 }
 
 // Returns an empty state.
-DedupState *start_state(const DedupDefinition &definition, const char *function, MemoryContext context) {
+DedupState *start_state(const DedupDefinition &definition, const OpenParts &parts, const char *function,
+                        MemoryContext context) {
   MemoryContext old = MemoryContextSwitchTo(context);
   auto *state = static_cast<DedupState *>(palloc0(sizeof(DedupState)));
   state->function = function;
   state->context = context;
   state->definition = &definition;
+  state->parts = &parts;
   state->source = relation_name(definition.source);
   state->rows_table = relation_name(definition.rows);
   state->pairs_table = relation_name(definition.pairs);
@@ -233,54 +239,72 @@ void execute_statement(const char *statement, int parameters, Oid *types, Datum 
   SPI_finish();
 }
 
-DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
-                       MemoryContext context) {
-  DedupState *state = start_state(definition, function, context);
-  const char *source = psprintf("SELECT * FROM %s", state->source);
-  const char *stored = psprintf("SELECT id, fingerprint FROM %s", state->rows_table);
+DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
+                       const char *function, MemoryContext context) {
+  DedupState *state = start_state(definition, parts, function, context);
+  SourceReceiver source = {};
+  source.state = state;
+  PartQuery stored = {psprintf("SELECT id, fingerprint FROM ONLY %s", state->rows_table), state->rows_table,
+                      receive_stored_row, state};
   if (some == nullptr) {
-    read(state, source, receive_source_row, start_source, nullptr);
-    read(state, stored, receive_stored_row, nullptr, nullptr);
+    read_source(source, psprintf("SELECT * FROM %s", state->source), receive_source_row);
+    run_over_part(stored, function);
   } else {
     // All rows first: what is stored of removed ones gives these numbers, too, which have to be larger.
-    source = some_rows_of_source(definition);
-    for_parts(*some, [&](ParamListInfo ids) {
-      read(state, source, receive_source_row, start_source, nullptr, ids);
-    });
-    stored = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored);
-    for_parts(*some,
-              [&](ParamListInfo ids) { read(state, stored, receive_stored_row, nullptr, nullptr, ids); });
+    const char *query = some_rows_of_source(definition);
+    for_parts(*some, [&](ParamListInfo ids) { read_source(source, query, receive_source_row, ids); });
+    stored.query = psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored.query);
+    run_for_ids(stored, *some, function);
   }
   count_states(state);
   return state;
 }
 
 void add_kept_rows(DedupState *state, IdList some) {
-  run_for_ids(some_rows_of_source(*state->definition), some, receive_kept_row, state, state->function);
+  SourceReceiver source = {};
+  source.state = state;
+  source.count = some.count;
+  source.first_number =
+      call_cpp([&] { return size_t{state->numbers->numbers.count()}; }) - some.count;  // the last ones
+  source.met = allocate<bool>(some.count);
+  std::fill_n(source.met, some.count, false);
+  const char *query = some_rows_of_source(*state->definition);
+  for_parts(some, [&](ParamListInfo ids) { read_source(source, query, receive_kept_row, ids); });
+  pfree(source.met);
 }
 
-void run_for_ids(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
-                 void *context, const char *function) {
-  for_parts(ids, [&](ParamListInfo parameters) {
-    run_with_parameters(query, parameters, receive, context, function);
-  });
+void run_over_part(const PartQuery &query, const char *function, ParamListInfo parameters) {
+  PartReceiver receiver = {};
+  receiver.receiver.receiveSlot = [](TupleTableSlot *slot, DestReceiver *self) {
+    const PartQuery *receiving = reinterpret_cast<PartReceiver *>(self)->query;
+    receiving->receive(receiving->context, {slot, receiving->part});
+    return true;
+  };
+  receiver.query = &query;
+  run_query(query.query, &receiver.receiver, function, parameters);
 }
 
-void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
-                         void *context, const char *function) {
-  run_with_parameters(query, ids_parameter(ids), receive, context, function);
+void run_for_ids(const PartQuery &query, IdList ids, const char *function) {
+  for_parts(ids, [&](ParamListInfo parameters) { run_over_part(query, function, parameters); });
+}
+
+void run_for_ids_at_once(const PartQuery &query, IdList ids, const char *function) {
+  run_over_part(query, function, ids_parameter(ids));
 }
 
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
-  read(const_cast<DedupState *>(&state), psprintf("SELECT a, b, similarity FROM %s", state.pairs_table),
-       receive_stored_pair, nullptr, grouper);
+  KeptPairs kept = {&state, grouper};
+  run_over_part({psprintf("SELECT a, b, similarity FROM ONLY %s", state.pairs_table), state.pairs_table,
+                 receive_stored_pair, &kept},
+                state.function);
 }
 
 void remove_stale(const DedupState &state) {
   const char *const statements[] = {
-      psprintf("DELETE FROM %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
-               state.pairs_table),
-      psprintf("DELETE FROM %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
+      psprintf(
+          "DELETE FROM ONLY %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b OPERATOR(pg_catalog.=) ANY ($1)",
+          state.pairs_table),
+      psprintf("DELETE FROM ONLY %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", state.rows_table)};
   for_parts({state.stale, state.stale_count}, [&](ParamListInfo ids) {
     ParamExternData &parameter = ids->params[0];
     for (const char *statement : statements)
@@ -305,7 +329,7 @@ void store_rows(const DedupState &state) {
   pfree(prints);
 }
 
-void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count) {
+void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count) {
   if (count == 0) return;
   auto *columns = allocate<Datum>(3 * count);
   for (size_t i = 0; i < count; ++i) {

@@ -10,13 +10,13 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
-#include "core/fingerprint.hpp"
 #include "core/graph_duplicates.hpp"
 #include "core/node_numbers.hpp"
-#include "pg/dedup_definition.hpp"
+#include "pg/dedup_parts.hpp"
 #include "pg/errors.hpp"
 #include "pg/set_codec.hpp"
 #include "pg/settings.hpp"
+#include "pg/stored_rows.hpp"
 #include "pg/tokens.hpp"
 
 namespace simjoin::pg {
@@ -28,13 +28,6 @@ struct DedupRow {
   int64 id;
   Fingerprint print;
   RowState state;
-};
-
-// A similar pair of two rows; a < b are their ids.
-struct DedupPair {
-  int64 a;
-  int64 b;
-  double similarity;
 };
 
 // What the last refresh of a session did.
@@ -69,6 +62,7 @@ struct DedupState {
   const char *function;
   MemoryContext context;
   const DedupDefinition *definition;
+  const OpenParts *parts;
   const char *source;  // quoted names
   const char *rows_table;
   const char *pairs_table;
@@ -87,26 +81,28 @@ struct DedupState {
 
 // Runs the query of the view and compares its rows with those stored; where `some` is given, those with these
 // ids only.
-DedupState *read_state(const DedupDefinition &definition, const IdList *some, const char *function,
-                       MemoryContext context);
+DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
+                       const char *function, MemoryContext context);
 
 // Adds the rows with these ids, which are known to have been kept.
 void add_kept_rows(DedupState *state, IdList some);
 
-// What takes the rows of a query for some ids.
-struct IdReceiver {
-  DestReceiver receiver;
+// What takes the rows of a query over a part, whose name is given for messages.
+struct PartQuery {
+  const char *query;
+  const char *part;
+  void (*receive)(void *context, const StoredRow &row);
   void *context;
 };
 
-// Runs a query for some ids, which are its parameter $1, a part of them at a time, and gives its rows to
-// `receive`.
-void run_for_ids(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
-                 void *context, const char *function);
+// Runs the query, which may have parameters.
+void run_over_part(const PartQuery &query, const char *function, ParamListInfo parameters = nullptr);
+
+// Runs the query for some ids, which are its parameter $1, a part of them at a time.
+void run_for_ids(const PartQuery &query, IdList ids, const char *function);
 
 // The same with all ids at once, so that the rows come in the query's order.
-void run_for_ids_at_once(const char *query, IdList ids, bool (*receive)(TupleTableSlot *, DestReceiver *),
-                         void *context, const char *function);
+void run_for_ids_at_once(const PartQuery &query, IdList ids, const char *function);
 
 // Runs a statement with parameters as the current user.
 void execute_statement(const char *statement, int parameters, Oid *types, Datum *values);
@@ -121,7 +117,7 @@ void remove_stale(const DedupState &state);
 void store_rows(const DedupState &state);
 
 // Stores pairs.
-void store_pairs(const DedupState &state, const DedupPair *pairs, size_t count);
+void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count);
 
 // Calls body(set) with the set of a row, (id, set), and returns what it returns; of a NULL, false.
 template <class Body>

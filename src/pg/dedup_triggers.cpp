@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/compat.hpp"
 #include "pg/dedup_changes.hpp"
 #include "pg/dedup_definition.hpp"
+#include "pg/dedup_parts.hpp"
 #include "pg/dedup_view.hpp"
 #include "pg/query_receiver.hpp"
 
@@ -49,7 +50,6 @@ constexpr TriggerParts triggers[] = {
 
 // A dedup view that tracks the changes of a table.
 struct TrackingView {
-  Oid table;
   Oid view;
   Oid changes;
   AttrNumber id;  // the column with the ids, and its base type
@@ -75,8 +75,10 @@ void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
   if (!find_definition(view, &definition) || !definition.tracked() || definition.source != source) return;
   const TrackedTable tracked = tracked_table(source);
   if (tracked.table != table || tracked.id == 0) return;
+  const Oid type = get_atttype(table, tracked.id);
+  if (!is_id_type(type)) return;
   auto *entry = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
-  *entry = {table, view, definition.changes, tracked.id, getBaseType(get_atttype(table, tracked.id)), *list};
+  *entry = {view, definition.changes, tracked.id, getBaseType(type), *list};
   *list = entry;
 }
 
@@ -143,30 +145,24 @@ TrackingView *tracking_views(Oid table) {
   return found;
 }
 
-Oid owner_of(Oid relation) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for relation %u", relation);
-  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-  ReleaseSysCache(tuple);
-  return owner;
-}
-
 // Returns whether the view's owner, too, owns the table: nobody else's views see or hinder what is written to
-// it.
-bool may_track(const TrackingView &view) {
-  return has_privs_of_role(owner_of(view.view), owner_of(view.table));
+// it. A view that is gone may not.
+bool may_track(const TrackingView &view, Oid table) {
+  Oid view_owner, table_owner;
+  return find_owner(view.view, &view_owner) && find_owner(table, &table_owner) &&
+         has_privs_of_role(view_owner, table_owner);
 }
 
-// Opens the table of changes. Who writes to the tracked table needs no right to it, but the view's owner
-// does: otherwise a view could be made by which others' tables are written to.
-ChangeNotes open_notes_of(const TrackingView &view) {
-  const Oid owner = owner_of(view.view);
-  if (pg_class_aclcheck(view.changes, owner, ACL_INSERT) != ACLCHECK_OK)
-    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("the owner of the dedup view %s may not insert into %s, the table of its changes",
-                           relation_name(view.view), relation_name(view.changes)),
-                    errhint("GRANT all rights on that table to the owner of the view, or drop the view.")));
-  return open_notes(view.changes, owner);
+// Calls body(notes) to write something down for the view, if it is still there. Who writes to the tracked
+// table needs no right to the table of changes: that belongs to the owner of the view, who may track.
+template <class Body>
+void with_notes(const TrackingView &view, Body &&body) {
+  Relation changes = open_changes(view.view, view.changes);
+  if (changes == nullptr) return;
+  ChangeNotes notes = open_notes(changes);
+  body(&notes);
+  close_notes(&notes);
+  table_close(changes, NoLock);
 }
 
 // Gives the id of the row in the slot; false where it is NULL.
@@ -204,40 +200,39 @@ void note_statement(const TriggerData &data, const TrackingView &view) {
   TransitionRows before = open_rows(data.tg_oldtable, data.tg_relation);
   TransitionRows after = open_rows(data.tg_newtable, data.tg_relation);
   bool more_before = next_row(before), more_after = next_row(after);
-  if (more_before || more_after) {
-    ChangeNotes notes = open_notes_of(view);
+  const auto note_rows = [&](ChangeNotes *notes) {
     bool without_id = false;
     while (more_before || more_after) {
       CHECK_FOR_INTERRUPTS();
       int64 id = 0, new_id = 0;
       const bool has_id = more_before && id_in(before.slot, view, &id);
       const bool has_new_id = more_after && id_in(after.slot, view, &new_id);
-      if (has_id) note_id(&notes, id);
-      if (has_new_id && !(has_id && id == new_id)) note_id(&notes, new_id);
+      if (has_id) note_id(notes, id);
+      if (has_new_id && !(has_id && id == new_id)) note_id(notes, new_id);
       without_id |= (more_before && !has_id) || (more_after && !has_new_id);
       more_before = next_row(before);
       more_after = next_row(after);
     }
-    if (without_id) note_all(&notes);
-    close_notes(&notes);
-  }
+    if (without_id) note_all(notes);
+  };
+  if (more_before || more_after) with_notes(view, note_rows);
   close_rows(before);
   close_rows(after);
 }
 
 // The same for a single row.
 void note_row(const TriggerData &data, const TrackingView &view) {
-  ChangeNotes notes = open_notes_of(view);
-  int64 id;
-  for (TupleTableSlot *slot : {data.tg_trigslot, data.tg_newslot}) {
-    if (slot == nullptr || TTS_EMPTY(slot)) continue;
-    if (slot == data.tg_newslot && !TRIGGER_FIRED_BY_UPDATE(data.tg_event)) continue;
-    if (id_in(slot, view, &id))
-      note_id(&notes, id);
-    else
-      note_all(&notes);
-  }
-  close_notes(&notes);
+  with_notes(view, [&](ChangeNotes *notes) {
+    int64 id;
+    for (TupleTableSlot *slot : {data.tg_trigslot, data.tg_newslot}) {
+      if (slot == nullptr || TTS_EMPTY(slot)) continue;
+      if (slot == data.tg_newslot && !TRIGGER_FIRED_BY_UPDATE(data.tg_event)) continue;
+      if (id_in(slot, view, &id))
+        note_id(notes, id);
+      else
+        note_all(notes);
+    }
+  });
 }
 
 // Calls body(trigger) for each of the triggers that the table has.
@@ -269,23 +264,24 @@ bool has_triggers(Oid table) {
 }  // namespace
 
 const char *obstacle_to_tracking(Oid source) {
-  const TrackedTable tracked = tracked_table(source);
-  if (tracked.obstacle != nullptr) return tracked.obstacle;
-  if (!has_privs_of_role(GetUserId(), owner_of(tracked.table)))
-    return "the view's owner does not own the table";
-  return has_triggers(tracked.table) ? nullptr : "a trigger on the table is missing or disabled";
+  const char *obstacle = obstacle_in(source);
+  if (obstacle != nullptr) return obstacle;
+  const Oid table = tracked_table(source).table;
+  if (!is_owned(table)) return "the view's owner does not own the table";
+  return has_triggers(table) ? nullptr : "a trigger on the table is missing or disabled";
+}
+
+bool is_owned(Oid table) {
+  Oid owner;
+  return find_owner(table, &owner) && has_privs_of_role(GetUserId(), owner);
 }
 
 void note_missing_triggers(Oid table) {
-  if (!has_privs_of_role(GetUserId(), owner_of(table))) return;  // no triggers will be made, either
+  if (!is_owned(table)) return;  // no triggers will be made, either
   LockRelationOid(table, ShareRowExclusiveLock);
   if (has_triggers(table)) return;
-  for (const TrackingView *view = find_tracking_views(table); view != nullptr; view = view->next) {
-    if (!may_track(*view)) continue;
-    ChangeNotes notes = open_notes_of(*view);
-    note_all(&notes);
-    close_notes(&notes);
-  }
+  for (const TrackingView *view = find_tracking_views(table); view != nullptr; view = view->next)
+    if (may_track(*view, table)) with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
 }
 
 const char *trigger_statements(Oid table, const char *schema) {
@@ -306,7 +302,6 @@ const char *trigger_statements(Oid table, const char *schema) {
 const char *drop_trigger_statements(Oid table, Oid view) {
   StringInfoData statements;
   initStringInfo(&statements);
-  if (table == InvalidOid || !has_privs_of_role(GetUserId(), owner_of(table))) return statements.data;
   for (const TrackingView *other = find_tracking_views(table); other != nullptr; other = other->next)
     if (other->view != view) return statements.data;
   for_triggers(table, [&](const Trigger &trigger) {
@@ -329,13 +324,11 @@ Datum simjoin_track_changes(PG_FUNCTION_ARGS) {
                     errmsg("dedup_view_changes can only be called by a trigger")));
   const auto *data = reinterpret_cast<TriggerData *>(fcinfo->context);
   const bool truncated = TRIGGER_FIRED_BY_TRUNCATE(data->tg_event);
-  const TrackingView *view = tracking_views(RelationGetRelid(data->tg_relation));
-  for (; view != nullptr; view = view->next) {
-    if (!may_track(*view)) continue;
+  const Oid table = RelationGetRelid(data->tg_relation);
+  for (const TrackingView *view = tracking_views(table); view != nullptr; view = view->next) {
+    if (!may_track(*view, table)) continue;
     if (truncated) {
-      ChangeNotes notes = open_notes_of(*view);
-      note_all(&notes);
-      close_notes(&notes);
+      with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
     } else if (TRIGGER_FIRED_FOR_ROW(data->tg_event)) {
       note_row(*data, *view);
     } else {

@@ -17,8 +17,11 @@ void note_missing_triggers(Oid table);
 // Returns statements that make the triggers on the table, for its owner. `schema`: the extension's, quoted.
 const char *trigger_statements(Oid table, const char *schema);
 
-// Returns statements that drop the triggers on the table: none where a dedup view other than this one needs
-// them, or the user does not own the table. Triggers that stay without a view do nothing.
+// Returns whether the current user owns the table, or may do what its owner may.
+bool is_owned(Oid table);
+
+// Returns statements that drop the triggers on the table, for its owner: none where a dedup view other than
+// this one needs them. Triggers that stay without a view do nothing.
 const char *drop_trigger_statements(Oid table, Oid view);
 
 }  // namespace simjoin::pg

@@ -2,22 +2,27 @@
 #include "pg/dedup_view.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
+#include "utils/rel.h"
 #include "utils/varlena.h"
 }
 
 #include "pg/compat.hpp"
 #include "pg/dedup_definition.hpp"
+#include "pg/dedup_parts.hpp"
 #include "pg/dedup_refresh.hpp"
 #include "pg/dedup_triggers.hpp"
 #include "pg/duplicate_grouping.hpp"
@@ -70,18 +75,26 @@ void execute_for(const char *function, const char *statement) {
   PG_END_TRY();
 }
 
-const char *name_beside(const char *schema, const char *view, const char *label) {
-  return quote_qualified_identifier(schema, makeObjectName(view, nullptr, label));
-}
-
-// Returns the names for a new view.
+// Returns the names for a new view; those of its parts end in a number where there are such already.
 ViewNames new_names(text *name) {
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
-  const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
-  const char *view = range->relname;
-  return {quote_qualified_identifier(schema, view), name_beside(schema, view, "source"),
-          name_beside(schema, view, "rows"),        name_beside(schema, view, "pairs"),
-          name_beside(schema, view, "changes"),     name_beside(schema, view, "order")};
+  const Oid schema = RangeVarGetCreationNamespace(range);
+  const auto quoted = [&](const char *relation) {
+    return quote_qualified_identifier(get_namespace_name(schema), relation);
+  };
+  const auto beside = [&](const char *label) {
+    return quoted(ChooseRelationName(range->relname, nullptr, label, schema, false));
+  };
+  return {quoted(range->relname), beside("source"),  beside("rows"),
+          beside("pairs"),        beside("changes"), beside("order")};
+}
+
+// Errors unless the query is one SELECT, VALUES or TABLE, which a view can be made of.
+void check_query(const char *query, const char *function) {
+  List *statements = pg_parse_query(query);
+  if (list_length(statements) == 1 && IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt)) return;
+  ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                  errmsg("%s: the query must be a single SELECT statement", function)));
 }
 
 void create_source(const ViewNames &names, const char *query) {
@@ -91,8 +104,8 @@ void create_source(const ViewNames &names, const char *query) {
 
 void create_tables(const ViewNames &names, bool tracked) {
   execute(psprintf(
-      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint uuid NOT NULL%s);"
-      "CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b));"
+      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s);"
+      "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
       "CREATE INDEX ON %s (b);",
       names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "", names.pairs, names.pairs));
   execute(
@@ -117,19 +130,30 @@ Oid oid_of(const char *quoted_name) {
   return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
 }
 
+// Refreshes look rows up by their ids.
+void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
+  if (has_index_on(tracked.table, tracked.id)) return;
+  const char *table = relation_name(tracked.table);
+  const char *id = quote_identifier(get_attname(tracked.table, tracked.id, false));
+  ereport(WARNING, (errmsg("%s: %s has no index on %s, so that each refresh reads the whole table", function,
+                           table, id),
+                    errhint("Make one with CREATE UNIQUE INDEX ON %s (%s).", table, id)));
+}
+
 // Makes the triggers on the table that the view's query reads; writers that have begun are waited for. Errors
 // where changes of the query cannot be tracked.
 void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *schema,
                      const char *function) {
   const Oid source = oid_of(names.source);
   const TrackedTable tracked = tracked_table(source);
-  const char *obstacle = tracked.obstacle;
+  const char *obstacle = obstacle_in(source);
   if (obstacle == nullptr && options.keep_first_row && !has_order(source))
     obstacle = "to keep the first row, the query needs ORDER BY";
   if (obstacle != nullptr)
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("%s: changes cannot be tracked: %s", function, obstacle),
                     errhint("Leave out track_changes: refreshes then read all rows to find the changes.")));
+  warn_of_missing_index(tracked, function);
   note_missing_triggers(tracked.table);
   execute(trigger_statements(tracked.table, schema));
 }
@@ -140,14 +164,14 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *sc
   initStringInfo(&statement);
   appendStringInfo(&statement,
                    "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity FROM "
-                   "%s(%s::regclass, %s::regclass, %s::regclass",
+                   "%s(%s::pg_catalog.regclass, %s::pg_catalog.regclass, %s::pg_catalog.regclass",
                    names.view, quote_qualified_identifier(schema, "dedup_view_groups"),
                    quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
                    quote_literal_cstr(names.pairs));
   if (PG_GETARG_BOOL(Arg_track_changes))
-    appendStringInfo(&statement, ", %s::regclass, %s::regclass", quote_literal_cstr(names.changes),
-                     quote_literal_cstr(names.order));
-  appendStringInfo(&statement, ", '%s'::float8, %s, %s, %s, '%s'::float8);",
+    appendStringInfo(&statement, ", %s::pg_catalog.regclass, %s::pg_catalog.regclass",
+                     quote_literal_cstr(names.changes), quote_literal_cstr(names.order));
+  appendStringInfo(&statement, ", '%s'::double precision, %s, %s, %s, '%s'::double precision);",
                    float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_method)),
@@ -167,24 +191,51 @@ DedupDefinition definition_of_view(Oid view, const char *function) {
   return definition;
 }
 
-// Returns "DROP ..." statements for a dedup view and what belongs to it.
-const char *drop_statements(Oid view, const DedupDefinition &definition) {
-  const char *statements = psprintf("DROP MATERIALIZED VIEW %s; DROP VIEW %s; DROP TABLE %s, %s;",
-                                    relation_name(view), relation_name(definition.source),
-                                    relation_name(definition.rows), relation_name(definition.pairs));
-  if (!definition.tracked()) return statements;
-  return psprintf("%sDROP TABLE %s, %s;%s", statements, relation_name(definition.changes),
-                  relation_name(definition.order),
-                  drop_trigger_statements(tracked_table(definition.source).table, view));
+[[noreturn]] void raise_gone(const char *view, const char *function) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                  errmsg("%s: the dedup view %s has been dropped meanwhile", function, view)));
+  pg_unreachable();
 }
 
-// Returns whether the materialized view has been filled.
-bool is_populated(Oid view) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(view));
-  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for relation %u", view);
-  const bool populated = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relispopulated;
-  ReleaseSysCache(tuple);
-  return populated;
+// Locks the table whose changes the view tracks, if any, and then the view, and opens it. That is the order
+// of all that locks both, since writers lock the table first, and then what their triggers write to.
+Relation lock_for_refresh(const DedupDefinition &definition, const char *function) {
+  const char *name = relation_name(definition.view);
+  if (definition.tracked()) {
+    const Oid table = tracked_table(definition.source).table;
+    if (table != InvalidOid) LockRelationOid(table, AccessShareLock);
+  }
+  Relation view = try_relation_open(definition.view, ExclusiveLock);
+  if (view == nullptr) raise_gone(name, function);
+  CheckTableNotInUse(view, "REFRESH MATERIALIZED VIEW");
+  return view;
+}
+
+// Locks the table, where it is given, and then the view. A REFRESH MATERIALIZED VIEW locks them the other way
+// round, so the table is let go while the view is waited for.
+void lock_for_drop(Oid table, Oid view) {
+  for (;;) {
+    if (table != InvalidOid) LockRelationOid(table, AccessExclusiveLock);
+    if (ConditionalLockRelationOid(view, AccessExclusiveLock)) return;
+    if (table != InvalidOid) UnlockRelationOid(table, AccessExclusiveLock);
+    LockRelationOid(view, AccessExclusiveLock);
+    if (table == InvalidOid) return;
+    UnlockRelationOid(view, AccessExclusiveLock);
+  }
+}
+
+// Drops the view, and with it the parts that count as such, and the triggers that no other view needs.
+void drop_view(Oid view, const char *function) {
+  DedupDefinition definition = definition_of_view(view, function);
+  const char *name = relation_name(view);
+  compat::check_owns(view, OBJECT_MATVIEW);
+  Oid table = definition.tracked() ? tracked_table(definition.source).table : InvalidOid;
+  if (!is_owned(table)) table = InvalidOid;  // whose triggers then are its owner's to drop
+  lock_for_drop(table, view);
+  if (!find_definition(view, &definition)) raise_gone(name, function);
+  record_parts(definition);
+  const char *triggers = table == InvalidOid ? "" : drop_trigger_statements(table, view);
+  execute(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
 }
 
 void connect(const char *function) {
@@ -221,6 +272,7 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
                        PG_GETARG_FLOAT8(Arg_max_group_share), function);
   const bool tracked = PG_GETARG_BOOL(Arg_track_changes);
+  check_query(string_argument(fcinfo, Arg_query), function);
   connect(function);
   const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
@@ -239,9 +291,13 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   const Oid view = PG_GETARG_OID(0);
   connect(function);
   const DedupDefinition definition = definition_of_view(view, function);
+  compat::check_may_refresh(view);
+  Relation relation = lock_for_refresh(definition, function);
   RefreshFigures figures;
-  if (!definition.tracked() || !refresh_from_changes(view, definition, &figures)) {
-    const char *concurrently = PG_GETARG_BOOL(1) && is_populated(view) ? "CONCURRENTLY " : "";
+  const bool from_changes = refresh_from_changes(relation, definition, &figures);
+  const char *concurrently = PG_GETARG_BOOL(1) && RelationIsPopulated(relation) ? "CONCURRENTLY " : "";
+  relation_close(relation, NoLock);
+  if (!from_changes) {
     execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", concurrently, relation_name(view)));
     figures = last_refresh_figures();
   }
@@ -259,8 +315,7 @@ PG_FUNCTION_INFO_V1(simjoin_drop_dedup_view);
 Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "drop_dedup_view";
   connect(function);
-  const Oid view = PG_GETARG_OID(0);
-  execute(drop_statements(view, definition_of_view(view, function)));
+  drop_view(PG_GETARG_OID(0), function);
   SPI_finish();
   PG_RETURN_VOID();
 }

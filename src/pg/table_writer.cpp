@@ -7,7 +7,6 @@ extern "C" {
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
-#include "utils/acl.h"
 #include "utils/rel.h"
 }
 
@@ -73,37 +72,6 @@ void flush(TableWriter *writer) {
 
 }  // namespace
 
-void check_layout(Relation relation, char kind, const Oid *types, int columns, const char *what) {
-  TupleDesc descriptor = RelationGetDescr(relation);
-  bool valid = relation->rd_rel->relkind == kind && descriptor->natts == columns;
-  for (int i = 0; valid && i < columns; ++i)
-    valid = TupleDescAttr(descriptor, i)->atttypid == types[i] && !TupleDescAttr(descriptor, i)->attisdropped;
-  if (!valid)
-    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                    errmsg("%s is not %s of a dedup view", RelationGetRelationName(relation), what),
-                    errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
-}
-
-void check_rights(Relation relation, AclMode rights) {
-  const AclResult result =
-      pg_class_aclmask(RelationGetRelid(relation), GetUserId(), rights, ACLMASK_ALL) == rights
-          ? ACLCHECK_OK
-          : ACLCHECK_NO_PRIV;
-  if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_TABLE, RelationGetRelationName(relation));
-}
-
-void check_unguarded(Relation relation, Oid user) {
-  if (has_privs_of_role(user, relation->rd_rel->relowner)) return;
-  const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-  if (!relation->rd_rel->relrowsecurity && !relation->rd_rel->relispartition &&
-      relation->trigdesc == nullptr && (constraints == nullptr || constraints->num_check == 0))
-    return;
-  ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                  errmsg("%s has triggers, policies or constraints, and another owner than the dedup view",
-                         RelationGetRelationName(relation)),
-                  errhint("Give it to the owner of the view.")));
-}
-
 TableWriter *open_writer(Relation relation, Indexes indexes) {
   auto *writer = static_cast<TableWriter *>(palloc0(sizeof(TableWriter)));
   writer->context = CurrentMemoryContext;
@@ -138,9 +106,12 @@ void write_row(TableWriter *writer, const Datum *values, const bool *nulls) {
   ++writer->filled;
 }
 
-void erase_row(TableWriter *writer, ItemPointer row, Snapshot snapshot) {
+bool erase_row(TableWriter *writer, ItemPointer row, Snapshot snapshot) {
   CHECK_FOR_INTERRUPTS();
-  simple_table_tuple_delete(writer->relation, row, snapshot);
+  constexpr bool wait = true, changes_partition = false;
+  TM_FailureData failure;
+  return table_tuple_delete(writer->relation, row, GetCurrentCommandId(true), snapshot, InvalidSnapshot, wait,
+                            &failure, changes_partition) == TM_Ok;
 }
 
 void close_writer(TableWriter *writer) {

@@ -33,6 +33,7 @@ my $tracked_differences = q{SELECT count(*) FROM tracked v FULL JOIN
 	duplicate_groups('SELECT id, tokens FROM texts', 0.8, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
 		OR v.is_representative IS DISTINCT FROM d.is_representative};
+my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order)$'};
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 
@@ -42,7 +43,9 @@ for my $format (qw(plain custom))
 {
 	my $file = "$folder/dump.$format";
 	my $database = "restored_$format";
-	$node->command_ok([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ], "$format: dump");
+	my ($printed, $warnings) =
+	  run_command([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ]);
+	is($warnings, '', "$format: dump");
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	my @restore = $format eq 'plain'
 	  ? ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr($database), '-f', $file)
@@ -52,7 +55,28 @@ for my $format (qw(plain custom))
 	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
 	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, "Other schema".unique_texts});
+	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
+
+# So does a dump of views whose parts were not recorded as such.
+$node->safe_psql('postgres', 'CREATE DATABASE restored_first');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_first'),
+		'-f', "$FindBin::RealBin/dedup_views.sql" ], 'restore of a dump of the first release');
+is( $node->safe_psql(
+		'restored_first', q{SELECT count(*) FROM doc_groups v FULL JOIN duplicate_groups('SELECT id, tokens FROM docs', 0.9) d USING (id)
+		WHERE (v.group_id, v.is_representative, v.similarity) IS DISTINCT FROM (d.group_id, d.is_representative, d.similarity);
+		SELECT count(*) FROM elsewhere.doc_stars v FULL JOIN
+		duplicate_groups('SELECT id, tokens FROM docs ORDER BY rank', 0.5, method => 'star', keep => 'first_row') d USING (id)
+		WHERE (v.group_id, v.is_representative, v.similarity) IS DISTINCT FROM (d.group_id, d.is_representative, d.similarity)}),
+	"0\n0", 'gives the groups of a full rebuild');
+$node->safe_psql('restored_first', q{INSERT INTO docs VALUES (14, 2, '{1,2,3}')});
+is( $node->safe_psql(
+		'restored_first', q{SELECT new_rows, new_pairs, read_rows < rows FROM refresh_dedup_view('doc_groups');
+		SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('elsewhere.doc_stars')}),
+	"1|3|t\n1|6|14", 'and it goes on');
+$node->safe_psql('restored_first', q{DROP MATERIALIZED VIEW doc_groups; SELECT drop_dedup_view('elsewhere.doc_stars')});
+is($node->safe_psql('restored_first', $parts), 0, 'the parts go with the views');
 
 # A dump between a change and the refresh from it; the view that is restored is up to date, like any materialized view.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
