@@ -71,7 +71,7 @@ bool is_plain(const Query *query) {
   for (int i = 0; i < view_columns; ++i) {
     const auto *target = static_cast<const TargetEntry *>(list_nth(query->targetList, i));
     const auto *column = reinterpret_cast<const Var *>(target->expr);
-    if (target->resjunk || !IsA(column, Var) || column->varno != only_input_number(query) ||
+    if (target->resjunk || !IsA(column, Var) || static_cast<int>(column->varno) != only_input_number(query) ||
         column->varlevelsup != 0 || column->varattno != i + 1)
       return false;
   }

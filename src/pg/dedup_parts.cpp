@@ -152,14 +152,23 @@ void record(Oid relation, Oid view) {
   CommandCounterIncrement();
 }
 
+[[noreturn]] void raise_missing(const PartShape &shape, Oid view) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                  errmsg("%s of the dedup view %s is missing", shape.what, relation_name(view)),
+                  errhint("Drop the view, and make it anew.")));
+  pg_unreachable();
+}
+
 // Opens a part, and records it where it is not recorded yet.
 Relation open_part(const NamedPart &part, Oid view) {
-  check_owner(part.relation, *part.shape, view);  // first: nobody locks what is somebody else's
-  Relation relation = relation_open(part.relation, part.lock);
-  check_owner(part.relation, *part.shape, view);
+  const PartShape &shape = *part.shape;
+  // First, so that nobody locks what is somebody else's.
+  Relation relation =
+      check_owner(part.relation, shape, view) ? try_relation_open(part.relation, part.lock) : nullptr;
+  if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);
   // A function that the query calls may be here while the refresh that called it is not done.
   if (part.lock == ShareRowExclusiveLock) CheckTableNotInUse(relation, "REFRESH MATERIALIZED VIEW");
-  if (!is_intact(relation, *part.shape)) raise_altered(part.relation, *part.shape);
+  if (!is_intact(relation, shape)) raise_altered(part.relation, shape);
   const Oid recorded = recorded_view(part.relation);
   if (recorded == InvalidOid) {
     record(part.relation, view);
@@ -216,8 +225,10 @@ void record_parts(const DedupDefinition &definition) {
   const size_t count = named_parts(definition, named);
   for (size_t i = 0; i < count; ++i) {
     const NamedPart &part = named[i];
+    const Ownership ownership = ownership_of(part.relation, definition.view);
+    if (ownership == Ownership::gone) continue;
     Oid recorded = recorded_view(part.relation);
-    if (recorded == InvalidOid && ownership_of(part.relation, definition.view) == Ownership::of_view) {
+    if (recorded == InvalidOid && ownership == Ownership::of_view) {
       Relation relation = relation_open(part.relation, AccessExclusiveLock);
       if (is_intact(relation, *part.shape)) {
         recorded = definition.view;

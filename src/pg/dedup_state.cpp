@@ -3,7 +3,6 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -23,7 +22,7 @@ namespace simjoin::pg {
 namespace {
 
 constexpr size_t first_capacity = 1024;
-constexpr size_t stored_at_once = 1 << 16;  // rows or pairs that one statement stores, or ids it looks for
+constexpr size_t stored_at_once = 1 << 16;  // rows that one statement stores
 constexpr uint64_t kind_of_null = 255;      // of the fingerprint of a NULL set; others have their token type
 
 // Takes rows of the view's query from the executor.
@@ -139,38 +138,6 @@ void receive_stored_pair(void *context, const StoredRow &stored) {
       [&] { kept->grouper->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), pair.similarity); });
 }
 
-Datum bigint_array(const Datum *values, size_t count) {
-  return PointerGetDatum(construct_array(const_cast<Datum *>(values), static_cast<int>(count), INT8OID,
-                                         sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-}
-
-// Returns a parameter, $1, that is an array of the ids.
-ParamListInfo ids_parameter(IdList ids) {
-  auto *values = allocate<Datum>(ids.count);
-  for (size_t i = 0; i < ids.count; ++i) values[i] = Int64GetDatum(ids.ids[i]);
-  ParamListInfo parameters = makeParamList(1);
-  parameters->params[0] = {bigint_array(values, ids.count), false, PARAM_FLAG_CONST, INT8ARRAYOID};
-  pfree(values);
-  return parameters;
-}
-
-// Gives the rows of a query over a part to its receiver.
-struct PartReceiver {
-  DestReceiver receiver;
-  const PartQuery *query;
-};
-
-// Calls body(parameters) with some of the ids at a time.
-template <class Body>
-void for_parts(IdList ids, Body &&body) {
-  for (size_t begin = 0; begin < ids.count; begin += stored_at_once) {
-    ParamListInfo parameters = ids_parameter({ids.ids + begin, std::min(stored_at_once, ids.count - begin)});
-    body(parameters);
-    pfree(DatumGetPointer(parameters->params[0].value));
-    pfree(parameters);
-  }
-}
-
 // Reads rows of the view's query.
 void read_source(SourceReceiver receiver, const char *query,
                  bool (*receive)(TupleTableSlot *, DestReceiver *), ParamListInfo parameters = nullptr) {
@@ -232,13 +199,6 @@ void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints,
 
 }  // namespace
 
-void execute_statement(const char *statement, int parameters, Oid *types, Datum *values) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  const int result = SPI_execute_with_args(statement, parameters, types, values, nullptr, false, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-  SPI_finish();
-}
-
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context) {
   DedupState *state = start_state(definition, parts, function, context);
@@ -271,25 +231,6 @@ void add_kept_rows(DedupState *state, IdList some) {
   const char *query = some_rows_of_source(*state->definition);
   for_parts(some, [&](ParamListInfo ids) { read_source(source, query, receive_kept_row, ids); });
   pfree(source.met);
-}
-
-void run_over_part(const PartQuery &query, const char *function, ParamListInfo parameters) {
-  PartReceiver receiver = {};
-  receiver.receiver.receiveSlot = [](TupleTableSlot *slot, DestReceiver *self) {
-    const PartQuery *receiving = reinterpret_cast<PartReceiver *>(self)->query;
-    receiving->receive(receiving->context, {slot, receiving->part});
-    return true;
-  };
-  receiver.query = &query;
-  run_query(query.query, &receiver.receiver, function, parameters);
-}
-
-void run_for_ids(const PartQuery &query, IdList ids, const char *function) {
-  for_parts(ids, [&](ParamListInfo parameters) { run_over_part(query, function, parameters); });
-}
-
-void run_for_ids_at_once(const PartQuery &query, IdList ids, const char *function) {
-  run_over_part(query, function, ids_parameter(ids));
 }
 
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {

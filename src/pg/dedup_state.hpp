@@ -14,6 +14,7 @@ extern "C" {
 #include "core/node_numbers.hpp"
 #include "pg/dedup_parts.hpp"
 #include "pg/errors.hpp"
+#include "pg/part_query.hpp"
 #include "pg/set_codec.hpp"
 #include "pg/settings.hpp"
 #include "pg/stored_rows.hpp"
@@ -38,12 +39,6 @@ struct RefreshFigures {
   int64 removed_rows;
   int64 new_pairs;
   int64 read_rows;  // of the query, to find that out
-};
-
-// Some ids, in any order.
-struct IdList {
-  const int64 *ids;
-  size_t count;
 };
 
 // Numbers of ids, in the hands of a memory context.
@@ -86,26 +81,6 @@ DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts
 
 // Adds the rows with these ids, which are known to have been kept.
 void add_kept_rows(DedupState *state, IdList some);
-
-// What takes the rows of a query over a part, whose name is given for messages.
-struct PartQuery {
-  const char *query;
-  const char *part;
-  void (*receive)(void *context, const StoredRow &row);
-  void *context;
-};
-
-// Runs the query, which may have parameters.
-void run_over_part(const PartQuery &query, const char *function, ParamListInfo parameters = nullptr);
-
-// Runs the query for some ids, which are its parameter $1, a part of them at a time.
-void run_for_ids(const PartQuery &query, IdList ids, const char *function);
-
-// The same with all ids at once, so that the rows come in the query's order.
-void run_for_ids_at_once(const PartQuery &query, IdList ids, const char *function);
-
-// Runs a statement with parameters as the current user.
-void execute_statement(const char *statement, int parameters, Oid *types, Datum *values);
 
 // Adds the stored pairs of rows that were kept to the grouper.
 void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);

@@ -24,11 +24,15 @@ CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'no_
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs_by_name', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('prints', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'query', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', '4294967295', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('4294967295', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', 'NaN', 'jaccard', 'components', 'smallest_id', '0.1');
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '7');
 CREATE MATERIALIZED VIEW forged AS SELECT g.*, 1 AS more FROM dedup_view_groups('query', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1') g;
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
   UNION ALL SELECT 1, 1, true, 1 FROM generate_series(1, 100000);
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', '4294967295', '0', '0.5', 'jaccard', 'components', 'smallest_id', '0.1') WITH NO DATA;
+SELECT drop_dedup_view('forged');
 
 -- Whatever becomes of the parts: it is told, or makes the groups wrong, and nothing else.
 CREATE TABLE docs (id int PRIMARY KEY, tokens int[]);
