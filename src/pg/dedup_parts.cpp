@@ -88,8 +88,8 @@ bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns) {
   return true;
 }
 
-// Returns whether the relation is as it was made, but for its name, its schema, its rows and more indexes.
-// Rows written to it then reach it, and no other relation, and call no function.
+// Returns whether the relation is as it was made, but for its name, its schema, its rows, and more indexes
+// and constraints: rows written to it then reach it, as they are.
 bool is_intact(Relation relation, const PartShape &shape) {
   const FormData_pg_class *form = relation->rd_rel;
   if (form->relkind != shape.kind) return false;

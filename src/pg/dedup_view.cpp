@@ -199,13 +199,15 @@ DedupDefinition definition_of_view(Oid view, const char *function) {
 
 // Locks the table whose changes the view tracks, if any, and then the view, and opens it. That is the order
 // of all that locks both, since writers lock the table first, and then what their triggers write to.
-Relation lock_for_refresh(const DedupDefinition &definition, const char *function) {
+Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, const char *function) {
   const char *name = relation_name(definition.view);
   if (definition.tracked()) {
     const Oid table = tracked_table(definition.source).table;
     if (table != InvalidOid) LockRelationOid(table, AccessShareLock);
   }
-  Relation view = try_relation_open(definition.view, ExclusiveLock);
+  // As strong a lock as REFRESH will need; from changes, a view is refreshed beside its readers in any case.
+  const LOCKMODE lock = concurrently || definition.tracked() ? ExclusiveLock : AccessExclusiveLock;
+  Relation view = try_relation_open(definition.view, lock);
   if (view == nullptr) raise_gone(name, function);
   CheckTableNotInUse(view, "REFRESH MATERIALIZED VIEW");
   return view;
@@ -234,7 +236,8 @@ void drop_view(Oid view, const char *function) {
   lock_for_drop(table, view);
   if (!find_definition(view, &definition)) raise_gone(name, function);
   record_parts(definition);
-  const char *triggers = table == InvalidOid ? "" : drop_trigger_statements(table, view);
+  // The table may be gone where the query has been given another one meanwhile.
+  const char *triggers = is_owned(table) ? drop_trigger_statements(table, view) : "";
   execute(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
 }
 
@@ -292,13 +295,14 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   connect(function);
   const DedupDefinition definition = definition_of_view(view, function);
   compat::check_may_refresh(view);
-  Relation relation = lock_for_refresh(definition, function);
+  const bool concurrently = PG_GETARG_BOOL(1);
+  Relation relation = lock_for_refresh(definition, concurrently, function);
   RefreshFigures figures;
   const bool from_changes = refresh_from_changes(relation, definition, &figures);
-  const char *concurrently = PG_GETARG_BOOL(1) && RelationIsPopulated(relation) ? "CONCURRENTLY " : "";
+  const char *how = concurrently && RelationIsPopulated(relation) ? "CONCURRENTLY " : "";
   relation_close(relation, NoLock);
   if (!from_changes) {
-    execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", concurrently, relation_name(view)));
+    execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", how, relation_name(view)));
     figures = last_refresh_figures();
   }
   SPI_finish();

@@ -63,11 +63,11 @@ END $$;
 CREATE FUNCTION does_nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 -- Says that it gives the same for the same argument, and does not.
 CREATE SEQUENCE drawn;
-CREATE FUNCTION liar(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n + nextval(''drawn'')::int % 2';
--- Does something while a refresh reads the query.
-CREATE FUNCTION execute(statement text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE statement; END';
+CREATE FUNCTION liar(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n + nextval(''parts_test.drawn'')::int % 2';
+-- Does something while a refresh, which may have a search path of its own, reads the query.
+CREATE FUNCTION execute(statement text) RETURNS void LANGUAGE plpgsql SET search_path = parts_test, public AS 'BEGIN EXECUTE statement; END';
 CREATE FUNCTION doing(statement text, n int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
-$$ BEGIN IF n = 100 THEN PERFORM execute(statement); END IF; RETURN true; END $$;
+$$ BEGIN IF n = 100 THEN PERFORM parts_test.execute(statement); END IF; RETURN true; END $$;
 CREATE FUNCTION read_doing(statement text) RETURNS text LANGUAGE sql AS
 $$ SELECT format('CREATE OR REPLACE VIEW v_source AS SELECT id, tokens FROM docs WHERE doing(%L, id)', statement) $$;
 \pset format unaligned
