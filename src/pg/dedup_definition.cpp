@@ -224,8 +224,10 @@ TrackedTable tracked_table(Oid source) {
   const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
   if (input == nullptr || input->rtekind != RTE_RELATION || query->setOperations != nullptr)
     return {InvalidOid, 0};
-  const auto *id = reinterpret_cast<const Var *>(linitial_node(TargetEntry, query->targetList)->expr);
-  const bool is_column = IsA(id, Var) && id->varlevelsup == 0 && id->varattno > 0;
+  if (query->targetList == NIL) return {input->relid, 0};
+  const auto *target = linitial_node(TargetEntry, query->targetList);
+  const auto *id = reinterpret_cast<const Var *>(target->expr);
+  const bool is_column = !target->resjunk && IsA(id, Var) && id->varlevelsup == 0 && id->varattno > 0;
   return {input->relid, is_column ? id->varattno : AttrNumber{0}};
 }
 

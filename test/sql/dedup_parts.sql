@@ -206,9 +206,19 @@ CREATE VIEW named_source AS SELECT name, tokens FROM named;
 CREATE TABLE named_rows (LIKE no_prints);
 CREATE MATERIALIZED VIEW by_name AS SELECT * FROM dedup_view_groups('named_source', 'named_rows', 'pairs', 'pairs', 'pairs', '0.5', 'jaccard', 'components',
   'smallest_id', '0.1') WITH NO DATA;
+-- So do views whose queries have no columns.
+CREATE VIEW nothing AS SELECT FROM named;
+CREATE MATERIALIZED VIEW of_nothing AS SELECT * FROM dedup_view_groups('nothing', 'named_rows', 'pairs', 'pairs', 'pairs', '0.5', 'jaccard', 'components',
+  'smallest_id', '0.1') WITH NO DATA;
+CREATE VIEW hidden AS SELECT FROM named ORDER BY cardinality(tokens);
+CREATE MATERIALIZED VIEW of_hidden AS SELECT * FROM dedup_view_groups('hidden', 'named_rows', 'pairs', 'pairs', 'pairs', '0.5', 'jaccard', 'components',
+  'smallest_id', '0.1') WITH NO DATA;
 CREATE TRIGGER by_hand AFTER INSERT ON named FOR EACH ROW EXECUTE FUNCTION dedup_view_changes();
 INSERT INTO named VALUES ('a', '{1}');
 TABLE pairs;
+SELECT refresh_dedup_view('of_nothing');
+SELECT create_dedup_view('bad', 'SELECT FROM named', 0.5, track_changes => true);
+SELECT create_dedup_view('bad', 'SELECT FROM named ORDER BY name', 0.5, track_changes => true);
 RESET ROLE;
 DROP SCHEMA parts_test CASCADE;
 DROP ROLE regress_parts_owner;

@@ -78,6 +78,15 @@ is( $node->safe_psql(
 $node->safe_psql('restored_first', q{DROP MATERIALIZED VIEW doc_groups; SELECT drop_dedup_view('elsewhere.doc_stars')});
 is($node->safe_psql('restored_first', $parts), 0, 'the parts go with the views');
 
+# Nor are they where a view was restored empty: it can be dropped nevertheless.
+$node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema", $node->connstr('postgres') ], 'dump of the schema');
+$node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
+	'restore of the schema');
+$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('unique_words'),
+	drop_dedup_view('"Other schema".unique_texts')});
+is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
+
 # A dump between a change and the refresh from it; the view that is restored is up to date, like any materialized view.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
 $node->command_ok([ 'pg_dump', '--file', "$folder/dump.pending", $node->connstr('postgres') ], 'dump with changes pending');
