@@ -57,7 +57,7 @@ struct TrackingView {
   TrackingView *next;
 };
 
-// What is known of a table: looked up once a session, until a relation's definition changes.
+// What is known of a table: looked up once a session, until a relation's definition or a role changes.
 struct KnownTable {
   Oid table;
   TrackingView *views;
@@ -88,14 +88,23 @@ struct Search {
   TrackingView *found;
 };
 
+// Returns whether the relation's owner owns the table, too, or may do what its owner may: nobody else's views
+// see or hinder what is written to it, nor are their definitions read. A relation that is gone may not.
+bool may_track(Oid relation, Oid table) {
+  Oid owner, table_owner;
+  return find_owner(relation, &owner) && find_owner(table, &table_owner) &&
+         has_privs_of_role(owner, table_owner);
+}
+
 void visit_view(void *context, Oid view) {
   auto *search = static_cast<Search *>(context);
-  add_tracking_view(&search->found, search->table, search->source, view);
+  if (may_track(view, search->table)) add_tracking_view(&search->found, search->table, search->source, view);
 }
 
 void visit_source(void *context, Oid source) {
-  static_cast<Search *>(context)->source = source;
-  for_views_over(source, visit_view, context);
+  auto *search = static_cast<Search *>(context);
+  search->source = source;
+  if (may_track(source, search->table)) for_views_over(source, visit_view, context);
 }
 
 // Returns the dedup views that track the changes of the table, allocated in the current memory context.
@@ -106,6 +115,10 @@ TrackingView *find_tracking_views(Oid table) {
 }
 
 void forget_known(Datum, Oid) {
+  known_is_stale = true;
+}
+
+void forget_rights(Datum, int, uint32) {
   known_is_stale = true;
 }
 
@@ -127,6 +140,8 @@ TrackingView *tracking_views(Oid table) {
   if (known_context == nullptr) {
     known_context = AllocSetContextCreate(CacheMemoryContext, "tracked tables", ALLOCSET_SMALL_SIZES);
     CacheRegisterRelcacheCallback(forget_known, 0);
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_rights, 0);
+    CacheRegisterSyscacheCallback(AUTHOID, forget_rights, 0);
   }
   if (known_is_stale) {
     known_tables = nullptr;
@@ -143,14 +158,6 @@ TrackingView *tracking_views(Oid table) {
   known_tables = known;
   MemoryContextSwitchTo(old);
   return found;
-}
-
-// Returns whether the view's owner, too, owns the table: nobody else's views see or hinder what is written to
-// it. A view that is gone may not.
-bool may_track(const TrackingView &view, Oid table) {
-  Oid view_owner, table_owner;
-  return find_owner(view.view, &view_owner) && find_owner(table, &table_owner) &&
-         has_privs_of_role(view_owner, table_owner);
 }
 
 // Calls body(notes) to write something down for the view, if it is still there. Who writes to the tracked
@@ -281,7 +288,7 @@ void note_missing_triggers(Oid table) {
   LockRelationOid(table, ShareRowExclusiveLock);
   if (has_triggers(table)) return;
   for (const TrackingView *view = find_tracking_views(table); view != nullptr; view = view->next)
-    if (may_track(*view, table)) with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
+    if (may_track(view->view, table)) with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
 }
 
 const char *trigger_statements(Oid table, const char *schema) {
@@ -326,7 +333,7 @@ Datum simjoin_track_changes(PG_FUNCTION_ARGS) {
   const bool truncated = TRIGGER_FIRED_BY_TRUNCATE(data->tg_event);
   const Oid table = RelationGetRelid(data->tg_relation);
   for (const TrackingView *view = tracking_views(table); view != nullptr; view = view->next) {
-    if (!may_track(*view, table)) continue;
+    if (!may_track(view->view, table)) continue;
     if (truncated) {
       with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
     } else if (TRIGGER_FIRED_FOR_ROW(data->tg_event)) {

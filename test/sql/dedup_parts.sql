@@ -219,6 +219,19 @@ TABLE pairs;
 SELECT refresh_dedup_view('of_nothing');
 SELECT create_dedup_view('bad', 'SELECT FROM named', 0.5, track_changes => true);
 SELECT create_dedup_view('bad', 'SELECT FROM named ORDER BY name', 0.5, track_changes => true);
+
+-- What is written to a table is noted for the views of those who own it, too, from when they do on.
+CREATE TABLE common (id int PRIMARY KEY, tokens int[]);
 RESET ROLE;
+CREATE ROLE regress_parts_member IN ROLE regress_parts_owner;
+SET ROLE regress_parts_member;
+SELECT create_dedup_view('of_member', 'SELECT id, tokens FROM common', 0.5, track_changes => true);
+RESET ROLE;
+INSERT INTO common VALUES (1, '{1}');
+REVOKE regress_parts_owner FROM regress_parts_member;
+INSERT INTO common VALUES (2, '{1}');
+GRANT regress_parts_owner TO regress_parts_member;
+INSERT INTO common VALUES (3, '{1}');
+TABLE of_member_changes;
 DROP SCHEMA parts_test CASCADE;
-DROP ROLE regress_parts_owner;
+DROP ROLE regress_parts_member, regress_parts_owner;
