@@ -30,6 +30,8 @@ constexpr size_t queued_batches_a_thread = 4;
 constexpr size_t raw_block_bytes = size_t{1} << 20;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_a_limit = 16;
+// Beside a file the numbering of tokens may take so much, however small the limit is.
+constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 
 size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / raw_blocks_a_limit, least_raw_block_bytes, raw_block_bytes);
@@ -67,6 +69,7 @@ class CpuEngine final : public JoinEngine {
   int threads() const;
   bool fits_inline() const;
   void estimate_peak();
+  size_t vocabulary_bytes() const { return std::max(spec_.memory_limit / 4, least_vocabulary_bytes); }
   void start();
   void run_on_threads();
   void run_inline(std::chrono::microseconds budget);
@@ -100,6 +103,7 @@ void CpuEngine::add_set(Side side, std::span<const T> tokens) {
   if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
+  if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
   sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
   if (!file_) estimate_peak();
 }

@@ -210,7 +210,7 @@ uint32_t HashedRanks<sides>::place_ranks() {
 // Replaces the numbers of all blocks by their ranks.
 template <int sides>
 void HashedRanks<sides>::replace(RawSets &raw) {
-  raw.change(file_, pool_, [&](uint32_t *ids, size_t count) {
+  raw.change(0, raw.blocks.size(), file_, pool_, [&](uint32_t *ids, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       if (i + prefetch_distance < count) {
         const uint32_t ahead = ids[i + prefetch_distance];

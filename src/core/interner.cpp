@@ -21,6 +21,13 @@ bool too_full(size_t used, size_t capacity) {
   return used * 8 > capacity * 5;
 }
 
+// Returns the slots of a table of `capacity` that gets so many entries more, and at most has while it grows.
+size_t slots_with(size_t used, size_t capacity, size_t more) {
+  size_t larger = capacity;
+  while (too_full(used + more, larger)) larger *= 2;
+  return larger > capacity ? larger + larger / 2 : capacity;
+}
+
 uint64_t mix(uint64_t a, uint64_t b) {
   const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -44,10 +51,12 @@ uint64_t hash_bytes(std::string_view text) {
 
 }  // namespace
 
+void DocumentFrequencies::throw_too_many() {
+  throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
+}
+
 uint32_t DocumentFrequencies::add_id() {
-  if (ids_ >= UINT32_MAX - 1) {
-    throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
-  }
+  if (ids_ >= UINT32_MAX - 1) throw_too_many();
   counts_[0].push_back(0);
   if (!self_join_) counts_[1].push_back(0);
   return ids_++;
@@ -62,8 +71,8 @@ Buffer<uint32_t> DocumentFrequencies::take_shareable() {
   return counts;
 }
 
-IntegerInterner::IntegerInterner(bool self_join, MemoryCounter &memory)
-    : frequencies_(self_join, memory), direct_(memory), table_(memory) {
+IntegerInterner::IntegerInterner(bool self_join, bool direct, MemoryCounter &memory)
+    : frequencies_(self_join, memory), may_be_direct_(direct), direct_(memory), table_(memory) {
   rehash(initial_slots);
 }
 
@@ -135,7 +144,7 @@ uint32_t IntegerInterner::insert(size_t slot, int64_t value) {
   table_[slot] = {value, id, 0};
   ++used_;
   const auto index = static_cast<uint64_t>(value);
-  if (index < direct_free + direct_per_token * frequencies_.ids()) {
+  if (may_be_direct_ && index < direct_free + direct_per_token * frequencies_.ids()) {
     // At least a quarter more than there was: a growing range moves few times.
     wanted_ = std::max(
         {wanted_, initial_slots, direct_.size() + direct_.size() / 4, static_cast<size_t>(index) + 1});
@@ -169,6 +178,20 @@ void IntegerInterner::extend_direct(size_t size) {
   std::fill(direct_.begin() + before, direct_.end(), Mark{no_id, 0});
   rehash(table_.size());
   if (used_ == 0 && table_.size() > initial_slots) rehash(initial_slots);
+}
+
+size_t IntegerInterner::bytes_with(size_t tokens) const {
+  return direct_.size() * sizeof(Mark) + slots_with(used_, table_.size(), tokens) * sizeof(Entry) +
+         (ids() + tokens) * frequencies_.bytes_an_id();
+}
+
+Buffer<int64_t> IntegerInterner::take_values(MemoryCounter &memory) {
+  Buffer<int64_t> values(memory, ids());
+  for (size_t slot = 0; slot < direct_.size(); ++slot) {
+    if (direct_[slot].id != no_id) values[direct_[slot].id] = static_cast<int64_t>(slot);
+  }
+  visit_hashed([&](int64_t value, uint32_t id) { values[id] = value; });
+  return values;
 }
 
 template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32_t *);
@@ -238,6 +261,11 @@ uint32_t TextInterner::insert(Entry &entry, uint64_t hash, std::string_view toke
   entry = {hash, id, 0};
   ++used_;
   return id;
+}
+
+size_t TextInterner::bytes_with(size_t tokens) const {
+  return bytes_.size() + slots_with(used_, table_.size(), tokens) * sizeof(Entry) +
+         (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_an_id());
 }
 
 void TextInterner::rehash(size_t capacity) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "core/join.hpp"
 #include "core/memory.hpp"
@@ -18,11 +19,15 @@ class DocumentFrequencies {
   DocumentFrequencies(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), counts_{Buffer<uint32_t>(memory), Buffer<uint32_t>(memory)} {}
 
-  // Adds the next id, with no occurrence yet. Throws Error limit_exceeded at 2^32 - 2 ids.
+  // Throws Error limit_exceeded.
+  [[noreturn]] static void throw_too_many();
+  // Adds the next id, with no occurrence yet. Throws that Error at 2^32 - 2 ids.
   uint32_t add_id();
   // Asks for the memory that count() will change.
   void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
   void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
+  // Returns the bytes of an id.
+  size_t bytes_an_id() const { return sizeof(uint32_t) * (self_join_ ? 1 : 2); }
   // Returns how many ids have been added, also once their frequencies have been taken.
   uint32_t ids() const { return ids_; }
   // Returns the number of sets with a token that is in so many sets of each side, saturated; `unshared` where
@@ -45,7 +50,8 @@ class DocumentFrequencies {
 // go through an open-addressing hash table.
 class IntegerInterner {
  public:
-  IntegerInterner(bool self_join, MemoryCounter &memory);
+  // Without `direct`, all values go through the hash table, which takes less where they are few.
+  IntegerInterner(bool self_join, bool direct, MemoryCounter &memory);
 
   // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
   template <typename T>
@@ -69,6 +75,10 @@ class IntegerInterner {
   size_t hashed() const { return used_; }
   // Forgets the values that are not in the direct table.
   void release_hashed() { table_.release(); }
+  // Returns the bytes that it takes once so many tokens more have come, all new, and at most meanwhile.
+  size_t bytes_with(size_t tokens) const;
+  // Returns the values by id. Nothing else may be asked for then.
+  Buffer<int64_t> take_values(MemoryCounter &memory);
 
  private:
   struct Mark {
@@ -90,6 +100,7 @@ class IntegerInterner {
   void extend_direct(size_t size);
 
   DocumentFrequencies frequencies_;
+  const bool may_be_direct_;
   Buffer<Mark> direct_;
   Buffer<Entry> table_;
   int shift_ = 0;           // slot = product of the hash >> shift_
@@ -113,6 +124,11 @@ class TextInterner {
   }
   // Forgets which text has which id, but not the texts.
   void release_hashed() { table_.release(); }
+  // As IntegerInterner::bytes_with, but for the bytes of the texts that come.
+  size_t bytes_with(size_t tokens) const;
+  // Returns the bytes of all texts and where those of each id start; one more than there are ids. Nothing
+  // else may be asked for then.
+  std::pair<Buffer<char>, Buffer<uint64_t>> take_texts() { return {std::move(bytes_), std::move(starts_)}; }
 
  private:
   static constexpr uint32_t no_id = UINT32_MAX;

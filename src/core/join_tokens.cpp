@@ -34,8 +34,26 @@ size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
   return plain_ ? plain_->ranking_bytes(tokens) : ranked * vocabulary_.distinct_tokens();
 }
 
+void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
+  if (runs_) runs_->write_some(tokens);
+  if (vocabulary_.distinct_tokens() == 0 || vocabulary_.bytes_with(tokens) <= bytes) return;
+  if (!runs_) runs_.emplace(file, memory_);
+  end_run(left, right);
+}
+
+void JoinTokens::end_run(RawSets &left, RawSets &right) {
+  left.end_block();
+  right.end_block();
+  runs_->end_run(vocabulary_.take_tokens(), left.blocks.size(), right.blocks.size());
+}
+
 Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                                  WorkerPool &pool) {
+  if (runs_) {
+    end_run(left, right);
+    plain_.emplace(self_join_, runs_->number({&left, &right}, extra_bytes, pool), memory_);
+    runs_.reset();
+  }
   Ranking ranking =
       plain_ ? plain_->rank(left, right, file, extra_bytes, pool) : vocabulary_.take_ranking(pool);
   plain_.reset();

@@ -11,6 +11,7 @@
 #include "core/ranking.hpp"
 #include "core/raw_sets.hpp"
 #include "core/spill_file.hpp"
+#include "core/token_runs.hpp"
 #include "core/vocabulary.hpp"
 #include "core/worker_pool.hpp"
 
@@ -29,6 +30,9 @@ class JoinTokens {
   uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
 
+  // Keeps to about `bytes` from now on: called before a set of so many tokens is added, with the sides as
+  // they are, whose blocks may end with the last set.
+  void bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file);
   // Returns the number of distinct tokens so far, about.
   uint64_t distinct_tokens() const;
   // Returns the bytes that take_ranking() takes besides what is there now, about, for sets of so many tokens.
@@ -38,12 +42,14 @@ class JoinTokens {
   Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
 
  private:
+  void end_run(RawSets &left, RawSets &right);
   template <typename T>
   uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
 
   const bool self_join_;
   MemoryCounter &memory_;
-  Vocabulary vocabulary_;
+  Vocabulary vocabulary_;  // of the sets since the last run ended
+  std::optional<TokenRuns> runs_;
   std::optional<PlainValues> plain_;
 };
 

@@ -23,6 +23,10 @@ class PlainValues {
   PlainValues(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory) {}
 
+  // Of numbers that are in blocks already, and below `numbers`.
+  PlainValues(bool self_join, uint32_t numbers, MemoryCounter &memory)
+      : self_join_(self_join), memory_(memory), sample_(memory), smallest_(0), largest_(numbers - 1) {}
+
   // Writes a set's distinct values to `numbers` (room for tokens.size()), ascending, and returns how many.
   uint32_t take(std::span<const int32_t> tokens, uint32_t *numbers);
   // Returns how many distinct values there are, about.

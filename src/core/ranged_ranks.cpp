@@ -181,7 +181,7 @@ void RangedRanks::fill(uint32_t first, uint32_t width, uint32_t *table, uint32_t
 // Replaces the numbers of a range in all blocks by what the table says.
 void RangedRanks::replace(uint32_t first, uint32_t width, const Buffer<uint32_t> &table) {
   for (RawSets *raw : numbers_.sides) {
-    raw->change(&file_, pool_, [&](uint32_t *ids, size_t count) {
+    raw->change(0, raw->blocks.size(), &file_, pool_, [&](uint32_t *ids, size_t count) {
       for (size_t i = 0; i < count; ++i) {
         const uint32_t at = ids[i] - first;
         if (at < width) ids[i] = table[at];

@@ -13,7 +13,7 @@ constexpr size_t least_block_ids = 1024;
 
 uint32_t *RawSets::room(size_t most) {
   if (blocks.empty() || blocks.back().tokens + most > blocks.back().ids.size()) {
-    if (file_ != nullptr && !blocks.empty()) spill(blocks.back());
+    if (file_ != nullptr) end_block();
     const size_t usual = std::min(std::max(least_block_ids, static_cast<size_t>(tokens_)), block_ids_);
     RawBlock &block = blocks.emplace_back(memory_);
     block.first_row = rows();
@@ -28,6 +28,10 @@ void RawSets::add_row(uint32_t size) {
   ++block.rows;
   tokens_ += size;
   sizes.push_back(size);
+}
+
+void RawSets::end_block() {
+  if (!blocks.empty() && !blocks.back().ids.empty()) spill(blocks.back());
 }
 
 void RawSets::spill_to(SpillFile &file) {

@@ -37,6 +37,8 @@ class RawSets {
   uint32_t *room(size_t most);
   void add_row(uint32_t size);
 
+  // Ends the last block: the next row begins another one. Only once there is a file.
+  void end_block();
   // Moves all blocks but the last into the file, and from now on each one that is full.
   void spill_to(SpillFile &file);
   // Brings a block's ids back into memory.
@@ -47,9 +49,10 @@ class RawSets {
   // Calls visit(ids, count) for all ids, in pieces, of a block that may be in the file.
   template <typename Visit>
   void visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const;
-  // The same for all blocks, side by side; the ids that change(ids, count) leaves take their place.
+  // The same for the blocks [begin, end), side by side; the ids that change(ids, count) leaves take their
+  // place.
   template <typename Change>
-  void change(SpillFile *file, WorkerPool &pool, Change &&change);
+  void change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change);
 
   std::vector<RawBlock> blocks;
   SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
@@ -76,14 +79,14 @@ void RawSets::visit(const RawBlock &block, const SpillFile *file, const StopFlag
 }
 
 template <typename Change>
-void RawSets::change(SpillFile *file, WorkerPool &pool, Change &&change) {
-  pool.parallel(blocks.size(), [&](int, size_t number) {
-    RawBlock &block = blocks[number];
+void RawSets::change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change) {
+  pool.parallel(end - begin, [&](int, size_t number) {
+    RawBlock &block = blocks[begin + number];
     const bool in_file = block.ids.empty() && block.tokens > 0;
     if (in_file) load(block, *file);
-    for (size_t begin = 0; begin < block.tokens; begin += piece) {
+    for (size_t at = 0; at < block.tokens; at += piece) {
       pool.stop().check();
-      change(block.ids.data() + begin, std::min<size_t>(piece, block.tokens - begin));
+      change(block.ids.data() + at, std::min<size_t>(piece, block.tokens - at));
     }
     if (!in_file) return;
     file->overwrite(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));

@@ -10,7 +10,7 @@ void Vocabulary::throw_mixed() {
 
 IntegerInterner &Vocabulary::integers() {
   if (texts_) throw_mixed();
-  if (!integers_) integers_.emplace(self_join_, memory_);
+  if (!integers_) integers_.emplace(self_join_, !small_, memory_);
   return *integers_;
 }
 
@@ -35,6 +35,24 @@ uint32_t Vocabulary::intern(Side side, std::span<const std::string_view> tokens,
 uint32_t Vocabulary::distinct_tokens() const {
   if (integers_) return integers_->ids();
   return texts_ ? texts_->ids() : 0;
+}
+
+size_t Vocabulary::bytes_with(size_t tokens) const {
+  if (integers_) return integers_->bytes_with(tokens);
+  return texts_ ? texts_->bytes_with(tokens) : 0;
+}
+
+TokenList Vocabulary::take_tokens() {
+  small_ = true;
+  if (texts_) {
+    auto [bytes, starts] = texts_->take_texts();
+    release();
+    return TokenList(std::move(bytes), std::move(starts), memory_);
+  }
+  Buffer<int64_t> values(memory_);
+  if (integers_) values = integers_->take_values(memory_);
+  release();
+  return TokenList(std::move(values), memory_);
 }
 
 Ranking Vocabulary::take_ranking(WorkerPool &pool) {
