@@ -29,7 +29,11 @@ constexpr double full_size = 88;
 constexpr double gpu_join_ns = 9.2e5;
 constexpr double gpu_token_ns = 1.1, gpu_set_ns = 5.7, gpu_pair_ns = 1.8e-4;
 
-constexpr size_t rows_between_looks = 1024;
+// A look is due after so many rows, or such a part of the memory limit.
+constexpr uint32_t rows_between_looks = 1024;
+constexpr size_t looks_a_limit = 64;
+// What was recorded is fed to a new engine this much faster than more is recorded.
+constexpr size_t catching_up = 2;
 
 // Returns why a join by this algorithm cannot run on a GPU; empty where it can.
 std::string not_for_gpus(Algorithm algorithm) {
@@ -92,21 +96,16 @@ void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens)
   record(side, tokens);
 }
 
-// A join that starts on the CPU hands texts on; one that may have to change devices numbers them itself.
+// What is recorded of texts are numbers.
 void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
-  if (direct_ && kind_ != Kind::text) {
+  if (direct_) {
     engine_->add(side, tokens);
     return;
   }
   if (!tokens.empty()) set_kind(Kind::text);
   ids_.resize(tokens.size());
   const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
-  const std::span ids(reinterpret_cast<const int32_t *>(ids_.data()), distinct);
-  if (direct_) {
-    engine_->add(side, ids);
-  } else {
-    record(side, ids);
-  }
+  record(side, std::span(reinterpret_cast<const int32_t *>(ids_.data()), distinct));
 }
 
 template <typename T>
@@ -123,25 +122,42 @@ void DeviceChoice::record(Side side, std::span<const T> tokens) {
     blocks_.push_back(std::move(full));
     if (gpu_) feed_block();
   }
-  if ((rows_[0] + rows_[1]) % rows_between_looks == 0) look_around();
+  bytes_unseen_ += tokens.size_bytes();
+  if (++rows_unseen_ == rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_a_limit) {
+    look_around();
+  }
 }
 
-// Now and then: chooses the device, keeps to the memory limit, and lets a new engine catch up, faster than
-// sets are added.
+// Now and then: chooses the device, keeps to the memory limit, and lets a new engine catch up.
 void DeviceChoice::look_around() {
+  const size_t recorded = bytes_unseen_;
+  rows_unseen_ = 0;
+  bytes_unseen_ = 0;
   if (!engine_ && worth_a_gpu()) try_gpu();
+  keep_to_limit();
+  if (!engine_) return;
+  feed(catching_up * recorded);
+  if (gpu_ || !blocks_.empty()) return;
+  close_blocks();
+  feed(SIZE_MAX);
+  direct_ = true;
+  vocabulary_.release();
+}
+
+// Leaves the sets to the CPU, which has a file for them, where keeping them takes too much.
+void DeviceChoice::keep_to_limit() {
   const bool keeps = !engine_ || (gpu_ && keeps_);
   if (keeps && memory_.current() + writer_.open_bytes() > spec_.memory_limit) {
     go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
   }
-  if (!engine_) return;
-  if (!gpu_ && blocks_.empty()) {
-    close_blocks();
-    direct_ = true;
+}
+
+// Feeds the engine so many bytes of blocks, or the blocks that there are; at least one.
+void DeviceChoice::feed(size_t bytes) {
+  for (size_t fed = 0; fed_ < blocks_.size() && (fed == 0 || fed < bytes);) {
+    fed += std::max<size_t>(1, blocks_[fed_]->bytes_used());
+    feed_block();
   }
-  do {
-    if (fed_ < blocks_.size()) feed_block();
-  } while (direct_ && !blocks_.empty());
 }
 
 // Completes the blocks that are being filled.
@@ -212,7 +228,11 @@ bool DeviceChoice::leave_gpu(const Error &error) {
 // Hands the engine the next block. On the CPU it is needed no more then.
 void DeviceChoice::feed_block() {
   try {
-    engine_->add_block(blocks_[fed_]);
+    if (joins_texts_on_cpu()) {
+      feed_texts(*blocks_[fed_]);
+    } else {
+      engine_->add_block(blocks_[fed_]);
+    }
     ++fed_;
   } catch (const Error &error) {
     if (!leave_gpu(error)) throw;
@@ -220,6 +240,15 @@ void DeviceChoice::feed_block() {
   if (gpu_ && keeps_) return;
   blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(fed_));
   fed_ = 0;
+}
+
+// The CPU's engine numbers texts by itself, since it can do so beside a file.
+void DeviceChoice::feed_texts(const SetBlock &block) {
+  for_each_set(block, [&](auto ids) {
+    texts_.clear();
+    for (const auto id : ids) texts_.push_back(vocabulary_.text(static_cast<uint32_t>(id)));
+    engine_->add(block.side(), std::span<const std::string_view>(texts_));
+  });
 }
 
 StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
@@ -237,6 +266,7 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
     feed_block();
     if (std::chrono::steady_clock::now() >= until) return StepResult::working;
   }
+  if (!gpu_ || !keeps_) vocabulary_.release();
   if (!gpu_) {
     const StepResult result = engine_->step(budget, out);
     if (result != StepResult::batch || handed_over_.empty()) return result;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -42,22 +43,29 @@ class DeviceChoice final : public JoinEngine {
   template <typename T>
   void record(Side side, std::span<const T> tokens);
   void look_around();
+  void keep_to_limit();
+  void feed(size_t bytes);
   void close_blocks();
   bool worth_a_gpu() const;
   void try_gpu();
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
+  bool joins_texts_on_cpu() const { return engine_ && !gpu_ && kind_ == Kind::text; }
   void feed_block();
+  void feed_texts(const SetBlock &block);
   void remember(const Batch &batch);
   void drop_known(Batch &batch) const;
 
   const JoinSpec spec_;
   MemoryCounter memory_;
   Kind kind_ = Kind::none;
-  Vocabulary vocabulary_;  // of text tokens: engines get their ids
+  Vocabulary vocabulary_;  // of recorded text tokens: a GPU's engine gets their ids, the CPU's the texts
   std::vector<uint32_t> ids_;
+  std::vector<std::string_view> texts_;
   uint64_t rows_[2] = {0, 0};
   uint64_t tokens_ = 0;
+  uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look
+  size_t bytes_unseen_ = 0;
   BlockWriter writer_;
   std::deque<SharedBlock> blocks_;  // that are complete; beside a GPU those that are kept, else those to feed
   size_t fed_ = 0;                  // of blocks_, how many the engine has got

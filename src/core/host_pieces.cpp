@@ -58,7 +58,8 @@ void HostPieces::give_back(const HostPiece &piece) noexcept {
   if (piece.data == nullptr) return;
   if (piece.bytes == usual_bytes) {
     const std::lock_guard lock(mutex_);
-    if ((kept_.size() + 1) * usual_bytes <= most_kept) {
+    const size_t most = piece.unlock != nullptr ? most_kept : most_plain_kept;
+    if ((kept_.size() + 1) * usual_bytes <= most) {
       kept_.push_back(piece);
       return;
     }

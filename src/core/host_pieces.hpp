@@ -26,8 +26,9 @@ class HostPieces {
   // Returns a piece of at least `bytes`, its content undefined: one of usual_bytes that was given back, where
   // that is enough. Throws std::bad_alloc.
   HostPiece take(size_t bytes);
-  // Takes a piece back. Up to so many bytes are kept for the next take(), the rest is freed.
-  static constexpr size_t most_kept = size_t{512} << 20;
+  // Takes a piece back. Up to so many bytes are kept for the next take(), the rest is freed. Pieces that are
+  // not page-locked are soon made again: of these fewer are kept.
+  static constexpr size_t most_kept = size_t{512} << 20, most_plain_kept = size_t{16} << 20;
   void give_back(const HostPiece &piece) noexcept;
   // Returns how many bytes are kept.
   size_t kept() const;

@@ -373,6 +373,39 @@ TEST_F(DeviceChoiceTest, TooManySetsToKeepAreJoinedOnTheCpu) {
   EXPECT_NE(outcome.stats.gpu_refused.find("memory_limit"), std::string::npos);
 }
 
+// Sets that wait for the choice of a device, and are handed on then, take no more than they may: however
+// large they are, and where there is no GPU.
+TYPED_TEST(DeviceFaultTest, RecordedSetsKeepToTheLimit) {
+  using Token = TypeParam;
+  constexpr size_t limit = size_t{1} << 20;
+  for (const bool present : {false, true}) {
+    for (const int size : {1, 5'000, 200'000}) {
+      SCOPED_TRACE(std::to_string(size) + " tokens, " + (present ? "a GPU" : "no GPU"));
+      this->backend_.present = present;
+      JoinSpec spec = this->spec_for(Device::automatic);
+      spec.self_join = true;
+      spec.threshold = 0.9;
+      spec.memory_limit = limit;
+      const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+      const int rows = 2'000'000 / std::max(size, 8);
+      for (int row = 0; row < rows; ++row) {
+        std::vector<Token> set;
+        for (int i = 0; i < size; ++i) {
+          if constexpr (std::is_same_v<Token, std::string>) {
+            set.push_back(std::to_string(row + i));
+          } else {
+            set.push_back(static_cast<Token>(row + i));
+          }
+        }
+        add_row(*engine, Side::left, set);
+        // A set of integers on its way; of others, what it takes to number its tokens, twice.
+        const size_t set_bytes = set.size() * (std::is_same_v<Token, int32_t> ? 16 : 192);
+        ASSERT_LE(engine->stats().memory_peak, 4 * limit + set_bytes) << "after " << row + 1 << " sets";
+      }
+    }
+  }
+}
+
 TEST_F(DeviceChoiceTest, EmptySetsHaveAnyType) {
   JoinSpec spec = spec_for(Device::automatic);
   const auto engine = make_engine(spec);

@@ -137,6 +137,12 @@ TEST(HostPieces, NoMoreThanTheLimitIsKept) {
     taken.push_back(pieces.take(HostPieces::usual_bytes));
   }
   for (const HostPiece &piece : taken) pieces.give_back(piece);
+  EXPECT_EQ(pieces.kept(), HostPieces::most_plain_kept);
+  for (HostPiece &piece : taken) {
+    piece = pieces.take(HostPieces::usual_bytes);
+    piece.unlock = [](void *) noexcept {};
+  }
+  for (const HostPiece &piece : taken) pieces.give_back(piece);
   EXPECT_EQ(pieces.kept(), HostPieces::most_kept);
 }
 
