@@ -36,6 +36,11 @@ uint32_t load(const uint32_t &size) {
   return std::atomic_ref(const_cast<uint32_t &>(size)).load(std::memory_order_relaxed);
 }
 
+// Returns a size for the user, rounded up.
+std::string in_kilobytes(double bytes) {
+  return std::to_string(static_cast<uint64_t>(std::ceil(bytes / 1024))) + " kB";
+}
+
 }  // namespace
 
 void RecordedSides::add(const SharedBlock &block) {
@@ -142,9 +147,12 @@ void TiledJoin::plan(double device_limit) {
   const std::vector<Rows> left = cut(Side::left, parts(0));
   const std::vector<Rows> right = spec_.self_join ? left : cut(Side::right, parts(1));
   if (left.size() * right.size() > most_planned) {
+    // Of the whole join, two tiles of the smallest kind that is planned.
+    const double all_tiles = std::sqrt(static_cast<double>(most_planned)) * (spec_.self_join ? 1 : 2);
     throw Error(ErrorKind::limit_exceeded,
-                "the join would be cut into " + std::to_string(left.size() * right.size()) +
-                    " parts to fit into the device memory that it may use",
+                "the join may use " + in_kilobytes(device_limit) +
+                    " of device memory, and the smallest parts that it can be cut into need " +
+                    in_kilobytes(2 * sides_.device_bytes() / (most_of_limit * all_tiles)),
                 "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
   }
   if (spec_.self_join) {

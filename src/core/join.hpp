@@ -135,7 +135,7 @@ enum class StepResult { working, batch, done };
 
 // What the caller's user should know of a join that goes on: that it left the GPU, and why.
 struct Notice {
-  bool warning;  // the GPU failed; otherwise, it had too little memory
+  bool warning;  // the GPU failed; otherwise, it had too little memory, or there were too many items for it
   std::string message;
 };
 

@@ -82,7 +82,7 @@ void report_gpu_notice(const GpuNotice &notice) {
             (errmsg("the GPU failed; the query goes on on the CPU, and so do all others of this session"),
              errdetail_internal("%s", notice.message)));
   } else {
-    ereport(NOTICE, (errmsg("the GPU has too little memory for the query, which goes on on the CPU"),
+    ereport(NOTICE, (errmsg("the query is too large for the GPU, and goes on on the CPU"),
                      errdetail_internal("%s", notice.message)));
   }
 }

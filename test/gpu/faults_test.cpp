@@ -97,6 +97,23 @@ TEST_F(GpuFaults, TooLittleMemoryIsAnErrorWithAHint) {
   }
 }
 
+// Where even the smallest tiles do not fit, the error says what there is and what they need.
+TEST_F(GpuFaults, TooManyTilesAreAnErrorWithTheMemoryNeeded) {
+  GpuOptions options = keeping_nothing();
+  options.memory_limit = 4096;
+  Input<int32_t> input;
+  input.self_join = true;
+  for (int32_t row = 0; row < 5000; ++row) input.left.push_back({row, row + 1, row + 2});
+  try {
+    run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input, options);
+    ADD_FAILURE() << "the limit was not kept";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.kind(), ErrorKind::limit_exceeded);
+    EXPECT_EQ(std::string(error.what()).find("the join may use 4 kB of device memory, and the smallest"), 0u)
+        << error.what();
+  }
+}
+
 // Abandoned at any moment, the engine lets go soon, with its memory.
 TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
   RandomSets random(3);

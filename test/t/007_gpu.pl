@@ -110,7 +110,7 @@ for my $call (2, 25)
 	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = short_memory',
 		$join, $off, $join);
 	is($result, "$expected\n$expected", "memory is short from call $call on, and the join goes on");
-	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
+	like($messages, qr/NOTICE:  the query is too large for the GPU/, 'with a notice');
 
 	($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = lost', $join, $off,
 		$join);

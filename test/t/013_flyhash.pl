@@ -47,7 +47,7 @@ SKIP:
 		my ($status, $result, $messages) = $node->psql('postgres',
 			join(";\n", @auto, "SET simjoin.debug_device_fault = $call", $hashes), on_error_stop => 0);
 		is($result, "$on_cpu\n$on_cpu", "memory runs out in call $call, and the hashes are right");
-		like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
+		like($messages, qr/NOTICE:  the query is too large for the GPU/, 'with a notice');
 		($status, $result, $messages) = $node->psql('postgres',
 			join(";\n", @auto, "SET simjoin.debug_device_fault = -$call", $hashes), on_error_stop => 0);
 		is($result, "$on_cpu\n$on_cpu", "call $call fails, and the hashes are right");

@@ -51,7 +51,7 @@ for my $call (5, 20, 40)    # the first ones look for a GPU
 {
 	my ($result, $messages) = session('SET simjoin.device = auto', "SET simjoin.debug_device_fault = $call", $calls{walk});
 	is($result, $expected{walk}, "memory runs out in call $call, and the walk is done on the CPU");
-	like($messages, qr/NOTICE:  the GPU has too little memory/, 'with a notice');
+	like($messages, qr/NOTICE:  the query is too large for the GPU/, 'with a notice');
 
 	($result, $messages) = session("SET simjoin.debug_device_fault = -$call", $calls{power}, 'SET simjoin.debug_device_fault = 0', $calls{power});
 	is($result, "$expected{power}\n$expected{power}", "call $call fails, and PageRank is computed on the CPU");
