@@ -4,8 +4,10 @@
 #include <string>
 
 #include "bench/collections.hpp"
+#include "core/memory.hpp"
 #include "core/round_memory.hpp"
 #include "unit/drive.hpp"
+#include "unit/process.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -34,6 +36,17 @@ Input<int32_t> collection_of(const ShapeCase &shape) {
     input.left.emplace_back(collection.set(i).begin(), collection.set(i).end());
   }
   return input;
+}
+
+// A large array that grows is remapped: there is never a copy of it beside it.
+TEST(Buffers, GrowWithoutACopy) {
+  constexpr size_t piece = size_t{1} << 17, most = size_t{1} << 24;  // elements
+  const size_t before = resident_bytes();
+  reset_peak_resident();
+  MemoryCounter memory;
+  Buffer<uint64_t> buffer(memory);
+  while (buffer.size() < most) std::fill_n(buffer.extend(piece), piece, buffer.size());
+  EXPECT_LE(peak_resident_bytes() - before, memory.peak() + memory.peak() / 8);
 }
 
 class MemoryTest : public testing::TestWithParam<ShapeCase> {

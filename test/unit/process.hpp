@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace simjoin::test {
@@ -57,6 +58,21 @@ inline size_t resident_bytes() {
   size_t total_pages = 0, resident_pages = 0;
   std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
   return resident_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// From now on the peak is counted anew.
+inline void reset_peak_resident() {
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+// Returns the most bytes that were resident since then.
+inline size_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string name; status >> name;) {
+    size_t kilobytes;
+    if (name == "VmHWM:" && status >> kilobytes) return kilobytes << 10;
+  }
+  throw std::runtime_error("the peak is not known");
 }
 
 // Returns the processor time that all threads have used so far. What goes on although it should stop uses it,
