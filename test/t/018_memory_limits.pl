@@ -1,0 +1,104 @@
+# What simjoin.memory_limit promises, measured from outside: the largest resident memory of the server's process, as the
+# system counts it, while a statement runs.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Utils;
+use Simjoin;
+use Test::More;
+
+plan skip_all => 'the system does not tell the peak' unless -w '/proc/self/clear_refs' && slurp_file('/proc/self/status') =~ /^RssAnon:/m;
+
+# No threads of a GPU's, one session's memory for rows on their way.
+my $node = start_node('memory_limits', @two_cpu_threads, "work_mem = '64kB'", 'jit = off', 'max_parallel_workers_per_gather = 0');
+my ($rows, $size, $universe) = (40000, 20, 1000000);
+$node->safe_psql(
+	'postgres', qq{
+	SELECT setseed(0.42);
+	CREATE TABLE int4_sets AS SELECT id, ARRAY(SELECT (random() * $universe)::int FROM generate_series(1, $size + id * 0)) AS tokens
+	FROM generate_series(1, $rows) id;
+	UPDATE int4_sets SET tokens = before.tokens FROM int4_sets before WHERE int4_sets.id % 10 = 0 AND before.id = int4_sets.id - 1;
+	CREATE TABLE int8_sets AS SELECT id, ARRAY(SELECT t * 1000003::bigint FROM unnest(tokens) t) AS tokens FROM int4_sets;
+	CREATE TABLE text_sets AS SELECT id, ARRAY(SELECT 'word ' || t FROM unnest(tokens) t) AS tokens FROM int4_sets;
+	CREATE TABLE large_sets AS SELECT id, ARRAY(SELECT (random() * 100000)::int FROM generate_series(1, 20000 + id * 0)) AS tokens
+	FROM generate_series(1, 300) id;
+	VACUUM ANALYZE;
+});
+my $distinct = $node->safe_psql('postgres', 'SELECT count(DISTINCT t) FROM int4_sets, unnest(tokens) t');
+
+# Returns what the kernel says of a process, in kB.
+sub status
+{
+	my ($pid, $name) = @_;
+	my ($value) = slurp_file("/proc/$pid/status") =~ /^$name:\s+(\d+)/m;
+	return $value;
+}
+
+# Runs the statement in a session of its own. Returns by how many kB its memory grew at most, shared memory aside, and what
+# was printed.
+sub peak
+{
+	my ($limit, $statement) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $session->query("SET simjoin.memory_limit = '$limit'; SELECT simjoin_version() \\gset\nSELECT pg_backend_pid()");
+	$pid =~ s/\D//g;
+	append_to_file("/proc/$pid/clear_refs", '5');    # the peak begins anew
+	my $before = status($pid, 'RssAnon');
+	my $printed = $session->query($statement);
+	my $peak = status($pid, 'VmHWM') - status($pid, 'RssShmem') - status($pid, 'RssFile') - $before;
+	$session->quit;
+	return ($peak, $printed);
+}
+
+# Tests that the statement keeps to the limit (MB), but for so many kB.
+sub keeps_to
+{
+	my ($name, $limit, $more, $statement) = @_;
+	my ($peak, $printed) = peak("${limit}MB", $statement);
+	note("$name within $limit MB: $peak kB");
+	cmp_ok($peak, '<=', $limit * 1024 + $more, "$name keeps to $limit MB");
+	return $printed;
+}
+
+# Of an exact join the manual gives about a byte a row, 8 for one that waits, two bytes a distinct element, half a megabyte a
+# thread and three quarters for buffers; results on their way and what PostgreSQL needs come on top.
+my $floor = ($rows * 2 * 9 + 2 * $distinct) / 1024 + 2 * 512 + 768 + 2048;
+for my $type ('int4', 'int8', 'text')
+{
+	my $on = 'a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8';
+	my $join = "SELECT count(*) FROM ${type}_sets a JOIN ${type}_sets b ON $on";
+	is(keeps_to("a join of $type", 4, $floor, $join), 4000, 'and finds the pairs');
+	my $rows_of = "'SELECT id, tokens FROM ${type}_sets'";
+	is(keeps_to("similarity_self_join of $type", 4, $floor, "SELECT count(*) FROM similarity_self_join($rows_of, 0.8)"),
+		4000, 'and finds the pairs');
+	is( keeps_to("similarity_neighbors of $type", 16, $floor,
+			"SELECT count(*) FROM similarity_neighbors($rows_of, $rows_of, 1, 0.8)"),
+		40000, 'and finds the neighbors');
+	is(keeps_to("duplicate_groups of $type", 16, $floor, "SELECT count(*) FROM duplicate_groups($rows_of, 0.8)"),
+		40000, 'and groups all rows');
+	# By bands there is no limit: 8 bytes an element, 12 a row and band (some 14), 80 a distinct element.
+	my $bands = ($rows * $size * 8 + $rows * 12 * 16 + $distinct * 80) / 1024;
+	keeps_to("a join of $type by bands", 4, $floor + $bands, "SELECT count(*) FROM minhash_self_join($rows_of, 0.8)");
+}
+# Sets of 80 kB, 24 MB of them; also where the choice of a device has to be waited for.
+for my $device ('cpu', 'auto')
+{
+	my $rows_of = q{'SELECT id, tokens FROM large_sets'};
+	keeps_to("a join of large sets, device = $device",
+		8, $floor, "SET simjoin.device = $device; SELECT count(*) FROM similarity_self_join($rows_of, 0.8)");
+}
+# What is refused beyond the limit, too, is refused in time.
+my $edges = q{'SELECT id, t FROM int4_sets, unnest(tokens) t'};
+for my $statement (
+	"pagerank($edges)", "densest_subgraph($edges, 100)", "connected_components($edges)",
+	q{tf_idf('SELECT id, tokens FROM text_sets')},
+	q{cluster_documents('SELECT id, tokens, array_fill(1::real, ARRAY[cardinality(tokens)]) FROM int4_sets', 0.5)})
+{
+	my ($function) = $statement =~ /^(\w+)/;
+	keeps_to($function, 8, 4096, "SELECT count(*) FROM $statement");
+}
+
+stop_unharmed($node);
+done_testing();
