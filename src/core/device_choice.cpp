@@ -220,9 +220,19 @@ bool DeviceChoice::leave_gpu(const Error &error) {
   std::unique_ptr<Notice> notice = notice_of_gpu(error);
   if (!keeps_ || !notice) return false;
   notice_ = std::move(notice);
-  std::sort(handed_over_.begin(), handed_over_.end());
+  if (!handed_over_.empty())
+    sorting_ =
+        std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { sort_handed_over(pool.stop()); });
   go_to_cpu(error.what());
   return true;
+}
+
+// In place, since the pairs may take the memory limit: seconds, beside the CPU's engine.
+void DeviceChoice::sort_handed_over(const StopFlag &stop) {
+  std::sort(handed_over_.begin(), handed_over_.end(), [&stop](uint64_t a, uint64_t b) {
+    stop.check();
+    return a < b;
+  });
 }
 
 // Hands the engine the next block. On the CPU it is needed no more then.
@@ -267,6 +277,10 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
     if (std::chrono::steady_clock::now() >= until) return StepResult::working;
   }
   if (!gpu_ || !keeps_) vocabulary_.release();
+  if (sorting_) {
+    if (!sorting_->wait(budget)) return StepResult::working;
+    sorting_.reset();
+  }
   if (!gpu_) {
     const StepResult result = engine_->step(budget, out);
     if (result != StepResult::batch || handed_over_.empty()) return result;

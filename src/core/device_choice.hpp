@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/background_task.hpp"
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
@@ -51,6 +52,7 @@ class DeviceChoice final : public JoinEngine {
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
   bool joins_texts_on_cpu() const { return engine_ && !gpu_ && kind_ == Kind::text; }
+  void sort_handed_over(const StopFlag &stop);
   void feed_block();
   void feed_texts(const SetBlock &block);
   void remember(const Batch &batch);
@@ -77,6 +79,7 @@ class DeviceChoice final : public JoinEngine {
   Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
   std::string refused_;                 // why the join does not run on a GPU
   std::unique_ptr<Notice> notice_;
+  std::unique_ptr<BackgroundTask> sorting_;  // of handed_over_; last: it ends before what it works on
 };
 
 }  // namespace simjoin

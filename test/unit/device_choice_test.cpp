@@ -314,6 +314,79 @@ TEST(GpuSearch, LooksWithSignalsBlocked) {
   EXPECT_FALSE(interrupts_are_blocked());
 }
 
+// Hands over many pairs of rows that there are not, in no order, and then fails.
+class RunawayEngine final : public JoinEngine {
+ public:
+  static constexpr uint32_t batches = 80, batch_pairs = 1 << 17;
+
+  void add(Side, std::span<const int32_t>) override {}
+  void add(Side, std::span<const int64_t>) override {}
+  void add(Side, std::span<const std::string_view>) override {}
+  StepResult step(std::chrono::microseconds, Batch &out) override {
+    if (given_ == batches) fail_as(ErrorKind::device_failure);
+    ++given_;
+    out.clear();
+    for (uint32_t i = 0; i < batch_pairs; ++i) {
+      state_ = state_ * 0x5851F42D4C957F2Du + 1;
+      out.push(static_cast<uint32_t>(state_ >> 33) | 1u << 31, static_cast<uint32_t>(state_ >> 20), 1);
+    }
+    return StepResult::batch;
+  }
+  uint32_t set_size(Side, uint32_t) const override { return 1; }
+  JoinStats stats() const override { return {}; }
+
+ private:
+  uint32_t given_ = 0;
+  uint64_t state_ = 1;
+};
+
+class RunawayBackend final : public FakeGpu {
+ public:
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override {
+    return std::make_unique<RunawayEngine>();
+  }
+};
+
+// Returns the processor time of a call in its own thread, or that of all threads.
+template <class Body>
+std::chrono::nanoseconds time_of(Body &&body, clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
+  const auto now = [clock] {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+  };
+  const auto begin = now();
+  body();
+  return now() - begin;
+}
+
+// To sort the pairs that were handed over takes a second, in which the caller has to look for interrupts.
+TEST(DeviceFault, NoStepIsLongWhereAGpuFailsAfterManyPairs) {
+  constexpr std::chrono::milliseconds longest{300};
+  RunawayBackend backend;
+  JoinSpec spec = make_spec(Algorithm::gssjoin, Measure::jaccard, 0.5, 1);
+  spec.device = Device::automatic;
+  spec.self_join = true;
+  for (const bool to_the_end : {true, false}) {
+    backend.repair();
+    std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    for (int32_t row = 0; row < 1000; ++row) add_row(*engine, Side::left, IntSet{row / 2, row / 2 + 5000});
+    size_t pairs = 0;
+    Batch batch;
+    for (StepResult result = StepResult::working; result != StepResult::done;) {
+      EXPECT_LT(time_of([&] { result = engine->step(step_budget, batch); }), longest);
+      if (result == StepResult::batch) pairs += batch.size();
+      if (!to_the_end && engine->take_notice()) break;
+    }
+    if (to_the_end) {
+      EXPECT_EQ(pairs, size_t{RunawayEngine::batches} * RunawayEngine::batch_pairs + 500);
+      EXPECT_NE(engine->take_notice(), nullptr);
+    } else {
+      EXPECT_LT(time_of([&] { engine.reset(); }, CLOCK_PROCESS_CPUTIME_ID), longest);
+    }
+  }
+}
+
 template <class Token>
 class DeviceFaultTest : public DeviceChoiceTest {};
 using TokenTypes = testing::Types<int32_t, int64_t, std::string>;
