@@ -15,6 +15,7 @@ enum class ErrorKind {
   disk_full,
   io_failure,
   device_failure,
+  no_threads,  // the system gives no more
   internal
 };
 

@@ -1,7 +1,10 @@
 #include "core/worker_pool.hpp"
 
 #include <exception>
+#include <system_error>
 #include <utility>
+
+#include "core/error.hpp"
 
 namespace simjoin {
 
@@ -17,7 +20,11 @@ SignalsBlocked::~SignalsBlocked() {
 
 std::thread start_thread(std::function<void()> body) {
   const SignalsBlocked blocked;
-  return std::thread(std::move(body));
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error &error) {
+    throw Error(ErrorKind::no_threads, "could not start a thread: " + error.code().message());
+  }
 }
 
 WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), stop_(stop) {

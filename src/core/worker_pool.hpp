@@ -43,7 +43,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Returns a thread that runs `body` with every signal blocked.
+// Returns a thread that runs `body` with every signal blocked: the only way to start one. Throws Error
+// no_threads where the system gives none.
 std::thread start_thread(std::function<void()> body);
 
 // A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool's own (fewer

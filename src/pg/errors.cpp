@@ -23,6 +23,8 @@ int sqlstate_of(ErrorKind kind) {
       return ERRCODE_IO_ERROR;
     case ErrorKind::device_failure:
       return ERRCODE_SYSTEM_ERROR;
+    case ErrorKind::no_threads:
+      return ERRCODE_INSUFFICIENT_RESOURCES;
     case ErrorKind::internal:
       break;
   }
@@ -36,6 +38,9 @@ const char *hint_for(ErrorKind kind) {
       return "Raise temp_file_limit or simjoin.memory_limit, or join fewer rows at a time.";
     case ErrorKind::disk_full:
       return "Free space, point temp_tablespaces elsewhere, or raise simjoin.memory_limit.";
+    case ErrorKind::no_threads:
+      return "Lower simjoin.cpu_threads in all sessions, or raise the limit on the processes of the server's "
+             "user.";
     default:
       return "";
   }

@@ -21,6 +21,23 @@ for my $settings ("work_mem = '64kB'", "simjoin.memory_limit = '1MB'", 'simjoin.
 	is($node->safe_psql('postgres', "SET $settings; $join"), $pairs, "the same pairs with $settings");
 }
 
+# Where the system gives no threads, a join that needs one says so, and the session goes on.
+SKIP:
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $backend = $session->query('SELECT pg_backend_pid()');
+	chomp(my $before = `prlimit --pid $backend --nproc --noheadings --raw --output=SOFT 2> /dev/null`);
+	skip 'no thread limit can be set here', 4 unless system("prlimit --pid $backend --nproc=1: 2> /dev/null") == 0;
+	$session->query($join);
+	like($session->{stderr}, qr/ERROR: +could not start a thread: .*\nHINT: +Lower simjoin\.cpu_threads/, 'a join needs a thread');
+	$session->{stderr} = '';
+	is($session->query("SELECT count(*) > 0 FROM sets a JOIN sets b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5
+		AND a.id < 20 AND b.id < 20"), 't', 'a small join needs none');
+	is(system("prlimit --pid $backend --nproc=$before:"), 0, 'the limit is raised');
+	is($session->query($join), $pairs, 'the same session joins again');
+	$session->quit;
+}
+
 # Rows that do not fit into memory wait in a temporary file, and EXPLAIN says so.
 my $plan = $node->safe_psql('postgres', "SET simjoin.memory_limit = '1MB'; EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($plan, qr/Row Temporary Files: [1-9]\d* *kB/, 'rows went to a temporary file');
