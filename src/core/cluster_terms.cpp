@@ -4,32 +4,24 @@
 
 #include "core/error.hpp"
 #include "core/minhash.hpp"
-#include "core/minhash_family.hpp"
 
 namespace simjoin {
-namespace {
-
-constexpr size_t initial_slots = 1024;
-
-}  // namespace
 
 TermTable::TermTable(MemoryCounter &memory)
-    : table_(memory, initial_slots, Entry{0, no_id}), values_(memory), bytes_(memory), starts_(memory) {
+    : table_(memory, Entry{0, SplitTable<Entry>::no_id}), values_(memory), bytes_(memory), starts_(memory) {
   starts_.push_back(0);
 }
 
 template <class Same, class Add>
 uint32_t TermTable::find(uint64_t key, Same &&same, Add &&add) {
-  const size_t mask = table_.size() - 1;
-  size_t slot = mix64(key) & mask;
-  for (; table_[slot].id != no_id; slot = (slot + 1) & mask) {
-    if (table_[slot].key == key && same(table_[slot].id)) return table_[slot].id;
-  }
+  const auto is_it = [&](const Entry &entry) { return entry.key == key && same(entry.id); };
+  Entry *place = table_.find(mix64(key), is_it);
+  if (place->id != table_.no_id) return place->id;
   const uint32_t id = size();
-  if (id == no_id) throw Error(ErrorKind::limit_exceeded, "documents cannot have more than 4294967294 terms");
+  if (id == table_.no_id)
+    throw Error(ErrorKind::limit_exceeded, "documents cannot have more than 4294967294 terms");
   add();
-  table_[slot] = {key, id};
-  if (size_t{size()} * 2 > table_.size()) grow();
+  table_.add(place, {key, id});
   return id;
 }
 
@@ -45,18 +37,6 @@ uint32_t TermTable::id_of(std::string_view term) {
         std::copy(term.begin(), term.end(), bytes_.extend(term.size()));
         starts_.push_back(bytes_.size());
       });
-}
-
-void TermTable::grow() {
-  Buffer<Entry> old = std::move(table_);
-  table_.resize(old.size() * 2, Entry{0, no_id});
-  const size_t mask = table_.size() - 1;
-  for (const Entry &entry : old) {
-    if (entry.id == no_id) continue;
-    size_t slot = mix64(entry.key) & mask;
-    while (table_[slot].id != no_id) slot = (slot + 1) & mask;
-    table_[slot] = entry;
-  }
 }
 
 }  // namespace simjoin

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "core/memory.hpp"
+#include "core/minhash_family.hpp"
+#include "core/split_table.hpp"
 
 namespace simjoin {
 
@@ -32,18 +34,18 @@ class TermTable {
   }
 
  private:
-  static constexpr uint32_t no_id = UINT32_MAX;
   struct Entry {
     uint64_t key;  // of an integer its value, of a text its hash
     uint32_t id;
+
+    uint64_t hash() const { return mix64(key); }
   };
 
   // Returns the id of the entry with this key for which same(id) holds, or that of add(), which makes one.
   template <class Same, class Add>
   uint32_t find(uint64_t key, Same &&same, Add &&add);
-  void grow();
 
-  Buffer<Entry> table_;
+  SplitTable<Entry> table_;
   Buffer<int64_t> values_;
   Buffer<char> bytes_;
   Buffer<uint64_t> starts_;  // of each text's bytes; one more than there are texts

@@ -1,6 +1,5 @@
 #include "core/interner.hpp"
 
-#include <bit>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -10,23 +9,10 @@ namespace {
 
 // Tokens looked up together: their slots are prefetched before the first is probed.
 constexpr size_t chunk_size = 32;
-constexpr size_t initial_slots = 1024;
+constexpr size_t first_direct = 1024;
 // The direct table may have this many slots whatever the collection, and this many a distinct token.
 constexpr size_t direct_free = size_t{1} << 16;
 constexpr size_t direct_per_token = 4;
-
-// Returns whether a table of `capacity` slots is too full for `used` entries: past five eighths, linear
-// probing starts to walk.
-bool too_full(size_t used, size_t capacity) {
-  return used * 8 > capacity * 5;
-}
-
-// Returns the slots of a table of `capacity` that gets so many entries more, and at most has while it grows.
-size_t slots_with(size_t used, size_t capacity, size_t more) {
-  size_t larger = capacity;
-  while (too_full(used + more, larger)) larger *= 2;
-  return larger > capacity ? larger + larger / 2 : capacity;
-}
 
 uint64_t mix(uint64_t a, uint64_t b) {
   const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
@@ -72,19 +58,16 @@ Buffer<uint32_t> DocumentFrequencies::take_shareable() {
 }
 
 IntegerInterner::IntegerInterner(bool self_join, bool direct, MemoryCounter &memory)
-    : frequencies_(self_join, memory), may_be_direct_(direct), direct_(memory), table_(memory) {
-  rehash(initial_slots);
-}
-
-size_t IntegerInterner::slot_of(int64_t value) const {
-  return static_cast<size_t>((static_cast<uint64_t>(value) * 0x9E3779B97F4A7C15u) >> shift_);
-}
+    : frequencies_(self_join, memory),
+      may_be_direct_(direct),
+      direct_(memory),
+      table_(memory, {0, no_id, 0}) {}
 
 // Begins a set: a new stamp, and where stamps run out, all of them anew.
 void IntegerInterner::next_set() {
   if (++set_stamp_ != 0) return;
   for (Mark &mark : direct_) mark.last_set = 0;
-  for (Entry &entry : table_) entry.last_set = 0;
+  table_.for_each([](Entry &entry) { entry.last_set = 0; });
   set_stamp_ = 1;
 }
 
@@ -100,16 +83,15 @@ uint32_t IntegerInterner::intern(Side side, std::span<const T> tokens, uint32_t 
 
 template <typename T>
 uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids) {
-  if (too_full(used_ + count, table_.size())) rehash(table_.size() * 2);
-  size_t slots[chunk_size];
+  uint64_t hashes[chunk_size];
   const size_t direct_size = direct_.size();
   for (size_t i = 0; i < count; ++i) {
     const auto value = static_cast<uint64_t>(static_cast<int64_t>(tokens[i]));
     if (value < direct_size) {
       __builtin_prefetch(&direct_[value]);
     } else {
-      slots[i] = slot_of(static_cast<int64_t>(value));
-      __builtin_prefetch(&table_[slots[i]]);
+      hashes[i] = mix64(value);
+      table_.prefetch(hashes[i]);
     }
   }
   uint32_t found = 0;
@@ -122,11 +104,10 @@ uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count,
       id = mark.id;
       last_set = &mark.last_set;
     } else {
-      size_t slot = slots[i];
-      while (table_[slot].value != value && table_[slot].id != no_id) slot = (slot + 1) & (table_.size() - 1);
-      if (table_[slot].id == no_id) insert(slot, value);
-      id = table_[slot].id;
-      last_set = &table_[slot].last_set;
+      Entry *entry = table_.find(hashes[i], [value](const Entry &known) { return known.value == value; });
+      if (entry->id == no_id) entry = insert(entry, value);
+      id = entry->id;
+      last_set = &entry->last_set;
     }
     if (*last_set == set_stamp_) continue;
     *last_set = set_stamp_;
@@ -138,37 +119,16 @@ uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count,
   return found;
 }
 
-// Puts a new value into a free slot, and notes it where the direct table should cover it.
-uint32_t IntegerInterner::insert(size_t slot, int64_t value) {
+// Puts a new value into its free place, and notes it where the direct table should cover it.
+IntegerInterner::Entry *IntegerInterner::insert(Entry *place, int64_t value) {
   const uint32_t id = frequencies_.add_id();
-  table_[slot] = {value, id, 0};
-  ++used_;
   const auto index = static_cast<uint64_t>(value);
   if (may_be_direct_ && index < direct_free + direct_per_token * frequencies_.ids()) {
     // At least a quarter more than there was: a growing range moves few times.
     wanted_ = std::max(
-        {wanted_, initial_slots, direct_.size() + direct_.size() / 4, static_cast<size_t>(index) + 1});
+        {wanted_, first_direct, direct_.size() + direct_.size() / 4, static_cast<size_t>(index) + 1});
   }
-  return id;
-}
-
-// Moves every entry to a table of `capacity` slots, a power of two.
-void IntegerInterner::rehash(size_t capacity) {
-  Buffer<Entry> old = std::move(table_);
-  table_.resize(capacity, Entry{0, no_id, 0});
-  shift_ = 64 - std::countr_zero(capacity);
-  used_ = 0;
-  for (const Entry &entry : old) {
-    if (entry.id == no_id) continue;
-    if (static_cast<uint64_t>(entry.value) < direct_.size()) {
-      direct_[static_cast<size_t>(entry.value)] = {entry.id, entry.last_set};
-      continue;
-    }
-    size_t slot = slot_of(entry.value);
-    while (table_[slot].id != no_id) slot = (slot + 1) & (capacity - 1);
-    table_[slot] = entry;
-    ++used_;
-  }
+  return table_.add(place, {value, id, 0});
 }
 
 // Grows the direct table to `size` slots and moves the values it now covers out of the hash table.
@@ -176,12 +136,15 @@ void IntegerInterner::extend_direct(size_t size) {
   const size_t before = direct_.size();
   direct_.resize(size);
   std::fill(direct_.begin() + before, direct_.end(), Mark{no_id, 0});
-  rehash(table_.size());
-  if (used_ == 0 && table_.size() > initial_slots) rehash(initial_slots);
+  table_.remove_if([this](const Entry &entry) {
+    if (static_cast<uint64_t>(entry.value) >= direct_.size()) return false;
+    direct_[static_cast<size_t>(entry.value)] = {entry.id, entry.last_set};
+    return true;
+  });
 }
 
 size_t IntegerInterner::bytes_with(size_t tokens) const {
-  return direct_.size() * sizeof(Mark) + slots_with(used_, table_.size(), tokens) * sizeof(Entry) +
+  return direct_.size() * sizeof(Mark) + table_.bytes_with(tokens) +
          (ids() + tokens) * frequencies_.bytes_an_id();
 }
 
@@ -198,14 +161,13 @@ template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32
 template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
 
 TextInterner::TextInterner(bool self_join, MemoryCounter &memory)
-    : frequencies_(self_join, memory), bytes_(memory), starts_(memory), table_(memory) {
+    : frequencies_(self_join, memory), bytes_(memory), starts_(memory), table_(memory, {0, table_.no_id, 0}) {
   starts_.push_back(0);
-  rehash(initial_slots);
 }
 
 void TextInterner::next_set() {
   if (++set_stamp_ != 0) return;
-  for (Entry &entry : table_) entry.last_set = 0;
+  table_.for_each([](Entry &entry) { entry.last_set = 0; });
   set_stamp_ = 1;
 }
 
@@ -215,25 +177,21 @@ uint32_t TextInterner::intern(Side side, std::span<const std::string_view> token
   uint64_t hashes[chunk_size];
   for (size_t at = 0; at < tokens.size(); at += chunk_size) {
     const size_t count = std::min(chunk_size, tokens.size() - at);
-    if (too_full(used_ + count, table_.size())) rehash(table_.size() * 2);
-    const size_t mask = table_.size() - 1;
     for (size_t i = 0; i < count; ++i) {
       hashes[i] = hash_bytes(tokens[at + i]);
-      __builtin_prefetch(&table_[hashes[i] & mask]);
+      table_.prefetch(hashes[i]);
     }
     prefetch_texts(side, {hashes, count});
     for (size_t i = 0; i < count; ++i) {
-      size_t slot = hashes[i] & mask;
-      while (table_[slot].id != no_id &&
-             (table_[slot].hash != hashes[i] || text(table_[slot].id) != tokens[at + i])) {
-        slot = (slot + 1) & mask;
-      }
-      Entry &entry = table_[slot];
-      if (entry.id == no_id) insert(entry, hashes[i], tokens[at + i]);
-      if (entry.last_set == set_stamp_) continue;
-      entry.last_set = set_stamp_;
-      frequencies_.count(side, entry.id);
-      ids[found++] = entry.id;
+      const std::string_view token = tokens[at + i];
+      Entry *entry = table_.find(hashes[i], [&](const Entry &known) {
+        return known.text_hash == hashes[i] && text(known.id) == token;
+      });
+      if (entry->id == table_.no_id) entry = insert(entry, hashes[i], token);
+      if (entry->last_set == set_stamp_) continue;
+      entry->last_set = set_stamp_;
+      frequencies_.count(side, entry->id);
+      ids[found++] = entry->id;
     }
   }
   return found;
@@ -243,8 +201,8 @@ uint32_t TextInterner::intern(Side side, std::span<const std::string_view> token
 void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) const {
   const auto visit = [&](auto &&body) {
     for (const uint64_t hash : hashes) {
-      const Entry &entry = table_[hash & (table_.size() - 1)];
-      if (entry.id != no_id && entry.hash == hash) body(entry.id);
+      const Entry &entry = *table_.first_place(hash);
+      if (entry.id != table_.no_id && entry.text_hash == hash) body(entry.id);
     }
   };
   visit([&](uint32_t id) {
@@ -254,29 +212,16 @@ void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) c
   visit([&](uint32_t id) { __builtin_prefetch(bytes_.data() + starts_[id]); });
 }
 
-uint32_t TextInterner::insert(Entry &entry, uint64_t hash, std::string_view token) {
+TextInterner::Entry *TextInterner::insert(Entry *place, uint64_t hash, std::string_view token) {
   const uint32_t id = frequencies_.add_id();
   if (!token.empty()) std::memcpy(bytes_.extend(token.size()), token.data(), token.size());
   starts_.push_back(bytes_.size());
-  entry = {hash, id, 0};
-  ++used_;
-  return id;
+  return table_.add(place, {hash, id, 0});
 }
 
 size_t TextInterner::bytes_with(size_t tokens) const {
-  return bytes_.size() + slots_with(used_, table_.size(), tokens) * sizeof(Entry) +
+  return bytes_.size() + table_.bytes_with(tokens) +
          (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_an_id());
-}
-
-void TextInterner::rehash(size_t capacity) {
-  Buffer<Entry> old = std::move(table_);
-  table_.resize(capacity, Entry{0, no_id, 0});
-  for (const Entry &entry : old) {
-    if (entry.id == no_id) continue;
-    size_t slot = entry.hash & (capacity - 1);
-    while (table_[slot].id != no_id) slot = (slot + 1) & (capacity - 1);
-    table_[slot] = entry;
-  }
 }
 
 }  // namespace simjoin

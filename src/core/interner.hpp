@@ -9,6 +9,8 @@
 
 #include "core/join.hpp"
 #include "core/memory.hpp"
+#include "core/minhash_family.hpp"
+#include "core/split_table.hpp"
 
 namespace simjoin {
 
@@ -68,11 +70,9 @@ class IntegerInterner {
   // table.
   template <typename Visit>
   void visit_hashed(Visit &&visit) const {
-    for (const Entry &entry : table_) {
-      if (entry.id != no_id) visit(entry.value, entry.id);
-    }
+    table_.for_each([&](const Entry &entry) { visit(entry.value, entry.id); });
   }
-  size_t hashed() const { return used_; }
+  size_t hashed() const { return table_.size(); }
   // Forgets the values that are not in the direct table.
   void release_hashed() { table_.release(); }
   // Returns the bytes that it takes once so many tokens more have come, all new, and at most meanwhile.
@@ -89,22 +89,20 @@ class IntegerInterner {
     int64_t value;
     uint32_t id;
     uint32_t last_set;
+
+    uint64_t hash() const { return mix64(static_cast<uint64_t>(value)); }
   };
 
   void next_set();
-  size_t slot_of(int64_t value) const;
   template <typename T>
   uint32_t intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids);
-  uint32_t insert(size_t slot, int64_t value);
-  void rehash(size_t capacity);
+  Entry *insert(Entry *place, int64_t value);
   void extend_direct(size_t size);
 
   DocumentFrequencies frequencies_;
   const bool may_be_direct_;
   Buffer<Mark> direct_;
-  Buffer<Entry> table_;
-  int shift_ = 0;           // slot = product of the hash >> shift_
-  size_t used_ = 0;         // entries of table_
+  SplitTable<Entry> table_;
   size_t wanted_ = 0;       // size of the direct table that the last chunk asked for
   uint32_t set_stamp_ = 0;  // of the set being read
 };
@@ -131,23 +129,22 @@ class TextInterner {
   std::pair<Buffer<char>, Buffer<uint64_t>> take_texts() { return {std::move(bytes_), std::move(starts_)}; }
 
  private:
-  static constexpr uint32_t no_id = UINT32_MAX;
   struct Entry {
-    uint64_t hash;
+    uint64_t text_hash;
     uint32_t id;
     uint32_t last_set;
+
+    uint64_t hash() const { return text_hash; }
   };
 
   void next_set();
   void prefetch_texts(Side side, std::span<const uint64_t> hashes) const;
-  uint32_t insert(Entry &entry, uint64_t hash, std::string_view token);
-  void rehash(size_t capacity);
+  Entry *insert(Entry *place, uint64_t hash, std::string_view token);
 
   DocumentFrequencies frequencies_;
   Buffer<char> bytes_;
   Buffer<uint64_t> starts_;  // of each id's bytes; one more than there are ids
-  Buffer<Entry> table_;
-  size_t used_ = 0;
+  SplitTable<Entry> table_;
   uint32_t set_stamp_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 
+#include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"
@@ -346,19 +347,6 @@ class RunawayBackend final : public FakeGpu {
     return std::make_unique<RunawayEngine>();
   }
 };
-
-// Returns the processor time of a call in its own thread, or that of all threads.
-template <class Body>
-std::chrono::nanoseconds time_of(Body &&body, clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
-  const auto now = [clock] {
-    timespec time{};
-    clock_gettime(clock, &time);
-    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-  };
-  const auto begin = now();
-  body();
-  return now() - begin;
-}
 
 // To sort the pairs that were handed over takes a second, in which the caller has to look for interrupts.
 TEST(DeviceFault, NoStepIsLongWhereAGpuFailsAfterManyPairs) {

@@ -3,9 +3,12 @@
 
 #include <limits>
 
+#include "core/cluster_terms.hpp"
 #include "core/distinct_sample.hpp"
 #include "core/error.hpp"
+#include "core/interner.hpp"
 #include "core/set_sizes.hpp"
+#include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -227,6 +230,56 @@ TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {
   EXPECT_EQ(engine->set_size(Side::left, 2), 2u);
   EXPECT_EQ(engine->set_size(Side::right, 0), 1u);
   EXPECT_EQ(engine->set_size(Side::right, 1), 3u);
+}
+
+// A session looks for interrupts between two sets. While there are millions of tokens, none of which was
+// there before, no set takes long: the tables that number them grow little by little.
+class ManyTokensTest : public testing::Test {
+ protected:
+  static constexpr uint32_t sets = 40'000, set_tokens = 64;
+
+  // Expects that no call of add(set) takes long.
+  template <class Add>
+  static void expect_short_calls(Add &&add) {
+    std::chrono::nanoseconds longest{0};
+    for (uint32_t set = 0; set < sets; ++set) longest = std::max(longest, time_of([&] { add(set); }));
+    EXPECT_LT(longest, std::chrono::milliseconds{40});
+  }
+};
+
+TEST_F(ManyTokensTest, TextsOfAJoin) {
+  MemoryCounter memory;
+  TextInterner interner(true, memory);
+  std::vector<std::string> texts(set_tokens);
+  std::vector<std::string_view> views(set_tokens);
+  std::vector<uint32_t> ids(set_tokens);
+  expect_short_calls([&](uint32_t set) {
+    for (uint32_t i = 0; i < set_tokens; ++i) views[i] = texts[i] = std::to_string(set * set_tokens + i);
+    EXPECT_EQ(interner.intern(Side::left, views, ids.data()), set_tokens);
+  });
+  EXPECT_EQ(interner.ids(), sets * set_tokens);
+}
+
+TEST_F(ManyTokensTest, IntegersOfAJoin) {
+  MemoryCounter memory;
+  IntegerInterner interner(true, true, memory);
+  std::vector<int64_t> tokens(set_tokens);
+  std::vector<uint32_t> ids(set_tokens);
+  expect_short_calls([&](uint32_t set) {
+    for (uint32_t i = 0; i < set_tokens; ++i) tokens[i] = (int64_t{set} * set_tokens + i) << 24;
+    EXPECT_EQ(interner.intern(Side::left, std::span<const int64_t>(tokens), ids.data()), set_tokens);
+  });
+  EXPECT_EQ(interner.ids(), sets * set_tokens);
+}
+
+TEST_F(ManyTokensTest, TermsOfDocuments) {
+  MemoryCounter memory;
+  TermTable table(memory);
+  expect_short_calls([&](uint32_t set) {
+    for (uint32_t i = 0; i < set_tokens; ++i) {
+      EXPECT_EQ(table.id_of(int64_t{set} * set_tokens + i), set * set_tokens + i);
+    }
+  });
 }
 
 }  // namespace
