@@ -8,6 +8,9 @@
 namespace simjoin {
 namespace {
 
+// Bytes before the window that are kept at least, lest every step move the window.
+constexpr size_t kept_text = 4096;
+
 uint8_t byte_at(std::string_view text, size_t i) {
   return static_cast<uint8_t>(text[i]);
 }
@@ -36,10 +39,12 @@ bool is_space(std::string_view character) {
 
 }  // namespace
 
-Shingler::Shingler(ShingleUnit unit, uint32_t size) : unit_(unit), size_(std::max<uint32_t>(size, 1)) {}
+Shingler::Shingler(ShingleUnit unit, uint32_t size)
+    : unit_(unit), size_(std::max<uint32_t>(size, 1)), hashes_(memory_) {}
 
 bool Shingler::step(size_t budget) {
   work_ = 0;
+  forget_text();
   while (!rest_.empty() && work_ < budget) {
     const std::string_view character = rest_.substr(0, character_length(rest_));
     rest_.remove_prefix(character.size());
@@ -56,6 +61,13 @@ bool Shingler::step(size_t budget) {
     append(character);
   }
   return !rest_.empty();
+}
+
+// Forgets the text before the window where that is most of it.
+void Shingler::forget_text() {
+  if (window_begin_ < kept_text || window_begin_ < normal_.size() / 2) return;
+  normal_.erase(0, window_begin_);
+  window_begin_ = 0;
 }
 
 // Adds a character to the folded text; where characters are the units, the window moves on.

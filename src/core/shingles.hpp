@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "core/memory.hpp"
 
 namespace simjoin {
 
@@ -33,10 +34,12 @@ class Shingler {
   // Ends the text. Called once, after the last part has been worked through.
   void finish();
 
-  // Returns the hashes so far, in the order of the text, repeated ones included.
-  const std::vector<uint64_t> &hashes() const { return hashes_; }
+  // Returns the hashes so far, in the order of the text, repeated ones included; the caller may change them
+  // once the text has ended.
+  Buffer<uint64_t> &hashes() { return hashes_; }
 
  private:
+  void forget_text();
   void append(std::string_view character);
   void finish_word();
   size_t hash_window();
@@ -44,12 +47,13 @@ class Shingler {
   std::string_view rest_;
   const ShingleUnit unit_;
   const uint32_t size_;
-  std::string normal_;       // the text so far, white space folded
+  std::string normal_;       // the end of the text so far, white space folded
   size_t window_begin_ = 0;  // of the last `units_` units in normal_
   uint32_t units_ = 0;       // complete units in the window, at most size_
   bool space_pending_ = false;
   size_t work_ = 0;  // bytes since the step began
-  std::vector<uint64_t> hashes_;
+  MemoryCounter memory_;
+  Buffer<uint64_t> hashes_;
 };
 
 }  // namespace simjoin

@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "core/shingles.hpp"
@@ -25,12 +26,31 @@ constexpr size_t step_bytes = 1 << 20;
 // Bytes that are put into lower case at a time, at least.
 constexpr size_t part_bytes = 1 << 16;
 
-// Returns the length of the text's first part: it ends with a space, so that no letter's case depends on
-// what follows, or with the text.
+bool is_ascii_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Returns whether the characters before and after `at` are both CJK ideographs or both Hangul syllables in
+// UTF-8; three bytes on either side may be read.
+bool is_between_cjk(const char *at) {
+  const auto lead = [](const char *text) { return static_cast<unsigned char>(*text); };
+  const auto is_cjk = [](unsigned char c) { return c >= 0xE5 && c <= 0xE9; };     // U+5000 to U+9FFF
+  const auto is_hangul = [](unsigned char c) { return c == 0xEB || c == 0xEC; };  // U+B000 to U+CFFF
+  const unsigned char before = lead(at - 3), after = lead(at);
+  return (is_cjk(before) && is_cjk(after)) || (is_hangul(before) && is_hangul(after));
+}
+
+// Returns the length of the text's first part: it ends where no letter's case depends, in any language, on
+// what is on the other side, that is after a space or between two characters that tell by themselves; or with
+// the text.
 size_t part_length(const char *text, size_t length) {
-  if (length <= part_bytes) return length;
-  const void *space = std::memchr(text + part_bytes, ' ', length - part_bytes);
-  return space == nullptr ? length : static_cast<size_t>(static_cast<const char *>(space) - text) + 1;
+  const bool is_utf8 = GetDatabaseEncoding() == PG_UTF8;
+  for (size_t end = part_bytes; end + 3 < length; ++end) {
+    if (text[end - 1] == ' ' || (is_ascii_alphanumeric(text[end - 1]) && is_ascii_alphanumeric(text[end])) ||
+        (is_utf8 && is_between_cjk(text + end)))
+      return end;
+  }
+  return length;
 }
 
 // Returns the text in lower case, by the collation's rules, and in UTF-8, so that equal texts have equal
@@ -43,8 +63,7 @@ std::string_view normalized_text(const char *text, size_t length, Oid collation)
 }
 
 // Makes the shingles of a text. What it takes is allocated in the context.
-const Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int32 size,
-                        MemoryContext context) {
+Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int32 size, MemoryContext context) {
   auto *shingler =
       own(context, [&] { return std::make_unique<Shingler>(unit, static_cast<uint32_t>(size)); });
   MemoryContext part_context = AllocSetContextCreate(context, "part of a text", ALLOCSET_SMALL_SIZES);
@@ -63,31 +82,47 @@ const Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int3
   return shingler;
 }
 
-// Returns the ascending, distinct values of the hashes, cut to T, as an array in the result's context.
+// Cuts the hashes to T, in their own place, and makes them ascending and distinct; returns how many are left.
 template <class T>
-ArrayType *array_of(const std::vector<uint64_t> &hashes, Oid element_type, MemoryContext result_context) {
+size_t distinct_values(Buffer<uint64_t> *hashes, T *values) {
   InterruptCounter interrupts;
-  T *values = allocate<T>(hashes.size());
-  for (size_t i = 0; i < hashes.size(); ++i) {
+  for (size_t i = 0; i < hashes->size(); ++i) {
     interrupts.add(1);
-    values[i] = static_cast<T>(hashes[i]);
+    const T value = static_cast<T>((*hashes)[i]);
+    std::memcpy(values + i, &value, sizeof value);
   }
   sort_interruptibly(
-      values, hashes.size(), [](T a, T b) { return a < b; }, [](T value) { return comparison_cost(value); });
-  const size_t count = static_cast<size_t>(std::unique(values, values + hashes.size()) - values);
+      values, hashes->size(), [](T a, T b) { return a < b; }, [](T value) { return comparison_cost(value); });
+  size_t count = 0;
+  for (size_t i = 0; i < hashes->size(); ++i) {
+    interrupts.add(1);
+    if (count == 0 || values[count - 1] != values[i]) values[count++] = values[i];
+  }
+  return count;
+}
 
+// Returns the hashes as a set, an array in the result's context; they are gone then.
+template <class T>
+ArrayType *array_of(Buffer<uint64_t> *hashes, Oid element_type, MemoryContext result_context) {
+  T *values = reinterpret_cast<T *>(hashes->data());
+  const size_t count = distinct_values(hashes, values);
   const size_t size = count == 0 ? sizeof(ArrayType) : ARR_OVERHEAD_NONULLS(1) + count * sizeof(T);
   if (!AllocSizeIsValid(size))
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("a set of %zu shingles is too large", count), errhint("Split the text.")));
-  auto *array = static_cast<ArrayType *>(MemoryContextAllocZero(result_context, size));
+  auto *array = static_cast<ArrayType *>(MemoryContextAlloc(result_context, size));
+  memset(array, 0, count == 0 ? size : ARR_OVERHEAD_NONULLS(1));
   SET_VARSIZE(array, size);
   array->elemtype = element_type;
   if (count == 0) return array;
   array->ndim = 1;
   ARR_DIMS(array)[0] = static_cast<int>(count);
   ARR_LBOUND(array)[0] = 1;
-  std::copy_n(values, count, reinterpret_cast<T *>(ARR_DATA_PTR(array)));
+  constexpr size_t step = step_bytes / sizeof(T);
+  for (size_t i = 0; i < count; i += step) {
+    CHECK_FOR_INTERRUPTS();
+    std::copy_n(values + i, std::min(step, count - i), reinterpret_cast<T *>(ARR_DATA_PTR(array)) + i);
+  }
   return array;
 }
 
@@ -101,8 +136,8 @@ Datum make_shingles(FunctionCallInfo fcinfo, ShingleUnit unit, Oid element_type,
   MemoryContext result_context = CurrentMemoryContext;
   MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
   MemoryContextSwitchTo(context);
-  const Shingler *shingler = shingle(PG_GETARG_TEXT_PP(0), PG_GET_COLLATION(), unit, size, context);
-  ArrayType *result = array_of<T>(shingler->hashes(), element_type, result_context);
+  Shingler *shingler = shingle(PG_GETARG_TEXT_PP(0), PG_GET_COLLATION(), unit, size, context);
+  ArrayType *result = array_of<T>(&shingler->hashes(), element_type, result_context);
   MemoryContextSwitchTo(result_context);
   MemoryContextDelete(context);
   return PointerGetDatum(result);

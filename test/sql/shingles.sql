@@ -49,6 +49,11 @@ SELECT shingles('ÄBC' COLLATE "C", 3) = shingles('Äbc' COLLATE "C", 3) AS asci
 SELECT cardinality(shingles(repeat('abcdefghij', 100000))) AS characters,
        cardinality(word_shingles(repeat('one two three four ', 50000))) AS words,
        cardinality(word_shingles(repeat('word ', 50000), 40000)) AS long_runs;
+-- Long texts are put into lower case part by part, also where there is no space: all parts of these are alike.
+SELECT shingles(repeat('ABCDEFGHIJ', 20000)) = shingles(repeat('abcdefghij', 3)) AS letters,
+       shingles(repeat('漢字仮名', 20000)) = shingles(repeat('漢字仮名', 3)) AS ideographs,
+       shingles(repeat('가나다라마', 20000)) = shingles(repeat('가나다라마', 3)) AS hangul,
+       shingles(repeat('éàü', 40000)) = shingles(repeat('éàü', 4)) AS accents;
 
 -- What they are for.
 SELECT round(jaccard_similarity(shingles('The quick brown fox jumps over the lazy dog'),

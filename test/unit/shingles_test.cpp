@@ -24,7 +24,7 @@ std::vector<uint64_t> shingles(std::string_view text, ShingleUnit unit, uint32_t
   for (size_t cut : cuts) part(cut);
   part(text.size());
   shingler.finish();
-  return shingler.hashes();
+  return {shingler.hashes().begin(), shingler.hashes().end()};
 }
 
 // Returns the hash of one run: that of a text with no other.
