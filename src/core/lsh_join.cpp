@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/device_work.hpp"
 #include "core/engine_thread.hpp"
@@ -96,6 +97,8 @@ class LshJoinOfSets final : public LshJoin {
   };
 
   template <typename T>
+  uint32_t distinct_tokens(std::span<const T> tokens);
+  template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   void start();
   void join(WorkerPool &pool);
@@ -125,6 +128,7 @@ class LshJoinOfSets final : public LshJoin {
   bool gpu_ = false;  // whether signatures are made and bands sorted on the GPU
   MemoryCounter memory_;
   std::optional<Vocabulary> vocabulary_;  // until the first step
+  std::vector<uint64_t> identities_;      // scratch of distinct_tokens()
   Ids sets_[2];
   Hashes hashes_[2];
   Buffer<uint64_t> band_hashes_;  // by row and band
@@ -149,6 +153,16 @@ uint64_t identity_of(int64_t token) {
   return token_identity(token);
 }
 
+// Returns how many different tokens a set has.
+template <typename T>
+uint32_t LshJoinOfSets::distinct_tokens(std::span<const T> tokens) {
+  identities_.clear();
+  for (const T &token : tokens) identities_.push_back(identity_of(token));
+  std::sort(identities_.begin(), identities_.end());
+  const auto end = std::unique(identities_.begin(), identities_.end());
+  return static_cast<uint32_t>(end - identities_.begin());
+}
+
 template <typename T>
 void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
@@ -156,15 +170,16 @@ void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
   Hashes &hashes = hashes_[static_cast<int>(side)];
   if (sets_[0].sizes.size() + sets_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
     throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
-  auto size = static_cast<uint32_t>(tokens.size());
   if (spec_.verify) {
     const size_t start = sets.values.size();
     sets.values.reserve(start + tokens.size());
-    size = vocabulary_->intern(side, tokens, sets.values.data() + start);
+    const uint32_t size = vocabulary_->intern(side, tokens, sets.values.data() + start);
     sets.values.resize(start + size);
     sets.starts.push_back(start);
+    sets.sizes.push_back(size);
+  } else {
+    sets.sizes.push_back(distinct_tokens(tokens));
   }
-  sets.sizes.push_back(size);
   uint32_t *hash = hashes.values.extend(tokens.size());
   for (const T &token : tokens) *hash++ = token_hash(identity_of(token));
   hashes.ends.push_back(hashes.values.size());

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/lsh_join.hpp"
+#include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -222,10 +223,11 @@ TEST_P(CopiesTest, EndAtOnce) {
   spec.self_join = true;
   spec.done_rows = &caller.done();
   for (int steps = 0; steps < 4; ++steps) {
-    const std::unique_ptr<JoinEngine> engine = make_cpu_engine(spec);
+    std::unique_ptr<JoinEngine> engine = make_cpu_engine(spec);
     feed(*engine, input);
     Batch batch;
     for (int i = 0; i < steps; ++i) engine->step(step_budget, batch);
+    EXPECT_TRUE(ends_at_once([&] { engine.reset(); })) << steps << " steps";
   }
 }
 

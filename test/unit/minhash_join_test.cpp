@@ -11,6 +11,7 @@
 #include "core/minhash.hpp"
 #include "core/minhash_family.hpp"
 #include "core/minhash_signature.hpp"
+#include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -193,6 +194,23 @@ TEST(LshJoin, WithoutVerificationHandsOverEveryCandidateWithItsCommonValues) {
   }
 }
 
+// With verification the sizes come from the numbering of tokens, without it from the tokens themselves.
+TEST(LshJoin, SizesAreWithoutRepeatedTokens) {
+  Input<int32_t> input;
+  input.self_join = true;
+  input.left = {{1, 2, 1, 1}, {}, {5, 5}, {7, 8, 9}};
+  for (const bool verify : {true, false}) {
+    LshSpec spec = spec_of(input, 0.5, 8, {4, 2});
+    spec.verify = verify;
+    const auto join = make_lsh_join(spec);
+    feed(*join, input);
+    pull(*join);
+    for (const auto &[row, size] : {std::pair(0u, 2u), {1u, 0u}, {2u, 1u}, {3u, 3u}})
+      EXPECT_EQ(join->set_size(Side::left, row), size) << "row " << row << ", verify " << verify;
+    EXPECT_EQ(join->stats().tokens[0], 6u) << verify;
+  }
+}
+
 // Pairs that an exact join finds, by how similar they are: as many are found as the curve says.
 TEST(LshJoin, RecallIsAsPredicted) {
   RandomSets random(67);
@@ -220,10 +238,11 @@ TEST(LshJoin, EndsWhenAbandoned) {
   for (int i = 0; i < 3000; ++i) input.left.push_back(set);
   for (const int steps : {0, 1, 5}) {
     LshSpec spec = spec_of(input, 0.5, 256, {64, 4});
-    const auto join = make_lsh_join(spec);
+    auto join = make_lsh_join(spec);
     feed(*join, input);
     Batch batch;
     for (int i = 0; i < steps; ++i) join->step(std::chrono::microseconds(20'000), batch);
+    EXPECT_TRUE(ends_at_once([&] { join.reset(); })) << steps << " steps";
   }
 }
 
