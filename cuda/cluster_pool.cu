@@ -37,7 +37,7 @@ __global__ void place_centroids(const uint32_t *clusters, const PoolRegion *new_
 
 // A warp a cluster. Writes the postings of its terms, in any order of the clusters.
 __global__ void list_terms(const PoolRegion *centroids, uint64_t clusters, const TermWeight *terms,
-                           Posting *postings, unsigned long long *written) {
+                           ClusterPosting *postings, unsigned long long *written) {
   const uint32_t lane = threadIdx.x % warp_threads;
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   for (uint64_t cluster = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; cluster < clusters;
@@ -51,12 +51,13 @@ __global__ void list_terms(const PoolRegion *centroids, uint64_t clusters, const
   }
 }
 
-__global__ void order_postings(const Posting *postings, uint64_t count, uint32_t *added, uint32_t *orders) {
+__global__ void order_postings(const ClusterPosting *postings, uint64_t count, uint32_t *added,
+                               uint32_t *orders) {
   SIMJOIN_GRID_STRIDE(i, count) orders[i] = atomicAdd(&added[postings[i].term], 1u);
 }
 
 // The first posting of each term finds a place for its list, where that outgrows the old one.
-__global__ void find_places(const Posting *postings, uint64_t count, const uint32_t *added,
+__global__ void find_places(const ClusterPosting *postings, uint64_t count, const uint32_t *added,
                             const uint32_t *orders, const PoolRegion *lists, uint64_t *starts,
                             unsigned long long *end) {
   SIMJOIN_GRID_STRIDE(i, count) {
@@ -75,7 +76,7 @@ __global__ void find_places(const Posting *postings, uint64_t count, const uint3
 }
 
 // A warp a posting.
-__global__ void move_lists(const Posting *postings, uint64_t count, const uint32_t *added,
+__global__ void move_lists(const ClusterPosting *postings, uint64_t count, const uint32_t *added,
                            const uint64_t *starts, PoolRegion *lists, uint32_t *clusters) {
   const uint32_t lane = threadIdx.x % warp_threads;
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
@@ -91,7 +92,7 @@ __global__ void move_lists(const Posting *postings, uint64_t count, const uint32
   }
 }
 
-__global__ void write_postings(const Posting *postings, uint64_t count, const uint32_t *orders,
+__global__ void write_postings(const ClusterPosting *postings, uint64_t count, const uint32_t *orders,
                                const PoolRegion *lists, uint32_t *clusters) {
   SIMJOIN_GRID_STRIDE(i, count) {
     const PoolRegion &list = lists[postings[i].term];
@@ -99,8 +100,8 @@ __global__ void write_postings(const Posting *postings, uint64_t count, const ui
   }
 }
 
-__global__ void end_append(const Posting *postings, uint64_t count, const uint32_t *orders, uint32_t *added,
-                           PoolRegion *lists) {
+__global__ void end_append(const ClusterPosting *postings, uint64_t count, const uint32_t *orders,
+                           uint32_t *added, PoolRegion *lists) {
   SIMJOIN_GRID_STRIDE(i, count) {
     if (orders[i] != 0) continue;
     lists[postings[i].term].size += added[postings[i].term];
@@ -143,7 +144,7 @@ void DeviceCentroids::update(Device &device, const RegionPool<TermWeight> &pool,
          pool_.elements());
 }
 
-void DeviceLists::append(Device &device, std::span<const Posting> postings, uint32_t term_end) {
+void DeviceLists::append(Device &device, std::span<const ClusterPosting> postings, uint32_t term_end) {
   postings_.upload(device, postings);
   append(device, postings_.data(), postings.size(), term_end);
 }
@@ -152,7 +153,7 @@ void DeviceLists::make(Device &device, const DevicePool<TermWeight> &centroids, 
                        uint32_t term_end) {
   pool_.clear();
   if (!end_.empty()) end_.fill(0);
-  DeviceBuffer<Posting> listed(device, postings);
+  DeviceBuffer<ClusterPosting> listed(device, postings);
   DeviceBuffer<unsigned long long> written(device, 1);
   written.fill(0);
   launch(device, list_terms, blocks_for(device, centroids.keys(), warp_threads), centroids.regions(),
@@ -160,7 +161,7 @@ void DeviceLists::make(Device &device, const DevicePool<TermWeight> &centroids, 
   append(device, listed.data(), postings, term_end);
 }
 
-void DeviceLists::append(Device &device, const Posting *postings, size_t count, uint32_t term_end) {
+void DeviceLists::append(Device &device, const ClusterPosting *postings, size_t count, uint32_t term_end) {
   if (end_.empty()) {
     end_ = DeviceBuffer<uint64_t>(device, 1);
     end_.fill(0);

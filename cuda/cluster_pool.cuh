@@ -127,15 +127,15 @@ class DeviceLists {
   const DevicePool<uint32_t> &pool() const { return pool_; }
 
   // Adds postings, whose terms are below `term_end`.
-  void append(Device &device, std::span<const Posting> postings, uint32_t term_end);
+  void append(Device &device, std::span<const ClusterPosting> postings, uint32_t term_end);
   // Makes all lists anew: the terms of all centroids, of which there are `postings`.
   void make(Device &device, const DevicePool<TermWeight> &centroids, size_t postings, uint32_t term_end);
 
  private:
-  void append(Device &device, const Posting *postings, size_t count, uint32_t term_end);
+  void append(Device &device, const ClusterPosting *postings, size_t count, uint32_t term_end);
 
   DevicePool<uint32_t> pool_;
-  Staged<Posting> postings_;
+  Staged<ClusterPosting> postings_;
   DeviceBuffer<uint32_t> added_;   // of each term, by the append under way; 0 between two
   DeviceBuffer<uint32_t> orders_;  // of each posting, among those added to its term
   DeviceBuffer<uint64_t> starts_;  // of each posting: where the list of its term moves to, or `stays`

@@ -62,7 +62,7 @@ bool ClusterIndex::may_have(std::span<const TermWeight> document, uint32_t simil
 }
 
 // Adds postings one by one. Few of the lists are in a cache, so they are fetched ahead.
-void ClusterIndex::append(std::span<const Posting> postings, const StopFlag &stop) {
+void ClusterIndex::append(std::span<const ClusterPosting> postings, const StopFlag &stop) {
   const size_t count = postings.size();
   const auto list_at = [&](size_t i) { return i < count ? list_of(postings[i].term) : UINT32_MAX; };
   for (size_t i = 0; i < count; ++i) {
@@ -98,7 +98,7 @@ void ClusterIndex::apply(IndexChange &change, const StopFlag &stop) {
     changed_centroids_.insert(changed_centroids_.end(), change.clusters.begin(), change.clusters.end());
     new_postings_.insert(new_postings_.end(), change.postings.begin(), change.postings.end());
   }
-  for (const Posting &posting : change.postings) term_end_ = std::max(term_end_, posting.term + 1);
+  for (const ClusterPosting &posting : change.postings) term_end_ = std::max(term_end_, posting.term + 1);
   postings_ += change.postings.size();
   centroid_terms_ += change.new_terms - change.old_terms;
   if (postings_ > 2 * centroid_terms_ + tolerated_postings) clear_out(stop);

@@ -121,7 +121,7 @@ SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
 }
 
 // A term and a cluster that has it.
-struct Posting {
+struct ClusterPosting {
   uint32_t term;
   uint32_t cluster;
 };
@@ -135,7 +135,7 @@ struct IndexChange {
   };
 
   std::vector<uint32_t> clusters;
-  std::vector<Posting> postings;
+  std::vector<ClusterPosting> postings;
   std::vector<Outgrown> outgrown;
   size_t old_terms = 0;  // of the centroids that were
   size_t new_terms = 0;  // of those that are
@@ -189,7 +189,7 @@ class ClusterIndex {
   // For who has the lists, and a copy of the centroids: what has changed since mark_copied(). Where
   // lists_are_stale(), they are to be made anew from the centroids, which have no terms from term_end() on.
   bool lists_are_stale() const { return lists_are_stale_; }
-  std::span<const Posting> new_postings() const { return new_postings_; }
+  std::span<const ClusterPosting> new_postings() const { return new_postings_; }
   uint32_t term_end() const { return term_end_; }
   size_t centroid_terms() const { return centroid_terms_; }
   const RegionPool<TermWeight> &centroids() const { return centroids_; }
@@ -204,7 +204,7 @@ class ClusterIndex {
     return list_shift_ == 0 ? term : term * term_spread >> list_shift_;
   }
   void append(uint32_t term, uint32_t cluster);
-  void append(std::span<const Posting> postings, const StopFlag &stop);
+  void append(std::span<const ClusterPosting> postings, const StopFlag &stop);
   void clear_out(const StopFlag &stop);
   void make_lists(const StopFlag &stop);
 
@@ -218,7 +218,7 @@ class ClusterIndex {
   uint32_t term_end_ = 0;
   bool has_lists_ = true;
   bool lists_are_stale_ = true;
-  std::vector<Posting> new_postings_;
+  std::vector<ClusterPosting> new_postings_;
   std::vector<uint32_t> changed_centroids_;
   std::vector<uint32_t> used_lists_;  // of shared ones
   std::vector<uint64_t> known_;       // a bit for each term of a list, and for those that share it

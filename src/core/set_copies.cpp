@@ -23,7 +23,7 @@ bool too_full(size_t used, size_t slots) {
 template <typename Token>
 uint32_t tag_of(std::span<const Token> tokens) {
   uint64_t sum = tokens.size();
-  for (const Token &token : tokens) sum += token_hash(token);
+  for (const Token &token : tokens) sum += token_value_hash(token);
   return static_cast<uint32_t>(mix_bits(sum) >> 32);
 }
 

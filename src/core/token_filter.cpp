@@ -14,7 +14,7 @@ constexpr size_t bits_a_token = 16;  // of the bitmap: one token in 16 that is n
 
 template <typename Token>
 void TokenFilter::add(std::span<const Token> tokens) {
-  for (const Token &token : tokens) added_.push_back(token_hash(token));
+  for (const Token &token : tokens) added_.push_back(token_value_hash(token));
 }
 
 void TokenFilter::finish() {
@@ -48,7 +48,7 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
   hashes_.clear();
   size_t shared = 0;
   for (const Token &token : tokens) {
-    hashes_.push_back(token_hash(token));
+    hashes_.push_back(token_value_hash(token));
     shared += known(hashes_.back());
   }
   if (shared >= least_overlap(tokens.size())) return true;

@@ -14,7 +14,7 @@ namespace simjoin {
 
 // Returns 64 bits in which each bit of the token counts.
 template <typename Token>
-uint64_t token_hash(const Token &token) {
+uint64_t token_value_hash(const Token &token) {
   if constexpr (std::is_same_v<Token, std::string_view>)
     return XXH3_64bits(token.data(), token.size());
   else

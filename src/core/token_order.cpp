@@ -22,7 +22,7 @@ constexpr size_t most_compared = 4096;  // pairs of codes: about as long as look
 
 template <typename Token>
 TokenCode code_of(const Token &token) {
-  return static_cast<TokenCode>(token_hash(token) >> 32);
+  return static_cast<TokenCode>(token_value_hash(token) >> 32);
 }
 
 // Entries that one lookup has of each kind at most: what an index does for each set that has some of them

@@ -68,7 +68,7 @@ void TokenRuns::end_run(TokenList tokens, size_t left_blocks, size_t right_block
 // Finds the parts of the last run's tokens, and their order.
 void TokenRuns::sort_into_parts(Run &run) {
   const auto part_of = [&](uint32_t id) {
-    return tokens_->visit(id, [](const auto &token) { return token_hash(token) >> part_shift; });
+    return tokens_->visit(id, [](const auto &token) { return token_value_hash(token) >> part_shift; });
   };
   static_assert(uint64_t{parts} == uint64_t{1} << (64 - part_shift));
   for (uint32_t id = 0; id < run.tokens; ++id) {

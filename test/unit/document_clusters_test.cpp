@@ -287,7 +287,8 @@ class FakeClusterDevice final : public ClusterDevice {
       for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster)
         for (const TermWeight &entry : centroids_[cluster]) lists_[entry.term].push_back(cluster);
     } else {
-      for (const Posting &posting : index.new_postings()) lists_[posting.term].push_back(posting.cluster);
+      for (const ClusterPosting &posting : index.new_postings())
+        lists_[posting.term].push_back(posting.cluster);
     }
     for (uint32_t cluster = 0; cluster < index.clusters(); ++cluster) {
       const std::span<const TermWeight> expected = index.centroid(cluster);
