@@ -19,7 +19,8 @@ void check(cudaError_t result, const char *what);
 // Returns the error that an injected fault puts in place of the call about to be made, or success.
 cudaError_t injected_fault();
 
-// Every device call goes through here, so that each can be made to fail in a test.
+// Device calls whose failure fails a computation go through here, so that each can be made to fail in a test.
+// Those that look for GPUs, or clean up, do not.
 #define SIMJOIN_DEVICE_CALL(call)                                                        \
   do {                                                                                   \
     const cudaError_t simjoin_fault = ::simjoin::gpu::injected_fault();                  \

@@ -48,7 +48,7 @@ class GpuJoin {
   }
 
  private:
-  // The tables of one range of probes of one signature width, and what is planned for them.
+  // Probes of one signature width with all sets that may be their partners, and that width.
   struct Range {
     PlanRange plan;
     uint32_t steps;
@@ -87,7 +87,7 @@ class GpuJoin {
   PinnedBuffer<PairCounters> counters_;
   ResultFetcher fetcher_;
   Event begin_, filtered_, verified_;
-  double window_ = 1;  // candidates that are verified at a time
+  double window_ = 1;  // candidates that one launch verifies
   PairSink *queue_ = nullptr;
   const StopFlag *stop_ = nullptr;
 

@@ -61,7 +61,7 @@ class DocumentClusters {
 
   // Adds a cluster of an earlier stream: how many documents it has, its sum, whether the batch under way
   // began it, and otherwise the sum of the documents that this batch has brought. Terms are distinct, sums
-  // from 1 to 2^53 - 1.
+  // from 1 to 2^55 - 1.
   void load(uint64_t documents, std::span<const TermSum> sum, bool open, std::span<const TermSum> pending);
 
   // Adds a term, whose weight is not negative, to the document under way, and ends it.

@@ -1,6 +1,6 @@
 // The engine interface: one join is one object that is fed sets and then pulled for pairs in bounded steps.
 //
-// The PostgreSQL layer sees only this file; each kind of device implements it.
+// Whoever runs joins sees of them only this file, which each kind of device implements.
 #pragma once
 
 #include <atomic>

@@ -121,7 +121,7 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
          token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
-// Returns whether the threshold is the same for every pair, and not known to be out of the join's reach.
+// Returns whether the threshold is the same for every pair.
 bool usable_threshold(PlannerInfo *root, Expr *threshold) {
   auto *node = reinterpret_cast<Node *>(threshold);
   return bms_is_empty(pull_varnos(root, node)) && !contain_volatile_functions(node) &&
