@@ -26,6 +26,13 @@ void count_equal_sets(SetStatistics *statistics) {
   statistics->repeated = sketch.common + others * (1.0 - std::exp(1.0 - statistics->copies));
 }
 
+// Returns what the planner may know of an expression's values; null where there is nothing. As PostgreSQL's
+// own estimators do for operators that are not leakproof, and the measures are not, it makes no use of a
+// column of which the user may not read all rows: EXPLAIN would tell what is in the others.
+HeapTuple readable_statistics(const VariableStatData &variable) {
+  return variable.acl_ok ? variable.statsTuple : nullptr;
+}
+
 SetShape shape_of(PlannerInfo *root, Node *set, TokenType type, bool with_shared_tokens) {
   SetShape shape = sketch_shape(nullptr, type, false);
   if (IsA(set, Const)) {
@@ -37,7 +44,7 @@ SetShape shape_of(PlannerInfo *root, Node *set, TokenType type, bool with_shared
   if (root == nullptr) return shape;
   VariableStatData variable;
   examine_variable(root, set, 0, &variable);
-  shape = sketch_shape(variable.statsTuple, type, with_shared_tokens);
+  shape = sketch_shape(readable_statistics(variable), type, with_shared_tokens);
   ReleaseVariableStats(variable);
   return shape;
 }
@@ -48,14 +55,13 @@ SetStatistics set_statistics(PlannerInfo *root, double rows, Expr *set, TokenTyp
   SetStatistics statistics = {};
   VariableStatData variable;
   examine_variable(root, reinterpret_cast<Node *>(set), 0, &variable);
-  // No measure tells anything about its arguments but the result (they are leakproof in effect, and nothing
-  // else is done with the values here), so the values may be used as those of `=` are.
-  statistics.sketch = set_sketch(variable.statsTuple, type);
+  const HeapTuple readable = readable_statistics(variable);
+  statistics.sketch = set_sketch(readable, type);
   const double present = 1.0 - statistics.sketch->null_share;
   statistics.rows = rows * present;
   statistics.table_rows = (variable.rel == nullptr ? rows : Max(variable.rel->tuples, rows)) * present;
   statistics.copies = 1;
-  if (HeapTupleIsValid(variable.statsTuple)) count_equal_sets(&statistics);
+  if (HeapTupleIsValid(readable)) count_equal_sets(&statistics);
   ReleaseVariableStats(variable);
   return statistics;
 }
