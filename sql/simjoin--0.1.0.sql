@@ -108,6 +108,55 @@ COMMENT ON FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4
 COMMENT ON FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
 COMMENT ON FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
 
+-- Sets of smallint are those of int, and the planner sees them as such.
+
+CREATE FUNCTION jaccard_similarity(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN jaccard_similarity(a::int4[], b::int4[]);
+CREATE FUNCTION cosine_similarity(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN cosine_similarity(a::int4[], b::int4[]);
+CREATE FUNCTION dice_similarity(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN dice_similarity(a::int4[], b::int4[]);
+CREATE FUNCTION overlap_count(a int2[], b int2[]) RETURNS int4 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN overlap_count(a::int4[], b::int4[]);
+CREATE FUNCTION jaccard_distance(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN jaccard_distance(a::int4[], b::int4[]);
+CREATE FUNCTION sets_similar(a int2[], b int2[]) RETURNS bool LANGUAGE SQL STABLE PARALLEL SAFE COST 100
+RETURN sets_similar(a::int4[], b::int4[]);
+CREATE FUNCTION weighted_jaccard_similarity(a int2[], a_weights float4[], b int2[], b_weights float4[])
+RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 200
+RETURN weighted_jaccard_similarity(a::int4[], a_weights, b::int4[], b_weights);
+COMMENT ON FUNCTION jaccard_similarity(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION cosine_similarity(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION dice_similarity(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION overlap_count(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION jaccard_distance(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION sets_similar(int2[], int2[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION weighted_jaccard_similarity(int2[], float4[], int2[], float4[]) IS 'that of two sets of int4';
+
+-- A text is no set, and neither is a literal or a parameter without a type, which counts as a text: these tell what is.
+
+CREATE FUNCTION jaccard_similarity(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cosine_similarity(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION dice_similarity(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION overlap_count(a text, b text) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION jaccard_distance(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION sets_similar(a text, b text) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C STABLE PARALLEL SAFE;
+CREATE FUNCTION weighted_jaccard_similarity(a text, a_weights float4[], b text, b_weights float4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION jaccard_similarity(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION cosine_similarity(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION dice_similarity(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION overlap_count(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION jaccard_distance(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION sets_similar(text, text) IS 'an error: a text is no set';
+COMMENT ON FUNCTION weighted_jaccard_similarity(text, float4[], text, float4[]) IS 'an error: a text is no set';
+
 -- Operators.
 
 CREATE OPERATOR ~= (LEFTARG = int4[], RIGHTARG = int4[], FUNCTION = sets_similar, COMMUTATOR = ~=,
@@ -116,16 +165,26 @@ CREATE OPERATOR ~= (LEFTARG = int8[], RIGHTARG = int8[], FUNCTION = sets_similar
                     RESTRICT = contsel, JOIN = contjoinsel);
 CREATE OPERATOR ~= (LEFTARG = text[], RIGHTARG = text[], FUNCTION = sets_similar, COMMUTATOR = ~=,
                     RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = int2[], RIGHTARG = int2[], FUNCTION = sets_similar, COMMUTATOR = ~=,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = text, RIGHTARG = text, FUNCTION = sets_similar, COMMUTATOR = ~=,
+                    RESTRICT = contsel, JOIN = contjoinsel);
 COMMENT ON OPERATOR ~= (int4[], int4[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
 COMMENT ON OPERATOR ~= (int8[], int8[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
 COMMENT ON OPERATOR ~= (text[], text[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
+COMMENT ON OPERATOR ~= (int2[], int2[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
+COMMENT ON OPERATOR ~= (text, text) IS 'an error: a text is no set';
 
 CREATE OPERATOR <%> (LEFTARG = int4[], RIGHTARG = int4[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
 CREATE OPERATOR <%> (LEFTARG = int8[], RIGHTARG = int8[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
 CREATE OPERATOR <%> (LEFTARG = text[], RIGHTARG = text[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
+CREATE OPERATOR <%> (LEFTARG = int2[], RIGHTARG = int2[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
+CREATE OPERATOR <%> (LEFTARG = text, RIGHTARG = text, FUNCTION = jaccard_distance, COMMUTATOR = <%>);
 COMMENT ON OPERATOR <%> (int4[], int4[]) IS 'Jaccard distance';
 COMMENT ON OPERATOR <%> (int8[], int8[]) IS 'Jaccard distance';
 COMMENT ON OPERATOR <%> (text[], text[]) IS 'Jaccard distance';
+COMMENT ON OPERATOR <%> (int2[], int2[]) IS 'Jaccard distance';
+COMMENT ON OPERATOR <%> (text, text) IS 'an error: a text is no set';
 
 -- Sets from text.
 

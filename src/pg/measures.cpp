@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 }
 
 #include <algorithm>
@@ -192,5 +193,16 @@ PG_FUNCTION_INFO_V1(simjoin_similar);
 Datum simjoin_similar(PG_FUNCTION_ARGS) {
   const Counts counts = count_arguments(fcinfo, "sets_similar");
   PG_RETURN_BOOL(similarity_of(static_cast<Measure>(measure), counts) >= similarity_threshold);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_text_is_no_set);
+Datum simjoin_text_is_no_set(PG_FUNCTION_ARGS) {
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: a set is an array of type integer[], bigint[] or text[], and not a text",
+                         get_func_name(fcinfo->flinfo->fn_oid)),
+                  errhint("Give literals and parameters their type, as in '{1,2}'::integer[] or $1::text[]. "
+                          "A set of the pieces or words of a text is made as in shingles(body) or "
+                          "string_to_array(body, ' ').")));
+  PG_RETURN_NULL();
 }
 }

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
@@ -89,6 +90,12 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
 }  // namespace
 
 const char *hint_for_sets(TupleDesc columns) {
+  TokenType token_type;
+  if (columns->natts >= 2 &&
+      TypeCategory(getBaseType(TupleDescAttr(columns, 0)->atttypid)) != TYPCATEGORY_NUMERIC &&
+      token_type_of(TupleDescAttr(columns, 1)->atttypid, &token_type))
+    return "Give rows with another key a number, as in SELECT row_number() OVER (ORDER BY key), tokens FROM "
+           "documents, or a column GENERATED ALWAYS AS IDENTITY.";
   const Oid type = columns->natts < 2 ? InvalidOid : getBaseType(TupleDescAttr(columns, 1)->atttypid);
   if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID)
     return "A set of the pieces or words of a text is made as in SELECT id, shingles(body) FROM documents or "

@@ -22,6 +22,19 @@ SELECT weighted_jaccard_similarity('{1}'::int[], '{{1}}', '{1}', '{1}');
 SELECT jaccard_similarity('{1}'::float8[], '{1}'::float8[]);
 SELECT '{a}'::text[] ~= '{1}'::int[];
 
+-- A text, and what has no type.
+SELECT jaccard_similarity('a b'::text, 'b c'::text);
+SELECT jaccard_similarity('{1,2}', '{2,3}');
+SELECT cosine_similarity('{1,2}'::varchar, NULL);
+SELECT dice_similarity(NULL, NULL);
+SELECT '{1,2}' ~= '{2,3}';
+SELECT '{1,2}' <%> '{2,3}';
+SELECT sets_similar('a', 'b');
+SELECT weighted_jaccard_similarity('{1,2}', '{1,1}', '{2,3}', '{1,1}');
+PREPARE untyped AS SELECT overlap_count($1, $2);
+EXECUTE untyped('{1,2}', '{2,3}');
+DEALLOCATE untyped;
+
 -- Weights.
 SELECT weighted_jaccard_similarity('{1,2}'::int[], '{1}', '{1}', '{1}');
 SELECT weighted_jaccard_similarity('{1}'::int[], '{1}', '{}', '{1}');
@@ -57,6 +70,8 @@ SELECT * FROM similarity_self_join('SELECT', 0.5);
 SELECT * FROM similarity_self_join('SELECT 1 AS id, ''{1}''::int[] AS tokens, 2 AS more', 0.5);
 SELECT * FROM similarity_self_join('SELECT ''{1}''::int[] AS tokens, 1 AS id', 0.5);
 SELECT * FROM similarity_self_join('SELECT 1::numeric AS id, ''{1}''::int[] AS tokens', 0.5);
+SELECT * FROM similarity_self_join('SELECT gen_random_uuid() AS id, ''{1}''::int[] AS tokens', 0.5);
+SELECT * FROM minhash_signatures('SELECT ''one'' AS name, ''{1}''::text[] AS tokens');
 SELECT * FROM similarity_self_join('SELECT 1 AS id, ''{1}''::smallint[] AS tokens', 0.5);
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1 AS id, ''a b'' AS words', 0.5);
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::bigint[]', 0.5);

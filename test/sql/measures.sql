@@ -138,4 +138,23 @@ SELECT count(*) AS pairs,
 FROM (SELECT l, lw, r, rw, weighted_jaccard_similarity(l, lw, r, rw) AS w
       FROM expected, token_weights(l, 7) lw, token_weights(r, 5) rw) x;
 
+-- Sets of smallint are those of int, also to the planner; varchar[] is text[].
+SELECT count(*) AS pairs,
+       count(*) FILTER (WHERE jaccard_similarity(l::int2[], r::int2[]) <> jaccard_similarity(l, r)) AS jaccard,
+       count(*) FILTER (WHERE cosine_similarity(l::int2[], r::int2[]) <> cosine_similarity(l, r)) AS cosine,
+       count(*) FILTER (WHERE dice_similarity(l::int2[], r::int2[]) <> dice_similarity(l, r)) AS dice,
+       count(*) FILTER (WHERE overlap_count(l::int2[], r::int2[]) <> overlap_count(l, r)) AS overlap,
+       count(*) FILTER (WHERE l::int2[] <%> r::int2[] <> l <%> r) AS distance,
+       count(*) FILTER (WHERE (l::int2[] ~= r::int2[]) <> (l ~= r)) AS similar
+FROM (SELECT l, r FROM expected WHERE 30000 > ALL (l || r) AND -30000 < ALL (l || r)) x;
+SELECT weighted_jaccard_similarity('{1,2}'::int2[], '{1,0.5}', '{2,3}', '{0.5,1}') AS weighted,
+       jaccard_similarity('{1,2}'::int2[], '{2,3}'::int[]) AS with_int, jaccard_similarity('{1,2}', '{2,3}'::int2[]) AS with_literal,
+       jaccard_similarity(NULL::int2[], '{1}') AS no_set,
+       jaccard_similarity('{a,b}'::varchar[], '{b,c}'::varchar[]) AS varchars, '{a,b}'::varchar[] <%> '{b,c}'::text[] AS mixed;
+CREATE TABLE small_sets AS SELECT i AS id, ARRAY[i, i + 1, i + 2, i + 3]::int2[] AS tokens FROM generate_series(1, 2000) i;
+ANALYZE small_sets;
+EXPLAIN (COSTS OFF) SELECT FROM small_sets a JOIN small_sets b ON a.id < b.id AND a.tokens ~= b.tokens;
+SELECT count(*) FROM small_sets a JOIN small_sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5;
+SELECT count(*) FROM small_sets a JOIN small_sets b ON a.id < b.id AND a.tokens <%> b.tokens <= 0.5;
+
 DROP SCHEMA measures_test CASCADE;
