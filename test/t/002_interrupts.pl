@@ -36,7 +36,20 @@ SKIP:
 	}
 	cmp_ok(min(@memory[ 10 .. 19 ]) - min(@memory[ 0 .. 9 ]), '<', 10240, 'ten more cancelled joins leave no memory behind');
 }
-no_threads_left($session, 'no thread is left after cancelled joins');
+# What takes long in the session's own thread, in processor time from the signal on.
+$session->query(
+	q{SET client_min_messages = error; CREATE TABLE words AS
+	SELECT id, ARRAY(SELECT md5((id * 12 + i)::text) FROM generate_series(1, 12) i) AS tokens FROM generate_series(1, 60000) id;
+	CREATE TABLE documents AS SELECT * FROM tf_idf('SELECT id, tokens FROM words WHERE id <= 20000')});
+my %long_statements = (
+	'shingles of a long text' => [ q{SELECT cardinality(shingles(repeat('abcdefgh', 10000000)))}, 0.2, 0.6, 1.2 ],
+	'word_shingles of a long text' => [ q{SELECT cardinality(word_shingles(repeat('abcdefg ', 10000000)))}, 0.6 ],
+	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
+	'tf_idf' => [ q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM words')}, 0.1, 0.3, 0.6 ],
+	'cluster_documents' => [ q{SELECT count(*) FROM cluster_documents('SELECT * FROM documents', 0.5)}, 0.1, 0.3 ],
+);
+takes_little_time_to_cancel($session, $_, @{ $long_statements{$_} }) for sort keys %long_statements;
+no_threads_left($session, 'no thread is left after cancelled statements');
 is( $session->query(
 		q{SELECT count(*) > 100 FROM (SELECT FROM sets a JOIN sets b ON a.id < b.id AND
 			jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND a.id < 2000 AND b.id < 2000) pairs}),

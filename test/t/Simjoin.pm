@@ -6,12 +6,13 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time no_threads_left gpu_session stop_unharmed
+our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time takes_little_time_to_cancel no_threads_left gpu_session stop_unharmed
   $patience @two_cpu_threads);
 
 # How many seconds after the signal a statement may still run. The aim is 0.1; a busy test machine needs some slack.
@@ -90,6 +91,44 @@ sub stops_in_time
 				return time() - $start;
 			});
 		like($stderr, qr/canceling statement due to statement timeout/, "$name is stopped by a timeout of $timeout ms");
+	}
+	return;
+}
+
+# Returns the seconds of processor time that a process has used with all its threads.
+sub processor_seconds
+{
+	my ($pid) = @_;
+	my ($numbers) = slurp_file("/proc/$pid/stat") =~ /\) (.*)/;
+	my @fields = split / /, $numbers;
+	return ($fields[11] + $fields[12]) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+# Tests that a statement of a background session that is cancelled once it has used so many seconds of processor time uses
+# little more, at each of the moments. What is done by then is no failure.
+sub takes_little_time_to_cancel
+{
+	my ($session, $name, $statement, @moments) = @_;
+  SKIP:
+	{
+		skip 'no /proc here', scalar(@moments) unless -r '/proc/self/stat';
+		my $most = 0.25;
+		my $pid = $session->query('SELECT pg_backend_pid()');
+		for my $moment (@moments)
+		{
+			my $begin = processor_seconds($pid);
+			$session->query_until(qr/begun/, "\\echo begun\n$statement;\n\\echo ended\n");
+			while (processor_seconds($pid) < $begin + $moment && $session->{stdout} !~ /ended/)
+			{
+				sleep(0.005);
+				$session->{run}->pump_nb;
+			}
+			my $cancelled = processor_seconds($pid);
+			kill 'INT', $pid;
+			$session->query_until(qr/ended/, '');
+			cmp_ok(processor_seconds($pid) - $cancelled, '<', $most, "$name is cancelled at once after $moment s");
+			$session->{stderr} = '';
+		}
 	}
 	return;
 }
