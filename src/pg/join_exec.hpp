@@ -13,9 +13,12 @@ extern "C" {
 #include "core/join.hpp"
 #include "pg/join_method.hpp"
 #include "pg/join_plan.hpp"
+#include "pg/row_bits.hpp"
 #include "pg/row_store.hpp"
 
 namespace simjoin::pg {
+
+inline constexpr uint32_t no_row = UINT32_MAX;
 
 // Where the node stands: rows are read, pairs of a row with itself and pairs of the engine handed up, then
 // rows without a partner.
@@ -40,16 +43,11 @@ struct JoinInput {
   uint32_t current_row;  // the row whose columns are in values and nulls
   Datum *values;
   bool *nulls;
-  bits8 *matchless;  // rows that match nothing, a bit each: NULL sets, and empty ones where these do not
-  uint32_t matchless_bytes;  // rows past its end are none of them
-  bits8 *matched;            // rows that found a partner, a bit each; NULL where the join type needs none
-};
-
-// A pair of rows that satisfies the similarity clause.
-struct JoinPair {
-  uint32_t left;
-  uint32_t right;
-  uint32_t overlap;
+  RowReader
+      aside;  // rows whose arrays are no sets, see join_aside.hpp; its store is NULL where there are none
+  RowBits without_set;  // rows whose set is NULL
+  RowBits matchless;    // rows that match nothing: those two kinds, and empty sets where these do not
+  RowBits matched;      // rows that found a partner; without bits where the join type does not ask
 };
 
 struct JoinState {
@@ -62,7 +60,9 @@ struct JoinState {
   ExprState *threshold_expr;
   Oid threshold_type;
   ExprState *join_quals;
-  JoinKey *keys;  // rows whose keys differ are kept apart
+  ExprState *aside_quals[2];    // of the join's conditions without the similarity those on one side, by side
+  ExprState *aside_pair_quals;  // and the others
+  JoinKey *keys;                // rows whose keys differ are kept apart
   int key_count;
   FmgrInfo *key_hash[2];  // for each side, one a key
 
@@ -95,9 +95,6 @@ struct JoinState {
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
   uint64 row_file;
 };
-
-// Evaluates a threshold of the clause to the similarity from which on it holds.
-double clause_threshold(const JoinPlanFacts &facts, Datum value, bool isnull, Oid type);
 
 // CreateCustomScanState of the join's plan methods.
 Node *create_join_state(CustomScan *plan);

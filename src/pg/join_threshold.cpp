@@ -43,6 +43,13 @@ double similarity_at_distance(double limit, bool strict) {
   return least_similarity_within(limit);
 }
 
+double clause_threshold(const JoinPlanFacts &facts, Datum value, bool isnull, Oid type) {
+  if (isnull) return std::numeric_limits<double>::quiet_NaN();
+  const double number = threshold_value(value, type);
+  if (facts.distance) return similarity_at_distance(number, facts.strict);
+  return facts.strict ? next_above(number) : number;
+}
+
 size_t drop_beyond_distance(Batch *batch, const JoinEngine *engine, bool self_join, double limit,
                             bool strict) {
   size_t kept = 0;

@@ -4,6 +4,7 @@
 #include "pg/pg.hpp"
 
 #include "core/join.hpp"
+#include "pg/join_plan.hpp"
 
 namespace simjoin::pg {
 
@@ -21,6 +22,10 @@ bool within_distance(double distance, double limit, bool strict);
 // Returns a similarity that no two sets within that distance are below; not a number where no sets are, and 0
 // exactly where all are. Few sets that reach it are beyond the distance.
 double similarity_at_distance(double limit, bool strict);
+
+// Evaluates a threshold of the clause to the similarity from which on it holds; not a number where nothing
+// matches.
+double clause_threshold(const JoinPlanFacts &facts, Datum value, bool isnull, Oid type);
 
 // Removes the pairs of a batch of the engine that are beyond the distance, and returns how many these were.
 size_t drop_beyond_distance(Batch *batch, const JoinEngine *engine, bool self_join, double limit,

@@ -32,16 +32,36 @@ bool token_type_of(Oid array_type, TokenType *type) {
   return false;
 }
 
-void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint) {
-  if (ARR_NDIM(array) > 1)
+namespace {
+
+constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove them.";
+
+[[noreturn]] void raise_not_plain(int dimensions, const char *function, const char *what,
+                                  const char *null_hint) {
+  if (dimensions > 1)
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                     errmsg("%s: %s must be a one-dimensional array", function, what),
-                    errdetail("The array has %d dimensions.", ARR_NDIM(array)),
+                    errdetail("The array has %d dimensions.", dimensions),
                     errhint("Use ARRAY(SELECT unnest(%s)) to make one of all its elements.", what)));
-  if (ARR_HASNULL(array) && array_contains_nulls(array))
-    ereport(ERROR,
-            (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-             errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
+  pg_unreachable();
+}
+
+}  // namespace
+
+int dimensions_of_flawed(ArrayType *array) {
+  if (ARR_NDIM(array) > 1) return ARR_NDIM(array);
+  return ARR_HASNULL(array) && array_contains_nulls(array) ? 1 : 0;
+}
+
+void raise_flawed(const char *function, int dimensions) {
+  raise_not_plain(dimensions, function, "tokens", remove_null_tokens);
+}
+
+void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint) {
+  const int dimensions = dimensions_of_flawed(array);
+  if (dimensions > 0) raise_not_plain(dimensions, function, what, null_hint);
 }
 
 SetView view_set(Datum datum, const char *function) {
@@ -63,7 +83,7 @@ SetView view_set(Datum datum, const char *function) {
                              format_type_be(ARR_ELEMTYPE(array))),
                       errhint("Cast it to integer[], bigint[] or text[].")));
   }
-  check_plain_array(array, function, "tokens", "Use array_remove(tokens, NULL) to remove them.");
+  check_plain_array(array, function, "tokens", remove_null_tokens);
   set.count = static_cast<uint32_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
   set.data = ARR_DATA_PTR(array);
   set.array = array;

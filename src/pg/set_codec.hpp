@@ -29,6 +29,13 @@ bool token_type_of(Oid array_type, TokenType *type);
 // `function`: a NULL element, more than one dimension, another element type.
 SetView view_set(Datum array, const char *function);
 
+// Returns 0 where an array is a set: of one dimension at most, without NULL elements. Else the number of its
+// dimensions: more than one, or one, and some elements are NULL.
+int dimensions_of_flawed(ArrayType *array);
+
+// Raises view_set's error for an array that is no set, of which dimensions_of_flawed is known.
+[[noreturn]] void raise_flawed(const char *function, int dimensions);
+
 // Errors, naming `function` and calling the array `what`, unless it is one-dimensional (or empty) without
 // NULL elements; `null_hint` is the hint about those.
 void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint);
