@@ -195,6 +195,17 @@ inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *slot, ES
 #endif
 }
 
+// Calls walker(child, context) for each child of an expression until one returns true, and returns whether
+// one did. PostgreSQL 16 (1c27d16e6e5) gave walkers a prototype.
+inline bool walk_children(Node *expr, bool (*walker)(Node *, void *), void *context) {
+#if PG_VERSION_NUM >= 160000
+  return expression_tree_walker(expr, walker, context);
+#else
+  auto *untyped = reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(walker));
+  return expression_tree_walker(expr, untyped, context);
+#endif
+}
+
 // Builds the index of a table of this persistence anew. PostgreSQL 17 added the statement, for event
 // triggers.
 inline void rebuild_index(Oid index, char persistence) {

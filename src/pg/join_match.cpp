@@ -133,15 +133,27 @@ bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype) 
   return !(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids));
 }
 
+// Returns the function that an expression calls itself, invalid where it is no call.
+Oid called_function(Node *expr) {
+  if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
+  if (!IsA(expr, OpExpr)) return InvalidOid;
+  set_opfuncid(castNode(OpExpr, expr));
+  return castNode(OpExpr, expr)->opfuncid;
+}
+
+// Returns whether a measure, a distance or `~=` is called anywhere in the expression.
+bool calls_measure(Node *expr, void *context) {
+  if (expr == nullptr) return false;
+  Measure unused;
+  const Oid function = called_function(expr);
+  if (OidIsValid(function) && classify(function, &unused) != Call::none) return true;
+  return compat::walk_children(expr, calls_measure, context);
+}
+
 // Notes the call and its measure if the expression is a call of this kind.
 bool match_call(Node *expr, Call kind, SimilarityClause *match) {
   expr = strip_cast(expr);
-  Oid function = InvalidOid;
-  if (IsA(expr, FuncExpr)) function = castNode(FuncExpr, expr)->funcid;
-  if (IsA(expr, OpExpr)) {
-    set_opfuncid(castNode(OpExpr, expr));
-    function = castNode(OpExpr, expr)->opfuncid;
-  }
+  const Oid function = called_function(expr);
   match->call = reinterpret_cast<Expr *>(expr);
   return OidIsValid(function) && classify(function, &match->measure) == kind;
 }
@@ -233,6 +245,24 @@ List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo
     found = lappend(found, kept);
   }
   return found;
+}
+
+void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist) {
+  // The two relations come in both orders, the second time with the left one as the inner one.
+  if (joinrel->pathlist != NIL || !bms_is_subset(sjinfo->min_lefthand, inner->relids)) return;
+  ListCell *cell;
+  bool similarity = false;
+  foreach (cell, restrictlist)
+    similarity |= calls_measure(reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause), nullptr);
+  if (!similarity) return;
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+       errmsg("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions"),
+       errdetail("No condition of it is a similarity clause that the join operator can use."),
+       errhint("Write the clause as jaccard_similarity(l, r) >= t, by another measure or with >, or as l "
+               "<%%> r <= d or l ~= r, where l and r are sets of one side of the join each and t or d is the "
+               "same for all rows; or join by LEFT JOIN and add the other rows with NOT EXISTS.")));
 }
 
 List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,

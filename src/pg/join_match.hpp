@@ -40,6 +40,10 @@ struct PartitionKey {
 List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                               JoinType jointype, List *restrictlist);
 
+// Raises PostgreSQL's error, with a hint, for a FULL JOIN of these clauses that has no path although all have
+// been added: where one of the clauses calls a measure.
+void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist);
+
 // Returns whether the clause is a similarity clause between some relations on the left and others on the
 // right, and describes it.
 bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match);
