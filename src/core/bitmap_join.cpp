@@ -64,11 +64,10 @@ void BitmapProber::run_rows(uint32_t begin, uint32_t end, JoinCounters &counters
     filter_tile(begin, tile, tile + std::min(columns, last - tile));
     if (candidates_.empty()) continue;
     const auto filtered = JoinCounters::Clock::now();
-    const auto waited = writer_.waited();
     verify(counters);
     const auto verified = JoinCounters::Clock::now();
     counters.filter += filtered - since;
-    counters.verify += verified - filtered - (writer_.waited() - waited);
+    counters.verify += verified - filtered;
     since = verified;
   }
   counters.filter += JoinCounters::Clock::now() - since;

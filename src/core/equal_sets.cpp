@@ -114,7 +114,6 @@ void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
 void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
                     JoinCounters &counters) const {
   const auto since = JoinCounters::Clock::now();
-  const auto waited = writer.waited();
   const SetCollection &probes = problem_.probe;
   uint32_t probe_class = probes.class_of(begin);
   uint32_t group[probes_a_group], hashes[probes_a_group];
@@ -146,7 +145,7 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPair
     }
     first = last;
   }
-  counters.filter += JoinCounters::Clock::now() - since - (writer.waited() - waited);
+  counters.filter += JoinCounters::Clock::now() - since;
 }
 
 // Hands over the pairs of one probe.

@@ -115,8 +115,9 @@ struct JoinStats {
   uint64_t output = 0;               // pairs in the result
   double order_ms = 0;               // ranks and sorting, the first part of the build: wall clock
   double build_ms = 0;               // ranks, sorting, index, signatures: wall clock
-  double filter_ms = 0;              // candidate generation, summed over threads
-  double verify_ms = 0;              // verification, summed over threads
+  // CPU time of all threads; on a GPU the time of its kernels.
+  double filter_ms = 0;              // candidate generation
+  double verify_ms = 0;              // verification
   double join_ms = 0;                // from the end of the build to the last pair: wall clock
   size_t memory_peak = 0;            // bytes
   uint64_t spilled_bytes = 0;        // written to the temporary file

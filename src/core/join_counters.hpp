@@ -1,13 +1,14 @@
 // What one worker has done so far, added up over workers for the statistics.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+
+#include "core/thread_clock.hpp"
 
 namespace simjoin {
 
 struct JoinCounters {
-  using Clock = std::chrono::steady_clock;
+  using Clock = ThreadClock;
 
   uint64_t after_prefix = 0;
   uint64_t after_positional = 0;
@@ -15,7 +16,7 @@ struct JoinCounters {
   uint64_t verified = 0;
   uint64_t left_out = 0;
   uint64_t output = 0;
-  Clock::duration filter{};
+  Clock::duration filter{};  // CPU time
   Clock::duration verify{};
 
   JoinCounters &operator+=(const JoinCounters &other) {

@@ -10,7 +10,7 @@ namespace {
 // A worker that finds little hands over what it has at least this often.
 constexpr auto flush_interval = std::chrono::milliseconds(10);
 
-double milliseconds(JoinCounters::Clock::duration duration) {
+double milliseconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
@@ -20,13 +20,13 @@ class BuildTime {
   BuildTime(std::mutex &mutex, double &ms) : mutex_(mutex), ms_(ms) {}
   ~BuildTime() {
     const std::lock_guard lock(mutex_);
-    ms_ += milliseconds(JoinCounters::Clock::now() - begin_);
+    ms_ += milliseconds(std::chrono::steady_clock::now() - begin_);
   }
 
  private:
   std::mutex &mutex_;
   double &ms_;
-  const JoinCounters::Clock::time_point begin_ = JoinCounters::Clock::now();
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -226,7 +226,7 @@ void JoinExecution::hand_over(Worker &worker) {
     const std::lock_guard lock(mutex_);
     counters_ += std::exchange(worker.counters, {});
   }
-  const auto now = JoinCounters::Clock::now();
+  const auto now = std::chrono::steady_clock::now();
   if (now - worker.flushed >= flush_interval) {
     worker.writer.flush();
     worker.flushed = now;

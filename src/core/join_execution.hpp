@@ -2,6 +2,7 @@
 // items of work for any number of workers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,7 +52,7 @@ class JoinExecution {
         : writer(queue, swap, ordered, demand) {}
     ResultWriter writer;
     JoinCounters counters;  // that have not been added to the join's
-    JoinCounters::Clock::time_point flushed = JoinCounters::Clock::now();
+    std::chrono::steady_clock::time_point flushed = std::chrono::steady_clock::now();
   };
 
   Ranking rank(WorkerPool &pool);

@@ -194,7 +194,10 @@ void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, Resu
       enumerate_pairs(probes.sets, index_, item.begin, item.end, writer, held, stop_, counters);
       break;
   }
-  if (held != nullptr) held->settle(counters);
+  if (held == nullptr) return;
+  const auto since = JoinCounters::Clock::now();
+  held->settle(counters);
+  counters.verify += JoinCounters::Clock::now() - since;
 }
 
 }  // namespace simjoin

@@ -103,7 +103,6 @@ void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counter
   auto since = JoinCounters::Clock::now();
   const auto round = [&] {
     const auto generated = JoinCounters::Clock::now();
-    const auto waited = writer_.waited();
     if (join_.verifier != nullptr) {
       submit();
     } else {
@@ -112,7 +111,7 @@ void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counter
     candidates_.clear();
     const auto verified = JoinCounters::Clock::now();
     counters.filter += generated - since;
-    counters.verify += verified - generated - (writer_.waited() - waited);
+    counters.verify += verified - generated;
     since = verified;
   };
   const uint32_t first = grouped ? join_.probe_groups->group_of(begin) : begin;

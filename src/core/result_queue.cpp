@@ -66,16 +66,12 @@ bool ResultQueue::drained() const {
 
 void ResultWriter::flush() {
   if (batch_.size() == 0) return;
-  const auto begin = std::chrono::steady_clock::now();
   queue_.push(batch_);
-  waited_ += std::chrono::steady_clock::now() - begin;
 }
 
 void ResultWriter::settle() {
   flush();
-  const auto begin = std::chrono::steady_clock::now();
   queue_.settle();
-  waited_ += std::chrono::steady_clock::now() - begin;
 }
 
 }  // namespace simjoin

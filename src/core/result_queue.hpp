@@ -88,8 +88,6 @@ class ResultWriter {
   }
   void flush();
   uint64_t emitted() const { return emitted_; }
-  // Returns the time spent waiting for the caller so far.
-  std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
   static constexpr size_t batch_pairs = 4096;
@@ -100,7 +98,6 @@ class ResultWriter {
   PairDemand *const demand_;
   Batch batch_;
   uint64_t emitted_ = 0;
-  std::chrono::steady_clock::duration waited_{};
 };
 
 }  // namespace simjoin

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "unit/drive.hpp"
+#include "unit/process.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
@@ -174,6 +175,22 @@ TEST_P(StatsTest, CountsDoNotDependOnThreads) {
       EXPECT_EQ(one.output, many.output);
       EXPECT_EQ(one.algorithm, many.algorithm);
     }
+  }
+}
+
+// More threads than cores: each waits for a core most of the time, and some for the caller.
+TEST(CpuTimeTest, IsNoMoreThanTheProcessHas) {
+  RandomSets random(44);
+  Input<int32_t> input;
+  input.self_join = true;
+  input.left = shapes::near_duplicates(random, 3000);
+  for (Algorithm algorithm : all_algorithms) {
+    const auto begin = processor_time();
+    JoinStats stats;
+    run(make_spec(algorithm, Measure::jaccard, 0.3, 32), input, &stats);
+    const std::chrono::duration<double, std::milli> passed = processor_time() - begin;
+    EXPECT_GT(stats.filter_ms + stats.verify_ms, 0) << name_of(algorithm);
+    EXPECT_LE(stats.filter_ms + stats.verify_ms, passed.count()) << name_of(algorithm);
   }
 }
 
