@@ -53,6 +53,9 @@ void BitmapProber::run_rows(uint32_t begin, uint32_t end, JoinCounters &counters
   uint32_t first = UINT32_MAX, last = 0;
   for (const Row &row : rows_) {
     if (row.first >= row.end) continue;
+    // All are compared: no filter of the prefix index rules one out.
+    counters.after_prefix += row.end - row.first;
+    counters.after_positional += row.end - row.first;
     first = std::min(first, row.first);
     last = std::max(last, row.end);
   }

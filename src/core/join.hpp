@@ -97,7 +97,9 @@ struct Batch {
   }
 };
 
-// What a join did. Counts are pairs; each filter's figure is what it left over.
+// What a join did. Counts are pairs; each filter's figure is what it left over, where it did not run for some
+// of the sets all of theirs: none is larger than the one before. (A semi or anti join may look at a pair
+// twice, and one on a GPU does not count what the filters of its prefix index leave.)
 struct JoinStats {
   uint64_t sets[2] = {0, 0};     // non-empty sets of each side
   uint64_t tokens[2] = {0, 0};   // tokens of each side, duplicates within a set removed
@@ -109,7 +111,7 @@ struct JoinStats {
   // Of those, pairs that the positional filter left; under `auto` the same number for short sets, where both
   // filters act as one.
   uint64_t after_positional = 0;
-  uint64_t after_bitmap = 0;         // pairs left to verify where a bitmap filter ran, by either generator
+  uint64_t after_bitmap = 0;         // pairs left to verify, by either generator
   uint64_t verified = 0;             // pairs whose overlap was computed
   uint64_t left_out = 0;             // candidates not verified since nobody asked, or would soon (done_rows)
   uint64_t output = 0;               // pairs in the result

@@ -169,7 +169,7 @@ void PrefixProber::probe(uint32_t unit, uint32_t probe_class, uint32_t sets, Joi
     counters.after_positional += pairs;
     const uint32_t index_class = index.class_of(touched_[i]);
     if (use_table_ && differs_too_much(partner, index_class, wide)) continue;
-    if (join_.has_bitmaps()) counters.after_bitmap += pairs;
+    counters.after_bitmap += pairs;
     candidates_.push_back({unit, partner, static_cast<uint32_t>(known), index_class});
   }
   touched_.clear();
@@ -282,6 +282,7 @@ void PrefixProber::verify(uint32_t begin, uint32_t end, JoinCounters &counters) 
       if (same) {
         counters.after_prefix += partner_end - index.first_set(candidate.unit);
         counters.after_positional += partner_end - index.first_set(candidate.unit);
+        counters.after_bitmap += partner_end - index.first_set(candidate.unit);
       }
     }
   }

@@ -26,9 +26,6 @@ struct PrefixJoin {
   bool positional;
   const ParityTable *signatures;  // of the index side, checked before verification; may be null
   PairVerifier *verifier;         // gets the candidates; null where they are verified here. Not with groups.
-
-  // Returns whether bitmaps of any kind filter for some of the probes.
-  bool has_bitmaps() const { return signatures != nullptr || index.has_signatures(); }
 };
 
 // One worker: probes the index with ranges of sets.
