@@ -325,19 +325,15 @@ void TiledJoin::merge(const GpuJoin &join) {
   const GpuFigures figures = join.figures();
   const std::lock_guard lock(mutex_);
   ++joined_;
-  stats_.after_length += stats.after_length;
-  stats_.after_prefix += stats.after_prefix;
-  stats_.after_positional += stats.after_positional;
-  stats_.after_bitmap += stats.after_bitmap;
-  stats_.verified += stats.verified;
-  stats_.output += stats.output;
-  stats_.build_ms += stats.build_ms / workers_;
-  stats_.used_prefix |= stats.used_prefix;
-  stats_.used_bitmap |= stats.used_bitmap;
-  if (stats.algorithm.size() > stats_.algorithm.size()) stats_.algorithm = stats.algorithm;
   if (joined_ == 1) {
     stats_.reasons.insert(stats_.reasons.end(), stats.reasons.begin(), stats.reasons.end());
   }
+  if (stats.algorithm.size() > stats_.algorithm.size()) stats_.algorithm = stats.algorithm;
+  stats.reasons.clear();
+  stats.algorithm.clear();
+  stats.distinct_tokens = 0;   // of all tiles together it is not known; count_input() counts the input
+  stats.build_ms /= workers_;  // which work side by side
+  stats_ += stats;
   figures_.device = figures.device;
   for (double GpuFigures::*sum :
        {&GpuFigures::upload_ms, &GpuFigures::build_ms, &GpuFigures::index_ms, &GpuFigures::filter_ms,

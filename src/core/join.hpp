@@ -132,6 +132,10 @@ struct JoinStats {
   std::string gpu_refused;           // why a join that could have run on a GPU did not; empty where it did
   size_t device_memory_peak = 0;     // bytes of GPU memory
   std::vector<std::string> reasons;  // why, one line a decision: the figures behind `auto`
+
+  // Adds another join. What is no number becomes a list of what differs; the reasons are those of the last
+  // join that has some.
+  JoinStats &operator+=(const JoinStats &other);
 };
 
 enum class StepResult { working, batch, done };

@@ -108,6 +108,16 @@ bool LshBuckets::visited_before(uint32_t l, uint32_t r) const {
   return false;
 }
 
+LshStats &LshStats::operator+=(const LshStats &other) {
+  comparisons += other.comparisons;
+  candidates += other.candidates;
+  left_out += other.left_out;
+  output += other.output;
+  chained_buckets += other.chained_buckets;
+  for (const ChainedBucket &bucket : other.largest) note_size(bucket);
+  return *this;
+}
+
 void LshStats::note_size(const ChainedBucket &bucket) {
   ChainedBucket smaller = bucket;
   for (ChainedBucket &known : largest)

@@ -50,6 +50,8 @@ struct LshStats {
 
   // Puts a chained bucket among the largest ones if it is one.
   void note_size(const ChainedBucket &bucket);
+  // Adds another join.
+  LshStats &operator+=(const LshStats &other);
 };
 
 // A join by bands. Each pair is handed over once, however many buckets it shares.

@@ -227,54 +227,14 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
   show_kilobytes("Row Temporary Files", state->row_file, es);
 }
 
-void add(JoinStats *totals, JoinStats more) {
-  for (int side = 0; side < 2; ++side) {
-    totals->sets[side] += more.sets[side];
-    totals->tokens[side] += more.tokens[side];
-  }
-  totals->distinct_tokens += more.distinct_tokens;
-  totals->pairs += more.pairs;
-  totals->after_length += more.after_length;
-  totals->after_prefix += more.after_prefix;
-  totals->after_positional += more.after_positional;
-  totals->after_bitmap += more.after_bitmap;
-  totals->verified += more.verified;
-  totals->left_out += more.left_out;
-  totals->output += more.output;
-  totals->build_ms += more.build_ms;
-  totals->filter_ms += more.filter_ms;
-  totals->verify_ms += more.verify_ms;
-  totals->join_ms += more.join_ms;
-  totals->memory_peak = std::max(totals->memory_peak, more.memory_peak);
-  totals->device_memory_peak = std::max(totals->device_memory_peak, more.device_memory_peak);
-  totals->device = std::move(more.device);
-  totals->gpu_refused = std::move(more.gpu_refused);
-  totals->spilled_bytes += more.spilled_bytes;
-  totals->partitions += more.partitions;
-  totals->threads = std::max(totals->threads, more.threads);
-  totals->used_prefix |= more.used_prefix;
-  totals->used_bitmap |= more.used_bitmap;
-  if (!more.algorithm.empty()) totals->algorithm = std::move(more.algorithm);
-  totals->reasons = std::move(more.reasons);
-}
-
-void add(LshStats *totals, const LshStats &more) {
-  totals->comparisons += more.comparisons;
-  totals->candidates += more.candidates;
-  totals->left_out += more.left_out;
-  totals->output += more.output;
-  totals->chained_buckets += more.chained_buckets;
-  for (const ChainedBucket &bucket : more.largest) totals->note_size(bucket);
-}
-
 }  // namespace
 
 void add_execution_to_totals(JoinState *state) {
   if (state->engine == nullptr || !state->keep_totals) return;
-  call_cpp([&] { add(state->totals, state->engine->stats()); });
+  call_cpp([&] { *state->totals += state->engine->stats(); });
   state->totals->output -= Min(state->beyond, state->totals->output);
   if (state->bands != nullptr) {
-    add(&state->band_totals, state->bands->lsh_stats());
+    state->band_totals += state->bands->lsh_stats();
     state->band_totals.output -= Min(state->beyond, state->band_totals.output);
   }
   state->beyond = 0;

@@ -179,6 +179,41 @@ TEST(CpuTimeTest, IsNoMoreThanTheProcessHas) {
   }
 }
 
+TEST(JoinStatsTest, AddUp) {
+  JoinStats one;
+  one.sets[0] = one.tokens[1] = one.distinct_tokens = one.pairs = one.after_length = one.verified = 2;
+  one.after_prefix = one.after_positional = one.after_bitmap = one.left_out = one.output = one.partitions = 2;
+  one.order_ms = one.build_ms = one.filter_ms = one.verify_ms = one.join_ms = 2;
+  one.memory_peak = one.device_memory_peak = one.spilled_bytes = 2;
+  one.threads = 2;
+  one.used_bitmap = true;
+  one.algorithm = "ppjoin";
+  one.gpu_refused = "no reason";
+  one.reasons = {"a"};
+  JoinStats other = one;
+  other.used_prefix = true;
+  other.algorithm = "ppjoin + bitmap";
+  other.device = "gpu";
+  other.gpu_refused.clear();
+  other.reasons.clear();
+  JoinStats sum;
+  for (const JoinStats &stats : {one, other, one, JoinStats(), other}) sum += stats;
+  for (uint64_t count : {sum.sets[0], sum.tokens[1], sum.distinct_tokens, sum.pairs, sum.after_length,
+                         sum.after_prefix, sum.after_positional, sum.after_bitmap, sum.verified, sum.left_out,
+                         sum.output, uint64_t{sum.partitions}, sum.spilled_bytes}) {
+    EXPECT_EQ(count, 8u);
+  }
+  for (double ms : {sum.order_ms, sum.build_ms, sum.filter_ms, sum.verify_ms, sum.join_ms}) EXPECT_EQ(ms, 8);
+  for (size_t most : {sum.memory_peak, sum.device_memory_peak, size_t(sum.threads)}) {
+    EXPECT_EQ(most, 2u);
+  }
+  EXPECT_TRUE(sum.used_prefix && sum.used_bitmap);
+  EXPECT_EQ(sum.algorithm, "ppjoin, ppjoin + bitmap");
+  EXPECT_EQ(sum.device, "cpu, gpu");
+  EXPECT_EQ(sum.gpu_refused, "no reason");
+  EXPECT_EQ(sum.reasons, std::vector<std::string>{"a"});
+}
+
 // A filter that lets everything through would pass every other test.
 class FilterTest : public testing::Test {
  protected:

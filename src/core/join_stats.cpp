@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "core/join.hpp"
+
+namespace simjoin {
+namespace {
+
+// Adds a name to a list of names, where it is not there yet.
+void add_name(std::string &list, const std::string &name, std::string_view separator) {
+  if (name.empty() || list == name) return;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(separator, begin), list.size());
+    if (list.compare(begin, end - begin, name) == 0) return;
+    begin = end + separator.size();
+  }
+  if (!list.empty()) list += separator;
+  list += name;
+}
+
+}  // namespace
+
+JoinStats &JoinStats::operator+=(const JoinStats &other) {
+  // The device of a join that did nothing is not known.
+  if (algorithm.empty()) device.clear();
+  if (!other.algorithm.empty()) add_name(device, other.device, ", ");
+  add_name(algorithm, other.algorithm, ", ");
+  add_name(gpu_refused, other.gpu_refused, "; ");
+  for (int side = 0; side < 2; ++side) {
+    sets[side] += other.sets[side];
+    tokens[side] += other.tokens[side];
+  }
+  distinct_tokens += other.distinct_tokens;
+  pairs += other.pairs;
+  after_length += other.after_length;
+  after_prefix += other.after_prefix;
+  after_positional += other.after_positional;
+  after_bitmap += other.after_bitmap;
+  verified += other.verified;
+  left_out += other.left_out;
+  output += other.output;
+  order_ms += other.order_ms;
+  build_ms += other.build_ms;
+  filter_ms += other.filter_ms;
+  verify_ms += other.verify_ms;
+  join_ms += other.join_ms;
+  memory_peak = std::max(memory_peak, other.memory_peak);
+  spilled_bytes += other.spilled_bytes;
+  partitions += other.partitions;
+  threads = std::max(threads, other.threads);
+  used_prefix |= other.used_prefix;
+  used_bitmap |= other.used_bitmap;
+  device_memory_peak = std::max(device_memory_peak, other.device_memory_peak);
+  if (!other.reasons.empty()) reasons = other.reasons;
+  return *this;
+}
+
+}  // namespace simjoin
