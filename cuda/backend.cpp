@@ -36,6 +36,11 @@ class CudaBackend final : public GpuBackend {
   bool available(std::string &reason) override { return search_.available(reason); }
   void look_again() override { search_.look_again(); }
 
+  bool has_driver() override {
+    int version = 0;
+    return cudaDriverGetVersion(&version) != cudaSuccess || version > 0;
+  }
+
   bool started() const override { return gpu_started(); }
 
   // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was

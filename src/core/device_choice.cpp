@@ -329,7 +329,7 @@ JoinStats DeviceChoice::stats() const {
   JoinStats stats;
   if (engine_) stats = engine_->stats();
   stats.memory_peak += memory_.peak();
-  stats.gpu_refused = refused_;
+  stats.gpu_refused = told_reason(refused_);
   return stats;
 }
 

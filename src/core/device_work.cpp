@@ -11,6 +11,11 @@ constexpr double first_use_ms = 400;
 
 }  // namespace
 
+std::string told_reason(const std::string &refused) {
+  if (refused != cpu_is_sooner || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
+  return "there is no GPU driver";
+}
+
 GpuBackend &require_gpu() {
   std::string reason = no_gpu_reason();
   if (reason.empty() && gpu_backend()->available(reason)) return *gpu_backend();

@@ -15,6 +15,10 @@ inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
 // Why Device::automatic leaves a GPU alone that could be used.
 inline constexpr const char *cpu_is_sooner = "the CPU is estimated to be sooner";
 
+// Returns what to tell the user of why Device::automatic left a GPU alone: where there is no driver, for
+// which the choice does not look, not that the CPU is sooner.
+std::string told_reason(const std::string &refused);
+
 // Returns the backend of a GPU that can be used. Throws device_failure where there is none.
 GpuBackend &require_gpu();
 

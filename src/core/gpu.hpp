@@ -70,6 +70,8 @@ class GpuBackend {
   // Called before each query that may use a GPU: whatever kept `available` from finding one, other than that
   // there is none, may have passed.
   virtual void look_again() {}
+  // Returns whether there is a driver, without a look for a device.
+  virtual bool has_driver() { return true; }
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
   // Returns the GPUs that can be used; none, and no error, where there is no driver.

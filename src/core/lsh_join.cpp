@@ -446,7 +446,7 @@ JoinStats LshJoinOfSets::stats() const {
   stats.algorithm = "minhash";
   stats.device_memory_peak = device_memory_peak_;
   if (gpu_name_.empty())
-    stats.gpu_refused = gpu_refused_;
+    stats.gpu_refused = told_reason(gpu_refused_);
   else
     stats.device = gpu_name_;
   return stats;

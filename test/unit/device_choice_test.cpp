@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/device_work.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
@@ -152,6 +153,14 @@ TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
   EXPECT_EQ(outcome.stats.device, "cpu");
   EXPECT_NE(outcome.stats.gpu_refused, "");
   EXPECT_EQ(join(spec_for(Device::gpu), small).stats.device, "fake");
+}
+
+// What a small join tells of a GPU that it did not look for.
+TEST_F(DeviceChoiceTest, WithoutADriverTheCpuIsNotSooner) {
+  const Input<int32_t> small{{{1, 2}, {2, 1}}, {}, true};
+  EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, cpu_is_sooner);
+  backend_.driver = false;
+  EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, "there is no GPU driver");
 }
 
 TEST_F(DeviceChoiceTest, WhatTheDeviceTakesToStartCounts) {

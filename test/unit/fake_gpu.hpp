@@ -27,6 +27,7 @@ class FakeGpu : public GpuBackend {
     reason = present ? "" : "no driver";
     return present;
   }
+  bool has_driver() override { return driver; }
   bool started() const override { return is_started; }
   std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
@@ -38,6 +39,7 @@ class FakeGpu : public GpuBackend {
   void repair() { set_gpu_backend(this); }
 
   bool present = true;
+  bool driver = true;
   bool is_started = true;
 };
 
