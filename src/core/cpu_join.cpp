@@ -32,6 +32,8 @@ constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_a_limit = 16;
 // Beside a file the numbering of tokens may take so much, however small the limit is.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
+// The input grows by one part in so many between two estimates of what the join takes.
+constexpr uint64_t estimate_growth = 64;
 
 size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / raw_blocks_a_limit, least_raw_block_bytes, raw_block_bytes);
@@ -68,6 +70,8 @@ class CpuEngine final : public JoinEngine {
   void add_set(Side side, std::span<const T> tokens);
   int threads() const;
   bool fits_inline() const;
+  RoundShape shape() const;
+  size_t peak_in_memory(RoundShape shape, uint64_t in_file) const;
   void estimate_peak();
   size_t vocabulary_bytes() const { return std::max(spec_.memory_limit / 4, least_vocabulary_bytes); }
   void start();
@@ -83,6 +87,7 @@ class CpuEngine final : public JoinEngine {
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
+  size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
   int threads_ = 0;
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
@@ -120,24 +125,35 @@ bool CpuEngine::fits_inline() const {
   return spec_.done_rows == nullptr || left * right <= inline_pairs;
 }
 
-// Estimates what the join of the sets so far would take, now and then.
-void CpuEngine::estimate_peak() {
-  constexpr uint64_t growth = 64;  // the input grows by one part in so many between two estimates
+// Returns what has been added so far, but for postings and ranks.
+RoundShape CpuEngine::shape() const {
   RoundShape shape;
   for (const RawSets &side : sides_) {
     shape.sets += side.rows();
     shape.tokens += side.tokens();
   }
-  if (shape.sets + shape.tokens < estimate_at_) return;
-  estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / growth;
+  return shape;
+}
+
+// Estimates what the join of the sets so far would take without a file, bytes. `in_file` bytes of them are in
+// one.
+size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t in_file) const {
   shape.ranks = std::min(shape.tokens, tokens_.distinct_tokens());
-  const auto average = static_cast<uint32_t>(shape.tokens / shape.sets);
+  const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
   shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
   const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
   const size_t joining = sizes + std::max({round.ordering, round.building, round.joining});
-  const size_t now = std::max(joining, memory_.current() + tokens_.ranking_bytes(shape.tokens));
-  estimated_peak_ = now + now / growth;  // until the next estimate
+  return std::max(joining, memory_.current() + in_file + tokens_.ranking_bytes(shape.tokens));
+}
+
+// Estimates what the join of the sets so far would take, now and then.
+void CpuEngine::estimate_peak() {
+  const RoundShape shape = this->shape();
+  if (shape.sets + shape.tokens < estimate_at_) return;
+  estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / estimate_growth;
+  const size_t now = peak_in_memory(shape, 0);
+  estimated_peak_ = now + now / estimate_growth;  // until the next estimate
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
@@ -146,6 +162,10 @@ void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
 }
 
 void CpuEngine::start() {
+  if (file_) {
+    const size_t peak = peak_in_memory(shape(), file_->written());
+    one_part_limit_ = peak + 2 * peak / estimate_growth;
+  }
   for (RawSets &side : sides_) side.sizes.shrink();
   const bool run_here = fits_inline();
   threads_ = run_here ? 1 : threads();
@@ -212,6 +232,7 @@ JoinStats CpuEngine::stats() const {
   if (verifier_) verifier_->add_to(stats);
   stats.threads = threads_;
   stats.memory_peak = memory_.peak();
+  stats.one_part_limit = one_part_limit_;
   const int64_t built = built_, done = done_;
   if (built != 0) {
     const auto end = done != 0 ? Clock::duration(done) : Clock::now().time_since_epoch();

@@ -330,6 +330,10 @@ JoinStats DeviceChoice::stats() const {
   if (engine_) stats = engine_->stats();
   stats.memory_peak += memory_.peak();
   stats.gpu_refused = told_reason(refused_);
+  // What is recorded is kept beside the engine.
+  const size_t recorded = (rows_[0] + rows_[1]) * sizeof(uint32_t) +
+                          tokens_ * (kind_ == Kind::int8 ? sizeof(int64_t) : sizeof(int32_t));
+  stats.one_part_limit += std::min(stats.one_part_limit, recorded);
   return stats;
 }
 

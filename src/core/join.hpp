@@ -111,12 +111,12 @@ struct JoinStats {
   // Of those, pairs that the positional filter left; under `auto` the same number for short sets, where both
   // filters act as one.
   uint64_t after_positional = 0;
-  uint64_t after_bitmap = 0;         // pairs left to verify, by either generator
-  uint64_t verified = 0;             // pairs whose overlap was computed
-  uint64_t left_out = 0;             // candidates not verified since nobody asked, or would soon (done_rows)
-  uint64_t output = 0;               // pairs in the result
-  double order_ms = 0;               // ranks and sorting, the first part of the build: wall clock
-  double build_ms = 0;               // ranks, sorting, index, signatures: wall clock
+  uint64_t after_bitmap = 0;  // pairs left to verify, by either generator
+  uint64_t verified = 0;      // pairs whose overlap was computed
+  uint64_t left_out = 0;      // candidates not verified since nobody asked, or would soon (done_rows)
+  uint64_t output = 0;        // pairs in the result
+  double order_ms = 0;        // ranks and sorting, the first part of the build: wall clock
+  double build_ms = 0;        // ranks, sorting, index, signatures: wall clock
   // CPU time of all threads; on a GPU the time of its kernels.
   double filter_ms = 0;              // candidate generation
   double verify_ms = 0;              // verification
@@ -124,6 +124,7 @@ struct JoinStats {
   size_t memory_peak = 0;            // bytes
   uint64_t spilled_bytes = 0;        // written to the temporary file
   uint32_t partitions = 0;           // parts in which the index side was joined; 0 without a file
+  size_t one_part_limit = 0;         // a JoinSpec::memory_limit that needs no file; 0 without one
   int threads = 0;                   // compute threads used
   bool used_prefix = false;          // some probes went through the prefix index
   bool used_bitmap = false;          // a bitmap filter ran

@@ -46,6 +46,7 @@ JoinStats &JoinStats::operator+=(const JoinStats &other) {
   memory_peak = std::max(memory_peak, other.memory_peak);
   spilled_bytes += other.spilled_bytes;
   partitions += other.partitions;
+  one_part_limit = std::max(one_part_limit, other.one_part_limit);
   threads = std::max(threads, other.threads);
   used_prefix |= other.used_prefix;
   used_bitmap |= other.used_bitmap;

@@ -12,6 +12,11 @@ constexpr size_t engine_share(size_t limit) {
   return limit / 2;
 }
 
+// Returns the least limit of which the engine has so much.
+constexpr size_t limit_for_engine(size_t share) {
+  return 2 * share;
+}
+
 // The rows that wait for their pairs have a quarter on either side.
 constexpr size_t row_share(size_t limit) {
   return limit / 4;

@@ -9,6 +9,7 @@ extern "C" {
 #include <cmath>
 #include <cstdlib>
 
+#include "core/memory_shares.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/join_exec.hpp"
@@ -220,7 +221,10 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
   show_kilobytes("Engine Memory", stats.memory_peak, es);
   if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
   if (stats.partitions > 0) {
+    constexpr size_t megabyte = size_t{1} << 20;
+    const size_t limit = limit_for_engine(stats.one_part_limit);
     show_count("Partitions", stats.partitions, es);
+    ExplainPropertyUInteger("Memory Limit for One Part", "MB", (limit + megabyte - 1) / megabyte, es);
     show_kilobytes("Engine Temporary File", stats.spilled_bytes, es);
   }
   show_kilobytes("Row Memory", state->row_memory, es);

@@ -61,6 +61,14 @@ my $plan = $node->safe_psql('postgres', "$limited EXPLAIN (ANALYZE, COSTS OFF) S
 like($plan, qr/Partitions: [1-9]\d+\n/, 'EXPLAIN tells the parts');
 my ($file) = $plan =~ qr/Engine Temporary File: (\d+) *kB/;
 cmp_ok($file, '>', $data, 'and the size of the file');
+my ($told) = $plan =~ qr/Memory Limit for One Part: (\d+) MB/;
+for my $share ([ 1, 'unlike', 'the limit that it tells is enough for one part' ], [ 2 / 3, 'like', 'two thirds of it are not' ])
+{
+	my $kilobytes = int($told * 1024 * $share->[0]);
+	my $at_limit = $node->safe_psql('postgres',
+		"$limited SET simjoin.memory_limit = '${kilobytes}kB'; EXPLAIN (ANALYZE, COSTS OFF) SELECT count(*) $join");
+	$share->[1] eq 'like' ? like($at_limit, qr/Partitions/, $share->[2]) : unlike($at_limit, qr/Partitions/, $share->[2]);
+}
 my ($memory) = $plan =~ qr/Engine Memory: (\d+) *kB/;
 # 4 bytes a row, half a megabyte a thread and some buffers are needed in any case.
 cmp_ok($memory, '<=', $limit / 2 + 27000 * 4 / 1024 + 1024 + 256, 'the engine has kept to its half of the limit');

@@ -221,6 +221,20 @@ TEST_P(SpillAlgorithm, AFileIsAskedForBeforeTheLimitIsPassed) {
   EXPECT_EQ(parts.partitions, 0u);
 }
 
+// What is said to be enough for one part is, and much less is not.
+TEST_P(SpillAlgorithm, ALimitForOnePartIsTold) {
+  for (size_t limit : {mebibyte / 4, 2 * mebibyte}) {
+    JoinStats parts, one;
+    run(limited(spec(0.8), limit), large_input(), &parts);
+    EXPECT_GT(parts.partitions, 1u);
+    run(limited(spec(0.8), parts.one_part_limit), large_input(), &one);
+    EXPECT_EQ(one.partitions, 0u) << parts.one_part_limit;
+    EXPECT_EQ(one.one_part_limit, 0u);
+    run(limited(spec(0.8), parts.one_part_limit * 4 / 5), large_input(), &one);
+    EXPECT_GT(one.partitions, 0u) << parts.one_part_limit;
+  }
+}
+
 TEST_P(SpillAlgorithm, CanBeLeftAtAnyMoment) {
   const auto leave_after = [&](int steps) {
     JoinSpec with = limited(spec(0.3, 3), 2 * mebibyte);

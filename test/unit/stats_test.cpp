@@ -184,7 +184,7 @@ TEST(JoinStatsTest, AddUp) {
   one.sets[0] = one.tokens[1] = one.distinct_tokens = one.pairs = one.after_length = one.verified = 2;
   one.after_prefix = one.after_positional = one.after_bitmap = one.left_out = one.output = one.partitions = 2;
   one.order_ms = one.build_ms = one.filter_ms = one.verify_ms = one.join_ms = 2;
-  one.memory_peak = one.device_memory_peak = one.spilled_bytes = 2;
+  one.memory_peak = one.device_memory_peak = one.one_part_limit = one.spilled_bytes = 2;
   one.threads = 2;
   one.used_bitmap = true;
   one.algorithm = "ppjoin";
@@ -204,7 +204,7 @@ TEST(JoinStatsTest, AddUp) {
     EXPECT_EQ(count, 8u);
   }
   for (double ms : {sum.order_ms, sum.build_ms, sum.filter_ms, sum.verify_ms, sum.join_ms}) EXPECT_EQ(ms, 8);
-  for (size_t most : {sum.memory_peak, sum.device_memory_peak, size_t(sum.threads)}) {
+  for (size_t most : {sum.memory_peak, sum.device_memory_peak, sum.one_part_limit, size_t(sum.threads)}) {
     EXPECT_EQ(most, 2u);
   }
   EXPECT_TRUE(sum.used_prefix && sum.used_bitmap);
