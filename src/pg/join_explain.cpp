@@ -20,6 +20,11 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+// Returns whether what few users look at is shown: text is to fit a screen, programs find all they know.
+bool wants_details(const ExplainState *es) {
+  return es->verbose || es->format != EXPLAIN_FORMAT_TEXT;
+}
+
 void show_count(const char *label, uint64_t count, ExplainState *es) {
   ExplainPropertyUInteger(label, nullptr, count, es);
 }
@@ -152,26 +157,34 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   return by_bands;
 }
 
-// What the engine did, filter by filter. Counts of work that did not take place are not shown.
-void show_counts(const JoinStats &stats, bool by_bands, ExplainState *es) {
-  show_count("Sets Left", stats.sets[0], es);
-  show_count("Tokens Left", stats.tokens[0], es);
-  if (stats.sets[1] != 0 || stats.tokens[1] != 0) {
-    show_count("Sets Right", stats.sets[1], es);
-    show_count("Tokens Right", stats.tokens[1], es);
-  }
-  if (by_bands) return;
+// What the filters left, one after the other. Counts of work that did not take place are not shown, and those
+// of a GPU's prefix index, which does not count.
+void show_filters(const JoinStats &stats, ExplainState *es) {
   // Of a join in tiles they are not known.
-  if (stats.distinct_tokens != 0 || stats.tokens[0] + stats.tokens[1] == 0) {
+  if (stats.distinct_tokens != 0 || stats.tokens[0] + stats.tokens[1] == 0)
     show_count("Distinct Tokens", stats.distinct_tokens, es);
-  }
   show_count("Pairs", stats.pairs, es);
   show_count("Pairs After Length Filter", stats.after_length, es);
-  if (stats.used_prefix) {
+  if (stats.used_prefix && stats.after_prefix >= stats.verified) {
     show_count("Pairs After Prefix Filter", stats.after_prefix, es);
     show_count("Pairs After Positional Filter", stats.after_positional, es);
   }
   if (stats.used_bitmap) show_count("Pairs After Bitmap Filter", stats.after_bitmap, es);
+}
+
+// What the engine got.
+void show_input(const JoinStats &stats, ExplainState *es) {
+  const bool details = wants_details(es);
+  show_count("Sets Left", stats.sets[0], es);
+  if (details) show_count("Tokens Left", stats.tokens[0], es);
+  if (stats.sets[1] == 0 && stats.tokens[1] == 0) return;
+  show_count("Sets Right", stats.sets[1], es);
+  if (details) show_count("Tokens Right", stats.tokens[1], es);
+}
+
+// What the engine made of it.
+void show_counts(const JoinStats &stats, ExplainState *es) {
+  if (wants_details(es)) show_filters(stats, es);
   show_count("Pairs Verified", stats.verified, es);
   if (stats.left_out > 0) show_count("Pairs Left Out", stats.left_out, es);
   show_count("Pairs Output", stats.output, es);
@@ -198,8 +211,8 @@ void show_chained_buckets(const LshStats &stats, ExplainState *es) {
 
 // What a join by bands did.
 void show_band_counts(const LshStats &stats, ExplainState *es) {
-  show_count("Bucket Comparisons", stats.comparisons, es);
-  show_count("Candidate Pairs", stats.candidates, es);
+  if (wants_details(es)) show_count("Bucket Comparisons", stats.comparisons, es);
+  if (wants_details(es)) show_count("Candidate Pairs", stats.candidates, es);
   show_count("Pairs Verified", stats.candidates - stats.left_out, es);
   if (stats.left_out > 0) show_count("Pairs Left Out", stats.left_out, es);
   show_count("Pairs Output", stats.output, es);
@@ -208,16 +221,23 @@ void show_band_counts(const LshStats &stats, ExplainState *es) {
   show_chained_buckets(stats, es);
 }
 
+// The time of all threads, or of a GPU's kernels.
+void show_search(const JoinStats &stats, ExplainState *es) {
+  const bool gpu = stats.device_memory_peak != 0;
+  const bool filtered_by_gpu =
+      gpu && stats.algorithm != algorithm_names[static_cast<int>(Algorithm::cpu_gpu)];
+  show_ms(filtered_by_gpu ? "Filter GPU Time" : "Filter CPU Time", stats.filter_ms, es);
+  show_ms(gpu ? "Verify GPU Time" : "Verify CPU Time", stats.verify_ms, es);
+}
+
 // What it took. It depends on the machine, so TIMING OFF hides it.
 void show_resources(const JoinState *state, const JoinStats &stats, bool by_bands, ExplainState *es) {
+  const bool details = wants_details(es);
   show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
-  if (!by_bands) {
-    show_ms("Build Time", stats.build_ms, es);
-    show_ms("Filter CPU Time", stats.filter_ms, es);
-    show_ms("Verify CPU Time", stats.verify_ms, es);
-  }
+  if (!by_bands) show_ms("Build Time", stats.build_ms, es);
+  if (!by_bands && details) show_search(stats, es);
   show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
-  show_count("Threads", static_cast<uint64_t>(stats.threads), es);
+  if (details) show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
   if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
   if (stats.partitions > 0) {
@@ -228,7 +248,7 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
     show_kilobytes("Engine Temporary File", stats.spilled_bytes, es);
   }
   show_kilobytes("Row Memory", state->row_memory, es);
-  show_kilobytes("Row Temporary Files", state->row_file, es);
+  if (state->row_file > 0 || details) show_kilobytes("Row Temporary Files", state->row_file, es);
 }
 
 }  // namespace
@@ -262,8 +282,12 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   if (explain_device) show_text("Device", ran ? stats.device : device_names[device], es);
   if (!ran) return;
   if (explain_device && !stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
-  show_counts(stats, by_bands, es);
-  if (by_bands) show_band_counts(state->band_totals, es);
+  show_input(stats, es);
+  if (by_bands) {
+    show_band_counts(state->band_totals, es);
+  } else {
+    show_counts(stats, es);
+  }
   if (es->timing) show_resources(state, stats, by_bands, es);
   if (es->verbose)
     for (const std::string &reason : stats.reasons) show_text("Reason", reason, es);

@@ -183,7 +183,21 @@ SET simjoin.algorithm = ppjoin;
 SET simjoin.cpu_threads = 1;
 SELECT explained('SELECT count(*) FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8',
                  'ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF');
--- Other formats have the same facts.
+SELECT explained('SELECT count(*) FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8',
+                 'ANALYZE, VERBOSE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF');
+-- Without VERBOSE it fits a screen.
+CREATE FUNCTION plan_lines(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE line text; lines int := 0;
+BEGIN
+  FOR line IN EXECUTE query LOOP lines := lines + 1; END LOOP;
+  RETURN lines;
+END $$;
+SET simjoin.explain_device = on;
+SELECT plan_lines('EXPLAIN (ANALYZE, BUFFERS OFF) ' || query) <= 25 AS short, plan_lines('EXPLAIN (ANALYZE, BUFFERS OFF, VERBOSE) ' || query) > 35 AS long
+FROM (SELECT 'SELECT l.id FROM a l JOIN b r ON l.id + 1 < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8' AS query) q;
+SET simjoin.explain_device = off;
+DROP FUNCTION plan_lines;
+-- Programs find all there is.
 CREATE FUNCTION node_facts(query text, facts text) RETURNS TABLE (fact text, value text) LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
