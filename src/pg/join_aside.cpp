@@ -15,18 +15,32 @@ namespace {
 // What is kept in memory of rows set aside: the numbers of some thousands. The rest goes to a file.
 constexpr size_t aside_memory = size_t{64} << 10;
 
-enum AsideColumn : AttrNumber { aside_row = 1, aside_dimensions, aside_columns = aside_dimensions };
+// Equalities are looked up before pairs are: 32 kB tell most keys apart where there are some ten thousand.
+constexpr uint32_t key_slots = 1U << 18;
+
+enum AsideColumn : AttrNumber {
+  aside_row = 1,
+  aside_slot,
+  aside_dimensions,
+  aside_columns = aside_dimensions
+};
 
 struct RowAside {
   uint32_t row;
+  uint32_t slot;  // of its keys
   int dimensions;
 };
+
+uint32_t key_slot(uint64_t partition) {
+  return static_cast<uint32_t>(partition % key_slots);
+}
 
 RowAside read_row_aside(JoinInput *input, uint32_t number) {
   Datum values[aside_columns];
   bool nulls[aside_columns];
   read_row(&input->aside, number, values, nulls);
   return {static_cast<uint32_t>(DatumGetInt32(values[aside_row - 1])),
+          static_cast<uint32_t>(DatumGetInt32(values[aside_slot - 1])),
           DatumGetInt32(values[aside_dimensions - 1])};
 }
 
@@ -49,9 +63,11 @@ bool holds(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
 
 // Returns whether a row meets the conditions with any row of the other side that has a set, in a pair that
 // would be evaluated.
-bool has_pair(JoinState *state, Side side, uint32_t row, bool unmatched_only) {
+bool has_pair(JoinState *state, Side side, const RowAside &aside, bool unmatched_only) {
   const bool is_left = side == Side::left;
+  const uint32_t row = aside.row;
   const JoinInput &other = state->inputs[is_left ? 1 : 0];
+  if (state->key_count > 0 && !has_row(other.key_slots, aside.slot)) return false;
   if (!holds(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row))
     return false;
   for (uint32_t partner = 0; partner < other.row_count; ++partner) {
@@ -71,7 +87,7 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
   for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
     CHECK_FOR_INTERRUPTS();
     const RowAside aside = read_row_aside(input, number);
-    if (has_pair(state, side, aside.row, unmatched_only))
+    if (has_pair(state, side, aside, unmatched_only))
       raise_flawed(clause_function(state->facts), aside.dimensions);
   }
 }
@@ -96,16 +112,24 @@ void init_aside(JoinState *state, List *join_quals) {
   state->aside_pair_quals = ExecInitQual(others, &state->css.ss.ps);
 }
 
-void set_aside(JoinState *state, JoinInput *input, int dimensions) {
+void note_keys(JoinState *state, JoinInput *input, uint64_t partition) {
+  if (state->key_count == 0) return;
+  reserve_rows(state->context, &input->key_slots, key_slots - 1);
+  set_row(&input->key_slots, key_slot(partition));
+}
+
+void set_aside(JoinState *state, JoinInput *input, uint64_t partition, int dimensions) {
   if (input->aside.store == nullptr) {
     MemoryContext old = MemoryContextSwitchTo(state->context);
     TupleDesc descriptor = CreateTemplateTupleDesc(aside_columns);
     TupleDescInitEntry(descriptor, aside_row, "row", INT4OID, -1, 0);
+    TupleDescInitEntry(descriptor, aside_slot, "slot", INT4OID, -1, 0);
     TupleDescInitEntry(descriptor, aside_dimensions, "dimensions", INT4OID, -1, 0);
     MemoryContextSwitchTo(old);
     input->aside.store = create_row_store(state->context, descriptor, aside_memory);
   }
   Datum values[aside_columns] = {Int32GetDatum(static_cast<int32>(input->row_count)),
+                                 Int32GetDatum(static_cast<int32>(key_slot(partition))),
                                  Int32GetDatum(dimensions)};
   bool nulls[aside_columns] = {};
   append_row(input->aside.store, values, nulls);

@@ -14,8 +14,12 @@ namespace simjoin::pg {
 // Prepares the join's other conditions, as a list, for pairs whose similarity is not known.
 void init_aside(JoinState *state, List *join_quals);
 
-// Sets the input's row that is being read aside; `dimensions` as of dimensions_of_flawed().
-void set_aside(JoinState *state, JoinInput *input, int dimensions);
+// Notes the hash of the partition keys of an input's row that has a set.
+void note_keys(JoinState *state, JoinInput *input, uint64_t partition);
+
+// Sets the input's row that is being read aside; `partition` is the hash of its keys, `dimensions` as of
+// dimensions_of_flawed().
+void set_aside(JoinState *state, JoinInput *input, uint64_t partition, int dimensions);
 
 // Raises the error of a row set aside that meets the conditions with any row of the other side that has a
 // set. Right rows of semi and anti joins are left to check_unmatched_left.

@@ -169,7 +169,7 @@ void discard_execution(JoinState *state) {
       *reader = {};
     }
     input.row_count = 0;
-    input.without_set = input.matchless = input.matched = {};
+    input.key_slots = input.without_set = input.matchless = input.matched = {};
   }
   state->engine = state->bands = nullptr;
   state->done_rows = nullptr;

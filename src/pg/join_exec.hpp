@@ -45,6 +45,7 @@ struct JoinInput {
   bool *nulls;
   RowReader
       aside;  // rows whose arrays are no sets, see join_aside.hpp; its store is NULL where there are none
+  RowBits key_slots;    // with partition keys: those of the rows that have a set, by their hash
   RowBits without_set;  // rows whose set is NULL
   RowBits matchless;    // rows that match nothing: those two kinds, and empty sets where these do not
   RowBits matched;      // rows that found a partner; without bits where the join type does not ask

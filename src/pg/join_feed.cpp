@@ -99,7 +99,8 @@ void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   if (joins) {
     array = PointerGetDatum(DatumGetArrayTypeP(array));
     const int flaw = dimensions_of_flawed(DatumGetArrayTypeP(array));
-    if (flaw > 0) set_aside(state, input, flaw);
+    note_keys(state, input, partition);
+    if (flaw > 0) set_aside(state, input, partition, flaw);
     joins = flaw == 0;
   }
   if (!joins) {
@@ -201,6 +202,7 @@ void share_rows(JoinState *state) {
   right->reader.store = left->reader.store;
   right->aside.store = left->aside.store;
   right->row_count = left->row_count;
+  right->key_slots = left->key_slots;
   right->matchless = left->matchless;
   right->without_set = left->without_set;
 }

@@ -1,4 +1,4 @@
-// Sets of rows of one side of a join, a bit each.
+// Sets of rows of one side of a join, or of other small numbers, a bit each.
 #pragma once
 
 #include "pg/pg.hpp"

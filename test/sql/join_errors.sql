@@ -53,7 +53,8 @@ SELECT c.* FROM (VALUES
   (9, 'SELECT x.id AS a, y.id AS b FROM x LEFT JOIN y ON x.tenant < y.tenant AND jaccard_similarity(x.tokens, y.tokens) >= 0.5'),
   (10, 'SELECT x.id AS a, y.id AS b FROM x LEFT JOIN y ON x.tenant + y.tenant < 50 AND dice_similarity(x.tokens, y.tokens) >= 0.5'),
   (11, 'SELECT x.id AS a, y.id AS b FROM x JOIN y ON x.id + y.id < 1100 AND jaccard_similarity(x.tokens, y.tokens) >= 0.5'),
-  (12, 'SELECT x.id AS a, y.id AS b FROM x JOIN y ON x.id + y.id < 1103 AND jaccard_similarity(x.tokens, y.tokens) >= 0.5')
+  (12, 'SELECT x.id AS a, y.id AS b FROM x JOIN y ON x.id + y.id < 1103 AND jaccard_similarity(x.tokens, y.tokens) >= 0.5'),
+  (13, 'SELECT x.id AS a, y.id AS b FROM x LEFT JOIN y ON x.tenant + 11 = y.tenant AND jaccard_similarity(x.tokens, y.tokens) >= 0.5')
   ) q (n, query), LATERAL compared(query) c ORDER BY n;
 -- Full joins: the rows without a partner on either side.
 SELECT c.* FROM (VALUES ('x.ok AND y.ok'), ('x.tenant = y.tenant'), ('x.ok')) v (clause),
