@@ -2,6 +2,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
+#include "cuda/cub_count.cuh"
 #include "cuda/launch.cuh"
 
 namespace simjoin::gpu {
@@ -27,8 +28,7 @@ void sort_band(Device &device, BandKey *keys, size_t count) {
   launch(device, take_apart, blocks_for(device, count), keys, uint64_t{count}, hashes.data(), rows.data());
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, hashes.data(), sorted_hashes.data(), rows.data(),
-                                           sorted_rows.data(), static_cast<int64_t>(count), 0, 64,
-                                           device.stream());
+                                           sorted_rows.data(), cub_count(count), 0, 64, device.stream());
   });
   launch(device, put_together, blocks_for(device, count), sorted_hashes.data(), sorted_rows.data(),
          uint64_t{count}, keys);

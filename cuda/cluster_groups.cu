@@ -7,6 +7,7 @@
 
 #include "core/cluster_relations.hpp"
 #include "cuda/cluster_search.cuh"
+#include "cuda/cub_count.cuh"
 #include "cuda/disjoint_sets.cuh"
 #include "cuda/graph_kernels.hpp"
 
@@ -81,7 +82,7 @@ bool group_documents(Device &device, const Documents &documents, size_t slots, u
   cub::DoubleBuffer<uint32_t> keys(terms.data(), other_terms.data());
   cub::DoubleBuffer<uint32_t> values(sorted.data(), other_sorted.data());
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, static_cast<int64_t>(slots), 0, 32,
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, cub_count(slots), 0, 32,
                                            device.stream());
   });
   DeviceBuffer<uint32_t> starts(device, slots);

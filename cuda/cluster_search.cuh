@@ -17,6 +17,7 @@
 #include "core/cluster_device.hpp"
 #include "cuda/binary_search.cuh"
 #include "cuda/cluster_pool.cuh"
+#include "cuda/cub_count.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/launch_size.hpp"
 
@@ -189,8 +190,8 @@ bool search(Device &device, const Documents &documents, uint64_t slots, const Li
   const PostingCost cost(longest);
   launch(device, choose_lists<Lists>, blocks_for(device, slots), documents, slots, cost, lists);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceScan::InclusiveSum(scratch, bytes, documents.costs, documents.costs,
-                                         static_cast<int64_t>(slots), device.stream());
+    return cub::DeviceScan::InclusiveSum(scratch, bytes, documents.costs, documents.costs, cub_count(slots),
+                                         device.stream());
   });
   const uint64_t costs = read_value(device, documents.costs + slots - 1);
   if (costs > most) return false;

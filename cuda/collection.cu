@@ -1,11 +1,16 @@
 #include "cuda/collection.hpp"
 
+#include <thrust/iterator/counting_iterator.h>
+
 #include <algorithm>
 #include <bit>
 #include <cub/cub.cuh>
 #include <numeric>
 
+#include "cuda/binary_search.cuh"
+#include "cuda/cub_count.cuh"
 #include "cuda/launch.cuh"
+#include "cuda/long_sets.cuh"
 
 namespace simjoin::gpu {
 namespace {
@@ -97,54 +102,93 @@ __global__ void map_tokens(Lookup lookup, uint64_t count, const uint64_t *offset
   }
 }
 
-// Splits ascending keys into ranks and the rows' starts.
-__global__ void split_keys(const uint64_t *keys, uint64_t count, int rank_bits, uint32_t rows,
-                           uint32_t *ranks, uint64_t *starts) {
-  SIMJOIN_GRID_STRIDE(i, count + 1) {
-    const uint64_t first = i == 0 ? 0 : (keys[i - 1] >> rank_bits) + 1;
-    const uint64_t last = i == count ? rows : keys[i] >> rank_bits;
-    for (uint64_t row = first; row <= last; ++row) starts[row] = i;
-    if (i < count) ranks[i] = static_cast<uint32_t>(keys[i] & ((uint64_t{1} << rank_bits) - 1));
+__global__ void take_ranks(const uint64_t *keys, uint64_t count, int rank_bits, uint32_t *ranks) {
+  SIMJOIN_GRID_STRIDE(i, count) {
+    ranks[i] = static_cast<uint32_t>(keys[i] & ((uint64_t{1} << rank_bits) - 1));
   }
+}
+
+// starts[row] = the first of the ascending keys that is not below the row's, for row <= rows.
+__global__ void find_rows(const uint64_t *keys, uint64_t count, int rank_bits, uint32_t rows,
+                          uint64_t *starts) {
+  SIMJOIN_GRID_STRIDE(row, uint64_t{rows} + 1)
+  starts[row] = lower_bound(keys, uint64_t{0}, count, row << rank_bits);
 }
 
 struct OrderLayouts {
   SignatureLayout layouts[SignatureWidths::count];
 };
 
-// Sizes and sort keys of rows [0, rows): size << excess_bits | excess, the excess counted down in odd sizes
-// so that it changes little from one size to the next. A warp a row.
-__global__ void key_sets(const uint32_t *ranks, const uint64_t *starts, const uint32_t *dropped,
-                         uint32_t rows, const __grid_constant__ OrderLayouts layouts, SignatureWidths widths,
-                         uint32_t *sizes, uint64_t *keys, uint32_t *numbers) {
+// Rows [0, rows) to be ordered, and where their sizes and sort keys go: size << excess_bits | excess, the
+// excess counted down in odd sizes so that it changes little from one size to the next.
+struct KeyedRows {
+  const uint32_t *ranks;
+  const uint64_t *starts;
+  const uint32_t *dropped;
+  uint32_t rows;
+  SignatureWidths widths;
+  uint32_t *sizes;
+  uint64_t *keys;
+  uint32_t *numbers;
+
+  __device__ uint32_t stored(uint64_t row) const {
+    return static_cast<uint32_t>(starts[row + 1] - starts[row]);
+  }
+  __device__ uint32_t size(uint64_t row) const { return stored(row) + dropped[row]; }
+
+  // Writes what a row gets whose bitmap of so many words is there; by a warp.
+  __device__ void finish(uint64_t row, const uint32_t *bitmap, uint32_t words) const {
+    const uint32_t lane = threadIdx.x % warp_threads;
+    uint32_t bits = 0;
+    for (uint32_t word = lane; word < words; word += warp_threads) bits += __popc(bitmap[word]);
+    bits = __reduce_add_sync(~0u, bits);
+    if (lane != 0) return;
+    const uint32_t excess = min(stored(row) - bits, excess_limit), row_size = size(row);
+    sizes[row] = row_size;
+    keys[row] = uint64_t{row_size} << excess_bits | (row_size % 2 == 0 ? excess : excess_limit - excess);
+    numbers[row] = static_cast<uint32_t>(row);
+  }
+};
+
+// A warp a row, but for the long ones.
+__global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
+                         LongSets longer) {
   __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
   const uint32_t lane = threadIdx.x % warp_threads;
   uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
-  for (uint64_t row = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; row < rows;
+  for (uint64_t row = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; row < rows.rows;
        row += warps) {
-    const uint64_t start = starts[row];
-    const auto stored = static_cast<uint32_t>(starts[row + 1] - start);
-    const uint32_t size = stored + dropped[row];
-    const SignatureLayout &layout = layouts.layouts[widths.width_of(size)];
+    const uint32_t stored = rows.stored(row);
+    if (stored > warp_set_tokens) {
+      if (lane == 0) longer.add(static_cast<uint32_t>(row));
+      continue;
+    }
+    const SignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
     const uint32_t words = layout.steps * step_words;
     for (uint32_t word = lane; word < words; word += warp_threads) bitmap[word] = 0;
     __syncwarp();
-    for (uint32_t i = lane; i < stored; i += warp_threads) {
-      const uint32_t bit = layout.bit_of(ranks[start + i]);
-      atomicOr(&bitmap[bit / 32], 1u << bit % 32);
-    }
+    set_bits(rows.ranks + rows.starts[row], stored, layout, bitmap, lane, warp_threads);
     __syncwarp();
-    uint32_t bits = 0;
-    for (uint32_t word = lane; word < words; word += warp_threads) bits += __popc(bitmap[word]);
-    bits = __reduce_add_sync(~0u, bits);
+    rows.finish(row, bitmap, words);
     __syncwarp();
-    if (lane == 0) {
-      const uint32_t excess = min(stored - bits, excess_limit);
-      sizes[row] = size;
-      keys[row] = uint64_t{size} << excess_bits | (size % 2 == 0 ? excess : excess_limit - excess);
-      numbers[row] = static_cast<uint32_t>(row);
-    }
+  }
+}
+
+// A block a row, of the long ones.
+__global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
+                              LongSets longer) {
+  __shared__ uint32_t bitmap[most_steps * step_words];
+  for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
+    const uint32_t row = longer.numbers[i];
+    const SignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
+    const uint32_t words = layout.steps * step_words;
+    for (uint32_t word = threadIdx.x; word < words; word += blockDim.x) bitmap[word] = 0;
+    __syncthreads();
+    set_bits(rows.ranks + rows.starts[row], rows.stored(row), layout, bitmap, threadIdx.x, blockDim.x);
+    __syncthreads();
+    if (threadIdx.x < warp_threads) rows.finish(row, bitmap, words);
+    __syncthreads();
   }
 }
 
@@ -156,6 +200,16 @@ __global__ void make_records(const uint32_t *numbers, uint32_t rows, const uint6
     records[i] = {start, static_cast<uint32_t>(starts[row + 1] - start), sizes[row], row};
     ordered_sizes[i] = sizes[row];
   }
+}
+
+struct IsFirstOfSize {
+  const uint32_t *ordered_sizes;
+  __device__ bool operator()(uint32_t i) const { return i == 0 || ordered_sizes[i] != ordered_sizes[i - 1]; }
+};
+
+__global__ void list_classes(const uint32_t *begins, uint32_t count, const uint32_t *ordered_sizes,
+                             SizeClass *classes) {
+  SIMJOIN_GRID_STRIDE(i, count) classes[i] = {ordered_sizes[begins[i]], begins[i]};
 }
 
 int bits_below(uint64_t count) {
@@ -201,8 +255,8 @@ Input join_sides(Device &device, UploadedSide *sides[2], size_t token_bytes) {
   SIMJOIN_DEVICE_CALL(cudaMemsetAsync(lengths.data() + rows, 0, sizeof(uint32_t), device.stream()));
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, lengths.data(), input.offsets.data(),
-                                          cuda::std::plus<uint64_t>{}, uint64_t{0},
-                                          static_cast<int64_t>(rows + 1), device.stream());
+                                          cuda::std::plus<uint64_t>{}, uint64_t{0}, cub_count(rows + 1),
+                                          device.stream());
   });
   return input;
 }
@@ -250,13 +304,13 @@ uint64_t sort_unique(Device &device, DeviceBuffer<uint64_t> &keys, uint64_t coun
   DeviceBuffer<uint64_t> other(device, count);
   cub::DoubleBuffer<uint64_t> buffers(keys.data(), other.data());
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceRadixSort::SortKeys(scratch, bytes, buffers, static_cast<int64_t>(count), 0, bits,
+    return cub::DeviceRadixSort::SortKeys(scratch, bytes, buffers, cub_count(count), 0, bits,
                                           device.stream());
   });
   DeviceBuffer<uint64_t> number(device, 1);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceSelect::Unique(scratch, bytes, buffers.Current(), buffers.Alternate(), number.data(),
-                                     static_cast<int64_t>(count), device.stream());
+                                     cub_count(count), device.stream());
   });
   if (buffers.Alternate() == other.data()) std::swap(keys, other);
   return read_value(device, number.data());
@@ -279,30 +333,29 @@ RowSets map_rows(Device &device, const Input &input, const TokenRanks &ranks, bo
   rows.had_duplicates = rows.stored < kept;
   rows.ranks = DeviceBuffer<uint32_t>(device, rows.stored);
   rows.starts = DeviceBuffer<uint64_t>(device, size_t{input.rows} + 1);
-  launch(device, split_keys, blocks_for(device, rows.stored + 1), keys.data(), rows.stored, rank_bits,
-         input.rows, rows.ranks.data(), rows.starts.data());
+  launch(device, take_ranks, blocks_for(device, rows.stored), keys.data(), rows.stored, rank_bits,
+         rows.ranks.data());
+  launch(device, find_rows, blocks_for(device, uint64_t{input.rows} + 1), keys.data(), rows.stored, rank_bits,
+         input.rows, rows.starts.data());
   return rows;
 }
 
 // Fetches the distinct sizes of a side and where each begins.
 void read_classes(Device &device, const DeviceBuffer<uint32_t> &ordered_sizes, DeviceSide &side) {
   if (side.sets > 0) {
-    DeviceBuffer<uint32_t> sizes(device, side.sets), counts(device, side.sets), number(device, 1);
+    DeviceBuffer<uint32_t> begins(device, side.sets), number(device, 1);
     with_scratch(device, [&](void *scratch, size_t &bytes) {
-      return cub::DeviceRunLengthEncode::Encode(scratch, bytes, ordered_sizes.data(), sizes.data(),
-                                                counts.data(), number.data(), static_cast<int64_t>(side.sets),
-                                                device.stream());
+      return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<uint32_t>(0), begins.data(),
+                                   number.data(), cub_count(side.sets), IsFirstOfSize{ordered_sizes.data()},
+                                   device.stream());
     });
     const uint32_t classes = read_value(device, number.data());
-    std::vector<uint32_t> host_sizes(classes), host_counts(classes);
-    copy_to_host(device, host_sizes.data(), sizes.data(), classes);
-    copy_to_host(device, host_counts.data(), counts.data(), classes);
+    DeviceBuffer<SizeClass> found(device, classes);
+    launch(device, list_classes, blocks_for(device, classes), begins.data(), classes, ordered_sizes.data(),
+           found.data());
+    side.classes.resize(classes);
+    copy_to_host(device, side.classes.data(), found.data(), classes);
     device.synchronize();
-    uint32_t begin = 0;
-    for (uint32_t i = 0; i < classes; ++i) {
-      side.classes.push_back({host_sizes[i], begin});
-      begin += host_counts[i];
-    }
   }
   side.classes.push_back({UINT32_MAX, side.sets});
 }
@@ -315,12 +368,20 @@ void order_side(Device &device, const RowSets &rows, uint32_t first, uint32_t se
   if (sets > 0) {
     DeviceBuffer<uint32_t> sizes(device, sets), numbers(device, sets), sorted(device, sets);
     DeviceBuffer<uint64_t> keys(device, sets), sorted_keys(device, sets);
-    launch(device, key_sets, blocks_for(device, sets, warp_threads), rows.ranks.data(),
-           rows.starts.data() + first, rows.dropped.data() + first, sets, layouts, widths, sizes.data(),
-           keys.data(), numbers.data());
+    const KeyedRows keyed{rows.ranks.data(),
+                          rows.starts.data() + first,
+                          rows.dropped.data() + first,
+                          sets,
+                          widths,
+                          sizes.data(),
+                          keys.data(),
+                          numbers.data()};
+    const LongSetList longer(device, rows.stored, longest);
+    launch(device, key_sets, blocks_for(device, sets, warp_threads), keyed, layouts, longer.view());
+    if (longer.any()) launch(device, key_long_sets, longer.shape(device), keyed, layouts, longer.view());
     with_scratch(device, [&](void *scratch, size_t &bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted_keys.data(), numbers.data(),
-                                             sorted.data(), static_cast<int64_t>(sets), 0,
+                                             sorted.data(), cub_count(sets), 0,
                                              excess_bits + std::bit_width(longest), device.stream());
     });
     side.records = DeviceBuffer<SetRecord>(device, sets);

@@ -179,9 +179,9 @@ RankedEdges rank_by_sorting(Device &device, Staging &staging, const EdgeList &ed
   sort_pairs(device, keys, places, 64);
   DeviceBuffer<uint32_t> before(device, 2 * count + 1);
   launch(device, mark_firsts, blocks_for(device, 2 * count + 1), keys.data(), 2 * count, before.data());
+  const uint64_t nodes = sum_of(device, before);
+  check_nodes(nodes);  // before ranks are made of it, which have 32 bits
   sum_before(device, before);
-  const uint32_t nodes = read_value(device, before.data() + 2 * count);
-  check_nodes(nodes);
   result.count = edges.size();
   result.edges = DeviceBuffer<uint64_t>(device, count);
   result.nodes = DeviceBuffer<int64_t>(device, nodes);

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cub/cub.cuh>
 
+#include "cuda/cub_count.cuh"
 #include "cuda/inverted_index.cuh"
 #include "cuda/launch.cuh"
 
@@ -31,11 +32,9 @@ __global__ void list_prefixes(const SetRecord *records, uint32_t sets, const uin
 
 // starts[token] = the first entry of the ascending `tokens` that is not below.
 __global__ void find_lists(const uint32_t *tokens, uint64_t count, uint32_t ranks, uint32_t *starts) {
-  SIMJOIN_GRID_STRIDE(i, count + 1) {
-    const uint64_t first = i == 0 ? 0 : uint64_t{tokens[i - 1]} + 1;
-    const uint64_t last = i == count ? ranks : tokens[i];
-    for (uint64_t token = first; token <= last; ++token) starts[token] = static_cast<uint32_t>(i);
-  }
+  SIMJOIN_GRID_STRIDE(token, uint64_t{ranks} + 1)
+  starts[token] =
+      static_cast<uint32_t>(lower_bound(tokens, uint64_t{0}, count, static_cast<uint32_t>(token)));
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<Prefi
 void scan_counts(Device &device, const uint32_t *counts, uint64_t *sums, uint64_t size) {
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, sums, cuda::std::plus<uint64_t>{},
-                                          uint64_t{0}, static_cast<int64_t>(size), device.stream());
+                                          uint64_t{0}, cub_count(size), device.stream());
   });
 }
 
@@ -110,13 +109,13 @@ InvertedIndex::InvertedIndex(Device &device, const DeviceCollection &collection,
     with_scratch(device, [&](void *scratch, size_t &bytes) {
       return cub::DeviceRadixSort::SortPairs(
           scratch, bytes, tokens.data(), sorted_tokens.data(), numbers.data(), postings_.data(),
-          static_cast<int64_t>(count), 0,
-          std::max(1, static_cast<int>(std::bit_width(collection.rank_count))), device.stream());
+          cub_count(count), 0, std::max(1, static_cast<int>(std::bit_width(collection.rank_count))),
+          device.stream());
     });
   }
   starts_ = DeviceBuffer<uint32_t>(device, size_t{collection.rank_count} + 1);
-  launch(device, find_lists, blocks_for(device, count + 1), sorted_tokens.data(), count,
-         collection.rank_count, starts_.data());
+  launch(device, find_lists, blocks_for(device, uint64_t{collection.rank_count} + 1), sorted_tokens.data(),
+         count, collection.rank_count, starts_.data());
 }
 
 }  // namespace simjoin::gpu

@@ -1,36 +1,69 @@
 #include "cuda/launch.cuh"
+#include "cuda/long_sets.cuh"
 #include "cuda/signatures.hpp"
 
 namespace simjoin::gpu {
 namespace {
 
-// A warp a set.
-__global__ void sign_sets(const uint32_t *ranks, const SetRecord *records, uint32_t sets,
-                          SignatureLayout layout, uint32_t *words, uint32_t *excess) {
-  __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
-  const uint32_t lane = threadIdx.x % warp_threads;
-  uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
-  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
-  for (uint64_t set = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; set < sets;
-       set += warps) {
-    const SetRecord record = records[set];
-    const uint32_t words_a_set = layout.steps * step_words;
-    for (uint32_t word = lane; word < words_a_set; word += warp_threads) bitmap[word] = 0;
-    __syncwarp();
-    for (uint32_t i = lane; i < record.stored; i += warp_threads) {
-      const uint32_t bit = layout.bit_of(ranks[record.start + i]);
-      atomicOr(&bitmap[bit / 32], 1u << bit % 32);
-    }
-    __syncwarp();
+// Sets to be signed, and where their signatures go.
+struct SignedSets {
+  const uint32_t *ranks;
+  const SetRecord *records;
+  uint32_t sets;
+  SignatureLayout layout;
+  uint32_t *words;
+  uint32_t *excess;
+
+  __device__ uint32_t words_a_set() const { return layout.steps * step_words; }
+
+  // Writes the signature of a set whose bitmap is there; by a warp.
+  __device__ void finish(uint64_t set, const uint32_t *bitmap) const {
+    const uint32_t lane = threadIdx.x % warp_threads;
     uint32_t bits = 0;
-    for (uint32_t word = lane; word < words_a_set; word += warp_threads) {
+    for (uint32_t word = lane; word < words_a_set(); word += warp_threads) {
       bits += __popc(bitmap[word]);
       words[signature_row(set, layout.steps, word / step_words) + word_in_row(set, word % step_words)] =
           bitmap[word];
     }
     bits = __reduce_add_sync(~0u, bits);
-    if (lane == 0) excess[set] = record.stored - bits;
+    if (lane == 0) excess[set] = records[set].stored - bits;
+  }
+};
+
+// A warp a set, but for the long ones.
+__global__ void sign_sets(const SignedSets sets, LongSets longer) {
+  __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
+  const uint32_t lane = threadIdx.x % warp_threads;
+  uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t set = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; set < sets.sets;
+       set += warps) {
+    const SetRecord record = sets.records[set];
+    if (record.stored > warp_set_tokens) {
+      if (lane == 0) longer.add(static_cast<uint32_t>(set));
+      continue;
+    }
+    for (uint32_t word = lane; word < sets.words_a_set(); word += warp_threads) bitmap[word] = 0;
     __syncwarp();
+    set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, lane, warp_threads);
+    __syncwarp();
+    sets.finish(set, bitmap);
+    __syncwarp();
+  }
+}
+
+// A block a set, of the long ones.
+__global__ void sign_long_sets(const SignedSets sets, LongSets longer) {
+  __shared__ uint32_t bitmap[most_steps * step_words];
+  for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
+    const uint32_t set = longer.numbers[i];
+    const SetRecord record = sets.records[set];
+    for (uint32_t word = threadIdx.x; word < sets.words_a_set(); word += blockDim.x) bitmap[word] = 0;
+    __syncthreads();
+    set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, threadIdx.x, blockDim.x);
+    __syncthreads();
+    if (threadIdx.x < warp_threads) sets.finish(set, bitmap);
+    __syncthreads();
   }
 }
 
@@ -70,8 +103,11 @@ SignatureTable::SignatureTable(Device &device, const DeviceCollection &collectio
   block_excess_.fill(0);
   block_size_.fill(0);
   if (sets == 0) return;
-  launch(device, sign_sets, blocks_for(device, sets, warp_threads), collection.ranks.data(),
-         side.records.data() + first, sets, layout, words_.data(), excess_.data());
+  const SignedSets signed_sets{
+      collection.ranks.data(), side.records.data() + first, sets, layout, words_.data(), excess_.data()};
+  const LongSetList longer(device, collection.stored_tokens, side.classes.end()[-2].size);
+  launch(device, sign_sets, blocks_for(device, sets, warp_threads), signed_sets, longer.view());
+  if (longer.any()) launch(device, sign_long_sets, longer.shape(device), signed_sets, longer.view());
   launch(device, sum_up_blocks, blocks_for(device, blocks, warp_threads), side.records.data() + first,
          excess_.data(), sets, block_excess_.data(), block_size_.data());
 }

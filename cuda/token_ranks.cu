@@ -5,6 +5,7 @@
 #include <bit>
 #include <cub/cub.cuh>
 
+#include "cuda/cub_count.cuh"
 #include "cuda/launch.cuh"
 #include "cuda/signature_layout.hpp"
 #include "cuda/token_ranks.hpp"
@@ -105,8 +106,8 @@ DeviceBuffer<uint32_t> shareable_slots(Device &device, const DeviceBuffer<uint32
   DeviceBuffer<uint32_t> number(device, 1);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<uint32_t>(0), slots.data(),
-                                 number.data(), static_cast<int64_t>(counts.size()),
-                                 IsShareable{counts.data()}, device.stream());
+                                 number.data(), cub_count(counts.size()), IsShareable{counts.data()},
+                                 device.stream());
   });
   selected = read_value(device, number.data());
   return slots;
@@ -120,8 +121,8 @@ void sort_slots(Device &device, DeviceBuffer<Key> &keys, DeviceBuffer<uint32_t> 
   cub::DoubleBuffer<Key> key_buffers(keys.data(), other_keys.data());
   cub::DoubleBuffer<uint32_t> slot_buffers(slots.data(), other_slots.data());
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceRadixSort::SortPairs(scratch, bytes, key_buffers, slot_buffers,
-                                           static_cast<int64_t>(count), 0, bits, device.stream());
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, key_buffers, slot_buffers, cub_count(count), 0,
+                                           bits, device.stream());
   });
   if (key_buffers.Current() != keys.data()) std::swap(keys, other_keys);
   if (slot_buffers.Current() != slots.data()) std::swap(slots, other_slots);
@@ -147,7 +148,7 @@ void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBu
   DeviceBuffer<uint64_t> used(device, 1);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceReduce::Sum(scratch, bytes, thrust::make_transform_iterator(counts.data(), IsUsed{}),
-                                  used.data(), static_cast<int64_t>(counts.size()), device.stream());
+                                  used.data(), cub_count(counts.size()), device.stream());
   });
   result.table = DeviceBuffer<uint32_t>(device, counts.size());
   result.table.fill(0xFF);
@@ -215,11 +216,10 @@ template <typename T>
 TokenRanks rank_values(Device &device, const T *tokens, uint64_t count, const StopFlag &stop) {
   DeviceBuffer<T> limits(device, 2);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Min(scratch, bytes, tokens, limits.data(), static_cast<int64_t>(count),
-                                  device.stream());
+    return cub::DeviceReduce::Min(scratch, bytes, tokens, limits.data(), cub_count(count), device.stream());
   });
   with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Max(scratch, bytes, tokens, limits.data() + 1, static_cast<int64_t>(count),
+    return cub::DeviceReduce::Max(scratch, bytes, tokens, limits.data() + 1, cub_count(count),
                                   device.stream());
   });
   T host[2];
