@@ -14,6 +14,7 @@
 
 namespace simjoin {
 namespace {
+#include "cuda/device_errors.hpp"
 
 std::atomic<uint64_t> calls_made{0};
 std::atomic<uint64_t> failing_call{0};  // its number; 0 = none
@@ -62,13 +63,6 @@ std::string describe(cudaError_t error) {
          version(CUDART_VERSION) + " is needed";
 }
 
-// Returns whether the error says that there is no device or no driver, rather than what is wrong for now.
-bool is_lasting(cudaError_t error) {
-  return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver ||
-         error == cudaErrorSystemDriverMismatch || error == cudaErrorCompatNotSupportedOnDevice ||
-         error == cudaErrorStubLibrary;
-}
-
 }  // namespace
 
 // One device that can be used is enough: the others are left alone.
@@ -83,7 +77,8 @@ GpuLook look_for_gpu() {
   }
   if (result == cudaSuccess && major >= least_capability) return {true, true, {}};
   cudaGetLastError();  // forget it: the next call of this thread would report it again
-  if (result != cudaSuccess) return {false, is_lasting(result), describe(result)};
+  if (result != cudaSuccess)
+    return {false, gpu::trouble_of(result) == gpu::Trouble::absent, describe(result)};
   if (devices == 0) return {false, true, "there is no GPU"};
   return {false, true,
           "the GPU has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
@@ -104,21 +99,29 @@ bool gpu_started(int device) {
   return (started_devices >> (device % 64) & 1) != 0;
 }
 
-const std::vector<int> &usable_gpus() {
-  static const std::vector<int> usable = [] {
+namespace {
+
+cudaError_t list_usable_gpus(std::vector<int> &devices) {
+  int count = 0, major = 0;
+  cudaError_t result = cudaGetDeviceCount(&count);
+  for (int device = 0; result == cudaSuccess && device < count; ++device) {
+    result = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (result == cudaSuccess && major >= least_capability) devices.push_back(device);
+  }
+  cudaGetLastError();
+  if (result != cudaSuccess) devices.clear();
+  return result;
+}
+
+}  // namespace
+
+std::vector<int> usable_gpus() {
+  static GpuList list([] {
     std::vector<int> devices;
-    int count = 0, major = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
-    for (int device = 0; device < count; ++device) {
-      if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-          major >= least_capability) {
-        devices.push_back(device);
-      }
-    }
-    cudaGetLastError();
+    list_usable_gpus(devices);
     return devices;
-  }();
-  return usable;
+  });
+  return list.get();
 }
 
 int gpus_started() {
@@ -130,9 +133,14 @@ namespace gpu {
 cudaError_t injected_fault() {
   const uint64_t call = ++calls_made, lost = lost_from.load(std::memory_order_relaxed);
   if (lost != 0 && call >= lost) {
-    constexpr cudaError_t errors[] = {
-        cudaSuccess,       cudaErrorMemoryAllocation,   cudaErrorDevicesUnavailable,
-        cudaErrorNoDevice, cudaErrorInsufficientDriver, cudaErrorSystemDriverMismatch};
+    constexpr cudaError_t errors[] = {cudaSuccess,
+                                      cudaErrorMemoryAllocation,
+                                      cudaErrorECCUncorrectable,
+                                      cudaErrorNoDevice,
+                                      cudaErrorInsufficientDriver,
+                                      cudaErrorSystemDriverMismatch,
+                                      cudaErrorDevicesUnavailable};
+    static_assert(std::size(errors) == std::size(device_loss_names));
     return errors[static_cast<size_t>(loss_of_device.load())];
   }
   if (call != failing_call.load(std::memory_order_relaxed)) return cudaSuccess;
@@ -142,13 +150,17 @@ cudaError_t injected_fault() {
 void check(cudaError_t result, const char *what) {
   if (result == cudaSuccess) return;
   cudaGetLastError();
-  if (result == cudaErrorMemoryAllocation) {
-    throw Error(ErrorKind::limit_exceeded, "out of device memory",
-                "Lower simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+  const std::string message = std::string(cudaGetErrorString(result)) + " in " + what;
+  switch (trouble_of(result)) {
+    case Trouble::short_memory:
+      throw Error(ErrorKind::limit_exceeded, "out of device memory",
+                  "Lower simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+    case Trouble::passing:
+      throw Error(ErrorKind::device_unavailable, "the GPU cannot be used now: " + message,
+                  "Try again later, or set simjoin.device to cpu.");
+    default:
+      throw Error(ErrorKind::device_failure, "the GPU failed: " + message, "Set simjoin.device to cpu.");
   }
-  throw Error(ErrorKind::device_failure,
-              std::string("the GPU failed: ") + cudaGetErrorString(result) + " in " + what,
-              "Set simjoin.device to cpu.");
 }
 
 namespace {
@@ -230,7 +242,7 @@ void give_pinned_back(void *data, size_t bytes) noexcept {
 }
 
 void use_device(int number) {
-  const std::vector<int> &usable = usable_gpus();
+  const std::vector<int> usable = usable_gpus();
   if (usable.empty()) throw Error(ErrorKind::device_failure, "there is no GPU", "Set simjoin.device to cpu.");
   SIMJOIN_DEVICE_CALL(cudaSetDevice(usable[static_cast<size_t>(number) % usable.size()]));
 }
@@ -250,7 +262,7 @@ size_t device_memory_limit(size_t limit) {
 }
 
 void trim_device_memory(int number, size_t kept) noexcept {
-  const std::vector<int> &usable = usable_gpus();
+  const std::vector<int> usable = usable_gpus();
   if (usable.empty()) return;
   try {
     cudaMemPoolTrimTo(process_pool(usable[static_cast<size_t>(number) % usable.size()]), kept);
@@ -289,7 +301,8 @@ const DeviceFacts &facts_of(int device) {
 
 Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&number_));
-  const std::vector<int> &usable = usable_gpus();
+  std::vector<int> usable = usable_gpus();
+  if (usable.empty()) check(list_usable_gpus(usable), "cudaGetDeviceCount");
   if (!usable.empty() && std::find(usable.begin(), usable.end(), number_) == usable.end()) {
     use_device(0);
     number_ = usable.front();

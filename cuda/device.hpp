@@ -13,7 +13,7 @@
 namespace simjoin::gpu {
 
 // Throws Error where the result of a device call is not success: limit_exceeded where memory ran out,
-// device_failure otherwise.
+// device_unavailable where the trouble may pass (cuda/device_errors.hpp), device_failure otherwise.
 void check(cudaError_t result, const char *what);
 
 // Returns the error that an injected fault puts in place of the call about to be made, or success.

@@ -73,7 +73,7 @@ bool gpu_started();
 // Returns the same of the device that CUDA gives this number.
 bool gpu_started(int device);
 // Returns the devices that joins can use, as CUDA numbers them, and how many of them are set up.
-const std::vector<int> &usable_gpus();
+std::vector<int> usable_gpus();
 int gpus_started();
 
 // Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the

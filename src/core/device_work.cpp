@@ -40,13 +40,20 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) 
 }
 
 std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
-  const bool broken = error.kind() == ErrorKind::device_failure;
-  if (broken) give_gpu_up(error.what());
-  if (!broken && error.kind() != ErrorKind::limit_exceeded) return nullptr;
-  auto notice = std::make_unique<Notice>();
-  notice->warning = broken;
-  notice->message = error.what();
-  return notice;
+  const auto because = [&](Notice::Cause cause) {
+    return std::make_unique<Notice>(Notice{cause, error.what()});
+  };
+  switch (error.kind()) {
+    case ErrorKind::limit_exceeded:
+      return because(Notice::Cause::too_large);
+    case ErrorKind::device_unavailable:
+      return because(Notice::Cause::unavailable);
+    case ErrorKind::device_failure:
+      give_gpu_up(error.what());
+      return because(Notice::Cause::failed);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace simjoin

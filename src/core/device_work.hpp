@@ -37,7 +37,8 @@ struct DeviceUse {
 };
 
 // Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
-// where it cannot, because the error is another one. A failed GPU is not used again by this process.
+// where it cannot, because the error is another one. A failed GPU is not used again by this process; one that
+// had too little memory or was not available is.
 std::unique_ptr<Notice> notice_of_gpu(const Error &error);
 
 // Returns gpu(GpuBackend &) where use_gpu() says so, otherwise cpu(). Under Device::automatic cpu() also

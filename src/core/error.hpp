@@ -14,6 +14,7 @@ enum class ErrorKind {
   file_limit_exceeded,    // of the temporary file
   disk_full,
   io_failure,
+  device_unavailable,  // for now: another try may find the GPU
   device_failure,
   no_threads,  // the system gives no more
   internal

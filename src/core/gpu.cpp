@@ -1,5 +1,6 @@
 #include "core/gpu.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "core/worker_pool.hpp"
@@ -7,7 +8,8 @@
 namespace simjoin {
 namespace {
 
-GpuBackend *backend = nullptr;
+std::atomic<GpuBackend *> backend{nullptr};
+std::mutex mutex;  // guards what follows
 std::string failure;
 
 }  // namespace
@@ -33,26 +35,36 @@ void GpuSearch::forget() {
   known_ = false;
 }
 
+std::vector<int> GpuList::get() {
+  const std::lock_guard lock(mutex_);
+  if (found_.empty()) found_ = look_();
+  return found_;
+}
+
 GpuBackend *gpu_backend() {
   return backend;
 }
 
 void set_gpu_backend(GpuBackend *new_backend) {
+  const std::lock_guard lock(mutex);
   backend = new_backend;
   failure.clear();
 }
 
-const std::string &gpu_failure() {
+std::string gpu_failure() {
+  const std::lock_guard lock(mutex);
   return failure;
 }
 
 void give_gpu_up(std::string why) {
+  const std::lock_guard lock(mutex);
   failure = std::move(why);
 }
 
 std::string no_gpu_reason() {
   if (backend == nullptr) return "this build has no GPU engine";
-  if (!failure.empty()) return "the GPU failed earlier in this session: " + failure;
+  const std::string why = gpu_failure();
+  if (!why.empty()) return "the GPU failed earlier in this session: " + why;
   return {};
 }
 

@@ -29,11 +29,11 @@ struct GpuDevice {
 };
 
 // How a test can let devices be gone for good: little memory, a device that is lost, and the reasons for
-// which there is none from the start.
-enum class DeviceLoss : uint8_t { none, short_memory, lost, no_device, no_driver, old_driver };
+// which there is none from the start; or for now: a device that others use alone.
+enum class DeviceLoss : uint8_t { none, short_memory, lost, no_device, no_driver, old_driver, busy };
 
-inline constexpr std::string_view device_loss_names[] = {"none",      "short_memory", "lost",
-                                                         "no_device", "no_driver",    "old_driver"};
+inline constexpr std::string_view device_loss_names[] = {"none",      "short_memory", "lost", "no_device",
+                                                         "no_driver", "old_driver",   "busy"};
 
 // What a look for a GPU has found.
 struct GpuLook {
@@ -63,6 +63,20 @@ class GpuSearch {
 
 class GpuBackend {
  public:
+// The GPUs that a process can use, by number. Looked for until there are some: a look that finds none may
+// have failed. Any thread may ask.
+class GpuList {
+ public:
+  explicit GpuList(std::function<std::vector<int>()> look) : look_(std::move(look)) {}
+
+  std::vector<int> get();
+
+ private:
+  const std::function<std::vector<int>()> look_;
+  std::mutex mutex_;
+  std::vector<int> found_;
+};
+
   virtual ~GpuBackend() = default;
 
   // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
@@ -98,7 +112,8 @@ class GpuBackend {
   }
 };
 
-// The backend that make_engine uses; null in a build without the device layer.
+// The backend that make_engine uses; null in a build without the device layer. Any thread may ask for it, and
+// for what follows.
 GpuBackend *gpu_backend();
 void set_gpu_backend(GpuBackend *backend);
 
@@ -106,7 +121,7 @@ void set_gpu_backend(GpuBackend *backend);
 GpuBackend &cuda_backend();
 
 // Why this process has given the GPU up for good, because it failed; empty where it has not.
-const std::string &gpu_failure();
+std::string gpu_failure();
 void give_gpu_up(std::string failure);
 
 // Returns why no computation of this process can run on a GPU, as far as is known without touching one; empty

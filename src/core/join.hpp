@@ -143,7 +143,12 @@ enum class StepResult { working, batch, done };
 
 // What the caller's user should know of a join that goes on: that it left the GPU, and why.
 struct Notice {
-  bool warning;  // the GPU failed; otherwise, it had too little memory, or there were too many items for it
+  enum class Cause : uint8_t {
+    too_large,    // too little memory on the GPU, or too many items for it
+    unavailable,   // the GPU could not be used now; the next computation may find it
+    failed,        // the GPU, which this process does not use again
+  };
+  Cause cause;
   std::string message;
 };
 

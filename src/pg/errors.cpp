@@ -21,6 +21,7 @@ int sqlstate_of(ErrorKind kind) {
       return ERRCODE_DISK_FULL;
     case ErrorKind::io_failure:
       return ERRCODE_IO_ERROR;
+    case ErrorKind::device_unavailable:
     case ErrorKind::device_failure:
       return ERRCODE_SYSTEM_ERROR;
     case ErrorKind::no_threads:

@@ -51,7 +51,7 @@ void prepare_gpu_use() {
 }
 
 GpuNotice::GpuNotice(const std::unique_ptr<Notice> &notice)
-    : any(notice != nullptr), warning(any && notice->warning), message{} {
+    : any(notice != nullptr), cause(any ? notice->cause : Notice::Cause::failed), message{} {
   if (any) strlcpy(message, notice->message.c_str(), sizeof message);
 }
 
@@ -77,13 +77,20 @@ void report_device(const char *function, const DeviceUse &use) {
 
 void report_gpu_notice(const GpuNotice &notice) {
   if (!notice.any) return;
-  if (notice.warning) {
-    ereport(WARNING,
-            (errmsg("the GPU failed; the query goes on on the CPU, and so do all others of this session"),
-             errdetail_internal("%s", notice.message)));
-  } else {
-    ereport(NOTICE, (errmsg("the query is too large for the GPU, and goes on on the CPU"),
-                     errdetail_internal("%s", notice.message)));
+  switch (notice.cause) {
+    case Notice::Cause::failed:
+      ereport(WARNING,
+              (errmsg("the GPU failed; the query goes on on the CPU, and so do all others of this session"),
+               errdetail_internal("%s", notice.message)));
+      break;
+    case Notice::Cause::unavailable:
+      ereport(NOTICE, (errmsg("the GPU cannot be used now; the query goes on on the CPU"),
+                       errdetail_internal("%s", notice.message)));
+      break;
+    case Notice::Cause::too_large:
+      ereport(NOTICE, (errmsg("the query is too large for the GPU, and goes on on the CPU"),
+                       errdetail_internal("%s", notice.message)));
+      break;
   }
 }
 

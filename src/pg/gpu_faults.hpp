@@ -20,7 +20,7 @@ struct GpuNotice {
   explicit GpuNotice(const std::unique_ptr<Notice> &notice);
 
   bool any;
-  bool warning;
+  Notice::Cause cause;
   char message[512];
 };
 

@@ -303,6 +303,34 @@ TEST(GpuSearch, LooksAgainOnlyWhereThatMayFindMore) {
 }
 
 bool interrupts_are_blocked() {
+// A list that is empty may be so because the look for GPUs failed.
+TEST(GpuList, IsLookedForUntilThereAreSome) {
+  int looks = 0;
+  GpuList list([&] { return ++looks < 3 ? std::vector<int>{} : std::vector<int>{2, 5}; });
+  EXPECT_TRUE(list.get().empty());
+  EXPECT_TRUE(list.get().empty());
+  EXPECT_EQ(list.get(), (std::vector<int>{2, 5}));
+  EXPECT_EQ(list.get(), (std::vector<int>{2, 5}));
+  EXPECT_EQ(looks, 3);
+}
+
+// The session's threads ask while one of them gives the GPU up.
+TEST(GpuFailure, ManyThreadsMayAskAndTell) {
+  FakeGpu backend;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([thread] {
+      for (int i = 0; i < 2000; ++i) {
+        if (thread % 2 == 0) give_gpu_up(std::string(40, static_cast<char>('a' + i % 2)));
+        const std::string failure = gpu_failure();
+        EXPECT_TRUE(failure.empty() || failure == std::string(40, failure[0]));
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_FALSE(gpu_failure().empty());
+}
+
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
@@ -399,6 +427,7 @@ TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
                                Fault{Fault::At::set, 0, ErrorKind::limit_exceeded},
                                Fault{Fault::At::set, 5000, ErrorKind::device_failure},
                                Fault{Fault::At::batch, 0, ErrorKind::limit_exceeded},
+                               Fault{Fault::At::set, 4000, ErrorKind::device_unavailable},
                                Fault{Fault::At::batch, 1, ErrorKind::device_failure}}) {
       this->backend_.fault = fault;
       this->backend_.repair();
@@ -407,7 +436,7 @@ TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
       EXPECT_EQ(outcome.stats.device, "cpu");
       EXPECT_EQ(outcome.stats.gpu_refused, "injected");
       ASSERT_NE(outcome.notice, nullptr);
-      EXPECT_EQ(outcome.notice->warning, fault.kind == ErrorKind::device_failure);
+      EXPECT_EQ(outcome.notice->cause, cause_of(fault.kind));
       EXPECT_EQ(gpu_failure().empty(), fault.kind != ErrorKind::device_failure);
     }
   }
@@ -426,6 +455,51 @@ TEST_F(DeviceChoiceTest, AfterAFailureTheProcessLeavesTheGpuAlone) {
 }
 
 TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
+// A GPU that others have for now is tried again by the next join.
+TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.fault = {Fault::At::creation, 0, ErrorKind::device_unavailable};
+  const Outcome first = join(spec_for(Device::automatic), input);
+  EXPECT_EQ(first.stats.device, "cpu");
+  EXPECT_EQ(first.stats.gpu_refused, "injected");
+  ASSERT_NE(first.notice, nullptr);
+  EXPECT_EQ(first.notice->cause, Notice::Cause::unavailable);
+  EXPECT_EQ(gpu_failure(), "");
+  backend_.fault = {};
+  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "fake");
+}
+
+TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
+// A GPU that others have for now is tried again by the next join.
+TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.fault = {Fault::At::creation, 0, ErrorKind::device_unavailable};
+  const Outcome first = join(spec_for(Device::automatic), input);
+  EXPECT_EQ(first.stats.device, "cpu");
+  EXPECT_EQ(first.stats.gpu_refused, "injected");
+  ASSERT_NE(first.notice, nullptr);
+  EXPECT_EQ(first.notice->cause, Notice::Cause::unavailable);
+  EXPECT_EQ(gpu_failure(), "");
+  backend_.fault = {};
+  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "fake");
+}
+
+// A GPU so slow that the CPU is sooner is left alone, unless it is demanded.
+TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  backend_.slower = {200, 200};
+  const Outcome outcome = join(spec_for(Device::automatic), input);
+  EXPECT_EQ(outcome.stats.device, "cpu");
+  EXPECT_EQ(outcome.stats.gpu_refused, "the CPU is estimated to be sooner");
+  EXPECT_EQ(outcome.notice, nullptr);
+  EXPECT_EQ(join(spec_for(Device::gpu), input).stats.device, "fake");
+  std::string refused;
+  EXPECT_FALSE(use_gpu(Device::automatic, 1000, 10, &refused));
+  EXPECT_EQ(refused, "the CPU is estimated to be sooner");
+  backend_.slower = {50, 50};
+  EXPECT_TRUE(use_gpu(Device::automatic, 1000, 10, &refused));
+}
+
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.fault = {Fault::At::set, 10, ErrorKind::limit_exceeded};
   EXPECT_THROW(join(spec_for(Device::gpu), input), Error);

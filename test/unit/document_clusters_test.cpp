@@ -350,7 +350,8 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
   DocumentClusters on_cpu(options_of(case_));
   const std::vector<Clustered> expected = cluster(on_cpu, documents);
   for (const int failing : {-1, 0, 3}) {
-    for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
+    for (const ErrorKind kind :
+         {ErrorKind::device_failure, ErrorKind::device_unavailable, ErrorKind::limit_exceeded}) {
       backend_.repair();
       backend_.failing = failing;
       backend_.kind = kind;
@@ -362,9 +363,9 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
       const std::unique_ptr<Notice> notice = clusters.take_notice();
       ASSERT_EQ(notice != nullptr, failing >= 0);
       if (notice) {
-        EXPECT_EQ(notice->warning, kind == ErrorKind::device_failure);
+        EXPECT_EQ(notice->cause, cause_of(kind));
       }
-      EXPECT_EQ(gpu_failure().empty(), failing < 0 || kind == ErrorKind::limit_exceeded);
+      EXPECT_EQ(gpu_failure().empty(), failing < 0 || kind != ErrorKind::device_failure);
 
       backend_.repair();
       options.device = Device::gpu;

@@ -15,6 +15,13 @@ namespace simjoin::test {
   throw Error(kind, "injected", "none");
 }
 
+// What a user is told that a computation left the GPU for, after an error of this kind.
+inline Notice::Cause cause_of(ErrorKind kind) {
+  return kind == ErrorKind::device_failure       ? Notice::Cause::failed
+         : kind == ErrorKind::device_unavailable ? Notice::Cause::unavailable
+                                                 : Notice::Cause::too_large;
+}
+
 // The backend of this process for as long as it lives.
 class FakeGpu : public GpuBackend {
  public:

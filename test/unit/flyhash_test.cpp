@@ -329,7 +329,8 @@ constexpr FlyShape small_shape{40, 3000, 150, 4, 1};
 
 TEST(BulkFlyHash, AGpuThatFailsIsReplacedByTheCpu) {
   const NaiveFlyHash naive(small_shape);
-  for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::limit_exceeded}) {
+  for (const ErrorKind kind :
+       {ErrorKind::device_failure, ErrorKind::device_unavailable, ErrorKind::limit_exceeded}) {
     FakeFlyGpu gpu;
     BulkFlyHasher hasher(small_shape, Device::automatic, 0, 1);
     check_round(hasher, naive, mixed_vectors(40, 600, 1));
@@ -340,7 +341,7 @@ TEST(BulkFlyHash, AGpuThatFailsIsReplacedByTheCpu) {
     EXPECT_EQ(gpu.rounds, 2);
     const std::unique_ptr<Notice> notice = hasher.take_notice();
     ASSERT_NE(notice, nullptr);
-    EXPECT_EQ(notice->warning, kind == ErrorKind::device_failure);
+    EXPECT_EQ(notice->cause, cause_of(kind));
     EXPECT_EQ(notice->message, "injected");
     check_round(hasher, naive, mixed_vectors(40, 600, 3));
     EXPECT_EQ(gpu.rounds, 2) << "a second try";

@@ -186,14 +186,14 @@ TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
   backend_.fakes.fault = ErrorKind::limit_exceeded;
   const Ranks again = ranks(work, PageRankSpec{});
   ASSERT_NE(work.notice, nullptr);
-  EXPECT_FALSE(work.notice->warning);
+  EXPECT_EQ(work.notice->cause, Notice::Cause::too_large);
   EXPECT_EQ(work.use.refused, work.notice->message);
   EXPECT_TRUE(
       std::equal(expected.ranks.begin(), expected.ranks.end(), again.ranks.begin(), again.ranks.end()));
   backend_.fakes.fault = ErrorKind::device_failure;
   ranks(work, PageRankSpec{});
   ASSERT_NE(work.notice, nullptr);
-  EXPECT_TRUE(work.notice->warning);
+  EXPECT_EQ(work.notice->cause, Notice::Cause::failed);
   backend_.fakes.fault.reset();
   ranks(work, PageRankSpec{});
   EXPECT_EQ(backend_.fakes.calls, 4) << "a GPU that failed is not used again";
