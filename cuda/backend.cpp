@@ -45,6 +45,8 @@ class CudaBackend final : public GpuBackend {
 
   // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was
   // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
+  GpuSlowdown slowdown() override { return gpu_slowdown(); }
+
   // and nothing sets it up again.
   std::vector<GpuDevice> devices() override {
     const SignalsBlocked blocked;  // in threads that CUDA starts

@@ -131,6 +131,26 @@ int gpus_started() {
 namespace gpu {
 
 cudaError_t injected_fault() {
+GpuSlowdown gpu_slowdown() {
+  const std::vector<int> usable = usable_gpus();
+  if (usable.empty()) return {};
+  const auto attribute = [&](cudaDeviceAttr what) {
+    int value = 0;
+    if (cudaDeviceGetAttribute(&value, what, usable.front()) != cudaSuccess) value = 0;
+    cudaGetLastError();
+    return value;
+  };
+  constexpr double khz_a_ghz = 1e6, transfers_a_cycle = 2, bits_a_byte = 8;
+  GpuTraits traits;
+  traits.capability =
+      10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+  traits.processors = attribute(cudaDevAttrMultiProcessorCount);
+  traits.clock_ghz = attribute(cudaDevAttrClockRate) / khz_a_ghz;
+  traits.memory_gb_s = attribute(cudaDevAttrMemoryClockRate) / khz_a_ghz * transfers_a_cycle *
+                       attribute(cudaDevAttrGlobalMemoryBusWidth) / bits_a_byte;
+  return slowdown_of(traits);
+}
+
   const uint64_t call = ++calls_made, lost = lost_from.load(std::memory_order_relaxed);
   if (lost != 0 && call >= lost) {
     constexpr cudaError_t errors[] = {cudaSuccess,

@@ -186,7 +186,8 @@ int GpuEngine::workers() const {
   const double size = tokens / std::max(1.0, left + right);
   const double threshold = spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0);
   const double pairs = spec_.self_join ? left * left / 2 : left * right;
-  const double one_ms = pairs * (1 - threshold) * std::min(1.0, size / full_size) * pair_ns / 1e6;
+  const double one_ms =
+      pairs * (1 - threshold) * std::min(1.0, size / full_size) * pair_ns / 1e6 * gpu_slowdown().compare;
   const double cost = least_saving_ms + (gpus_started() < gpus ? start_ms : 0);
   return one_ms * (1 - 1.0 / gpus) > cost ? gpus : 1;
 }

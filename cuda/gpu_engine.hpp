@@ -75,6 +75,8 @@ bool gpu_started(int device);
 // Returns the devices that joins can use, as CUDA numbers them, and how many of them are set up.
 std::vector<int> usable_gpus();
 int gpus_started();
+// Returns how long the first of them takes.
+GpuSlowdown gpu_slowdown();
 
 // Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
 // device are Errors of kind device_failure, too little device memory is limit_exceeded.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/device_costs.hpp"
 #include "core/device_work.hpp"
 #include "core/error.hpp"
 #include "core/gpu.hpp"
@@ -10,24 +11,6 @@
 
 namespace simjoin {
 namespace {
-
-// What a join takes, in nanoseconds: a token and a set on the thread that adds them, and a token on all
-// threads; a pair of sets of `full_size` tokens at a threshold near 0 on all threads, falling with the square
-// of the size and of 1 - threshold. Fitted by test/bench/fit_devices to joins of 1,000 to 3,000,000 sets of
-// the shapes dblp, kosarak, bms, enron, livejournal, twitter and aol at 0.9, 0.7 and 0.5 on 16 and on 4
-// threads beside an H200. What joins take differs by a factor of ten where these are all equal: the fit is
-// for the choice of the device. cpu_join_ns is less than fitted, so that tiny joins stay on the CPU;
-// cpu_pair_work_ns is more than fitted (1.4), since a long join that stays on the CPU loses more than the
-// start of a GPU: 80,000 sets of 60 of 4,000 tokens take one thread 2.7 s at 0.6, where 1.4 would promise
-// less than the 0.4 s of the start.
-constexpr double cpu_join_ns = 8.3e5;
-constexpr double cpu_token_ns = 11, cpu_set_ns = 35;
-constexpr double cpu_token_work_ns = 1.1, cpu_pair_work_ns = 1.8;
-constexpr double full_size = 88;
-// The same joins, and some of up to 10,000,000 sets, on that GPU, uploads included, in a process that it is
-// set up for.
-constexpr double gpu_join_ns = 9.2e5;
-constexpr double gpu_token_ns = 1.1, gpu_set_ns = 5.7, gpu_pair_ns = 1.8e-4;
 
 // A look is due after so many rows, or such a part of the memory limit.
 constexpr uint32_t rows_between_looks = 1024;
@@ -171,26 +154,26 @@ void DeviceChoice::close_blocks() {
 // the algorithm is one for GPUs.
 bool DeviceChoice::worth_a_gpu() const {
   if (needs_gpu(spec_.algorithm)) return true;
-  const auto left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
-  const double pairs = spec_.self_join ? left * left / 2 : left * right;
-  const double sets = left + right, tokens = static_cast<double>(tokens_);
-  const double size = std::min(1.0, tokens / std::max(1.0, sets) / full_size);
-  const double apart = 1 - (spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0));
+  JoinLoad load;
+  for (size_t side = 0; side < 2; ++side) load.rows[side] = static_cast<double>(rows_[side]);
+  load.tokens = static_cast<double>(tokens_);
+  load.self_join = spec_.self_join;
+  load.measure = spec_.measure;
+  load.threshold = spec_.threshold;
   const double threads =
       spec_.threads > 0 ? spec_.threads : std::max(1u, std::thread::hardware_concurrency());
-  const double shared = tokens * cpu_token_work_ns + pairs * cpu_pair_work_ns * apart * apart * size * size;
-  const double cpu_ns = cpu_join_ns + tokens * cpu_token_ns + sets * cpu_set_ns + shared / threads;
-  const double gpu_ns =
-      gpu_join_ns + tokens * gpu_token_ns + sets * gpu_set_ns + pairs * gpu_pair_ns * apart * size;
-  return cpu_ns > gpu_ns + gpu_start_ms() * 1e6;
+  return cpu_join_ms(load, threads) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
 }
 
+// Starts on the GPU, unless it turns out to be one that does not pay yet.
 void DeviceChoice::try_gpu() {
   std::string reason;
   if (!gpu_backend()->available(reason)) {
     go_to_cpu(std::move(reason));
     return;
   }
+  slowdown_ = gpu_backend()->slowdown();
+  if (!worth_a_gpu()) return;
   gpu_ = true;
   try {
     JoinSpec spec = spec_;
@@ -264,11 +247,8 @@ void DeviceChoice::feed_texts(const SetBlock &block) {
 StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
   if (!engine_) {
-    if (worth_a_gpu()) {
-      try_gpu();
-    } else {
-      go_to_cpu(cpu_is_sooner);
-    }
+    if (worth_a_gpu()) try_gpu();
+    if (!engine_) go_to_cpu(cpu_is_sooner);
   }
   if (!ended_) close_blocks();
   ended_ = true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/background_task.hpp"
+#include "core/device_costs.hpp"
 #include "core/error.hpp"
 #include "core/join.hpp"
 #include "core/memory.hpp"
@@ -77,6 +78,7 @@ class DeviceChoice final : public JoinEngine {
   bool direct_ = false;                 // on the CPU, and all that was recorded is fed: sets go to the engine
   bool ended_ = false;                  // all sets have been added
   Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
+  GpuSlowdown slowdown_;                // of the GPU, once it is known which one there is
   std::string refused_;                 // why the join does not run on a GPU
   std::unique_ptr<Notice> notice_;
   std::unique_ptr<BackgroundTask> sorting_;  // of handed_over_; last: it ends before what it works on

@@ -26,7 +26,7 @@ GpuBackend &require_gpu();
 double gpu_start_ms();
 
 // Returns whether a computation runs on the GPU that takes about `cpu_ms` milliseconds on all threads of the
-// CPU and `gpu_ms` on a GPU that is set up, transfers included. Throws device_failure where `device` is
+// CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure where `device` is
 // Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/join.hpp"
+#include "core/device_costs.hpp"
 
 namespace simjoin {
 
@@ -89,6 +90,8 @@ class GpuList {
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
   // Returns the GPUs that can be used; none, and no error, where there is no driver.
+  // Returns how long the first GPU takes. Only called where the backend is available.
+  virtual GpuSlowdown slowdown() { return {}; }
   virtual std::vector<GpuDevice> devices() = 0;
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure, too little device memory is limit_exceeded.

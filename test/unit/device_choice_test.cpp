@@ -302,7 +302,6 @@ TEST(GpuSearch, LooksAgainOnlyWhereThatMayFindMore) {
   EXPECT_EQ(with_gpu.looks, 1);
 }
 
-bool interrupts_are_blocked() {
 // A list that is empty may be so because the look for GPUs failed.
 TEST(GpuList, IsLookedForUntilThereAreSome) {
   int looks = 0;
@@ -331,6 +330,7 @@ TEST(GpuFailure, ManyThreadsMayAskAndTell) {
   EXPECT_FALSE(gpu_failure().empty());
 }
 
+bool interrupts_are_blocked() {
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
@@ -426,8 +426,8 @@ TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
     for (const Fault &fault : {Fault{Fault::At::creation, 0, ErrorKind::device_failure},
                                Fault{Fault::At::set, 0, ErrorKind::limit_exceeded},
                                Fault{Fault::At::set, 5000, ErrorKind::device_failure},
-                               Fault{Fault::At::batch, 0, ErrorKind::limit_exceeded},
                                Fault{Fault::At::set, 4000, ErrorKind::device_unavailable},
+                               Fault{Fault::At::batch, 0, ErrorKind::limit_exceeded},
                                Fault{Fault::At::batch, 1, ErrorKind::device_failure}}) {
       this->backend_.fault = fault;
       this->backend_.repair();
@@ -454,22 +454,6 @@ TEST_F(DeviceChoiceTest, AfterAFailureTheProcessLeavesTheGpuAlone) {
   EXPECT_THROW(make_engine(spec_for(Device::gpu)), Error);
 }
 
-TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
-// A GPU that others have for now is tried again by the next join.
-TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
-  const Input<int32_t> input = large_input<int32_t>(true);
-  backend_.fault = {Fault::At::creation, 0, ErrorKind::device_unavailable};
-  const Outcome first = join(spec_for(Device::automatic), input);
-  EXPECT_EQ(first.stats.device, "cpu");
-  EXPECT_EQ(first.stats.gpu_refused, "injected");
-  ASSERT_NE(first.notice, nullptr);
-  EXPECT_EQ(first.notice->cause, Notice::Cause::unavailable);
-  EXPECT_EQ(gpu_failure(), "");
-  backend_.fault = {};
-  EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "fake");
-}
-
-TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
 // A GPU that others have for now is tried again by the next join.
 TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
   const Input<int32_t> input = large_input<int32_t>(true);
@@ -500,6 +484,7 @@ TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   EXPECT_TRUE(use_gpu(Device::automatic, 1000, 10, &refused));
 }
 
+TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.fault = {Fault::At::set, 10, ErrorKind::limit_exceeded};
   EXPECT_THROW(join(spec_for(Device::gpu), input), Error);

@@ -36,6 +36,7 @@ class FakeGpu : public GpuBackend {
   }
   bool has_driver() override { return driver; }
   bool started() const override { return is_started; }
+  GpuSlowdown slowdown() override { return slower; }
   std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
   SignatureDevice *signatures() override { return nullptr; }
@@ -48,6 +49,7 @@ class FakeGpu : public GpuBackend {
   bool present = true;
   bool driver = true;
   bool is_started = true;
+  GpuSlowdown slower;
 };
 
 }  // namespace simjoin::test
