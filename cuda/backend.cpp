@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "core/gpu.hpp"
+#include "core/idle_release.hpp"
 #include "core/worker_pool.hpp"
 #include "cuda/cluster_index.hpp"
+#include "cuda/device_use.hpp"
 #include "cuda/flyhash.hpp"
 #include "cuda/gpu_engine.hpp"
 #include "cuda/graph_device.hpp"
@@ -43,16 +45,21 @@ class CudaBackend final : public GpuBackend {
 
   bool started() const override { return gpu_started(); }
 
-  // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was
-  // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
   GpuSlowdown slowdown() override { return gpu_slowdown(); }
 
+  void set_idle_timeout(std::chrono::milliseconds timeout) override {
+    gpu::idle_release().set_timeout(timeout);
+  }
+
+  // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was
+  // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
   // and nothing sets it up again.
   std::vector<GpuDevice> devices() override {
     const SignalsBlocked blocked;  // in threads that CUDA starts
     std::map<int, GpuDevice> devices;
     int count = 0, current = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+    const gpu::DeviceUse use;
     cudaGetDevice(&current);
     for (int i = 1; i <= count; ++i) look_at((current + i) % count, devices);
     cudaGetLastError();
@@ -99,7 +106,7 @@ class CudaBackend final : public GpuBackend {
       device.minor = properties.minor;
       devices.emplace(number, std::move(device));
     }
-    if (!gpu_started(number)) cudaDeviceReset();
+    if (!gpu_started(number) && gpu::may_reset_devices()) cudaDeviceReset();
   }
 
   GpuSearch search_{look_for_gpu};

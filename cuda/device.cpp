@@ -1,20 +1,27 @@
 #include "cuda/device.hpp"
 
+#include <link.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdio>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "core/host_pieces.hpp"
+#include "core/idle_release.hpp"
+#include "cuda/device_errors.hpp"
 #include "cuda/gpu_engine.hpp"
+#include "cuda/upload.hpp"
 
 namespace simjoin {
 namespace {
-#include "cuda/device_errors.hpp"
 
 std::atomic<uint64_t> calls_made{0};
 std::atomic<uint64_t> failing_call{0};  // its number; 0 = none
@@ -124,13 +131,6 @@ std::vector<int> usable_gpus() {
   return list.get();
 }
 
-int gpus_started() {
-  return std::popcount(started_devices.load());
-}
-
-namespace gpu {
-
-cudaError_t injected_fault() {
 GpuSlowdown gpu_slowdown() {
   const std::vector<int> usable = usable_gpus();
   if (usable.empty()) return {};
@@ -151,6 +151,13 @@ GpuSlowdown gpu_slowdown() {
   return slowdown_of(traits);
 }
 
+int gpus_started() {
+  return std::popcount(started_devices.load());
+}
+
+namespace gpu {
+
+cudaError_t injected_fault() {
   const uint64_t call = ++calls_made, lost = lost_from.load(std::memory_order_relaxed);
   if (lost != 0 && call >= lost) {
     constexpr cudaError_t errors[] = {cudaSuccess,
@@ -185,11 +192,20 @@ void check(cudaError_t result, const char *what) {
 
 namespace {
 
-// Returns the pool that all joins of this process on a device allocate from; it keeps what is freed until it
-// is trimmed. From then on the device counts as started: to reset it would destroy the pool.
+// The pools that all joins of this process allocate from, by device; they keep what is freed until they are
+// trimmed. A device that has one counts as started: to reset it destroys the pool.
+struct ProcessPools {
+  std::mutex mutex;
+  std::map<int, cudaMemPool_t> pools;
+};
+
+ProcessPools &process_pools() {
+  static ProcessPools &pools = *new ProcessPools;
+  return pools;
+}
+
 cudaMemPool_t process_pool(int device) {
-  static std::mutex mutex;
-  static std::map<int, cudaMemPool_t> pools;
+  auto &[mutex, pools] = process_pools();
   const std::lock_guard lock(mutex);
   if (const auto found = pools.find(device); found != pools.end()) return found->second;
   cudaMemPoolProps properties{};
@@ -215,6 +231,13 @@ struct PinnedPool {
   std::mutex mutex;
   std::multimap<size_t, void *> kept;
   size_t kept_bytes = 0;
+
+  void free_kept() {
+    const std::lock_guard lock(mutex);
+    for (const auto &[size, data] : kept) cudaFreeHost(data);
+    kept.clear();
+    kept_bytes = 0;
+  }
 };
 
 PinnedPool &pinned_pool() {
@@ -223,6 +246,66 @@ PinnedPool &pinned_pool() {
 }
 
 }  // namespace
+
+void free_kept_page_locked() noexcept {
+  HostPieces::of_process().free_kept();
+  pinned_pool().free_kept();
+  cudaGetLastError();
+}
+
+// This module has the runtime linked into it.
+bool may_reset_devices() {
+  const auto is_runtime = [](dl_phdr_info *library, size_t, void *) {
+    return std::strstr(library->dlpi_name, "libcudart") != nullptr ? 1 : 0;
+  };
+  return dl_iterate_phdr(is_runtime, nullptr) == 0;
+}
+
+namespace {
+
+// Gives back what this process holds of its devices while nobody uses them. Blocks of sets whose memory is
+// page-locked may still be somewhere: then the contexts stay, as they are needed to undo it. Returns whether
+// all is given back.
+bool give_devices_back() {
+  auto &[mutex, pools] = process_pools();
+  const std::lock_guard lock(mutex);
+  // Without a device of its own, the thread would set up the first one there is.
+  if (!pools.empty()) cudaSetDevice(pools.begin()->first);
+  free_kept_page_locked();
+  if (locked_pieces() > 0) return false;
+  if (!may_reset_devices()) {
+    for (const auto &[device, pool] : pools) cudaMemPoolTrimTo(pool, 0);
+    cudaGetLastError();
+    return true;
+  }
+  for (const auto &[device, pool] : pools) {
+    cudaSetDevice(device);
+    cudaDeviceReset();
+  }
+  pools.clear();
+  started_devices = 0;
+  cudaGetLastError();
+  return true;
+}
+
+}  // namespace
+
+// Never destroyed, as whoever uses a device may outlive it; its thread ends with the process, before the CUDA
+// runtime does, which is used first.
+IdleRelease &idle_release() {
+  static IdleRelease &timer = *new IdleRelease(give_devices_back);
+  static const std::unique_ptr<IdleRelease, void (*)(IdleRelease *)> ends(
+      &timer, [](IdleRelease *release) { release->stop(); });
+  return timer;
+}
+
+void begin_device_use() {
+  idle_release().begin();
+}
+
+void end_device_use() noexcept {
+  idle_release().end();
+}
 
 void *take_pinned(size_t bytes) {
   const size_t size = std::bit_ceil(bytes);
@@ -262,7 +345,8 @@ void give_pinned_back(void *data, size_t bytes) noexcept {
 }
 
 void use_device(int number) {
-  const std::vector<int> usable = usable_gpus();
+  std::vector<int> usable = usable_gpus();
+  if (usable.empty()) check(list_usable_gpus(usable), "cudaGetDeviceCount");
   if (usable.empty()) throw Error(ErrorKind::device_failure, "there is no GPU", "Set simjoin.device to cpu.");
   SIMJOIN_DEVICE_CALL(cudaSetDevice(usable[static_cast<size_t>(number) % usable.size()]));
 }
@@ -321,12 +405,11 @@ const DeviceFacts &facts_of(int device) {
 
 Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   SIMJOIN_DEVICE_CALL(cudaGetDevice(&number_));
-  std::vector<int> usable = usable_gpus();
-  if (usable.empty()) check(list_usable_gpus(usable), "cudaGetDeviceCount");
+  const std::vector<int> usable = usable_gpus();
   if (!usable.empty() && std::find(usable.begin(), usable.end(), number_) == usable.end()) {
-    use_device(0);
     number_ = usable.front();
   }
+  make_current();  // also where the thread has it already: it may have been given back since
   const DeviceFacts &facts = facts_of(number_);
   processors_ = facts.processors;
   capability_ = facts.capability;
@@ -356,6 +439,18 @@ void *Device::allocate(size_t bytes) {
   used_ += bytes;
   peak_ = std::max(peak_, used_);
   return data;
+}
+
+void Device::secure(size_t bytes) {
+  if (bytes <= used_) return;
+  const size_t missing = bytes - used_;
+  if (missing > memory_left()) {
+    throw Error(ErrorKind::limit_exceeded, "out of device memory",
+                "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+  }
+  void *data = nullptr;
+  SIMJOIN_DEVICE_CALL(cudaMallocFromPoolAsync(&data, missing, pool_, stream_));
+  cudaFreeAsync(data, stream_);
 }
 
 void Device::release(void *data, size_t bytes) noexcept {

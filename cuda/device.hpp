@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "cuda/device_use.hpp"
 
 namespace simjoin::gpu {
 
@@ -55,6 +56,7 @@ class Event {
   }
 
  private:
+  DeviceUse use_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -94,8 +96,12 @@ class Device {
   void synchronize() const { SIMJOIN_DEVICE_CALL(cudaStreamSynchronize(stream_)); }
   void *allocate(size_t bytes);
   void release(void *data, size_t bytes) noexcept;
+  // Takes memory from the device, for later allocations of this process, until `bytes` are used or ready: no
+  // other process gets it meanwhile. Throws limit_exceeded where there is too little.
+  void secure(size_t bytes);
 
  private:
+  DeviceUse use_;
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   int number_ = 0;  // as CUDA numbers it
@@ -162,6 +168,8 @@ class DeviceBuffer {
 // the same in both calls.
 void *take_pinned(size_t bytes);
 void give_pinned_back(void *data, size_t bytes) noexcept;
+// Frees the page-locked memory that the process keeps for later, pieces of host memory included.
+void free_kept_page_locked() noexcept;
 
 // An array in page-locked host memory.
 template <typename T>
@@ -188,6 +196,7 @@ class PinnedBuffer {
   T &operator[](size_t i) const { return data_[i]; }
 
  private:
+  DeviceUse use_;
   T *data_ = nullptr;
   size_t size_ = 0;
 };

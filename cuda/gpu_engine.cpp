@@ -81,6 +81,7 @@ class GpuEngine final : public GpuJoinEngine {
   std::vector<uint32_t> lengths_[2];
   double start_ms_ = 0, marshal_ms_ = 0;
 
+  std::optional<gpu::DeviceUse> use_;      // from the first set on
   mutable std::mutex mutex_;               // guards which of these there is
   std::unique_ptr<gpu::GpuJoin> single_;   // of all sets at once
   std::unique_ptr<gpu::TiledJoin> tiled_;  // of tiles
@@ -91,6 +92,7 @@ void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
   const auto begin = Clock::now();
   const SignalsBlocked blocked;  // in threads that CUDA starts when it sets the device up
+  use_.emplace();
   gpu::use_device(0);
   single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
   start_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();

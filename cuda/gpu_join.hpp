@@ -25,6 +25,10 @@
 
 namespace simjoin::gpu {
 
+// Returns about how much device memory a join takes, at least: what it has at its peak for each token and
+// row.
+double join_device_bytes(uint64_t tokens, uint64_t rows, bool wide);
+
 class GpuJoin {
  public:
   GpuJoin(const JoinSpec &spec, const GpuOptions &options);

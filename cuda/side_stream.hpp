@@ -39,6 +39,7 @@ class SideStream {
   }
 
  private:
+  DeviceUse use_;
   cudaStream_t stream_ = nullptr;
 };
 

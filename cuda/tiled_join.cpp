@@ -14,12 +14,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Device memory that a join takes at its peak, a token and a row: measured on DBLP-shaped sets (22 bytes a
-// token of int4), rounded up. Tokens of 8 bytes are sorted to be ranked.
-constexpr double bytes_a_token = 24;
-constexpr double bytes_a_wide_token = 40;
-constexpr double bytes_a_row = 64;
 constexpr double most_of_limit = 0.9;
+// Where less device memory is free than this and other processes have the rest, they may be about to give
+// some back: a worker waits for that, so long in all.
+constexpr size_t ample_memory = size_t{1} << 30;
+constexpr std::chrono::seconds longest_wait{2};
 // Into how many tiles one is cut that did not fit.
 constexpr uint32_t cut_parts = 4;
 // Of the tokens and rows of a pair of tiles that did not fit: pairs that have as many do not, either.
@@ -59,8 +58,7 @@ uint32_t RecordedSides::length(size_t side, uint32_t row) const {
 }
 
 double RecordedSides::device_bytes() const {
-  return static_cast<double>(tokens[0] + tokens[1]) * (wide ? bytes_a_wide_token : bytes_a_token) +
-         static_cast<double>(rows[0] + rows[1]) * bytes_a_row;
+  return join_device_bytes(tokens[0] + tokens[1], rows[0] + rows[1], wide);
 }
 
 // Hands the pairs of two tiles over as pairs of the whole join's rows.
@@ -251,6 +249,19 @@ void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, Rows rows) const {
   }
 }
 
+// Returns how much device memory the calling thread's GPU has for the join, once that is as much as `wanted`
+// or the wait has been long enough; no more is wanted than the user allows.
+size_t TiledJoin::wait_for_memory(double wanted, const StopFlag &stop, Clock::duration &waited) const {
+  if (options_.memory_limit > 0) wanted = std::min(wanted, static_cast<double>(options_.memory_limit));
+  for (;;) {
+    const size_t there = device_memory_limit(options_.memory_limit);
+    if (static_cast<double>(there) >= wanted || waited >= longest_wait) return there;
+    stop.check();
+    std::this_thread::sleep_for(look_interval);
+    waited += look_interval;
+  }
+}
+
 void TiledJoin::join(const TilePair &pair) {
   Sink sink(*this, pair);
   try {
@@ -272,7 +283,11 @@ void TiledJoin::join(const TilePair &pair) {
 void TiledJoin::work(int worker) {
   try {
     use_device(worker);
-    for (TilePair pair; take(pair); finish_pair()) join(pair);
+    Clock::duration waited{0};
+    for (TilePair pair; take(pair); finish_pair()) {
+      wait_for_memory(planned_bytes_, stop_, waited);
+      join(pair);
+    }
   } catch (const Cancelled &) {
     stop_.set();
   } catch (...) {
@@ -288,7 +303,11 @@ void TiledJoin::work(int worker) {
 void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
   const auto begin = Clock::now();
   queue_ = &queue;
-  plan(static_cast<double>(device_memory_limit(options_.memory_limit)));
+  Clock::duration waited{0};
+  const double wanted = std::min(sides_.device_bytes() / most_of_limit, static_cast<double>(ample_memory));
+  const auto there = static_cast<double>(wait_for_memory(wanted, stop, waited));
+  planned_bytes_ = std::min(wanted, there);
+  plan(there);
   std::vector<std::thread> threads;
   threads.reserve(static_cast<size_t>(workers_));
   running_ = workers_;

@@ -2,6 +2,7 @@
 // several devices.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -68,6 +69,8 @@ class TiledJoin {
   static std::vector<Rows> split(Rows rows, uint32_t parts);
   static bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller);
   bool cut_again(const TilePair &pair);
+  size_t wait_for_memory(double wanted, const StopFlag &stop,
+                         std::chrono::steady_clock::duration &waited) const;
   void work(int worker);
   bool take(TilePair &pair);
   void finish_pair();
@@ -82,6 +85,7 @@ class TiledJoin {
   const RecordedSides &sides_;
   const int workers_;
   std::vector<uint32_t> sizes_[2];  // by row; written and read through atomic_ref
+  double planned_bytes_ = 0;        // of device memory that a worker waits for
   ResultQueue *queue_ = nullptr;
   StopFlag stop_;  // of the workers
 

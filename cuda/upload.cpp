@@ -1,6 +1,7 @@
 #include "cuda/upload.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 namespace simjoin::gpu {
@@ -10,25 +11,44 @@ namespace {
 constexpr size_t first_capacity = size_t{16} << 20;
 
 std::mutex locking;  // of pieces; several devices may get the same block
+std::atomic<size_t> locked{0};
 
 void unlock_pages(void *data) noexcept {
   cudaHostUnregister(data);
   cudaGetLastError();
+  --locked;
 }
 
 }  // namespace
 
-void lock_pages(const SetBlock &block) {
+bool lock_pages(const SetBlock &block, std::string &why) {
   const std::lock_guard lock(locking);
   HostPiece &piece = block.piece();
-  if (piece.unlock != nullptr) return;
-  const cudaError_t fault = injected_fault();
-  check(fault, "cudaHostRegister");
-  if (cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable) == cudaSuccess) {
-    piece.unlock = unlock_pages;
-  } else {
-    cudaGetLastError();  // forget it: the copies work without, only slower
+  if (piece.unlock != nullptr) return true;
+  check(injected_fault(), "cudaHostRegister");
+  cudaError_t result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
+  if (result != cudaSuccess) {
+    free_kept_page_locked();
+    result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
   }
+  if (result != cudaSuccess) {
+    cudaGetLastError();  // forget it: the copies work without
+    why = cudaGetErrorString(result);
+    return false;
+  }
+  ++locked;
+  piece.unlock = unlock_pages;
+  return true;
+}
+
+size_t locked_pieces() {
+  return locked;
+}
+
+size_t grown_capacity(size_t capacity, size_t needed, size_t left) {
+  const size_t ample = std::max({needed, first_capacity, capacity * 2});
+  if (ample <= left || needed >= left) return ample <= left ? ample : needed;
+  return needed + (left - needed) / 2;
 }
 
 void UploadedBytes::reserve(size_t bytes) {
@@ -42,8 +62,7 @@ void UploadedBytes::append(const void *data, size_t bytes) {
   if (bytes == 0) return;
   const size_t needed = size_ + bytes;
   if (needed > device_bytes_.size()) {
-    const size_t ample = std::max({needed, first_capacity, device_bytes_.size() * 2});
-    reserve(ample > device_.memory_left() ? needed : ample);
+    reserve(grown_capacity(device_bytes_.size(), needed, device_.memory_left()));
   }
   copy_to_device(device_, device_bytes_.data() + size_, static_cast<const char *>(data), bytes);
   size_ += bytes;
@@ -55,7 +74,8 @@ UploadedSide::~UploadedSide() {
 }
 
 void UploadedSide::append(const SharedBlock &block, const SetSlice &slice) {
-  lock_pages(*block);
+  ++blocks;
+  if (!lock_pages(*block, why_pageable)) ++pageable_blocks;
   while (in_flight_.size() >= most_in_flight) {
     in_flight_.front().uploaded->wait();
     in_flight_.pop_front();

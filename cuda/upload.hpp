@@ -5,15 +5,24 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 
 #include "core/set_blocks.hpp"
 #include "cuda/device.hpp"
 
 namespace simjoin::gpu {
 
-// Page-locks the memory of a block, unless it is: uploads then run beside the host. Where that is not
-// possible they do not.
-void lock_pages(const SetBlock &block);
+// Page-locks the memory of a block, unless it is: uploads then run beside the host, and faster. Returns
+// whether it is page-locked; where not, `why` gets the reason, and uploads work all the same. What the
+// process keeps page-locked for later is given up for it.
+bool lock_pages(const SetBlock &block, std::string &why);
+// Returns how many pieces of host memory are page-locked.
+size_t locked_pieces();
+
+// Returns how many bytes an array grows to that has room for `capacity` and needs room for `needed`, with
+// `left` more bytes of device memory to be had beside the old array. Each time it grows by half at least, or
+// by half of what is left, so that what it holds is not copied again and again.
+size_t grown_capacity(size_t capacity, size_t needed, size_t left);
 
 // A growing array in device memory that is appended to from the host.
 class UploadedBytes {
@@ -54,6 +63,9 @@ class UploadedSide {
   uint64_t total = 0;    // tokens
   uint32_t longest = 0;  // at least the tokens of each row
   bool wide = false;
+  uint32_t blocks = 0;
+  uint32_t pageable_blocks = 0;  // those whose memory could not be page-locked
+  std::string why_pageable;      // of the last one
 
  private:
   static constexpr size_t most_in_flight = 4;

@@ -1,6 +1,7 @@
 // What the core knows of GPUs: a backend that the device layer provides, where the build has one.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/join.hpp"
 #include "core/device_costs.hpp"
+#include "core/join.hpp"
 
 namespace simjoin {
 
@@ -62,8 +63,6 @@ class GpuSearch {
   GpuLook found_;
 };
 
-class GpuBackend {
- public:
 // The GPUs that a process can use, by number. Looked for until there are some: a look that finds none may
 // have failed. Any thread may ask.
 class GpuList {
@@ -78,6 +77,8 @@ class GpuList {
   std::vector<int> found_;
 };
 
+class GpuBackend {
+ public:
   virtual ~GpuBackend() = default;
 
   // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
@@ -89,9 +90,12 @@ class GpuList {
   virtual bool has_driver() { return true; }
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
-  // Returns the GPUs that can be used; none, and no error, where there is no driver.
   // Returns how long the first GPU takes. Only called where the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
+  // Sets how long no computation is on a GPU before the process gives back what it holds of them; 0 = it
+  // keeps it.
+  virtual void set_idle_timeout(std::chrono::milliseconds) {}
+  // Returns the GPUs that can be used; none, and no error, where there is no driver.
   virtual std::vector<GpuDevice> devices() = 0;
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure, too little device memory is limit_exceeded.

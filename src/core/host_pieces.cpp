@@ -67,6 +67,19 @@ void HostPieces::give_back(const HostPiece &piece) noexcept {
   free_piece(piece);
 }
 
+void HostPieces::free_kept() noexcept {
+  for (;;) {
+    HostPiece piece;
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_.empty()) return;
+      piece = kept_.back();
+      kept_.pop_back();
+    }
+    free_piece(piece);
+  }
+}
+
 size_t HostPieces::kept() const {
   const std::lock_guard lock(mutex_);
   return kept_.size() * usual_bytes;

@@ -30,6 +30,8 @@ class HostPieces {
   // not page-locked are soon made again: of these fewer are kept.
   static constexpr size_t most_kept = size_t{512} << 20, most_plain_kept = size_t{16} << 20;
   void give_back(const HostPiece &piece) noexcept;
+  // Frees all that is kept.
+  void free_kept() noexcept;
   // Returns how many bytes are kept.
   size_t kept() const;
 

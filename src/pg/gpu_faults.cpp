@@ -1,5 +1,6 @@
 #include "pg/gpu_faults.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,7 @@ void prepare_gpu_use() {
   GpuBackend *backend = gpu_backend();
   if (backend == nullptr) return;
   backend->look_again();
+  backend->set_idle_timeout(std::chrono::seconds(gpu_idle_timeout_s));
   const auto call = static_cast<uint64_t>(std::abs(debug_device_fault));
   const auto loss = static_cast<DeviceLoss>(debug_device_loss);
   const bool fails = debug_device_fault != 0 && loss == DeviceLoss::none;

@@ -12,7 +12,8 @@
 namespace simjoin::pg {
 
 // Call before a computation that may run on a GPU. A look for one that failed for a reason that may have
-// passed is forgotten, and the fault of simjoin.debug_device_fault and simjoin.debug_device_loss is armed.
+// passed is forgotten, simjoin.gpu_idle_timeout holds from here on, and the fault of
+// simjoin.debug_device_fault and simjoin.debug_device_loss is armed.
 void prepare_gpu_use();
 
 // What a Notice becomes when it leaves C++.

@@ -20,6 +20,7 @@ int cpu_threads = 0;
 int device = static_cast<int>(Device::automatic);
 int gpu_memory_limit_kb = 0;
 int gpus = 0;
+int gpu_idle_timeout_s = 60;
 bool explain_device = true;
 int method = static_cast<int>(Method::exact);
 int minhash_permutations = 128;
@@ -34,6 +35,7 @@ namespace {
 constexpr int least_memory_limit_kb = 1024;
 constexpr int most_cpu_threads = 1024;
 constexpr int most_gpus = 64;
+constexpr int longest_gpu_idle_timeout_s = 24 * 60 * 60;
 // The largest number of tokens that two sets can share; the other measures end at 1.
 constexpr double largest_threshold = INT_MAX;
 
@@ -85,6 +87,11 @@ void define_device_settings() {
   DefineCustomIntVariable("simjoin.gpus", "Sets the number of GPUs that may share one similarity join.",
                           "With 0, all there are. A join that is not large enough uses one.", &gpus, gpus, 0,
                           most_gpus, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "simjoin.gpu_idle_timeout", "Sets how long an idle session keeps what it holds of the GPUs.",
+      "After that, the next computation on a GPU sets it up again. With 0, until the session ends.",
+      &gpu_idle_timeout_s, gpu_idle_timeout_s, 0, longest_gpu_idle_timeout_s, PGC_USERSET,
+      GUC_UNIT_S | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("simjoin.explain_device", "Sets whether EXPLAIN shows what ran a similarity join.",
                            "Off for output that is to be the same on every machine.", &explain_device,
                            explain_device, PGC_USERSET, 0, nullptr, nullptr, nullptr);

@@ -20,6 +20,7 @@ extern int memory_limit_kb;          // simjoin.memory_limit
 extern int cpu_threads;              // simjoin.cpu_threads, 0 = one for each core
 extern int device;                   // simjoin.device, a Device
 extern int gpus;                     // simjoin.gpus, 0 = all
+extern int gpu_idle_timeout_s;       // simjoin.gpu_idle_timeout, 0 = never
 extern int gpu_memory_limit_kb;      // simjoin.gpu_memory_limit, 0 = most of what is free
 extern bool explain_device;          // simjoin.explain_device
 extern int method;                   // simjoin.method, a Method

@@ -145,6 +145,26 @@ for my $loss (['no_device', qr/no CUDA-capable device/], ['no_driver', qr/there 
 	like($result, qr/^\Q$expected\E\n\Q$expected\E\n.*Device: \Q$name\E/s, "$kind after a query: both have all rows, and so has the next");
 }
 
+# A device that others have for now: the next query finds it again.
+for my $call (1, 2, 25)
+{
+	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = busy', $join,
+		$off, "EXPLAIN (ANALYZE, COSTS OFF) $join", $join);
+	like($result, qr/^\Q$expected\E\n.*Device: \Q$name\E.*\n\Q$expected\E$/s, "busy from call $call on, and used afterwards");
+	like($messages, qr/NOTICE:  the GPU cannot be used now; the query goes on on the CPU/, 'with a notice') if $call > 1;
+	unlike($messages, qr/WARNING/, 'and no warning');
+}
+my ($busy, $told) = session('SET simjoin.device = gpu', 'SET simjoin.debug_device_fault = 25',
+	'SET simjoin.debug_device_loss = busy', $join, $off, $join);
+like($told, qr/ERROR:  the GPU cannot be used now: .*HINT:  Try again later/s, 'where the GPU is demanded it is an error');
+is($busy, $expected, 'after which the session can go on');
+
+# A session that is idle gives the device's memory back, and sets the device up again when it needs it.
+my ($idle) = session('SET simjoin.device = gpu', "SET simjoin.gpu_idle_timeout = '1s'", $join,
+	'CREATE TEMP TABLE held AS SELECT memory_free FROM simjoin_devices() WHERE device = 0', 'DO $$ BEGIN PERFORM pg_sleep(4); END $$',
+	'SELECT d.memory_free - held.memory_free > 300000000 FROM simjoin_devices() d, held WHERE d.device = 0', $join);
+is($idle, "$expected\nt\n$expected", 'an idle session gives device memory back and uses the device again');
+
 # Tiles: so little device memory that the sets do not fit at once.
 my ($tiled) = session('SET simjoin.device = gpu', 'SET simjoin.gpu_memory_limit = \'40MB\'', $join,
 	"EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $join");

@@ -130,6 +130,21 @@ TEST(HostPieces, AreUsedAgain) {
   EXPECT_EQ(pieces.kept(), kept);
 }
 
+TEST(HostPieces, WhatIsKeptCanBeFreed) {
+  HostPieces &pieces = HostPieces::of_process();
+  static int unlocked;
+  unlocked = 0;
+  HostPiece out = pieces.take(1), kept = pieces.take(1);
+  kept.unlock = [](void *) noexcept { ++unlocked; };
+  pieces.give_back(kept);
+  pieces.free_kept();
+  EXPECT_EQ(pieces.kept(), 0u);
+  EXPECT_EQ(unlocked, 1);
+  std::memset(out.data, 1, out.bytes);
+  pieces.give_back(out);
+  EXPECT_EQ(pieces.kept(), HostPieces::usual_bytes);
+}
+
 TEST(HostPieces, NoMoreThanTheLimitIsKept) {
   HostPieces &pieces = HostPieces::of_process();
   std::vector<HostPiece> taken;

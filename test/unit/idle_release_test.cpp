@@ -1,0 +1,123 @@
+// What is held of a device is given back when it has been idle, and not before.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/idle_release.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Returns whether the condition comes true within a generous time.
+template <class Condition>
+bool soon(Condition &&condition) {
+  for (int i = 0; i < 20'000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+bool interrupts_are_blocked() {
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
+}
+
+TEST(IdleRelease, ReleasesOnceAfterEachIdleTime) {
+  std::atomic<int> releases{0};
+  std::atomic<bool> blocked{false};
+  IdleRelease idle([&] {
+    blocked = interrupts_are_blocked();
+    ++releases;
+    return true;
+  });
+  idle.set_timeout(1ms);
+  for (int i = 1; i <= 3; ++i) {
+    idle.begin();
+    idle.begin();
+    idle.end();
+    idle.end();
+    ASSERT_TRUE(soon([&] { return releases == i; }));
+    EXPECT_TRUE(blocked) << "the thread would take the process's signals";
+    std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(releases, i) << "nothing was in use since";
+  }
+}
+
+TEST(IdleRelease, NothingIsReleasedWhileItIsUsed) {
+  std::atomic<int> releases{0}, uses{0};
+  std::atomic<bool> wrong{false};
+  IdleRelease idle([&] {
+    wrong = wrong || uses > 0;
+    std::this_thread::sleep_for(1ms);
+    wrong = wrong || uses > 0;
+    ++releases;
+    return true;
+  });
+  idle.set_timeout(1ms);
+  const auto use = [&] {
+    for (int i = 0; i < 50; ++i) {
+      idle.begin();
+      ++uses;
+      std::this_thread::sleep_for(std::chrono::microseconds(i % 7 * 500));
+      --uses;
+      idle.end();
+      std::this_thread::sleep_for(std::chrono::microseconds(i % 5 * 1000));
+    }
+  };
+  std::thread others[] = {std::thread(use), std::thread(use)};
+  for (std::thread &other : others) other.join();
+  EXPECT_TRUE(soon([&] { return releases > 0; }));
+  EXPECT_FALSE(wrong);
+}
+
+TEST(IdleRelease, WithoutATimeoutAllIsKept) {
+  std::atomic<int> releases{0};
+  IdleRelease idle([&] {
+    ++releases;
+    return true;
+  });
+  idle.begin();
+  idle.end();
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(releases, 0);
+  idle.set_timeout(1ms);  // counts for what is idle already
+  EXPECT_TRUE(soon([&] { return releases == 1; }));
+  idle.set_timeout(0ms);
+  idle.begin();
+  idle.end();
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(releases, 1);
+}
+
+TEST(IdleRelease, WhatCannotBeReleasedYetIsTriedAgain) {
+  std::atomic<int> releases{0};
+  IdleRelease idle([&] { return ++releases == 3; });
+  idle.set_timeout(1ms);
+  idle.begin();
+  idle.end();
+  ASSERT_TRUE(soon([&] { return releases == 3; }));
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(releases, 3);
+}
+
+// A session that ends does not wait for the timeout.
+TEST(IdleRelease, EndsAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    IdleRelease idle([] { return true; });
+    idle.set_timeout(1h);
+    idle.begin();
+    idle.end();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
+}
+
+}  // namespace
+}  // namespace simjoin::test
