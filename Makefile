@@ -2,16 +2,13 @@
 #
 # The engine (src/core) is built by CMake into build/cmake, the PostgreSQL module (src/pg) by PGXS into
 # build/pg<version> and simjoin.so. PG_CONFIG chooses the PostgreSQL installation; without it the newest one
-# on this machine that extensions can be built for is taken.
+# on this machine that extensions can be built for is taken. CXX chooses the compiler.
 
 EXTENSION = simjoin
 MODULE_big = simjoin
 SIMJOIN_VERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" simjoin.control)
 DATA = $(wildcard sql/simjoin--*.sql)
 
-ifndef PG_CONFIG
-PG_CONFIG := $(shell test/tools/find-pg-config)
-endif
 CMAKE ?= cmake
 
 # ---------------------------------------------------------------------------------------------------------
@@ -20,8 +17,6 @@ CMAKE ?= cmake
 SCRIPT_GOALS = help deps check demo equivalence memcheck bench gpucheck gpubench format format-check tidy unit-tests core
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
-
-export PG_CONFIG CUDA
 
 JOBS ?= $(shell nproc)
 
@@ -92,10 +87,15 @@ else
 # ---------------------------------------------------------------------------------------------------------
 # The module, by PGXS.
 
-PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-ifeq ($(wildcard $(PGXS)),)
-$(error No PostgreSQL to build for was found (PG_CONFIG=$(PG_CONFIG)). Run `make deps`, or set PG_CONFIG to the \
-pg_config of an installation with its server development files)
+override PG_CONFIG := $(shell PG_CONFIG='$(PG_CONFIG)' test/tools/find-pg-config)
+ifeq ($(PG_CONFIG),)
+$(error No PostgreSQL to build for was found. Run `make deps`, or set PG_CONFIG to the pg_config of an installation with its \
+server development files)
+endif
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+# PGXS sets the compiler that PostgreSQL was built with, which one of the environment goes before.
+ifeq ($(origin CXX),environment)
+override CXX := $(CXX)
 endif
 
 PG_VERSION := $(shell $(PG_CONFIG) --version)
@@ -105,12 +105,13 @@ CUDA_COMPILER := $(shell CUDA='$(CUDA)' test/tools/find-nvcc)
 GPU_LIBRARY = $(if $(CUDA_COMPILER),build/cmake/cuda/libsimjoin_cuda.a)
 OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(wildcard src/pg/*.cpp))
 
-# PostgreSQL's headers count as system headers: warnings are errors, but only in our own code.
+# PostgreSQL's headers count as system headers: warnings are for our own code only.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
   $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Werror -O2
+# A distribution's PGXS may ask for link-time optimisation, for which the linking compiler has to be the same as this one.
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Werror -O2 -fno-lto
 # cudart is linked statically: nothing of CUDA is needed to load the module.
-SHLIB_LINK = $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
+SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
 
 # Bitcode would only serve to inline the functions into JIT-compiled expressions.
@@ -146,8 +147,16 @@ build/linked-version: FORCE
 	@mkdir -p build
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
-$(CORE_LIBRARY): FORCE
-	@CMAKE='$(CMAKE)' CUDA='$(CUDA)' test/tools/build-core simjoin_core $(if $(CUDA_COMPILER),simjoin_cuda)
+# CMake finds out, and says, whether the compiler and Highway are too old: before anything is compiled.
+BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' test/tools/build-core
+.PHONY: configured
+configured:
+	@$(BUILD_CORE)
+
+$(OBJS): | configured
+
+$(CORE_LIBRARY): FORCE | configured
+	@$(BUILD_CORE) simjoin_core $(if $(CUDA_COMPILER),simjoin_cuda)
 
 $(GPU_LIBRARY): $(CORE_LIBRARY)
 

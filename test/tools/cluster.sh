@@ -63,25 +63,14 @@ remove_work_at_exit() {
   trap 'exit 143' TERM
 }
 
-# Prints the full path of the pg_config to build and test with: PG_CONFIG where that is of a server that extensions can be
-# built for, otherwise one that is looked for, since what was missing when PG_CONFIG was chosen may have been installed
-# meanwhile. Fails where there is none.
-find_postgres() {
-  local config
-  for config in "${PG_CONFIG:-pg_config}" "$(test/tools/find-pg-config)"; do
-    config=$(command -v "$config") || continue
-    [ -f "$("$config" --pgxs 2> /dev/null)" ] && [ -x "$("$config" --bindir)/postgres" ] || continue
-    echo "$config"
-    return
-  done
-  return 1
-}
+# Prints the full path of the pg_config to build and test with; fails where there is none.
+find_postgres() { test/tools/find-pg-config --server 2> /dev/null; }
 
 no_postgres="there is no PostgreSQL here that extensions can be built for"
 
 # Sets PG_CONFIG to what find_postgres prints.
 choose_postgres() {
-  PG_CONFIG=$(find_postgres) || { say "simjoin: $no_postgres"; exit 1; }
+  PG_CONFIG=$(test/tools/find-pg-config --server) || { say "simjoin: $no_postgres"; exit 1; }
   export PG_CONFIG
 }
 
@@ -101,7 +90,7 @@ make_work() {
     id "$owner" > /dev/null 2>&1 || owner=nobody
   fi
   remove_work_at_exit
-  work=$(mktemp -d "${TMPDIR:-/tmp}/simjoin.XXXXXX")
+  work=$(mktemp -d "${TMPDIR:-/tmp}/simjoin.XXXXXX") || { say "simjoin: no folder can be made in TMPDIR=$folder"; exit 1; }
   installation=$work/installation
   bindir=$installation$original_bindir
   mkdir -p "$bindir" "$installation$pkglibdir" "$installation$sharedir" "$work/socket"
@@ -113,7 +102,15 @@ make_work() {
   chmod 755 "$work" "$work/socket"
   [ "$(id -u)" != 0 ] || chown "$owner" "$work" "$work/socket"
   chmod 700 "$work/socket"
-  if [ "$("$bindir/pg_config" --pkglibdir)" != "$installation$pkglibdir" ]; then
+  # By a shell: setpriv itself could still enter where only root may.
+  if ! in_work sh -c '"$0" --version' "$bindir/postgres" > "$work/version.log" 2>&1; then
+    cat "$work/version.log" >&2
+    say "simjoin: the user $owner cannot run programs in $folder;"
+    say "set TMPDIR to a folder that all users may enter, on a file system that allows execution (not mounted noexec)."
+    exit 1
+  fi
+  # Some pg_config print folders that are written down in them: initdb shows where the server looks.
+  if ! in_work "$bindir/initdb" --show -D "$work/none" 2>&1 | grep -qxF "share_path=$installation$sharedir"; then
     say "simjoin: the PostgreSQL of $PG_CONFIG cannot be copied to another folder;"
     say "install simjoin (make install) and run make installcheck against a server of it."
     exit 1
@@ -126,6 +123,7 @@ make_work() {
 install_privately() {
   local log=$1
   mkdir -p build
+  test/tools/find-nvcc > /dev/null  # says it where CUDA is too old
   (
     flock 9
     make -s -j "$(nproc)" all && make -s install DESTDIR="$installation"

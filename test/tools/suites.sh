@@ -14,6 +14,12 @@ report() {
   reported=$SECONDS
 }
 
+# Usage: took STEP: prints the seconds since the last suite or step.
+took() {
+  printf '%-11s (%d s)\n' "$1" $((SECONDS - reported))
+  reported=$SECONDS
+}
+
 # Usage: count PATTERN FILE: prints how many lines match.
 count() { grep -cE "$1" "$2" || true; }
 
@@ -32,8 +38,9 @@ suite() {
   suite_failed=$bad
 }
 
-# Says how many tests passed and failed in all; fails where any did.
+# Says how long it all took, and how many tests passed and failed in all; fails where any did.
 report_all() {
+  printf '%-11s (%d s)\n' "in all" $SECONDS
   echo "$passed passed, $failed failed"
   [ $failed = 0 ]
 }
