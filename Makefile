@@ -2,7 +2,7 @@
 #
 # The engine (src/core) is built by CMake into build/cmake, the PostgreSQL module (src/pg) by PGXS into
 # build/pg<version> and simjoin.so. PG_CONFIG chooses the PostgreSQL installation; without it the newest one
-# on this machine that extensions can be built for is taken. CXX chooses the compiler.
+# on this machine that extensions can be built for is taken. CXX chooses the compiler; WERROR=1 makes its warnings errors.
 
 EXTENSION = simjoin
 MODULE_big = simjoin
@@ -10,6 +10,8 @@ SIMJOIN_VERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" si
 DATA = $(wildcard sql/simjoin--*.sql)
 
 CMAKE ?= cmake
+# What was built with warnings as errors, as `make check` does, stays so: nothing is compiled anew to install it.
+WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt),1)
 
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
@@ -109,7 +111,7 @@ OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(wildcard src/pg/*.cpp))
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
   $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
 # A distribution's PGXS may ask for link-time optimisation, for which the linking compiler has to be the same as this one.
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Werror -O2 -fno-lto
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -fno-lto
 # cudart is linked statically: nothing of CUDA is needed to load the module.
 SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
@@ -135,9 +137,10 @@ regress-folders:
 $(OBJECT_DIR)/%.o: src/pg/%.cpp $(OBJECT_DIR)/version
 	$(COMPILE.cc) -MMD -MP -o $@ $<
 
-# Changes when the server's or the extension's version does, or CUDA comes or goes: everything is compiled anew then.
+# Changes when the server's or the extension's version does, CUDA comes or goes, or warnings become errors: everything is
+# compiled anew then.
 .PHONY: FORCE
-BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER)
+BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER) $(if $(WERROR),WERROR)
 $(OBJECT_DIR)/version: FORCE
 	@mkdir -p $(OBJECT_DIR)
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
@@ -148,7 +151,7 @@ build/linked-version: FORCE
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
 # CMake finds out, and says, whether the compiler and Highway are too old: before anything is compiled.
-BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' test/tools/build-core
+BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' WERROR='$(WERROR)' test/tools/build-core
 .PHONY: configured
 configured:
 	@$(BUILD_CORE)

@@ -132,7 +132,7 @@ TEST_P(SpillAlgorithm, SkewedSizesEqualOracle) {
   while (same.left.size() < 200) {
     same.left.push_back(random.set(24, 300, 2.0));
     IntSet copy = same.left.back();
-    copy.back() = 1000;
+    copy.at(23) = 1000;
     same.left.push_back(copy);
   }
   expect_oracle_pairs(same, GetParam(), least_limit, 2);
