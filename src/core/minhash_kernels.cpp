@@ -120,6 +120,9 @@ struct Lanes {
   hn::Vec<Halves> a_low, a_high;
   Word b, least;
 
+  // The compiler's own constructor would not be compiled for the target.
+  HWY_INLINE Lanes() {}
+
   HWY_INLINE void load(const PermutationTable &table, size_t p, const uint32_t *values) {
     const Words d;
     const Halves halves;
