@@ -16,7 +16,8 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check demo equivalence memcheck bench gpucheck gpubench format format-check tidy unit-tests core
+SCRIPT_GOALS = help deps check fresh-check demo equivalence memcheck bench gpucheck gpubench format format-check tidy \
+  unit-tests core
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -32,6 +33,7 @@ help:
 #: make install        install into the PostgreSQL of PG_CONFIG
 #: make installcheck   run the SQL tests against a running server with simjoin installed
 #: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
+#: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' tells the options
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
 #: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
@@ -46,6 +48,9 @@ deps:
 
 check:
 	@test/tools/check
+
+fresh-check:
+	@test/tools/fresh-check $(FRESH)
 
 demo:
 	@test/tools/demo
