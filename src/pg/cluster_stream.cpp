@@ -96,8 +96,9 @@ void lock_table(Oid table, const char *function) {
              errhint("Continue it in one of isolation level READ COMMITTED.")));
 }
 
+// Not as corruption: the table is its owner's to change.
 [[noreturn]] void raise_damaged(const Clustering &clustering, int64 number) {
-  ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("%s: the row of cluster " INT64_FORMAT " is not one that the function has stored",
                          clustering.function, number),
                   errhint("Rows of the table may be deleted, but not changed.")));
