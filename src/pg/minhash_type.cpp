@@ -3,18 +3,15 @@
 
 extern "C" {
 #include "common/hashfn.h"
-#include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 }
 
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
+#include "core/minhash_text.hpp"
 #include "pg/minhash_values.hpp"
 
 namespace simjoin::pg {
@@ -24,9 +21,10 @@ constexpr const char *text_form = "family:version:permutations:bits:seed:values"
 
 [[noreturn]] void raise_malformed(const char *text, const char *why) {
   // A signature is long: its beginning is what helps.
+  const int length = static_cast<int>(std::strlen(text)), shown = pg_mbcliplen(text, length, 40);
   ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                  errmsg("invalid input syntax for type minhash: \"%.40s%s\"", text,
-                         std::strlen(text) > 40 ? "..." : ""),
+                  errmsg("invalid input syntax for type minhash: \"%.*s%s\"", shown, text,
+                         length > shown ? "..." : ""),
                   errdetail("%s", why), errhint("The form is %s, as the type's output has it.", text_form)));
   pg_unreachable();
 }
@@ -39,61 +37,14 @@ void check_signature(const uint8_t *bytes, size_t count) {
                   errhint("The bytes must come from a minhash, by a cast or in binary form.")));
 }
 
-// Reads a decimal number and the colon after it.
-long long next_number(const char *text, const char *&next, long long least, long long most) {
-  char *end;
-  errno = 0;
-  const long long number = std::strtoll(next, &end, 10);
-  if (end == next || *end != ':' || errno != 0 || number < least || number > most ||
-      std::isspace(static_cast<unsigned char>(*next)))
-    raise_malformed(text, "A number in its header is missing or out of range.");
-  next = end + 1;
-  return number;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Reads the header of the text form; `next` is left at the values.
-SignatureHeader parse_header(const char *text, const char *&next) {
-  SignatureHeader header;
-  const char *colon = std::strchr(text, ':');
-  const std::string_view family(text, colon == nullptr ? 0 : static_cast<size_t>(colon - text));
-  if (family == signature_family_names[1])
-    header.family = SignatureFamily::minhash;
-  else if (family == signature_family_names[2])
-    header.family = SignatureFamily::weighted;
-  else
-    raise_malformed(text, "It does not begin with the name of a family, minhash or weighted.");
-  next = colon + 1;
-  next_number(text, next, signature_version, signature_version);
-  header.permutations = static_cast<uint16_t>(next_number(text, next, 1, max_permutations));
-  header.bits = static_cast<uint8_t>(next_number(text, next, 1, full_bits));
-  header.seed = static_cast<uint64_t>(next_number(text, next, PG_INT64_MIN, PG_INT64_MAX));
-  header.empty = std::strcmp(next, "empty") == 0;
-  return header;
-}
-
 bytea *parse(const char *text) {
-  const char *next;
-  const SignatureHeader header = parse_header(text, next);
-  const size_t bytes = header.bytes();
-  bytea *value = allocate_signature(bytes);
-  auto *out = reinterpret_cast<uint8_t *>(VARDATA(value));
-  write_header(header, out);
-  if (header.empty) return value;
-  if (std::strlen(next) != 2 * (bytes - signature_header_bytes))
-    raise_malformed(text, "Its values do not have the length that its header says.");
-  for (size_t i = signature_header_bytes; i < bytes; ++i, next += 2) {
-    const int high = hex_digit(next[0]), low = hex_digit(next[1]);
-    if (high < 0 || low < 0) raise_malformed(text, "Its values are not hexadecimal digits.");
-    out[i] = static_cast<uint8_t>(high << 4 | low);
-  }
-  if (signature_flaw({out, bytes}) != nullptr) raise_malformed(text, "Bits after its last value are set.");
+  SignatureHeader header;
+  const char *values;
+  const char *flaw = parse_signature_header(text, &header, &values);
+  if (flaw != nullptr) raise_malformed(text, flaw);
+  bytea *value = allocate_signature(header.bytes());
+  flaw = parse_signature_values(header, values, reinterpret_cast<uint8_t *>(VARDATA(value)));
+  if (flaw != nullptr) raise_malformed(text, flaw);
   return value;
 }
 
@@ -131,21 +82,9 @@ Datum simjoin_minhash_in(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_minhash_out);
 Datum simjoin_minhash_out(PG_FUNCTION_ARGS) {
   const uint8_t *bytes = signature_bytes(PG_GETARG_VARLENA_PP(0));
-  const SignatureHeader header = read_header(bytes);
-  StringInfoData text;
-  initStringInfo(&text);
-  appendStringInfo(&text, "%s:%d:%d:%d:" INT64_FORMAT ":",
-                   signature_family_names[static_cast<int>(header.family)].data(), signature_version,
-                   header.permutations, header.bits, static_cast<int64>(header.seed));
-  if (header.empty) appendStringInfoString(&text, "empty");
-  const size_t digits = 2 * (header.bytes() - signature_header_bytes);
-  enlargeStringInfo(&text, static_cast<int>(digits));
-  for (size_t i = signature_header_bytes; i < header.bytes(); ++i) {
-    text.data[text.len++] = "0123456789abcdef"[bytes[i] >> 4];
-    text.data[text.len++] = "0123456789abcdef"[bytes[i] & 15];
-  }
-  text.data[text.len] = '\0';
-  PG_RETURN_CSTRING(text.data);
+  auto *text = static_cast<char *>(palloc(max_signature_text(read_header(bytes)) + 1));
+  text[write_signature_text(bytes, text)] = '\0';
+  PG_RETURN_CSTRING(text);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_recv);

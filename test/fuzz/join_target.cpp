@@ -1,4 +1,5 @@
-#include "fuzz/join_target.hpp"
+// The join: any bytes become one, which the engine and the naive join must agree on.
+#include "fuzz/target.hpp"
 
 #include <bit>
 #include <cmath>
@@ -19,6 +20,7 @@ using test::Pair;
 using test::Sets;
 
 constexpr size_t most_sets = 200;
+constexpr size_t longest_input = 1500;
 
 // Reads values from the input; zeros past its end.
 class Bytes {
@@ -101,7 +103,7 @@ void compare(const JoinSpec &spec, const Input<Token> &input) {
 
 }  // namespace
 
-void check_join(const uint8_t *data, size_t size) {
+void check_input(const uint8_t *data, size_t size) {
   Bytes bytes(data, size);
   const Measure measure = test::all_measures[bytes.below(std::size(test::all_measures))];
   const Algorithm algorithm = test::all_algorithms[bytes.below(std::size(test::all_algorithms))];
@@ -124,6 +126,15 @@ void check_join(const uint8_t *data, size_t size) {
               return std::string(static_cast<size_t>(token % 20), 'x') + static_cast<char>(token / 20);
             }));
   }
+}
+
+std::vector<uint8_t> random_input(std::mt19937_64 &random) {
+  std::vector<uint8_t> input(random() % longest_input);
+  // Few different tokens in half of the inputs, so that sets share many.
+  const uint64_t mask = random() % 2 == 0 ? 0xff : 0xc7;
+  for (uint8_t &byte : input) byte = static_cast<uint8_t>(random() & mask);
+  for (size_t at = 8; at < input.size(); at += 1 + random() % 24) input[at] = random() % 4 == 0 ? 0xe0 : 0xfc;
+  return input;
 }
 
 }  // namespace simjoin::fuzz

@@ -1,4 +1,4 @@
-// The fuzz target without libFuzzer, for any compiler: replays files, or runs a number of random inputs.
+// A fuzz target without libFuzzer, for any compiler: replays files, or runs a number of random inputs.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,23 +7,16 @@
 #include <random>
 #include <vector>
 
-#include "fuzz/join_target.hpp"
+#include "fuzz/target.hpp"
 
 namespace {
-
-constexpr size_t longest_input = 1500;
 
 void run_random_inputs(unsigned long count, unsigned long seed) {
   for (unsigned long i = 0; i < count; ++i) {
     std::mt19937_64 random(seed + i);
-    std::vector<uint8_t> input(random() % longest_input);
-    // Few different tokens in half of the inputs, so that sets share many.
-    const uint64_t mask = random() % 2 == 0 ? 0xff : 0xc7;
-    for (uint8_t &byte : input) byte = static_cast<uint8_t>(random() & mask);
-    for (size_t at = 8; at < input.size(); at += 1 + random() % 24)
-      input[at] = random() % 4 == 0 ? 0xe0 : 0xfc;
+    const std::vector<uint8_t> input = simjoin::fuzz::random_input(random);
     std::fprintf(stderr, "\rinput %lu of seed %lu", i, seed);
-    simjoin::fuzz::check_join(input.data(), input.size());
+    simjoin::fuzz::check_input(input.data(), input.size());
   }
   std::fprintf(stderr, "\r%lu random inputs from seed %lu: no difference\n", count, seed);
 }
@@ -35,7 +28,7 @@ bool replay_file(const char *path) {
     return false;
   }
   const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
-  simjoin::fuzz::check_join(reinterpret_cast<const uint8_t *>(content.data()), content.size());
+  simjoin::fuzz::check_input(reinterpret_cast<const uint8_t *>(content.data()), content.size());
   return true;
 }
 
