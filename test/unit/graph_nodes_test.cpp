@@ -22,12 +22,12 @@ namespace {
 
 // Nodes that lie close together, far apart, or at the ends of what there is.
 std::vector<int64_t> any_nodes(size_t most) {
-  const auto spread = *rc::gen::element<int64_t>(1, 3, 1'000'003, int64_t{1} << 40, int64_t{1} << 57);
-  const auto start = *rc::gen::element<int64_t>(0, -50, INT64_MIN, INT64_MAX - 100);
+  // Products and sums that go round.
+  const auto spread = *rc::gen::element<uint64_t>(1, 3, 1'000'003, uint64_t{1} << 40, uint64_t{1} << 57);
+  const auto start = static_cast<uint64_t>(*rc::gen::element<int64_t>(0, -50, INT64_MIN, INT64_MAX - 100));
   std::vector<int64_t> nodes(*rc::gen::inRange<size_t>(0, most));
   for (int64_t &node : nodes)
-    node = static_cast<int64_t>(static_cast<uint64_t>(start) +
-                                static_cast<uint64_t>(*rc::gen::inRange(0, 100) * spread));
+    node = static_cast<int64_t>(start + *rc::gen::inRange<uint64_t>(0, 100) * spread);
   return nodes;
 }
 
