@@ -1,0 +1,178 @@
+# Statements that call what the catalog lists: functions in every place of a query, operators, types, settings, triggers.
+package Hostile::Calls;
+
+use strict;
+use warnings;
+
+use Equivalence::Draw;
+use Exporter 'import';
+use Hostile::Values;
+
+our @EXPORT = qw(call_function call_operator receive_values join_tables change_setting);
+
+my %tables_of = (
+	'integer[]' => [qw(sets4 nasty4 partitioned a_view nothing far_away)],
+	'bigint[]' => [qw(sets8 nasty8)],
+	'text[]' => [qw(sets_text nasty_text)],
+	'real[]' => [qw(nasty_vectors vectors)]);
+
+# Returns the arguments of a call. Trailing ones that have defaults are mostly left out, or given by name.
+sub draw_arguments
+{
+	my ($function, $column) = @_;
+	my @values;
+	my $mild = chance(0.5);
+	for my $i (0 .. $function->{count} - 1)
+	{
+		my ($type, $name) = ($function->{types}[$i], $function->{names}[$i]);
+		my $has_default = $i >= $function->{count} - $function->{defaults};
+		next if $has_default && chance($mild ? 0.8 : 0.4);
+		my $value = $column && $type eq $column->[1] && chance(0.7) ? "t.$column->[0]" : draw_value($type, $name, 0, $mild);
+		push @values, $has_default ? "$name => $value" : $value;
+	}
+	return join(', ', @values);
+}
+
+# Triggers with the function, and changes that fire them.
+sub call_trigger
+{
+	my ($function) = @_;
+	my $table = pick(qw(docs docs8 sets4 no_columns partitioned a_view domains far_changes));
+	my $timing = pick('BEFORE', 'AFTER', 'AFTER', $table eq 'a_view' ? 'INSTEAD OF' : 'AFTER');
+	my $event = pick('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'INSERT OR UPDATE OR DELETE', 'UPDATE OF id');
+	my $tables = chance(0.4) && $timing eq 'AFTER'
+	  ? 'REFERENCING ' . join(' ', ($event eq 'INSERT' ? () : 'OLD TABLE AS o'), ($event eq 'DELETE' ? () : 'NEW TABLE AS n')) : '';
+	my $arguments = join(', ', map { quote(pick('docs', '1', '', 'id', 'good_changes', 'hostile.good_changes', 'far_changes', '-1', '16450')) } 1 .. between(0, 3));
+	return ("CREATE TRIGGER t $timing $event ON $table $tables FOR EACH " . pick('ROW', 'STATEMENT') . " EXECUTE FUNCTION $function->{name}($arguments)",
+		"INSERT INTO $table SELECT * FROM $table LIMIT 1", "INSERT INTO $table (id) VALUES (" . pick(1000, 'NULL') . ')', "UPDATE $table SET id = id + 10000", "DELETE FROM $table",
+		"TRUNCATE $table");
+}
+
+# The places of a call that returns rows.
+sub call_rows
+{
+	my ($call) = @_;
+	return weighted(
+		6 => "SELECT count(*) FROM $call",
+		1 => "SELECT * FROM $call LIMIT " . between(0, 5),
+		1 => "SELECT count(*) FROM (SELECT $call LIMIT 100) x",
+		1 => "SELECT count(*) FROM (SELECT ($call).* LIMIT 10) x",
+		1 => "SELECT count(*) FROM edges e, LATERAL (SELECT * FROM $call LIMIT e.a) x",
+		1 => "EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM $call",
+		1 => "DECLARE c SCROLL CURSOR FOR SELECT * FROM $call;\nFETCH 2 FROM c;\nFETCH BACKWARD 1 FROM c;\nMOVE ABSOLUTE 0 IN c;\nFETCH 1 FROM c",
+		1 => "PREPARE p AS SELECT count(*) FROM $call;\n" . "EXECUTE p;\n" x 6 . 'SET plan_cache_mode = force_generic_plan; EXECUTE p',
+		1 => "CREATE TEMP TABLE made AS SELECT * FROM $call",
+		1 => "DO " . quote("DECLARE r record; BEGIN FOR i IN 1 .. 3 LOOP BEGIN FOR r IN SELECT * FROM $call LOOP EXIT WHEN i > 1; END LOOP;
+			EXCEPTION WHEN OTHERS THEN IF SQLSTATE LIKE 'XX%' THEN RAISE; END IF; END; END LOOP; END"),
+		1 => "WITH x AS MATERIALIZED (SELECT * FROM $call LIMIT 2) SELECT count(*) FROM x a, x b",
+		1 => "SELECT (SELECT count(*) FROM $call), (SELECT count(*) FROM $call)");
+}
+
+# The places of a call that returns a value. `from` is the table of its arguments, or empty.
+sub call_value
+{
+	my ($call, $from) = @_;
+	return weighted(
+		5 => "SELECT count($call) $from",
+		2 => "SELECT count(*) " . ($from || 'FROM sets4 t') . " WHERE ($call) IS NOT NULL",
+		1 => "SELECT $call $from ORDER BY 1 LIMIT 3",
+		1 => "SELECT count(*) FROM (SELECT DISTINCT $call $from) x",
+		1 => "SELECT count(*) " . ($from || 'FROM sets4 t') . " GROUP BY $call",
+		1 => "CREATE TEMP TABLE made AS SELECT $call AS x $from;\nANALYZE made;\nSELECT count(*) FROM made a JOIN made b USING (x)",
+		1 => "PREPARE p AS SELECT count($call) $from;\n" . "EXECUTE p;\n" x 6,
+		1 => "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SELECT count($call) $from");
+}
+
+# Returns the statements that call a function.
+sub call_function
+{
+	my ($function) = @_;
+	return call_trigger($function) if $function->{result} eq 'trigger';
+	my @columns = grep { $tables_of{$_} } @{ $function->{types} };
+	my ($column, $from) = (undef, '');
+	if ((@columns || grep { $_ eq 'minhash' } @{ $function->{types} }) && chance(0.4))
+	{
+		my $type = @columns ? pick(@columns) : 'minhash';
+		my $table = @columns ? pick(@{ $tables_of{$type} }) : 'signatures';
+		$column = [ $type eq 'minhash' ? 'signature' : $type eq 'real[]' ? 'v' : 's', $type ];
+		$from = "FROM $table t";
+	}
+	my $call = "$function->{name}(" . draw_arguments($function, $column) . ')';
+	return $function->{set} eq 't' && !$from ? call_rows($call) : call_value($call, $from) if $function->{kind} eq 'f';
+	my $values = 'FROM generate_series(1, ' . pick(0, 1, 5) . ') t';
+	return pick("SELECT $call $from", "SELECT $call OVER (ORDER BY random()) " . ($from || $values), "SELECT $call FILTER (WHERE random() < 0.5) " . ($from || $values),
+		"SELECT $call " . ($from || $values) . ' GROUP BY GROUPING SETS ((), (t))');
+}
+
+# Returns a statement that uses an operator.
+sub call_operator
+{
+	my ($operator) = @_;
+	my ($left, $right) = map { draw_value($_, '', 0, 0) } @$operator{qw(left right)};
+	my $table = $tables_of{ $operator->{left} };
+	return "SELECT count(*) FROM (VALUES ($left), ($right), ($left)) a(x), (VALUES ($right), ($left)) b(x) WHERE a.x $operator->{name} b.x IS NOT NULL"
+	  if chance(0.3);
+	return "SELECT $left $operator->{name} $right" if !$table || chance(0.5);
+	return "SELECT count(a.s $operator->{name} $right) FROM " . pick(@$table) . ' a ORDER BY 1';
+}
+
+# Sends bytes to the receive function of a type.
+sub receive_values
+{
+	my ($type) = @_;
+	return ("CREATE TEMP TABLE received (x $type)",
+		"\\copy (SELECT " . draw_value('bytea', '', 0, 0) . ' FROM generate_series(1, ' . pick(1, 1, 3) . ")) TO 'received' BINARY",
+		"\\copy received FROM 'received' BINARY", 'SELECT count(x::text), count(DISTINCT x) FROM received',
+		"\\copy (SELECT " . draw_value('cstring', '', 0, 0) . ") TO 'received'", "\\copy received FROM 'received'",
+		'CREATE INDEX ON received (x)', 'ANALYZE received', 'SELECT count(*) FROM received a JOIN received b ON a.x = b.x');
+}
+
+# Returns a join whose clause is made of a function of two sets, with values in its way that it may stumble over.
+sub join_tables
+{
+	my ($catalog) = @_;
+	my $type = pick('integer[]', 'integer[]', 'bigint[]', 'text[]');
+	my @measures = grep { $_->{count} == 2 && $_->{kind} eq 'f' && join('', @{ $_->{types} }) eq $type x 2 } @{ $catalog->{functions} };
+	my $measure = pick(@measures);
+	my $clause = "$measure->{name}(a.s, b.s)";
+	if ($measure->{result} ne 'boolean')
+	{
+		my $threshold = weighted(
+			8 => pick(0.1, 0.5, 0.7, 1),
+			3 => draw_value('double precision', '', 0, 0),
+			1 => '(SELECT max(w) FROM nasty_edges)',
+			1 => 'explode(17)',
+			1 => '1 / (SELECT count(*) - count(*) FROM sets4)',
+			1 => 'random()',
+			1 => 'NULL');
+		$clause .= pick(' >= ', ' > ', ' <= ', ' < ', ' = ') . $threshold;
+	}
+	$clause .= ' AND ' . pick('a.id < b.id', 'a.id = b.id', '100 / (a.id - b.id) > 0', 'a.s <> b.s', "meddle('SELECT 1') = 1", 'a.id > 3',
+		"meddle('DELETE FROM sets4') = 1", 'explode(a.id::int % 20) = explode(b.id::int % 20)') if chance(0.6);
+	my ($left, $right) = map { pick(@{ $tables_of{$type} }, @{ $tables_of{$type} }, "(SELECT id, " . draw_array($type =~ s/\[\]//r) . " AS s FROM sets4)") } 1 .. 2;
+	my $from = weighted(
+		4 => "$left a JOIN $right b ON $clause",
+		3 => "$left a " . pick('LEFT', 'RIGHT', 'FULL') . " JOIN $right b ON $clause",
+		2 => "$left a WHERE " . pick('', 'NOT ') . "EXISTS (SELECT FROM $right b WHERE $clause)",
+		1 => "$left x, LATERAL (SELECT b.id FROM $left a JOIN $right b ON $clause AND a.id = x.id LIMIT 2) y");
+	return weighted(4 => "SELECT count(*) FROM $from", 1 => "EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM $from", 1 => "SELECT * FROM $from LIMIT 3",
+		1 => "DECLARE c CURSOR FOR SELECT * FROM $from;\nFETCH 1 FROM c;\nCLOSE c;",
+		1 => "SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM $from");
+}
+
+# Returns a statement that changes a setting. Those that decide how much a statement may take stay within what this suite allows.
+sub change_setting
+{
+	my ($settings) = @_;
+	my $setting = pick(@$settings);
+	my $value = weighted(
+		1 => pick(qw(NaN -1 0 99999999999999999999), 'nonsense', '', '1e400', '0.5', '7'),
+		6 => @{ $setting->{values} } ? pick(@{ $setting->{values} })
+		: $setting->{type} eq 'bool' ? pick('on', 'off')
+		: pick($setting->{low}, $setting->{high}, 1, 2, 3, 100, 0.5));
+	$value = pick('1MB', '2MB', '4MB', '64MB') if $setting->{name} =~ /memory_limit$/;
+	$value = pick(0, 1, 2, 3, 33) if $setting->{name} =~ /threads$/;
+	return "SET $setting->{name} = " . quote($value);
+}
+
+1;

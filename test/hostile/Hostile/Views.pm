@@ -1,0 +1,155 @@
+# Tables that the extension makes for a role, which may do to them what it likes: dedup views with their parts, and streams.
+package Hostile::Views;
+
+use strict;
+use warnings;
+
+use Equivalence::Draw;
+use Exporter 'import';
+use Hostile::Values;
+
+our @EXPORT = qw(make_view parts_query alter_parts use_view forge_view alter_stream);
+
+my @types = qw(bigint integer text int[] text[] bytea float8 uuid numeric boolean bigint[] float4[] timestamptz pair few_ints name "char" xml json);
+
+# Statements that make a dedup view, mostly a good one.
+sub make_view
+{
+	my $table = pick(qw(docs docs8 docs_text));
+	my $query = weighted(
+		8 => "SELECT id, tokens FROM $table" . pick('', '', ' ORDER BY priority, id'),
+		1 => "SELECT id, tokens FROM $table WHERE explode(id::int + 1000) > 0",
+		1 => 'SELECT id, s FROM ' . pick(qw(sets4 partitioned a_view nasty4 far_away)),
+		1 => draw_value('text', 'query', 0, 0) =~ s/^'(.*)'$/$1/sr =~ s/''/'/gr);
+	my @options = grep { chance(0.4) } 'method => ' . quote(pick(qw(components star best_link))), 'keep => ' . quote(pick(qw(smallest_id first_row))),
+	  'max_group_share => ' . pick(0.1, 1), 'measure => ' . quote(pick(qw(jaccard dice cosine)));
+	push @options, 'track_changes => true' if chance(0.6);
+	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . ')');
+}
+
+# A query for the relations made after one with this OID, a row a column: name, kind, column, type.
+sub parts_query
+{
+	my ($last) = @_;
+	return qq{SELECT c.oid::regclass, relkind, quote_ident(attname), format_type(atttypid, atttypmod)
+		FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+		WHERE c.oid > $last AND relkind IN ('r', 'v', 'm', 'f', 'p') AND relpersistence = 'p' AND relnamespace <> 'pg_toast'::regnamespace
+		ORDER BY c.oid, attnum};
+}
+
+# Returns an expression for what a column of a type becomes.
+sub garbage
+{
+	my ($type) = @_;
+	return weighted(
+		3 => 'NULL',
+		1 => $type eq 'uuid' ? "md5('1')::uuid" : draw_value($type, '', 0, 0),
+		3 => $type eq 'uuid' ? "md5(random()::text)::uuid" : draw_value($type, '', 0, 0),
+		2 => $type =~ /^(\w+)\[\]$/ ? "array_fill(NULL::$1, '{3}')" : 'NULL',
+		1 => $type =~ /^(\w+)\[\]$/ ? "array_fill(1::text::$1, '{2,2}')" : 'NULL',
+		1 => $type =~ /^(\w+)\[\]$/ ? "array_fill(1::text::$1, '{200000}')" : 'NULL') . '';
+}
+
+# Returns statements that change one column of a part.
+sub alter_column
+{
+	my ($part) = @_;
+	my ($name, $column, $type) = @$part{qw(name column type)};
+	my $free = "ALTER TABLE $name ALTER COLUMN $column DROP NOT NULL";
+	my $other = pick(@types);
+	return weighted(
+		4 => [ $free, "UPDATE $name SET $column = " . garbage($type) . pick('', ' WHERE random() < 0.5') ],
+		4 => [ $free, "ALTER TABLE $name ALTER COLUMN $column TYPE $other USING " . pick('NULL', "$column\::text::$other", '(' . garbage($other) . ")::$other") ],
+		2 => [ $free, "ALTER TABLE $name ALTER COLUMN $column TYPE bigint USING " . pick(16, 0, -1, 9223372036854775807) ],
+		1 => ["ALTER TABLE $name DROP COLUMN $column CASCADE"],
+		1 => [ "ALTER TABLE $name DROP COLUMN $column CASCADE", "ALTER TABLE $name ADD COLUMN $column $type" . pick('', ' DEFAULT ' . garbage($type)) ],
+		1 => ["ALTER TABLE $name RENAME COLUMN $column TO other"],
+		1 => [ $free, "INSERT INTO $name ($column) VALUES (" . garbage($type) . ')' ],
+		1 => ["ALTER TABLE $name ALTER COLUMN $column TYPE $other USING NULL"]);
+}
+
+# Returns statements that change a part as a whole.
+sub alter_part
+{
+	my ($part) = @_;
+	my $name = $part->{name};
+	my $keyless = "DO " . quote("DECLARE r record; BEGIN FOR r IN SELECT conname FROM pg_constraint WHERE conrelid = " . quote($name)
+		  . "::regclass LOOP EXECUTE format('ALTER TABLE $name DROP CONSTRAINT %I', r.conname); END LOOP; FOR r IN SELECT indexrelid::regclass AS i FROM pg_index WHERE indrelid = "
+		  . quote($name) . "::regclass LOOP EXECUTE format('DROP INDEX %s', r.i); END LOOP; END");
+	return weighted(
+		3 => [ $keyless, ("INSERT INTO $name SELECT * FROM $name") x pick(1, 3, 9) ],
+		2 => ["TRUNCATE $name"],
+		2 => ["DELETE FROM $name WHERE random() < 0.5"],
+		1 => [ "DROP " . ($part->{kind} eq 'v' ? 'VIEW' : $part->{kind} eq 'm' ? 'MATERIALIZED VIEW' : 'TABLE') . " $name" . pick('', ' CASCADE') ],
+		1 => [ "ALTER TABLE $name RENAME TO hidden", "CREATE VIEW $name AS SELECT * FROM hidden" . pick('', ' UNION ALL SELECT * FROM hidden', ' WHERE false') ],
+		1 => [ "ALTER TABLE $name RENAME TO hidden", "CREATE TABLE $name AS SELECT * FROM hidden, generate_series(1, 3)" ],
+		1 => [ "ALTER TABLE $name RENAME TO hidden", "CREATE TABLE $name (a text)" ],
+		1 => ["CREATE RULE nothing AS ON " . pick(qw(INSERT UPDATE DELETE)) . " TO $name DO INSTEAD NOTHING"],
+		1 => [ "CREATE TRIGGER drops BEFORE INSERT OR UPDATE OR DELETE ON $name FOR EACH ROW EXECUTE FUNCTION " . pick('drop_row()', 'refuse()') ],
+		1 => [ "ALTER TABLE $name ENABLE ROW LEVEL SECURITY", "ALTER TABLE $name FORCE ROW LEVEL SECURITY" ],
+		1 => [ "CREATE TABLE child () INHERITS ($name)", "INSERT INTO child SELECT * FROM $name" ],
+		1 => [ "REVOKE ALL ON $name FROM current_user" ],
+		1 => [ "ALTER TABLE $name SET UNLOGGED" ],
+		1 => [ "COMMENT ON TABLE $name IS NULL" ]);
+}
+
+# Returns statements that change some of the parts.
+sub alter_parts
+{
+	my (@parts) = @_;
+	return () if !@parts;
+	my %tables = map { ($_->{name}, $_) } grep { $_->{kind} ne 'v' } @parts;
+	my @columns = grep { $_->{kind} eq 'r' } @parts;
+	return map { @$_ } map { @columns && chance(0.7) ? alter_column(pick(@columns)) : alter_part($tables{ pick(sort keys %tables) } // pick(@parts)) } 1 .. between(1, 3);
+}
+
+# Returns statements that write to the table of a view and use the view, named as a regclass literal.
+sub use_view
+{
+	my ($table, $view) = @_;
+	my $literal = quote($view);
+	my @uses;
+	for (1 .. between(2, 4))
+	{
+		push @uses, weighted(
+			6 => "SELECT * FROM refresh_dedup_view($literal, " . pick('true', 'false') . ')',
+			3 => "REFRESH MATERIALIZED VIEW " . pick('', 'CONCURRENTLY ') . $view . pick('', '', ' WITH NO DATA'),
+			3 => "INSERT INTO $table SELECT id + " . pick(50, 100, 200) . ", priority, tokens FROM $table LIMIT 20",
+			3 => "UPDATE $table SET tokens = tokens || tokens[1:" . between(0, 2) . '] WHERE id % 3 = 0',
+			2 => "UPDATE $table SET id = id + 500 WHERE id < 10",
+			3 => "DELETE FROM $table WHERE random() < 0.3",
+			1 => "TRUNCATE $table",
+			1 => "ALTER TABLE $table DISABLE TRIGGER " . pick('ALL', 'USER'),
+			1 => [ "ALTER TABLE $table DISABLE TRIGGER USER", "ALTER TABLE $table DROP CONSTRAINT IF EXISTS ${table}_pkey", "INSERT INTO $table SELECT * FROM $table" ],
+			1 => "ALTER TABLE $table ALTER COLUMN tokens TYPE text USING tokens::text",
+			1 => "ALTER TABLE $table RENAME COLUMN id TO key",
+			1 => "SELECT count(*) FROM $view",
+			1 => "SELECT drop_dedup_view($literal)",
+			1 => "DROP MATERIALIZED VIEW $view" . pick('', ' CASCADE'),
+			1 => "SELECT create_dedup_view($literal, 'SELECT id, tokens FROM $table', 0.5)",
+			1 => "DROP TABLE $table CASCADE");
+	}
+	return ((map { ref $_ ? @$_ : $_ } @uses), pick("SELECT * FROM refresh_dedup_view($literal)", "SELECT drop_dedup_view($literal)"));
+}
+
+# Returns statements that make a materialized view which passes as the given one, and use it.
+sub forge_view
+{
+	my ($table, $view) = @_;
+	my $select = pick('SELECT x.* FROM (%s) x', 'SELECT x.* FROM (%s) x, generate_series(1, 3000)', '%s', 'SELECT 1::bigint AS id, x.group_id, x.is_representative, x.similarity FROM (%s) x',
+		'SELECT x.id::text, x.group_id FROM (%s) x', '(%s) UNION ALL (%1$s)');
+	return ("DO " . quote("BEGIN EXECUTE 'CREATE MATERIALIZED VIEW forged AS ' || format(" . quote($select) . ", rtrim(pg_get_viewdef(" . quote($view) . "::regclass), ';')); END"),
+		pick('CREATE UNIQUE INDEX ON forged (id)', 'CREATE INDEX ON forged (id)', 'SELECT 1'), use_view($table, 'forged'));
+}
+
+# Returns statements that alter the table of a stream and go on with it.
+sub alter_stream
+{
+	my (@parts) = @_;
+	my $name = $parts[0]{name};
+	my $query = $name =~ /text/ ? 'SELECT id, terms, weights FROM documents' : 'SELECT id, s, array_fill(1::float4, ARRAY[cardinality(s)]) FROM sets4';
+	my $use = "SELECT count(*) FROM cluster_stream('$name', " . quote($query) . ', ' . pick(0.1, 0.5) . ', batch => ' . pick(1, 7, 1024) . ')';
+	return ($use, alter_parts(@parts), $use, alter_parts(@parts), $use, "SELECT count(*) FROM $name");
+}
+
+1;
