@@ -27,7 +27,7 @@ sub relations { my (@more) = @_; @relations = @more if @more; return @relations;
 sub draw_text
 {
 	return weighted(
-		6 => quote(pick('', ' ', 'a', 'The quick brown fox jumps over the lazy dog', "\x{e9}\x{301}\x{10ffff} \x{df}\x{130}",
+		6 => quote(pick('', ' ', 'a', 'The quick brown fox jumps over the lazy dog', "\x{e9}\x{301}\x{10fffd} \x{df}\x{130}",
 				"tab\tnew\nline", "%s%n", "it's; DROP TABLE docs; --", '{1,2}', 'NULL', "\x{feff}\x{200b}")),
 		1 => "repeat(" . quote(pick('x', "\x{1f600} ", ' ', "ab \n", 'word ')) . ', ' . pick(100, 10000, 300000) . ')',
 		1 => 'array_to_string(array(SELECT chr(i) FROM generate_series(' . pick('1, 300', '55200, 55295', '65000, 66000') . ') i), \'\')');
