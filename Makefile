@@ -16,8 +16,8 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check fresh-check demo equivalence hostile memcheck bench gpucheck gpubench format format-check tidy \
-  unit-tests core
+SCRIPT_GOALS = help deps check fresh-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
+  format-check tidy unit-tests core
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -36,6 +36,7 @@ help:
 #: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' tells the options
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
 #: make hostile        random calls with the values and tables of a hostile role; CASES=20000 SEED=7 KIND=view CASE=12
+#: make sanitize       the engine's tests with address and undefined-behaviour sanitizers; make tsan with ThreadSanitizer
 #: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
 #: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
@@ -61,6 +62,12 @@ equivalence:
 
 hostile:
 	@test/tools/hostile
+
+sanitize:
+	@test/tools/sanitize address
+
+tsan:
+	@test/tools/sanitize thread
 
 memcheck:
 	@test/tools/memcheck
