@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "unit/drive.hpp"
+#include "unit/filter_counts.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
 

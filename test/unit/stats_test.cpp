@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "unit/drive.hpp"
+#include "unit/filter_counts.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
 
