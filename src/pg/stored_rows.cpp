@@ -110,7 +110,7 @@ void free_codes(const StoredCodes &codes) {
 }
 
 void raise_damaged(const char *part) {
-  ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("%s has a row that no refresh of a dedup view has stored", part),
                   errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
   pg_unreachable();
