@@ -110,7 +110,7 @@ TEST_F(GpuSharing, AnIdleProcessGivesItsDevicesBack) {
   const std::vector<SortKey> keys = sorted_keys();
   constexpr size_t kept = size_t{1} << 30;
   {
-    gpu::Device device(0, SIZE_MAX);
+    gpu::Device device(0, 2 * kept);
     gpu::DeviceBuffer<char> buffer(device, kept);
   }
   const size_t free_while_kept = free_memory();
@@ -187,6 +187,7 @@ TEST_F(GpuSharing, ABusyDeviceIsUsedLater) {
 
 // Memory that is not for page-locking is uploaded all the same, and what is told of it says how much.
 TEST_F(GpuSharing, BlocksThatCannotBePageLockedAreUploaded) {
+  HostPieces::of_process().free_kept();  // which are page-locked already
   const IntSets sets = {{1, 2, 3}, {4, 5}, {}, {6, 7, 8, 9}};
   const SharedBlock block = block_of(sets);
   const HostPiece &piece = block->piece();
@@ -261,11 +262,12 @@ TEST_F(GpuSharing, MemoryThatOthersTakeMeansTiles) {
   spec.memory_limit = size_t{4} << 30;
   GpuFigures figures;
   const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing(), &figures);
+  ASSERT_GT(figures.device_memory_peak, 0u);
   EXPECT_EQ(figures.tile_pairs, 0u);
   EXPECT_GT(expected.size(), 200'000u);
   const auto engine = make_gpu_engine(spec, keeping_nothing());
   feed(*engine, input);
-  const Hog hog(size_t{800} << 20);
+  const Hog hog(figures.device_memory_peak / 4);
   EXPECT_EQ(difference(expected, pull(*engine)), "");
   EXPECT_GT(engine->figures().tile_pairs, 0u);
 }

@@ -160,10 +160,14 @@ like($told, qr/ERROR:  the GPU cannot be used now: .*HINT:  Try again later/s, '
 is($busy, $expected, 'after which the session can go on');
 
 # A session that is idle gives the device's memory back, and sets the device up again when it needs it.
-my ($idle) = session('SET simjoin.device = gpu', "SET simjoin.gpu_idle_timeout = '1s'", $join,
-	'CREATE TEMP TABLE held AS SELECT memory_free FROM simjoin_devices() WHERE device = 0', 'DO $$ BEGIN PERFORM pg_sleep(4); END $$',
-	'SELECT d.memory_free - held.memory_free > 300000000 FROM simjoin_devices() d, held WHERE d.device = 0', $join);
-is($idle, "$expected\nt\n$expected", 'an idle session gives device memory back and uses the device again');
+my $sleeper = $node->background_psql('postgres', on_error_stop => 0);
+$sleeper->query("SET simjoin.device = gpu; SET simjoin.gpu_idle_timeout = '1s'");
+is($sleeper->query($join), $expected, 'a session uses the device');
+my $held = $node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0');
+ok($node->poll_query_until('postgres', "SELECT memory_free > $held + 300000000 FROM simjoin_devices() WHERE device = 0"),
+	'gives its memory back once it is idle');
+is($sleeper->query($join), $expected, 'and uses it again');
+$sleeper->quit;
 
 # Tiles: so little device memory that the sets do not fit at once.
 my ($tiled) = session('SET simjoin.device = gpu', 'SET simjoin.gpu_memory_limit = \'40MB\'', $join,
