@@ -145,8 +145,8 @@ enum class StepResult { working, batch, done };
 struct Notice {
   enum class Cause : uint8_t {
     too_large,    // too little memory on the GPU, or too many items for it
-    unavailable,   // the GPU could not be used now; the next computation may find it
-    failed,        // the GPU, which this process does not use again
+    unavailable,  // the GPU could not be used now; the next computation may find it
+    failed,       // the GPU, which this process does not use again
   };
   Cause cause;
   std::string message;
