@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -273,17 +274,18 @@ bool give_devices_back() {
   if (!pools.empty()) cudaSetDevice(pools.begin()->first);
   free_kept_page_locked();
   if (locked_pieces() > 0) return false;
-  if (!may_reset_devices()) {
-    for (const auto &[device, pool] : pools) cudaMemPoolTrimTo(pool, 0);
-    cudaGetLastError();
-    return true;
-  }
+  const bool reset = may_reset_devices();
   for (const auto &[device, pool] : pools) {
+    cudaMemPoolTrimTo(pool, 0);
+    if (!reset) continue;
+    cudaMemPoolDestroy(pool);  // it outlives the context
     cudaSetDevice(device);
     cudaDeviceReset();
   }
-  pools.clear();
-  started_devices = 0;
+  if (reset) {
+    pools.clear();
+    started_devices = 0;
+  }
   cudaGetLastError();
   return true;
 }
@@ -427,11 +429,16 @@ Device::~Device() {
   cudaGetLastError();
 }
 
+std::string in_kilobytes(double bytes) {
+  return std::to_string(static_cast<uint64_t>(std::ceil(bytes / 1024))) + " kB";
+}
+
 void *Device::allocate(size_t bytes) {
   if (bytes > memory_left()) {
     throw Error(ErrorKind::limit_exceeded,
-                "the join needs " + std::to_string((used_ + bytes) >> 20) +
-                    " MB of device memory, of which " + std::to_string(limit_ >> 20) + " MB may be used",
+                "the join needs " + in_kilobytes(static_cast<double>(used_ + bytes)) +
+                    " of device memory, of which " + in_kilobytes(static_cast<double>(limit_)) +
+                    " may be used",
                 "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
   }
   void *data = nullptr;

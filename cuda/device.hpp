@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -59,6 +60,9 @@ class Event {
   DeviceUse use_;
   cudaEvent_t event_ = nullptr;
 };
+
+// Returns a size for the user, rounded up.
+std::string in_kilobytes(double bytes);
 
 // The device of one join: a stream, and device memory counted against a limit. Destroying it waits for the
 // stream and gives all memory back, to the device but for `kept_memory` bytes that the process's next join

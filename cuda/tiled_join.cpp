@@ -35,11 +35,6 @@ uint32_t load(const uint32_t &size) {
   return std::atomic_ref(const_cast<uint32_t &>(size)).load(std::memory_order_relaxed);
 }
 
-// Returns a size for the user, rounded up.
-std::string in_kilobytes(double bytes) {
-  return std::to_string(static_cast<uint64_t>(std::ceil(bytes / 1024))) + " kB";
-}
-
 }  // namespace
 
 void RecordedSides::add(const SharedBlock &block) {

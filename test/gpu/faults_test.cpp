@@ -103,7 +103,7 @@ TEST_F(GpuFaults, TooManyTilesAreAnErrorWithTheMemoryNeeded) {
   options.memory_limit = 4096;
   Input<int32_t> input;
   input.self_join = true;
-  for (int32_t row = 0; row < 5000; ++row) input.left.push_back({row, row + 1, row + 2});
+  for (int32_t row = 0; row < 100'000; ++row) input.left.push_back({row, row + 1, row + 2});
   try {
     run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input, options);
     ADD_FAILURE() << "the limit was not kept";
