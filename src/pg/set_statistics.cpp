@@ -41,7 +41,8 @@ SetShape shape_of(PlannerInfo *root, Node *set, TokenType type, bool with_shared
     shape.average_size = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
     return shape;
   }
-  if (root == nullptr) return shape;
+  // A subplan's conditions are costed before the relations above are known.
+  if (root == nullptr || root->simple_rel_array == nullptr) return shape;
   VariableStatData variable;
   examine_variable(root, set, 0, &variable);
   shape = sketch_shape(readable_statistics(variable), type, with_shared_tokens);
