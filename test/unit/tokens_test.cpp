@@ -238,47 +238,65 @@ class ManyTokensTest : public testing::Test {
  protected:
   static constexpr uint32_t sets = 40'000, set_tokens = 64;
 
-  // Expects that no call of add(set) takes long.
+  // Returns how long the longest call of add(set) took.
   template <class Add>
-  static void expect_short_calls(Add &&add) {
+  static std::chrono::nanoseconds longest_call(Add &&add) {
     std::chrono::nanoseconds longest{0};
     for (uint32_t set = 0; set < sets; ++set) longest = std::max(longest, time_of([&] { add(set); }));
-    EXPECT_LT(longest, std::chrono::milliseconds{40});
+    return longest;
+  }
+
+  // Expects that of three runs, each of which returns its longest call, one has no long call: what the
+  // machine does beside may lengthen one now and then.
+  template <class Run>
+  static void expect_short_calls(Run &&run) {
+    constexpr std::chrono::milliseconds short_call{40};
+    std::chrono::nanoseconds longest = run();
+    for (int again = 0; again < 2 && longest >= short_call; ++again) longest = run();
+    EXPECT_LT(longest, short_call);
   }
 };
 
 TEST_F(ManyTokensTest, TextsOfAJoin) {
-  MemoryCounter memory;
-  TextInterner interner(true, memory);
-  std::vector<std::string> texts(set_tokens);
-  std::vector<std::string_view> views(set_tokens);
-  std::vector<uint32_t> ids(set_tokens);
-  expect_short_calls([&](uint32_t set) {
-    for (uint32_t i = 0; i < set_tokens; ++i) views[i] = texts[i] = std::to_string(set * set_tokens + i);
-    EXPECT_EQ(interner.intern(Side::left, views, ids.data()), set_tokens);
+  expect_short_calls([] {
+    MemoryCounter memory;
+    TextInterner interner(true, memory);
+    std::vector<std::string> texts(set_tokens);
+    std::vector<std::string_view> views(set_tokens);
+    std::vector<uint32_t> ids(set_tokens);
+    const auto longest = longest_call([&](uint32_t set) {
+      for (uint32_t i = 0; i < set_tokens; ++i) views[i] = texts[i] = std::to_string(set * set_tokens + i);
+      EXPECT_EQ(interner.intern(Side::left, views, ids.data()), set_tokens);
+    });
+    EXPECT_EQ(interner.ids(), sets * set_tokens);
+    return longest;
   });
-  EXPECT_EQ(interner.ids(), sets * set_tokens);
 }
 
 TEST_F(ManyTokensTest, IntegersOfAJoin) {
-  MemoryCounter memory;
-  IntegerInterner interner(true, true, memory);
-  std::vector<int64_t> tokens(set_tokens);
-  std::vector<uint32_t> ids(set_tokens);
-  expect_short_calls([&](uint32_t set) {
-    for (uint32_t i = 0; i < set_tokens; ++i) tokens[i] = (int64_t{set} * set_tokens + i) << 24;
-    EXPECT_EQ(interner.intern(Side::left, std::span<const int64_t>(tokens), ids.data()), set_tokens);
+  expect_short_calls([] {
+    MemoryCounter memory;
+    IntegerInterner interner(true, true, memory);
+    std::vector<int64_t> tokens(set_tokens);
+    std::vector<uint32_t> ids(set_tokens);
+    const auto longest = longest_call([&](uint32_t set) {
+      for (uint32_t i = 0; i < set_tokens; ++i) tokens[i] = (int64_t{set} * set_tokens + i) << 24;
+      EXPECT_EQ(interner.intern(Side::left, std::span<const int64_t>(tokens), ids.data()), set_tokens);
+    });
+    EXPECT_EQ(interner.ids(), sets * set_tokens);
+    return longest;
   });
-  EXPECT_EQ(interner.ids(), sets * set_tokens);
 }
 
 TEST_F(ManyTokensTest, TermsOfDocuments) {
-  MemoryCounter memory;
-  TermTable table(memory);
-  expect_short_calls([&](uint32_t set) {
-    for (uint32_t i = 0; i < set_tokens; ++i) {
-      EXPECT_EQ(table.id_of(int64_t{set} * set_tokens + i), set * set_tokens + i);
-    }
+  expect_short_calls([] {
+    MemoryCounter memory;
+    TermTable table(memory);
+    return longest_call([&](uint32_t set) {
+      for (uint32_t i = 0; i < set_tokens; ++i) {
+        EXPECT_EQ(table.id_of(int64_t{set} * set_tokens + i), set * set_tokens + i);
+      }
+    });
   });
 }
 
