@@ -121,7 +121,7 @@ OBJECT_DIR := build/pg$(firstword $(subst ., ,$(word 2,$(PG_VERSION))))
 CORE_LIBRARY = build/cmake/libsimjoin_core.a
 CUDA_COMPILER := $(shell CUDA='$(CUDA)' test/tools/find-nvcc)
 GPU_LIBRARY = $(if $(CUDA_COMPILER),build/cmake/cuda/libsimjoin_cuda.a)
-OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(wildcard src/pg/*.cpp))
+OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(shell find src/pg -name '*.cpp'))
 
 # PostgreSQL's headers count as system headers: warnings are for our own code only.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
@@ -151,6 +151,7 @@ regress-folders:
 	ln -sfn ../../expected build/regress/expected
 
 $(OBJECT_DIR)/%.o: src/pg/%.cpp $(OBJECT_DIR)/version
+	@mkdir -p $(@D)
 	$(COMPILE.cc) -MMD -MP -o $@ $<
 
 # Changes when the server's or the extension's version does, CUDA comes or goes, or warnings become errors: everything is

@@ -4,16 +4,16 @@
 #include <map>
 #include <utility>
 
-#include "core/gpu.hpp"
-#include "core/idle_release.hpp"
-#include "core/worker_pool.hpp"
-#include "cuda/cluster_index.hpp"
-#include "cuda/device_use.hpp"
-#include "cuda/flyhash.hpp"
-#include "cuda/gpu_engine.hpp"
-#include "cuda/graph_device.hpp"
-#include "cuda/pair_verifier.hpp"
-#include "cuda/signature_device.hpp"
+#include "core/base/idle_release.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/device/gpu.hpp"
+#include "cuda/base/device_use.hpp"
+#include "cuda/clusters/cluster_index.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/filters/published/pair_verifier.hpp"
+#include "cuda/flyhash/flyhash.hpp"
+#include "cuda/graph/graph_device.hpp"
+#include "cuda/minhash/signature_device.hpp"
 
 namespace simjoin {
 namespace {

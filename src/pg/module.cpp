@@ -1,13 +1,13 @@
 // What PostgreSQL calls when it loads the library, and the library's version.
-#include "pg/pg.hpp"
+#include "pg/base/pg.hpp"
 
 extern "C" {
 #include "utils/builtins.h"
 }
 
-#include "core/gpu.hpp"
-#include "pg/join_path.hpp"
-#include "pg/settings.hpp"
+#include "core/device/gpu.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/path.hpp"
 
 #ifndef SIMJOIN_VERSION
 #error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"

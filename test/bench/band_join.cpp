@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/lsh_join.hpp"
-#include "core/minhash_plan.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "core/minhash/minhash_plan.hpp"
 
 namespace simjoin::bench {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "bench/news.hpp"
 #include "bench/recorded_device.hpp"
-#include "core/document_clusters.hpp"
-#include "core/gpu.hpp"
+#include "core/clusters/document_clusters.hpp"
+#include "core/device/gpu.hpp"
 
 namespace simjoin::bench {
 namespace {

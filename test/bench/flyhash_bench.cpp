@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/fly_vectors.hpp"
-#include "core/flyhash_bulk.hpp"
+#include "core/flyhash/flyhash_bulk.hpp"
 
 namespace simjoin::bench {
 namespace {

@@ -16,13 +16,13 @@
 #include <variant>
 #include <vector>
 
-#include "core/gpu.hpp"
-#include "core/graph_components.hpp"
-#include "core/graph_densest.hpp"
-#include "core/graph_device.hpp"
-#include "core/graph_pagerank.hpp"
-#include "core/graph_random.hpp"
-#include "core/graph_ranges.hpp"
+#include "core/base/parallel_ranges.hpp"
+#include "core/device/gpu.hpp"
+#include "core/graph/components.hpp"
+#include "core/graph/densest.hpp"
+#include "core/graph/graph_device.hpp"
+#include "core/graph/pagerank.hpp"
+#include "core/graph/random.hpp"
 
 namespace simjoin::bench {
 namespace {

@@ -17,10 +17,10 @@
 
 #include "bench/band_join.hpp"
 #include "bench/scalar_minhash.hpp"
+#include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
-#include "core/minhash.hpp"
-#include "core/weighted_minhash.hpp"
-#include "core/worker_pool.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/weighted_minhash.hpp"
 
 namespace simjoin::bench {
 namespace {

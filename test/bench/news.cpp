@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "bench/random.hpp"
-#include "core/tf_idf.hpp"
+#include "core/text/tf_idf.hpp"
 
 namespace simjoin::bench {
 namespace {

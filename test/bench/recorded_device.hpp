@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster_device.hpp"
-#include "core/gpu.hpp"
+#include "core/clusters/cluster_device.hpp"
+#include "core/device/gpu.hpp"
 #include "unit/group_oracle.hpp"
 
 namespace simjoin::bench {

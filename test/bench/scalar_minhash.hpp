@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/minhash_family.hpp"
+#include "core/minhash/minhash_family.hpp"
 
 namespace simjoin::bench {
 

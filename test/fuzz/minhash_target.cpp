@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "core/minhash.hpp"
-#include "core/minhash_signature.hpp"
-#include "core/minhash_text.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/minhash_signature.hpp"
+#include "core/minhash/minhash_text.hpp"
 #include "fuzz/target.hpp"
 
 namespace simjoin::fuzz {

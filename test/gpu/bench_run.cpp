@@ -7,10 +7,10 @@
 #include <memory>
 #include <stdexcept>
 
-#include "core/memory.hpp"
-#include "core/pair_verifier.hpp"
-#include "core/set_blocks.hpp"
-#include "cuda/pair_verifier.hpp"
+#include "core/base/memory.hpp"
+#include "core/candidates/pair_verifier.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "cuda/filters/published/pair_verifier.hpp"
 
 namespace simjoin::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/collections.hpp"
-#include "cuda/gpu_engine.hpp"
+#include "cuda/engine/gpu_engine.hpp"
 
 namespace simjoin::bench {
 

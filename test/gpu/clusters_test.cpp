@@ -5,9 +5,9 @@
 #include <random>
 #include <thread>
 
-#include "core/cluster_device.hpp"
-#include "core/error.hpp"
-#include "core/gpu.hpp"
+#include "core/base/error.hpp"
+#include "core/clusters/cluster_device.hpp"
+#include "core/device/gpu.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/document_oracle.hpp"
 #include "unit/group_oracle.hpp"

@@ -4,12 +4,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/error.hpp"
-#include "cuda/collection.hpp"
-#include "cuda/counting_join.hpp"
-#include "cuda/device.hpp"
-#include "cuda/prefix_join.hpp"
-#include "cuda/upload.hpp"
+#include "core/base/error.hpp"
+#include "cuda/base/device.hpp"
+#include "cuda/filters/prefix_join.hpp"
+#include "cuda/filters/published/counting_join.hpp"
+#include "cuda/sets/collection.hpp"
+#include "cuda/sets/upload.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bench/fly_vectors.hpp"
-#include "core/flyhash.hpp"
-#include "cuda/flyhash.hpp"
-#include "cuda/gpu_engine.hpp"
+#include "core/flyhash/flyhash.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/flyhash/flyhash.hpp"
 
 namespace simjoin::bench {
 namespace {

@@ -1,15 +1,15 @@
 // FlyHash on the GPU against the CPU: the same winners for any vectors and shape; device faults.
-#include "core/flyhash_bulk.hpp"
+#include "core/flyhash/flyhash_bulk.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <chrono>
 #include <random>
 
-#include "core/error.hpp"
-#include "core/gpu.hpp"
-#include "cuda/flyhash.hpp"
-#include "cuda/gpu_engine.hpp"
+#include "core/base/error.hpp"
+#include "core/device/gpu.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/flyhash/flyhash.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/fly_oracle.hpp"
 

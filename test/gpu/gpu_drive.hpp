@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "cuda/device.hpp"
-#include "cuda/gpu_engine.hpp"
+#include "core/base/error.hpp"
+#include "cuda/base/device.hpp"
+#include "cuda/engine/gpu_engine.hpp"
 #include "unit/drive.hpp"
 
 namespace simjoin::test {

@@ -8,10 +8,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/error.hpp"
-#include "core/graph_random.hpp"
-#include "cuda/gpu_engine.hpp"
-#include "cuda/graph_device.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/random.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/graph/graph_device.hpp"
 #include "gpu/gpu_drive.hpp"
 
 namespace simjoin::test {

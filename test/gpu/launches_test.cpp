@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/error.hpp"
-#include "cuda/bitmap_filter.hpp"
-#include "cuda/launch_size.hpp"
+#include "core/base/error.hpp"
+#include "cuda/base/launch_size.hpp"
+#include "cuda/filters/bitmap/bitmap_filter.hpp"
 
 namespace simjoin::test {
 namespace {

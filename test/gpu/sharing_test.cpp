@@ -7,12 +7,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/host_pieces.hpp"
-#include "core/idle_release.hpp"
-#include "core/signature_device.hpp"
-#include "cuda/device.hpp"
-#include "cuda/device_errors.hpp"
-#include "cuda/upload.hpp"
+#include "core/base/host_pieces.hpp"
+#include "core/base/idle_release.hpp"
+#include "core/minhash/signature_device.hpp"
+#include "cuda/base/device.hpp"
+#include "cuda/base/device_errors.hpp"
+#include "cuda/sets/upload.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 

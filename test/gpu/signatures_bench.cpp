@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "bench/band_join.hpp"
-#include "core/gpu.hpp"
-#include "core/memory.hpp"
-#include "core/minhash.hpp"
-#include "core/parallel_sort.hpp"
-#include "core/signature_device.hpp"
-#include "core/weighted_minhash.hpp"
-#include "cuda/gpu_engine.hpp"
-#include "cuda/signer.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/parallel_sort.hpp"
+#include "core/device/gpu.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/signature_device.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/minhash/signer.hpp"
 
 namespace {
 

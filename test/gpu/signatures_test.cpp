@@ -8,14 +8,14 @@
 #include <random>
 #include <thread>
 
-#include "core/error.hpp"
-#include "core/gpu.hpp"
-#include "core/lsh_join.hpp"
-#include "core/minhash.hpp"
-#include "core/weighted_minhash.hpp"
-#include "cuda/gpu_engine.hpp"
-#include "cuda/signature_device.hpp"
-#include "cuda/signer.hpp"
+#include "core/base/error.hpp"
+#include "core/device/gpu.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/minhash/signature_device.hpp"
+#include "cuda/minhash/signer.hpp"
 #include "gpu/gpu_drive.hpp"
 
 namespace simjoin::test {

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <memory>
 
-#include "core/error.hpp"
-#include "cuda/pair_verifier.hpp"
+#include "core/base/error.hpp"
+#include "cuda/filters/published/pair_verifier.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 

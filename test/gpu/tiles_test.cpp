@@ -1,8 +1,8 @@
 // Joins in tiles: larger than the memory they may use, and shared by several workers.
 #include <tuple>
 
-#include "core/error.hpp"
-#include "core/host_pieces.hpp"
+#include "core/base/error.hpp"
+#include "core/base/host_pieces.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 

@@ -1,5 +1,5 @@
 // Dense subgraphs against all subsets of small graphs, and planted ones in larger graphs.
-#include "core/graph_densest.hpp"
+#include "core/graph/densest.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -10,8 +10,8 @@
 #include <map>
 #include <set>
 
-#include "core/error.hpp"
-#include "core/graph_random.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/random.hpp"
 #include "unit/graphs.hpp"
 
 namespace simjoin::test {

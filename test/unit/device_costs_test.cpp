@@ -1,7 +1,7 @@
 // What is expected of GPUs of several kinds.
 #include <gtest/gtest.h>
 
-#include "core/device_costs.hpp"
+#include "core/device/device_costs.hpp"
 
 namespace simjoin::test {
 namespace {

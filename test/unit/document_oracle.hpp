@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/document_clusters.hpp"
+#include "core/clusters/document_clusters.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
@@ -18,7 +18,7 @@ using Document = std::vector<std::pair<int32_t, float>>;
 // A document's cluster, from 0, and its similarity in units of 2^-24, 0 for a cluster's first document.
 using Clustered = std::pair<uint32_t, uint32_t>;
 
-// The algorithm as core/document_clusters.hpp describes it, with maps, every centroid looked at.
+// The algorithm as core/clusters/document_clusters.hpp describes it, with maps, every centroid looked at.
 class NaiveClusters {
  public:
   NaiveClusters(double threshold, size_t max_terms, size_t batch)

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/lsh_join.hpp"
+#include "core/lsh/lsh_join.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"

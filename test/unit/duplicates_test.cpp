@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
-#include "core/graph_duplicates.hpp"
-#include "core/graph_random.hpp"
+#include "core/dedup/duplicate_groups.hpp"
+#include "core/graph/random.hpp"
 
 namespace simjoin::test {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster_device.hpp"
-#include "core/error.hpp"
-#include "core/gpu.hpp"
+#include "core/base/error.hpp"
+#include "core/clusters/cluster_device.hpp"
+#include "core/device/gpu.hpp"
 
 namespace simjoin::test {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "core/flyhash_family.hpp"
+#include "core/flyhash/flyhash_family.hpp"
 
 namespace simjoin::test {
 

@@ -1,5 +1,5 @@
 // FlyHash against its definition, on every instruction set; what it is good for; and many vectors at a time.
-#include "core/flyhash.hpp"
+#include "core/flyhash/flyhash.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <optional>
 
-#include "core/flyhash_bulk.hpp"
+#include "core/flyhash/flyhash_bulk.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/fly_oracle.hpp"
 #include "unit/on_target.hpp"

@@ -9,13 +9,13 @@
 #include <set>
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/graph.hpp"
-#include "core/graph_components.hpp"
-#include "core/graph_random.hpp"
-#include "core/graph_work.hpp"
-#include "core/node_numbers.hpp"
-#include "core/ordered_sum.hpp"
+#include "core/base/error.hpp"
+#include "core/base/ordered_sum.hpp"
+#include "core/graph/components.hpp"
+#include "core/graph/graph.hpp"
+#include "core/graph/graph_work.hpp"
+#include "core/graph/node_numbers.hpp"
+#include "core/graph/random.hpp"
 
 namespace simjoin::test {
 namespace {

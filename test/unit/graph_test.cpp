@@ -1,5 +1,5 @@
 // Graphs: numbering of nodes, adjacency lists, components, background tasks.
-#include "core/graph.hpp"
+#include "core/graph/graph.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -10,9 +10,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "core/background_task.hpp"
-#include "core/error.hpp"
-#include "core/graph_components.hpp"
+#include "core/base/background_task.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/components.hpp"
 #include "unit/graphs.hpp"
 
 namespace simjoin::test {

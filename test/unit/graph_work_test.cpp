@@ -1,5 +1,5 @@
 // Graph functions that may run on a GPU, with a backend that is none: it fails where it is told to.
-#include "core/graph_work.hpp"
+#include "core/graph/graph_work.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph_device.hpp"
-#include "core/graph_random.hpp"
+#include "core/graph/graph_device.hpp"
+#include "core/graph/random.hpp"
 #include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/graph.hpp"
+#include "core/graph/graph.hpp"
 
 namespace simjoin::test {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/cluster_device.hpp"
-#include "core/cluster_relations.hpp"
+#include "core/clusters/cluster_device.hpp"
+#include "core/clusters/cluster_relations.hpp"
 
 namespace simjoin::test {
 

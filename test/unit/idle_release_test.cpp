@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/idle_release.hpp"
+#include "core/base/idle_release.hpp"
 
 namespace simjoin::test {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/hashed_ranks.hpp"
-#include "core/plain_values.hpp"
-#include "core/ranged_ranks.hpp"
+#include "core/sets/hashed_ranks.hpp"
+#include "core/sets/int32_values.hpp"
+#include "core/sets/ranged_ranks.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 

@@ -1,6 +1,6 @@
 // The vectorised kernels on every instruction set that this machine has, each against plain loops.
-#include "core/intersect_kernels.hpp"
-#include "core/signature_kernels.hpp"
+#include "core/candidates/intersect_kernels.hpp"
+#include "core/candidates/signature_kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

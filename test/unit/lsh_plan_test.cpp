@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/lsh_plan.hpp"
+#include "core/lsh/lsh_plan.hpp"
 
 namespace simjoin::test {
 namespace {

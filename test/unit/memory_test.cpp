@@ -4,8 +4,8 @@
 #include <string>
 
 #include "bench/collections.hpp"
-#include "core/memory.hpp"
-#include "core/round_memory.hpp"
+#include "core/base/memory.hpp"
+#include "core/engine/beyond_memory/round_memory.hpp"
 #include "unit/drive.hpp"
 #include "unit/process.hpp"
 

@@ -1,5 +1,5 @@
 // Signatures of many sets: round after round as one by one, and what happens beside a GPU.
-#include "core/minhash_bulk.hpp"
+#include "core/minhash/minhash_bulk.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "core/lsh_join.hpp"
+#include "core/lsh/lsh_join.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "core/lsh_join.hpp"
-#include "core/minhash.hpp"
-#include "core/minhash_family.hpp"
-#include "core/minhash_signature.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/minhash_family.hpp"
+#include "core/minhash/minhash_signature.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"

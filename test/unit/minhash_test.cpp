@@ -1,6 +1,6 @@
 // MinHash: the hash family pinned by golden values, the same bits on every instruction set, estimates without
 // bias, bands that collide as predicted.
-#include "core/minhash.hpp"
+#include "core/minhash/minhash.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <numeric>
 #include <random>
 
-#include "core/minhash_family.hpp"
-#include "core/minhash_plan.hpp"
-#include "core/minhash_signature.hpp"
+#include "core/minhash/minhash_family.hpp"
+#include "core/minhash/minhash_plan.hpp"
+#include "core/minhash/minhash_signature.hpp"
 #include "unit/on_target.hpp"
 
 namespace simjoin::test {

@@ -9,9 +9,9 @@
 #include <random>
 #include <string>
 
-#include "core/minhash_signature.hpp"
-#include "core/weighted_minhash.hpp"
-#include "core/weighted_minhash_kernels.hpp"
+#include "core/minhash/minhash_signature.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+#include "core/minhash/weighted_minhash_kernels.hpp"
 #include "unit/on_target.hpp"
 
 namespace simjoin::test {

@@ -1,5 +1,5 @@
 // PageRank against a dense reference.
-#include "core/graph_pagerank.hpp"
+#include "core/graph/pagerank.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "unit/graphs.hpp"
 
 namespace simjoin::test {

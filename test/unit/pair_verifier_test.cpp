@@ -1,5 +1,5 @@
 // Candidates that the engine hands to a verifier instead of verifying them.
-#include "core/pair_verifier.hpp"
+#include "core/candidates/pair_verifier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/host_pieces.hpp"
-#include "core/set_blocks.hpp"
+#include "core/base/host_pieces.hpp"
+#include "core/sets/set_blocks.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {

@@ -1,5 +1,5 @@
 // Copies of sets are found, nothing else is taken for one, and what is joined stands for all rows.
-#include "core/set_copies.hpp"
+#include "core/dedup/set_copies.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
 // Shingles against a plain computation of the runs, whatever the parts and steps they are made in.
-#include "core/shingles.hpp"
+#include "core/text/shingles.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/error.hpp"
+#include "core/base/error.hpp"
 #include "unit/drive.hpp"
 #include "unit/filter_counts.hpp"
 #include "unit/process.hpp"

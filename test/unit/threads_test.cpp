@@ -9,9 +9,9 @@
 #include <numeric>
 #include <string>
 
-#include "core/background_task.hpp"
-#include "core/error.hpp"
-#include "core/lsh_join.hpp"
+#include "core/base/background_task.hpp"
+#include "core/base/error.hpp"
+#include "core/lsh/lsh_join.hpp"
 #include "unit/drive.hpp"
 
 namespace simjoin::test {

@@ -1,5 +1,5 @@
 // The filter never loses a pair that is similar enough, and rules out sets that share too little.
-#include "core/token_filter.hpp"
+#include "core/dedup/token_filter.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

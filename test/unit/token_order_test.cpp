@@ -1,5 +1,5 @@
 // Prefixes in a fixed order lose no similar pair, and rule out most others.
-#include "core/token_order.hpp"
+#include "core/dedup/token_order.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -3,11 +3,11 @@
 
 #include <limits>
 
-#include "core/cluster_terms.hpp"
-#include "core/distinct_sample.hpp"
-#include "core/error.hpp"
-#include "core/interner.hpp"
-#include "core/set_sizes.hpp"
+#include "core/base/error.hpp"
+#include "core/clusters/cluster_terms.hpp"
+#include "core/sets/distinct_sample.hpp"
+#include "core/sets/interner.hpp"
+#include "core/sets/set_sizes.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"

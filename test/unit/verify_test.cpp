@@ -1,5 +1,5 @@
 // Verification against plain intersections.
-#include "core/verify.hpp"
+#include "core/candidates/verify.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,234 @@
+// Device memory, streams and events as objects, and device errors as exceptions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "cuda/base/device_use.hpp"
+
+namespace simjoin::gpu {
+
+// Throws Error where the result of a device call is not success: limit_exceeded where memory ran out,
+// device_unavailable where the trouble may pass (cuda/base/device_errors.hpp), device_failure otherwise.
+void check(cudaError_t result, const char *what);
+
+// Returns the error that an injected fault puts in place of the call about to be made, or success.
+cudaError_t injected_fault();
+
+// Device calls whose failure fails a computation go through here, so that each can be made to fail in a test.
+// Those that look for GPUs, or clean up, do not.
+#define SIMJOIN_DEVICE_CALL(call)                                                        \
+  do {                                                                                   \
+    const cudaError_t simjoin_fault = ::simjoin::gpu::injected_fault();                  \
+    ::simjoin::gpu::check(simjoin_fault != cudaSuccess ? simjoin_fault : (call), #call); \
+  } while (false)
+
+// Makes the GPU of this number, of those that can be used and modulo how many these are, the calling
+// thread's.
+void use_device(int number);
+// Returns how much device memory a join on the calling thread's GPU may use; `limit` is what it asks for, 0
+// for most of what is free.
+size_t device_memory_limit(size_t limit);
+// Gives what joins of this process keep of a GPU's memory back, but for `kept` bytes.
+void trim_device_memory(int number, size_t kept) noexcept;
+
+class Event {
+ public:
+  Event() { SIMJOIN_DEVICE_CALL(cudaEventCreate(&event_)); }
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Event(const Event &) = delete;
+  Event &operator=(const Event &) = delete;
+  cudaEvent_t get() const { return event_; }
+  void record(cudaStream_t stream) { SIMJOIN_DEVICE_CALL(cudaEventRecord(event_, stream)); }
+  void wait() const { SIMJOIN_DEVICE_CALL(cudaEventSynchronize(event_)); }
+  // Returns the milliseconds from `begin` to this event; both must have happened.
+  float since(const Event &begin) const {
+    float milliseconds = 0;
+    SIMJOIN_DEVICE_CALL(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
+    return milliseconds;
+  }
+
+ private:
+  DeviceUse use_;
+  cudaEvent_t event_ = nullptr;
+};
+
+// Returns a size for the user, rounded up.
+std::string in_kilobytes(double bytes);
+
+// The device of one join: a stream, and device memory counted against a limit. Destroying it waits for the
+// stream and gives all memory back, to the device but for `kept_memory` bytes that the process's next join
+// takes. Buffers must not outlive it.
+class Device {
+ public:
+  // On the thread's GPU or, where that cannot be used, on the first that can, which is the thread's from then
+  // on: events and streams made before may belong to another.
+  Device(size_t memory_limit, size_t kept_memory);
+  ~Device();
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  // Makes its GPU the calling thread's: before anything that another thread than the one that made it does on
+  // it, page-locked memory and what destructors do included.
+  void make_current() const { SIMJOIN_DEVICE_CALL(cudaSetDevice(number_)); }
+  // The same for destructors, in which nothing may fail.
+  void make_current_or_not() const noexcept {
+    cudaSetDevice(number_);
+    cudaGetLastError();
+  }
+
+  cudaStream_t stream() const { return stream_; }
+  int processors() const { return processors_; }
+  // Returns the compute capability: ten times the major number and the minor one.
+  int capability() const { return capability_; }
+  // Returns the most shared memory that a block can have.
+  size_t shared_memory() const { return shared_memory_; }
+  const char *name() const { return name_; }
+  size_t memory_limit() const { return limit_; }
+  size_t memory_used() const { return used_; }
+  size_t memory_peak() const { return peak_; }
+  size_t memory_left() const { return limit_ - used_; }
+
+  void synchronize() const { SIMJOIN_DEVICE_CALL(cudaStreamSynchronize(stream_)); }
+  void *allocate(size_t bytes);
+  void release(void *data, size_t bytes) noexcept;
+  // Takes memory from the device, for later allocations of this process, until `bytes` are used or ready: no
+  // other process gets it meanwhile. Throws limit_exceeded where there is too little.
+  void secure(size_t bytes);
+
+ private:
+  DeviceUse use_;
+  cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  int number_ = 0;  // as CUDA numbers it
+  int processors_ = 0;
+  int capability_ = 0;
+  size_t shared_memory_ = 0;
+  char name_[256] = {};
+  size_t limit_ = 0;
+  size_t used_ = 0;
+  size_t peak_ = 0;
+  size_t kept_;
+};
+
+// An array in device memory, allocated and freed in the order of the device's stream. Elements have no
+// defined value.
+template <typename T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  DeviceBuffer(Device &device, size_t size) : device_(&device), size_(size) {
+    if (size > std::numeric_limits<size_t>::max() / sizeof(T)) {
+      throw Error(ErrorKind::limit_exceeded, "the join needs more memory than can be addressed");
+    }
+    if (size > 0) data_ = static_cast<T *>(device.allocate(size * sizeof(T)));
+  }
+  ~DeviceBuffer() { reset(); }
+  DeviceBuffer(const DeviceBuffer &) = delete;
+  DeviceBuffer &operator=(const DeviceBuffer &) = delete;
+  DeviceBuffer(DeviceBuffer &&other) noexcept
+      : device_(other.device_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  DeviceBuffer &operator=(DeviceBuffer &&other) noexcept {
+    if (this != &other) {
+      reset();
+      device_ = other.device_;
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+  }
+
+  T *data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  void reset() noexcept {
+    if (data_ != nullptr) device_->release(data_, size_ * sizeof(T));
+    data_ = nullptr;
+    size_ = 0;
+  }
+  // Sets every byte.
+  void fill(int byte) {
+    if (size_ > 0) SIMJOIN_DEVICE_CALL(cudaMemsetAsync(data_, byte, size_ * sizeof(T), device_->stream()));
+  }
+
+ private:
+  Device *device_ = nullptr;
+  T *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Page-locked host memory of the process: what is given back is kept for the next one to take, because to
+// free it waits for the work of all devices, and to give it back only for that of the thread's. `bytes` is
+// the same in both calls.
+void *take_pinned(size_t bytes);
+void give_pinned_back(void *data, size_t bytes) noexcept;
+// Frees the page-locked memory that the process keeps for later, pieces of host memory included.
+void free_kept_page_locked() noexcept;
+
+// An array in page-locked host memory.
+template <typename T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(size_t size) : size_(size) {
+    if (size > 0) data_ = static_cast<T *>(take_pinned(size * sizeof(T)));
+  }
+  ~PinnedBuffer() {
+    if (data_ != nullptr) give_pinned_back(data_, size_ * sizeof(T));
+  }
+  PinnedBuffer(const PinnedBuffer &) = delete;
+  PinnedBuffer &operator=(const PinnedBuffer &) = delete;
+  PinnedBuffer(PinnedBuffer &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer &operator=(PinnedBuffer &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  T *data() const { return data_; }
+  size_t size() const { return size_; }
+  T &operator[](size_t i) const { return data_[i]; }
+
+ private:
+  DeviceUse use_;
+  T *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Copies between host and device in the order of the device's stream.
+template <typename T>
+void copy_to_device(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, device.stream()));
+}
+template <typename T>
+void copy_to_host(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, device.stream()));
+}
+template <typename T>
+void copy_on_device(const Device &device, T *to, const T *from, size_t count) {
+  if (count == 0) return;
+  SIMJOIN_DEVICE_CALL(
+      cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, device.stream()));
+}
+// Returns one value once the stream has got there.
+template <typename T>
+T read_value(const Device &device, const T *from) {
+  T value{};
+  copy_to_host(device, &value, from, 1);
+  device.synchronize();
+  return value;
+}
+
+}  // namespace simjoin::gpu

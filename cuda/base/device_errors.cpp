@@ -1,0 +1,42 @@
+#include "cuda/base/device_errors.hpp"
+
+namespace simjoin::gpu {
+namespace {
+
+// Every error that does not mean that the device is lost. After most others the context of the process is
+// gone, and every later call returns the same error until the process ends.
+constexpr struct {
+  cudaError_t error;
+  Trouble trouble;
+} troubles[] = {
+    {cudaErrorMemoryAllocation, Trouble::short_memory},
+    {cudaErrorNoDevice, Trouble::absent},
+    {cudaErrorInsufficientDriver, Trouble::absent},
+    {cudaErrorSystemDriverMismatch, Trouble::absent},
+    {cudaErrorCompatNotSupportedOnDevice, Trouble::absent},
+    {cudaErrorStubLibrary, Trouble::absent},
+    // Another process has the device alone (compute mode "exclusive process"), or a setting is being changed.
+    {cudaErrorDevicesUnavailable, Trouble::passing},
+    {cudaErrorDeviceAlreadyInUse, Trouble::passing},
+    // The fabric manager of NVLink switches has not started yet.
+    {cudaErrorSystemNotReady, Trouble::passing},
+    // A call to the operating system failed, for want of file descriptors or the like.
+    {cudaErrorOperatingSystem, Trouble::passing},
+    // The multi-process service starts, recovers, or serves as many as it can.
+    {cudaErrorMpsConnectionFailed, Trouble::passing},
+    {cudaErrorMpsRpcFailure, Trouble::passing},
+    {cudaErrorMpsServerNotReady, Trouble::passing},
+    {cudaErrorMpsMaxClientsReached, Trouble::passing},
+    {cudaErrorMpsMaxConnectionsReached, Trouble::passing},
+};
+
+}  // namespace
+
+Trouble trouble_of(cudaError_t error) {
+  for (const auto &known : troubles) {
+    if (known.error == error) return known.trouble;
+  }
+  return Trouble::lost;
+}
+
+}  // namespace simjoin::gpu

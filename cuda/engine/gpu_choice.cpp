@@ -1,0 +1,114 @@
+#include "cuda/engine/gpu_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace simjoin::gpu {
+namespace {
+
+// Pairs of 256-bit signatures that each kernel compares in a millisecond, launches and candidates included,
+// and list entries that the prefix filter visits; H200, DBLP-shaped sets.
+constexpr double warpgroup_pairs_a_ms = 10e9;
+constexpr double warp_pairs_a_ms = 7e9;
+constexpr double popcount_pairs_a_ms = 0.35e9;
+constexpr double list_entries_a_ms = 5e7;
+// An entry of longer sets costs more, growing with the square of the size: twice as much at this one.
+constexpr double list_entry_size = 64;
+// Signatures tell sets of up to this size apart badly: what their candidates take, by pairs compared.
+constexpr uint32_t tiny_size = 8;
+constexpr double tiny_pairs_a_ms = 2e9;
+// Tokens of candidates that are verified in a millisecond, and what a pair takes however short its sets are,
+// in tokens: most candidates are given up before their sets' ends.
+constexpr double survivor_tokens_a_ms = 5e8;
+constexpr double survivor_pair_tokens = 40;
+// Building an index.
+constexpr double index_start_ms = 0.5;
+constexpr double index_tokens_a_ms = 5e6;
+
+// Returns the share of pairs of sets of this size, of tokens that are equally frequent, whose signatures do
+// not tell them apart: the bits they share by chance, and those that a set loses by collisions, are enough.
+double surviving_share(const Bounds &bounds, uint32_t size, uint32_t bits) {
+  const double set = bits * -std::expm1(-static_cast<double>(size) / bits), free = 1 - set / bits;
+  const double shared = set * set / bits;
+  const double needed = static_cast<double>(bounds.min_overlap(size, size)) - (size - set) - shared;
+  return 0.5 * std::erfc(needed / std::sqrt(2 * shared * free * free));
+}
+
+}  // namespace
+
+double pairs_a_ms(BitmapKernel kernel) {
+  return kernel == BitmapKernel::popcount    ? popcount_pairs_a_ms
+         : kernel == BitmapKernel::warpgroup ? warpgroup_pairs_a_ms
+                                             : warp_pairs_a_ms;
+}
+
+double entries_ms(double entries, uint32_t size) {
+  const double scale = size / list_entry_size;
+  return entries * (1 + scale * scale) / list_entries_a_ms;
+}
+
+std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
+                                 bool self_join, const SignatureWidths &widths, BitmapKernel kernel) {
+  const std::vector<SizeClass> &classes = probes.classes;
+  std::vector<double> costs(classes.size() - 1, 0);
+  if (partners.sets == 0) return costs;
+  const int64_t largest = partners.classes.end()[-2].size;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const uint32_t size = classes[i].size;
+    const double sets = classes[i + 1].begin - classes[i].begin;
+    const uint32_t first =
+        partners.lower_bound(static_cast<uint64_t>(std::max<int64_t>(1, bounds.min_partner(size))));
+    const uint32_t end =
+        self_join ? classes[i + 1].begin
+                  : partners.lower_bound(static_cast<uint64_t>(bounds.max_partner(size, largest)) + 1);
+    if (size == 0 || first >= end) continue;
+    const double pairs = sets * (end - first) * (self_join && first == classes[i].begin ? 0.5 : 1);
+    const uint32_t steps = SignatureWidths::steps(widths.width_of(size));
+    const bool too_wide = kernel == BitmapKernel::warpgroup && steps > widest_warpgroup_steps;
+    costs[i] = pairs * steps / pairs_a_ms(too_wide ? BitmapKernel::warp : kernel);
+    if (size <= tiny_size) costs[i] += pairs / tiny_pairs_a_ms;
+    costs[i] += pairs * surviving_share(bounds, size, steps * step_bits) *
+                (2.0 * size + survivor_pair_tokens) / survivor_tokens_a_ms;
+  }
+  return costs;
+}
+
+double index_cost(double tokens) {
+  return index_start_ms + tokens / index_tokens_a_ms;
+}
+
+BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &entries,
+                           const std::vector<double> &bitmap_ms, double index_ms) {
+  const std::vector<SizeClass> &classes = probes.classes;
+  double bitmap = 0, prefix = index_ms;
+  for (double cost : bitmap_ms) bitmap += cost;
+  const double all_bitmap = bitmap;
+  double best = bitmap, best_prefix = 0, best_bitmap = bitmap;
+  BorderChoice choice;
+  for (size_t i = 0; i + 1 < classes.size(); ++i) {
+    prefix += entries_ms(entries[i], classes[i].size);
+    bitmap -= bitmap_ms[i];
+    if (prefix + bitmap < best) {
+      best = prefix + bitmap;
+      best_prefix = prefix;
+      best_bitmap = bitmap;
+      choice.border = i + 1;
+    }
+  }
+  const std::string part =
+      choice.border == 0 ? "no set"
+      : choice.border + 1 == classes.size()
+          ? "all sets"
+          : "sets of fewer than " + std::to_string(classes[choice.border].size) + " tokens";
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "prefix index for %s, bitmap filter for the others: an estimated %.1f + %.1f ms, against %.1f "
+      "for bitmaps alone and %.1f for the index alone",
+      part.c_str(), best_prefix, best_bitmap, all_bitmap, prefix);
+  choice.reason = text;
+  return choice;
+}
+
+}  // namespace simjoin::gpu

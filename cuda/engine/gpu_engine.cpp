@@ -1,0 +1,277 @@
+// The engine for GPUs: takes sets, runs the join from a thread of its own, hands batches to the caller.
+#include "cuda/engine/gpu_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/handover/engine_thread.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "core/sets/vocabulary.hpp"
+#include "cuda/engine/gpu_join.hpp"
+#include "cuda/engine/tiled_join.hpp"
+
+namespace simjoin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t queued_batches = 16;
+
+// What one GPU takes for a join, in milliseconds: nanoseconds a pair of sets of `full_size` tokens at a
+// threshold near 0. Of the filter in joins of dblp6m (300,000 to 6,100,000 sets, 0.9 to 0.5) on an H200, by
+// its warpgroup kernel: 1.5e-4 to 1.8e-4. Short sets cost less.
+constexpr double pair_ns = 1.6e-4;
+constexpr double full_size = 64;
+// More GPUs than one have to promise to save so much, and their start: what sharing a join added to the time
+// of dblp6m in uploads and builds, at 0.9, 0.8 and 0.7 on two H200: 240 to 340 ms. So dblp6m at 0.9 and
+// 0.8 stays on one GPU.
+constexpr double least_saving_ms = 300;
+constexpr double start_ms = 400;
+
+// Uploads every block to one GPU as it comes and joins them all at once. Where they are too many for that, or
+// several GPUs pay, it joins them in tiles, from the blocks, which it keeps up to JoinSpec::memory_limit.
+class GpuEngine final : public GpuJoinEngine {
+ public:
+  GpuEngine(const JoinSpec &spec, const GpuOptions &options)
+      : spec_(spec), options_(options), vocabulary_(spec.self_join, memory_), writer_(memory_) {}
+
+  void add(Side side, std::span<const int32_t> tokens) override {
+    add_set(side, Kind::int4, tokens.data(), tokens.size());
+  }
+  void add(Side side, std::span<const int64_t> tokens) override {
+    add_set(side, Kind::int8, tokens.data(), tokens.size());
+  }
+  void add(Side side, std::span<const std::string_view> tokens) override;
+  void add_block(SharedBlock block) override;
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override;
+  JoinStats stats() const override;
+  GpuFigures figures() const override;
+
+ private:
+  enum class Kind : uint8_t { none, int4, int8, text };
+
+  void add_set(Side side, Kind kind, const void *tokens, size_t count);
+  void check_input(Side side, size_t rows, size_t count) const;
+  void open();
+  void keep(const SharedBlock &block);
+  void upload(const SharedBlock &block);
+  void give_single_up();
+  int workers() const;
+  void run();
+  void run_in_tiles(int workers, const char *why);
+
+  const JoinSpec spec_;
+  const GpuOptions options_;
+  MemoryCounter memory_;
+  Vocabulary vocabulary_;  // of text tokens
+  std::vector<uint32_t> ids_;
+  Kind kind_ = Kind::none;
+  size_t rows_[2] = {0, 0};
+  BlockWriter writer_;  // of sets that come one by one
+  gpu::RecordedSides recorded_;
+  size_t recorded_bytes_ = 0;
+  bool keeps_ = true;  // all blocks are in recorded_; otherwise only their lengths are known, in lengths_
+  std::vector<uint32_t> lengths_[2];
+  double start_ms_ = 0, marshal_ms_ = 0;
+
+  std::optional<gpu::DeviceUse> use_;      // from the first set on
+  mutable std::mutex mutex_;               // guards which of these there is
+  std::unique_ptr<gpu::GpuJoin> single_;   // of all sets at once
+  std::unique_ptr<gpu::TiledJoin> tiled_;  // of tiles
+  EngineThread thread_;
+};
+
+void GpuEngine::open() {
+  if (single_ || recorded_bytes_ > 0) return;
+  const auto begin = Clock::now();
+  const SignalsBlocked blocked;  // in threads that CUDA starts when it sets the device up
+  use_.emplace();
+  gpu::use_device(0);
+  single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
+  start_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+void GpuEngine::check_input(Side side, size_t rows, size_t count) const {
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  if (spec_.self_join && side == Side::right) {
+    throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
+  }
+  if (rows_[static_cast<int>(side)] + rows >= size_t{UINT32_MAX} || count >= UINT32_MAX) {
+    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  }
+}
+
+void GpuEngine::add_set(Side side, Kind kind, const void *tokens, size_t count) {
+  check_input(side, 1, count);
+  if (count > 0 && kind_ != kind) {
+    if (kind_ != Kind::none) {
+      throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
+    }
+    kind_ = kind;
+  }
+  SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), kind == Kind::int8);
+  if (full) add_block(std::move(full));
+}
+
+void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
+  ids_.resize(tokens.size());
+  const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
+  add_set(side, Kind::text, ids_.data(), distinct);
+}
+
+void GpuEngine::add_block(SharedBlock block) {
+  check_input(block->side(), block->rows(), 0);
+  const auto begin = Clock::now();
+  open();
+  rows_[static_cast<int>(block->side())] += block->rows();
+  keep(block);
+  if (single_) upload(block);
+  marshal_ms_ += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Keeps the block, or where the memory limit does not allow that, the lengths of its sets alone.
+void GpuEngine::keep(const SharedBlock &block) {
+  recorded_bytes_ += block->bytes_used();
+  if (keeps_ && recorded_bytes_ > spec_.memory_limit) {
+    if (!single_) {
+      throw Error(
+          ErrorKind::limit_exceeded,
+          "half of simjoin.memory_limit does not hold the sets of a join that a GPU has no memory for",
+          "Raise simjoin.memory_limit or simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+    }
+    keeps_ = false;
+    for (size_t side = 0; side < 2; ++side) {
+      for (const SharedBlock &kept : std::exchange(recorded_.blocks[side], {})) {
+        const SetSlice all = kept->all();
+        lengths_[side].insert(lengths_[side].end(), all.lengths, all.lengths + all.rows);
+      }
+    }
+  }
+  if (keeps_) return recorded_.add(block);
+  const SetSlice all = block->all();
+  std::vector<uint32_t> &lengths = lengths_[static_cast<size_t>(block->side())];
+  lengths.insert(lengths.end(), all.lengths, all.lengths + all.rows);
+}
+
+// Uploads the block as long as one GPU is expected to have room for all.
+void GpuEngine::upload(const SharedBlock &block) {
+  const bool fits = !keeps_ || recorded_.device_bytes() < static_cast<double>(single_->memory_limit());
+  try {
+    if (fits && options_.tile_rows == 0) return single_->add(block->side(), block, block->all());
+  } catch (const Error &error) {
+    if (error.kind() != ErrorKind::limit_exceeded || !keeps_) throw;
+  }
+  give_single_up();
+}
+
+void GpuEngine::give_single_up() {
+  std::unique_ptr<gpu::GpuJoin> gone;
+  const std::lock_guard lock(mutex_);
+  gone = std::move(single_);
+}
+
+// Returns how many GPUs are to share the join.
+int GpuEngine::workers() const {
+  if (options_.workers > 0) return options_.workers;
+  const auto usable = static_cast<int>(usable_gpus().size());
+  const int gpus = options_.gpus == 0 ? usable : std::min(options_.gpus, usable);
+  if (gpus < 2 || !keeps_) return 1;
+  const double left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
+  const double tokens = static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]);
+  const double size = tokens / std::max(1.0, left + right);
+  const double threshold = spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0);
+  const double pairs = spec_.self_join ? left * left / 2 : left * right;
+  const double one_ms =
+      pairs * (1 - threshold) * std::min(1.0, size / full_size) * pair_ns / 1e6 * gpu_slowdown().compare;
+  const double cost = least_saving_ms + (gpus_started() < gpus ? start_ms : 0);
+  return one_ms * (1 - 1.0 / gpus) > cost ? gpus : 1;
+}
+
+void GpuEngine::run_in_tiles(int workers, const char *why) {
+  give_single_up();
+  {
+    const std::lock_guard lock(mutex_);
+    tiled_ = std::make_unique<gpu::TiledJoin>(spec_, options_, recorded_, workers, why);
+  }
+  tiled_->run(thread_.queue(), thread_.stop());
+}
+
+// The join, on the engine's thread.
+void GpuEngine::run() {
+  gpu::use_device(0);
+  const int workers = this->workers();
+  if (!single_) return run_in_tiles(workers, "one GPU has too little memory for all sets at once");
+  if (workers > 1) return run_in_tiles(workers, "several GPUs share the join");
+  gpu::QueueSink sink(thread_.queue());
+  try {
+    single_->run(sink, thread_.stop());
+    return;
+  } catch (const Error &error) {
+    // Pairs that were handed over must not come again.
+    if (error.kind() != ErrorKind::limit_exceeded || !keeps_ || sink.pushed()) throw;
+  }
+  run_in_tiles(1, "one GPU has too little memory for all sets at once");
+}
+
+StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {
+  if (!thread_.is_open()) {
+    for (Side side : {Side::left, Side::right}) {
+      if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
+    }
+    open();
+    vocabulary_.release();
+    thread_.open_queue(queued_batches);
+    thread_.start([this] { run(); });
+  }
+  return thread_.pop(budget, out);
+}
+
+uint32_t GpuEngine::set_size(Side side, uint32_t row) const {
+  if (tiled_) return tiled_->set_size(side, row);
+  const std::vector<uint32_t> &sizes = single_->set_sizes(side);
+  if (!sizes.empty()) return sizes[row];
+  const auto s = static_cast<size_t>(side);
+  return keeps_ ? recorded_.length(s, row) : lengths_[s][row];
+}
+
+JoinStats GpuEngine::stats() const {
+  JoinStats stats;
+  const GpuFigures figures = this->figures();
+  {
+    const std::lock_guard lock(mutex_);
+    if (single_) single_->add_to(stats);
+    if (tiled_) tiled_->add_to(stats);
+  }
+  stats.device = figures.device;
+  stats.device_memory_peak = figures.device_memory_peak;
+  stats.filter_ms = figures.filter_ms;
+  stats.verify_ms = figures.verify_ms;
+  stats.memory_peak = memory_.peak();
+  stats.threads = 1;
+  return stats;
+}
+
+GpuFigures GpuEngine::figures() const {
+  GpuFigures figures;
+  const std::lock_guard lock(mutex_);
+  if (single_) figures = single_->figures();
+  if (tiled_) figures = tiled_->figures();
+  figures.start_ms = start_ms_;
+  figures.marshal_ms = marshal_ms_;
+  return figures;
+}
+
+}  // namespace
+
+std::unique_ptr<GpuJoinEngine> make_gpu_engine(const JoinSpec &spec, const GpuOptions &options) {
+  return std::make_unique<GpuEngine>(spec, options);
+}
+
+}  // namespace simjoin

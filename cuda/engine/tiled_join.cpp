@@ -1,0 +1,403 @@
+#include "cuda/engine/tiled_join.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace simjoin::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double most_of_limit = 0.9;
+// Where less device memory is free than this and other processes have the rest, they may be about to give
+// some back: a worker waits for that, so long in all.
+constexpr size_t ample_memory = size_t{1} << 30;
+constexpr std::chrono::seconds longest_wait{2};
+// Into how many tiles one is cut that did not fit.
+constexpr uint32_t cut_parts = 4;
+// Of the tokens and rows of a pair of tiles that did not fit: pairs that have as many do not, either.
+constexpr double as_large = 0.9;
+// So many pairs that are cut at once at most: where memory stays short whatever the size, it would be all
+// rows.
+constexpr size_t most_cut = 1 << 14;
+// Pairs of tiles that are planned at most; as many joins of tiles would take an hour.
+constexpr size_t most_planned = 1 << 20;
+// How often the caller's stop flag is passed on to the workers.
+constexpr std::chrono::milliseconds look_interval{10};
+
+uint32_t load(const uint32_t &size) {
+  return std::atomic_ref(const_cast<uint32_t &>(size)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void RecordedSides::add(const SharedBlock &block) {
+  const auto side = static_cast<size_t>(block->side());
+  rows[side] += block->rows();
+  tokens[side] += block->token_count();
+  if (block->token_count() > 0) wide = block->wide();
+  blocks[side].push_back(block);
+}
+
+uint32_t RecordedSides::length(size_t side, uint32_t row) const {
+  const auto behind =
+      std::upper_bound(blocks[side].begin(), blocks[side].end(), row,
+                       [](uint32_t r, const SharedBlock &block) { return r < block->first_row(); });
+  return (*std::prev(behind))->length(row);
+}
+
+double RecordedSides::device_bytes() const {
+  return join_device_bytes(tokens[0] + tokens[1], rows[0] + rows[1], wide);
+}
+
+// Hands the pairs of two tiles over as pairs of the whole join's rows.
+class TiledJoin::Sink final : public PairSink {
+ public:
+  Sink(TiledJoin &join, const TilePair &pair) : join_(join), pair_(pair) {}
+
+  void built(const DeviceCollection &collection) override {
+    note_sizes(collection.sizes[0], Side::left, pair_.left);
+    if (!pair_.same) {
+      note_sizes(collection.sizes[1], join_.spec_.self_join ? Side::left : Side::right, pair_.right);
+    }
+  }
+
+  void push(Batch &batch) override {
+    const uint32_t left = pair_.left.begin, right = pair_.same ? pair_.left.begin : pair_.right.begin;
+    for (uint32_t &row : batch.left) row += left;
+    for (uint32_t &row : batch.right) row += right;
+    pushed_ = true;
+    join_.queue_->push(batch);
+  }
+
+  bool pushed() const { return pushed_; }
+
+ private:
+  // Other workers may write the same sizes meanwhile.
+  void note_sizes(const std::vector<uint32_t> &sizes, Side side, Rows rows) {
+    uint32_t *all = join_.sizes_[static_cast<size_t>(side)].data() + rows.begin;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      std::atomic_ref(all[i]).store(sizes[i], std::memory_order_relaxed);
+    }
+  }
+
+  TiledJoin &join_;
+  const TilePair &pair_;
+  bool pushed_ = false;
+};
+
+TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
+                     std::string why)
+    : spec_(spec), options_(options), kept_memory_(options.kept_memory), sides_(sides), workers_(workers) {
+  for (size_t side = 0; side < 2; ++side) {
+    sizes_[side].reserve(sides.rows[side]);
+    for (const SharedBlock &block : sides.blocks[side]) {
+      const SetSlice all = block->all();
+      sizes_[side].insert(sizes_[side].end(), all.lengths, all.lengths + all.rows);
+    }
+  }
+  options_.kept_memory = SIZE_MAX;  // for the next pair of tiles; run() gives it back
+  stats_.reasons.push_back(std::move(why));
+}
+
+// Cuts a side's rows into about so many runs of about as many tokens each.
+std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
+  const std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
+  const uint64_t rows = sizes.size();
+  const uint64_t most_rows = options_.tile_rows > 0 ? options_.tile_rows : rows;
+  const double weight =
+      static_cast<double>(sides_.tokens[static_cast<size_t>(side)]) + static_cast<double>(rows);
+  const double share = weight / static_cast<double>(std::max<uint64_t>(parts, 1));
+  std::vector<Rows> tiles;
+  double filled = 0;
+  for (uint32_t row = 0, begin = 0; row < rows; ++row) {
+    filled += sizes[row] + 1.0;
+    const bool full = filled >= share && tiles.size() + 1 < parts;
+    if (!full && row + 1 - begin < most_rows && row + 1 < rows) continue;
+    tiles.push_back({begin, row + 1, filled});
+    begin = row + 1;
+    filled = 0;
+  }
+  return tiles;
+}
+
+// Lists the pairs of tiles, the largest last: two tiles fit into `device_limit` bytes. Throws limit_exceeded
+// where they would be too many.
+void TiledJoin::plan(double device_limit) {
+  const double tiles = std::ceil(2 * sides_.device_bytes() / (most_of_limit * std::max(device_limit, 1.0)));
+  const double all = static_cast<double>(sides_.tokens[0] + sides_.tokens[1]);
+  const auto parts = [&](size_t side) {
+    const double share = all > 0 ? static_cast<double>(sides_.tokens[side]) / all : 1;
+    const double wanted = std::min(std::ceil(tiles * share), 65536.0);
+    return std::max<uint64_t>(static_cast<uint64_t>(wanted), static_cast<uint64_t>(workers_));
+  };
+  const std::vector<Rows> left = cut(Side::left, parts(0));
+  const std::vector<Rows> right = spec_.self_join ? left : cut(Side::right, parts(1));
+  if (left.size() * right.size() > most_planned) {
+    // Of the whole join, two tiles of the smallest kind that is planned.
+    const double all_tiles = std::sqrt(static_cast<double>(most_planned)) * (spec_.self_join ? 1 : 2);
+    throw Error(ErrorKind::limit_exceeded,
+                "the join may use " + in_kilobytes(device_limit) +
+                    " of device memory, and the smallest parts that it can be cut into need " +
+                    in_kilobytes(2 * sides_.device_bytes() / (most_of_limit * all_tiles)),
+                "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+  }
+  if (spec_.self_join) {
+    for (const Rows &rows : left) pending_.push_back({rows, {}, true});
+    for (size_t i = 0; i < left.size(); ++i) {
+      for (size_t j = i + 1; j < left.size(); ++j) pending_.push_back({left[i], left[j], false});
+    }
+    return;
+  }
+  for (const Rows &l : left) {
+    for (const Rows &r : right) pending_.push_back({l, r, false});
+  }
+}
+
+// Cuts rows into so many parts of as many rows each, as far as there are so many.
+std::vector<TiledJoin::Rows> TiledJoin::split(Rows rows, uint32_t parts) {
+  std::vector<Rows> cut;
+  for (uint32_t i = 0; i < parts; ++i) {
+    const auto at = [&](uint32_t k) {
+      return rows.begin + static_cast<uint32_t>(uint64_t{rows.count()} * k / parts);
+    };
+    const uint32_t begin = at(i), end = at(i + 1);
+    if (begin < end) cut.push_back({begin, end, rows.weight * (end - begin) / rows.count()});
+  }
+  return cut;
+}
+
+// Appends pairs of smaller tiles in place of a pair; false where there are none.
+bool TiledJoin::cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
+  if (pair.same) {
+    if (pair.left.count() < 2) return false;
+    const std::vector<Rows> tiles = split(pair.left, cut_parts);
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      smaller.push_back({tiles[i], {}, true});
+      for (size_t j = i + 1; j < tiles.size(); ++j) smaller.push_back({tiles[i], tiles[j], false});
+    }
+    return true;
+  }
+  if (pair.left.count() < 2 && pair.right.count() < 2) return false;
+  const std::vector<Rows> right = split(pair.right, 2);
+  for (const Rows &l : split(pair.left, 2)) {
+    for (const Rows &r : right) smaller.push_back({l, r, false});
+  }
+  return true;
+}
+
+// Replaces a pair of tiles that did not fit by pairs of smaller ones, and with it all about as large that are
+// still to come: they would be uploaded only to fail in the same way. False where it cannot be cut.
+bool TiledJoin::cut_again(const TilePair &pair) {
+  const std::lock_guard lock(mutex_);
+  std::vector<TilePair> smaller;
+  if (!cut_pair(pair, smaller)) return false;
+  ++figures_.tile_pairs_failed;
+  const double too_large = as_large * pair.weight();
+  std::vector<TilePair> kept;
+  for (const TilePair &other : pending_) {
+    const bool keep = other.weight() < too_large || smaller.size() >= most_cut;
+    if (keep || !cut_pair(other, smaller)) kept.push_back(other);
+  }
+  pending_ = std::move(kept);
+  pending_.insert(pending_.end(), smaller.begin(), smaller.end());
+  return true;
+}
+
+bool TiledJoin::take(TilePair &pair) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stop_.is_set() || !pending_.empty() || busy_ == 0; });
+  if (stop_.is_set() || pending_.empty()) return false;
+  pair = pending_.back();
+  pending_.pop_back();
+  ++busy_;
+  return true;
+}
+
+void TiledJoin::finish_pair() {
+  const std::lock_guard lock(mutex_);
+  --busy_;
+  changed_.notify_all();
+}
+
+// Uploads rows of one side of the collection as one side of a join.
+void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, Rows rows) const {
+  std::vector<std::pair<const SharedBlock *, SetSlice>> slices;
+  uint64_t tokens = 0;
+  for (const SharedBlock &block : sides_.blocks[static_cast<size_t>(of)]) {
+    const uint32_t begin = std::max(rows.begin, block->first_row());
+    const uint32_t end = std::min(rows.end, block->first_row() + block->rows());
+    if (begin >= end) continue;
+    slices.emplace_back(&block, block->slice(begin, end - begin));
+    tokens += slices.back().second.token_count;
+  }
+  join.reserve(side, tokens * (sides_.wide ? sizeof(int64_t) : sizeof(int32_t)), rows.count());
+  for (const auto &[block, slice] : slices) {
+    stop_.check();
+    join.add(side, *block, slice);
+  }
+}
+
+// Returns how much device memory the calling thread's GPU has for the join, once that is as much as `wanted`
+// or the wait has been long enough; no more is wanted than the user allows.
+size_t TiledJoin::wait_for_memory(double wanted, const StopFlag &stop, Clock::duration &waited) const {
+  if (options_.memory_limit > 0) wanted = std::min(wanted, static_cast<double>(options_.memory_limit));
+  for (;;) {
+    const size_t there = device_memory_limit(options_.memory_limit);
+    if (static_cast<double>(there) >= wanted || waited >= longest_wait) return there;
+    stop.check();
+    std::this_thread::sleep_for(look_interval);
+    waited += look_interval;
+  }
+}
+
+void TiledJoin::join(const TilePair &pair) {
+  Sink sink(*this, pair);
+  try {
+    JoinSpec spec = spec_;
+    spec.self_join = pair.same;
+    GpuJoin join(spec, options_);
+    add_rows(join, Side::left, Side::left, pair.left);
+    if (!pair.same) {
+      add_rows(join, Side::right, spec_.self_join ? Side::left : Side::right, pair.right);
+    }
+    join.run(sink, stop_);
+    merge(join);
+  } catch (const Error &error) {
+    // Pairs that were handed over must not come again.
+    if (error.kind() != ErrorKind::limit_exceeded || sink.pushed() || !cut_again(pair)) throw;
+  }
+}
+
+void TiledJoin::work(int worker) {
+  try {
+    use_device(worker);
+    Clock::duration waited{0};
+    for (TilePair pair; take(pair); finish_pair()) {
+      wait_for_memory(planned_bytes_, stop_, waited);
+      join(pair);
+    }
+  } catch (const Cancelled &) {
+    stop_.set();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    stop_.set();
+  }
+  const std::lock_guard lock(mutex_);
+  --running_;
+  changed_.notify_all();
+}
+
+void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
+  const auto begin = Clock::now();
+  queue_ = &queue;
+  Clock::duration waited{0};
+  const double wanted = std::min(sides_.device_bytes() / most_of_limit, static_cast<double>(ample_memory));
+  const auto there = static_cast<double>(wait_for_memory(wanted, stop, waited));
+  planned_bytes_ = std::min(wanted, there);
+  plan(there);
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(workers_));
+  running_ = workers_;
+  for (int worker = 0; worker < workers_; ++worker) {
+    try {
+      threads.push_back(start_thread([this, worker] { work(worker); }));
+    } catch (const std::exception &) {
+      const std::lock_guard lock(mutex_);  // fewer workers do it, too
+      if (threads.empty()) throw;
+      --running_;
+    }
+  }
+  {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, look_interval, [this] { return running_ == 0; })) {
+      if (!stop.is_set() || stop_.is_set()) continue;
+      stop_.set();
+      changed_.notify_all();
+    }
+  }
+  for (std::thread &thread : threads) thread.join();
+  for (int worker = 0; worker < workers_; ++worker) trim_device_memory(worker, kept_memory_);
+  if (failure_) std::rethrow_exception(failure_);
+  stop.check();
+  count_input();
+  const std::lock_guard lock(mutex_);
+  figures_.total_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  stats_.join_ms = std::max(0.0, figures_.total_ms - stats_.build_ms);
+}
+
+void TiledJoin::merge(const GpuJoin &join) {
+  JoinStats stats;
+  join.add_to(stats);
+  const GpuFigures figures = join.figures();
+  const std::lock_guard lock(mutex_);
+  ++joined_;
+  if (joined_ == 1) {
+    stats_.reasons.insert(stats_.reasons.end(), stats.reasons.begin(), stats.reasons.end());
+  }
+  if (stats.algorithm.size() > stats_.algorithm.size()) stats_.algorithm = stats.algorithm;
+  stats.reasons.clear();
+  stats.algorithm.clear();
+  stats.distinct_tokens = 0;   // of all tiles together it is not known; count_input() counts the input
+  stats.build_ms /= workers_;  // which work side by side
+  stats_ += stats;
+  figures_.device = figures.device;
+  for (double GpuFigures::*sum :
+       {&GpuFigures::upload_ms, &GpuFigures::build_ms, &GpuFigures::index_ms, &GpuFigures::filter_ms,
+        &GpuFigures::verify_ms, &GpuFigures::download_ms, &GpuFigures::filter_pairs,
+        &GpuFigures::filter_bit_pairs, &GpuFigures::list_entries}) {
+    figures_.*sum += figures.*sum;
+  }
+  figures_.candidates += figures.candidates;
+  figures_.launches_repeated += figures.launches_repeated;
+  figures_.longest_launch_ms = std::max(figures_.longest_launch_ms, figures.longest_launch_ms);
+  figures_.device_memory_peak = std::max(figures_.device_memory_peak, figures.device_memory_peak);
+  figures_.tile_pairs = joined_;
+}
+
+// Counts the sets and tokens of the whole input, once all sizes are known.
+void TiledJoin::count_input() {
+  uint64_t sets[2] = {0, 0}, tokens[2] = {0, 0};
+  for (size_t side = 0; side < 2; ++side) {
+    for (const uint32_t &size : sizes_[side]) {
+      sets[side] += load(size) > 0;
+      tokens[side] += load(size);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  const uint64_t left = sides_.rows[0];
+  stats_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * sides_.rows[1];
+  std::copy_n(sets, 2, stats_.sets);
+  std::copy_n(tokens, 2, stats_.tokens);
+}
+
+uint32_t TiledJoin::set_size(Side side, uint32_t row) const {
+  return load(sizes_[static_cast<size_t>(side)][row]);
+}
+
+void TiledJoin::add_to(JoinStats &stats) const {
+  const std::lock_guard lock(mutex_);
+  stats = stats_;
+  stats.filter_ms = figures_.filter_ms;
+  stats.verify_ms = figures_.verify_ms;
+  if (joined_ > 0) {
+    stats.reasons.front() += ": " + std::to_string(joined_) + " joins of tiles on " +
+                             std::to_string(workers_) + (workers_ == 1 ? " GPU" : " GPUs");
+  }
+}
+
+GpuFigures TiledJoin::figures() const {
+  const std::lock_guard lock(mutex_);
+  GpuFigures figures = figures_;
+  if (workers_ > 1) figures.device = std::to_string(workers_) + " x " + figures.device;
+  return figures;
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,103 @@
+// A join as many joins of runs of its rows: what does not fit into a device's memory at once, or is shared by
+// several devices.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/worker_pool.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/join.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/engine/gpu_join.hpp"
+
+namespace simjoin::gpu {
+
+// The sets of both sides in host memory, in the order of their rows; a self-join has a left side only.
+struct RecordedSides {
+  std::vector<SharedBlock> blocks[2];
+  uint64_t rows[2] = {0, 0};
+  uint64_t tokens[2] = {0, 0};
+  bool wide = false;
+
+  void add(const SharedBlock &block);
+  // Returns how many tokens a row has, repeated ones included.
+  uint32_t length(size_t side, uint32_t row) const;
+  // Returns about how much device memory one join of all this takes.
+  double device_bytes() const;
+};
+
+// Tiles are runs of rows with about the same number of tokens. Pairs of tiles are joined one after the other,
+// each by a GpuJoin of its own, which any of the workers takes from a common list; tiles that turn out too
+// large are cut again. Every pair of rows belongs to one pair of tiles.
+class TiledJoin {
+ public:
+  // `why` tells the user why there is more than one tile.
+  TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
+            std::string why);
+
+  // The join; pushes its pairs to the queue. Throws Cancelled where it is stopped.
+  void run(ResultQueue &queue, const StopFlag &stop);
+
+  // Safe to call while run() runs in another thread.
+  void add_to(JoinStats &stats) const;
+  GpuFigures figures() const;
+  // Distinct tokens of a row, after a pair of it was handed over.
+  uint32_t set_size(Side side, uint32_t row) const;
+
+ private:
+  struct Rows {
+    uint32_t begin = 0, end = 0;
+    double weight = 0;  // tokens and rows, about
+    uint32_t count() const { return end - begin; }
+  };
+  struct TilePair {
+    Rows left, right;
+    bool same;  // a tile with itself; otherwise, in a self-join, the right tile lies behind the left one
+    double weight() const { return left.weight + right.weight; }
+  };
+  class Sink;
+
+  std::vector<Rows> cut(Side side, uint64_t parts) const;
+  void plan(double device_limit);
+  static std::vector<Rows> split(Rows rows, uint32_t parts);
+  static bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller);
+  bool cut_again(const TilePair &pair);
+  size_t wait_for_memory(double wanted, const StopFlag &stop,
+                         std::chrono::steady_clock::duration &waited) const;
+  void work(int worker);
+  bool take(TilePair &pair);
+  void finish_pair();
+  void join(const TilePair &pair);
+  void add_rows(GpuJoin &join, Side side, Side of, Rows rows) const;
+  void merge(const GpuJoin &join);
+  void count_input();
+
+  const JoinSpec spec_;
+  GpuOptions options_;
+  const size_t kept_memory_;  // bytes that the process keeps of each device's memory after the join
+  const RecordedSides &sides_;
+  const int workers_;
+  std::vector<uint32_t> sizes_[2];  // by row; written and read through atomic_ref
+  double planned_bytes_ = 0;        // of device memory that a worker waits for
+  ResultQueue *queue_ = nullptr;
+  StopFlag stop_;  // of the workers
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<TilePair> pending_;  // the last one is next
+  int busy_ = 0;                   // pairs that are being joined
+  int running_ = 0;                // workers
+  uint64_t joined_ = 0;            // pairs of tiles
+  std::exception_ptr failure_;
+  JoinStats stats_;
+  GpuFigures figures_;
+};
+
+}  // namespace simjoin::gpu

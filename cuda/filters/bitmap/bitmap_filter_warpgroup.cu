@@ -1,0 +1,206 @@
+// The bitmap filter on warpgroup instructions, for compute capability 9.0 alone: both operands come from
+// shared memory, where they lie as in the tables. Compiled for sm_90a.
+#include "cuda/filters/bitmap/bitmap_job.cuh"
+
+namespace simjoin::gpu {
+namespace {
+
+// One instruction compares 64 probes with 128 partners; a thread gets 64 of the counts.
+constexpr int instruction_probes = 64;
+constexpr int instruction_partners = 128;
+constexpr int thread_sums = instruction_probes * instruction_partners / 128;
+constexpr int half_sums = thread_sums / 2;  // of the first 64 partners
+constexpr int warpgroup_warps = 4;
+constexpr int warpgroups = block_warps / warpgroup_warps;
+constexpr int group_tiles = probe_blocks / warpgroups;  // instructions of a warpgroup for the same partners
+constexpr unsigned blocks_a_processor = 2;
+
+static_assert(instruction_probes == signature_block && instruction_partners == 2 * signature_block);
+
+// Buffers for stages of partners: as many as let two blocks share a processor.
+template <int steps>
+constexpr int buffers = steps < 4 ? 3 : 2;
+
+template <int steps>
+struct Shared {
+  uint32_t probes[tile_probes * steps * step_words];
+  uint32_t stages[buffers<steps>][stage_words];
+  int bounds[buffers<steps>][stage_blocks<steps> * probe_blocks];
+  PairQueue queue;
+  Segment next;
+};
+
+// Describes a matrix of 256-bit rows in shared memory, eight of which are adjacent and swizzled by 16 bytes,
+// the next eight `stride` bytes on.
+__device__ uint64_t describe(const uint32_t *rows, int stride) {
+  constexpr uint64_t swizzle_32_bytes = 3;
+  const auto address = static_cast<uint64_t>(__cvta_generic_to_shared(rows));
+  return (address & 0x3FFFF) >> 4 | uint64_t{1} << 16 | static_cast<uint64_t>(stride >> 4) << 32 |
+         swizzle_32_bytes << 62;
+}
+
+// Starts to count the bits that probes and partners share, on top of `sums` where `add` is not 0.
+__device__ void start_compare(int (&sums)[thread_sums], uint64_t probes, uint64_t partners, int add) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %66, 0; "
+      "wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,"
+      "%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,"
+      "%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+      "}, %64, %65, p;}"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3]), "+r"(sums[4]), "+r"(sums[5]),
+        "+r"(sums[6]), "+r"(sums[7]), "+r"(sums[8]), "+r"(sums[9]), "+r"(sums[10]), "+r"(sums[11]),
+        "+r"(sums[12]), "+r"(sums[13]), "+r"(sums[14]), "+r"(sums[15]), "+r"(sums[16]), "+r"(sums[17]),
+        "+r"(sums[18]), "+r"(sums[19]), "+r"(sums[20]), "+r"(sums[21]), "+r"(sums[22]), "+r"(sums[23]),
+        "+r"(sums[24]), "+r"(sums[25]), "+r"(sums[26]), "+r"(sums[27]), "+r"(sums[28]), "+r"(sums[29]),
+        "+r"(sums[30]), "+r"(sums[31]), "+r"(sums[32]), "+r"(sums[33]), "+r"(sums[34]), "+r"(sums[35]),
+        "+r"(sums[36]), "+r"(sums[37]), "+r"(sums[38]), "+r"(sums[39]), "+r"(sums[40]), "+r"(sums[41]),
+        "+r"(sums[42]), "+r"(sums[43]), "+r"(sums[44]), "+r"(sums[45]), "+r"(sums[46]), "+r"(sums[47]),
+        "+r"(sums[48]), "+r"(sums[49]), "+r"(sums[50]), "+r"(sums[51]), "+r"(sums[52]), "+r"(sums[53]),
+        "+r"(sums[54]), "+r"(sums[55]), "+r"(sums[56]), "+r"(sums[57]), "+r"(sums[58]), "+r"(sums[59]),
+        "+r"(sums[60]), "+r"(sums[61]), "+r"(sums[62]), "+r"(sums[63])
+      : "l"(probes), "l"(partners), "r"(add));
+}
+
+// The sums of probes and partners, which begin at these rows of shared memory.
+template <int steps>
+__device__ void compare(int (&sums)[thread_sums], const uint32_t *probes, const uint32_t *partners) {
+  constexpr int row_bytes = static_cast<int>(step_words * sizeof(uint32_t));
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int step = 0; step < steps; ++step) {
+    start_compare(sums, describe(probes + step * 8 * step_words, steps * 8 * row_bytes),
+                  describe(partners + step * 8 * step_words, steps * 8 * row_bytes), step);
+  }
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  // Nothing that reads the sums moves before the wait.
+#pragma unroll
+  for (int i = 0; i < thread_sums; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
+
+// Returns the largest of 32 sums from `first` on, by 16 instructions.
+__device__ int largest_sum(const int (&sums)[thread_sums], int first) {
+  int even = sums[first], odd = sums[first + 15];
+#pragma unroll
+  for (int i = 1; i < 15; i += 2) {
+    even = __vimax3_s32(even, sums[first + i], sums[first + i + 1]);
+    odd = __vimax3_s32(odd, sums[first + i + 15], sums[first + i + 16]);
+  }
+  even = __vimax3_s32(even, sums[first + 30], sums[first + 31]);
+  return max(even, odd);
+}
+
+// Queues the pairs of a thread's sums: bit i stands for row 8 * (i / 2 % 2) and column 8 * (i / 4) + i % 2
+// from the given ones on.
+__device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &segment, PairQueue &queue,
+                                        unsigned survivors, uint32_t probe, uint32_t partner) {
+  while (survivors != 0) {
+    const int bit = __ffs(survivors) - 1;
+    survivors &= survivors - 1;
+    push_pair(job, segment, queue, probe + (bit >> 1 & 1) * 8, partner + (bit >> 2) * 8 + (bit & 1));
+  }
+}
+
+// Queues those of 64 probes and 128 partners whose sums reach the bounds of the partners' two blocks.
+__device__ void push_tile(const BitmapJob &job, const Segment &segment, PairQueue &queue,
+                          const int (&sums)[thread_sums], const int *bounds, uint32_t probe,
+                          uint32_t partner) {
+  const int low = largest_sum(sums, 0) - bounds[0], high = largest_sum(sums, half_sums) - bounds[1];
+  if (max(low, high) >= 0) {
+    const uint32_t warp = threadIdx.x / warp_threads % warpgroup_warps, lane = threadIdx.x % warp_threads;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      unsigned survivors = 0;
+#pragma unroll
+      for (int i = 0; i < half_sums; ++i) {
+        survivors |= static_cast<unsigned>(sums[half * half_sums + i] >= bounds[half]) << i;
+      }
+      push_pairs(job, segment, queue, survivors, probe + warp * 16 + lane / 4,
+                 partner + half * signature_block + lane % 4 * 2);
+    }
+  }
+  __syncwarp();
+}
+
+// Compares the tile's probes with a stage of partners from `partner` on.
+template <int steps>
+__device__ void compare_stage(const BitmapJob &job, const Segment &segment, Shared<steps> &shared, int buffer,
+                              uint32_t partner, int (&sums)[thread_sums]) {
+  const int group = static_cast<int>(threadIdx.x) / (warpgroup_warps * warp_threads);
+  for (int column = 0; column < stage_partners<steps>; column += instruction_partners) {
+    const uint32_t *partners = shared.stages[buffer] + column * steps * step_words;
+#pragma unroll 1
+    for (int m = 0; m < group_tiles; ++m) {
+      const int tile = group * group_tiles + m;
+      const int *bounds = shared.bounds[buffer] + tile * stage_blocks<steps> + column / signature_block;
+      compare<steps>(sums, shared.probes + tile * instruction_probes * steps * step_words, partners);
+      push_tile(job, segment, shared.queue, sums, bounds, segment.probe + tile * instruction_probes,
+                partner + column);
+    }
+  }
+}
+
+template <int steps>
+__device__ void load_stage(const BitmapJob &job, const Segment &segment, uint32_t partner,
+                           Shared<steps> &shared, int buffer) {
+  if (partner < segment.partner_end) {
+    copy_words<stage_words>(job.partners.words + uint64_t{partner} * steps * step_words,
+                            shared.stages[buffer]);
+    bound_stage<steps>(job, segment, partner, shared.bounds[buffer]);
+  }
+  commit_copies();
+}
+
+// Stages of partners are copied while the ones before are compared.
+template <int steps>
+__global__ __launch_bounds__(block_threads, blocks_a_processor) void filter_warpgroup(
+    const __grid_constant__ BitmapJob job) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Shared<steps> &shared = *reinterpret_cast<Shared<steps> *>(memory);
+  constexpr int ahead = buffers<steps> - 1;
+  int sums[thread_sums] = {};  // here, so that they have a value before the first instruction
+  if (threadIdx.x == 0) shared.queue.count = 0;
+  for (Segment segment; next_segment(job, shared.next, segment);) {
+    copy_words<tile_probes * steps * step_words>(
+        job.probes.words + uint64_t{segment.probe} * steps * step_words, shared.probes);
+    for (int i = 0; i < ahead; ++i) {
+      load_stage<steps>(job, segment, segment.partner + i * stage_partners<steps>, shared, i);
+    }
+    int buffer = 0;
+    for (uint32_t partner = segment.partner; partner < segment.partner_end;
+         partner += stage_partners<steps>) {
+      wait_for_copies<ahead - 1>();
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      meet(shared.queue, job.candidates);
+      load_stage<steps>(job, segment, partner + ahead * stage_partners<steps>, shared,
+                        (buffer + ahead) % buffers<steps>);
+      compare_stage<steps>(job, segment, shared, buffer, partner, sums);
+      buffer = (buffer + 1) % buffers<steps>;
+    }
+  }
+  wait_for_copies<0>();
+  flush(shared.queue, job.candidates);
+}
+
+template <int steps>
+void launch_steps(Device &device, const BitmapJob &job) {
+  const unsigned blocks =
+      std::min<unsigned>(device.processors() * blocks_a_processor, job.end_item - job.begin_item);
+  launch(device, filter_warpgroup<steps>, LaunchShape(blocks, block_threads, sizeof(Shared<steps>)), job);
+}
+
+}  // namespace
+
+void launch_warpgroup_filter(Device &device, const BitmapJob &job) {
+  switch (job.probes.steps) {
+    case 1:
+      return launch_steps<1>(device, job);
+    case 2:
+      return launch_steps<2>(device, job);
+    default:
+      return launch_steps<4>(device, job);
+  }
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,51 @@
+// Candidate pairs and verified pairs in device memory: bounded, and counted past the bound, so that an
+// overflow is seen and the work repeated in smaller pieces.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/base/device.hpp"
+
+namespace simjoin::gpu {
+
+// A pair of set numbers: on the probe side and on the partner side.
+struct Candidate {
+  uint32_t probe;
+  uint32_t partner;
+};
+
+struct PairCounters {
+  unsigned long long candidates;
+  unsigned long long verified;  // candidates whose tokens were compared
+  unsigned long long results;
+  unsigned long long long_pairs;  // of the verification under way
+  unsigned int next_item;
+};
+
+struct CandidateView {
+  Candidate *pairs;
+  uint64_t capacity;
+  PairCounters *counters;
+};
+
+struct CandidateBuffer {
+  CandidateBuffer(Device &device, uint64_t capacity)
+      : pairs(device, capacity),
+        left(device, capacity),
+        right(device, capacity),
+        overlap(device, capacity),
+        long_pairs(device, capacity),
+        counters(device, 1) {}
+
+  CandidateView view() const { return {pairs.data(), pairs.size(), counters.data()}; }
+
+  DeviceBuffer<Candidate> pairs;
+  // Results: rows, and the tokens that they share. There are never more than candidates.
+  DeviceBuffer<uint32_t> left;
+  DeviceBuffer<uint32_t> right;
+  DeviceBuffer<uint32_t> overlap;
+  DeviceBuffer<uint32_t> long_pairs;  // candidates that are verified by a block each
+  DeviceBuffer<PairCounters> counters;
+};
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,201 @@
+#include "cuda/filters/prefix_join.hpp"
+
+#include "cuda/base/launch.cuh"
+#include "cuda/filters/inverted_index.cuh"
+#include "cuda/filters/least_overlap.hpp"
+#include "cuda/filters/signature_bits.cuh"
+
+namespace simjoin::gpu {
+namespace {
+
+// The look-ups of the probes [begin, end), and how many entries each visits.
+struct LookupJob {
+  const SetRecord *records;
+  const uint32_t *ranks;
+  const PrefixClass *classes;
+  uint32_t class_count;
+  const uint64_t *offsets;  // of each probe's look-ups
+  const uint32_t *postings;
+  const uint32_t *starts;
+  uint32_t probes;
+  bool self_join;
+};
+
+__global__ void find_entries(const LookupJob job, Lookup *lookups, uint32_t *lengths,
+                             unsigned long long *class_entries) {
+  SIMJOIN_GRID_STRIDE(n, uint64_t{job.probes} * prefix_lanes) {
+    const auto probe = static_cast<uint32_t>(n / prefix_lanes);
+    const uint64_t first = job.offsets[probe], last = job.offsets[probe + 1];
+    if (first == last) continue;
+    const PrefixClass &c = class_of(job.classes, job.class_count, probe);
+    const uint32_t end_partner = job.self_join ? probe : c.end_partner;
+    const uint64_t start = job.records[probe].start;
+    unsigned long long entries = 0;
+    for (uint64_t i = first + n % prefix_lanes; i < last; i += prefix_lanes) {
+      const uint32_t token = job.ranks[start + (i - first)];
+      const uint32_t list_end = job.starts[token + 1];
+      const uint32_t begin = lower_bound(job.postings, job.starts[token], list_end, c.first_partner);
+      const uint32_t end = lower_bound(job.postings, begin, list_end, end_partner);
+      lookups[i] = {probe, token, begin};
+      lengths[i] = end - begin;
+      entries += end - begin;
+    }
+    const unsigned group = ((1u << prefix_lanes) - 1)
+                           << (threadIdx.x % warp_threads / prefix_lanes * prefix_lanes);
+    for (uint32_t distance = prefix_lanes / 2; distance > 0; distance /= 2) {
+      entries += __shfl_xor_sync(group, entries, static_cast<int>(distance));
+    }
+    if (n % prefix_lanes == 0 && entries > 0) atomicAdd(&class_entries[&c - job.classes], entries);
+  }
+}
+
+struct FilterJob {
+  LeastOverlap least_overlap;
+  const uint32_t *ranks;
+  const SetRecord *probe_records;
+  const SetRecord *partner_records;
+  SignatureView probes;
+  SignatureView partners;
+  const uint32_t *postings;
+  const Lookup *lookups;
+  const uint64_t *offsets;
+  uint64_t lookup_count;
+  uint64_t entries;
+  uint64_t begin_item;
+  uint64_t end_item;
+  bool self_join;
+  CandidateView candidates;
+};
+
+// Returns whether `token` is the first that the two sets share, and whether what follows it can still make up
+// the overlap that is needed.
+__device__ bool first_and_promising(const FilterJob &job, const SetRecord &a, const SetRecord &b,
+                                    uint32_t token, uint32_t needed) {
+  const uint32_t *x = job.ranks + a.start, *y = job.ranks + b.start;
+  while (*x < token || *y < token) {
+    if (*x == *y) return false;
+    if (*x < *y) {
+      ++x;
+    } else {
+      ++y;
+    }
+  }
+  const uint64_t left_a = a.stored - static_cast<uint64_t>(x - (job.ranks + a.start));
+  const uint64_t left_b = b.stored - static_cast<uint64_t>(y - (job.ranks + b.start));
+  return min(left_a, left_b) >= needed;
+}
+
+__device__ uint64_t last_at_most(const uint64_t *offsets, uint64_t low, uint64_t high, uint64_t value) {
+  while (low < high) {
+    const uint64_t middle = low + (high - low + 1) / 2;
+    if (offsets[middle] <= value) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+__device__ void visit(const FilterJob &job, uint64_t lookup, uint64_t entry) {
+  const Lookup found = job.lookups[lookup];
+  const uint32_t partner = job.postings[found.begin + (entry - job.offsets[lookup])];
+  const uint32_t r = found.probe - job.probes.first, s = partner - job.partners.first;
+  const uint32_t shared =
+      shared_bits(job.probes, r, job.partners, s) + min(job.probes.excess[r], job.partners.excess[s]);
+  const SetRecord &a = job.probe_records[found.probe], &b = job.partner_records[partner];
+  const uint32_t needed = job.least_overlap(a.size, b.size);
+  if (shared < needed || !first_and_promising(job, a, b, found.token, needed)) return;
+  const unsigned long long position = atomicAdd(&job.candidates.counters->candidates, 1ull);
+  if (position >= job.candidates.capacity) return;
+  // In a self-join the probe is the later one of the two.
+  job.candidates.pairs[position] = {found.probe, partner};
+}
+
+__global__ void filter_entries(const __grid_constant__ FilterJob job) {
+  __shared__ uint64_t first, last;
+  for (uint64_t item = job.begin_item + blockIdx.x; item < job.end_item; item += gridDim.x) {
+    const uint64_t begin = item * prefix_item_entries;
+    const uint64_t end = min(job.entries, begin + prefix_item_entries);
+    if (threadIdx.x == 0) first = last_at_most(job.offsets, 0, job.lookup_count - 1, begin);
+    if (threadIdx.x == warp_threads) last = last_at_most(job.offsets, 0, job.lookup_count - 1, end - 1);
+    __syncthreads();
+    for (uint64_t entry = begin + threadIdx.x; entry < end; entry += block_threads) {
+      visit(job, last_at_most(job.offsets, first, last, entry), entry);
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+PrefixIndex::PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                         bool self_join, const StopFlag &stop)
+    : lists_(device, collection, bounds, self_join, IndexedPart::prefixes, stop) {
+  const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
+  look_up(device, collection, probes,
+          upload_classes(device, plan_classes(bounds, probes, partners, self_join, IndexedPart::prefixes)),
+          self_join, stop);
+  stop.check();
+}
+
+void PrefixIndex::look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
+                          const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop) {
+  uint64_t count = 0;
+  class_entries_.assign(classes.size(), 0);
+  probe_offsets_ = prefix_offsets(device, probes, classes, false, count);
+  stop.check();
+  if (count == 0) return;
+  lookups_ = DeviceBuffer<Lookup>(device, count);
+  DeviceBuffer<uint32_t> lengths(device, count + 1);
+  SIMJOIN_DEVICE_CALL(cudaMemsetAsync(lengths.data() + count, 0, sizeof(uint32_t), device.stream()));
+  const LookupJob job{probes.records.data(),
+                      collection.ranks.data(),
+                      classes.data(),
+                      static_cast<uint32_t>(classes.size()),
+                      probe_offsets_.data(),
+                      lists_.postings(),
+                      lists_.starts(),
+                      probes.sets,
+                      self_join};
+  DeviceBuffer<unsigned long long> class_entries(device, classes.size());
+  class_entries.fill(0);
+  launch(device, find_entries, blocks_for(device, probes.sets, prefix_lanes), job, lookups_.data(),
+         lengths.data(), class_entries.data());
+  offsets_ = DeviceBuffer<uint64_t>(device, count + 1);
+  scan_counts(device, lengths.data(), offsets_.data(), count + 1);
+  static_assert(sizeof(unsigned long long) == sizeof(uint64_t));
+  copy_to_host(device, class_entries_.data(), reinterpret_cast<const uint64_t *>(class_entries.data()),
+               class_entries_.size());
+  entries_ = read_value(device, offsets_.data() + count);
+}
+
+uint64_t PrefixIndex::entries_before(Device &device, uint32_t probe) const {
+  if (entries_ == 0) return 0;
+  return read_value(device, offsets_.data() + read_value(device, probe_offsets_.data() + probe));
+}
+
+void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                          bool self_join, const PrefixIndex &index, uint64_t entries,
+                          const SignatureView &probes, const SignatureView &partners, uint64_t begin,
+                          uint64_t end, const CandidateView &candidates) {
+  if (begin >= end) return;
+  const FilterJob job{LeastOverlap(bounds),
+                      collection.ranks.data(),
+                      collection.sides[0].records.data(),
+                      collection.sides[self_join ? 0 : 1].records.data(),
+                      probes,
+                      partners,
+                      index.postings(),
+                      index.lookups(),
+                      index.offsets(),
+                      index.lookup_count(),
+                      entries,
+                      begin,
+                      end,
+                      self_join,
+                      candidates};
+  launch(device, filter_entries, blocks_for(device, end - begin, block_threads), job);
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,67 @@
+// The prefix index on the device: pairs that share a token of their prefixes, filtered by signature and
+// position.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/worker_pool.hpp"
+#include "core/measure.hpp"
+#include "cuda/base/device.hpp"
+#include "cuda/filters/candidates.hpp"
+#include "cuda/filters/inverted_index.hpp"
+#include "cuda/filters/signatures.hpp"
+#include "cuda/sets/collection.hpp"
+
+namespace simjoin::gpu {
+
+// Steps that the signatures of the prefix strategy have: a look at a list entry reads one sector of memory.
+inline constexpr uint32_t prefix_signature_steps = 1;
+// List entries that one thread block visits at a time; the pairs of one item.
+inline constexpr uint32_t prefix_item_entries = 4096;
+
+// One look-up of a probe's token: entries [begin, begin + length) of the postings.
+struct Lookup {
+  uint32_t probe;
+  uint32_t token;
+  uint32_t begin;
+};
+
+// The inverted lists of the partners' prefixes, and the look-ups of the probes' prefixes in them.
+class PrefixIndex {
+ public:
+  // Indexes all partners and looks up all probes. Throws Cancelled where it is stopped.
+  PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
+              const StopFlag &stop);
+
+  // Returns how many list entries all look-ups visit, and those of the probes before one.
+  uint64_t entries() const { return entries_; }
+  uint64_t entries_before(Device &device, uint32_t probe) const;
+  // Returns how many entries the probes of each size visit, parallel to the classes of the probes' side.
+  const std::vector<uint64_t> &class_entries() const { return class_entries_; }
+
+  const uint32_t *postings() const { return lists_.postings(); }
+  const Lookup *lookups() const { return lookups_.data(); }
+  const uint64_t *offsets() const { return offsets_.data(); }
+  uint64_t lookup_count() const { return lookups_.size(); }
+
+ private:
+  void look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
+               const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop);
+
+  InvertedIndex lists_;
+  DeviceBuffer<Lookup> lookups_;
+  DeviceBuffer<uint64_t> offsets_;        // entries before each look-up; one more than there are look-ups
+  DeviceBuffer<uint64_t> probe_offsets_;  // of each probe's look-ups
+  uint64_t entries_ = 0;
+  std::vector<uint64_t> class_entries_;
+};
+
+// Visits the entries of the items [begin, end), of the first `entries` ones, and appends the pairs that may
+// qualify, each once, to the candidates.
+void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                          bool self_join, const PrefixIndex &index, uint64_t entries,
+                          const SignatureView &probes, const SignatureView &partners, uint64_t begin,
+                          uint64_t end, const CandidateView &candidates);
+
+}  // namespace simjoin::gpu

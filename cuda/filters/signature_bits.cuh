@@ -1,0 +1,25 @@
+// Comparing two signatures bit by bit.
+#pragma once
+
+#include "cuda/filters/signatures.hpp"
+
+namespace simjoin::gpu {
+
+// Returns how many bits the signatures of two sets, numbered within their tables, share.
+__device__ inline uint32_t shared_bits(const SignatureView &left, uint32_t r, const SignatureView &right,
+                                       uint32_t s) {
+  const uint32_t steps = left.steps, swapped = (r ^ s) >> 2 & 1;
+  uint32_t shared = 0;
+  for (uint32_t step = 0; step < steps; ++step) {
+    const auto *a = reinterpret_cast<const uint4 *>(left.words + signature_row(r, steps, step));
+    const auto *b = reinterpret_cast<const uint4 *>(right.words + signature_row(s, steps, step));
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint4 x = a[half], y = b[half ^ swapped];
+      shared += __popc(x.x & y.x) + __popc(x.y & y.y) + __popc(x.z & y.z) + __popc(x.w & y.w);
+    }
+  }
+  return shared;
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,115 @@
+#include "cuda/base/launch.cuh"
+#include "cuda/filters/signatures.hpp"
+#include "cuda/sets/long_sets.cuh"
+
+namespace simjoin::gpu {
+namespace {
+
+// Sets to be signed, and where their signatures go.
+struct SignedSets {
+  const uint32_t *ranks;
+  const SetRecord *records;
+  uint32_t sets;
+  SignatureLayout layout;
+  uint32_t *words;
+  uint32_t *excess;
+
+  __device__ uint32_t words_a_set() const { return layout.steps * step_words; }
+
+  // Writes the signature of a set whose bitmap is there; by a warp.
+  __device__ void finish(uint64_t set, const uint32_t *bitmap) const {
+    const uint32_t lane = threadIdx.x % warp_threads;
+    uint32_t bits = 0;
+    for (uint32_t word = lane; word < words_a_set(); word += warp_threads) {
+      bits += __popc(bitmap[word]);
+      words[signature_row(set, layout.steps, word / step_words) + word_in_row(set, word % step_words)] =
+          bitmap[word];
+    }
+    bits = __reduce_add_sync(~0u, bits);
+    if (lane == 0) excess[set] = records[set].stored - bits;
+  }
+};
+
+// A warp a set, but for the long ones.
+__global__ void sign_sets(const SignedSets sets, LongSets longer) {
+  __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
+  const uint32_t lane = threadIdx.x % warp_threads;
+  uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t set = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; set < sets.sets;
+       set += warps) {
+    const SetRecord record = sets.records[set];
+    if (record.stored > warp_set_tokens) {
+      if (lane == 0) longer.add(static_cast<uint32_t>(set));
+      continue;
+    }
+    for (uint32_t word = lane; word < sets.words_a_set(); word += warp_threads) bitmap[word] = 0;
+    __syncwarp();
+    set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, lane, warp_threads);
+    __syncwarp();
+    sets.finish(set, bitmap);
+    __syncwarp();
+  }
+}
+
+// A block a set, of the long ones.
+__global__ void sign_long_sets(const SignedSets sets, LongSets longer) {
+  __shared__ uint32_t bitmap[most_steps * step_words];
+  for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
+    const uint32_t set = longer.numbers[i];
+    const SetRecord record = sets.records[set];
+    for (uint32_t word = threadIdx.x; word < sets.words_a_set(); word += blockDim.x) bitmap[word] = 0;
+    __syncthreads();
+    set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, threadIdx.x, blockDim.x);
+    __syncthreads();
+    if (threadIdx.x < warp_threads) sets.finish(set, bitmap);
+    __syncthreads();
+  }
+}
+
+// A warp a block of sets.
+__global__ void sum_up_blocks(const SetRecord *records, const uint32_t *excess, uint32_t sets,
+                              uint32_t *block_excess, uint32_t *block_size) {
+  const uint32_t lane = threadIdx.x % warp_threads;
+  const uint64_t blocks = (uint64_t{sets} + signature_block - 1) / signature_block;
+  const uint64_t warps = uint64_t{gridDim.x} * block_warps;
+  for (uint64_t block = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; block < blocks;
+       block += warps) {
+    uint32_t most = 0;
+    for (uint64_t set = block * signature_block + lane;
+         set < min((block + 1) * signature_block, uint64_t{sets}); set += warp_threads) {
+      most = max(most, excess[set]);
+    }
+    most = __reduce_max_sync(~0u, most);
+    if (lane == 0) {
+      block_excess[block] = most;
+      block_size[block] = max(1u, records[block * signature_block].size);
+    }
+  }
+}
+
+}  // namespace
+
+SignatureTable::SignatureTable(Device &device, const DeviceCollection &collection, const DeviceSide &side,
+                               uint32_t first, uint32_t sets, const SignatureLayout &layout)
+    : first_(first), sets_(sets), steps_(layout.steps) {
+  const uint64_t padded = (uint64_t{sets} / signature_padding + 2) * signature_padding;
+  const uint64_t blocks = padded / signature_block;
+  words_ = DeviceBuffer<uint32_t>(device, padded * steps_ * step_words);
+  excess_ = DeviceBuffer<uint32_t>(device, padded);
+  block_excess_ = DeviceBuffer<uint32_t>(device, blocks);
+  block_size_ = DeviceBuffer<uint32_t>(device, blocks);
+  words_.fill(0);
+  block_excess_.fill(0);
+  block_size_.fill(0);
+  if (sets == 0) return;
+  const SignedSets signed_sets{
+      collection.ranks.data(), side.records.data() + first, sets, layout, words_.data(), excess_.data()};
+  const LongSetList longer(device, collection.stored_tokens, side.classes.end()[-2].size);
+  launch(device, sign_sets, blocks_for(device, sets, warp_threads), signed_sets, longer.view());
+  if (longer.any()) launch(device, sign_long_sets, longer.shape(device), signed_sets, longer.view());
+  launch(device, sum_up_blocks, blocks_for(device, blocks, warp_threads), side.records.data() + first,
+         excess_.data(), sets, block_excess_.data(), block_size_.data());
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,11 @@
+// Graph functions on one GPU, behind the interface of core/graph/graph_device.hpp. No CUDA header is needed
+// to use it.
+#pragma once
+
+#include "core/graph/graph_device.hpp"
+
+namespace simjoin {
+
+GraphDevice &cuda_graphs();
+
+}  // namespace simjoin

@@ -1,0 +1,59 @@
+// The sets of a join in device memory: ranked, without duplicates, ordered by size.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/worker_pool.hpp"
+#include "cuda/base/device.hpp"
+#include "cuda/sets/signature_layout.hpp"
+#include "cuda/sets/token_ranks.hpp"
+#include "cuda/sets/upload.hpp"
+
+namespace simjoin::gpu {
+
+// One set; its stored tokens are ranks[start, start + stored), ascending. Tokens without a rank are left out.
+struct alignas(32) SetRecord {
+  uint64_t start;
+  uint32_t stored;
+  uint32_t size;  // of the whole set
+  uint32_t row;   // on its side
+};
+
+// Sets of one size: numbers [begin, next class's begin) of their side.
+struct SizeClass {
+  uint32_t size;
+  uint32_t begin;
+};
+
+// One side: records numbered by ascending size, then by signature excess, up and down in turn.
+struct DeviceSide {
+  DeviceBuffer<SetRecord> records;
+  uint32_t sets = 0;
+  std::vector<SizeClass> classes;  // ascending; a last entry with size UINT32_MAX ends it
+
+  // Returns the number of the first set with at least `size` tokens.
+  uint32_t lower_bound(uint64_t size) const;
+};
+
+struct DeviceCollection {
+  DeviceBuffer<uint32_t> ranks;  // stored tokens of all sets
+  DeviceSide sides[2];
+  // By row, duplicates removed; empty where there were none to remove.
+  std::vector<uint32_t> sizes[2];
+  uint64_t tokens[2] = {0, 0};  // sums of the sizes
+  uint32_t rank_count = 0;
+  uint64_t distinct_tokens = 0;  // those without a rank included
+  uint64_t stored_tokens = 0;
+  std::vector<uint32_t> most_frequent;  // occurrences of the last ranks
+
+  // Returns the layout of signatures of this many steps.
+  SignatureLayout layout(uint32_t steps) const;
+};
+
+// Builds the collection from what was uploaded and frees the upload. The second side is null in a self-join.
+// `widths` is what the order within a size refers to. Throws Cancelled where it is stopped.
+DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
+                                  const SignatureWidths &widths, const StopFlag &stop);
+
+}  // namespace simjoin::gpu

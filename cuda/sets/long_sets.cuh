@@ -1,0 +1,60 @@
+// Sets that are too long for one warp: a warp that meets one puts it on a list, and a block does it
+// afterwards.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cuda/base/launch.cuh"
+#include "cuda/sets/signature_layout.hpp"
+
+namespace simjoin::gpu {
+
+// Most tokens of a set that a warp does: some 0.2 ms on an H200, where one of 10 million takes a warp 0.1 to
+// 0.2 s. Not tuned.
+inline constexpr uint32_t warp_set_tokens = uint32_t{1} << 14;
+inline constexpr unsigned long_set_threads = 1024;
+
+// The list, for kernels.
+struct LongSets {
+  uint32_t *numbers;
+  uint32_t *count;
+  __device__ void add(uint32_t set) const { numbers[atomicAdd(count, 1u)] = set; }
+};
+
+// The list of one launch over sets of so many tokens in all, the longest of them of `longest`.
+class LongSetList {
+ public:
+  LongSetList(Device &device, uint64_t tokens, uint64_t longest) : any_(longest > warp_set_tokens) {
+    if (!any_) return;
+    numbers_ = DeviceBuffer<uint32_t>(device, tokens / warp_set_tokens + 1);
+    count_ = DeviceBuffer<uint32_t>(device, 1);
+    count_.fill(0);
+  }
+
+  // Returns whether there may be some.
+  bool any() const { return any_; }
+  LongSets view() const { return {numbers_.data(), count_.data()}; }
+  // Returns the grid that does them, a block each.
+  LaunchShape shape(const Device &device) const {
+    const uint64_t blocks =
+        std::min<uint64_t>(numbers_.size(), 2 * static_cast<uint64_t>(device.processors()));
+    return LaunchShape(static_cast<unsigned>(blocks), long_set_threads);
+  }
+
+ private:
+  const bool any_;
+  DeviceBuffer<uint32_t> numbers_;
+  DeviceBuffer<uint32_t> count_;
+};
+
+// Sets the bits of a set's tokens in a zeroed bitmap, by `threads` threads of which this is number `thread`.
+__device__ inline void set_bits(const uint32_t *ranks, uint32_t stored, const SignatureLayout &layout,
+                                uint32_t *bitmap, uint32_t thread, uint32_t threads) {
+  for (uint32_t i = thread; i < stored; i += threads) {
+    const uint32_t bit = layout.bit_of(ranks[i]);
+    atomicOr(&bitmap[bit / 32], 1u << bit % 32);
+  }
+}
+
+}  // namespace simjoin::gpu

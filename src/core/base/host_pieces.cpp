@@ -1,0 +1,88 @@
+#include "core/base/host_pieces.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+#include "core/base/memory.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr size_t alignment = size_t{2} << 20;  // of a huge page
+
+// Returns memory at a border of huge pages.
+char *map_aligned(size_t bytes) {
+  const size_t mapped = bytes + alignment;
+  void *data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  char *begin = static_cast<char *>(data);
+  const size_t before = (alignment - reinterpret_cast<uintptr_t>(begin) % alignment) % alignment;
+  if (before > 0) munmap(begin, before);
+  if (before < alignment) munmap(begin + before + bytes, alignment - before);
+  prefer_huge_pages(begin + before, bytes);
+  return begin + before;
+}
+
+void free_piece(const HostPiece &piece) noexcept {
+  if (piece.unlock != nullptr) piece.unlock(piece.data);
+  munmap(piece.data, piece.bytes);
+}
+
+}  // namespace
+
+// Never destroyed: at the end of the process its memory goes with it, and the device layer may be gone
+// before.
+HostPieces &HostPieces::of_process() {
+  static HostPieces &pieces = *new HostPieces;
+  return pieces;
+}
+
+HostPiece HostPieces::take(size_t bytes) {
+  if (bytes <= usual_bytes) {
+    const std::lock_guard lock(mutex_);
+    kept_.reserve(most_kept / usual_bytes);  // so that give_back() allocates nothing
+    if (!kept_.empty()) {
+      const HostPiece piece = kept_.back();
+      kept_.pop_back();
+      return piece;
+    }
+  }
+  constexpr size_t page = size_t{1} << 12;
+  const size_t size = (std::max(bytes, usual_bytes) + page - 1) / page * page;
+  return {map_aligned(size), size};
+}
+
+void HostPieces::give_back(const HostPiece &piece) noexcept {
+  if (piece.data == nullptr) return;
+  if (piece.bytes == usual_bytes) {
+    const std::lock_guard lock(mutex_);
+    const size_t most = piece.unlock != nullptr ? most_kept : most_plain_kept;
+    if ((kept_.size() + 1) * usual_bytes <= most) {
+      kept_.push_back(piece);
+      return;
+    }
+  }
+  free_piece(piece);
+}
+
+void HostPieces::free_kept() noexcept {
+  for (;;) {
+    HostPiece piece;
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_.empty()) return;
+      piece = kept_.back();
+      kept_.pop_back();
+    }
+    free_piece(piece);
+  }
+}
+
+size_t HostPieces::kept() const {
+  const std::lock_guard lock(mutex_);
+  return kept_.size() * usual_bytes;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,69 @@
+// Sums of doubles in one order, whoever adds them up: any number of threads, and GPUs.
+//
+// Values come in segments. Within a segment lane l adds up values l, l + sum_lanes, ...; then the upper half
+// of the lanes is added to the lower half, again and again. The sums of segments are added up in the same
+// way.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/parallel_ranges.hpp"
+#include "core/base/worker_pool.hpp"
+
+namespace simjoin {
+
+// As many lanes as threads of a GPU share a node's list: graphs have about ten neighbors a node.
+inline constexpr size_t sum_lanes = 8;
+inline constexpr size_t sum_segment = 1024;
+
+constexpr size_t segments_of(size_t count) {
+  return (count + sum_segment - 1) / sum_segment;
+}
+
+// Returns the sum of value(0) to value(count - 1); count <= sum_segment.
+template <typename Value>
+double segment_sum(size_t count, Value &&value) {
+  double lanes[sum_lanes] = {};
+  size_t i = 0;
+  for (; i + sum_lanes <= count; i += sum_lanes)
+    for (size_t lane = 0; lane < sum_lanes; ++lane) lanes[lane] += value(i + lane);
+  for (size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += value(i);
+  for (size_t half = sum_lanes / 2; half > 0; half /= 2)
+    for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  return lanes[0];
+}
+
+// Returns the sum of the segments' sums, which are overwritten.
+double sum_of_segments(double *sums, size_t count);
+
+// Returns the sum of value(i) over [0, count).
+template <typename Value>
+double ordered_sum(size_t count, const StopFlag &stop, Value &&value) {
+  if (count <= sum_segment) return segment_sum(count, value);
+  std::vector<double> sums(segments_of(count));
+  for (size_t s = 0; s < sums.size(); ++s) {
+    stop.check();
+    const size_t begin = s * sum_segment;
+    sums[s] = segment_sum(std::min(sum_segment, count - begin), [&](size_t i) { return value(begin + i); });
+  }
+  return sum_of_segments(sums.data(), sums.size());
+}
+
+// As ordered_sum, in parallel.
+template <typename Value>
+double parallel_sum(WorkerPool &pool, size_t count, MemoryCounter &memory, Value &&value) {
+  constexpr size_t segments_a_range = 16;
+  Buffer<double> sums(memory, segments_of(count));
+  for_ranges(pool, sums.size(), segments_a_range, [&](size_t first, size_t last) {
+    for (size_t s = first; s < last; ++s) {
+      const size_t begin = s * sum_segment;
+      sums[s] = segment_sum(std::min(sum_segment, count - begin), [&](size_t i) { return value(begin + i); });
+    }
+  });
+  return sum_of_segments(sums.data(), sums.size());
+}
+
+}  // namespace simjoin

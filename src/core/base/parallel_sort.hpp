@@ -1,0 +1,17 @@
+// Sorting of large key arrays on all workers, in pieces small enough to be abandoned at any time.
+#pragma once
+
+#include <hwy/base.h>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+
+namespace simjoin {
+
+using SortKey = hwy::uint128_t;
+
+// Sorts the keys ascending (sample sort over VQSort). Fast where few keys are equal. Needs room for a second
+// copy of the keys while it runs.
+void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory);
+
+}  // namespace simjoin

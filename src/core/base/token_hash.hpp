@@ -1,0 +1,24 @@
+// Hashes of tokens by value, the same in every process: integers of any width, and texts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/graph/random.hpp"
+
+namespace simjoin {
+
+// Returns 64 bits in which each bit of the token counts.
+template <typename Token>
+uint64_t token_value_hash(const Token &token) {
+  if constexpr (std::is_same_v<Token, std::string_view>)
+    return XXH3_64bits(token.data(), token.size());
+  else
+    return mix_bits(static_cast<uint64_t>(static_cast<int64_t>(token)));
+}
+
+}  // namespace simjoin

@@ -1,0 +1,106 @@
+#include "core/base/worker_pool.hpp"
+
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace simjoin {
+
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::thread start_thread(std::function<void()> body) {
+  const SignalsBlocked blocked;
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error &error) {
+    throw Error(ErrorKind::no_threads, "could not start a thread: " + error.code().message());
+  }
+}
+
+WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), stop_(stop) {
+  threads_.reserve(static_cast<size_t>(workers - 1));
+  try {
+    for (int worker = 1; worker < workers; ++worker) {
+      threads_.push_back(start_thread([this, worker] { serve(worker); }));
+    }
+  } catch (const std::exception &) {
+    // No more threads, or no memory for them: go on with these.
+    workers_ = static_cast<int>(threads_.size()) + 1;
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread &thread : threads_) thread.join();
+}
+
+void WorkerPool::parallel(size_t count, const std::function<void(int, size_t)> &body) {
+  stop_.check();
+  if (count == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    body_ = &body;
+    count_ = count;
+    next_.store(0, std::memory_order_relaxed);
+    failure_ = nullptr;
+    busy_ = count > 1 ? workers_ : 1;
+    if (count > 1) ++generation_;
+  }
+  if (count > 1) wake_.notify_all();
+  drain(0);
+  {
+    std::unique_lock lock(mutex_);
+    --busy_;
+    finished_.wait(lock, [this] { return busy_ == 0; });
+    body_ = nullptr;
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  stop_.check();
+}
+
+void WorkerPool::serve(int worker) {
+  unsigned seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return quit_ || generation_ != seen; });
+      if (quit_) return;
+      seen = generation_;
+    }
+    drain(worker);
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) finished_.notify_one();
+  }
+}
+
+// Takes indices until none is left; keeps the first exception and lets the others' work run out.
+void WorkerPool::drain(int worker) {
+  try {
+    for (;;) {
+      if (stop_.is_set()) return;
+      const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count_) return;
+      (*body_)(worker, i);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    next_.store(count_, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace simjoin

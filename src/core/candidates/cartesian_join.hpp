@@ -1,0 +1,19 @@
+// Every pair there is, with its overlap: for thresholds that everything meets.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/join_problem.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/handover/waiting_candidates.hpp"
+
+namespace simjoin {
+
+// Emits all pairs of the probe sets [begin, end), empty sets included; in a self-join, those with sets
+// before. `held` may be null.
+void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
+                     ResultWriter &writer, HeldPairs *held, const StopFlag &stop, JoinCounters &counters);
+
+}  // namespace simjoin

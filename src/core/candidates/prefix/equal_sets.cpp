@@ -1,0 +1,233 @@
+#include "core/candidates/prefix/equal_sets.hpp"
+
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+namespace simjoin {
+namespace {
+
+constexpr int part_bits = 8;  // the entries are sorted in so many parts: each fits the first-level cache
+constexpr size_t parts = size_t{1} << part_bits;
+constexpr uint32_t sets_a_chunk = 1u << 15;
+constexpr uint32_t probes_a_group = 64;  // looked up together, so that their cache misses overlap
+constexpr uint32_t check_interval = 1u << 12;
+
+uint32_t hash_set(const uint32_t *ranks, uint32_t size) {
+  uint64_t hash = size;
+  for (uint32_t i = 0; i < size; ++i) {
+    hash = (hash ^ ranks[i]) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  return static_cast<uint32_t>((hash * 0xD6E8FEB86659FD93u) >> 32);
+}
+
+}  // namespace
+
+bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class) {
+  const ProbeClass &partners = problem.probe_classes[probe_class];
+  const uint32_t size = problem.probe.classes[probe_class].size;
+  return partners.class_end == partners.class_begin + 1 &&
+         problem.index.classes[partners.class_begin].size == size &&
+         problem.bounds.min_overlap(size, size) == size;
+}
+
+EqualSets::EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory)
+    : problem_(problem), entries_(memory), directory_(memory), repeated_(memory), left_(memory) {
+  std::vector<Range> ranges;
+  for (uint32_t k = 0; k < problem.probe_classes.size(); ++k) {
+    takes_.push_back(only_equal_sets(problem, k));
+    if (!takes_[k]) continue;
+    const SizeClass &c = problem.index.classes[problem.probe_classes[k].class_begin];
+    for (uint32_t begin = c.begin; begin < c.end; begin += std::min(c.end - begin, sets_a_chunk)) {
+      ranges.push_back({begin, begin + std::min(c.end - begin, sets_a_chunk)});
+    }
+  }
+  fill(ranges, pool, memory);
+}
+
+// Sorts the entries of the ranges by hash, in parts.
+void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory) {
+  const SetCollection &sets = problem_.index;
+  // A token that was dropped is in one set only: the set has no equal.
+  const auto visit = [&](const Range &range, auto &&body) {
+    const uint32_t size = sets.classes[sets.class_of(range.begin)].size;
+    for (uint32_t set = range.begin; set < range.end; ++set) {
+      if (set % check_interval == 0) pool.stop().check();
+      if (sets.stored(set) == size) body(hash_set(sets.begin(set), size), set);
+    }
+  };
+  Buffer<uint32_t> cursors(memory, ranges.size() * parts, 0);
+  pool.parallel(ranges.size(), [&](int, size_t i) {
+    uint32_t *counts = cursors.data() + i * parts;
+    visit(ranges[i], [&](uint32_t hash, uint32_t) { ++counts[hash >> (32 - part_bits)]; });
+  });
+  std::vector<uint64_t> starts;
+  uint64_t placed = 0;
+  for (size_t part = 0; part < parts; ++part) {
+    starts.push_back(placed);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      placed += std::exchange(cursors[i * parts + part], static_cast<uint32_t>(placed));
+    }
+  }
+  starts.push_back(placed);
+  entries_.resize(placed);
+  left_.resize(placed / 64 + 1, 0);
+  pool.parallel(ranges.size(), [&](int, size_t i) {
+    uint32_t *places = cursors.data() + i * parts;
+    visit(ranges[i], [&](uint32_t hash, uint32_t set) {
+      entries_[places[hash >> (32 - part_bits)]++] = uint64_t{hash} << 32 | set;
+    });
+  });
+  if (problem_.self_join()) repeated_.resize(sets.sets() / 64 + 1, 0);
+  directory_bits_ = std::max(part_bits, static_cast<int>(std::bit_width(placed)) - 1);
+  directory_.resize((size_t{1} << directory_bits_) + 1);
+  directory_.back() = static_cast<uint32_t>(placed);
+  pool.parallel(parts, [&](int, size_t part) { index_part(part, starts[part], starts[part + 1]); });
+}
+
+// Sorts the entries of a part, [begin, end), and notes in the directory where each value starts.
+void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
+  hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
+  if (problem_.self_join()) {
+    const auto note = [&](Entry entry) {
+      const auto set = static_cast<uint32_t>(entry);
+      std::atomic_ref(repeated_[set / 64]).fetch_or(uint64_t{1} << set % 64, std::memory_order_relaxed);
+    };
+    for (uint64_t i = begin + 1; i < end; ++i) {
+      if (entries_[i] >> 32 != entries_[i - 1] >> 32) continue;
+      note(entries_[i - 1]);
+      note(entries_[i]);
+    }
+  }
+  const size_t slots = size_t{1} << (directory_bits_ - part_bits);
+  uint64_t at = begin;
+  for (size_t i = part * slots; i < (part + 1) * slots; ++i) {
+    directory_[i] = static_cast<uint32_t>(at);
+    while (at < end && slot(static_cast<uint32_t>(entries_[at] >> 32)) == i) ++at;
+  }
+}
+
+void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+                    JoinCounters &counters) const {
+  const auto since = JoinCounters::Clock::now();
+  const SetCollection &probes = problem_.probe;
+  uint32_t probe_class = probes.class_of(begin);
+  uint32_t group[probes_a_group], hashes[probes_a_group];
+  for (uint32_t first = begin; first < end;) {
+    stop.check();
+    while (first >= probes.classes[probe_class].end) ++probe_class;
+    const uint32_t size = probes.classes[probe_class].size;
+    const uint32_t last =
+        first + std::min(probes_a_group, std::min(end, probes.classes[probe_class].end) - first);
+    uint32_t count = 0;
+    for (uint32_t set = first; set < last; ++set) {
+      if (problem_.self_join() && !is_repeated(set)) continue;
+      if (probes.stored(set) != size) continue;
+      group[count] = set;
+      hashes[count] = hash_set(probes.begin(set), size);
+      __builtin_prefetch(&directory_[slot(hashes[count])]);
+      ++count;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(entries_.data() + directory_[slot(hashes[i])]);
+    }
+    const bool postpones = held != nullptr && writer.postpones();
+    for (uint32_t i = 0; i < count; ++i) {
+      if (postpones) {
+        match_wanted(group[i], size, hashes[i], writer, *held, counters);
+      } else {
+        match(group[i], size, hashes[i], writer, held, counters);
+      }
+    }
+    first = last;
+  }
+  counters.filter += JoinCounters::Clock::now() - since;
+}
+
+// Hands over the pairs of one probe.
+void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
+                      JoinCounters &counters) const {
+  const uint32_t end = directory_[slot(hash) + 1];
+  for (uint32_t i = directory_[slot(hash)]; i < end; ++i) {
+    if (entries_[i] >> 32 != hash) continue;
+    const auto partner = static_cast<uint32_t>(entries_[i]);
+    if (problem_.self_join() && partner >= probe) return;
+    ++counters.after_prefix;
+    ++counters.after_positional;
+    ++counters.after_bitmap;
+    if (held == nullptr || held->take(probe, partner, counters)) {
+      verify(probe, partner, size, writer, counters);
+    }
+  }
+}
+
+// Hands the pair over if the sets are equal.
+void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+                       JoinCounters &counters) const {
+  const SetCollection &probes = problem_.probe, &partners = problem_.index;
+  ++counters.verified;
+  if (partners.stored(partner) != size ||
+      std::memcmp(probes.begin(probe), partners.begin(partner), size * sizeof(uint32_t)) != 0) {
+    return;
+  }
+  ++counters.output;
+  writer.emit(probes.rows[probe], partners.rows[partner], size);
+}
+
+// Hands over pairs of one probe as long as they are wanted, and postpones the others, without a look at each:
+// a probe of n copies takes no n steps. In a self-join that begins with the copies next to it, so that each
+// copy is both a probe and a partner of some.
+void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+                             HeldPairs &held, JoinCounters &counters) const {
+  const Entry *const slot_begin = entries_.data() + directory_[slot(hash)];
+  const Entry *const slot_end = entries_.data() + directory_[slot(hash) + 1];
+  const Entry key = uint64_t{hash} << 32;
+  const Entry *const first = std::lower_bound(slot_begin, slot_end, key);
+  const Entry *const end = std::upper_bound(first, slot_end, key | UINT32_MAX);
+  const Entry *last = problem_.self_join() ? std::lower_bound(first, end, key | probe) : end;
+  const auto candidates = static_cast<uint64_t>(last - first);
+  if (candidates == 0) return;
+  counters.after_prefix += candidates;
+  counters.after_positional += candidates;
+  counters.after_bitmap += candidates;
+  // The partners want pairs, each for itself: once none of them does, none will.
+  const bool by_partner = writer.index_first();
+  const auto run = static_cast<uint64_t>(first - entries_.data());
+  if (by_partner && is_left(run)) {
+    counters.left_out += candidates;
+    return;
+  }
+  bool any = false;
+  while (last > first) {
+    const auto partner = static_cast<uint32_t>(*--last);
+    if (held.take(probe, partner, counters)) {
+      verify(probe, partner, size, writer, counters);
+      any = true;
+    } else if (!by_partner) {
+      break;
+    }
+  }
+  if (by_partner && !any) leave(run);
+  counters.left_out += static_cast<uint64_t>(last - first);
+  if (problem_.self_join() && last > first && !is_left(run)) {
+    leave(run);
+    for (const Entry *entry = first; entry < end; ++entry) {
+      const uint32_t row = problem_.index.rows[static_cast<uint32_t>(*entry)];
+      writer.postpone(row, row);
+    }
+  }
+}
+
+bool EqualSets::is_left(uint64_t run) const {
+  return (std::atomic_ref(left_[run / 64]).load(std::memory_order_relaxed) >> run % 64 & 1) != 0;
+}
+
+void EqualSets::leave(uint64_t run) const {
+  std::atomic_ref(left_[run / 64]).fetch_or(uint64_t{1} << run % 64, std::memory_order_relaxed);
+}
+
+}  // namespace simjoin

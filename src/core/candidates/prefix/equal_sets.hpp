@@ -1,0 +1,70 @@
+// Sets found by equality: where only an equal set can qualify, as among short sets at high thresholds, a hash
+// of the whole set finds it at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/join_problem.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/handover/waiting_candidates.hpp"
+
+namespace simjoin {
+
+// Returns whether the probes of a class have equal sets as their only partners.
+bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class);
+
+class EqualSets {
+  // A hash (upper half) and a set, ascending; `directory_` has the first entry of each leading-bits value.
+  using Entry = uint64_t;
+
+ public:
+  // Returns the bytes for so many sets, about.
+  static size_t bytes(uint64_t sets) {
+    return sets * (sizeof(Entry) + sizeof(uint32_t)) + sets / 4 + (size_t{1} << 16);
+  }
+
+  // Indexes the partners of all probe classes that it takes.
+  EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
+
+  bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
+  // Finds all pairs of the probe sets [begin, end), all of classes that it takes; `held` may be null. Safe
+  // for several threads.
+  void run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+           JoinCounters &counters) const;
+
+ private:
+  struct Range {
+    uint32_t begin;
+    uint32_t end;
+  };
+
+  void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
+  void index_part(size_t part, uint64_t begin, uint64_t end);
+  bool is_repeated(uint32_t set) const { return repeated_[set / 64] >> set % 64 & 1; }
+  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
+             JoinCounters &counters) const;
+  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs &held,
+                    JoinCounters &counters) const;
+  void verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+              JoinCounters &counters) const;
+  bool is_left(uint64_t run) const;
+  void leave(uint64_t run) const;
+  size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
+
+  const JoinProblem &problem_;
+  std::vector<bool> takes_;  // by probe class
+  int directory_bits_ = 0;
+  Buffer<Entry> entries_;
+  Buffer<uint32_t> directory_;
+  // In a self-join, a bit for each set: whether another one has its hash. The others need no look.
+  Buffer<uint64_t> repeated_;
+  // Where not every pair is wanted, a bit for the first entry of each hash: whether its pairs are left from
+  // here on.
+  mutable Buffer<uint64_t> left_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,117 @@
+// The inverted index over prefixes: for each rank, the sets (or groups of sets) with that token in their
+// prefix.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/join_problem.hpp"
+#include "core/candidates/prefix/equal_sets.hpp"
+#include "core/candidates/prefix/prefix_groups.hpp"
+
+namespace simjoin {
+
+// One occurrence of a token in an index prefix, packed into a word so that vectors of them can be compressed.
+struct Posting {
+  static constexpr uint32_t saturated = UINT16_MAX;
+
+  Posting() = default;
+  Posting(uint32_t unit, uint32_t size_class, uint32_t rest)
+      : packed(unit | uint64_t{std::min(size_class, saturated)} << 32 |
+               uint64_t{std::min(rest, saturated)} << 48) {}
+
+  // Returns the set, or the group.
+  uint32_t unit() const { return static_cast<uint32_t>(packed); }
+  // Returns the class of the unit's size, or `saturated` where it does not fit.
+  uint32_t size_class() const { return packed >> 32 & saturated; }
+  // Returns the tokens of the set after this one, or `saturated` where they are that many or more.
+  uint32_t rest() const { return static_cast<uint32_t>(packed >> 48); }
+
+  uint64_t packed;
+};
+
+// Units are the sets of the index side, or its groups where there are any.
+class PrefixIndex {
+ public:
+  struct Options {
+    const PrefixGroups *groups = nullptr;  // where there are any; they must outlive the index
+    bool sign = false;                     // each posting gets the parity signature of its unit's first set
+    bool equal_sets = false;               // probes that only equal sets match are left to equal_sets()
+    // Probe classes that are not probed: their partners are left out where nobody else needs them. Where it
+    // is null probes of any size may come.
+    const std::vector<bool> *elsewhere = nullptr;
+  };
+
+  // Returns the bytes that the making of an index takes besides the index, about.
+  static size_t building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers);
+
+  // The problem must outlive the index.
+  PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool, MemoryCounter &memory);
+
+  uint32_t units() const { return units_; }
+  // Returns the sets [first_set(unit), first_set(unit + 1)) of a unit.
+  uint32_t first_set(uint32_t unit) const { return groups_ != nullptr ? groups_->first[unit] : unit; }
+  // Returns the first unit of a class; class_begin(number of classes) is the number of units.
+  uint32_t class_begin(uint32_t size_class) const { return class_begin_[size_class]; }
+  uint32_t class_of(uint32_t unit) const;
+  uint32_t class_of(const Posting &posting) const {
+    const uint32_t size_class = posting.size_class();
+    return size_class != Posting::saturated ? size_class : class_of(posting.unit());
+  }
+  // Returns the postings of a rank, units ascending (and so ascending in size).
+  std::span<const Posting> postings(uint32_t rank) const {
+    return {postings_.data() + starts_[rank], static_cast<size_t>(starts_[rank + 1] - starts_[rank])};
+  }
+  // Ask for the memory of what postings() will read, and of the list itself.
+  void prefetch_start(uint32_t rank) const { __builtin_prefetch(starts_.data() + rank); }
+  void prefetch_postings(uint32_t rank) const {
+    __builtin_prefetch(postings_.data() + starts_[rank]);
+    if (has_signatures()) __builtin_prefetch(signatures_.data() + starts_[rank]);
+  }
+  // Returns the index of equal sets; null where there is none.
+  const EqualSets *equal_sets() const { return equal_sets_ ? &*equal_sets_ : nullptr; }
+  bool has_signatures() const { return !signatures_.empty(); }
+  // Returns the signature of a posting in its list's storage.
+  const uint64_t *signature_of(const Posting *posting) const {
+    return signatures_.data() + (posting - postings_.data());
+  }
+
+ private:
+  // Postings on their way into lists.
+  struct Unsorted {
+    explicit Unsorted(MemoryCounter &memory) : ranks(memory), postings(memory), signatures(memory) {}
+    void resize(size_t size, bool sign) {
+      ranks.resize(size);
+      postings.resize(size);
+      if (sign) signatures.resize(size);
+    }
+
+    Buffer<uint32_t> ranks;
+    Buffer<Posting> postings;
+    Buffer<uint64_t> signatures;
+  };
+
+  template <typename Visit>
+  void visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &stop, Visit &&visit) const;
+  void choose_classes(const std::vector<bool> *elsewhere);
+  void fill(bool sign, WorkerPool &pool, MemoryCounter &memory);
+  void sort_bucket(uint32_t first_rank, uint32_t end_rank, uint64_t begin, uint64_t end,
+                   const Unsorted &unsorted, uint64_t base, const StopFlag &stop);
+
+  const JoinProblem &problem_;
+  const PrefixGroups *groups_;
+  uint32_t units_;
+  std::vector<uint32_t> class_begin_;
+  std::vector<bool> posted_;  // by class: whether its sets have postings
+  std::optional<EqualSets> equal_sets_;
+  Buffer<uint64_t> starts_;
+  Buffer<Posting> postings_;
+  Buffer<uint64_t> signatures_;  // parallel to postings_, or empty
+};
+
+}  // namespace simjoin

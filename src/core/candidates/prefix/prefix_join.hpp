@@ -1,0 +1,84 @@
+// Candidate generation through the prefix index, and the verification of what it finds: AllPairs (Bayardo, Ma
+// and Srikant 2007), PPJoin (Xiao et al. 2008) and GroupJoin (Bouros, Ge and Mamoulis 2012).
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/join_problem.hpp"
+#include "core/candidates/pair_verifier.hpp"
+#include "core/candidates/prefix/parity_signature.hpp"
+#include "core/candidates/prefix/prefix_groups.hpp"
+#include "core/candidates/prefix/prefix_index.hpp"
+#include "core/candidates/prefix/prefix_sweep.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/handover/waiting_candidates.hpp"
+
+namespace simjoin {
+
+// What the workers share. The probes' groups are null exactly where the index has none.
+struct PrefixJoin {
+  const JoinProblem &problem;
+  const PrefixIndex &index;
+  const PrefixGroups *probe_groups;
+  bool positional;
+  const ParityTable *signatures;  // of the index side, checked before verification; may be null
+  PairVerifier *verifier;         // gets the candidates; null where they are verified here. Not with groups.
+};
+
+// One worker: probes the index with ranges of sets.
+class PrefixProber {
+ public:
+  // `held` may be null.
+  PrefixProber(const PrefixJoin &join, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+               MemoryCounter &memory);
+
+  // Finds all pairs of the probe sets [begin, end).
+  void run(uint32_t begin, uint32_t end, JoinCounters &counters);
+
+ private:
+  struct Candidate {
+    uint32_t probe;  // unit of the probe side
+    uint32_t unit;   // unit of the index side
+    uint32_t known;  // tokens shared by the two prefixes
+    uint32_t index_class;
+  };
+
+  // How the probes of a class meet the index: by a hash of the whole set, list by list, or one by one.
+  enum class Way : uint8_t { equality, sweep, units };
+
+  Way way_of(uint32_t probe_class);
+  void run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &counters);
+  template <bool grouped, bool positional>
+  void run_units(uint32_t begin, uint32_t end, JoinCounters &counters);
+  template <bool grouped, bool positional>
+  void probe(uint32_t unit, uint32_t probe_class, uint32_t sets, JoinCounters &counters);
+  void set_probe_class(uint32_t probe_class);
+  uint32_t last_reachable(uint32_t begin, uint32_t end, uint32_t left);
+  bool differs_too_much(uint32_t partner, uint32_t index_class, const uint64_t *signature);
+  template <bool positional>
+  void scan(std::span<const Posting> postings, uint32_t probe_rest);
+  void submit();
+  template <bool grouped>
+  void verify(uint32_t begin, uint32_t end, JoinCounters &counters);
+  void verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t partner, const Candidate &candidate,
+                   JoinCounters &counters);
+
+  const PrefixJoin join_;
+  ResultWriter &writer_;
+  HeldPairs *const held_;
+  const StopFlag &stop_;
+  PrefixSweeper sweeper_;
+  RequiredOverlaps required_;
+  uint32_t probe_class_ = UINT32_MAX;  // the class that the next ones are for
+  uint32_t most_differences_ = 0;
+  bool use_table_ = false;   // of signatures
+  Buffer<int32_t> shared_;   // by unit, once one is looked up: tokens shared so far; pruned; 0 between probes
+  Buffer<Posting> touched_;  // the first posting of each unit whose count is not 0
+  Buffer<Candidate> candidates_;
+  Buffer<CandidatePair> submitted_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,60 @@
+// Verification: the exact overlap of two sets of ascending ranks, or that it is too small.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "core/candidates/intersect_kernels.hpp"
+
+namespace simjoin {
+
+// Returns the number of ranks that r and s share plus `known`, exact where that is at least `required`; some
+// number below `required` where it is not. Merges rank by rank.
+inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
+                               uint32_t known, uint32_t required) {
+  constexpr uint32_t unrolled = 4;  // merge steps between two looks at the bound
+  const uint32_t *const r_end = r + r_size;
+  const uint32_t *const s_end = s + s_size;
+  uint32_t overlap = known;
+  const auto merge_step = [&] {
+    const uint32_t a = *r, b = *s;
+    overlap += a == b;
+    r += a <= b;
+    s += b <= a;
+  };
+  while (r_end - r >= unrolled && s_end - s >= unrolled) {
+    if (overlap + static_cast<uint64_t>(std::min(r_end - r, s_end - s)) < required) return overlap;
+    for (uint32_t step = 0; step < unrolled; ++step) merge_step();
+  }
+  if (overlap + static_cast<uint64_t>(std::min(r_end - r, s_end - s)) < required) return overlap;
+  while (r < r_end && s < s_end) merge_step();
+  return overlap;
+}
+
+// Returns the same by the means that suits the sizes.
+inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
+                                uint32_t known, uint32_t required) {
+  if (r_size > s_size) {
+    std::swap(r, s);
+    std::swap(r_size, s_size);
+  }
+  if (s_size / galloping_ratio > r_size) return intersect_galloping(r, r_size, s, s_size, known, required);
+  if (s_size < least_vector_size) return merged_overlap(r, r_size, s, s_size, known, required);
+  if (known + uint64_t{r_size} < required) return known;  // before the costs of a call
+  return intersect_vectors(r, r_size, s, s_size, known, required);
+}
+
+// Returns the same for sets of which the first r_prefix and s_prefix ranks, both above zero, have been
+// compared with each other and share `known`: the merge goes on where the shorter reach of the two prefixes
+// ends.
+inline uint32_t bounded_overlap_after_prefix(const uint32_t *r, uint32_t r_size, uint32_t r_prefix,
+                                             const uint32_t *s, uint32_t s_size, uint32_t s_prefix,
+                                             uint32_t known, uint32_t required) {
+  if (r[r_prefix - 1] <= s[s_prefix - 1]) {
+    return bounded_overlap(r + r_prefix, r_size - r_prefix, s + known, s_size - known, known, required);
+  }
+  return bounded_overlap(r + known, r_size - known, s + s_prefix, s_size - s_prefix, known, required);
+}
+
+}  // namespace simjoin

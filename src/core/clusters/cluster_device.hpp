@@ -1,0 +1,44 @@
+// What the device layer does for the clustering of documents: the index in device memory, and the search.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/worker_pool.hpp"
+#include "core/clusters/cluster_index.hpp"
+
+namespace simjoin {
+
+// Documents one behind the other, each by ascending term, some with unused room behind it.
+struct DocumentVectors {
+  std::span<const TermWeight> terms;
+  std::span<const uint64_t> ends;  // of each document's room, counted from so many terms before `terms`:
+  uint64_t before;
+  std::span<const uint32_t> sizes;    // how many terms each document has
+  std::span<const uint32_t> reaches;  // core/clusters/cluster_relations.hpp; empty where no groups are wanted
+
+  size_t size() const { return ends.size(); }
+  uint64_t begin(size_t document) const { return document == 0 ? 0 : ends[document - 1] - before; }
+  std::span<const TermWeight> operator[](size_t document) const {
+    return terms.subspan(begin(document), sizes[document]);
+  }
+};
+
+// The lists of a ClusterIndex that has given them away, and a copy of its centroids, on a device. Failures of
+// the device are Errors of kind device_failure, too little device memory is limit_exceeded; afterwards only
+// the destructor may be called. Functions throw Cancelled within 100 ms.
+class ClusterDevice {
+ public:
+  virtual ~ClusterDevice() = default;
+  // Follows the index, which has changed since the last call as it says; the first one takes all of it. A
+  // find() comes between two of them.
+  virtual void update(const ClusterIndex &index, const StopFlag &stop) = 0;
+  // Gives for each document what ClusterSearch::find would and, where `groups` is not null, the first
+  // document of its group. Related documents (core/clusters/cluster_relations.hpp) are in one group; groups
+  // may be larger than that takes, as where there is too little device memory to find out more.
+  virtual void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
+                    const StopFlag &stop) = 0;
+};
+
+}  // namespace simjoin

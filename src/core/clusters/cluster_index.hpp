@@ -1,0 +1,261 @@
+// Which clusters have a term, and what their centroids are: lists that grow without bounds, and the search
+// for the most similar centroid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/clusters/cluster_vector.hpp"
+
+namespace simjoin {
+
+// What terms are multiplied by where they are hashed to a few bits, the topmost ones.
+inline constexpr uint32_t term_spread = 0x9E3779B1u;
+
+// Where the elements of a key are.
+struct PoolRegion {
+  uint64_t start = 0;
+  uint32_t size = 0;
+  uint32_t capacity = 0;
+};
+
+// Returns how many elements an array of so many gets room for: at least 4, and twice as many as before where
+// it grows; 0 where it is too long for a region, with more than 2^32 - 1.
+SIMJOIN_HOST_DEVICE inline uint32_t capacity_for(uint64_t size) {
+  if (size > UINT32_MAX) return 0;
+  uint64_t capacity = 4;
+  while (capacity < size) capacity *= 2;
+  return capacity > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(capacity);
+}
+// Throws Error limit_exceeded.
+[[noreturn]] void throw_region_too_long();
+
+// Many arrays in one: an array that outgrows its place moves to the end, into one of twice the size.
+template <class T>
+class RegionPool {
+ public:
+  explicit RegionPool(MemoryCounter &memory) : regions_(memory), elements_(memory) {}
+
+  size_t keys() const { return regions_.size(); }
+  const PoolRegion &region(size_t key) const { return regions_[key]; }
+  std::span<const T> operator[](size_t key) const {
+    const PoolRegion &region = regions_[key];
+    return {elements_.data() + region.start, region.size};
+  }
+  const Buffer<PoolRegion> &regions() const { return regions_; }
+  const Buffer<T> &elements() const { return elements_; }
+
+  // Makes all keys below `keys` known; new ones have no elements.
+  void add_keys(size_t keys) {
+    if (keys <= regions_.size()) return;
+    regions_.reserve(keys);
+    while (regions_.size() < keys) regions_.push_back({});
+  }
+  void truncate(size_t key, uint32_t size) { regions_[key].size = size; }
+  // Makes room for so many elements of a key.
+  void reserve(size_t key, size_t size) {
+    PoolRegion &region = regions_[key];
+    if (size <= region.capacity) return;
+    const uint32_t capacity = capacity_for(size);
+    if (capacity == 0) throw_region_too_long();
+    const size_t start = elements_.size();
+    if (start + capacity > room_ && start < copied_elements)
+      elements_.reserve(room_ = 2 * (start + capacity));
+    elements_.extend(capacity);
+    std::copy_n(elements_.data() + region.start, region.size, elements_.data() + start);
+    region = {start, region.size, capacity};
+  }
+  void assign(size_t key, std::span<const T> elements) {
+    regions_[key].size = 0;
+    reserve(key, elements.size());
+    std::copy(elements.begin(), elements.end(), elements_.data() + regions_[key].start);
+    regions_[key].size = static_cast<uint32_t>(elements.size());
+  }
+  // The same where there is room for the elements; returns whether there is. Different keys may be assigned
+  // in place by several threads at a time.
+  bool assign_in_place(size_t key, std::span<const T> elements) {
+    PoolRegion &region = regions_[key];
+    if (elements.size() > region.capacity) return false;
+    std::copy(elements.begin(), elements.end(), elements_.data() + region.start);
+    region.size = static_cast<uint32_t>(elements.size());
+    return true;
+  }
+  void push_back(size_t key, T element) {
+    reserve(key, size_t{regions_[key].size} + 1);
+    PoolRegion &region = regions_[key];
+    elements_[region.start + region.size++] = element;
+  }
+
+ private:
+  // Arrays below 32 MB the C library copies to let them grow; these double, larger ones grow as all Buffers
+  // do.
+  static constexpr size_t copied_elements = (size_t{32} << 20) / sizeof(T);
+
+  Buffer<PoolRegion> regions_;
+  Buffer<T> elements_;
+  size_t room_ = 0;  // of elements_, where these double
+};
+
+// A cluster and how similar it is, as one number: the best is the largest, among equals the oldest cluster.
+// 0 is none.
+using FoundCluster = uint64_t;
+SIMJOIN_HOST_DEVICE inline FoundCluster found_cluster(uint32_t similarity, uint32_t cluster) {
+  return uint64_t{similarity} << 32 | (UINT32_MAX - cluster);
+}
+SIMJOIN_HOST_DEVICE inline uint32_t cluster_of(FoundCluster found) {
+  return UINT32_MAX - static_cast<uint32_t>(found);
+}
+SIMJOIN_HOST_DEVICE inline uint32_t similarity_of(FoundCluster found) {
+  return static_cast<uint32_t>(found >> 32);
+}
+
+// Returns the least length, in units of 2^-30, of the part of a document that a centroid has to share for
+// this similarity: by the inequality of Cauchy and Schwarz, with some slack for the rounding of weights.
+SIMJOIN_HOST_DEVICE inline double least_shared_length(uint32_t similarity) {
+  constexpr double slack = 1 - 1e-5;
+  return (static_cast<double>(similarity) - 0.5) * (1 << (weight_bits - similarity_bits)) * slack;
+}
+
+// A term and a cluster that has it.
+struct ClusterPosting {
+  uint32_t term;
+  uint32_t cluster;
+};
+
+// What new centroids of some clusters change beside themselves: which terms the old ones lacked.
+struct IndexChange {
+  // A centroid for which there was no room where the old one is.
+  struct Outgrown {
+    uint32_t cluster;
+    std::vector<TermWeight> centroid;
+  };
+
+  std::vector<uint32_t> clusters;
+  std::vector<ClusterPosting> postings;
+  std::vector<Outgrown> outgrown;
+  size_t old_terms = 0;  // of the centroids that were
+  size_t new_terms = 0;  // of those that are
+};
+
+// The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
+// list may also have clusters that had the term once, or have one twice, since candidates are verified; where
+// most of the postings are of that kind, they are cleared out. The lists may be somebody else's, who follows
+// the changes.
+class ClusterIndex {
+ public:
+  // `shared_lists`: not 0 for an index of so many terms at a time. It has about as many lists, which terms
+  // share by their hash: they stay in a core's cache however many terms there are.
+  explicit ClusterIndex(MemoryCounter &memory, size_t shared_lists = 0);
+
+  uint32_t clusters() const { return clusters_; }
+  // Adds a cluster with an empty centroid, which has room for `terms`. Throws Error limit_exceeded at 2^32 -
+  // 1 of them.
+  void add_cluster(size_t terms = 0);
+  // The centroid: a unit vector, terms ascending. Throws Cancelled.
+  void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
+                    const StopFlag &stop = StopFlag());
+  // The same in two steps. The first one several threads can do at a time, for different clusters and with
+  // different changes, to which it adds; the second one leaves the change empty.
+  void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, IndexChange &change);
+  void apply(IndexChange &change, const StopFlag &stop);
+  // A centroid that the lists do not have, and its way there.
+  void set_unlisted_centroid(uint32_t cluster, std::span<const TermWeight> centroid) {
+    centroids_.assign(cluster, centroid);
+  }
+  void list_centroid(uint32_t cluster);
+  std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
+  std::span<const uint32_t> list(uint32_t term) const {
+    const uint32_t list = list_of(term);
+    return list < lists_.keys() ? lists_[list] : std::span<const uint32_t>();
+  }
+  void prefetch_region(uint32_t cluster) const { __builtin_prefetch(&centroids_.region(cluster)); }
+  void prefetch_centroid(uint32_t cluster) const {
+    const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
+    for (size_t line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
+  }
+  // Returns whether a document shares enough with the terms of all clusters together to have this similarity
+  // with one. A quick answer from few cache lines: where there are many terms it is always yes.
+  bool may_have(std::span<const TermWeight> document, uint32_t similarity) const;
+  // Forgets all clusters. Only for an index with shared lists. Throws Cancelled.
+  void clear(const StopFlag &stop = StopFlag());
+
+  // From now on the lists are somebody else's; and back again, which makes them anew. Throws Cancelled.
+  void give_lists_away();
+  void take_lists_back(const StopFlag &stop);
+  // For who has the lists, and a copy of the centroids: what has changed since mark_copied(). Where
+  // lists_are_stale(), they are to be made anew from the centroids, which have no terms from term_end() on.
+  bool lists_are_stale() const { return lists_are_stale_; }
+  std::span<const ClusterPosting> new_postings() const { return new_postings_; }
+  uint32_t term_end() const { return term_end_; }
+  size_t centroid_terms() const { return centroid_terms_; }
+  const RegionPool<TermWeight> &centroids() const { return centroids_; }
+  std::span<const uint32_t> changed_centroids() const { return changed_centroids_; }
+  void mark_copied();
+
+ private:
+  static constexpr size_t known_bits = size_t{1} << 16;
+
+  static size_t known_bit(uint32_t term) { return term * term_spread >> 16; }
+  uint32_t list_of(uint32_t term) const {
+    return list_shift_ == 0 ? term : term * term_spread >> list_shift_;
+  }
+  void append(uint32_t term, uint32_t cluster);
+  void append(std::span<const ClusterPosting> postings, const StopFlag &stop);
+  void clear_out(const StopFlag &stop);
+  void make_lists(const StopFlag &stop);
+
+  MemoryCounter *memory_;
+  int list_shift_;
+  uint32_t clusters_ = 0;
+  RegionPool<uint32_t> lists_;
+  RegionPool<TermWeight> centroids_;
+  size_t postings_ = 0;        // elements of all lists
+  size_t centroid_terms_ = 0;  // of all centroids
+  uint32_t term_end_ = 0;
+  bool has_lists_ = true;
+  bool lists_are_stale_ = true;
+  std::vector<ClusterPosting> new_postings_;
+  std::vector<uint32_t> changed_centroids_;
+  std::vector<uint32_t> used_lists_;  // of shared ones
+  std::vector<uint64_t> known_;       // a bit for each term of a list, and for those that share it
+  IndexChange change_;                // scratch of set_centroid()
+};
+
+// The search of one thread.
+class ClusterSearch {
+ public:
+  explicit ClusterSearch(MemoryCounter &memory) : seen_(memory) {}
+
+  // Returns the most similar cluster of the index, of those from `first` on, with at least this similarity,
+  // which is above 0. Throws Cancelled.
+  FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
+                    const StopFlag &stop, uint32_t first = 0);
+
+ private:
+  struct ListOfTerm {
+    size_t size;
+    uint32_t term;
+    uint32_t weight;
+  };
+
+  bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
+  size_t slot_of(uint32_t term) const {
+    const uint32_t hash = term * term_spread;
+    return static_cast<size_t>(uint64_t{hash} >> table_shift_);
+  }
+  uint64_t product(std::span<const TermWeight> centroid) const;
+  void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least, uint32_t first,
+                   FoundCluster &best, const StopFlag &stop);
+
+  std::vector<ListOfTerm> lists_;
+  std::vector<TermWeight> table_;  // the document's weights by term, open addressing; weight 0 = empty
+  uint32_t table_shift_ = 0;
+  Buffer<uint32_t> seen_;  // the search in which each cluster was last looked at
+  uint32_t search_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,228 @@
+// Single-pass clustering of documents in the order in which they come.
+//
+// Each document is compared with the centroids of all clusters: of those there were when its batch began, as
+// they were then, and of those that its batch has begun, as they are by now. It joins the most similar one
+// (the oldest of several) at or above the threshold, or begins a cluster. At the end of a batch the documents
+// that joined older clusters are added to them. With batches of one document this is the serial algorithm.
+//
+// What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
+// that documents are added. The centroid is the unit vector in its direction. All is in integers
+// (core/clusters/cluster_vector.hpp): no result depends on threads or devices.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/background_task.hpp"
+#include "core/base/memory.hpp"
+#include "core/clusters/cluster_device.hpp"
+#include "core/clusters/cluster_index.hpp"
+#include "core/clusters/cluster_sums.hpp"
+#include "core/clusters/cluster_terms.hpp"
+#include "core/clusters/cluster_vector.hpp"
+#include "core/clusters/open_clusters.hpp"
+#include "core/device/device_work.hpp"
+#include "core/join.hpp"
+
+namespace simjoin {
+
+struct ClusterOptions {
+  double threshold = 0.7;  // above 0, at most 1
+  uint32_t max_terms = 20;
+  uint32_t batch = 1024;
+  Device device = Device::automatic;
+  size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
+  // Bytes of the clusters, their terms and the documents on their way; beyond, memory_limit_exceeded.
+  size_t memory_limit = MemoryCounter::no_limit;
+  int threads = 0;  // 0 = one for each core
+};
+
+// The cluster that a document has joined or, with a similarity of 0, has begun. Clusters are numbered from 0
+// in the order of their first documents.
+struct ClusteredDocument {
+  uint32_t cluster;
+  uint32_t similarity;  // core/clusters/cluster_vector.hpp
+};
+
+// Use: load what an earlier stream left behind, cluster by cluster. Then, in rounds: add documents until the
+// round is full, step until it is done, read the result, clear. At the end read what is to be kept. Functions
+// throw Error and std::bad_alloc; afterwards only the destructor may be called, which stops whatever runs.
+class DocumentClusters {
+ public:
+  explicit DocumentClusters(const ClusterOptions &options);
+
+  TermTable &terms() { return terms_; }
+  const TermTable &terms() const { return terms_; }
+
+  // Adds a cluster of an earlier stream: how many documents it has, its sum, whether the batch under way
+  // began it, and otherwise the sum of the documents that this batch has brought. Terms are distinct, sums
+  // from 1 to 2^55 - 1.
+  void load(uint64_t documents, std::span<const TermSum> sum, bool open, std::span<const TermSum> pending);
+
+  // Adds a term, whose weight is not negative, to the document under way, and ends it.
+  void add_term(uint32_t term, float weight) { raw_.push_back({term, weight}); }
+  void end_document() { ends_.push_back(raw_.size()); }
+  bool full() const;
+
+  // Returns whether the round is done, after waiting for it for `budget` at most.
+  bool step(std::chrono::microseconds budget);
+  // The documents of the round, and what became of each.
+  size_t size() const { return ends_.size(); }
+  ClusteredDocument operator[](size_t document) const { return clustered_[document]; }
+  // Returns what has happened since the last call that the user should know of; null where nothing has.
+  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Returns which device has searched; between rounds.
+  const DeviceUse &use() const { return use_; }
+  // Begins the next round.
+  void clear();
+
+  // What is to be kept of a cluster.
+  uint32_t clusters() const { return static_cast<uint32_t>(sizes_.size()); }
+  bool changed(uint32_t cluster) const { return changed_[cluster] != 0; }
+  uint64_t documents_of(uint32_t cluster) const { return sizes_[cluster]; }
+  bool is_open(uint32_t cluster) const { return cluster >= index_.clusters(); }
+  // Its sum, and that of the documents that the batch under way has brought it, heaviest terms first; between
+  // rounds.
+  size_t sum_size(uint32_t cluster) const { return sum_of(cluster).size(); }
+  size_t pending_size(uint32_t cluster) const { return pending_of(grown_at_[cluster], cluster).size(); }
+  void copy_sum(uint32_t cluster, TermSum *to) const;
+  void copy_pending(uint32_t cluster, TermSum *to) const;
+
+  // For benchmarks: milliseconds, and what the device was.
+  struct Figures {
+    double vectors_ms = 0;
+    double search_ms = 0;
+    double assign_ms = 0;
+    double publish_ms = 0;
+  };
+  const Figures &figures() const { return figures_; }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // A document of the batch under way that has joined a cluster of the index.
+  struct Member {
+    uint32_t document;
+    uint32_t next;  // of the cluster's, or none
+  };
+  // A cluster of the index that gets new documents at the end of the batch.
+  struct Grown {
+    uint32_t cluster;
+    uint32_t first;  // of its members, or none
+    uint32_t last;
+    uint32_t members;
+  };
+  // A cluster that the batch under way has begun: which of a worker's.
+  struct Open {
+    uint32_t worker;
+    uint32_t number;
+  };
+  // A document of a group; of its first one, which is the last one, and whether one has found nothing.
+  struct Grouped {
+    uint32_t next;  // or none
+    uint32_t last;
+    bool begins;
+  };
+  // What threads leave to be done in order when they have made the centroids of some clusters.
+  struct Published {
+    struct Outgrown {
+      uint32_t cluster;
+      std::vector<TermSum> sum;
+    };
+    std::vector<Outgrown> sums;  // for which there was no room where the old ones are
+    IndexChange change;
+  };
+  // What a thread works with.
+  struct Worker {
+    Worker(MemoryCounter &memory, const SumOrder &order, size_t lists)
+        : search(memory), sum(order), open(memory, lists), numbers(memory) {}
+    ClusterSearch search;
+    ClusterSum sum;
+    VectorScratch vector;
+    std::vector<uint64_t> squares;
+    OpenClusters open;
+    Buffer<uint32_t> numbers;  // of these clusters in opens_
+  };
+
+  void run(WorkerPool &pool);
+  void make_vectors(WorkerPool &pool);
+  void search(size_t begin, size_t end, WorkerPool &pool);
+  bool search_on_gpu(size_t begin, size_t end, WorkerPool &pool);
+  bool wants_gpu(size_t documents);
+  void assign(size_t begin, size_t end, WorkerPool &pool);
+  void assign_groups(size_t begin, size_t count, WorkerPool &pool);
+  Open assign_document(size_t document, uint32_t worker, const StopFlag &stop);
+  void number(size_t begin, size_t end);
+  void add_cluster();
+  void add_open(Open open);
+  void gather_open(const StopFlag &stop);
+  void forget_open(const StopFlag &stop);
+  void add_member(uint32_t cluster, uint32_t document);
+  Grown &grow(uint32_t cluster);
+  void publish(WorkerPool &pool);
+  void publish_some(size_t begin, size_t end, WorkerPool &pool);
+  void make_room_for_open(const StopFlag &stop);
+  void publish_grown(size_t grown, ClusterSum &sum, Published &published, const StopFlag &stop);
+  void publish_open(uint32_t open, Published &published);
+  void fold_members(const StopFlag &stop);
+
+  std::span<const TermWeight> document(size_t number) const;
+  std::span<const TermSum> sum_of(uint32_t cluster) const;
+  std::span<const TermSum> pending_of(uint32_t grown, uint32_t cluster) const;
+  DocumentVectors documents(size_t begin, size_t end) const;
+
+  const ClusterOptions options_;
+  const uint32_t least_;
+  MemoryCounter memory_;
+  TermTable terms_;
+  const SumOrder order_;
+
+  // The clusters. Those that the batch under way has begun come last, in the order of opens_; their sums and
+  // centroids are with the workers, those of all others in sums_ and index_.
+  Buffer<uint64_t> sizes_;
+  Buffer<uint8_t> changed_;
+  Buffer<uint32_t> grown_at_;  // where in grown_ a cluster is, if it is there at all
+  RegionPool<TermSum> sums_;
+  ClusterIndex index_;
+  Buffer<Open> opens_;
+  bool opens_are_spread_ = false;  // over the workers, none of which can search them all
+  uint64_t documents_ = 0;         // of the stream
+  // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
+  // of grown_, sums of the rounds before.
+  Buffer<Member> members_;
+  Buffer<Grown> grown_;
+  RegionPool<TermSum> pending_;
+  uint32_t with_pending_ = 0;
+
+  // The round. A document's vector begins where its terms do in raw_.
+  Buffer<RawTerm> raw_;
+  Buffer<size_t> ends_;
+  Buffer<TermWeight> vectors_;
+  Buffer<uint32_t> vector_sizes_;
+  Buffer<FoundCluster> found_;
+  Buffer<ClusteredDocument> clustered_;
+
+  // Of the documents of a search, the scratch of assign().
+  Buffer<uint32_t> groups_;  // empty where nobody knows
+  Buffer<uint32_t> reaches_;
+  Buffer<Grouped> grouped_;
+  Buffer<uint32_t> beginning_;  // the first documents of groups that may begin clusters
+  Buffer<Open> joined_;
+
+  std::vector<Worker> workers_;
+  std::vector<Published> published_;  // scratch of publish()
+  std::unique_ptr<ClusterDevice> device_;
+  bool gpu_failed_ = false;
+  DeviceUse use_;
+  double cpu_search_ms_ = 0;  // so far
+  std::unique_ptr<Notice> notice_;
+  Figures figures_;
+  std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
+};
+
+}  // namespace simjoin

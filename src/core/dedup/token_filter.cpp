@@ -1,0 +1,71 @@
+#include "core/dedup/token_filter.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/base/token_hash.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr size_t bits_a_token = 16;  // of the bitmap: one token in 16 that is not there seems to be
+
+}  // namespace
+
+template <typename Token>
+void TokenFilter::add(std::span<const Token> tokens) {
+  for (const Token &token : tokens) added_.push_back(token_value_hash(token));
+}
+
+void TokenFilter::finish() {
+  const size_t bits = std::bit_ceil(std::max<size_t>(added_.size() * bits_a_token, 64));
+  shift_ = 64 - std::countr_zero(bits);
+  words_.assign(bits / 64, 0);
+  for (const uint64_t hash : added_) words_[hash >> shift_ >> 6] |= uint64_t{1} << (hash >> shift_ & 63);
+  added_ = {};
+}
+
+// Returns how many tokens a set of this size has to share at least with any other one: as many as with a set
+// of nothing but those.
+uint32_t TokenFilter::least_overlap(size_t size) {
+  if (size >= least_overlap_.size()) least_overlap_.resize(std::bit_ceil(size + 1), 0);
+  uint32_t &least = least_overlap_[size];
+  if (least > 0) return least;
+  size_t low = 1, high = size + 1;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    const auto overlap = static_cast<int64_t>(middle);
+    if (bounds_.satisfied(overlap, static_cast<int64_t>(size), overlap))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return least = static_cast<uint32_t>(low);
+}
+
+template <typename Token>
+bool TokenFilter::may_match(std::span<const Token> tokens) {
+  hashes_.clear();
+  size_t shared = 0;
+  for (const Token &token : tokens) {
+    hashes_.push_back(token_value_hash(token));
+    shared += known(hashes_.back());
+  }
+  if (shared >= least_overlap(tokens.size())) return true;
+  const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
+  if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) == tokens.end()) return false;
+  // Tokens that repeat count once. Those of equal hashes might differ, so the shared ones are not counted
+  // anew.
+  std::sort(hashes_.begin(), hashes_.end());
+  const auto distinct = static_cast<size_t>(std::unique(hashes_.begin(), hashes_.end()) - hashes_.begin());
+  return shared >= least_overlap(distinct);
+}
+
+template void TokenFilter::add(std::span<const int32_t>);
+template void TokenFilter::add(std::span<const int64_t>);
+template void TokenFilter::add(std::span<const std::string_view>);
+template bool TokenFilter::may_match(std::span<const int32_t>);
+template bool TokenFilter::may_match(std::span<const int64_t>);
+template bool TokenFilter::may_match(std::span<const std::string_view>);
+
+}  // namespace simjoin

@@ -1,0 +1,226 @@
+#include "core/dedup/token_order.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/base/token_hash.hpp"
+
+namespace simjoin {
+namespace {
+
+// Tokens that are counted at most: sorting these takes 80 ms. More than that are sampled, which orders
+// frequent ones nearly as well.
+constexpr size_t most_sampled = size_t{1} << 20;
+
+// Sizes of a class differ by a fifth at most. Smaller classes would be more to look for, larger ones would
+// hold more sets that are too large or too small (1 M sets of 20 tokens, Jaccard 0.7: five classes each).
+constexpr int64_t class_growth = 19, class_base = 16;
+constexpr int64_t largest_size = INT32_MAX;
+
+// Prefixes whose codes are all compared with each other, before their order is looked up.
+constexpr size_t most_compared = 4096;  // pairs of codes: about as long as looking up 100 of them
+
+template <typename Token>
+TokenCode code_of(const Token &token) {
+  return static_cast<TokenCode>(token_value_hash(token) >> 32);
+}
+
+// Entries that one lookup has of each kind at most: what an index does for each set that has some of them
+// takes time in proportion.
+constexpr size_t looked_up_at_once = 16;
+// With more codes than this to look for, of all classes together, one of them has to do: with pairs there
+// would be a lookup for nearly each code. With fewer, pairs find a tenth of the sets (1 M sets of 20 tokens).
+constexpr size_t most_paired = 64;
+
+}  // namespace
+
+void TokenCounts::add(TokenCode code) {
+  // A random choice: sets often have about the same size, and their tokens in some order.
+  if ((mix_bits(seen_++) & (one_in_ - 1)) != 0) return;
+  sample_.push_back(code);
+  if (sample_.size() < most_sampled) return;
+  size_t kept = 0;
+  for (size_t i = 0; i < sample_.size(); ++i)
+    if ((mix_bits(i ^ seen_) & 1) != 0) sample_[kept++] = sample_[i];
+  sample_.resize(kept);
+  one_in_ *= 2;
+}
+
+template <typename Token>
+void TokenCounts::add(std::span<const Token> tokens) {
+  for (const Token &token : tokens) add(code_of(token));
+}
+
+std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
+  struct Count {
+    size_t count;
+    TokenCode code;
+  };
+  std::sort(sample_.begin(), sample_.end());
+  std::vector<Count> counts;
+  for (size_t begin = 0, end = 0; begin < sample_.size(); begin = end) {
+    while (end < sample_.size() && sample_[end] == sample_[begin]) ++end;
+    if (end - begin > 1) counts.push_back({end - begin, sample_[begin]});
+  }
+  std::sort(counts.begin(), counts.end(), [](const Count &a, const Count &b) {
+    return a.count > b.count || (a.count == b.count && a.code < b.code);
+  });
+  counts.resize(std::min(counts.size(), most));
+  std::vector<TokenCode> codes;
+  codes.reserve(counts.size());
+  for (const Count &count : counts) codes.push_back(count.code);
+  return codes;
+}
+
+TokenOrder::TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds)
+    : bounds_(bounds), slots_(std::bit_ceil(2 * frequent.size() + 1)) {
+  auto place = static_cast<uint32_t>(frequent.size());
+  for (const TokenCode code : frequent) {
+    Slot &slot = slots_[slot_of(code)];
+    if (slot.place == 0) slot = {code, place};
+    --place;
+  }
+  for (int64_t size = 1; size <= largest_size; size = std::max(size + 1, size * class_growth / class_base)) {
+    class_salts_.push_back(static_cast<TokenCode>(mix_bits(class_sizes_.size()) >> 32));
+    class_sizes_.push_back(size);
+  }
+}
+
+// Returns the class of a size from 1 on.
+size_t TokenOrder::class_of(int64_t size) const {
+  const auto next = std::upper_bound(class_sizes_.begin(), class_sizes_.end(), size);
+  return static_cast<size_t>(next - class_sizes_.begin()) - 1;
+}
+
+// Returns the slot that the code is in, or would be.
+size_t TokenOrder::slot_of(TokenCode code) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = static_cast<uint32_t>(code) & mask;
+  while (slots_[slot].place != 0 && slots_[slot].code != code) slot = (slot + 1) & mask;
+  return slot;
+}
+
+template <typename Token>
+SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
+  std::vector<Token> sorted;
+  const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
+  if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) != tokens.end()) {
+    sorted.assign(tokens.begin(), tokens.end());
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    tokens = sorted;
+  }
+  const auto size = static_cast<int64_t>(tokens.size());
+  prefix_.clear();
+  if (size == 0) return {0, prefix_};
+  keys_.clear();
+  for (const Token &token : tokens) keys_.push_back(key_of(code_of(token)));
+  int64_t length = bounds_.prefix_length(size, bounds_.min_partner(size));
+  if (length > 0) length = std::min(length + 1, size);
+  std::partial_sort(keys_.begin(), keys_.begin() + length, keys_.end());
+  for (int64_t i = 0; i < length; ++i) prefix_.push_back(static_cast<TokenCode>(keys_[i]));
+  return {size, prefix_};
+}
+
+std::span<const TokenCode> TokenOrder::entries_of(const SetPrefix &prefix) {
+  entries_.clear();
+  if (prefix.size == 0) return entries_;
+  const TokenCode salt = salt_of(prefix.size);
+  for (const TokenCode code : prefix.codes) entries_.push_back(code ^ salt);
+  return entries_;
+}
+
+// Gives what is looked for in each class of sizes. With larger sets more tokens have to be shared, so fewer
+// of the first ones need looking for. Of two sets that share n tokens, each has the first of these among all
+// but n - 1 of its tokens, and the second one among all but n - 2.
+void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
+  partners_.clear();
+  const int64_t least = bounds_.min_partner(prefix.size);
+  const int64_t largest = bounds_.max_partner(prefix.size, largest_size);
+  for (size_t i = class_of(least); i < class_sizes_.size() && class_sizes_[i] <= largest; ++i) {
+    const int64_t overlap = bounds_.min_overlap(prefix.size, std::max(class_sizes_[i], least));
+    if (overlap > prefix.size) break;
+    const bool two = pairs && overlap >= 2;
+    const auto codes = static_cast<size_t>(prefix.size - overlap + (two ? 2 : 1));
+    partners_.push_back({class_salts_[i], std::min(codes, prefix.codes.size()), two});
+  }
+}
+
+// Adds lookups for the partners of which one code is known.
+void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
+  const size_t begin = entries_.size();
+  for (const Partners &partners : partners_) {
+    if (partners.pairs) continue;
+    for (size_t i = 0; i < partners.codes; ++i) entries_.push_back(codes[i] ^ partners.salt);
+  }
+  const auto entries = std::span<const TokenCode>(entries_).subspan(begin);
+  for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
+    lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
+}
+
+// Adds lookups for the partners of which two codes are known: one for each code that can be the first.
+void TokenOrder::look_for_pairs(std::span<const TokenCode> codes) {
+  for (size_t first = 0; first + 1 < codes.size(); ++first) {
+    const size_t begin = entries_.size();
+    for (const Partners &partners : partners_)
+      if (partners.pairs && first + 1 < partners.codes) entries_.push_back(codes[first] ^ partners.salt);
+    const size_t middle = entries_.size();
+    if (begin == middle) return;
+    for (const Partners &partners : partners_)
+      for (size_t i = first + 1; partners.pairs && i < partners.codes; ++i)
+        entries_.push_back(codes[i] ^ partners.salt);
+    const auto entries = std::span<const TokenCode>(entries_);
+    lookups_.push_back({entries.subspan(begin, middle - begin), entries.subspan(middle)});
+  }
+}
+
+std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
+  entries_.clear();
+  lookups_.clear();
+  if (prefix.codes.empty()) return {};
+  size_t codes = 0;
+  find_partners(prefix, true);
+  for (const Partners &partners : partners_) codes += partners.codes;
+  const bool pairs = codes <= most_paired;
+  if (!pairs) find_partners(prefix, false);
+  entries_.reserve(pairs ? codes * prefix.codes.size() : codes);  // so that none moves
+  look_for_one(prefix.codes);
+  look_for_pairs(prefix.codes);
+  return lookups_;
+}
+
+// What is passed over in one prefix is less than all that is left of the other set, so only what is left of
+// both can be shared besides what has been met. Before the order is looked at, so much is known: one of the
+// prefixes is passed to its end.
+bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const {
+  if (r.size == 0 || s.size == 0) return false;
+  const int64_t wanted = bounds_.min_overlap(r.size, s.size);
+  const TokenCode salt = salt_of(s.size);
+  const auto r_codes = static_cast<int64_t>(r.codes.size()), s_codes = static_cast<int64_t>(s.entries.size());
+  if (r.codes.size() * s.entries.size() <= most_compared) {
+    int64_t equal = 0;
+    for (const TokenCode code : r.codes) {
+      bool found = false;
+      for (const TokenCode entry : s.entries) found |= entry == (code ^ salt);
+      equal += found;
+    }
+    if (equal + std::max(r.size - r_codes, s.size - s_codes) < wanted) return false;
+  }
+  int64_t i = 0, j = 0, shared = 0;
+  while (i < r_codes && j < s_codes) {
+    const uint64_t a = key_of(r.codes[i]), b = key_of(s.entries[j] ^ salt);
+    shared += a == b;
+    i += a <= b;
+    j += b <= a;
+  }
+  return shared > 0 && shared + std::min(r.size - i, s.size - j) >= wanted;
+}
+
+template void TokenCounts::add(std::span<const int32_t>);
+template void TokenCounts::add(std::span<const int64_t>);
+template void TokenCounts::add(std::span<const std::string_view>);
+template SetPrefix TokenOrder::prefix_of(std::span<const int32_t>);
+template SetPrefix TokenOrder::prefix_of(std::span<const int64_t>);
+template SetPrefix TokenOrder::prefix_of(std::span<const std::string_view>);
+
+}  // namespace simjoin

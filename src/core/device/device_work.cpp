@@ -1,0 +1,63 @@
+#include "core/device/device_work.hpp"
+
+#include <string>
+#include <utility>
+
+namespace simjoin {
+namespace {
+
+// Context, memory pool and pinned staging (H200, driver 580).
+constexpr double first_use_ms = 400;
+
+}  // namespace
+
+std::string told_reason(const std::string &refused) {
+  if (refused != cpu_is_sooner || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
+  return "there is no GPU driver";
+}
+
+GpuBackend &require_gpu() {
+  std::string reason = no_gpu_reason();
+  if (reason.empty() && gpu_backend()->available(reason)) return *gpu_backend();
+  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, no_gpu_hint);
+}
+
+double gpu_start_ms() {
+  return gpu_backend()->started() ? 0 : first_use_ms;
+}
+
+bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) {
+  if (device == Device::cpu) return false;
+  if (device == Device::gpu) {
+    require_gpu();
+    return true;
+  }
+  std::string reason = no_gpu_reason();
+  const auto compare = [&](double slowdown) {
+    if (cpu_ms <= gpu_ms * slowdown + gpu_start_ms()) reason = cpu_is_sooner;
+  };
+  if (reason.empty()) compare(1);  // no GPU is looked for where the fastest would not pay
+  if (reason.empty() && gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);
+  if (reason.empty()) return true;
+  if (refused != nullptr) *refused = std::move(reason);
+  return false;
+}
+
+std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
+  const auto because = [&](Notice::Cause cause) {
+    return std::make_unique<Notice>(Notice{cause, error.what()});
+  };
+  switch (error.kind()) {
+    case ErrorKind::limit_exceeded:
+      return because(Notice::Cause::too_large);
+    case ErrorKind::device_unavailable:
+      return because(Notice::Cause::unavailable);
+    case ErrorKind::device_failure:
+      give_gpu_up(error.what());
+      return because(Notice::Cause::failed);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace simjoin

@@ -1,0 +1,63 @@
+// Computations that may run on a GPU: which device does one, and what follows where a GPU fails.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/device/gpu.hpp"
+#include "core/join.hpp"
+
+namespace simjoin {
+
+inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
+// Why Device::automatic leaves a GPU alone that could be used.
+inline constexpr const char *cpu_is_sooner = "the CPU is estimated to be sooner";
+
+// Returns what to tell the user of why Device::automatic left a GPU alone: where there is no driver, for
+// which the choice does not look, not that the CPU is sooner.
+std::string told_reason(const std::string &refused);
+
+// Returns the backend of a GPU that can be used. Throws device_failure where there is none.
+GpuBackend &require_gpu();
+
+// Returns the milliseconds that setting the device up adds to the first computation of this process.
+double gpu_start_ms();
+
+// Returns whether a computation runs on the GPU that takes about `cpu_ms` milliseconds on all threads of the
+// CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure where `device` is
+// Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
+bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
+
+// Which device a computation ran on, in one part or several.
+struct DeviceUse {
+  bool gpu = false;     // some of it on a GPU
+  std::string refused;  // why the last part on the CPU was not; empty where none was asked for
+};
+
+// Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
+// where it cannot, because the error is another one. A failed GPU is not used again by this process; one that
+// had too little memory or was not available is.
+std::unique_ptr<Notice> notice_of_gpu(const Error &error);
+
+// Returns gpu(GpuBackend &) where use_gpu() says so, otherwise cpu(). Under Device::automatic cpu() also
+// replaces a gpu() that failed or had too little memory; `notice` then gets what to tell the user. `use` gets
+// what happened.
+template <class Gpu, class Cpu>
+auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice,
+                   DeviceUse &use, Gpu &&gpu, Cpu &&cpu) {
+  if (use_gpu(device, cpu_ms, gpu_ms, &use.refused)) {
+    use.gpu = true;
+    try {
+      return gpu(*gpu_backend());
+    } catch (const Error &error) {
+      notice = notice_of_gpu(error);
+      if (!notice || device == Device::gpu) throw;
+      use.refused = error.what();
+    }
+  }
+  return cpu();
+}
+
+}  // namespace simjoin

@@ -1,0 +1,320 @@
+#include "core/device/failover_engine.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/base/memory_shares.hpp"
+#include "core/device/device_costs.hpp"
+#include "core/device/device_work.hpp"
+#include "core/device/gpu.hpp"
+
+namespace simjoin {
+namespace {
+
+// A look is due after so many rows, or such a part of the memory limit.
+constexpr uint32_t rows_between_looks = 1024;
+constexpr size_t looks_a_limit = 64;
+// What was recorded is fed to a new engine this much faster than more is recorded.
+constexpr size_t catching_up = 2;
+
+// Returns why a join by this algorithm cannot run on a GPU; empty where it can.
+std::string not_for_gpus(Algorithm algorithm) {
+  if (!needs_cpu(algorithm)) return {};
+  return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
+}
+
+// Returns an engine on the CPU where that is what the user asked for.
+std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
+  if (needs_gpu(spec.algorithm)) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "the algorithm " + std::string(algorithm_names[static_cast<int>(spec.algorithm)]) + " runs on a GPU",
+        "Set simjoin.device to auto or gpu, or simjoin.algorithm to auto.");
+  }
+  return make_cpu_engine(spec);
+}
+
+uint64_t packed(uint32_t left, uint32_t right) {
+  return uint64_t{left} << 32 | right;
+}
+
+}  // namespace
+
+std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
+  if (spec.device == Device::cpu) return make_cpu_join(spec);
+  return std::make_unique<DeviceChoice>(spec);
+}
+
+DeviceChoice::DeviceChoice(const JoinSpec &spec)
+    : spec_(spec), vocabulary_(spec.self_join, memory_), writer_(memory_), handed_over_(memory_) {
+  if (spec.device == Device::gpu) {
+    const std::string reason = not_for_gpus(spec.algorithm);
+    if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
+    engine_ = require_gpu().make_engine(spec);
+    gpu_ = true;
+    keeps_ = false;
+    return;
+  }
+  std::string reason = no_gpu_reason();
+  if (reason.empty()) reason = not_for_gpus(spec.algorithm);
+  if (!reason.empty()) go_to_cpu(std::move(reason));
+}
+
+void DeviceChoice::set_kind(Kind kind) {
+  if (kind_ == kind) return;
+  if (kind_ != Kind::none) {
+    throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
+  }
+  kind_ = kind;
+}
+
+template <typename T>
+void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens) {
+  if (direct_) {
+    engine_->add(side, tokens);
+    return;
+  }
+  if (!tokens.empty()) set_kind(kind);
+  record(side, tokens);
+}
+
+// What is recorded of texts are numbers.
+void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
+  if (direct_) {
+    engine_->add(side, tokens);
+    return;
+  }
+  if (!tokens.empty()) set_kind(Kind::text);
+  ids_.resize(tokens.size());
+  const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
+  record(side, std::span(reinterpret_cast<const int32_t *>(ids_.data()), distinct));
+}
+
+template <typename T>
+void DeviceChoice::record(Side side, std::span<const T> tokens) {
+  const auto s = static_cast<size_t>(side);
+  if (rows_[s] >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
+    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  }
+  SharedBlock full =
+      writer_.append(side, tokens.data(), static_cast<uint32_t>(tokens.size()), sizeof(T) == sizeof(int64_t));
+  tokens_ += tokens.size();
+  ++rows_[s];
+  if (full) {
+    blocks_.push_back(std::move(full));
+    if (gpu_) feed_block();
+  }
+  bytes_unseen_ += tokens.size_bytes();
+  if (++rows_unseen_ == rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_a_limit) {
+    look_around();
+  }
+}
+
+// Now and then: chooses the device, keeps to the memory limit, and lets a new engine catch up.
+void DeviceChoice::look_around() {
+  const size_t recorded = bytes_unseen_;
+  rows_unseen_ = 0;
+  bytes_unseen_ = 0;
+  if (!engine_ && worth_a_gpu()) try_gpu();
+  keep_to_limit();
+  if (!engine_) return;
+  feed(catching_up * recorded);
+  if (gpu_ || !blocks_.empty()) return;
+  close_blocks();
+  feed(SIZE_MAX);
+  direct_ = true;
+  vocabulary_.release();
+}
+
+// Leaves the sets to the CPU, which has a file for them, where keeping them takes too much.
+void DeviceChoice::keep_to_limit() {
+  const bool keeps = !engine_ || (gpu_ && keeps_);
+  if (keeps && memory_.current() + writer_.open_bytes() > spec_.memory_limit) {
+    go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
+  }
+}
+
+// Feeds the engine so many bytes of blocks, or the blocks that there are; at least one.
+void DeviceChoice::feed(size_t bytes) {
+  for (size_t fed = 0; fed_ < blocks_.size() && (fed == 0 || fed < bytes);) {
+    fed += std::max<size_t>(1, blocks_[fed_]->bytes_used());
+    feed_block();
+  }
+}
+
+// Completes the blocks that are being filled.
+void DeviceChoice::close_blocks() {
+  for (Side side : {Side::left, Side::right}) {
+    if (SharedBlock last = writer_.take_last(side)) blocks_.push_back(std::move(last));
+  }
+}
+
+// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included, or
+// the algorithm is one for GPUs.
+bool DeviceChoice::worth_a_gpu() const {
+  if (needs_gpu(spec_.algorithm)) return true;
+  JoinLoad load;
+  for (size_t side = 0; side < 2; ++side) load.rows[side] = static_cast<double>(rows_[side]);
+  load.tokens = static_cast<double>(tokens_);
+  load.self_join = spec_.self_join;
+  load.measure = spec_.measure;
+  load.threshold = spec_.threshold;
+  const double threads =
+      spec_.threads > 0 ? spec_.threads : std::max(1u, std::thread::hardware_concurrency());
+  return cpu_join_ms(load, threads) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
+}
+
+// Starts on the GPU, unless it turns out to be one that does not pay yet.
+void DeviceChoice::try_gpu() {
+  std::string reason;
+  if (!gpu_backend()->available(reason)) {
+    go_to_cpu(std::move(reason));
+    return;
+  }
+  slowdown_ = gpu_backend()->slowdown();
+  if (!worth_a_gpu()) return;
+  gpu_ = true;
+  try {
+    JoinSpec spec = spec_;
+    // That one keeps the sets once more, on the CPU.
+    if (spec.algorithm == Algorithm::cpu_gpu) spec.memory_limit = engine_share(spec.memory_limit);
+    engine_ = gpu_backend()->make_engine(spec);
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+  }
+}
+
+// What was recorded is fed block by block from here on.
+void DeviceChoice::go_to_cpu(std::string reason) {
+  refused_ = std::move(reason);
+  engine_.reset();
+  gpu_ = false;
+  fed_ = 0;
+  JoinSpec spec = spec_;
+  spec.memory_limit = engine_share_beside(spec.memory_limit, memory_.current());
+  engine_ = make_cpu_engine(spec);
+  direct_ = rows_[0] + rows_[1] == 0;
+}
+
+// Goes on without the GPU after an error of its own; false where the error is another, or nothing was kept.
+bool DeviceChoice::leave_gpu(const Error &error) {
+  if (!gpu_ || spec_.device == Device::gpu) return false;
+  std::unique_ptr<Notice> notice = notice_of_gpu(error);
+  if (!keeps_ || !notice) return false;
+  notice_ = std::move(notice);
+  if (!handed_over_.empty())
+    sorting_ =
+        std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { sort_handed_over(pool.stop()); });
+  go_to_cpu(error.what());
+  return true;
+}
+
+// In place, since the pairs may take the memory limit: seconds, beside the CPU's engine.
+void DeviceChoice::sort_handed_over(const StopFlag &stop) {
+  std::sort(handed_over_.begin(), handed_over_.end(), [&stop](uint64_t a, uint64_t b) {
+    stop.check();
+    return a < b;
+  });
+}
+
+// Hands the engine the next block. On the CPU it is needed no more then.
+void DeviceChoice::feed_block() {
+  try {
+    if (joins_texts_on_cpu()) {
+      feed_texts(*blocks_[fed_]);
+    } else {
+      engine_->add_block(blocks_[fed_]);
+    }
+    ++fed_;
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+  }
+  if (gpu_ && keeps_) return;
+  blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(fed_));
+  fed_ = 0;
+}
+
+// The CPU's engine numbers texts by itself, since it can do so beside a file.
+void DeviceChoice::feed_texts(const SetBlock &block) {
+  for_each_set(block, [&](auto ids) {
+    texts_.clear();
+    for (const auto id : ids) texts_.push_back(vocabulary_.text(static_cast<uint32_t>(id)));
+    engine_->add(block.side(), std::span<const std::string_view>(texts_));
+  });
+}
+
+StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
+  const auto until = std::chrono::steady_clock::now() + budget;
+  if (!engine_) {
+    if (worth_a_gpu()) try_gpu();
+    if (!engine_) go_to_cpu(cpu_is_sooner);
+  }
+  if (!ended_) close_blocks();
+  ended_ = true;
+  while (fed_ < blocks_.size()) {
+    feed_block();
+    if (std::chrono::steady_clock::now() >= until) return StepResult::working;
+  }
+  if (!gpu_ || !keeps_) vocabulary_.release();
+  if (sorting_) {
+    if (!sorting_->wait(budget)) return StepResult::working;
+    sorting_.reset();
+  }
+  if (!gpu_) {
+    const StepResult result = engine_->step(budget, out);
+    if (result != StepResult::batch || handed_over_.empty()) return result;
+    drop_known(out);
+    return out.size() > 0 ? StepResult::batch : StepResult::working;
+  }
+  try {
+    const StepResult result = engine_->step(budget, out);
+    if (result == StepResult::batch) remember(out);
+    return result;
+  } catch (const Error &error) {
+    if (!leave_gpu(error)) throw;
+    return StepResult::working;
+  }
+}
+
+// Notes pairs that the caller gets, so that the CPU would not give them again. Where they become too many,
+// the join stays on the GPU whatever happens.
+void DeviceChoice::remember(const Batch &batch) {
+  if (!keeps_) return;
+  if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {
+    handed_over_.release();
+    blocks_.clear();
+    fed_ = 0;
+    keeps_ = false;
+    return;
+  }
+  for (size_t i = 0; i < batch.size(); ++i) handed_over_.push_back(packed(batch.left[i], batch.right[i]));
+}
+
+void DeviceChoice::drop_known(Batch &batch) const {
+  size_t kept = 0;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const uint64_t pair = packed(batch.left[i], batch.right[i]);
+    if (std::binary_search(handed_over_.begin(), handed_over_.end(), pair)) continue;
+    batch.left[kept] = batch.left[i];
+    batch.right[kept] = batch.right[i];
+    batch.overlap[kept++] = batch.overlap[i];
+  }
+  batch.left.resize(kept);
+  batch.right.resize(kept);
+  batch.overlap.resize(kept);
+}
+
+JoinStats DeviceChoice::stats() const {
+  JoinStats stats;
+  if (engine_) stats = engine_->stats();
+  stats.memory_peak += memory_.peak();
+  stats.gpu_refused = told_reason(refused_);
+  // What is recorded is kept beside the engine.
+  const size_t recorded = (rows_[0] + rows_[1]) * sizeof(uint32_t) +
+                          tokens_ * (kind_ == Kind::int8 ? sizeof(int64_t) : sizeof(int32_t));
+  stats.one_part_limit += std::min(stats.one_part_limit, recorded);
+  return stats;
+}
+
+}  // namespace simjoin

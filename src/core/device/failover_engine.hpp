@@ -1,0 +1,87 @@
+// A join that may run on a GPU: sets are recorded until it is clear which device pays, and a GPU that fails
+// is replaced by the CPU without a difference in the result.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/background_task.hpp"
+#include "core/base/error.hpp"
+#include "core/base/memory.hpp"
+#include "core/device/device_costs.hpp"
+#include "core/join.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "core/sets/vocabulary.hpp"
+
+namespace simjoin {
+
+// The join of Device::automatic and Device::gpu. Under `automatic` it keeps the sets beside a GPU, up to the
+// engine's memory limit, and the pairs that the GPU gave, up to as much again; once those are more, a failure
+// of the GPU is an error, as it is under `gpu`.
+class DeviceChoice final : public JoinEngine {
+ public:
+  explicit DeviceChoice(const JoinSpec &spec);
+
+  void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override;
+  bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
+  void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
+  JoinStats stats() const override;
+  std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
+
+ private:
+  enum class Kind : uint8_t { none, int4, int8, text };
+
+  void set_kind(Kind kind);
+  template <typename T>
+  void add_integers(Side side, Kind kind, std::span<const T> tokens);
+  template <typename T>
+  void record(Side side, std::span<const T> tokens);
+  void look_around();
+  void keep_to_limit();
+  void feed(size_t bytes);
+  void close_blocks();
+  bool worth_a_gpu() const;
+  void try_gpu();
+  void go_to_cpu(std::string reason);
+  bool leave_gpu(const Error &error);
+  bool joins_texts_on_cpu() const { return engine_ && !gpu_ && kind_ == Kind::text; }
+  void sort_handed_over(const StopFlag &stop);
+  void feed_block();
+  void feed_texts(const SetBlock &block);
+  void remember(const Batch &batch);
+  void drop_known(Batch &batch) const;
+
+  const JoinSpec spec_;
+  MemoryCounter memory_;
+  Kind kind_ = Kind::none;
+  Vocabulary vocabulary_;  // of recorded text tokens: a GPU's engine gets their ids, the CPU's the texts
+  std::vector<uint32_t> ids_;
+  std::vector<std::string_view> texts_;
+  uint64_t rows_[2] = {0, 0};
+  uint64_t tokens_ = 0;
+  uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look
+  size_t bytes_unseen_ = 0;
+  BlockWriter writer_;
+  std::deque<SharedBlock> blocks_;  // that are complete; beside a GPU those that are kept, else those to feed
+  size_t fed_ = 0;                  // of blocks_, how many the engine has got
+  std::unique_ptr<JoinEngine> engine_;  // null while the choice is open
+  bool gpu_ = false;                    // engine_ runs on a GPU
+  bool keeps_ = true;                   // sets and pairs are kept in case the GPU fails
+  bool direct_ = false;                 // on the CPU, and all that was recorded is fed: sets go to the engine
+  bool ended_ = false;                  // all sets have been added
+  Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
+  GpuSlowdown slowdown_;                // of the GPU, once it is known which one there is
+  std::string refused_;                 // why the join does not run on a GPU
+  std::unique_ptr<Notice> notice_;
+  std::unique_ptr<BackgroundTask> sorting_;  // of handed_over_; last: it ends before what it works on
+};
+
+}  // namespace simjoin

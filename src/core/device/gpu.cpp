@@ -1,0 +1,71 @@
+#include "core/device/gpu.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "core/base/worker_pool.hpp"
+
+namespace simjoin {
+namespace {
+
+std::atomic<GpuBackend *> backend{nullptr};
+std::mutex mutex;  // guards what follows
+std::string failure;
+
+}  // namespace
+
+bool GpuSearch::available(std::string &reason) {
+  const std::lock_guard lock(mutex_);
+  if (!known_) {
+    const SignalsBlocked blocked;  // in threads that the device's driver starts
+    found_ = look_();
+  }
+  known_ = true;
+  reason = found_.reason;
+  return found_.usable;
+}
+
+void GpuSearch::look_again() {
+  const std::lock_guard lock(mutex_);
+  known_ = known_ && found_.lasting;
+}
+
+void GpuSearch::forget() {
+  const std::lock_guard lock(mutex_);
+  known_ = false;
+}
+
+std::vector<int> GpuList::get() {
+  const std::lock_guard lock(mutex_);
+  if (found_.empty()) found_ = look_();
+  return found_;
+}
+
+GpuBackend *gpu_backend() {
+  return backend;
+}
+
+void set_gpu_backend(GpuBackend *new_backend) {
+  const std::lock_guard lock(mutex);
+  backend = new_backend;
+  failure.clear();
+}
+
+std::string gpu_failure() {
+  const std::lock_guard lock(mutex);
+  return failure;
+}
+
+void give_gpu_up(std::string why) {
+  const std::lock_guard lock(mutex);
+  failure = std::move(why);
+}
+
+std::string no_gpu_reason() {
+  if (backend == nullptr) return "this build has no GPU engine";
+  const std::string why = gpu_failure();
+  if (!why.empty()) return "the GPU failed earlier in this session: " + why;
+  return {};
+}
+
+}  // namespace simjoin

@@ -1,0 +1,53 @@
+#include "core/engine/beyond_memory/round_memory.hpp"
+
+#include <algorithm>
+
+#include "core/candidates/prefix/prefix_index.hpp"
+#include "core/candidates/prefix/prefix_sweep.hpp"
+#include "core/measure.hpp"
+
+namespace simjoin {
+
+uint32_t index_prefix_length(const JoinSpec &spec, uint32_t size) {
+  if (!(spec.threshold > 0) || size == 0) return 0;
+  const Bounds bounds(spec.measure, spec.threshold);
+  const int64_t partner = spec.self_join ? size : bounds.min_partner(size);
+  return static_cast<uint32_t>(bounds.prefix_length(size, partner));
+}
+
+RoundBytes estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint32_t bitmap_words,
+                                 int workers) {
+  constexpr size_t token = sizeof(uint32_t), start = sizeof(uint64_t), row = sizeof(uint32_t);
+  constexpr size_t posting = sizeof(uint64_t), signature = sizeof(uint64_t);
+  // Counts of shared tokens, and lists of the sets with some.
+  constexpr size_t counted_set = 12;
+  // Blocks of short sets and their prefixes.
+  constexpr size_t swept_set = 64;
+  // Of sets of 16 tokens or more on average.
+  constexpr size_t wide_signature = 4 * sizeof(uint64_t);
+  constexpr uint64_t wide_tokens = 16;
+
+  RoundBytes bytes;
+  const size_t sets = shape.tokens * token + shape.sets * (start + row);
+  // A key for each set where they are grouped.
+  const size_t key = spec.algorithm == Algorithm::groupjoin ? 16 : 0;
+  bytes.ordering = 2 * sets + shape.ranks * sizeof(uint32_t) + shape.sets * key;
+  if (bitmap_words > 0) {
+    bytes.building = bytes.joining = sets + shape.sets * (bitmap_words * sizeof(uint64_t) + sizeof(uint32_t));
+    return bytes;
+  }
+  const bool automatic = spec.algorithm == Algorithm::automatic, sign = automatic && shape.signs_postings;
+  const size_t each = posting + (sign ? signature : 0);
+  bytes.building = bytes.joining = sets + shape.postings * each + shape.ranks * start;
+  bytes.building += PrefixIndex::building_bytes(shape.tokens, shape.postings, sign, workers);
+  if (automatic && shape.signs_sets && shape.tokens >= wide_tokens * shape.sets) {
+    bytes.joining += shape.sets * wide_signature;
+  }
+  const size_t swept =
+      sign ? swept_set * std::min<uint64_t>(shape.sets, PrefixSweeper::block_probes(shape.sets)) : 0;
+  const size_t counted = shape.counts ? counted_set * shape.sets : 0;
+  bytes.joining += static_cast<size_t>(workers) * (swept + counted);
+  return bytes;
+}
+
+}  // namespace simjoin

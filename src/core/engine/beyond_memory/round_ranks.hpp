@@ -1,0 +1,77 @@
+// The ranks that occur in a part of a collection, renumbered without gaps and in the same order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/memory.hpp"
+
+namespace simjoin {
+
+// A bit for each rank, and the number of bits before each word of them: a fifth of a byte a rank.
+class LocalRanks {
+ public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // For ranks below `ranks`, of which none is marked.
+  LocalRanks(uint32_t ranks, MemoryCounter &memory)
+      : ranks_(ranks), bits_(memory, ranks / 64 + 1, 0), before_(memory), table_(memory) {}
+
+  // Returns the bytes that number() will take.
+  size_t numbering_bytes(bool with_table) const {
+    return bits_.size() * sizeof(uint32_t) + (with_table ? ranks_ * sizeof(uint32_t) : 0);
+  }
+  // Marks a rank and returns whether it was not marked before. Several threads may mark at a time; each tells
+  // by add_marked() how many it was first to mark.
+  bool mark(uint32_t rank) {
+    const std::atomic_ref word(bits_[rank / 64]);
+    const uint64_t bit = uint64_t{1} << rank % 64;
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
+    return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+  void add_marked(uint32_t count) { marked_.fetch_add(count, std::memory_order_relaxed); }
+  uint32_t marked() const { return marked_.load(std::memory_order_relaxed); }
+  // Numbers the marked ranks; of() is for after that. With a table, which takes four bytes a rank, it is
+  // several times as fast.
+  void number(bool with_table) {
+    before_.resize(bits_.size());
+    uint32_t before = 0;
+    for (size_t word = 0; word < bits_.size(); ++word) {
+      before_[word] = before;
+      before += ones(bits_[word]);
+    }
+    if (!with_table) return;
+    Buffer<uint32_t> table = std::move(table_);
+    table.resize(ranks_);
+    for (uint32_t rank = 0; rank < ranks_; ++rank) table[rank] = of(rank);
+    table_ = std::move(table);
+  }
+  // Returns the rank's number among the marked ones, or `none`.
+  uint32_t of(uint32_t rank) const {
+    if (!table_.empty()) return table_[rank];
+    const uint64_t word = bits_[rank / 64], bit = uint64_t{1} << rank % 64;
+    if ((word & bit) == 0) return none;
+    return before_[rank / 64] + ones(word & (bit - 1));
+  }
+
+ private:
+  // Returns the number of bits set. Without the instruction, which not every machine has, std::popcount is a
+  // call into a library; this one is done within the loop over a set's ranks.
+  static uint32_t ones(uint64_t bits) {
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return static_cast<uint32_t>(bits * 0x0101010101010101u >> 56);
+  }
+
+  const uint32_t ranks_;
+  // Apart, since most ranks of most sets are looked up in vain: so the second-level cache holds what that
+  // takes.
+  Buffer<uint64_t> bits_;
+  Buffer<uint32_t> before_;
+  Buffer<uint32_t> table_;
+  std::atomic<uint32_t> marked_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,97 @@
+// A join beyond its memory limit: the sets go to the temporary file by ascending size, then one round after
+// the other takes a part of the index side into memory and streams past it the probes of compatible sizes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/engine/beyond_memory/join_round.hpp"
+#include "core/engine/beyond_memory/round_memory.hpp"
+#include "core/engine/beyond_memory/round_ranks.hpp"
+#include "core/engine/beyond_memory/sliced_sets.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/join.hpp"
+#include "core/sets/ranking.hpp"
+#include "core/sets/raw_sets.hpp"
+
+namespace simjoin {
+
+class Partitions {
+ public:
+  // Ranks the sets and moves them into slices in the file. Of the raw sets, only the sizes remain. The side
+  // with fewer tokens will be the index side.
+  Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
+             WorkerPool &pool, MemoryCounter &memory);
+
+  bool index_left() const { return index_side_ == 0; }
+  // Returns the number of pairs of compatible sizes.
+  uint64_t compatible_pairs() const;
+
+  // Returns the next round, built; null after the last. The round before must be gone.
+  std::unique_ptr<JoinRound> next_round(WorkerPool &pool);
+  // Returns how many slices of probes meet the round; each is run once, by any worker, in any order.
+  size_t slices() const { return probe_slices_.size(); }
+  void run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
+                 const std::function<void()> &after_range) const;
+
+  // Returns what was decided since the last call, one line each.
+  std::vector<std::string> take_reasons() { return std::exchange(reasons_, {}); }
+
+ private:
+  // Which generator a round uses, for all its probes alike.
+  struct Decision {
+    bool bitmap = false;
+    bool sign_postings = false;
+    bool sign_sets = false;
+    SignatureLayout layout;
+  };
+
+  const SlicedSets &index_sets() const { return *sides_[index_side_]; }
+  const SlicedSets &probe_sets() const { return *sides_[probe_side_]; }
+  bool every_pair() const { return !(spec_.threshold > 0); }
+  bool uses_choice() const {
+    return spec_.algorithm == Algorithm::automatic || spec_.algorithm == Algorithm::bitmap;
+  }
+  bool only_equal_partners(uint32_t size) const;
+  SetCollection outline(const SlicedSets &sets) const;
+  size_t postings_of(const Slice &slice) const;
+  bool sweeps_all(uint32_t size) const;
+  size_t round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const;
+  size_t budget(size_t taken) const;
+  size_t end_of_equal_round(int workers) const;
+  SetCollection read_equal_round(size_t end, WorkerPool &pool);
+  SetCollection read_index(WorkerPool &pool);
+  void find_probe_slices(size_t first, size_t end);
+  bool compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const;
+  SetCollection read_probes(std::span<const size_t> numbers, const SetCollection &index,
+                            WorkerPool *pool) const;
+  Decision decide(const JoinRound &round, WorkerPool &pool);
+  GeneratorPlan choose(const JoinRound &round, WorkerPool &pool);
+
+  const JoinSpec spec_;
+  const StopFlag &stop_;
+  MemoryCounter &memory_;
+  uint32_t ranks_ = 0;
+  size_t slice_bytes_ = 0;
+  std::optional<SlicedSets> sides_[2];
+  int index_side_ = 0;
+  int probe_side_ = 0;
+  size_t next_slice_ = 0;                  // of the index side
+  std::optional<LocalRanks> local_ranks_;  // of the round, where it has any
+  std::vector<size_t> probe_slices_;       // that meet the round, the largest sets first
+  std::map<int, Decision> decisions_;      // by kin_of() the sets' size
+  std::vector<std::string> reasons_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,260 @@
+// The engine for CPU cores: takes sets, runs the join on threads of its own, hands batches to the caller.
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/pair_verifier.hpp"
+#include "core/engine/beyond_memory/round_memory.hpp"
+#include "core/engine/join_execution.hpp"
+#include "core/handover/engine_thread.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/join.hpp"
+#include "core/sets/join_tokens.hpp"
+#include "core/sets/raw_sets.hpp"
+
+namespace simjoin {
+namespace {
+
+// A join of fewer tokens than this runs within the caller's thread: starting threads would take longer.
+constexpr size_t inline_tokens = 20000;
+// Where pairs may be left out and there may be more of them than this, the engine runs beside its caller, who
+// tells it meanwhile: to hand over so many takes longer than starting threads.
+constexpr uint64_t inline_pairs = uint64_t{1} << 18;
+constexpr int max_threads = 1024;
+constexpr size_t queued_batches_a_thread = 4;
+// Ids are kept in blocks of this size, smaller where the memory limit is small.
+constexpr size_t raw_block_bytes = size_t{1} << 20;
+constexpr size_t least_raw_block_bytes = size_t{1} << 10;
+constexpr size_t raw_blocks_a_limit = 16;
+// Beside a file the numbering of tokens may take so much, however small the limit is.
+constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
+// The input grows by one part in so many between two estimates of what the join takes.
+constexpr uint64_t estimate_growth = 64;
+
+size_t block_bytes(const JoinSpec &spec) {
+  return std::clamp(spec.memory_limit / raw_blocks_a_limit, least_raw_block_bytes, raw_block_bytes);
+}
+
+class CpuEngine final : public JoinEngine {
+ public:
+  // `verifier` may be null.
+  CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
+      : spec_(spec),
+        tokens_(spec.self_join, memory_),
+        sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
+        verifier_(std::move(verifier)) {}
+
+  ~CpuEngine() override { thread_.end(); }
+
+  void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  bool wants_spill_file() const override {
+    return !file_ && !execution_ && estimated_peak_ > spec_.memory_limit;
+  }
+  void set_spill_file(int descriptor, uint64_t limit) override;
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override {
+    return sides_[static_cast<int>(side)].sizes[row];
+  }
+  JoinStats stats() const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <typename T>
+  void add_set(Side side, std::span<const T> tokens);
+  int threads() const;
+  bool fits_inline() const;
+  RoundShape shape() const;
+  size_t peak_in_memory(RoundShape shape, uint64_t in_file) const;
+  void estimate_peak();
+  size_t vocabulary_bytes() const { return std::max(spec_.memory_limit / 4, least_vocabulary_bytes); }
+  void start();
+  void run_on_threads();
+  void run_inline(std::chrono::microseconds budget);
+  void end_join();
+
+  EngineThread thread_;  // not started for an inline join
+  const JoinSpec spec_;
+  MemoryCounter memory_;
+  std::optional<SpillFile> file_;
+  JoinTokens tokens_;
+  RawSets sides_[2];
+  size_t estimated_peak_ = 0;  // of the join in memory, bytes
+  uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
+  size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
+  int threads_ = 0;
+  std::optional<JoinExecution> execution_;
+  std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
+  std::optional<WorkerPool> pool_;          // of an inline join
+  size_t next_item_ = 0;                    // of an inline join
+  bool ended_ = false;                      // of an inline join
+  std::atomic<int64_t> built_{0};           // Clock ticks at the end of the build, and at the last pair
+  std::atomic<int64_t> done_{0};
+};
+
+template <typename T>
+void CpuEngine::add_set(Side side, std::span<const T> tokens) {
+  if (execution_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  if (spec_.self_join && side == Side::right) {
+    throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
+  }
+  RawSets &sets = sides_[static_cast<int>(side)];
+  if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
+    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  }
+  if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
+  sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
+  if (!file_) estimate_peak();
+}
+
+int CpuEngine::threads() const {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+}
+
+// Returns whether the join is too small for threads.
+bool CpuEngine::fits_inline() const {
+  if (file_ || sides_[0].tokens() + sides_[1].tokens() >= inline_tokens) return false;
+  const uint64_t left = sides_[0].rows(), right = sides_[spec_.self_join ? 0 : 1].rows();
+  return spec_.done_rows == nullptr || left * right <= inline_pairs;
+}
+
+// Returns what has been added so far, but for postings and ranks.
+RoundShape CpuEngine::shape() const {
+  RoundShape shape;
+  for (const RawSets &side : sides_) {
+    shape.sets += side.rows();
+    shape.tokens += side.tokens();
+  }
+  return shape;
+}
+
+// Estimates what the join of the sets so far would take without a file, bytes. `in_file` bytes of them are in
+// one.
+size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t in_file) const {
+  shape.ranks = std::min(shape.tokens, tokens_.distinct_tokens());
+  const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
+  shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
+  const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
+  const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
+  const size_t joining = sizes + std::max({round.ordering, round.building, round.joining});
+  return std::max(joining, memory_.current() + in_file + tokens_.ranking_bytes(shape.tokens));
+}
+
+// Estimates what the join of the sets so far would take, now and then.
+void CpuEngine::estimate_peak() {
+  const RoundShape shape = this->shape();
+  if (shape.sets + shape.tokens < estimate_at_) return;
+  estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / estimate_growth;
+  const size_t now = peak_in_memory(shape, 0);
+  estimated_peak_ = now + now / estimate_growth;  // until the next estimate
+}
+
+void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
+  file_.emplace(descriptor, limit, thread_.stop());
+  for (RawSets &side : sides_) side.spill_to(*file_);
+}
+
+void CpuEngine::start() {
+  if (file_) {
+    const size_t peak = peak_in_memory(shape(), file_->written());
+    one_part_limit_ = peak + 2 * peak / estimate_growth;
+  }
+  for (RawSets &side : sides_) side.sizes.shrink();
+  const bool run_here = fits_inline();
+  threads_ = run_here ? 1 : threads();
+  const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
+  ResultQueue &queue = thread_.open_queue(capacity);
+  SpillFile *file = file_ ? &*file_ : nullptr;
+  execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, verifier_.get(), queue, thread_.stop(),
+                     memory_);
+  if (run_here) {
+    pool_.emplace(1, thread_.stop());
+    execution_->build(*pool_);
+    ended_ = !execution_->next_round(*pool_);
+    built_ = Clock::now().time_since_epoch().count();
+    if (ended_) end_join();
+  } else {
+    thread_.start([this] { run_on_threads(); });
+  }
+}
+
+// The whole join, on the engine's main thread and its pool.
+void CpuEngine::run_on_threads() {
+  WorkerPool pool(threads_, thread_.stop());
+  execution_->build(pool);
+  bool more = execution_->next_round(pool);
+  built_ = Clock::now().time_since_epoch().count();
+  for (; more; more = execution_->next_round(pool)) {
+    pool.parallel(execution_->items(),
+                  [this](int worker, size_t item) { execution_->run_item(worker, item); });
+  }
+  end_join();
+}
+
+void CpuEngine::end_join() {
+  execution_->finish();
+  if (pool_) thread_.queue().finish();
+  done_ = Clock::now().time_since_epoch().count();
+}
+
+// Runs items of the one round until the time is up or there are pairs to hand over.
+void CpuEngine::run_inline(std::chrono::microseconds budget) {
+  if (ended_) return;
+  const auto until = Clock::now() + budget;
+  while (next_item_ < execution_->items()) {
+    execution_->run_item(0, next_item_++);
+    if (Clock::now() >= until) return;
+  }
+  ended_ = true;
+  end_join();
+}
+
+StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
+  if (!execution_) start();
+  if (pool_) {
+    if (thread_.queue().pop(out, std::chrono::microseconds(0))) return StepResult::batch;
+    run_inline(budget);
+    budget = std::chrono::microseconds(0);
+  }
+  return thread_.pop(budget, out);
+}
+
+JoinStats CpuEngine::stats() const {
+  JoinStats stats;
+  if (execution_) execution_->add_to(stats);
+  if (verifier_) verifier_->add_to(stats);
+  stats.threads = threads_;
+  stats.memory_peak = memory_.peak();
+  stats.one_part_limit = one_part_limit_;
+  const int64_t built = built_, done = done_;
+  if (built != 0) {
+    const auto end = done != 0 ? Clock::duration(done) : Clock::now().time_since_epoch();
+    stats.join_ms = std::chrono::duration<double, std::milli>(end - Clock::duration(built)).count();
+  }
+  return stats;
+}
+
+}  // namespace
+
+void JoinEngine::set_spill_file(int, uint64_t) {
+  throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");
+}
+
+std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec) {
+  JoinSpec on_cpu = spec;
+  if (needs_gpu(spec.algorithm)) on_cpu.algorithm = Algorithm::automatic;
+  return std::make_unique<CpuEngine>(on_cpu, nullptr);
+}
+
+std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier) {
+  return std::make_unique<CpuEngine>(spec, std::move(verifier));
+}
+
+}  // namespace simjoin

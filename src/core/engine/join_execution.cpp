@@ -1,0 +1,254 @@
+#include "core/engine/join_execution.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace simjoin {
+namespace {
+
+// A worker that finds little hands over what it has at least this often.
+constexpr auto flush_interval = std::chrono::milliseconds(10);
+
+double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+// Adds the time of its life to a figure.
+class BuildTime {
+ public:
+  BuildTime(std::mutex &mutex, double &ms) : mutex_(mutex), ms_(ms) {}
+  ~BuildTime() {
+    const std::lock_guard lock(mutex_);
+    ms_ += milliseconds(std::chrono::steady_clock::now() - begin_);
+  }
+
+ private:
+  std::mutex &mutex_;
+  double &ms_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+JoinExecution::JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right,
+                             SpillFile *file, PairVerifier *verifier, ResultQueue &queue,
+                             const StopFlag &stop, MemoryCounter &memory)
+    : spec_(spec),
+      tokens_(tokens),
+      left_(left),
+      right_(right),
+      file_(file),
+      verifier_(file == nullptr ? verifier : nullptr),
+      queue_(queue),
+      stop_(stop),
+      memory_(memory) {}
+
+void JoinExecution::build(WorkerPool &pool) {
+  const BuildTime time(mutex_, figures_.build_ms), order_time(mutex_, figures_.order_ms);
+  Ranking ranking = rank(pool);
+  describe_input(ranking.distinct);
+  if (std::isnan(spec_.threshold)) {
+    const std::lock_guard lock(mutex_);
+    figures_.reasons.push_back("the threshold is not a number: no pair qualifies");
+    ended_ = true;
+    return;
+  }
+  if (file_ != nullptr) {
+    partitions_.emplace(spec_, std::move(ranking), left_, right_, *file_, pool, memory_);
+    index_left_ = partitions_->index_left();
+  } else {
+    index_left_ = spec_.self_join || left_.tokens() <= right_.tokens();
+    round_ = whole_join(std::move(ranking), pool);
+  }
+  // A join within its caller's thread would wait for that forever.
+  if (spec_.done_rows != nullptr && queue_.bounded() && verifier_ == nullptr) {
+    // A second round has an index of its own, and the sets of its rows once more.
+    const bool room_for_two = file_ == nullptr && 3 * memory_.peak() <= spec_.memory_limit;
+    demand_.emplace(*spec_.done_rows, spec_.self_join, room_for_two, left_.rows(), memory_);
+  }
+  for (int worker = 0; worker < pool.workers(); ++worker) {
+    workers_.push_back(
+        std::make_unique<Worker>(queue_, index_left_, spec_.self_join, demand_ ? &*demand_ : nullptr));
+  }
+}
+
+// Returns the ranks of the tokens. What is left of the memory limit may be used to count them.
+Ranking JoinExecution::rank(WorkerPool &pool) {
+  const size_t used = memory_.current();
+  const size_t extra = spec_.memory_limit > used ? spec_.memory_limit - used : 0;
+  return tokens_.take_ranking(left_, right_, file_, extra, pool);
+}
+
+// Notes the sizes of what was added.
+void JoinExecution::describe_input(uint64_t distinct_tokens) {
+  const std::lock_guard lock(mutex_);
+  const RawSets *sides[] = {&left_, &right_};
+  for (int side = 0; side < 2; ++side) {
+    for (uint32_t row = 0; row < sides[side]->rows(); ++row)
+      figures_.sets[side] += sides[side]->sizes[row] > 0;
+    figures_.tokens[side] = sides[side]->tokens();
+  }
+  figures_.distinct_tokens = distinct_tokens;
+  const uint64_t left = left_.rows();
+  figures_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * right_.rows();
+  figures_.algorithm = algorithm_names[static_cast<int>(spec_.algorithm)];
+}
+
+// Returns the one round of a join in memory, not built yet. The side with fewer tokens is indexed.
+std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool &pool) {
+  const bool keep_empty = spec_.threshold <= 0;
+  RawSets *const raw[] = {&left_, &right_};
+  const int index_side = spec_.self_join || left_.tokens() <= right_.tokens() ? 0 : 1;
+  Buffer<uint32_t> stored[] = {Buffer<uint32_t>(memory_), Buffer<uint32_t>(memory_)};
+  for (int side = 0; side < 2; ++side) {
+    stored[side].resize(raw[side]->rows());
+    pool.parallel(raw[side]->blocks.size(), [&](int, size_t number) {
+      RawBlock &block = raw[side]->blocks[number];
+      apply_ranks(*raw[side], block, ranking, stored[side].data() + block.first_row, stop_);
+    });
+  }
+  ranking.rank_of.release();
+  const auto order = [&](int side) {
+    return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, keep_empty, pool, memory_);
+  };
+  RoundInput input;
+  if (!spec_.self_join) input.probe = order(1 - index_side);
+  return std::make_unique<JoinRound>(spec_, order(index_side), std::move(input), stop_, memory_, verifier_);
+}
+
+bool JoinExecution::next_round(WorkerPool &pool) {
+  if (ended_) return false;
+  const BuildTime time(mutex_, figures_.build_ms);
+  if (partitions_) {
+    round_.reset();
+    round_ = partitions_->next_round(pool);
+    ended_ = round_ == nullptr;
+  } else {
+    if (begun_) round_ = postponed_round();
+    ended_ = begun_ || !demand_;
+    begun_ = true;
+    if (round_ != nullptr) round_->build(plan_for(*round_, pool), pool);
+    if (verifier_ != nullptr && !round_->every_pair()) {
+      verifier_->start(round_->problem(), queue_, stop_, index_left_);
+    }
+  }
+  describe_round();
+  return round_ != nullptr;
+}
+
+// Returns a round, not built yet, for the rows that have had pairs postponed and are still not done: with all
+// their partners, which in a self-join stand on both sides of them. Null where there are no such rows.
+std::unique_ptr<JoinRound> JoinExecution::postponed_round() {
+  for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.settle();
+  uint32_t count;
+  const Buffer<uint8_t> &rows = demand_->end_postponing(count);
+  if (count == 0) return nullptr;
+  SetCollection index = round_->take_index();
+  RoundInput input;
+  input.probe = round_->take_probe();
+  round_.reset();
+  if (spec_.self_join) {
+    input.probe = sets_of_rows(index, rows, stop_, memory_);
+  } else if (index_left_) {
+    index = sets_of_rows(index, rows, stop_, memory_);
+  } else {
+    input.probe = sets_of_rows(*input.probe, rows, stop_, memory_);
+  }
+  return std::make_unique<JoinRound>(spec_, std::move(index), std::move(input), stop_, memory_);
+}
+
+// Decides which probes go through which generator.
+GeneratorPlan JoinExecution::plan_for(const JoinRound &round, WorkerPool &pool) {
+  GeneratorPlan plan;
+  if (round.every_pair()) {
+    plan.reasons.push_back("every pair reaches a threshold of zero: all are enumerated");
+  } else if (spec_.algorithm == Algorithm::automatic) {
+    plan = choose_generators(round.problem(), pool, memory_);
+  } else if (spec_.algorithm == Algorithm::bitmap) {
+    plan = choose_bitmaps(round.problem(), stop_);
+  } else {
+    plan.use_bitmap.assign(round.problem().probe_classes.size(), false);
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::string &reason : plan.reasons) figures_.reasons.push_back(std::move(reason));
+  return plan;
+}
+
+// Notes what the new round, if there is one, uses.
+void JoinExecution::describe_round() {
+  const std::lock_guard lock(mutex_);
+  if (partitions_) {
+    if (figures_.partitions == 0) {
+      figures_.reasons.push_back(
+          "the sets take more memory than the limit: joined part by part, from a file");
+    }
+    for (std::string &reason : partitions_->take_reasons()) figures_.reasons.push_back(std::move(reason));
+    figures_.spilled_bytes = file_->written();
+    figures_.partitions += round_ != nullptr;
+  }
+  const bool every_pair = spec_.threshold <= 0;
+  if (figures_.after_length == 0 && (every_pair || partitions_ || round_ != nullptr)) {
+    figures_.after_length = every_pair    ? figures_.pairs
+                            : partitions_ ? partitions_->compatible_pairs()
+                                          : round_->problem().compatible_pairs();
+  }
+  if (round_ != nullptr) {
+    figures_.used_prefix |= round_->used_prefix();
+    figures_.used_bitmap |= round_->used_bitmap();
+    tiles_ |= round_->used_tiles();
+  }
+  if (every_pair) {
+    figures_.algorithm = "all pairs";
+  } else if (spec_.algorithm == Algorithm::automatic) {
+    figures_.algorithm = figures_.used_prefix ? (tiles_ ? "ppjoin + bitmap" : "ppjoin") : "bitmap";
+  }
+}
+
+size_t JoinExecution::items() const {
+  return round_->items() + (partitions_ ? partitions_->slices() : 0);
+}
+
+void JoinExecution::run_item(int worker_number, size_t number) {
+  Worker &worker = *workers_[static_cast<size_t>(worker_number)];
+  const size_t slices = partitions_ ? partitions_->slices() : 0;
+  if (number < slices) {
+    partitions_->run_slice(number, *round_, worker.writer, worker.counters, [&] { hand_over(worker); });
+  } else {
+    round_->run_item(number - slices, worker_number, worker.writer, worker.counters);
+  }
+  hand_over(worker);
+}
+
+// Adds the worker's counts to the join's and, if it is time, hands over its pairs.
+void JoinExecution::hand_over(Worker &worker) {
+  {
+    const std::lock_guard lock(mutex_);
+    counters_ += std::exchange(worker.counters, {});
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now - worker.flushed >= flush_interval) {
+    worker.writer.flush();
+    worker.flushed = now;
+  }
+}
+
+void JoinExecution::finish() {
+  for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.flush();
+  if (verifier_ != nullptr && round_ != nullptr && !round_->every_pair()) verifier_->finish();
+}
+
+void JoinExecution::add_to(JoinStats &stats) const {
+  const std::lock_guard lock(mutex_);
+  stats = figures_;
+  stats.after_prefix = counters_.after_prefix;
+  stats.after_positional = counters_.after_positional;
+  stats.after_bitmap = counters_.after_bitmap;
+  stats.verified = counters_.verified;
+  stats.left_out = counters_.left_out;
+  stats.output = counters_.output;
+  stats.filter_ms = milliseconds(counters_.filter);
+  stats.verify_ms = milliseconds(counters_.verify);
+}
+
+}  // namespace simjoin

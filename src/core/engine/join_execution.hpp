@@ -1,0 +1,90 @@
+// The phases of a join on the CPU, from sets as they were added to pairs: build, then round after round of
+// items of work for any number of workers.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/candidates/pair_verifier.hpp"
+#include "core/engine/beyond_memory/join_round.hpp"
+#include "core/engine/beyond_memory/rounds_from_file.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/handover/wanted_pairs.hpp"
+#include "core/join.hpp"
+#include "core/sets/join_tokens.hpp"
+#include "core/sets/raw_sets.hpp"
+
+namespace simjoin {
+
+class JoinExecution {
+ public:
+  // Takes the tokens and the raw sets over; of the latter only the sizes remain after build(). With a
+  // file (not null), the join keeps to the memory limit; without, `verifier` (may be null) gets candidates.
+  JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &left, RawSets &right, SpillFile *file,
+                PairVerifier *verifier, ResultQueue &queue, const StopFlag &stop, MemoryCounter &memory);
+
+  // Ranks and orders the sets.
+  void build(WorkerPool &pool);
+  // Prepares the next round and returns true, or false after the last. Called when every item of the one
+  // before has run.
+  bool next_round(WorkerPool &pool);
+  // Returns how many items the round has; each is run once, by any worker, in any order.
+  size_t items() const;
+  void run_item(int worker, size_t item);
+  // Hands over the last pairs. Called when every item has run.
+  void finish();
+
+  // Adds the figures so far to `stats`. Safe to call while workers run.
+  void add_to(JoinStats &stats) const;
+
+ private:
+  // What one worker keeps between items.
+  struct Worker {
+    Worker(ResultQueue &queue, bool swap, bool ordered, PairDemand *demand)
+        : writer(queue, swap, ordered, demand) {}
+    ResultWriter writer;
+    JoinCounters counters;  // that have not been added to the join's
+    std::chrono::steady_clock::time_point flushed = std::chrono::steady_clock::now();
+  };
+
+  Ranking rank(WorkerPool &pool);
+  void describe_input(uint64_t distinct_tokens);
+  std::unique_ptr<JoinRound> whole_join(Ranking ranking, WorkerPool &pool);
+  std::unique_ptr<JoinRound> postponed_round();
+  GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
+  void describe_round();
+  void hand_over(Worker &worker);
+
+  const JoinSpec spec_;
+  JoinTokens &tokens_;
+  RawSets &left_;
+  RawSets &right_;
+  SpillFile *const file_;
+  PairVerifier *const verifier_;
+  ResultQueue &queue_;
+  const StopFlag &stop_;
+  MemoryCounter &memory_;
+
+  std::optional<Partitions> partitions_;  // with a file
+  std::unique_ptr<JoinRound> round_;
+  bool index_left_ = true;
+  bool begun_ = false;  // there has been a round
+  bool ended_ = false;
+  std::optional<PairDemand> demand_;  // where not every pair is wanted
+  std::vector<std::unique_ptr<Worker>> workers_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  JoinCounters counters_;
+  JoinStats figures_;
+  bool tiles_ = false;  // some probes were compared with all their partners' bitmaps
+};
+
+}  // namespace simjoin

@@ -1,0 +1,111 @@
+// Graphs: edges between 64-bit nodes as they come in, and adjacency lists over dense node numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+
+namespace simjoin {
+
+// A directed edge between two numbered nodes.
+struct Edge {
+  uint32_t from;
+  uint32_t to;
+};
+
+// The edges of a graph as they come in, repeated ones and loops included.
+class EdgeList {
+ public:
+  explicit EdgeList(MemoryCounter &memory) : ends_(memory), lone_(memory), weights_(memory) {}
+
+  // Adds a node, which may have no edge.
+  void add_node(int64_t node) {
+    include(node);
+    lone_.push_back(node);
+  }
+  void add_edge(int64_t from, int64_t to) {
+    include(from);
+    include(to);
+    int64_t *ends = ends_.extend(2);
+    ends[0] = from;
+    ends[1] = to;
+  }
+  // The edges of one list have either all a weight or none. Throws Error invalid_argument where the weight is
+  // negative or not finite.
+  void add_edge(int64_t from, int64_t to, double weight);
+
+  // Adds `count` edges between nodes of [least, greatest] and returns where both ends of each are to be put.
+  int64_t *add_edges(size_t count, int64_t least, int64_t greatest) {
+    include(least);
+    include(greatest);
+    return ends_.extend(2 * count);
+  }
+
+  size_t size() const { return ends_.size() / 2; }
+  bool weighted() const { return !weights_.empty(); }
+  double weight(size_t i) const { return weighted() ? weights_[i] : 1.0; }
+  // Both nodes of each edge; added nodes; bounds of all, where there is any.
+  const Buffer<int64_t> &ends() const { return ends_; }
+  const Buffer<int64_t> &lone() const { return lone_; }
+  int64_t least() const { return least_; }
+  int64_t greatest() const { return greatest_; }
+
+  // Replaces the nodes of edges by their ranks among all nodes, which are returned in ascending order.
+  Buffer<int64_t> rank_nodes(WorkerPool &pool, MemoryCounter &memory);
+  // The edge between ranks.
+  Edge ranked(size_t i) const {
+    return {static_cast<uint32_t>(ends_[2 * i]), static_cast<uint32_t>(ends_[2 * i + 1])};
+  }
+  void clear();
+  void release();
+
+ private:
+  void include(int64_t node) {
+    least_ = std::min(least_, node);
+    greatest_ = std::max(greatest_, node);
+  }
+
+  Buffer<int64_t> ends_;
+  Buffer<int64_t> lone_;
+  Buffer<double> weights_;
+  int64_t least_ = INT64_MAX;
+  int64_t greatest_ = INT64_MIN;
+};
+
+// What becomes of edges in adjacency lists.
+enum class EdgeUse : uint8_t {
+  directed,    // each edge is in its source's list, repeated ones repeatedly
+  undirected,  // each edge is in both lists, a loop in one, repeated ones repeatedly
+  simple,      // undirected; loops are left out, of repeated and reversed edges the heaviest is kept
+};
+
+// A graph whose nodes are numbered by ascending id: neighbors in ascending order, so that results depend on
+// neither the order of the edges nor the threads. Edges of weight zero are left out; their nodes are not.
+struct Graph {
+  explicit Graph(MemoryCounter &memory) : nodes(memory), offsets(memory), targets(memory), weights(memory) {}
+
+  uint32_t node_count() const { return static_cast<uint32_t>(nodes.size()); }
+  bool weighted() const { return is_weighted; }
+  size_t begin(uint32_t node) const { return offsets[node]; }
+  size_t end(uint32_t node) const { return offsets[node + 1]; }
+  double weight(size_t i) const { return is_weighted ? weights[i] : 1.0; }
+
+  Buffer<int64_t> nodes;     // the id of each node
+  Buffer<uint64_t> offsets;  // where each node's list begins; one more than there are nodes
+  Buffer<uint32_t> targets;
+  Buffer<double> weights;  // empty where the edges have none
+  bool is_weighted = false;
+};
+
+// Replaces counts in offsets[1], offsets[2], ... by where lists of such sizes begin, offsets[0] being 0.
+void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop);
+
+// Returns the graph with every edge the other way round; its nodes are left to the original.
+Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory);
+
+// Returns the graph of the edges, which are released.
+Graph build_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory);
+
+}  // namespace simjoin

@@ -1,0 +1,145 @@
+#include "core/graph/graph_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/device/device_work.hpp"
+#include "core/device/gpu.hpp"
+
+namespace simjoin {
+namespace {
+
+// Nanoseconds, to compare devices: of one thread of the CPU, and of a GPU with its transfers. Random graphs
+// and R-MAT graphs of 0.1 to 20 million nodes; two cores of a Xeon (Cascade Lake), an H200 with 16 cores.
+constexpr double cpu_component_ns = 60;  // an edge
+constexpr double cpu_build_ns = 120;     // an edge in adjacency lists
+constexpr double cpu_sum_ns = 6;         // an edge in a sum over neighbors
+constexpr double cpu_step_ns = 25;       // a step of a walk
+constexpr double gpu_edge_ns = 1.5;      // an edge, from the host to adjacency lists
+constexpr double gpu_sum_ns = 0.02;
+constexpr double gpu_step_ns = 0.07;
+constexpr double gpu_call_ms = 5;  // staging buffers, launches
+// Of the steps of power iteration that might be necessary about half are.
+constexpr double share_of_steps = 0.5;
+constexpr double products_a_spectrum = 3.0 * spectrum_iterations;
+constexpr size_t bytes_an_edge = 2 * sizeof(int64_t);
+// Edges that are held back before a GPU is asked for: fewer are never worth one.
+constexpr size_t held_first = size_t{1} << 20;
+
+HostSide host_side(const GraphWork &work, WorkerPool &pool, MemoryCounter &memory) {
+  return {pool, memory, work.gpu_memory_limit};
+}
+
+// Returns whether a GPU can be used. Throws device_failure where it cannot and is demanded.
+bool can_use_gpu(GraphWork &work) {
+  if (work.device == Device::cpu) return false;
+  if (work.device == Device::gpu) require_gpu();
+  std::string reason = no_gpu_reason();
+  if (reason.empty() && gpu_backend()->available(reason)) return true;
+  work.use.refused = std::move(reason);
+  return false;
+}
+
+double milliseconds(double count, double nanoseconds) {
+  return count * nanoseconds * 1e-6;
+}
+
+// What a PageRank is made of, beside adjacency lists: sums or steps.
+double pagerank_operations(const EdgeList &edges, const PageRankSpec &spec) {
+  const auto entries = static_cast<double>(edges.size());
+  if (!spec.random_walk)
+    return entries * share_of_steps * static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
+  const double nodes =
+      std::min(entries, static_cast<double>(edges.greatest()) - static_cast<double>(edges.least()));
+  return nodes * spec.coupons / (1 - spec.damping);
+}
+
+}  // namespace
+
+ComponentWork::ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &memory)
+    : work_(work),
+      memory_(memory),
+      most_held_(most_held / bytes_an_edge),
+      holding_(work.device == Device::gpu || (work.device == Device::automatic && no_gpu_reason().empty())),
+      finder_(memory) {
+  if (holding_) finder_.hold_back(std::min(held_first, most_held_));
+}
+
+template <class Gpu, class Cpu>
+auto ComponentWork::on_device(Gpu &&gpu, Cpu &&cpu) {
+  const auto edges = static_cast<double>(finder_.held().size());
+  return run_on_device(work_.device, milliseconds(edges, cpu_component_ns),
+                       gpu_call_ms + milliseconds(edges, gpu_edge_ns), work_.notice, work_.use, gpu, cpu);
+}
+
+void ComponentWork::make_room(WorkerPool &pool) {
+  if (!can_use_gpu(work_)) {
+    holding_ = false;
+    finder_.hold_back(0);
+  } else if (finder_.held().size() < most_held_) {
+    return finder_.hold_back(most_held_);
+  }
+  on_device(
+      [&](GpuBackend &gpu) {
+        finder_.absorb(gpu.graphs()->components(finder_.held(), host_side(work_, pool, memory_)),
+                       pool.stop());
+      },
+      [&] { finder_.absorb(pool.stop()); });
+}
+
+Components ComponentWork::components(WorkerPool &pool) {
+  if (!finder_.holds_all()) {
+    if (holding_) make_room(pool);
+    return finder_.components(pool);
+  }
+  return on_device(
+      [&](GpuBackend &gpu) {
+        return gpu.graphs()->components(finder_.held(), host_side(work_, pool, memory_));
+      },
+      [&] { return finder_.components(pool); });
+}
+
+Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, WorkerPool &pool,
+               MemoryCounter &memory) {
+  const auto count = static_cast<double>(edges.size());
+  const double operations = pagerank_operations(edges, spec);
+  const double cpu_ms = milliseconds(count, cpu_build_ns) +
+                        milliseconds(operations, spec.random_walk ? cpu_step_ns : cpu_sum_ns);
+  const double gpu_ms = gpu_call_ms + milliseconds(count, gpu_edge_ns) +
+                        milliseconds(operations, spec.random_walk ? gpu_step_ns : gpu_sum_ns);
+  return run_on_device(
+      work.device, cpu_ms / pool.workers(), gpu_ms, work.notice, work.use,
+      [&](GpuBackend &gpu) {
+        const HostSide host = host_side(work, pool, memory);
+        return spec.random_walk
+                   ? gpu.graphs()->pagerank_random_walk(edges, spec.use, spec.damping, spec.coupons,
+                                                        spec.seed, host)
+                   : gpu.graphs()->pagerank_power(edges, spec.use, spec.damping, spec.tolerance, host);
+      },
+      [&] {
+        return spec.random_walk ? pagerank_random_walk(edges, spec.use, spec.damping, spec.coupons, spec.seed,
+                                                       pool, memory)
+                                : pagerank_power(edges, spec.use, spec.damping, spec.tolerance, pool, memory);
+      });
+}
+
+DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method, GraphWork &work,
+                               WorkerPool &pool, MemoryCounter &memory) {
+  const auto find_spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
+    const auto entries = static_cast<double>(graph.targets.size());
+    const double operations = products_a_spectrum * entries;
+    return run_on_device(
+        work.device, milliseconds(operations, cpu_sum_ns) / pool.workers(),
+        gpu_call_ms + milliseconds(entries, gpu_edge_ns) + milliseconds(operations, gpu_sum_ns), work.notice,
+        work.use,
+        [&](GpuBackend &gpu) {
+          return gpu.graphs()->leading_eigenvectors(graph, host_side(work, pool, memory));
+        },
+        [&] { return leading_eigenvectors(graph, pool, memory); });
+  };
+  return densest_subgraph(edges, k, method, pool, memory, find_spectrum);
+}
+
+}  // namespace simjoin

@@ -1,0 +1,111 @@
+// Nodes to dense numbers: in the order in which they are first seen, or in their own order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+
+namespace simjoin {
+
+// Gives nodes numbers, 0, 1, ... in the order in which they are first seen. Small ones that are not negative,
+// where they are dense enough, index a table directly, so that neighbors stay neighbors; all others go
+// through a hash table, once it is large in shards, so that growing never takes long. Memory is fetched ahead
+// for many nodes at a time.
+class NodeNumbers {
+ public:
+  explicit NodeNumbers(MemoryCounter &memory);
+
+  // Throws Error limit_exceeded at 2^32 - 1 nodes.
+  uint32_t number_of(int64_t node);
+  // The same for many nodes: numbers[i] becomes that of nodes[i].
+  void numbers_of(const int64_t *nodes, size_t count, uint32_t *numbers);
+  uint32_t count() const { return static_cast<uint32_t>(nodes_.size()); }
+  // The node of each number.
+  const Buffer<int64_t> &nodes() const { return nodes_; }
+  // Forgets everything.
+  void release();
+
+ private:
+  static constexpr int shard_bits = 6;
+  static constexpr uint32_t no_number = UINT32_MAX;
+  struct Entry {
+    uint32_t tag;  // 32 bits of the hash, the slot among them: growing reads no node
+    uint32_t number;
+  };
+  struct Shard {
+    explicit Shard(MemoryCounter &memory) : entries(memory) {}
+    Buffer<Entry> entries;
+    size_t used = 0;
+    int shift = 0;  // slot = tag >> shift
+  };
+
+  static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> (32 - shard_bits)); }
+  Shard &shard_of(uint64_t hash) { return shards_[(hash >> (64 - shard_bits)) & (shards_.size() - 1)]; }
+  Entry &slot_of(uint64_t hash) {
+    Shard &shard = shard_of(hash);
+    return shard.entries[tag_of(hash) >> shard.shift];
+  }
+  bool direct(int64_t node) const { return static_cast<uint64_t>(node) < direct_.size(); }
+  void prefetch(int64_t node, uint64_t hash);
+  uint32_t find_or_add(uint64_t hash, int64_t node);
+  uint32_t find(uint64_t hash, int64_t node);
+  uint32_t add(uint64_t hash, int64_t node);
+  void insert(Shard &shard, uint32_t tag, uint32_t number);
+  static void resize(Shard &shard, MemoryCounter &memory, size_t capacity);
+  void start(size_t shards);
+  void split();
+
+  MemoryCounter &memory_;
+  Buffer<uint32_t> direct_;    // of each small node, its number
+  std::vector<Shard> shards_;  // may still have nodes that the direct table has come to cover
+  size_t hashed_ = 0;          // entries of all shards
+  Buffer<int64_t> nodes_;
+};
+
+// The distinct ones of some nodes in ascending order, and the rank of each, where they lie so closely that a
+// bitmap of all there could be is small.
+class NodeBitmap {
+ public:
+  // Returns whether a bitmap from `least` to `greatest` takes at most a few bytes for each of `count` nodes.
+  static bool pays(int64_t least, int64_t greatest, size_t count);
+
+  NodeBitmap(int64_t least, int64_t greatest, WorkerPool &pool, MemoryCounter &memory);
+
+  void mark(int64_t node) {
+    uint64_t &word = words_[offset(node) / 64];
+    const uint64_t bit = uint64_t{1} << (offset(node) % 64);
+    if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & bit) == 0)
+      __atomic_fetch_or(&word, bit, __ATOMIC_RELAXED);
+  }
+  // Ends the marking. Throws Error limit_exceeded where there are too many nodes.
+  void rank();
+  uint32_t rank_of(int64_t node) const {
+    const uint64_t word = words_[offset(node) / 64], below = (uint64_t{1} << (offset(node) % 64)) - 1;
+    return before_[offset(node) / 64] + static_cast<uint32_t>(__builtin_popcountll(word & below));
+  }
+  // Returns the marked nodes.
+  Buffer<int64_t> nodes() const;
+
+ private:
+  uint64_t offset(int64_t node) const { return static_cast<uint64_t>(node) - least_; }
+
+  WorkerPool &pool_;
+  MemoryCounter &memory_;
+  uint64_t least_;
+  Buffer<uint64_t> words_;
+  Buffer<uint32_t> before_;  // nodes before each word
+  uint32_t count_ = 0;
+};
+
+// Returns the nodes of the numbers in ascending order; rank_of[number] becomes the place in it.
+Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_of, WorkerPool &pool,
+                             MemoryCounter &memory);
+
+// Replaces each of the nodes, which lie between `least` and `greatest`, by its rank among them; returns the
+// distinct ones in ascending order. `lone` nodes are ranked with them.
+Buffer<int64_t> replace_by_ranks(Buffer<int64_t> &nodes, const Buffer<int64_t> &lone, int64_t least,
+                                 int64_t greatest, WorkerPool &pool, MemoryCounter &memory);
+
+}  // namespace simjoin

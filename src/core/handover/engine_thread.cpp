@@ -1,0 +1,33 @@
+#include "core/handover/engine_thread.hpp"
+
+#include <utility>
+
+namespace simjoin {
+
+void EngineThread::end() noexcept {
+  stop_.set();
+  if (queue_) queue_->wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void EngineThread::start(std::function<void()> body) {
+  thread_ = start_thread([this, body = std::move(body)] {
+    try {
+      body();
+    } catch (const Cancelled &) {
+    } catch (...) {
+      failure_ = std::current_exception();
+      stop_.set();
+    }
+    queue_->finish();
+  });
+}
+
+StepResult EngineThread::pop(std::chrono::microseconds budget, Batch &out) {
+  if (queue_->pop(out, budget)) return StepResult::batch;
+  if (!queue_->drained()) return StepResult::working;
+  if (failure_) std::rethrow_exception(failure_);
+  return StepResult::done;
+}
+
+}  // namespace simjoin

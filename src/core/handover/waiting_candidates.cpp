@@ -1,0 +1,34 @@
+#include "core/handover/waiting_candidates.hpp"
+
+#include <utility>
+
+namespace simjoin {
+
+// Puts the pairs into another order: partners come in the order of their sets, often that of rows, in which
+// the ones that meet a filter like b.id > a.id all stand at the end.
+void HeldPairs::shuffle() {
+  for (size_t i = pairs_.size(); i > 1; --i) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    std::swap(pairs_[i - 1], pairs_[random_ % i]);
+  }
+}
+
+void HeldPairs::settle(JoinCounters &counters) {
+  constexpr size_t check_interval = 256;
+  shuffle();
+  if (!pairs_.empty()) writer_.settle();
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    if (i % check_interval == 0) stop_.check();
+    const Pair pair = pairs_[i];
+    if (ask(pair, PairDemand::no_limit) == PairDemand::Answer::now) {
+      verify_(pair.probe, pair.partner, counters);
+    } else {
+      ++counters.left_out;
+    }
+  }
+  pairs_.clear();
+}
+
+}  // namespace simjoin

@@ -1,0 +1,79 @@
+// Candidate pairs of one worker that nobody may want to see verified.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/handover/join_counters.hpp"
+#include "core/handover/result_queue.hpp"
+#include "core/handover/wanted_pairs.hpp"
+
+namespace simjoin {
+
+// Asks for each candidate whether it is wanted. Those for later wait here, unless they are postponed, until
+// the caller has looked at what was handed over.
+class HeldPairs {
+ public:
+  // Verifies a pair and, if it qualifies, emits it.
+  using Verify = std::function<void(uint32_t probe, uint32_t partner, JoinCounters &counters)>;
+
+  // `probe_rows` and `partner_rows` are the rows of the sets by their numbers; null where those are the same.
+  // The writer must have a demand.
+  HeldPairs(ResultWriter &writer, const uint32_t *probe_rows, const uint32_t *partner_rows, Verify verify,
+            const StopFlag &stop, MemoryCounter &memory)
+      : writer_(writer),
+        probe_rows_(probe_rows),
+        partner_rows_(partner_rows),
+        verify_(std::move(verify)),
+        stop_(stop),
+        pairs_(memory) {}
+
+  // Returns whether the caller is to verify the candidate. Where not, it is left out or taken care of.
+  bool take(uint32_t probe, uint32_t partner, JoinCounters &counters) {
+    const PairDemand::Answer answer = ask({probe, partner}, PairDemand::first_pairs);
+    if (answer == PairDemand::Answer::now) return true;
+    if (answer == PairDemand::Answer::later && !writer_.postpones()) {
+      hold({probe, partner}, counters);
+      return false;
+    }
+    if (answer == PairDemand::Answer::later) writer_.postpone(row_of_probe(probe), row_of_partner(partner));
+    ++counters.left_out;
+    return false;
+  }
+
+  // Waits for the caller and verifies those held pairs that are still wanted.
+  void settle(JoinCounters &counters);
+
+ private:
+  struct Pair {
+    uint32_t probe;
+    uint32_t partner;
+  };
+  // Enough that waiting for the caller (some 20 us where cores are free) does not count.
+  static constexpr size_t most_pairs = size_t{1} << 15;
+
+  uint32_t row_of_probe(uint32_t probe) const { return probe_rows_ == nullptr ? probe : probe_rows_[probe]; }
+  uint32_t row_of_partner(uint32_t partner) const {
+    return partner_rows_ == nullptr ? partner : partner_rows_[partner];
+  }
+  PairDemand::Answer ask(Pair pair, uint32_t limit) const {
+    return writer_.ask(row_of_probe(pair.probe), row_of_partner(pair.partner), limit);
+  }
+  void hold(Pair pair, JoinCounters &counters) {
+    pairs_.push_back(pair);
+    if (pairs_.size() >= most_pairs) settle(counters);
+  }
+  void shuffle();
+
+  ResultWriter &writer_;
+  const uint32_t *const probe_rows_;
+  const uint32_t *const partner_rows_;
+  const Verify verify_;
+  const StopFlag &stop_;
+  Buffer<Pair> pairs_;
+  uint64_t random_ = 0x9E3779B97F4A7C15u;
+};
+
+}  // namespace simjoin

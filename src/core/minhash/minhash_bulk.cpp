@@ -1,0 +1,171 @@
+#include "core/minhash/minhash_bulk.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/device/device_work.hpp"
+
+namespace simjoin {
+namespace {
+
+// Hash evaluations between two looks at the stop flag, and of a round: about 0.5 ms and 70 ms of one core.
+// A sample of weighted MinHash counts as so many.
+constexpr size_t evaluations_a_look = size_t{1} << 21;
+constexpr size_t evaluations_a_round = size_t{1} << 28;
+constexpr size_t evaluations_a_sample = 32;
+// What waits for a round is bounded as well: bytes of tokens and signatures.
+constexpr size_t bytes_a_round = size_t{32} << 20;
+constexpr size_t sets_a_piece = 32;
+
+// Of one core (Cascade Lake at 2.5 GHz, AVX-512).
+constexpr double ns_an_evaluation = 0.2;
+constexpr double ns_a_sample = 8;
+// Of a GPU: copying into and out of page-locked memory and over PCIe, a round's launches (H200).
+constexpr double gpu_ns_a_byte = 0.1;
+constexpr double gpu_round_ms = 0.2;
+
+}  // namespace
+
+SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values, uint32_t permutations,
+                           int threads) {
+  const bool weighted = family == SignatureFamily::weighted;
+  const double evaluations = static_cast<double>(tokens) * permutations;
+  const double bytes = static_cast<double>(tokens) * (weighted ? sizeof(WeightedToken) : sizeof(uint32_t)) +
+                       static_cast<double>(values) * sizeof(uint32_t);
+  const int workers =
+      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return {evaluations * (weighted ? ns_a_sample : ns_an_evaluation) / workers / 1e6,
+          gpu_round_ms + bytes * gpu_ns_a_byte / 1e6};
+}
+
+BulkSigner::BulkSigner(const BulkSpec &spec)
+    : spec_(spec),
+      header_{spec.family, false, full_bits, static_cast<uint16_t>(spec.permutations), spec.seed},
+      hasher_(spec.permutations, spec.seed),
+      device_(spec.device) {}
+
+void BulkSigner::add(std::span<const uint32_t> hashes) {
+  adding_.hashes.insert(adding_.hashes.end(), hashes.begin(), hashes.end());
+  adding_.ends.push_back(adding_.hashes.size());
+  adding_.headers.push_back(header_);
+  adding_.headers.back().empty = hashes.empty();
+}
+
+void BulkSigner::add(std::span<const WeightedToken> tokens) {
+  adding_.weighted.insert(adding_.weighted.end(), tokens.begin(), tokens.end());
+  adding_.ends.push_back(adding_.weighted.size());
+  adding_.headers.push_back(header_);
+  adding_.headers.back().empty =
+      std::none_of(tokens.begin(), tokens.end(), [](const WeightedToken &token) { return token.weight > 0; });
+}
+
+bool BulkSigner::full() const {
+  const size_t values = adding_.headers.size() * header_.permutations;
+  const size_t bytes = adding_.hashes.size() * sizeof(uint32_t) +
+                       adding_.weighted.size() * sizeof(WeightedToken) + values * sizeof(uint32_t);
+  const size_t evaluations =
+      (adding_.hashes.size() + adding_.weighted.size() * evaluations_a_sample) * header_.permutations;
+  return bytes >= bytes_a_round || evaluations >= evaluations_a_round;
+}
+
+void BulkSigner::Round::clear() {
+  hashes.clear();
+  weighted.clear();
+  ends.clear();
+  headers.clear();
+}
+
+void BulkSigner::begin() {
+  signing_.clear();
+  std::swap(adding_, signing_);
+  values_.resize(signing_.headers.size() * header_.permutations);
+  gpu_ = choose_gpu();
+  task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
+}
+
+// Returns whether the round is signed on the GPU. One that has to be set up first pays once the CPU has been
+// busy for as long as that takes.
+bool BulkSigner::choose_gpu() {
+  const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
+                                           values_.size(), spec_.permutations, spec_.threads);
+  const double cpu_ms = costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0);
+  const bool gpu = use_gpu(device_, cpu_ms, costs.gpu_ms, &use_.refused);
+  use_.gpu |= gpu;
+  if (!gpu) cpu_ms_ += costs.cpu_ms;
+  return gpu;
+}
+
+bool BulkSigner::step(std::chrono::microseconds budget) {
+  if (task_) {
+    if (!task_->wait(budget)) return false;
+    task_.reset();
+  }
+  if (!gpu_error_) return true;
+  const Error error = *std::exchange(gpu_error_, std::nullopt);
+  notice_ = notice_of_gpu(error);
+  if (!notice_ || device_ == Device::gpu) throw error;
+  // The CPU takes over.
+  device_ = Device::cpu;
+  use_.refused = error.what();
+  signer_.reset();
+  gpu_ = false;
+  task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
+  return false;
+}
+
+void BulkSigner::run(WorkerPool &pool) {
+  if (!gpu_) return sign_on_cpu(pool);
+  try {
+    sign_on_gpu(pool);
+  } catch (const Error &error) {
+    gpu_error_ = error;
+  }
+}
+
+void BulkSigner::sign_on_gpu(WorkerPool &pool) {
+  if (!signer_) signer_ = gpu_backend()->signatures()->make_signer(header_, spec_.gpu_memory_limit);
+  if (header_.family == SignatureFamily::minhash)
+    signer_->sign(SetArrays<uint32_t>{signing_.hashes, signing_.ends}, pool, values_.data());
+  else
+    signer_->sign(SetArrays<WeightedToken>{signing_.weighted, signing_.ends}, pool, values_.data());
+}
+
+void BulkSigner::sign_on_cpu(WorkerPool &pool) {
+  pool.parallel((signing_.headers.size() + sets_a_piece - 1) / sets_a_piece, [&](int, size_t piece) {
+    std::vector<WeightedToken> scratch;
+    WeightedSamples samples;
+    const size_t end = std::min(signing_.headers.size(), (piece + 1) * sets_a_piece);
+    for (size_t set = piece * sets_a_piece; set < end; ++set) sign(set, pool.stop(), scratch, samples);
+  });
+}
+
+void BulkSigner::sign(size_t set, const StopFlag &stop, std::vector<WeightedToken> &scratch,
+                      WeightedSamples &samples) {
+  const size_t begin = set == 0 ? 0 : signing_.ends[set - 1], end = signing_.ends[set];
+  uint32_t *values = values_.data() + set * header_.permutations;
+  if (header_.family == SignatureFamily::minhash) {
+    const size_t at_once = std::max<size_t>(1, evaluations_a_look / header_.permutations);
+    hasher_.start(values);
+    for (size_t i = begin; i < end; i += at_once) {
+      stop.check();
+      hasher_.add(signing_.hashes.data() + i, std::min(at_once, end - i), values);
+    }
+    return;
+  }
+  const auto tokens = in_order(std::span(signing_.weighted).subspan(begin, end - begin), scratch, stop);
+  samples.start(header_.permutations);
+  const size_t at_once =
+      std::max<size_t>(1, evaluations_a_look / evaluations_a_sample / header_.permutations);
+  for (size_t i = 0; i < tokens.size(); i += at_once) {
+    stop.check();
+    add_weighted(tokens.data() + i, std::min(at_once, tokens.size() - i), header_.seed, samples);
+  }
+  samples.write_values(values);
+}
+
+void BulkSigner::write(size_t set, uint8_t *signature) const {
+  write_signature(signing_.headers[set], values_.data() + set * header_.permutations, signature);
+}
+
+}  // namespace simjoin

@@ -1,0 +1,104 @@
+// Signatures of many sets at a time, on all threads or on a GPU.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/background_task.hpp"
+#include "core/base/error.hpp"
+#include "core/device/device_work.hpp"
+#include "core/join.hpp"
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/minhash_signature.hpp"
+#include "core/minhash/signature_device.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+
+namespace simjoin {
+
+struct BulkSpec {
+  SignatureFamily family = SignatureFamily::minhash;
+  uint32_t permutations = 128;
+  uint64_t seed = 1;
+  int threads = 0;  // 0 = one for each core
+  Device device = Device::automatic;
+  size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
+};
+
+// Returns the milliseconds that signatures of sets with so many tokens and values in all take on the threads
+// of the CPU, and on a GPU with its transfers.
+struct SigningCosts {
+  double cpu_ms;
+  double gpu_ms;
+};
+SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values, uint32_t permutations,
+                           int threads);
+
+// Makes the signatures of one family, number of values and seed, in rounds, of which one is signed while the
+// next is added: add sets until the round is full, begin it, and once the one before is done, take its
+// signatures. All calls come from one thread. Functions throw std::bad_alloc and, for the GPU, Error;
+// afterwards only the destructor may be called.
+class BulkSigner {
+ public:
+  explicit BulkSigner(const BulkSpec &spec);
+
+  // Adds a set of the family minhash, by its tokens' hashes.
+  void add(std::span<const uint32_t> hashes);
+  // Adds a weighted set of the family weighted.
+  void add(std::span<const WeightedToken> tokens);
+  // Sets added since the last round began.
+  size_t added() const { return adding_.headers.size(); }
+  // Returns whether they are enough for a round.
+  bool full() const;
+
+  // Begins to sign the sets added. What was begun before must be done; its signatures are gone.
+  void begin();
+  // Returns whether the round that was begun is done, after waiting for it for `budget` at most.
+  bool step(std::chrono::microseconds budget);
+  // The sets of the round that was begun, and the signature of each once it is done.
+  size_t sets() const { return signing_.headers.size(); }
+  size_t signature_bytes(size_t set) const { return signing_.headers[set].bytes(); }
+  void write(size_t set, uint8_t *signature) const;
+
+  // Returns what to tell the user since the last call; null where there is nothing.
+  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  // Returns which device the rounds so far were signed on; where none is under way.
+  const DeviceUse &use() const { return use_; }
+
+ private:
+  struct Round {
+    std::vector<uint32_t> hashes;
+    std::vector<WeightedToken> weighted;
+    std::vector<size_t> ends;  // of each set's hashes or weighted tokens
+    std::vector<SignatureHeader> headers;
+
+    void clear();
+  };
+
+  bool choose_gpu();
+  void run(WorkerPool &pool);
+  void sign_on_gpu(WorkerPool &pool);
+  void sign_on_cpu(WorkerPool &pool);
+  void sign(size_t set, const StopFlag &stop, std::vector<WeightedToken> &scratch, WeightedSamples &samples);
+
+  const BulkSpec spec_;
+  const SignatureHeader header_;
+  const MinHasher hasher_;
+  Device device_;      // automatic becomes cpu once a GPU has failed
+  double cpu_ms_ = 0;  // spent on the CPU, as estimated
+  Round adding_;
+  Round signing_;
+  std::vector<uint32_t> values_;  // of signing_
+  bool gpu_ = false;              // where signing_ is signed
+  std::optional<Error> gpu_error_;
+  std::unique_ptr<Notice> notice_;
+  DeviceUse use_;
+  std::unique_ptr<DeviceSigner> signer_;
+  std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
+};
+
+}  // namespace simjoin

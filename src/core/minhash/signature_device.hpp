@@ -1,0 +1,62 @@
+// What a GPU does for signatures: those of many sets, the hashes of their bands, and the order of those.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/parallel_sort.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/minhash/minhash_plan.hpp"
+#include "core/minhash/minhash_signature.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+
+namespace simjoin {
+
+// Sets one after the other: those of a set end before ends[set].
+template <class Token>
+struct SetArrays {
+  std::span<const Token> tokens;
+  std::span<const size_t> ends;
+
+  size_t begin(size_t set) const { return set == 0 ? 0 : ends[set - 1]; }
+};
+
+// Makes signatures of one family, number of values and seed. The functions throw Error where the device
+// fails or has too little memory, and Cancelled where the pool's stop flag is set; afterwards only the
+// destructor may be called. The pool's workers move the data from and to the device's buffers.
+class DeviceSigner {
+ public:
+  virtual ~DeviceSigner() = default;
+
+  // Writes the values of each set of token hashes, as MinHasher makes them.
+  virtual void sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values) = 0;
+  // Writes the values of each weighted set, its tokens in any order, as WeightedSamples makes them.
+  virtual void sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values) = 0;
+  // Writes the hashes of the bands of each set of token hashes.
+  virtual void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
+                          uint64_t *hashes) = 0;
+
+  // The device's name, and the bytes of its memory that were held at most.
+  virtual std::string device() const = 0;
+  virtual size_t memory_peak() const = 0;
+};
+
+class SignatureDevice {
+ public:
+  virtual ~SignatureDevice() = default;
+
+  // Returns a signer for signatures with this header, which takes at most `memory_limit` bytes of the device
+  // (0 = most of what is free).
+  virtual std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t memory_limit) = 0;
+
+  // Writes the keys to `sorted`, which is other memory, by their upper halves; those of equal upper halves
+  // stay in their order. Returns the bytes of device memory that were held at most. Throws as a DeviceSigner
+  // does; `sorted` then has no defined values.
+  virtual size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &pool,
+                      size_t memory_limit) = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,25 @@
+// Ranks of integers that lie far apart: counted in hash tables, each of which one worker fills.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/sets/ranking.hpp"
+#include "core/sets/raw_sets.hpp"
+
+namespace simjoin {
+
+// Of each distinct number, about, the bytes that rank_hashed() takes at most: a place in a table that is not
+// full (and another one while the table grows), and a key, sorted, of each number that can be shared.
+constexpr size_t hashed_bytes = 48;
+
+// Replaces the numbers in the blocks of one side (a self-join) or two by ranks, which Ranking::rank_in()
+// takes: there is no table. Blocks may be in the file (not null then). `distinct` is about how many numbers
+// there are.
+Ranking rank_hashed(const std::vector<RawSets *> &sides, SpillFile *file, uint64_t distinct, WorkerPool &pool,
+                    MemoryCounter &memory);
+
+}  // namespace simjoin

@@ -1,0 +1,166 @@
+#include "core/sets/int32_values.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "core/base/number_parts.hpp"
+#include "core/sets/hashed_ranks.hpp"
+#include "core/sets/interner.hpp"
+
+namespace simjoin {
+namespace {
+
+// Values in a range of so many a token are counted in a table with an entry for each, others in hash tables.
+// On livejournal, in parts (two cores, two threads): up to about twice as many the table takes less time of
+// the processors, and its entries then take no more memory than sorting the sets does.
+constexpr uint64_t dense_per_token = 2;
+// A table for each worker is had only where all of them have no more entries than so many a token, so that
+// nothing takes more memory than sorting the sets does.
+constexpr uint64_t copied_per_token = 1;
+constexpr size_t check_interval = size_t{1} << 16;  // table entries between looks at the stop flag
+
+// Values compare as the numbers that this makes of them do.
+constexpr uint32_t sign_bit = uint32_t{1} << 31;
+uint32_t number_of(int32_t value) {
+  return static_cast<uint32_t>(value) ^ sign_bit;
+}
+
+}  // namespace
+
+uint32_t PlainValues::take(std::span<const int32_t> tokens, uint32_t *numbers) {
+  size_t count = tokens.size();
+  if (count == 0) return 0;
+  bool ascending = true;
+  numbers[0] = number_of(tokens[0]);
+  for (size_t i = 1; i < count; ++i) {
+    ascending &= tokens[i - 1] < tokens[i];
+    numbers[i] = number_of(tokens[i]);
+  }
+  if (!ascending) {
+    sort_(numbers, count);
+    count = static_cast<size_t>(std::unique(numbers, numbers + count) - numbers);
+  }
+  smallest_ = std::min(smallest_, numbers[0]);
+  largest_ = std::max(largest_, numbers[count - 1]);
+  sample_.add(numbers, count);
+  return static_cast<uint32_t>(count);
+}
+
+bool PlainValues::dense(uint64_t tokens) const {
+  const uint64_t sides = self_join_ ? 1 : 2;
+  return span() < UINT32_MAX && span() * sides <= dense_per_token * tokens;
+}
+
+size_t PlainValues::ranking_bytes(uint64_t tokens) const {
+  if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
+  return std::min(tokens, distinct_values()) * hashed_bytes;
+}
+
+Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+                          WorkerPool &pool) const {
+  std::vector<RawSets *> sides = {&left};
+  if (!self_join_) sides.push_back(&right);
+  const uint64_t tokens = left.tokens() + right.tokens();
+  if (tokens == 0) return Ranking(memory_);
+  if (!dense(tokens)) return rank_hashed(sides, file, distinct_values(), pool, memory_);
+  if (file != nullptr) {
+    const RangedNumbers numbers{sides, smallest_, span()};
+    if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);
+  }
+  const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
+  const uint32_t parts = worthwhile_parts(tokens, pool.workers());
+  const bool copies = parts == 1 || span() * parts <= entries;
+  return rank_dense(sides, file, parts, copies, pool);
+}
+
+// Returns how often each number of the range is in the side's sets. Each worker counts the numbers of one
+// part, of which a line of the cache has no other.
+Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_t parts,
+                                          WorkerPool &pool) const {
+  constexpr size_t line = 64;  // bytes
+  Buffer<uint32_t> table(memory_, span(), 0);
+  uint32_t *const counts = table.data();
+  const uint32_t first = smallest_;
+  const auto ahead =
+      static_cast<uint32_t>(reinterpret_cast<uintptr_t>(counts) % line / sizeof(uint32_t)) - first;
+  const auto part_of = [&](uint32_t number) {
+    return NumberPart((number + ahead) / (line / sizeof(uint32_t)), parts).part;
+  };
+  pool.parallel(parts, [&](int, size_t part) {
+    for (const RawBlock &block : raw.blocks) {
+      raw.visit(block, file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
+        visit_part(numbers, found, static_cast<uint32_t>(part), part_of,
+                   [&](const uint32_t *own, size_t count) {
+                     for (size_t i = 0; i < count; ++i) ++counts[own[i] - first];
+                   });
+      });
+    }
+  });
+  return table;
+}
+
+// Returns the same. Each of the workers counts some of the sets, in a table of its own.
+Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
+                                           WorkerPool &pool) const {
+  std::vector<Buffer<uint32_t>> tables;
+  for (size_t i = 0; i < copies; ++i) tables.emplace_back(memory_);
+  std::atomic<size_t> next = 0;
+  pool.parallel(copies, [&](int, size_t copy) {
+    Buffer<uint32_t> &table = tables[copy];
+    table.resize(span(), 0);
+    uint32_t *const counts = table.data();
+    const uint32_t first = smallest_;
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < raw.blocks.size();) {
+      raw.visit(raw.blocks[i], file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
+        for (size_t t = 0; t < found; ++t) ++counts[numbers[t] - first];
+      });
+    }
+  });
+  pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
+    const size_t end = std::min<size_t>(span(), (part + 1) * check_interval);
+    for (size_t copy = 1; copy < copies; ++copy) {
+      for (size_t i = part * check_interval; i < end; ++i) tables[0][i] += tables[copy][i];
+    }
+  });
+  return std::move(tables[0]);
+}
+
+Ranking PlainValues::rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts,
+                                bool copies, WorkerPool &pool) const {
+  const auto count = [&](RawSets &raw) {
+    return copies ? count_copies(raw, file, parts, pool) : count_parts(raw, file, parts, pool);
+  };
+  Buffer<uint32_t> counts = count(*sides[0]);
+  Buffer<uint32_t> right(memory_);
+  if (!self_join_) right = count(*sides[1]);
+  std::atomic<uint32_t> distinct = 0;
+  pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
+    uint32_t found = 0;
+    for (size_t i = part * check_interval; i < std::min<size_t>(span(), (part + 1) * check_interval); ++i) {
+      const uint32_t left = counts[i], other = self_join_ ? 0 : right[i];
+      found += (left | other) != 0;
+      counts[i] = DocumentFrequencies::shareable(left, other, self_join_);
+    }
+    distinct += found;
+  });
+  right.release();
+  Ranking ranking = rank_in_order(std::move(counts), pool, memory_);
+  ranking.first_id = smallest_;
+  ranking.distinct = distinct;
+  return ranking;
+}
+
+// Uses about half of the bytes for a table, if it can, since the sets' slices will need the others.
+Ranking PlainValues::rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
+                                 WorkerPool &pool) const {
+  uint64_t block = 0;
+  for (const RawSets *raw : numbers.sides) {
+    for (const RawBlock &b : raw->blocks) block = std::max(block, b.tokens * sizeof(uint32_t));
+  }
+  const uint64_t loaded = block * static_cast<uint64_t>(pool.workers());
+  RangedRanks ranks(numbers, file, extra_bytes - std::min<uint64_t>(extra_bytes, loaded), pool, memory_);
+  return ranks.rank(extra_bytes / 2);
+}
+
+}  // namespace simjoin

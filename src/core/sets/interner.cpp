@@ -1,0 +1,227 @@
+#include "core/sets/interner.hpp"
+
+#include <cstring>
+
+#include "core/base/error.hpp"
+
+namespace simjoin {
+namespace {
+
+// Tokens looked up together: their slots are prefetched before the first is probed.
+constexpr size_t chunk_size = 32;
+constexpr size_t first_direct = 1024;
+// The direct table may have this many slots whatever the collection, and this many a distinct token.
+constexpr size_t direct_free = size_t{1} << 16;
+constexpr size_t direct_per_token = 4;
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// Returns a 64-bit hash of the bytes, eight at a time, folded by wide multiplication.
+uint64_t hash_bytes(std::string_view text) {
+  constexpr uint64_t k0 = 0x9E3779B97F4A7C15u, k1 = 0xD6E8FEB86659FD93u;
+  uint64_t hash = k0 ^ text.size();
+  const char *at = text.data();
+  size_t left = text.size();
+  for (; left > 8; at += 8, left -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    hash = mix(hash ^ word, k1);
+  }
+  uint64_t last = 0;
+  if (left > 0) std::memcpy(&last, at, left);
+  return mix(mix(hash ^ last, k1) ^ k0, k1);
+}
+
+}  // namespace
+
+void DocumentFrequencies::throw_too_many() {
+  throw Error(ErrorKind::limit_exceeded, "a join cannot have more than 4294967294 distinct tokens");
+}
+
+uint32_t DocumentFrequencies::add_id() {
+  if (ids_ >= UINT32_MAX - 1) throw_too_many();
+  counts_[0].push_back(0);
+  if (!self_join_) counts_[1].push_back(0);
+  return ids_++;
+}
+
+Buffer<uint32_t> DocumentFrequencies::take_shareable() {
+  Buffer<uint32_t> counts = std::move(counts_[0]);
+  for (size_t id = 0; id < counts.size(); ++id) {
+    counts[id] = shareable(counts[id], self_join_ ? 0 : counts_[1][id], self_join_);
+  }
+  counts_[1].release();
+  return counts;
+}
+
+IntegerInterner::IntegerInterner(bool self_join, bool direct, MemoryCounter &memory)
+    : frequencies_(self_join, memory),
+      may_be_direct_(direct),
+      direct_(memory),
+      table_(memory, {0, no_id, 0}) {}
+
+// Begins a set: a new stamp, and where stamps run out, all of them anew.
+void IntegerInterner::next_set() {
+  if (++set_stamp_ != 0) return;
+  for (Mark &mark : direct_) mark.last_set = 0;
+  table_.for_each([](Entry &entry) { entry.last_set = 0; });
+  set_stamp_ = 1;
+}
+
+template <typename T>
+uint32_t IntegerInterner::intern(Side side, std::span<const T> tokens, uint32_t *ids) {
+  next_set();
+  uint32_t found = 0;
+  for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+    found += intern_chunk(side, tokens.data() + at, std::min(chunk_size, tokens.size() - at), ids + found);
+  }
+  return found;
+}
+
+template <typename T>
+uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids) {
+  uint64_t hashes[chunk_size];
+  const size_t direct_size = direct_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<uint64_t>(static_cast<int64_t>(tokens[i]));
+    if (value < direct_size) {
+      __builtin_prefetch(&direct_[value]);
+    } else {
+      hashes[i] = mix64(value);
+      table_.prefetch(hashes[i]);
+    }
+  }
+  uint32_t found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t value = tokens[i];
+    uint32_t id, *last_set;
+    if (static_cast<uint64_t>(value) < direct_size) {
+      Mark &mark = direct_[static_cast<size_t>(value)];
+      if (mark.id == no_id) mark = {frequencies_.add_id(), 0};
+      id = mark.id;
+      last_set = &mark.last_set;
+    } else {
+      Entry *entry = table_.find(hashes[i], [value](const Entry &known) { return known.value == value; });
+      if (entry->id == no_id) entry = insert(entry, value);
+      id = entry->id;
+      last_set = &entry->last_set;
+    }
+    if (*last_set == set_stamp_) continue;
+    *last_set = set_stamp_;
+    frequencies_.prefetch(side, id);
+    ids[found++] = id;
+  }
+  for (uint32_t i = 0; i < found; ++i) frequencies_.count(side, ids[i]);
+  if (wanted_ > direct_size) extend_direct(wanted_);
+  return found;
+}
+
+// Puts a new value into its free place, and notes it where the direct table should cover it.
+IntegerInterner::Entry *IntegerInterner::insert(Entry *place, int64_t value) {
+  const uint32_t id = frequencies_.add_id();
+  const auto index = static_cast<uint64_t>(value);
+  if (may_be_direct_ && index < direct_free + direct_per_token * frequencies_.ids()) {
+    // At least a quarter more than there was: a growing range moves few times.
+    wanted_ = std::max(
+        {wanted_, first_direct, direct_.size() + direct_.size() / 4, static_cast<size_t>(index) + 1});
+  }
+  return table_.add(place, {value, id, 0});
+}
+
+// Grows the direct table to `size` slots and moves the values it now covers out of the hash table.
+void IntegerInterner::extend_direct(size_t size) {
+  const size_t before = direct_.size();
+  direct_.resize(size);
+  std::fill(direct_.begin() + before, direct_.end(), Mark{no_id, 0});
+  table_.remove_if([this](const Entry &entry) {
+    if (static_cast<uint64_t>(entry.value) >= direct_.size()) return false;
+    direct_[static_cast<size_t>(entry.value)] = {entry.id, entry.last_set};
+    return true;
+  });
+}
+
+size_t IntegerInterner::bytes_with(size_t tokens) const {
+  return direct_.size() * sizeof(Mark) + table_.bytes_with(tokens) +
+         (ids() + tokens) * frequencies_.bytes_an_id();
+}
+
+Buffer<int64_t> IntegerInterner::take_values(MemoryCounter &memory) {
+  Buffer<int64_t> values(memory, ids());
+  for (size_t slot = 0; slot < direct_.size(); ++slot) {
+    if (direct_[slot].id != no_id) values[direct_[slot].id] = static_cast<int64_t>(slot);
+  }
+  visit_hashed([&](int64_t value, uint32_t id) { values[id] = value; });
+  return values;
+}
+
+template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32_t *);
+template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
+
+TextInterner::TextInterner(bool self_join, MemoryCounter &memory)
+    : frequencies_(self_join, memory), bytes_(memory), starts_(memory), table_(memory, {0, table_.no_id, 0}) {
+  starts_.push_back(0);
+}
+
+void TextInterner::next_set() {
+  if (++set_stamp_ != 0) return;
+  table_.for_each([](Entry &entry) { entry.last_set = 0; });
+  set_stamp_ = 1;
+}
+
+uint32_t TextInterner::intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
+  next_set();
+  uint32_t found = 0;
+  uint64_t hashes[chunk_size];
+  for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+    const size_t count = std::min(chunk_size, tokens.size() - at);
+    for (size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_bytes(tokens[at + i]);
+      table_.prefetch(hashes[i]);
+    }
+    prefetch_texts(side, {hashes, count});
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view token = tokens[at + i];
+      Entry *entry = table_.find(hashes[i], [&](const Entry &known) {
+        return known.text_hash == hashes[i] && text(known.id) == token;
+      });
+      if (entry->id == table_.no_id) entry = insert(entry, hashes[i], token);
+      if (entry->last_set == set_stamp_) continue;
+      entry->last_set = set_stamp_;
+      frequencies_.count(side, entry->id);
+      ids[found++] = entry->id;
+    }
+  }
+  return found;
+}
+
+// Asks for what the comparison with known tokens of these hashes will read, step by step.
+void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) const {
+  const auto visit = [&](auto &&body) {
+    for (const uint64_t hash : hashes) {
+      const Entry &entry = *table_.first_place(hash);
+      if (entry.id != table_.no_id && entry.text_hash == hash) body(entry.id);
+    }
+  };
+  visit([&](uint32_t id) {
+    __builtin_prefetch(&starts_[id]);
+    frequencies_.prefetch(side, id);
+  });
+  visit([&](uint32_t id) { __builtin_prefetch(bytes_.data() + starts_[id]); });
+}
+
+TextInterner::Entry *TextInterner::insert(Entry *place, uint64_t hash, std::string_view token) {
+  const uint32_t id = frequencies_.add_id();
+  if (!token.empty()) std::memcpy(bytes_.extend(token.size()), token.data(), token.size());
+  starts_.push_back(bytes_.size());
+  return table_.add(place, {hash, id, 0});
+}
+
+size_t TextInterner::bytes_with(size_t tokens) const {
+  return bytes_.size() + table_.bytes_with(tokens) +
+         (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_an_id());
+}
+
+}  // namespace simjoin

@@ -1,0 +1,151 @@
+// Token values to dense ids, while sets stream in: duplicates within a set collapse, and the number of sets
+// with each token is counted in the same pass.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/base/memory.hpp"
+#include "core/base/split_table.hpp"
+#include "core/join.hpp"
+#include "core/minhash/minhash_family.hpp"
+
+namespace simjoin {
+
+// In how many sets of each side the token of an id is.
+class DocumentFrequencies {
+ public:
+  // A self-join has one side only.
+  DocumentFrequencies(bool self_join, MemoryCounter &memory)
+      : self_join_(self_join), counts_{Buffer<uint32_t>(memory), Buffer<uint32_t>(memory)} {}
+
+  // Throws Error limit_exceeded.
+  [[noreturn]] static void throw_too_many();
+  // Adds the next id, with no occurrence yet. Throws that Error at 2^32 - 2 ids.
+  uint32_t add_id();
+  // Asks for the memory that count() will change.
+  void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
+  void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
+  // Returns the bytes of an id.
+  size_t bytes_an_id() const { return sizeof(uint32_t) * (self_join_ ? 1 : 2); }
+  // Returns how many ids have been added, also once their frequencies have been taken.
+  uint32_t ids() const { return ids_; }
+  // Returns the number of sets with a token that is in so many sets of each side, saturated; `unshared` where
+  // no two sets (of the two sides, where there are two) can share it.
+  static constexpr uint32_t unshared = UINT32_MAX;
+  static uint32_t shareable(uint64_t left, uint64_t right, bool self_join) {
+    const bool shared = self_join ? left >= 2 : left > 0 && right > 0;
+    return shared ? static_cast<uint32_t>(left + right < unshared ? left + right : unshared - 1) : unshared;
+  }
+  // Returns that for each id. Leaves only the number of ids behind.
+  Buffer<uint32_t> take_shareable();
+
+ private:
+  const bool self_join_;
+  uint32_t ids_ = 0;
+  Buffer<uint32_t> counts_[2];  // the right side's stays empty in a self-join
+};
+
+// Integer tokens. Small non-negative values, where they are dense enough, index a table directly; all others
+// go through an open-addressing hash table.
+class IntegerInterner {
+ public:
+  // Without `direct`, all values go through the hash table, which takes less where they are few.
+  IntegerInterner(bool self_join, bool direct, MemoryCounter &memory);
+
+  // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
+  template <typename T>
+  uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
+
+  DocumentFrequencies &frequencies() { return frequencies_; }
+  uint32_t ids() const { return frequencies_.ids(); }
+
+  static constexpr uint32_t no_id = UINT32_MAX;
+  // The values of the direct table are its slots: returns their number, and the id of one, or no_id.
+  size_t direct_slots() const { return direct_.size(); }
+  uint32_t direct_id(size_t slot) const { return direct_[slot].id; }
+  // Calls visit(value, id) for each other value, in no order. These are below zero or beyond the direct
+  // table.
+  template <typename Visit>
+  void visit_hashed(Visit &&visit) const {
+    table_.for_each([&](const Entry &entry) { visit(entry.value, entry.id); });
+  }
+  size_t hashed() const { return table_.size(); }
+  // Forgets the values that are not in the direct table.
+  void release_hashed() { table_.release(); }
+  // Returns the bytes that it takes once so many tokens more have come, all new, and at most meanwhile.
+  size_t bytes_with(size_t tokens) const;
+  // Returns the values by id. Nothing else may be asked for then.
+  Buffer<int64_t> take_values(MemoryCounter &memory);
+
+ private:
+  struct Mark {
+    uint32_t id;
+    uint32_t last_set;  // stamp of the last set with this token
+  };
+  struct Entry {
+    int64_t value;
+    uint32_t id;
+    uint32_t last_set;
+
+    uint64_t hash() const { return mix64(static_cast<uint64_t>(value)); }
+  };
+
+  void next_set();
+  template <typename T>
+  uint32_t intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids);
+  Entry *insert(Entry *place, int64_t value);
+  void extend_direct(size_t size);
+
+  DocumentFrequencies frequencies_;
+  const bool may_be_direct_;
+  Buffer<Mark> direct_;
+  SplitTable<Entry> table_;
+  size_t wanted_ = 0;       // size of the direct table that the last chunk asked for
+  uint32_t set_stamp_ = 0;  // of the set being read
+};
+
+// Text tokens, interned by their bytes.
+class TextInterner {
+ public:
+  TextInterner(bool self_join, MemoryCounter &memory);
+
+  // As IntegerInterner::intern.
+  uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  DocumentFrequencies &frequencies() { return frequencies_; }
+  uint32_t ids() const { return frequencies_.ids(); }
+  std::string_view text(uint32_t id) const {
+    return {bytes_.data() + starts_[id], static_cast<size_t>(starts_[id + 1] - starts_[id])};
+  }
+  // Forgets which text has which id, but not the texts.
+  void release_hashed() { table_.release(); }
+  // As IntegerInterner::bytes_with, but for the bytes of the texts that come.
+  size_t bytes_with(size_t tokens) const;
+  // Returns the bytes of all texts and where those of each id start; one more than there are ids. Nothing
+  // else may be asked for then.
+  std::pair<Buffer<char>, Buffer<uint64_t>> take_texts() { return {std::move(bytes_), std::move(starts_)}; }
+
+ private:
+  struct Entry {
+    uint64_t text_hash;
+    uint32_t id;
+    uint32_t last_set;
+
+    uint64_t hash() const { return text_hash; }
+  };
+
+  void next_set();
+  void prefetch_texts(Side side, std::span<const uint64_t> hashes) const;
+  Entry *insert(Entry *place, uint64_t hash, std::string_view token);
+
+  DocumentFrequencies frequencies_;
+  Buffer<char> bytes_;
+  Buffer<uint64_t> starts_;  // of each id's bytes; one more than there are ids
+  SplitTable<Entry> table_;
+  uint32_t set_stamp_ = 0;
+};
+
+}  // namespace simjoin

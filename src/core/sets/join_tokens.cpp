@@ -1,0 +1,63 @@
+#include "core/sets/join_tokens.hpp"
+
+namespace simjoin {
+
+uint32_t JoinTokens::add(Side, std::span<const int32_t> tokens, uint32_t *ids) {
+  if (tokens.empty()) return 0;
+  if (vocabulary_.distinct_tokens() > 0) Vocabulary::throw_mixed();
+  if (!plain_) plain_.emplace(self_join_, memory_);
+  return plain_->take(tokens, ids);
+}
+
+uint32_t JoinTokens::add(Side side, std::span<const int64_t> tokens, uint32_t *ids) {
+  return intern(side, tokens, ids);
+}
+
+uint32_t JoinTokens::add(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
+  return intern(side, tokens, ids);
+}
+
+template <typename T>
+uint32_t JoinTokens::intern(Side side, std::span<const T> tokens, uint32_t *ids) {
+  if (tokens.empty()) return 0;
+  if (plain_) Vocabulary::throw_mixed();
+  return vocabulary_.intern(side, tokens, ids);
+}
+
+uint64_t JoinTokens::distinct_tokens() const {
+  return plain_ ? plain_->distinct_values() : vocabulary_.distinct_tokens();
+}
+
+size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
+  // Of each distinct token: a key, and the place where it is sorted.
+  constexpr size_t ranked = 16;
+  return plain_ ? plain_->ranking_bytes(tokens) : ranked * vocabulary_.distinct_tokens();
+}
+
+void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
+  if (runs_) runs_->write_some(tokens);
+  if (vocabulary_.distinct_tokens() == 0 || vocabulary_.bytes_with(tokens) <= bytes) return;
+  if (!runs_) runs_.emplace(file, memory_);
+  end_run(left, right);
+}
+
+void JoinTokens::end_run(RawSets &left, RawSets &right) {
+  left.end_block();
+  right.end_block();
+  runs_->end_run(vocabulary_.take_tokens(), left.blocks.size(), right.blocks.size());
+}
+
+Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+                                 WorkerPool &pool) {
+  if (runs_) {
+    end_run(left, right);
+    plain_.emplace(self_join_, runs_->number({&left, &right}, extra_bytes, pool), memory_);
+    runs_.reset();
+  }
+  Ranking ranking =
+      plain_ ? plain_->rank(left, right, file, extra_bytes, pool) : vocabulary_.take_ranking(pool);
+  plain_.reset();
+  return ranking;
+}
+
+}  // namespace simjoin

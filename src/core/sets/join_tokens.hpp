@@ -1,0 +1,56 @@
+// The tokens of a join on the CPU, from values to ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/sets/int32_values.hpp"
+#include "core/sets/ranking.hpp"
+#include "core/sets/raw_sets.hpp"
+#include "core/sets/token_runs.hpp"
+#include "core/sets/vocabulary.hpp"
+
+namespace simjoin {
+
+// Integers of 32 bits wait for the end of the input as they are; values of other types get an id at once.
+class JoinTokens {
+ public:
+  // In a self-join every set is on the left.
+  JoinTokens(bool self_join, MemoryCounter &memory)
+      : self_join_(self_join), memory_(memory), vocabulary_(self_join, memory) {}
+
+  // Writes what stands for a set's distinct tokens to `ids` (room for tokens.size()) and returns how many
+  // they are. Throws Error invalid_argument where sets before had tokens of another type.
+  uint32_t add(Side side, std::span<const int32_t> tokens, uint32_t *ids);
+  uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
+  uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  // Keeps to about `bytes` from now on: called before a set of so many tokens is added, with the sides as
+  // they are, whose blocks may end with the last set.
+  void bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file);
+  // Returns the number of distinct tokens so far, about.
+  uint64_t distinct_tokens() const;
+  // Returns the bytes that take_ranking() takes besides what is there now, about, for sets of so many tokens.
+  size_t ranking_bytes(uint64_t tokens) const;
+  // Returns the ranks by which apply_ranks() finds its way, and forgets everything else. Blocks may be in the
+  // file (not null then). Uses about `extra_bytes` where more than the least would help.
+  Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
+
+ private:
+  void end_run(RawSets &left, RawSets &right);
+  template <typename T>
+  uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
+
+  const bool self_join_;
+  MemoryCounter &memory_;
+  Vocabulary vocabulary_;  // of the sets since the last run ended
+  std::optional<TokenRuns> runs_;
+  std::optional<PlainValues> plain_;
+};
+
+}  // namespace simjoin

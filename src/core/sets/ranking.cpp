@@ -1,0 +1,231 @@
+#include "core/sets/ranking.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/parallel_sort.hpp"
+
+namespace simjoin {
+
+static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these need no work
+
+namespace {
+
+constexpr size_t check_interval = size_t{1} << 16;  // tokens between looks at the stop flag
+// Frequencies up to this one are counted one by one, in a table that stays in the first-level cache; tokens
+// that are in more sets are so few that they are sorted.
+constexpr uint32_t counted_frequencies = 1u << 13;
+// How many tokens ahead their frequencies are asked for.
+constexpr size_t prefetch_distance = 16;
+
+struct Frequent {
+  uint32_t frequency;
+  uint32_t id;
+};
+
+// Gives tokens that are too frequent to be counted, in the order of their values, the ranks after all others.
+void rank_frequent(std::vector<Frequent> &tokens, Ranking &ranking) {
+  const auto rarer = [](const Frequent &a, const Frequent &b) { return a.frequency < b.frequency; };
+  std::stable_sort(tokens.begin(), tokens.end(), rarer);
+  for (const Frequent &token : tokens) ranking.rank_of[token.id] = ranking.ranks++;
+}
+
+// Counting sort by frequency, in the place of the frequencies: tokens come in the order of their values, and
+// those of equal frequency keep it.
+class FrequencySort {
+ public:
+  FrequencySort(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory)
+      : stop_(stop), rank_of_(std::move(frequencies)), next_(memory, counted_frequencies, 0) {
+    for (size_t id = 0; id < rank_of_.size(); ++id) {
+      if (id % check_interval == 0) stop_.check();
+      shareable_ += rank_of_[id] != Ranking::none;
+      if (rank_of_[id] < counted_frequencies) ++next_[rank_of_[id]];
+    }
+    for (uint32_t &start : next_) ranked_ += std::exchange(start, ranked_);
+  }
+
+  bool shareable(uint32_t id) const { return rank_of_[id] != Ranking::none; }
+  uint32_t shareable_tokens() const { return shareable_; }
+  void prefetch(uint32_t id) const { __builtin_prefetch(rank_of_.data() + id); }
+  // Takes the token with the next value; those that cannot be shared need not be added.
+  void add(uint32_t id) {
+    if (added_++ % check_interval == 0) stop_.check();
+    const uint32_t frequency = rank_of_[id];
+    if (frequency < counted_frequencies) {
+      rank_of_[id] = next_[frequency]++;
+    } else if (frequency != Ranking::none) {
+      frequent_.push_back({frequency, id});
+    }
+  }
+  // Returns the ranks, once every token has been added.
+  Ranking take(MemoryCounter &memory) {
+    Ranking ranking(memory);
+    ranking.rank_of = std::move(rank_of_);
+    ranking.ranks = ranked_;
+    rank_frequent(frequent_, ranking);
+    return ranking;
+  }
+
+ private:
+  const StopFlag &stop_;
+  Buffer<uint32_t> rank_of_;  // by id: the frequency until the token is added
+  Buffer<uint32_t> next_;     // by frequency: the rank of the next token
+  uint32_t ranked_ = 0;
+  uint32_t shareable_ = 0;
+  size_t added_ = 0;
+  std::vector<Frequent> frequent_;
+};
+
+// Returns the key (frequency: 32 bits, value: 64 bits, id: 32 bits).
+SortKey rank_key(uint32_t frequency, uint64_t value, uint32_t id) {
+  SortKey key;
+  key.hi = uint64_t{frequency} << 32 | value >> 32;
+  key.lo = value << 32 | id;
+  return key;
+}
+
+uint32_t id_of(const SortKey &key) {
+  return static_cast<uint32_t>(key.lo);
+}
+
+// Integers compare as the numbers that this makes of them do.
+constexpr uint64_t sign_bit = uint64_t{1} << 63;
+
+// Returns the first eight bytes as a number that compares as the bytes do.
+uint64_t leading_bytes(std::string_view text) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < 8; ++i)
+    value = value << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
+  return value;
+}
+
+// Puts tokens that agree in frequency and leading bytes into the order of all their bytes.
+void order_long_texts(Buffer<SortKey> &keys, const TextInterner &interner, const StopFlag &stop) {
+  const auto same = [](const SortKey &a, const SortKey &b) {
+    return a.hi == b.hi && a.lo >> 32 == b.lo >> 32;
+  };
+  size_t compared = 0;
+  for (size_t begin = 0, end; begin < keys.size(); begin = end) {
+    if (begin % check_interval == 0) stop.check();
+    for (end = begin + 1; end < keys.size() && same(keys[begin], keys[end]);) ++end;
+    if (end - begin < 2) continue;
+    std::sort(keys.begin() + begin, keys.begin() + end, [&](const SortKey &a, const SortKey &b) {
+      if (++compared % check_interval == 0) stop.check();
+      return interner.text(id_of(a)) < interner.text(id_of(b));
+    });
+  }
+}
+
+// Adds the tokens of the keys [begin, end).
+void add_keys(FrequencySort &sort, const Buffer<SortKey> &keys, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    if (i + prefetch_distance < end) sort.prefetch(id_of(keys[i + prefetch_distance]));
+    sort.add(id_of(keys[i]));
+  }
+}
+
+void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
+  const size_t slots = interner.direct_slots();
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (slot + prefetch_distance < slots) {
+      const uint32_t ahead = interner.direct_id(slot + prefetch_distance);
+      if (ahead != IntegerInterner::no_id) sort.prefetch(ahead);
+    }
+    const uint32_t id = interner.direct_id(slot);
+    if (id != IntegerInterner::no_id) sort.add(id);
+  }
+}
+
+}  // namespace
+
+// The counting sort of FrequencySort, by runs of ids, each on one worker.
+Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory) {
+  Ranking ranking(memory);
+  ranking.rank_of = std::move(frequencies);
+  uint32_t *const rank_of = ranking.rank_of.data();
+  const size_t ids = ranking.rank_of.size();
+  const size_t runs = std::clamp<size_t>(ids / check_interval, 1, static_cast<size_t>(pool.workers()));
+  Buffer<uint32_t> next(memory, runs * counted_frequencies, 0);  // by run and frequency, as in FrequencySort
+  std::vector<std::vector<Frequent>> frequent(runs);
+  const auto visit_run = [&](size_t run, auto &&visit) {
+    const size_t end = (run + 1) * ids / runs;
+    for (size_t id = run * ids / runs; id < end; ++id) {
+      if (id % check_interval == 0) pool.stop().check();
+      visit(next.data() + run * counted_frequencies, id, rank_of[id]);
+    }
+  };
+  pool.parallel(runs, [&](int, size_t run) {
+    visit_run(run, [&](uint32_t *counts, size_t id, uint32_t frequency) {
+      if (frequency < counted_frequencies) {
+        ++counts[frequency];
+      } else if (frequency != Ranking::none) {
+        frequent[run].push_back({frequency, static_cast<uint32_t>(id)});
+      }
+    });
+  });
+  for (size_t frequency = 0; frequency < counted_frequencies; ++frequency) {
+    for (size_t run = 0; run < runs; ++run) {
+      ranking.ranks += std::exchange(next[run * counted_frequencies + frequency], ranking.ranks);
+    }
+  }
+  pool.parallel(runs, [&](int, size_t run) {
+    visit_run(run, [&](uint32_t *places, size_t id, uint32_t frequency) {
+      if (frequency < counted_frequencies) rank_of[id] = places[frequency]++;
+    });
+  });
+  for (size_t run = 1; run < runs; ++run) {
+    frequent[0].insert(frequent[0].end(), frequent[run].begin(), frequent[run].end());
+  }
+  rank_frequent(frequent[0], ranking);
+  return ranking;
+}
+
+// Values in the direct table are in order; the others are sorted, and come before and after these. So the
+// frequencies need no place in the keys, and most tokens no key.
+Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
+  FrequencySort sort(interner.frequencies().take_shareable(), pool.stop(), memory);
+  Buffer<SortKey> keys(memory);
+  keys.resize(std::min<size_t>(interner.hashed(), sort.shareable_tokens()));
+  keys.clear();
+  interner.visit_hashed([&](int64_t value, uint32_t id) {
+    if (sort.shareable(id)) keys.push_back(rank_key(0, static_cast<uint64_t>(value) ^ sign_bit, id));
+  });
+  interner.release_hashed();
+  sort_keys(keys, pool, memory);
+  const SortKey zero = rank_key(0, sign_bit, 0);
+  const auto first_positive = std::lower_bound(
+      keys.begin(), keys.end(), zero,
+      [](const SortKey &a, const SortKey &b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; });
+  const auto negative = static_cast<size_t>(first_positive - keys.begin());
+  add_keys(sort, keys, 0, negative);
+  add_direct(sort, interner);
+  add_keys(sort, keys, negative, keys.size());
+  Ranking ranking = sort.take(memory);
+  ranking.distinct = interner.ids();
+  return ranking;
+}
+
+Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
+  interner.release_hashed();
+  Ranking ranking(memory);
+  ranking.rank_of = interner.frequencies().take_shareable();
+  Buffer<SortKey> keys(memory);
+  for (uint32_t id = 0; id < ranking.rank_of.size(); ++id) {
+    if (id % check_interval == 0) pool.stop().check();
+    const uint32_t frequency = std::exchange(ranking.rank_of[id], Ranking::none);
+    if (frequency == Ranking::none) continue;
+    keys.push_back(rank_key(frequency, leading_bytes(interner.text(id)), id));
+  }
+  sort_keys(keys, pool, memory);
+  order_long_texts(keys, interner, pool.stop());
+  ranking.ranks = static_cast<uint32_t>(keys.size());
+  ranking.distinct = interner.ids();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i % check_interval == 0) pool.stop().check();
+    ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
+  }
+  return ranking;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,55 @@
+#include "core/sets/raw_sets.hpp"
+
+#include <algorithm>
+
+namespace simjoin {
+namespace {
+
+// A block holds no fewer ids than this, and the first ones no more than there were before them: a small join
+// takes little.
+constexpr size_t least_block_ids = 1024;
+
+}  // namespace
+
+uint32_t *RawSets::room(size_t most) {
+  if (blocks.empty() || blocks.back().tokens + most > blocks.back().ids.size()) {
+    if (file_ != nullptr) end_block();
+    const size_t usual = std::min(std::max(least_block_ids, static_cast<size_t>(tokens_)), block_ids_);
+    RawBlock &block = blocks.emplace_back(memory_);
+    block.first_row = rows();
+    block.ids.resize(std::max(usual, most));
+  }
+  return blocks.back().ids.data() + blocks.back().tokens;
+}
+
+void RawSets::add_row(uint32_t size) {
+  RawBlock &block = blocks.back();
+  block.tokens += size;
+  ++block.rows;
+  tokens_ += size;
+  sizes.push_back(size);
+}
+
+void RawSets::end_block() {
+  if (!blocks.empty() && !blocks.back().ids.empty()) spill(blocks.back());
+}
+
+void RawSets::spill_to(SpillFile &file) {
+  file_ = &file;
+  for (size_t i = 0; i + 1 < blocks.size(); ++i) spill(blocks[i]);
+}
+
+void RawSets::spill(RawBlock &block) {
+  const size_t bytes = block.tokens * sizeof(uint32_t);
+  block.place = file_->reserve(bytes);
+  file_->write(block.place, block.ids.data(), bytes);
+  block.ids.release();
+}
+
+void RawSets::load(RawBlock &block, const SpillFile &file) const {
+  if (!block.ids.empty() || block.tokens == 0) return;
+  block.ids.resize(block.tokens);
+  file.read(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));
+}
+
+}  // namespace simjoin

@@ -1,0 +1,97 @@
+// The sets of a side as they are added: token ids in blocks, which can wait in the temporary file.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/sets/set_sizes.hpp"
+
+namespace simjoin {
+
+// A run of rows, whose ids lie one row after the other.
+struct RawBlock {
+  explicit RawBlock(MemoryCounter &memory) : ids(memory) {}
+
+  Buffer<uint32_t> ids;  // empty where the block is in the file
+  uint32_t first_row = 0;
+  uint32_t rows = 0;
+  uint64_t tokens = 0;
+  uint64_t place = 0;  // in the file
+};
+
+// The sets in the order of their rows, as token ids without duplicates.
+class RawSets {
+ public:
+  // Blocks take about `block_bytes`; the first ones, less.
+  RawSets(size_t block_bytes, MemoryCounter &memory)
+      : sizes(memory), memory_(memory), block_ids_(block_bytes / sizeof(uint32_t)) {}
+
+  uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
+  uint64_t tokens() const { return tokens_; }
+
+  // Returns room for the ids of the next row, `most` at most; then add_row() takes the first `size` of them.
+  uint32_t *room(size_t most);
+  void add_row(uint32_t size);
+
+  // Ends the last block: the next row begins another one. Only once there is a file.
+  void end_block();
+  // Moves all blocks but the last into the file, and from now on each one that is full.
+  void spill_to(SpillFile &file);
+  // Brings a block's ids back into memory.
+  void load(RawBlock &block, const SpillFile &file) const;
+
+  // Ids between looks at the stop flag, and those read at a time.
+  static constexpr size_t piece = size_t{1} << 14;
+  // Calls visit(ids, count) for all ids, in pieces, of a block that may be in the file.
+  template <typename Visit>
+  void visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const;
+  // The same for the blocks [begin, end), side by side; the ids that change(ids, count) leaves take their
+  // place.
+  template <typename Change>
+  void change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change);
+
+  std::vector<RawBlock> blocks;
+  SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
+
+ private:
+  void spill(RawBlock &block);
+
+  MemoryCounter &memory_;
+  const size_t block_ids_;
+  uint64_t tokens_ = 0;
+  SpillFile *file_ = nullptr;
+};
+
+template <typename Visit>
+void RawSets::visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const {
+  const bool in_file = block.ids.empty() && block.tokens > 0;
+  Buffer<uint32_t> read(memory_, in_file ? std::min<size_t>(piece, block.tokens) : 0);
+  for (size_t begin = 0; begin < block.tokens; begin += piece) {
+    stop.check();
+    const size_t count = std::min<size_t>(piece, block.tokens - begin);
+    if (in_file) file->read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));
+    visit(in_file ? read.data() : block.ids.data() + begin, count);
+  }
+}
+
+template <typename Change>
+void RawSets::change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change) {
+  pool.parallel(end - begin, [&](int, size_t number) {
+    RawBlock &block = blocks[begin + number];
+    const bool in_file = block.ids.empty() && block.tokens > 0;
+    if (in_file) load(block, *file);
+    for (size_t at = 0; at < block.tokens; at += piece) {
+      pool.stop().check();
+      change(block.ids.data() + at, std::min<size_t>(piece, block.tokens - at));
+    }
+    if (!in_file) return;
+    file->overwrite(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));
+    block.ids.release();
+  });
+}
+
+}  // namespace simjoin

@@ -1,0 +1,106 @@
+// Sets of integers as they came, in blocks that are shared between whoever may need them without a copy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/host_pieces.hpp"
+#include "core/base/memory.hpp"
+#include "core/join.hpp"
+
+namespace simjoin {
+
+// Consecutive rows of one side within a block.
+struct SetSlice {
+  const char *tokens = nullptr;       // of all rows, one after the other
+  const uint32_t *lengths = nullptr;  // of each row, in tokens
+  uint32_t rows = 0;
+  uint64_t token_count = 0;
+  bool wide = false;  // tokens are int64, otherwise int32
+};
+
+// A run of rows of one side, immutable once it is handed on. Its memory goes back to the process's pieces.
+class SetBlock {
+ public:
+  // Room for at least one set of `count` tokens; `row_bytes` is what a row is expected to take. What
+  // it uses of its memory is counted from close() on.
+  SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes);
+  ~SetBlock();
+  SetBlock(const SetBlock &) = delete;
+  SetBlock &operator=(const SetBlock &) = delete;
+
+  // Appends a set and returns true, or false where there is no room for it.
+  bool append(const void *tokens, uint32_t count);
+  void close();
+
+  Side side() const { return side_; }
+  uint32_t first_row() const { return first_row_; }
+  uint32_t rows() const { return rows_; }
+  uint64_t token_count() const { return token_bytes_ / width_; }
+  uint32_t longest() const { return longest_; }
+  bool wide() const { return width_ == sizeof(int64_t); }
+  size_t bytes_used() const { return token_bytes_ + rows_ * sizeof(uint32_t); }
+  uint32_t length(uint32_t row) const { return lengths_[row - first_row_]; }
+  // Returns the rows [first_row, first_row + rows), all of this block; the others are passed in linear time.
+  SetSlice slice(uint32_t first_row, uint32_t rows) const;
+  SetSlice all() const { return {tokens_, lengths_, rows_, token_count(), wide()}; }
+
+  // The memory that the tokens and lengths lie in.
+  HostPiece &piece() const { return piece_; }
+
+ private:
+  MemoryCounter &memory_;
+  const Side side_;
+  const uint32_t first_row_;
+  const size_t width_;
+  mutable HostPiece piece_;
+  uint32_t *lengths_;  // at the beginning of the piece
+  char *tokens_;       // behind the room for lengths
+  uint32_t most_rows_;
+  size_t most_token_bytes_;
+  uint32_t rows_ = 0;
+  size_t token_bytes_ = 0;
+  uint32_t longest_ = 0;
+  size_t counted_ = 0;
+};
+
+using SharedBlock = std::shared_ptr<const SetBlock>;
+
+// Sets in the order in which they come, made into blocks.
+class BlockWriter {
+ public:
+  explicit BlockWriter(MemoryCounter &memory) : memory_(memory) {}
+
+  // Appends a set. Returns the block before it, where that had no room for it; it is complete then.
+  SharedBlock append(Side side, const void *tokens, uint32_t count, bool wide);
+  // Returns the side's last block; null where it has none.
+  SharedBlock take_last(Side side);
+  // Returns the bytes in blocks that are not complete.
+  size_t open_bytes() const;
+
+ private:
+  MemoryCounter &memory_;
+  std::shared_ptr<SetBlock> open_[2];
+  uint32_t rows_[2] = {0, 0};
+};
+
+// Calls add(tokens) for each row of the block, tokens a span of int32_t or int64_t.
+template <typename Add>
+void for_each_set(const SetBlock &block, Add &&add) {
+  const SetSlice all = block.all();
+  const auto visit = [&](const auto *tokens) {
+    for (uint32_t row = 0; row < all.rows; tokens += all.lengths[row++]) {
+      add(std::span(tokens, all.lengths[row]));
+    }
+  };
+  if (all.wide) {
+    visit(reinterpret_cast<const int64_t *>(all.tokens));
+  } else {
+    visit(reinterpret_cast<const int32_t *>(all.tokens));
+  }
+}
+
+}  // namespace simjoin

@@ -1,0 +1,76 @@
+// One side of a join as the join needs it, ordered and ranked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/sets/ranking.hpp"
+#include "core/sets/raw_sets.hpp"
+#include "core/sets/set_sizes.hpp"
+
+namespace simjoin {
+
+// Sets of one size: numbers [begin, end) of their collection.
+struct SizeClass {
+  uint32_t size;
+  uint32_t begin;
+  uint32_t end;
+};
+
+// The sets of a side, numbered by ascending size, each as ranks in ascending order. Tokens that cannot be
+// shared are left out ("dropped"); they come before all others in rarity, so a set's stored ranks are its
+// last ones.
+class SetCollection {
+ public:
+  explicit SetCollection(MemoryCounter &memory) : tokens(memory), starts(memory), rows(memory) {}
+
+  uint32_t sets() const { return static_cast<uint32_t>(rows.size()); }
+  const uint32_t *begin(uint32_t set) const { return tokens.data() + starts[set]; }
+  // Returns how many tokens of the set are stored.
+  uint32_t stored(uint32_t set) const { return static_cast<uint32_t>(starts[set + 1] - starts[set]); }
+  // Ask for the memory of what begin() and stored() will read, and of the ranks themselves.
+  void prefetch_start(uint32_t set) const { __builtin_prefetch(starts.data() + set); }
+  void prefetch_tokens(uint32_t set) const { __builtin_prefetch(tokens.data() + starts[set]); }
+  // Returns how many of the set's first `prefix` tokens are stored; `size` is the size of the set.
+  uint32_t stored_prefix(uint32_t set, uint32_t size, uint32_t prefix) const {
+    const uint32_t dropped = size - stored(set);
+    return prefix > dropped ? prefix - dropped : 0;
+  }
+  // Returns the index of the class that a set belongs to.
+  uint32_t class_of(uint32_t set) const;
+
+  Buffer<uint32_t> tokens;
+  Buffer<uint64_t> starts;  // one more than there are sets
+  Buffer<uint32_t> rows;    // of each set
+  std::vector<SizeClass> classes;
+  uint32_t ranks = 0;  // every rank is below
+};
+
+// The sizes that occur on a side.
+struct SizeClasses {
+  explicit SizeClasses(MemoryCounter &memory) : class_of_size(memory) {}
+
+  std::vector<SizeClass> classes;  // ascending
+  Buffer<uint32_t> class_of_size;  // by size; only those of sizes that occur mean anything
+};
+
+// Returns the classes of all sizes that occur; 0 only with `keep_empty`.
+SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &stop, MemoryCounter &memory);
+
+// Replaces the ids of a block's rows by ranks, ascending, at the beginning of each row's place, and drops
+// those without; `stored` (by row) gets how many each row keeps.
+void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                 const StopFlag &stop);
+
+// Returns the collection of the rows after apply_ranks to all blocks, and releases the blocks. Sets of equal
+// size are in the order of their rows. Empty sets are left out unless `keep_empty`.
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
+                            WorkerPool &pool, MemoryCounter &memory);
+
+// Returns the sets of the rows for which `wanted` (by row) is not 0, in their order.
+SetCollection sets_of_rows(const SetCollection &sets, const Buffer<uint8_t> &wanted, const StopFlag &stop,
+                           MemoryCounter &memory);
+
+}  // namespace simjoin

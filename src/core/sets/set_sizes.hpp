@@ -1,0 +1,72 @@
+// The sizes of the sets of a side, by row: the one thing of each set that a join keeps in memory to its end.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+
+namespace simjoin {
+
+// As many bits a set as the largest size of 64 neighbouring ones needs.
+class SetSizes {
+ public:
+  explicit SetSizes(MemoryCounter &memory) : words_(memory), begins_(memory) {}
+
+  size_t size() const { return size_; }
+  void push_back(uint32_t size) {
+    if (size_ % block == 0) begins_.push_back(static_cast<uint32_t>(words_.size()));
+    last_[size_++ % block] = size;
+    largest_ = std::max(largest_, size);
+    if (size_ % block == 0) pack();
+  }
+  void shrink() {
+    words_.shrink();
+    begins_.shrink();
+  }
+  uint32_t operator[](size_t row) const {
+    const size_t number = row / block;
+    if (number == size_ / block) return last_[row % block];
+    const size_t begin = begins_[number];
+    const size_t end = number + 1 < begins_.size() ? begins_[number + 1] : words_.size();
+    const size_t bits = end - begin, at = row % block * bits;
+    if (bits == 0) return 0;
+    const uint64_t *const word = words_.data() + begin + at / 64;
+    uint64_t size = *word >> at % 64;
+    if (at % 64 + bits > 64) size |= word[1] << (64 - at % 64);
+    return static_cast<uint32_t>(size & ((uint64_t{1} << bits) - 1));
+  }
+  // Returns the bytes that the sizes take, packed.
+  size_t bytes() const { return words_.size() * sizeof(uint64_t) + begins_.size() * sizeof(uint32_t); }
+  // Returns the largest size; 0 where there is none.
+  uint32_t largest() const { return largest_; }
+
+ private:
+  // Rows; with so many, the words that a block takes are the bits that each of its sizes takes.
+  static constexpr size_t block = 64;
+
+  // Packs the last sizes, a whole block of them.
+  void pack() {
+    uint32_t all = 0;
+    for (const uint32_t size : last_) all |= size;
+    const auto bits = static_cast<size_t>(std::bit_width(all));
+    if (bits == 0) return;
+    uint64_t *const words = words_.extend(bits);
+    std::fill_n(words, bits, 0);
+    for (size_t i = 0; i < block; ++i) {
+      const size_t at = i * bits;
+      words[at / 64] |= uint64_t{last_[i]} << at % 64;
+      if (at % 64 + bits > 64) words[at / 64 + 1] |= uint64_t{last_[i]} >> (64 - at % 64);
+    }
+  }
+
+  Buffer<uint64_t> words_;
+  Buffer<uint32_t> begins_;  // of each block in the words
+  uint32_t last_[block];     // those that have not been packed
+  size_t size_ = 0;
+  uint32_t largest_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,71 @@
+#include "core/sets/vocabulary.hpp"
+
+#include "core/base/error.hpp"
+
+namespace simjoin {
+
+void Vocabulary::throw_mixed() {
+  throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
+}
+
+IntegerInterner &Vocabulary::integers() {
+  if (texts_) throw_mixed();
+  if (!integers_) integers_.emplace(self_join_, !small_, memory_);
+  return *integers_;
+}
+
+TextInterner &Vocabulary::texts() {
+  if (integers_) throw_mixed();
+  if (!texts_) texts_.emplace(self_join_, memory_);
+  return *texts_;
+}
+
+uint32_t Vocabulary::intern(Side side, std::span<const int32_t> tokens, uint32_t *ids) {
+  return integers().intern(side, tokens, ids);
+}
+
+uint32_t Vocabulary::intern(Side side, std::span<const int64_t> tokens, uint32_t *ids) {
+  return integers().intern(side, tokens, ids);
+}
+
+uint32_t Vocabulary::intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
+  return texts().intern(side, tokens, ids);
+}
+
+uint32_t Vocabulary::distinct_tokens() const {
+  if (integers_) return integers_->ids();
+  return texts_ ? texts_->ids() : 0;
+}
+
+size_t Vocabulary::bytes_with(size_t tokens) const {
+  if (integers_) return integers_->bytes_with(tokens);
+  return texts_ ? texts_->bytes_with(tokens) : 0;
+}
+
+TokenList Vocabulary::take_tokens() {
+  small_ = true;
+  if (texts_) {
+    auto [bytes, starts] = texts_->take_texts();
+    release();
+    return TokenList(std::move(bytes), std::move(starts), memory_);
+  }
+  Buffer<int64_t> values(memory_);
+  if (integers_) values = integers_->take_values(memory_);
+  release();
+  return TokenList(std::move(values), memory_);
+}
+
+Ranking Vocabulary::take_ranking(WorkerPool &pool) {
+  Ranking ranking(memory_);
+  if (integers_) ranking = rank_tokens(*integers_, pool, memory_);
+  if (texts_) ranking = rank_tokens(*texts_, pool, memory_);
+  release();
+  return ranking;
+}
+
+void Vocabulary::release() {
+  integers_.reset();
+  texts_.reset();
+}
+
+}  // namespace simjoin

@@ -1,0 +1,76 @@
+// The tokens of one join, whatever their type.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/base/memory.hpp"
+#include "core/sets/interner.hpp"
+#include "core/sets/ranking.hpp"
+
+namespace simjoin {
+
+// The tokens of ids from 0 on: integers or texts.
+class TokenList {
+ public:
+  explicit TokenList(Buffer<int64_t> values, MemoryCounter &memory)
+      : values_(std::move(values)), bytes_(memory), starts_(memory) {}
+  TokenList(Buffer<char> bytes, Buffer<uint64_t> starts, MemoryCounter &memory)
+      : values_(memory), bytes_(std::move(bytes)), starts_(std::move(starts)) {}
+
+  uint32_t size() const {
+    return static_cast<uint32_t>(starts_.empty() ? values_.size() : starts_.size() - 1);
+  }
+  bool texts() const { return !starts_.empty(); }
+  // Returns visit(token), the token an int64_t or a string_view.
+  template <typename Visit>
+  auto visit(uint32_t id, Visit &&visit) const {
+    if (!texts()) return visit(values_[id]);
+    return visit(std::string_view(bytes_.data() + starts_[id], starts_[id + 1] - starts_[id]));
+  }
+
+ private:
+  Buffer<int64_t> values_;
+  Buffer<char> bytes_;
+  Buffer<uint64_t> starts_;
+};
+
+// Interns either integers or texts: the first set decides, and a set of the other kind is an error.
+class Vocabulary {
+ public:
+  // In a self-join every set is on the left. `small` where the tokens are some of many: takes little memory.
+  Vocabulary(bool self_join, MemoryCounter &memory, bool small = false)
+      : self_join_(self_join), small_(small), memory_(memory) {}
+
+  // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
+  uint32_t intern(Side side, std::span<const int32_t> tokens, uint32_t *ids);
+  uint32_t intern(Side side, std::span<const int64_t> tokens, uint32_t *ids);
+  uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  uint32_t distinct_tokens() const;
+  // Returns the bytes that it takes once so many tokens more have come, at most, but for those of texts.
+  size_t bytes_with(size_t tokens) const;
+  // Returns the tokens by id, and begins anew with others that are some of many.
+  TokenList take_tokens();
+  // Returns the text of an id, valid until more texts come. There are texts.
+  std::string_view text(uint32_t id) const { return texts_->text(id); }
+  [[noreturn]] static void throw_mixed();
+  // Returns the ranks of all ids, and forgets everything else, as release() does.
+  Ranking take_ranking(WorkerPool &pool);
+  void release();
+
+ private:
+  IntegerInterner &integers();
+  TextInterner &texts();
+
+  const bool self_join_;
+  bool small_;
+  MemoryCounter &memory_;
+  std::optional<IntegerInterner> integers_;
+  std::optional<TextInterner> texts_;
+};
+
+}  // namespace simjoin

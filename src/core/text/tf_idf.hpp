@@ -1,0 +1,63 @@
+// Weights of a document's terms: by how often they are in it, and in how few documents they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/clusters/cluster_terms.hpp"
+
+namespace simjoin {
+
+// A term of a document with its weight.
+struct TermScore {
+  uint32_t term;
+  double score;
+};
+
+// All documents of a collection, as bags of terms. A term that is `count` times in a document, and in `df` of
+// `n` documents, scores count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn. Functions throw Error and
+// std::bad_alloc.
+class TfIdf {
+ public:
+  // `memory_limit`: bytes of the documents and their terms; beyond, memory_limit_exceeded.
+  explicit TfIdf(size_t memory_limit = MemoryCounter::no_limit);
+
+  TermTable &terms() { return terms_; }
+  const TermTable &terms() const { return terms_; }
+  // Adds a term to the document under way, and ends it.
+  void add_term(uint32_t term);
+  void end_document();
+
+  size_t documents() const { return ends_.size(); }
+  // Returns how many different terms a document has.
+  size_t size(size_t document) const { return ends_[document] - begin(document); }
+  // Writes the document's terms with their scores, in the order in which they first occur.
+  void score(size_t document, TermScore *to) const;
+  // Returns whether a is heavier than b, or as heavy and before it.
+  bool heavier(const TermScore &a, const TermScore &b) const {
+    return a.score > b.score || (a.score == b.score && terms_.before(a.term, b.term));
+  }
+  // Divides the scores by the length of their vector.
+  static void normalise(TermScore *scores, size_t count);
+
+ private:
+  struct Count {
+    uint32_t term;
+    uint32_t count;
+  };
+  struct TermUse {
+    uint32_t documents;
+    uint64_t last;  // of counts_: where the last document with the term has it, one more
+  };
+
+  size_t begin(size_t document) const { return document == 0 ? 0 : ends_[document - 1]; }
+
+  MemoryCounter memory_;
+  TermTable terms_;
+  Buffer<Count> counts_;
+  Buffer<size_t> ends_;   // of each document's counts
+  Buffer<TermUse> uses_;  // of each term
+};
+
+}  // namespace simjoin

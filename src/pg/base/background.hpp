@@ -1,0 +1,27 @@
+// Long computations of the core in PostgreSQL's hands: on threads of their own, with interrupt checks.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "core/base/background_task.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/settings.hpp"
+
+namespace simjoin::pg {
+
+// Runs body(WorkerPool &) and returns when it has ended; interrupts are processed at least every few tens of
+// milliseconds. The body must not refer to anything on the stack, which an ERROR leaves before the body
+// stops: what it uses belongs to `context`, or one above it.
+template <class Body>
+void run_interruptibly(MemoryContext context, Body body) {
+  constexpr std::chrono::microseconds step_budget{10'000};
+  BackgroundTask *task =
+      own(context, [&] { return std::make_unique<BackgroundTask>(cpu_threads, std::move(body)); });
+  while (!call_cpp([&] { return task->wait(step_budget); })) CHECK_FOR_INTERRUPTS();
+}
+
+}  // namespace simjoin::pg

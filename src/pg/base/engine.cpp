@@ -1,0 +1,79 @@
+#include "pg/base/engine.hpp"
+
+extern "C" {
+#include "commands/tablespace.h"
+#include "utils/guc.h"
+}
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "pg/base/errors.hpp"
+#include "pg/base/gpu_notices.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// How long the engine works between two interrupt checks.
+constexpr std::chrono::microseconds step_budget{10'000};
+
+void order_by_left_row(Batch &batch) {
+  std::vector<std::array<uint32_t, 3>> pairs(batch.size());
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {batch.left[i], batch.right[i], batch.overlap[i]};
+  std::sort(pairs.begin(), pairs.end());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    batch.left[i] = pairs[i][0];
+    batch.right[i] = pairs[i][1];
+    batch.overlap[i] = pairs[i][2];
+  }
+}
+
+// Opens the engine's file and hands it a descriptor of its own: PostgreSQL may close its one at any time to
+// open others, and the engine's threads cannot ask it to open it again.
+void give_spill_file(JoinEngine *engine, File *file) {
+  PrepareTempTablespaces();
+  *file = OpenTemporaryFile(false);
+  const int descriptor = fcntl(FileGetRawDesc(*file), F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0)
+    ereport(ERROR, (errcode_for_file_access(), errmsg("could not open a join's temporary file: %m")));
+  const uint64_t limit = temp_file_limit < 0 ? UINT64_MAX : static_cast<uint64_t>(temp_file_limit) * 1024;
+  call_cpp([&] { engine->set_spill_file(descriptor, limit); });
+}
+
+}  // namespace
+
+JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
+  prepare_gpu_use();
+  return own(context, [&] { return make_engine(spec); });
+}
+
+void offer_spill_file(JoinEngine *engine, File *file) {
+  if (*file == 0 && engine->wants_spill_file()) give_spill_file(engine, file);
+}
+
+void close_spill_file(File *file) {
+  if (*file != 0) FileClose(*file);
+  *file = 0;
+}
+
+Batch *create_batch(MemoryContext context) {
+  return own(context, [] { return std::make_unique<Batch>(); });
+}
+
+bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left_row) {
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    offer_spill_file(engine, spill_file);  // sets of a join that a GPU has given up come late
+    const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
+    report_gpu_notice(call_cpp([&] { return GpuNotice(engine->take_notice()); }));
+    if (result == StepResult::done) return false;
+    if (result != StepResult::batch || batch->size() == 0) continue;
+    if (by_left_row) call_cpp([&] { order_by_left_row(*batch); });
+    return true;
+  }
+}
+
+}  // namespace simjoin::pg

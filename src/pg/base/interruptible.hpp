@@ -1,0 +1,105 @@
+// The elements of text arrays, and sorting and merging that can be interrupted.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// Walks over the elements of a text[]. Calls nothing of PostgreSQL that can error.
+class TextCursor {
+ public:
+  explicit TextCursor(const SetView &set) : next_(static_cast<const char *>(set.data)) {}
+
+  // Returns the next element; at most set.count calls.
+  std::string_view next() {
+    const std::string_view token(VARDATA_ANY(next_), VARSIZE_ANY_EXHDR(next_));
+    next_ = reinterpret_cast<const char *>(INTALIGN(reinterpret_cast<uintptr_t>(next_) + VARSIZE_ANY(next_)));
+    return token;
+  }
+
+ private:
+  const char *next_;
+};
+
+// Calls body(tokens) with a span of the set's tokens.
+template <class Body>
+auto with_tokens(const SetView &set, Body &&body) {
+  if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
+  if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
+  std::vector<std::string_view> texts(set.count);
+  TextCursor cursor(set);
+  for (std::string_view &text : texts) text = cursor.next();
+  return body(std::span<const std::string_view>(texts));
+}
+
+// Processes interrupts each time that about this much work has been reported: units of a nanosecond or so.
+class InterruptCounter {
+ public:
+  void add(size_t work) {
+    work_ += work;
+    if (work_ < interval) return;
+    work_ = 0;
+    CHECK_FOR_INTERRUPTS();
+  }
+
+ private:
+  static constexpr size_t interval = 1 << 22;
+  size_t work_ = 0;
+};
+
+// What comparing a token with another costs, at most, in the units of InterruptCounter.
+inline size_t comparison_cost(int64_t) {
+  return 1;
+}
+inline size_t comparison_cost(std::string_view token) {
+  return 4 + token.size();
+}
+
+// Returns memory for n objects in the current memory context, over 1 GB too.
+template <class T>
+T *allocate(size_t n) {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+  return static_cast<T *>(MemoryContextAllocHuge(CurrentMemoryContext, std::max<size_t>(n, 1) * sizeof(T)));
+}
+
+// Makes room for one more object after `count` in an array of allocate() that has room for `*capacity`, which
+// is not 0.
+template <class T>
+void make_room(T **data, size_t count, size_t *capacity) {
+  if (count < *capacity) return;
+  *capacity *= 2;
+  *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
+}
+
+// So many numbers are sorted in a few milliseconds.
+constexpr size_t uninterrupted_sort = 1 << 16;
+
+// Sorts by less(a, b); processes interrupts, so an ERROR may leave the data half sorted. cost(element) is
+// what a comparison with it costs. Elements are trivial, so that an ERROR leaves nothing behind.
+template <class T, class Less, class Cost>
+void sort_interruptibly(T *data, size_t n, Less less, Cost cost) {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+  if constexpr (std::is_arithmetic_v<T>)
+    if (n <= uninterrupted_sort) return std::sort(data, data + n, less);
+  InterruptCounter interrupts;
+  std::sort(data, data + n, [&](const T &a, const T &b) {
+    interrupts.add(cost(a));
+    return less(a, b);
+  });
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,58 @@
+// The rows of one side of a join, by row number: in memory up to a limit, then in a temporary file.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "storage/buffile.h"
+}
+
+namespace simjoin::pg {
+
+// Append-only; rows are numbered from 0 in the order in which they came and can be read in any order. Rows of
+// columns that are passed by value are packed, a few bytes each; others are tuples, whose compressed and
+// out-of-line values are kept as they are. The file belongs to the current resource owner: it is closed by
+// close_row_store, or by PostgreSQL after an error.
+struct RowStore {
+  MemoryContext context;  // of the store and all it holds
+  TupleDesc descriptor;   // of the stored columns
+  size_t memory_limit;    // bytes of rows kept in memory
+  size_t memory_bytes;    // bytes of rows in memory
+  uint32_t rows;
+  uint32_t memory_rows;
+  BufFile *file;  // NULL while everything fits into memory
+  uint64_t file_bytes;
+  // Of tuples: for each row the tuple's address, or from row memory_rows on its place in the file.
+  uint64_t *locations;
+  uint32_t rows_allocated;
+  // Of packed rows.
+  uint32_t packed_bytes;  // of a row; 0 where rows are tuples
+  int rows_shift;         // a block has 1 << rows_shift rows
+  char **blocks;
+  uint32_t blocks_allocated;
+  char *packed_row;  // the next row for the file
+};
+
+// One of the readers of a store.
+struct RowReader {
+  RowStore *store;
+  char *file_row;        // the row read last from the file
+  size_t file_row_size;  // bytes allocated for it, in the store's context
+};
+
+// Returns an empty store that lives in a new child of `parent`.
+RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t memory_limit);
+
+void append_row(RowStore *store, Datum *values, bool *nulls);
+
+// Deforms a row. Values that are not passed by value stay valid until the reader's next call.
+void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls);
+
+// Asks for the memory of a row that will be read soon.
+void prefetch_row(const RowReader *reader, uint32_t row);
+
+void close_row_store(RowStore *store);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,166 @@
+#include "pg/base/set_codec.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+}
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+
+namespace simjoin::pg {
+
+bool token_type_of(Oid array_type, TokenType *type) {
+  if (!OidIsValid(array_type)) return false;
+  switch (getBaseType(array_type)) {
+    case INT4ARRAYOID:
+      *type = TokenType::int4;
+      return true;
+    case INT8ARRAYOID:
+      *type = TokenType::int8;
+      return true;
+    case TEXTARRAYOID:
+      *type = TokenType::text;
+      return true;
+  }
+  return false;
+}
+
+namespace {
+
+constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove them.";
+
+[[noreturn]] void raise_not_plain(int dimensions, const char *function, const char *what,
+                                  const char *null_hint) {
+  if (dimensions > 1)
+    ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                    errmsg("%s: %s must be a one-dimensional array", function, what),
+                    errdetail("The array has %d dimensions.", dimensions),
+                    errhint("Use ARRAY(SELECT unnest(%s)) to make one of all its elements.", what)));
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
+  pg_unreachable();
+}
+
+}  // namespace
+
+int dimensions_of_flawed(ArrayType *array) {
+  if (ARR_NDIM(array) > 1) return ARR_NDIM(array);
+  return ARR_HASNULL(array) && array_contains_nulls(array) ? 1 : 0;
+}
+
+void raise_flawed(const char *function, int dimensions) {
+  raise_not_plain(dimensions, function, "tokens", remove_null_tokens);
+}
+
+void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint) {
+  const int dimensions = dimensions_of_flawed(array);
+  if (dimensions > 0) raise_not_plain(dimensions, function, what, null_hint);
+}
+
+SetView view_set(Datum datum, const char *function) {
+  ArrayType *array = DatumGetArrayTypeP(datum);
+  SetView set;
+  switch (ARR_ELEMTYPE(array)) {
+    case INT4OID:
+      set.type = TokenType::int4;
+      break;
+    case INT8OID:
+      set.type = TokenType::int8;
+      break;
+    case TEXTOID:
+      set.type = TokenType::text;
+      break;
+    default:
+      ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                      errmsg("%s: a set cannot be an array of type %s", function,
+                             format_type_be(ARR_ELEMTYPE(array))),
+                      errhint("Cast it to integer[], bigint[] or text[].")));
+  }
+  check_plain_array(array, function, "tokens", remove_null_tokens);
+  set.count = static_cast<uint32_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
+  set.data = ARR_DATA_PTR(array);
+  set.array = array;
+  return set;
+}
+
+void free_view(const SetView &set, Datum datum) {
+  if (static_cast<const void *>(set.array) != DatumGetPointer(datum))
+    pfree(const_cast<ArrayType *>(set.array));
+}
+
+namespace {
+
+void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
+  constexpr uint32_t usual_tokens = 64;  // sets of no more need no memory of their own
+  std::string_view usual[usual_tokens];
+  std::vector<std::string_view> many;
+  std::string_view *tokens = usual;
+  if (set.count > usual_tokens) {
+    many.resize(set.count);
+    tokens = many.data();
+  }
+  TextCursor cursor(set);
+  for (uint32_t i = 0; i < set.count; ++i) tokens[i] = cursor.next();
+  engine->add(side, std::span<const std::string_view>(tokens, set.count));
+}
+
+}  // namespace
+
+void feed_set(JoinEngine *engine, Side side, const SetView &set) {
+  call_cpp([&] {
+    switch (set.type) {
+      case TokenType::int4:
+        engine->add(side, std::span(static_cast<const int32_t *>(set.data), set.count));
+        break;
+      case TokenType::int8:
+        engine->add(side, std::span(static_cast<const int64_t *>(set.data), set.count));
+        break;
+      case TokenType::text:
+        feed_texts(engine, side, set);
+        break;
+    }
+  });
+}
+
+void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition) {
+  call_cpp([&] {
+    if (set.type == TokenType::text) {
+      // The partition's bytes, then the token's: one string a token, all in one buffer.
+      std::string_view prefix(reinterpret_cast<const char *>(&partition), sizeof partition);
+      std::string buffer;
+      std::vector<size_t> ends;
+      TextCursor cursor(set);
+      for (uint32_t i = 0; i < set.count; ++i) {
+        buffer.append(prefix).append(cursor.next());
+        ends.push_back(buffer.size());
+      }
+      std::vector<std::string_view> tokens;
+      for (size_t begin = 0; const size_t end : ends) {
+        tokens.emplace_back(buffer.data() + begin, end - begin);
+        begin = end;
+      }
+      engine->add(side, std::span<const std::string_view>(tokens));
+      return;
+    }
+    std::vector<int64_t> tokens(set.count);
+    for (uint32_t i = 0; i < set.count; ++i) {
+      const int64_t token = set.type == TokenType::int4 ? static_cast<const int32_t *>(set.data)[i]
+                                                        : static_cast<const int64_t *>(set.data)[i];
+      tokens[i] = static_cast<int64_t>(static_cast<uint64_t>(token) ^ partition);
+    }
+    engine->add(side, std::span<const int64_t>(tokens));
+  });
+}
+
+void feed_empty_set(JoinEngine *engine, Side side, TokenType type) {
+  feed_set(engine, side, SetView{type, 0, nullptr, nullptr});
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,57 @@
+// From PostgreSQL arrays to sets: checks, and views on the elements without a copy.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/array.h"
+}
+
+#include "core/join.hpp"
+
+namespace simjoin::pg {
+
+enum class TokenType : uint8_t { int4, int8, text };
+
+// The elements of a checked one-dimensional array without NULLs. `array` is detoasted; for int4 and int8
+// `data` points at `count` contiguous elements.
+struct SetView {
+  TokenType type;
+  uint32_t count;
+  const void *data;
+  const ArrayType *array;
+};
+
+// Returns whether the type is int4[], int8[] or text[] (or a domain's base type thereof), and which.
+bool token_type_of(Oid array_type, TokenType *type);
+
+// Returns a view on the array, detoasted in the current memory context where it has to be. Errors, naming
+// `function`: a NULL element, more than one dimension, another element type.
+SetView view_set(Datum array, const char *function);
+
+// Returns 0 where an array is a set: of one dimension at most, without NULL elements. Else the number of its
+// dimensions: more than one, or one, and some elements are NULL.
+int dimensions_of_flawed(ArrayType *array);
+
+// Raises view_set's error for an array that is no set, of which dimensions_of_flawed is known.
+[[noreturn]] void raise_flawed(const char *function, int dimensions);
+
+// Errors, naming `function` and calling the array `what`, unless it is one-dimensional (or empty) without
+// NULL elements; `null_hint` is the hint about those.
+void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint);
+
+// Frees what view_set(array) had to detoast; the view is invalid afterwards.
+void free_view(const SetView &set, Datum array);
+
+// Adds the set as the next row of a side. Raises the engine's errors as PostgreSQL errors.
+void feed_set(JoinEngine *engine, Side side, const SetView &set);
+
+// Adds the set as the next row of a side, its tokens made different from those of other partitions: sets of
+// the same partition share as many tokens as before; those of different ones share none, but for rare
+// coincidences, so a pair that comes out still has to be of one partition.
+void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition);
+
+// Adds an empty set as the next row of a side (where the array was NULL).
+void feed_empty_set(JoinEngine *engine, Side side, TokenType type);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,18 @@
+// The weights beside a set's tokens.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/array.h"
+}
+
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// Returns the weights of a set, one a token, each finite and not negative. Errors, naming `function`, where
+// the array is anything else.
+const float *view_weights(ArrayType *array, const SetView &set, const char *function);
+
+}  // namespace simjoin::pg

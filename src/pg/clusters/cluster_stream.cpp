@@ -1,0 +1,282 @@
+// Streams of documents: clusters that are kept in a table from one call to the next.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/snapmgr.h"
+#include "utils/varlena.h"
+}
+
+#include <vector>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/base/terms.hpp"
+#include "pg/clusters/cluster_documents.hpp"
+#include "pg/dedup/view.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The columns of a stream's table, in the order in which they are read and written.
+enum Column {
+  Column_cluster,
+  Column_documents,
+  Column_terms,
+  Column_sums,
+  Column_is_open,
+  Column_pending_terms,
+  Column_pending_sums,
+  Column_Count
+};
+constexpr const char *column_names[Column_Count] = {"cluster", "documents",     "terms",       "sums",
+                                                    "is_open", "pending_terms", "pending_sums"};
+
+// What sums may come to (core/clusters/cluster_vector.hpp): some 30 million documents in one cluster.
+constexpr int64 largest_sum = (int64{1} << 55) - 1;
+
+// Takes the clusters of a stream's table from the executor.
+struct StateReceiver {
+  DestReceiver receiver;
+  Clustering *clustering;
+};
+
+// Returns the type of a column of the table, InvalidOid where it has none of this name.
+Oid column_type(Oid table, const char *name) {
+  const AttrNumber number = get_attnum(table, name);
+  return number == InvalidAttrNumber ? InvalidOid : get_atttype(table, number);
+}
+
+// Returns the type of a stream's terms. Errors where the table is no stream's.
+TokenType check_table(Oid table, const char *function) {
+  const Oid terms = column_type(table, column_names[Column_terms]);
+  const Oid expected[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
+  TokenType type;
+  bool valid = get_rel_relkind(table) == RELKIND_RELATION && token_type_of(terms, &type);
+  for (int i = 0; valid && i < Column_Count; ++i) valid = column_type(table, column_names[i]) == expected[i];
+  if (!valid)
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s: %s is not the table of a stream", function, relation_name(table)),
+                    errhint("Make one with cluster_stream_create.")));
+  return type;
+}
+
+void execute(const char *statement) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  const int result = SPI_execute(statement, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  SPI_finish();
+}
+
+// Keeps other calls away until the transaction ends, with the caller's rights. Errors where the transaction
+// has one snapshot for all its statements: it may not see what another call has stored since.
+void lock_table(Oid table, const char *function) {
+  execute(psprintf("LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", relation_name(table)));
+  Relation relation = relation_open(table, NoLock);
+  const bool created_here = relation->rd_createSubid != InvalidSubTransactionId;
+  relation_close(relation, NoLock);
+  if (IsolationUsesXactSnapshot() && !created_here)
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("%s: a stream cannot be continued in a transaction of isolation level REPEATABLE READ "
+                    "or SERIALIZABLE",
+                    function),
+             errhint("Continue it in one of isolation level READ COMMITTED.")));
+}
+
+// Not as corruption: the table is its owner's to change.
+[[noreturn]] void raise_damaged(const Clustering &clustering, int64 number) {
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("%s: the row of cluster " INT64_FORMAT " is not one that the function has stored",
+                         clustering.function, number),
+                  errhint("Rows of the table may be deleted, but not changed.")));
+  pg_unreachable();
+}
+
+// A sum of vectors as it is stored.
+struct StoredSum {
+  TermSum *terms;
+  size_t count;
+};
+
+StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datum sums) {
+  const SetView set = view_set(terms, clustering.function);
+  ArrayType *array = DatumGetArrayTypeP(sums);
+  const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || static_cast<uint32_t>(count) != set.count)
+    raise_damaged(clustering, number);
+  const auto *values = reinterpret_cast<const int64 *>(ARR_DATA_PTR(array));
+  for (int i = 0; i < count; ++i)
+    if (values[i] < 1 || values[i] > largest_sum) raise_damaged(clustering, number);
+  auto *result = allocate<TermSum>(set.count);
+  number_terms(&clustering.clusters->terms(), set, [&](uint32_t i, uint32_t id) {
+    result[i] = {id, static_cast<uint64_t>(values[i])};
+  });
+  return {result, set.count};
+}
+
+void append_number(Clustering *clustering, int64 number) {
+  make_room(&clustering->numbers, clustering->loaded, &clustering->capacity);
+  clustering->numbers[clustering->loaded++] = number;
+}
+
+bool receive_cluster(TupleTableSlot *slot, DestReceiver *self) {
+  CHECK_FOR_INTERRUPTS();
+  Clustering *clustering = reinterpret_cast<StateReceiver *>(self)->clustering;
+  Datum values[Column_Count];
+  bool nulls[Column_Count];
+  for (int i = 0; i < Column_Count; ++i) values[i] = slot_getattr(slot, i + 1, &nulls[i]);
+  const int64 number = nulls[Column_cluster] ? 0 : DatumGetInt64(values[Column_cluster]);
+  const int64 last = clustering->loaded == 0 ? 0 : clustering->numbers[clustering->loaded - 1];
+  const bool pending = !nulls[Column_pending_terms];
+  if (number <= last || nulls[Column_documents] || DatumGetInt64(values[Column_documents]) < 1 ||
+      nulls[Column_terms] || nulls[Column_sums] || nulls[Column_is_open] ||
+      pending == nulls[Column_pending_sums])
+    raise_damaged(*clustering, number);
+  MemoryContext caller = MemoryContextSwitchTo(clustering->row_context);
+  const StoredSum sum = read_sum(*clustering, number, values[Column_terms], values[Column_sums]);
+  StoredSum pending_sum = {nullptr, 0};
+  if (pending)
+    pending_sum = read_sum(*clustering, number, values[Column_pending_terms], values[Column_pending_sums]);
+  call_cpp([&] {
+    clustering->clusters->load(static_cast<uint64_t>(DatumGetInt64(values[Column_documents])),
+                               {sum.terms, sum.count}, DatumGetBool(values[Column_is_open]),
+                               {pending_sum.terms, pending_sum.count});
+  });
+  MemoryContextReset(clustering->row_context);
+  MemoryContextSwitchTo(caller);
+  append_number(clustering, number);
+  return true;
+}
+
+// Reads the clusters that the stream has so far, as of now.
+void load_clusters(Clustering *clustering, Oid table) {
+  StateReceiver receiver = {};
+  receiver.receiver.receiveSlot = receive_cluster;
+  receiver.clustering = clustering;
+  PushActiveSnapshot(GetTransactionSnapshot());
+  run_query(
+      psprintf("SELECT cluster, documents, terms, sums, is_open, pending_terms, pending_sums FROM ONLY %s "
+               "ORDER BY cluster",
+               relation_name(table)),
+      &receiver.receiver, clustering->function);
+  PopActiveSnapshot();
+}
+
+// Sets the values of two columns, terms and sums.
+void fill_sum(const Clustering &clustering, const TermSum *sums, size_t count, Datum *terms, Datum *values) {
+  *terms = PointerGetDatum(make_term_array(clustering.clusters->terms(), clustering.term_type, count,
+                                           [&](size_t i) { return sums[i].term; }));
+  auto *elements = allocate<Datum>(count);
+  for (size_t i = 0; i < count; ++i) elements[i] = Int64GetDatum(static_cast<int64>(sums[i].sum));
+  *values = PointerGetDatum(construct_array(elements, static_cast<int>(count), INT8OID, sizeof(int64),
+                                            FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+// Sets the values of a cluster's row; nulls is ' ' or 'n' for each, as SPI wants it.
+void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, char *nulls) {
+  const DocumentClusters &clusters = *clustering.clusters;
+  values[Column_cluster] = Int64GetDatum(cluster_number(clustering, cluster));
+  values[Column_documents] = Int64GetDatum(static_cast<int64>(clusters.documents_of(cluster)));
+  values[Column_is_open] = BoolGetDatum(clusters.is_open(cluster));
+  const size_t count = clusters.sum_size(cluster), pending_count = clusters.pending_size(cluster);
+  auto *sums = allocate<TermSum>(count + pending_count);
+  call_cpp([&] {
+    clusters.copy_sum(cluster, sums);
+    clusters.copy_pending(cluster, sums + count);
+  });
+  fill_sum(clustering, sums, count, &values[Column_terms], &values[Column_sums]);
+  nulls[Column_pending_terms] = nulls[Column_pending_sums] = pending_count == 0 ? 'n' : ' ';
+  if (pending_count > 0)
+    fill_sum(clustering, sums + count, pending_count, &values[Column_pending_terms],
+             &values[Column_pending_sums]);
+}
+
+// Stores the clusters that are new or have changed.
+void store_clusters(Clustering *clustering, Oid table) {
+  const Oid terms = term_array_type(clustering->term_type);
+  Oid types[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  SPIPlanPtr insert = SPI_prepare(
+      psprintf("INSERT INTO %s (cluster, documents, terms, sums, is_open, pending_terms, pending_sums) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+               relation_name(table)),
+      Column_Count, types);
+  SPIPlanPtr update = SPI_prepare(
+      psprintf("UPDATE ONLY %s SET documents = $2, terms = $3, sums = $4, is_open = $5, pending_terms = $6, "
+               "pending_sums = $7 WHERE cluster OPERATOR(pg_catalog.=) $1",
+               relation_name(table)),
+      Column_Count, types);
+  if (insert == nullptr || update == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
+  for (uint32_t cluster = 0; cluster < clustering->clusters->clusters(); ++cluster) {
+    CHECK_FOR_INTERRUPTS();
+    if (!clustering->clusters->changed(cluster)) continue;
+    Datum values[Column_Count] = {};
+    char nulls[Column_Count + 1] = "       ";
+    MemoryContext caller = MemoryContextSwitchTo(clustering->row_context);
+    fill_row(*clustering, cluster, values, nulls);
+    MemoryContextSwitchTo(caller);
+    const int result =
+        SPI_execute_plan(cluster < clustering->loaded ? update : insert, values, nulls, false, 0);
+    if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+    MemoryContextReset(clustering->row_context);
+  }
+  SPI_finish();
+  CommandCounterIncrement();  // another call in the same statement is to see it
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_cluster_stream_create);
+Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "cluster_stream_create";
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: the name is NULL", function)));
+  const TokenType type = kind_argument(fcinfo, 1, function, "kind");
+  const char *terms = format_type_be(term_array_type(type));
+  RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
+  const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
+  const char *table = quote_qualified_identifier(schema, range->relname);
+  execute(
+      psprintf("CREATE TABLE %s (cluster bigint PRIMARY KEY, documents bigint NOT NULL, terms %s NOT NULL, "
+               "sums bigint[] NOT NULL, is_open bool NOT NULL, pending_terms %s, pending_sums bigint[]);"
+               "COMMENT ON TABLE %s IS 'clusters of a stream of documents, of simjoin'",
+               table, terms, terms, table));
+  PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(simjoin_cluster_stream);
+Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "cluster_stream";
+  compat::begin_materialized_result(fcinfo);
+  const Oid table = PG_GETARG_OID(0);
+  const TokenType type = check_table(table, function);
+  Clustering *clustering = start_clustering(fcinfo, 2, function);
+  clustering->is_stream = true;
+  clustering->term_type = type;
+  lock_table(table, function);
+  load_clusters(clustering, table);
+  cluster_query(clustering, string_argument(fcinfo, 1));
+  store_clusters(clustering, table);
+  MemoryContextDelete(clustering->context);
+  return 0;
+}
+}

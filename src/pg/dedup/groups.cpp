@@ -1,0 +1,92 @@
+// The query of a dedup view: groups of duplicates from what was stored by the last refresh and what has
+// changed.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+}
+
+#include <algorithm>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/dedup/changes.hpp"
+#include "pg/dedup/index.hpp"
+#include "pg/dedup/join.hpp"
+#include "pg/dedup/state.hpp"
+#include "pg/dedup/triggers.hpp"
+#include "pg/dedup/view.hpp"
+#include "pg/functions/duplicate_grouping.hpp"
+#include "pg/functions/join_functions.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr int most_arguments = 10;
+
+RefreshFigures last_figures = {};
+
+int64 *ids_of(const DedupState &state) {
+  auto *ids = static_cast<int64 *>(
+      MemoryContextAllocHuge(state.context, std::max<size_t>(state.count, 1) * sizeof(int64)));
+  for (size_t row = 0; row < state.count; ++row) ids[row] = state.rows[row].id;
+  return ids;
+}
+
+// Stores the rows, and all that a refresh from changes needs to know of them. All rows having been read, no
+// changes are left of those that the snapshot sees; but what is not tracked now may change before it is
+// again.
+void store_tracked_rows(DedupState *state, const DedupDefinition &definition) {
+  constexpr size_t none_wanted = 0;
+  Relation table = state->parts->changes;
+  const ChangeList changes = read_changes(table, GetActiveSnapshot(), none_wanted);
+  store_indexed_rows(state, definition);
+  forget_changes(table, changes, GetActiveSnapshot(), obstacle_to_tracking(definition.source) != nullptr);
+}
+
+}  // namespace
+
+const RefreshFigures &last_refresh_figures() {
+  return last_figures;
+}
+
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
+Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
+  compat::begin_materialized_result(fcinfo);
+  const char *function = function_over_dedup_views();
+  Datum arguments[most_arguments];
+  for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
+  const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
+  const Measure measure = measure_by_name(definition.measure, function);
+  check_similarity(function, "threshold", definition.threshold, measure, false);
+  const GroupingOptions options =
+      grouping_options(definition.method, definition.keep, definition.max_group_share, function);
+  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
+  const OpenParts parts = open_parts(definition);
+  DedupState *state = read_state(definition, parts, nullptr, function, context);
+  RowGrouping *grouping =
+      start_grouping(options, create_grouping_work(context), ids_of(*state), state->count, function, context);
+  add_kept_pairs(*state, &*grouping->work->grouper);
+  remove_stale(*state);
+  if (definition.tracked())
+    store_tracked_rows(state, definition);
+  else
+    store_rows(*state);
+  join_changes(state, measure, definition.threshold, &*grouping->work->grouper);
+  close_parts(parts);
+  last_figures = state->figures;
+  form_groups(grouping, state->count);
+  return_groups(fcinfo, *grouping);
+  tuplestore_end(state->sets);
+  MemoryContextDelete(context);
+  return 0;
+}
+}

@@ -1,0 +1,266 @@
+#include "pg/dedup/index.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/base/table_writer.hpp"
+#include "pg/dedup/view.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// A new order is made when there are twice as many rows, and some more: an order is worth little to few rows.
+constexpr int64 rows_worth_an_order = 1000;
+// From one row in so many on, building the index anew takes less time than adding them (1 M rows of 20
+// integers).
+constexpr size_t rebuild_share = 10;
+
+// Returns the codes as an integer[].
+ArrayType *array_of(std::span<const TokenCode> codes) {
+  if (codes.empty()) return construct_empty_array(INT4OID);
+  const Size size = ARR_OVERHEAD_NONULLS(1) + codes.size_bytes();
+  auto *array = static_cast<ArrayType *>(palloc0(size));
+  SET_VARSIZE(array, size);
+  array->ndim = 1;
+  array->elemtype = INT4OID;
+  *ARR_DIMS(array) = static_cast<int>(codes.size());
+  *ARR_LBOUND(array) = 1;
+  std::copy(codes.begin(), codes.end(), reinterpret_cast<TokenCode *>(ARR_DATA_PTR(array)));
+  return array;
+}
+
+Bounds bounds_of(const DedupDefinition &definition) {
+  return {measure_by_name(definition.measure, "dedup view"), definition.threshold};
+}
+
+SetPrefix prefix_of(const DedupState &state, TokenOrder *order, TupleTableSlot *slot) {
+  SetPrefix prefix = {0, {}};
+  with_set(state, slot, [&](const SetView &set) {
+    prefix = with_tokens(set, [&](auto tokens) { return order->prefix_of(tokens); });
+    return true;
+  });
+  return prefix;
+}
+
+void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &row, const SetPrefix &prefix) {
+  ArrayType *codes = array_of(call_cpp([&] { return order->entries_of(prefix); }));
+  const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print),
+                          Int32GetDatum(static_cast<int32>(prefix.size)), PointerGetDatum(codes)};
+  const bool nulls[std::size(values)] = {};
+  write_row(writer, values, nulls);
+  pfree(codes);
+}
+
+struct OrderReceiver {
+  TokenIndex index;
+  Bounds bounds;
+  MemoryContext context;
+};
+
+// Takes (rows, ordered_rows, frequent), once.
+void receive_order(void *context, const StoredRow &row) {
+  auto *receiver = static_cast<OrderReceiver *>(context);
+  if (receiver->index.exists) raise_damaged(row.part);
+  const StoredOrder order = stored_order(row);
+  receiver->index.exists = true;
+  receiver->index.rows = order.rows;
+  receiver->index.ordered_rows = order.ordered_rows;
+  receiver->index.order = own(receiver->context, [&] {
+    return std::make_unique<TokenOrder>(order.frequent.codes, receiver->bounds);
+  });
+  free_codes(order.frequent);
+}
+
+// What a new order is made of.
+struct Frequencies {
+  TokenCounts counts;
+  std::vector<TokenCode> codes;
+};
+
+// Puts the tokens of the rows in an order, which is stored, and forgets all rows, whose prefixes are others
+// in it.
+TokenOrder *make_order(const DedupState &state, const DedupDefinition &definition) {
+  auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
+  for_rows(state, [&](size_t, TupleTableSlot *slot) {
+    with_set(state, slot, [&](const SetView &set) {
+      with_tokens(set, [&](auto tokens) { frequencies->counts.add(tokens); });
+      return true;
+    });
+  });
+  auto *order = own(state.context, [&] {
+    frequencies->codes = frequencies->counts.most_frequent(most_frequent_tokens);
+    return std::make_unique<TokenOrder>(frequencies->codes, bounds_of(definition));
+  });
+  const char *table = relation_name(definition.order);
+  execute_statement(psprintf("DELETE FROM ONLY %s", table), 0, nullptr, nullptr);
+  Oid types[] = {INT8OID, INT4ARRAYOID};
+  Datum values[] = {Int64GetDatum(static_cast<int64>(state.count)),
+                    PointerGetDatum(array_of(frequencies->codes))};
+  execute_statement(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2,
+                    types, values);
+  execute_statement(psprintf("DELETE FROM ONLY %s", state.rows_table), 0, nullptr, nullptr);
+  return order;
+}
+
+// Finds the rows whose prefixes share a code with a given one's.
+struct Prober {
+  DestReceiver receiver;
+  DedupState *state;
+  TokenOrder *order;
+  SPIPlanPtr plans[2];       // that look for some entries, and for some others, too
+  ParamListInfo parameters;  // the smallest and the largest size, the entries, the others
+  SetPrefix prefix;
+  int64 *candidates;
+  size_t count;
+  size_t capacity;
+};
+
+bool receive_candidate(TupleTableSlot *slot, DestReceiver *self) {
+  auto *prober = reinterpret_cast<Prober *>(self);
+  const StoredPrefix stored = stored_prefix({slot, prober->state->rows_table});
+  const bool is_new = call_cpp([&] {
+    if (!prober->order->may_be_similar(prober->prefix, {stored.size, stored.entries.codes})) return false;
+    NodeNumbers &numbers = prober->state->numbers->numbers;
+    const uint32_t known = numbers.count();
+    return numbers.number_of(stored.id) == known;
+  });
+  free_codes(stored.entries);
+  if (!is_new) return true;  // not similar, or found before, or among the changed rows
+  make_room(&prober->candidates, prober->count, &prober->capacity);
+  prober->candidates[prober->count++] = stored.id;
+  return true;
+}
+
+Prober *start_prober(DedupState *state, TokenOrder *order) {
+  auto *prober = static_cast<Prober *>(MemoryContextAllocZero(state->context, sizeof(Prober)));
+  prober->receiver.receiveSlot = receive_candidate;
+  prober->receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
+  prober->receiver.rShutdown = prober->receiver.rDestroy = [](DestReceiver *) {};
+  prober->receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
+  prober->state = state;
+  prober->order = order;
+  prober->capacity = 1024;
+  prober->candidates =
+      static_cast<int64 *>(MemoryContextAlloc(state->context, prober->capacity * sizeof(int64)));
+  Oid types[] = {INT4OID, INT4OID, INT4ARRAYOID, INT4ARRAYOID};
+  const char *query = psprintf(
+      "SELECT id, size, prefix FROM ONLY %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
+      "OPERATOR(pg_catalog.<=) $2 "
+      "AND prefix OPERATOR(pg_catalog.&&) $3",
+      state->rows_table);
+  prober->plans[0] = SPI_prepare(query, 3, types);
+  prober->plans[1] = SPI_prepare(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
+  for (SPIPlanPtr plan : prober->plans)
+    if (plan == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
+  prober->parameters = makeParamList(std::size(types));
+  for (size_t i = 0; i < std::size(types); ++i)
+    prober->parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
+  return prober;
+}
+
+void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
+  if (prefix.codes.empty()) return;
+  prober->prefix = prefix;
+  ParamExternData *parameters = prober->parameters->params;
+  parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
+  parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
+  const auto lookups = call_cpp([&] { return prober->order->lookups(prefix); });
+  MemoryContext context = CurrentMemoryContext;
+  for (const PrefixLookup &lookup : lookups) {
+    parameters[2].value = PointerGetDatum(array_of(lookup.one));
+    parameters[3].value = PointerGetDatum(array_of(lookup.other));
+    SPIExecuteOptions options = {};
+    options.params = prober->parameters;
+    options.read_only = true;
+    options.dest = &prober->receiver;
+    const int result = SPI_execute_plan_extended(prober->plans[lookup.other.empty() ? 0 : 1], &options);
+    MemoryContextSwitchTo(context);  // SPI leaves its own behind, which lives as long as the connection
+    if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+  }
+}
+
+}  // namespace
+
+TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
+  OrderReceiver receiver = {{}, bounds_of(definition), context};
+  const char *table = relation_name(definition.order);
+  run_over_part(
+      {psprintf("SELECT rows, ordered_rows, frequent FROM ONLY %s", table), table, receive_order, &receiver},
+      "dedup view");
+  return receiver.index;
+}
+
+bool needs_new_order(const TokenIndex &index, int64 rows) {
+  return !index.exists || rows > 2 * index.ordered_rows + rows_worth_an_order;
+}
+
+void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
+  TokenIndex index = read_token_index(definition, state->context);
+  const auto rows = static_cast<int64>(state->count);
+  const bool all = needs_new_order(index, rows);
+  if (all)
+    index.order = make_order(*state, definition);
+  else
+    store_row_count(definition, rows);
+  const auto changed = static_cast<size_t>(state->figures.new_rows + state->figures.changed_rows);
+  const bool many = all || changed > state->count / rebuild_share;
+  Relation relation = state->parts->rows;
+  TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
+  for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
+    if (!all && state->rows[row].state == RowState::kept) return;
+    write_indexed_row(writer, index.order, state->rows[row], prefix_of(*state, index.order, slot));
+  });
+  close_writer(writer);
+  if (many) rebuild_left_out(relation);
+}
+
+void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
+  const Bounds bounds = bounds_of(*state->definition);
+  TableWriter *writer = open_writer(state->parts->rows);
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  const int level = NewGUCNestLevel();
+  // Without statistics of the table, or with old ones, the planner might read all of it.
+  set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  set_config_option("enable_bitmapscan", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  // All rows are wanted, whatever the session is content with.
+  set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                    false);
+  Prober *prober = start_prober(state, index.order);
+  MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);
+  for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
+    if (state->rows[row].state == RowState::kept) return;
+    MemoryContext old = MemoryContextSwitchTo(row_context);
+    const SetPrefix prefix = prefix_of(*state, index.order, slot);
+    probe(prober, prefix, bounds);
+    write_indexed_row(writer, index.order, state->rows[row], prefix);
+    MemoryContextSwitchTo(old);
+    MemoryContextReset(row_context);
+  });
+  AtEOXact_GUC(true, level);
+  SPI_finish();
+  close_writer(writer);
+  add_kept_rows(state, {prober->candidates, prober->count});
+}
+
+void store_row_count(const DedupDefinition &definition, int64 rows) {
+  Oid type = INT8OID;
+  Datum value = Int64GetDatum(rows);
+  execute_statement(psprintf("UPDATE ONLY %s SET rows = $1", relation_name(definition.order)), 1, &type,
+                    &value);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,142 @@
+#include "pg/dedup/join.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+}
+
+#include <memory>
+
+#include "core/dedup/token_filter.hpp"
+#include "pg/base/engine.hpp"
+#include "pg/base/gpu_notices.hpp"
+#include "pg/base/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr size_t pairs_at_once = 1 << 16;  // stored by one statement
+
+// The join of new and changed rows with all rows.
+struct DeltaJoin {
+  const char *function;
+  Measure measure;
+  JoinEngine *engine;
+  File spill_file;  // of the engine; 0 where it has none
+  Batch *batch;
+  bool all;  // no row was kept: all rows are joined with themselves
+  // The rows of either side of the engine. Of those that were kept, only what can be similar to another one
+  // is there.
+  uint32_t *rows[2];
+  size_t counts[2];
+};
+
+// A similar pair of row numbers.
+struct RowPair {
+  uint32_t left;
+  uint32_t right;
+  double similarity;
+};
+
+void feed(DeltaJoin *join, Side side, TupleTableSlot *slot, TokenType type) {
+  bool isnull;
+  const Datum array = slot_getattr(slot, 2, &isnull);
+  if (isnull) return feed_empty_set(join->engine, side, type);
+  const SetView set = view_set(array, join->function);
+  feed_set(join->engine, side, set);
+  free_view(set, array);
+  offer_spill_file(join->engine, &join->spill_file);
+}
+
+// Feeds the row to a side.
+void feed_row(DeltaJoin *join, Side side, size_t row, TupleTableSlot *slot, TokenType type) {
+  feed(join, side, slot, type);
+  uint32_t *rows = join->rows[static_cast<int>(side)];
+  rows[join->counts[static_cast<int>(side)]++] = static_cast<uint32_t>(row);
+}
+
+// Feeds new and changed rows to the left side, and to the right side these and all kept ones that can be
+// similar to one of them: the engine would spend most of its time on those that cannot.
+void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
+  for_rows(state, [&](size_t row, TupleTableSlot *slot) {
+    if (state.rows[row].state == RowState::kept) return;
+    feed_row(join, Side::left, row, slot, state.token_type);
+    if (join->all) return;
+    feed_row(join, Side::right, row, slot, state.token_type);
+    with_set(state, slot, [&](const SetView &set) {
+      with_tokens(set, [&](auto tokens) { filter->add(tokens); });
+      return true;
+    });
+  });
+  if (join->all) return;
+  call_cpp([&] { filter->finish(); });
+  for_rows(state, [&](size_t row, TupleTableSlot *slot) {
+    if (state.rows[row].state != RowState::kept) return;
+    const auto may_match = [&](const SetView &set) {
+      return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); });
+    };
+    if (with_set(state, slot, may_match)) feed_row(join, Side::right, row, slot, state.token_type);
+  });
+}
+
+// Returns the join, fed.
+DeltaJoin start_delta_join(const DedupState &state, Measure measure, double threshold) {
+  DeltaJoin join = {};
+  join.function = state.function;
+  join.measure = measure;
+  join.all = state.figures.new_rows + state.figures.changed_rows == static_cast<int64>(state.count);
+  JoinSpec spec = spec_from_settings(measure, threshold);
+  spec.self_join = join.all;
+  join.engine = create_engine(spec, state.context);
+  join.batch = create_batch(state.context);
+  for (uint32_t *&rows : join.rows) rows = allocate<uint32_t>(state.count);
+  auto *filter = own(state.context, [&] { return std::make_unique<TokenFilter>(measure, threshold); });
+  feed_delta(&join, state, filter);
+  return join;
+}
+
+// Gives the i-th pair of the batch; false where it is of a row with itself, or comes the other way round,
+// too.
+bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *pair) {
+  const Side right_side = join.all ? Side::left : Side::right;
+  const uint32_t left = join.batch->left[i], right = join.batch->right[i];
+  pair->left = join.rows[static_cast<int>(Side::left)][left];
+  pair->right = join.rows[static_cast<int>(right_side)][right];
+  if (pair->left == pair->right) return false;
+  if (!join.all && state.rows[pair->right].state != RowState::kept && pair->right < pair->left) return false;
+  pair->similarity = similarity(join.measure, join.batch->overlap[i], join.engine->set_size(Side::left, left),
+                                join.engine->set_size(right_side, right));
+  return true;
+}
+
+// Stores the pairs of the join, adds them to the grouper, and ends the join.
+void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
+  auto *pairs = allocate<StoredPair>(pairs_at_once);
+  size_t count = 0;
+  RowPair pair;
+  while (next_batch(join.engine, &join.spill_file, join.batch)) {
+    for (size_t i = 0; i < join.batch->size(); ++i) {
+      if (!pair_of(join, *state, i, &pair)) continue;
+      if (grouper != nullptr) call_cpp([&] { grouper->add_pair(pair.left, pair.right, pair.similarity); });
+      const int64 a = state->rows[pair.left].id, b = state->rows[pair.right].id;
+      pairs[count++] = {std::min(a, b), std::max(a, b), pair.similarity};
+      if (count < pairs_at_once) continue;
+      store_pairs(*state, pairs, count);
+      state->figures.new_pairs += static_cast<int64>(count);
+      count = 0;
+    }
+  }
+  store_pairs(*state, pairs, count);
+  state->figures.new_pairs += static_cast<int64>(count);
+  pfree(pairs);
+  report_device(join.function, join.engine);
+  close_spill_file(&join.spill_file);
+}
+
+}  // namespace
+
+void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper) {
+  if (state->figures.new_rows + state->figures.changed_rows == 0) return;
+  take_pairs(start_delta_join(*state, measure, threshold), state, grouper);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,15 @@
+// The join of a dedup view's new and changed rows with the rows that may be similar to them.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include "core/dedup/duplicate_groups.hpp"
+#include "pg/dedup/state.hpp"
+
+namespace simjoin::pg {
+
+// Joins new and changed rows of the state with each other and with its kept rows, and stores the pairs; adds
+// them to the grouper, if there is one, by row numbers.
+void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper);
+
+}  // namespace simjoin::pg

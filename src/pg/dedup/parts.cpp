@@ -1,0 +1,262 @@
+#include "pg/dedup/parts.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_type.h"
+#include "commands/tablecmds.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+}
+
+#include <cstring>
+#include <span>
+
+#include "pg/base/compat.hpp"
+#include "pg/dedup/view.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+struct PartColumn {
+  const char *name;
+  Oid type;
+};
+
+// What create_dedup_view makes.
+struct PartShape {
+  const char *what;
+  char kind;
+  std::span<const PartColumn> columns;  // none: any
+};
+
+constexpr PartColumn row_columns[] = {
+    {"id", INT8OID}, {"fingerprint", UUIDOID}, {"size", INT4OID}, {"prefix", INT4ARRAYOID}};
+constexpr size_t untracked_row_columns = 2;
+constexpr PartColumn pair_columns[] = {{"a", INT8OID}, {"b", INT8OID}, {"similarity", FLOAT8OID}};
+constexpr PartColumn change_columns[] = {{"first_id", INT8OID}, {"last_id", INT8OID}};
+constexpr PartColumn order_columns[] = {
+    {"rows", INT8OID}, {"ordered_rows", INT8OID}, {"frequent", INT4ARRAYOID}};
+// The columns of the view may be renamed.
+constexpr Oid view_types[] = {INT8OID, INT8OID, BOOLOID, FLOAT8OID};
+
+constexpr PartShape source_shape = {"the query", RELKIND_VIEW, {}};
+constexpr PartShape row_shape = {"the table of rows", RELKIND_RELATION,
+                                 std::span(row_columns).first(untracked_row_columns)};
+constexpr PartShape tracked_row_shape = {"the table of rows", RELKIND_RELATION, row_columns};
+constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_columns};
+constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
+constexpr PartShape order_shape = {"the table of the order", RELKIND_RELATION, order_columns};
+
+// A part as the definition of its view names it.
+struct NamedPart {
+  Oid relation;
+  const PartShape *shape;
+  LOCKMODE lock;  // of a refresh
+};
+constexpr size_t most_parts = 5;
+
+// Gives the parts that the definition names, in the order of OpenParts; returns how many there are.
+size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
+  const bool tracked = definition.tracked();
+  parts[0] = {definition.source, &source_shape, AccessShareLock};
+  parts[1] = {definition.rows, tracked ? &tracked_row_shape : &row_shape, ShareRowExclusiveLock};
+  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock};
+  if (!tracked) return 3;
+  parts[3] = {definition.changes, &change_shape, RowExclusiveLock};
+  parts[4] = {definition.order, &order_shape, RowExclusiveLock};
+  return most_parts;
+}
+
+bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns) {
+  if (descriptor->natts != static_cast<int>(columns.size())) return false;
+  for (int i = 0; i < descriptor->natts; ++i) {
+    const FormData_pg_attribute *column = TupleDescAttr(descriptor, i);
+    if (column->attisdropped || column->attgenerated != '\0' || column->attidentity != '\0' ||
+        column->atttypid != columns[i].type || std::strcmp(NameStr(column->attname), columns[i].name) != 0)
+      return false;
+  }
+  return true;
+}
+
+// Returns whether the relation is as it was made, but for its name, its schema, its rows, and more indexes
+// and constraints: rows written to it then reach it, as they are.
+bool is_intact(Relation relation, const PartShape &shape) {
+  const FormData_pg_class *form = relation->rd_rel;
+  if (form->relkind != shape.kind) return false;
+  if (shape.columns.empty()) return true;
+  return form->relpersistence == RELPERSISTENCE_PERMANENT && !form->relispartition && !form->relrowsecurity &&
+         relation->rd_rules == nullptr && relation->trigdesc == nullptr &&
+         has_columns(RelationGetDescr(relation), shape.columns);
+}
+
+[[noreturn]] void raise_altered(Oid relation, const PartShape &shape) {
+  ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                  errmsg("%s is not %s of a dedup view", relation_name(relation), shape.what),
+                  errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
+  pg_unreachable();
+}
+
+// Who owns a part, where it and the view are there.
+enum class Ownership : uint8_t { of_view, other, gone };
+
+Ownership ownership_of(Oid relation, Oid view) {
+  Oid owner, view_owner;
+  if (!find_owner(relation, &owner) || !find_owner(view, &view_owner)) return Ownership::gone;
+  return owner == view_owner ? Ownership::of_view : Ownership::other;
+}
+
+// Errors where the owner of the view does not own the part; returns whether both are there.
+bool check_owner(Oid relation, const PartShape &shape, Oid view) {
+  const Ownership ownership = ownership_of(relation, view);
+  if (ownership != Ownership::other) return ownership == Ownership::of_view;
+  ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                  errmsg("the owner of the dedup view %s does not own %s, %s", relation_name(view),
+                         relation_name(relation), shape.what),
+                  errhint("Give it to the owner of the view with ALTER %s ... OWNER TO, or drop the view.",
+                          shape.kind == RELKIND_VIEW ? "VIEW" : "TABLE")));
+  pg_unreachable();
+}
+
+// Returns the view that the relation is recorded as a part of; InvalidOid where it is none.
+Oid recorded_view(Oid relation) {
+  Relation depend = table_open(DependRelationId, AccessShareLock);
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(RelationRelationId));
+  ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+  SysScanDesc scan = systable_beginscan(depend, DependDependerIndexId, true, nullptr, 2, keys);
+  Oid view = InvalidOid;
+  for (HeapTuple tuple; HeapTupleIsValid(tuple = systable_getnext(scan));) {
+    const auto *form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
+    if (form->deptype == DEPENDENCY_EXTENSION && form->refclassid == RelationRelationId)
+      view = form->refobjid;
+  }
+  systable_endscan(scan);
+  table_close(depend, AccessShareLock);
+  return view;
+}
+
+void record(Oid relation, Oid view) {
+  const ObjectAddress part = {RelationRelationId, relation, 0}, whole = {RelationRelationId, view, 0};
+  recordDependencyOn(&part, &whole, DEPENDENCY_EXTENSION);
+  CommandCounterIncrement();
+}
+
+[[noreturn]] void raise_missing(const PartShape &shape, Oid view) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                  errmsg("%s of the dedup view %s is missing", shape.what, relation_name(view)),
+                  errhint("Drop the view, and make it anew.")));
+  pg_unreachable();
+}
+
+// Opens a part, and records it where it is not recorded yet.
+Relation open_part(const NamedPart &part, Oid view) {
+  const PartShape &shape = *part.shape;
+  // First, so that nobody locks what is somebody else's.
+  Relation relation =
+      check_owner(part.relation, shape, view) ? try_relation_open(part.relation, part.lock) : nullptr;
+  if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);
+  // A function that the query calls may be here while the refresh that called it is not done.
+  if (part.lock == ShareRowExclusiveLock) CheckTableNotInUse(relation, "REFRESH MATERIALIZED VIEW");
+  if (!is_intact(relation, shape)) raise_altered(part.relation, shape);
+  const Oid recorded = recorded_view(part.relation);
+  if (recorded == InvalidOid) {
+    record(part.relation, view);
+  } else if (recorded != view) {
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s is a part of the dedup view %s", relation_name(part.relation),
+                           relation_name(recorded)),
+                    errhint("Make dedup views with create_dedup_view.")));
+  }
+  return relation;
+}
+
+void check_isolation(bool waits_for_none) {
+  if (!IsolationUsesXactSnapshot() || waits_for_none) return;
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("a dedup view cannot be refreshed in a transaction of isolation level REPEATABLE "
+                         "READ or SERIALIZABLE"),
+                  errhint("Refresh it in one of isolation level READ COMMITTED.")));
+}
+
+}  // namespace
+
+OpenParts open_parts(const DedupDefinition &definition) {
+  NamedPart named[most_parts];
+  const size_t count = named_parts(definition, named);
+  Relation open[most_parts] = {};
+  for (size_t i = 0; i < count; ++i) open[i] = open_part(named[i], definition.view);
+  const OpenParts parts = {open[0], open[1], open[2], open[3], open[4]};
+  check_isolation(!definition.tracked() && parts.rows->rd_createSubid != InvalidSubTransactionId);
+  PushActiveSnapshot(GetTransactionSnapshot());
+  return parts;
+}
+
+void close_parts(const OpenParts &parts) {
+  PopActiveSnapshot();
+  for (Relation part : {parts.source, parts.rows, parts.pairs, parts.changes, parts.order})
+    if (part != nullptr) relation_close(part, NoLock);
+}
+
+Relation open_changes(Oid view, Oid changes) {
+  if (!check_owner(changes, change_shape, view)) return nullptr;
+  Relation relation = try_relation_open(changes, RowExclusiveLock);
+  if (relation == nullptr) return nullptr;
+  if (!check_owner(changes, change_shape, view)) {
+    relation_close(relation, NoLock);
+    return nullptr;
+  }
+  if (!is_intact(relation, change_shape)) raise_altered(changes, change_shape);
+  return relation;
+}
+
+void record_parts(const DedupDefinition &definition) {
+  NamedPart named[most_parts];
+  const size_t count = named_parts(definition, named);
+  for (size_t i = 0; i < count; ++i) {
+    const NamedPart &part = named[i];
+    const Ownership ownership = ownership_of(part.relation, definition.view);
+    if (ownership == Ownership::gone) continue;
+    Oid recorded = recorded_view(part.relation);
+    if (recorded == InvalidOid && ownership == Ownership::of_view) {
+      Relation relation = relation_open(part.relation, AccessExclusiveLock);
+      if (is_intact(relation, *part.shape)) {
+        recorded = definition.view;
+        record(part.relation, recorded);
+      }
+      relation_close(relation, NoLock);
+    }
+    if (recorded != definition.view)
+      ereport(NOTICE, (errmsg("%s is not %s of a dedup view, and stays", relation_name(part.relation),
+                              part.shape->what)));
+  }
+}
+
+void check_view(Relation view) {
+  const TupleDesc columns = RelationGetDescr(view);
+  bool intact =
+      view->rd_rel->relkind == RELKIND_MATVIEW && columns->natts == static_cast<int>(std::size(view_types));
+  for (int i = 0; intact && i < columns->natts; ++i)
+    intact = TupleDescAttr(columns, i)->atttypid == view_types[i];
+  if (!intact) raise_altered(RelationGetRelid(view), {"the result", RELKIND_MATVIEW, {}});
+}
+
+bool find_owner(Oid relation, Oid *owner) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+  if (!HeapTupleIsValid(tuple)) return false;
+  *owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
+  ReleaseSysCache(tuple);
+  return true;
+}
+
+}  // namespace simjoin::pg

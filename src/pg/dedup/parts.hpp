@@ -1,0 +1,60 @@
+// The relations beside a dedup view, its parts: which ones count, and the record that lets PostgreSQL drop
+// them with the view.
+//
+// The view's definition names them, and anyone can write such a definition. So a relation counts only if the
+// owner of the view owns it, it is made as create_dedup_view makes it, and no other view has it. A refresh
+// then records it as a dependent of the view, of the kind that members of an extension have: PostgreSQL drops
+// it with the view and not alone, and no SQL can make such a record. Of all kinds only that one is not
+// followed by pg_dump, which would find a circle, since the view names its parts. So a dump has no record,
+// and what is restored gets one with its first refresh, which pg_dump has in the dump.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "storage/lock.h"
+#include "utils/relcache.h"
+}
+
+#include "pg/dedup/definition.hpp"
+
+namespace simjoin::pg {
+
+// The parts of a view, open. Until they are closed nobody can drop or alter them: functions that the view's
+// query calls are as little able to as other sessions.
+struct OpenParts {
+  Relation source;
+  Relation rows;
+  Relation pairs;
+  Relation changes;  // these two of a view that tracks changes; of others NULL
+  Relation order;
+};
+
+// Opens the parts of a view that is being refreshed, and so locked, by its owner; keeps its other refreshes
+// away until the transaction ends; and pushes a snapshot that sees what those before have stored: the one
+// that the statement began with may be older. Errors where a part does not count, and where the transaction
+// has one snapshot for all its statements, which may be older, too: rows that another refresh has stored
+// since, and changes that are not written down yet, would be missed.
+//
+// Locks are taken in this order everywhere: the table that the query reads, the view, its parts.
+OpenParts open_parts(const DedupDefinition &definition);
+
+// Pops the snapshot, too.
+void close_parts(const OpenParts &parts);
+
+// Opens the table of a view's changes for a session that writes to the tracked table. Returns nullptr where
+// there is no such view any more: the session may have waited for one that dropped it. Errors where the table
+// does not count.
+Relation open_changes(Oid view, Oid changes);
+
+// Records the parts that count as those of the view, which the caller has locked: they are dropped with it.
+// Says which ones do not.
+void record_parts(const DedupDefinition &definition);
+
+// Errors unless the columns of the view itself are those that create_dedup_view gives it.
+void check_view(Relation view);
+
+// Gives the owner of a relation; false where there is no such relation.
+bool find_owner(Oid relation, Oid *owner);
+
+}  // namespace simjoin::pg

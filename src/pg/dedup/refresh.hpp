@@ -1,0 +1,19 @@
+// Refreshes of dedup views from the changes that triggers have written down, in time that follows these.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/relcache.h"
+}
+
+#include "pg/dedup/state.hpp"
+
+namespace simjoin::pg {
+
+// Refreshes the view from its tracked changes, and says what it did; returns false, having changed nothing,
+// where that is not possible, or so much has changed that reading all rows takes less time. The caller has
+// locked the table of the view's query and the view, which the user may refresh. Within SPI.
+bool refresh_from_changes(Relation view, const DedupDefinition &definition, RefreshFigures *figures);
+
+}  // namespace simjoin::pg

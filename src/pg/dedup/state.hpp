@@ -1,0 +1,121 @@
+// What a dedup view remembers between refreshes: its rows' fingerprints and its similar pairs.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "tcop/dest.h"
+#include "utils/tuplestore.h"
+}
+
+#include "core/dedup/duplicate_groups.hpp"
+#include "core/graph/node_numbers.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/base/set_codec.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/dedup/part_query.hpp"
+#include "pg/dedup/parts.hpp"
+#include "pg/dedup/stored_rows.hpp"
+
+namespace simjoin::pg {
+
+enum class RowState : uint8_t { added, changed, kept };
+
+// A row of the view's query, and what has become of it since the last refresh.
+struct DedupRow {
+  int64 id;
+  Fingerprint print;
+  RowState state;
+};
+
+// What the last refresh of a session did.
+struct RefreshFigures {
+  int64 rows;
+  int64 new_rows;
+  int64 changed_rows;
+  int64 removed_rows;
+  int64 new_pairs;
+  int64 read_rows;  // of the query, to find that out
+};
+
+// Numbers of ids, in the hands of a memory context.
+struct RowNumbers {
+  RowNumbers() {
+    memory.set_limit(memory_limit_bytes(), {"the rows of a dedup view need", "make views of fewer rows"});
+  }
+
+  MemoryCounter memory;
+  NodeNumbers numbers{memory};
+};
+
+// The rows of a view's query in their order, or some of them in any, compared with those of the last refresh.
+// Everything belongs to the context.
+struct DedupState {
+  const char *function;
+  MemoryContext context;
+  const DedupDefinition *definition;
+  const OpenParts *parts;
+  const char *source;  // quoted names
+  const char *rows_table;
+  const char *pairs_table;
+  RowNumbers *numbers;  // row i has the number i; removed rows have larger ones
+  DedupRow *rows;
+  size_t count;
+  size_t capacity;
+  int64 *stale;  // ids of removed rows and of changed ones
+  size_t stale_count;
+  size_t stale_capacity;
+  Tuplestorestate *sets;  // the query's rows, (id, set)
+  TupleDesc columns;
+  TokenType token_type;
+  RefreshFigures figures;
+};
+
+// Runs the query of the view and compares its rows with those stored; where `some` is given, those with these
+// ids only.
+DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
+                       const char *function, MemoryContext context);
+
+// Adds the rows with these ids, which are known to have been kept.
+void add_kept_rows(DedupState *state, IdList some);
+
+// Adds the stored pairs of rows that were kept to the grouper.
+void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);
+
+// Removes what is stored of removed and changed rows.
+void remove_stale(const DedupState &state);
+
+// Stores new and changed rows.
+void store_rows(const DedupState &state);
+
+// Stores pairs.
+void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count);
+
+// Calls body(set) with the set of a row, (id, set), and returns what it returns; of a NULL, false.
+template <class Body>
+bool with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
+  bool isnull;
+  const Datum array = slot_getattr(slot, 2, &isnull);
+  if (isnull) return false;
+  const SetView set = view_set(array, state.function);
+  const bool result = call_cpp([&] { return body(set); });
+  free_view(set, array);
+  return result;
+}
+
+// Calls body(row, slot) for every row.
+template <class Body>
+void for_rows(const DedupState &state, Body &&body) {
+  TupleTableSlot *slot = MakeSingleTupleTableSlot(state.columns, &TTSOpsMinimalTuple);
+  tuplestore_rescan(state.sets);
+  for (size_t row = 0; tuplestore_gettupleslot(state.sets, true, false, slot); ++row) {
+    CHECK_FOR_INTERRUPTS();
+    body(row, slot);
+  }
+  ExecDropSingleTupleTableSlot(slot);
+}
+
+}  // namespace simjoin::pg

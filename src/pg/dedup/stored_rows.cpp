@@ -1,0 +1,119 @@
+#include "pg/dedup/stored_rows.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/uuid.h"
+}
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "pg/base/compat.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+static_assert(sizeof(Fingerprint) == UUID_LEN);  // a fingerprint is stored as a uuid
+
+constexpr int64 most_rows = std::numeric_limits<uint32_t>::max();
+
+// Gives the value of a column, which has to be of this type; false where it is NULL.
+bool value_of(const StoredRow &row, int column, Oid type, Datum *value) {
+  const TupleDesc columns = row.slot->tts_tupleDescriptor;
+  if (column > columns->natts || TupleDescAttr(columns, column - 1)->atttypid != type)
+    raise_damaged(row.part);
+  bool isnull;
+  *value = slot_getattr(row.slot, column, &isnull);
+  return !isnull;
+}
+
+// Returns the value of a column, which is of this type and not NULL.
+Datum value_of(const StoredRow &row, int column, Oid type) {
+  Datum value;
+  if (!value_of(row, column, type, &value)) raise_damaged(row.part);
+  return value;
+}
+
+int64 bigint_of(const StoredRow &row, int column) {
+  return DatumGetInt64(value_of(row, column, INT8OID));
+}
+
+int64 count_of(const StoredRow &row, int column) {
+  const int64 count = bigint_of(row, column);
+  if (count < 0 || count > most_rows) raise_damaged(row.part);
+  return count;
+}
+
+// Returns the codes of an integer[].
+StoredCodes codes_of(const StoredRow &row, int column, size_t most) {
+  const Datum value = value_of(row, column, INT4ARRAYOID);
+  ArrayType *array = DatumGetArrayTypeP(value);
+  if (ARR_NDIM(array) > 1 || ARR_ELEMTYPE(array) != INT4OID || ARR_HASNULL(array)) raise_damaged(row.part);
+  const auto count = static_cast<size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
+  if (count > most) raise_damaged(row.part);
+  return {{reinterpret_cast<const TokenCode *>(ARR_DATA_PTR(array)), count},
+          reinterpret_cast<Pointer>(array) == DatumGetPointer(value) ? nullptr : array};
+}
+
+}  // namespace
+
+int64 stored_id(const StoredRow &row) {
+  return bigint_of(row, 1);
+}
+
+StoredPrint stored_print(const StoredRow &row) {
+  StoredPrint result = {bigint_of(row, 1), {}};
+  std::memcpy(&result.print, DatumGetUUIDP(value_of(row, 2, UUIDOID))->data, sizeof result.print);
+  return result;
+}
+
+StoredPair stored_pair(const StoredRow &row) {
+  const StoredPair pair = {bigint_of(row, 1), bigint_of(row, 2), DatumGetFloat8(value_of(row, 3, FLOAT8OID))};
+  if (pair.a >= pair.b || !std::isfinite(pair.similarity) || pair.similarity <= 0) raise_damaged(row.part);
+  return pair;
+}
+
+StoredPrefix stored_prefix(const StoredRow &row) {
+  const int64 size = DatumGetInt32(value_of(row, 2, INT4OID));
+  if (size < 0) raise_damaged(row.part);
+  return {bigint_of(row, 1), size, codes_of(row, 3, static_cast<size_t>(size))};
+}
+
+StoredOrder stored_order(const StoredRow &row) {
+  return {count_of(row, 1), count_of(row, 2), codes_of(row, 3, most_frequent_tokens)};
+}
+
+StoredChange stored_change(const StoredRow &row) {
+  Datum first, last;
+  const bool has_first = value_of(row, 1, INT8OID, &first), has_last = value_of(row, 2, INT8OID, &last);
+  if (!has_first || !has_last) return {true, 0, 0};
+  return {false, DatumGetInt64(first), DatumGetInt64(last)};
+}
+
+StoredGroup stored_group(const StoredRow &row) {
+  StoredGroup group = {};
+  ItemPointerCopy(reinterpret_cast<ItemPointer>(DatumGetPointer(value_of(row, 1, TIDOID))), &group.place);
+  group.id = bigint_of(row, 2);
+  group.group_id = bigint_of(row, 3);
+  group.is_representative = DatumGetBool(value_of(row, 4, BOOLOID));
+  Datum similarity;
+  group.has_similarity = value_of(row, 5, FLOAT8OID, &similarity);
+  if (group.has_similarity) group.similarity = DatumGetFloat8(similarity);
+  return group;
+}
+
+void free_codes(const StoredCodes &codes) {
+  if (codes.memory != nullptr) pfree(codes.memory);
+}
+
+void raise_damaged(const char *part) {
+  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                  errmsg("%s has a row that no refresh of a dedup view has stored", part),
+                  errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
+  pg_unreachable();
+}
+
+}  // namespace simjoin::pg

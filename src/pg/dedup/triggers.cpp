@@ -1,0 +1,347 @@
+#include "pg/dedup/triggers.hpp"
+
+extern "C" {
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/reltrigger.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+}
+
+#include "pg/base/compat.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/dedup/changes.hpp"
+#include "pg/dedup/definition.hpp"
+#include "pg/dedup/parts.hpp"
+#include "pg/dedup/view.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The triggers of a table. Those of statements note what a statement changes. Logical replication runs the
+// triggers of rows only where it applies changes, so there are such, too, for sessions that replicate; the
+// transition table of one of them is not read: it keeps the table from becoming a partition, whose rows
+// change through its parent, unnoticed by triggers of statements.
+struct TriggerParts {
+  const char *name;
+  const char *event;
+  const char *level;
+  const char *firing;  // where not as usual, in sessions that do not replicate
+};
+constexpr TriggerParts triggers[] = {
+    {"simjoin_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH STATEMENT", nullptr},
+    {"simjoin_update", "UPDATE",
+     "REFERENCING OLD TABLE AS simjoin_old NEW TABLE AS simjoin_new FOR EACH STATEMENT", nullptr},
+    {"simjoin_delete", "DELETE", "REFERENCING OLD TABLE AS simjoin_old FOR EACH STATEMENT", nullptr},
+    {"simjoin_truncate", "TRUNCATE", "FOR EACH STATEMENT", "ALWAYS"},
+    {"simjoin_replicated_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH ROW", "REPLICA"},
+    {"simjoin_replicated_change", "UPDATE OR DELETE", "FOR EACH ROW", "REPLICA"}};
+
+// A dedup view that tracks the changes of a table.
+struct TrackingView {
+  Oid view;
+  Oid changes;
+  AttrNumber id;  // the column with the ids, and its base type
+  Oid id_type;
+  TrackingView *next;
+};
+
+// What is known of a table: looked up once a session, until a relation's definition or a role changes.
+struct KnownTable {
+  Oid table;
+  TrackingView *views;
+  KnownTable *next;
+};
+MemoryContext known_context = nullptr;
+KnownTable *known_tables = nullptr;
+bool known_is_stale = false;
+
+// Adds the view to the list, where it is a dedup view that tracks the changes of the table.
+void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
+  for (const TrackingView *known = *list; known != nullptr; known = known->next)
+    if (known->view == view) return;
+  DedupDefinition definition;
+  if (!find_definition(view, &definition) || !definition.tracked() || definition.source != source) return;
+  const TrackedTable tracked = tracked_table(source);
+  if (tracked.table != table || tracked.id == 0) return;
+  const Oid type = get_atttype(table, tracked.id);
+  if (!is_id_type(type)) return;
+  auto *entry = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
+  *entry = {view, definition.changes, tracked.id, getBaseType(type), *list};
+  *list = entry;
+}
+
+struct Search {
+  Oid table;
+  Oid source;
+  TrackingView *found;
+};
+
+// Returns whether the relation's owner owns the table, too, or may do what its owner may: nobody else's views
+// see or hinder what is written to it, nor are their definitions read. A relation that is gone may not.
+bool may_track(Oid relation, Oid table) {
+  Oid owner, table_owner;
+  return find_owner(relation, &owner) && find_owner(table, &table_owner) &&
+         has_privs_of_role(owner, table_owner);
+}
+
+void visit_view(void *context, Oid view) {
+  auto *search = static_cast<Search *>(context);
+  if (may_track(view, search->table)) add_tracking_view(&search->found, search->table, search->source, view);
+}
+
+void visit_source(void *context, Oid source) {
+  auto *search = static_cast<Search *>(context);
+  search->source = source;
+  if (may_track(source, search->table)) for_views_over(source, visit_view, context);
+}
+
+// Returns the dedup views that track the changes of the table, allocated in the current memory context.
+TrackingView *find_tracking_views(Oid table) {
+  Search search = {table, InvalidOid, nullptr};
+  for_views_over(table, visit_source, &search);
+  return search.found;
+}
+
+void forget_known(Datum, Oid) {
+  known_is_stale = true;
+}
+
+void forget_rights(Datum, int, uint32) {
+  known_is_stale = true;
+}
+
+// Returns a copy in the current memory context.
+TrackingView *copy_of(const TrackingView *views) {
+  TrackingView *copy = nullptr;
+  for (; views != nullptr; views = views->next) {
+    auto *view = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
+    *view = *views;
+    view->next = copy;
+    copy = view;
+  }
+  return copy;
+}
+
+// The same as find_tracking_views, remembered. It is a copy that is returned: while it is looked at, a change
+// of a definition may be learnt of, and another trigger may begin.
+TrackingView *tracking_views(Oid table) {
+  if (known_context == nullptr) {
+    known_context = AllocSetContextCreate(CacheMemoryContext, "tracked tables", ALLOCSET_SMALL_SIZES);
+    CacheRegisterRelcacheCallback(forget_known, 0);
+    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_rights, 0);
+    CacheRegisterSyscacheCallback(AUTHOID, forget_rights, 0);
+  }
+  if (known_is_stale) {
+    known_tables = nullptr;
+    known_is_stale = false;
+    MemoryContextReset(known_context);
+  }
+  for (const KnownTable *known = known_tables; known != nullptr; known = known->next)
+    if (known->table == table) return copy_of(known->views);
+  TrackingView *found = find_tracking_views(table);
+  if (known_is_stale) return found;  // something has changed meanwhile: the next statement looks again
+  MemoryContext old = MemoryContextSwitchTo(known_context);
+  auto *known = static_cast<KnownTable *>(palloc(sizeof(KnownTable)));
+  *known = {table, copy_of(found), known_tables};
+  known_tables = known;
+  MemoryContextSwitchTo(old);
+  return found;
+}
+
+// Calls body(notes) to write something down for the view, if it is still there. Who writes to the tracked
+// table needs no right to the table of changes: that belongs to the owner of the view, who may track.
+template <class Body>
+void with_notes(const TrackingView &view, Body &&body) {
+  Relation changes = open_changes(view.view, view.changes);
+  if (changes == nullptr) return;
+  ChangeNotes notes = open_notes(changes);
+  body(&notes);
+  close_notes(&notes);
+  table_close(changes, NoLock);
+}
+
+// Gives the id of the row in the slot; false where it is NULL.
+bool id_in(TupleTableSlot *slot, const TrackingView &view, int64 *id) {
+  bool isnull;
+  const Datum value = slot_getattr(slot, view.id, &isnull);
+  if (!isnull) *id = id_of(value, view.id_type);
+  return !isnull;
+}
+
+// Reads a transition table row by row.
+struct TransitionRows {
+  Tuplestorestate *store;
+  TupleTableSlot *slot;
+};
+
+TransitionRows open_rows(Tuplestorestate *store, Relation relation) {
+  if (store == nullptr) return {nullptr, nullptr};
+  tuplestore_select_read_pointer(store, 0);  // others that read it have pointers of their own
+  tuplestore_rescan(store);
+  return {store, MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsMinimalTuple)};
+}
+
+bool next_row(const TransitionRows &rows) {
+  return rows.store != nullptr && tuplestore_gettupleslot(rows.store, true, false, rows.slot);
+}
+
+void close_rows(const TransitionRows &rows) {
+  if (rows.slot != nullptr) ExecDropSingleTupleTableSlot(rows.slot);
+}
+
+// Notes the ids of rows before and after a statement. A row without an id cannot be found again: the next
+// refresh looks at everything, and says what is wrong.
+void note_statement(const TriggerData &data, const TrackingView &view) {
+  TransitionRows before = open_rows(data.tg_oldtable, data.tg_relation);
+  TransitionRows after = open_rows(data.tg_newtable, data.tg_relation);
+  bool more_before = next_row(before), more_after = next_row(after);
+  const auto note_rows = [&](ChangeNotes *notes) {
+    bool without_id = false;
+    while (more_before || more_after) {
+      CHECK_FOR_INTERRUPTS();
+      int64 id = 0, new_id = 0;
+      const bool has_id = more_before && id_in(before.slot, view, &id);
+      const bool has_new_id = more_after && id_in(after.slot, view, &new_id);
+      if (has_id) note_id(notes, id);
+      if (has_new_id && !(has_id && id == new_id)) note_id(notes, new_id);
+      without_id |= (more_before && !has_id) || (more_after && !has_new_id);
+      more_before = next_row(before);
+      more_after = next_row(after);
+    }
+    if (without_id) note_all(notes);
+  };
+  if (more_before || more_after) with_notes(view, note_rows);
+  close_rows(before);
+  close_rows(after);
+}
+
+// The same for a single row.
+void note_row(const TriggerData &data, const TrackingView &view) {
+  with_notes(view, [&](ChangeNotes *notes) {
+    int64 id;
+    for (TupleTableSlot *slot : {data.tg_trigslot, data.tg_newslot}) {
+      if (slot == nullptr || TTS_EMPTY(slot)) continue;
+      if (slot == data.tg_newslot && !TRIGGER_FIRED_BY_UPDATE(data.tg_event)) continue;
+      if (id_in(slot, view, &id))
+        note_id(notes, id);
+      else
+        note_all(notes);
+    }
+  });
+}
+
+// Calls body(trigger) for each of the triggers that the table has.
+template <class Body>
+void for_triggers(Oid table, Body &&body) {
+  Relation relation = table_open(table, AccessShareLock);
+  const TriggerDesc *list = relation->trigdesc;
+  for (int i = 0; list != nullptr && i < list->numtriggers; ++i)
+    if (is_function(list->triggers[i].tgfoid, "simjoin_track_changes")) body(list->triggers[i]);
+  table_close(relation, NoLock);
+}
+
+// Returns whether each change of the table is noted by a trigger that is there and enabled.
+bool has_triggers(Oid table) {
+  constexpr int events = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE;
+  int by_statements = 0, by_rows = 0;
+  for_triggers(table, [&](const Trigger &trigger) {
+    const char firing = trigger.tgenabled;
+    const bool always = firing == TRIGGER_FIRES_ALWAYS;
+    if (TRIGGER_FOR_ROW(trigger.tgtype) && (always || firing == TRIGGER_FIRES_ON_REPLICA))
+      by_rows |= trigger.tgtype & events;
+    if (!TRIGGER_FOR_ROW(trigger.tgtype) && (always || firing == TRIGGER_FIRES_ON_ORIGIN))
+      by_statements |= trigger.tgtype & events;
+    if (TRIGGER_FOR_TRUNCATE(trigger.tgtype) && always) by_statements |= TRIGGER_TYPE_TRUNCATE;
+  });
+  return by_rows == events && by_statements == (events | TRIGGER_TYPE_TRUNCATE);
+}
+
+}  // namespace
+
+const char *obstacle_to_tracking(Oid source) {
+  const char *obstacle = obstacle_in(source);
+  if (obstacle != nullptr) return obstacle;
+  const Oid table = tracked_table(source).table;
+  if (!is_owned(table)) return "the view's owner does not own the table";
+  return has_triggers(table) ? nullptr : "a trigger on the table is missing or disabled";
+}
+
+bool is_owned(Oid table) {
+  Oid owner;
+  return find_owner(table, &owner) && has_privs_of_role(GetUserId(), owner);
+}
+
+void note_missing_triggers(Oid table) {
+  if (!is_owned(table)) return;  // no triggers will be made, either
+  LockRelationOid(table, ShareRowExclusiveLock);
+  if (has_triggers(table)) return;
+  for (const TrackingView *view = find_tracking_views(table); view != nullptr; view = view->next)
+    if (may_track(view->view, table)) with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
+}
+
+const char *trigger_statements(Oid table, const char *schema) {
+  StringInfoData statements;
+  initStringInfo(&statements);
+  for (const TriggerParts &trigger : triggers) {
+    appendStringInfo(&statements,
+                     "CREATE OR REPLACE TRIGGER %s AFTER %s ON %s %s EXECUTE FUNCTION "
+                     "%s.dedup_view_changes();",
+                     trigger.name, trigger.event, relation_name(table), trigger.level, schema);
+    if (trigger.firing != nullptr)
+      appendStringInfo(&statements, "ALTER TABLE %s ENABLE %s TRIGGER %s;", relation_name(table),
+                       trigger.firing, trigger.name);
+  }
+  return statements.data;
+}
+
+const char *drop_trigger_statements(Oid table, Oid view) {
+  StringInfoData statements;
+  initStringInfo(&statements);
+  for (const TrackingView *other = find_tracking_views(table); other != nullptr; other = other->next)
+    if (other->view != view) return statements.data;
+  for_triggers(table, [&](const Trigger &trigger) {
+    appendStringInfo(&statements, "DROP TRIGGER %s ON %s;", quote_identifier(trigger.tgname),
+                     relation_name(table));
+  });
+  return statements.data;
+}
+
+}  // namespace simjoin::pg
+
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_track_changes);
+Datum simjoin_track_changes(PG_FUNCTION_ARGS) {
+  if (!CALLED_AS_TRIGGER(fcinfo))
+    ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                    errmsg("dedup_view_changes can only be called by a trigger")));
+  const auto *data = reinterpret_cast<TriggerData *>(fcinfo->context);
+  const bool truncated = TRIGGER_FIRED_BY_TRUNCATE(data->tg_event);
+  const Oid table = RelationGetRelid(data->tg_relation);
+  for (const TrackingView *view = tracking_views(table); view != nullptr; view = view->next) {
+    if (!may_track(view->view, table)) continue;
+    if (truncated) {
+      with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
+    } else if (TRIGGER_FIRED_FOR_ROW(data->tg_event)) {
+      note_row(*data, *view);
+    } else {
+      note_statement(*data, *view);
+    }
+  }
+  return PointerGetDatum(nullptr);
+}
+}

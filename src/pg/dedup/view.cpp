@@ -1,0 +1,326 @@
+// Making, refreshing and dropping dedup views.
+#include "pg/dedup/view.hpp"
+
+extern "C" {
+#include "access/relation.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/varlena.h"
+}
+
+#include "pg/base/compat.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/dedup/definition.hpp"
+#include "pg/dedup/parts.hpp"
+#include "pg/dedup/refresh.hpp"
+#include "pg/dedup/triggers.hpp"
+#include "pg/functions/duplicate_grouping.hpp"
+#include "pg/functions/join_functions.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The arguments of create_dedup_view, in order.
+enum Argument {
+  Arg_view,
+  Arg_query,
+  Arg_threshold,
+  Arg_measure,
+  Arg_method,
+  Arg_keep,
+  Arg_max_group_share,
+  Arg_track_changes
+};
+
+// The quoted names of a view and of what belongs to it.
+struct ViewNames {
+  const char *view;
+  const char *source;
+  const char *rows;
+  const char *pairs;
+  const char *changes;  // these two where changes are tracked
+  const char *order;
+};
+
+// Runs statements as the caller.
+void execute(const char *statements) {
+  const int result = SPI_execute(statements, false, 0);
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+}
+
+// The function that runs the query of a dedup view, while it does; else NULL.
+const char *running_function = nullptr;
+
+// Runs a statement that runs the query of a dedup view.
+void execute_for(const char *function, const char *statement) {
+  const char *before = running_function;
+  running_function = function;
+  PG_TRY();
+  { execute(statement); }
+  PG_FINALLY();
+  { running_function = before; }
+  PG_END_TRY();
+}
+
+// Returns the names for a new view; those of its parts end in a number where there are such already.
+ViewNames new_names(text *name) {
+  RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
+  const Oid schema = RangeVarGetCreationNamespace(range);
+  const auto quoted = [&](const char *relation) {
+    return quote_qualified_identifier(get_namespace_name(schema), relation);
+  };
+  const auto beside = [&](const char *label) {
+    return quoted(ChooseRelationName(range->relname, nullptr, label, schema, false));
+  };
+  return {quoted(range->relname), beside("source"),  beside("rows"),
+          beside("pairs"),        beside("changes"), beside("order")};
+}
+
+// Errors unless the query is one SELECT, VALUES or TABLE, which a view can be made of.
+void check_query(const char *query, const char *function) {
+  List *statements = pg_parse_query(query);
+  if (list_length(statements) == 1 && IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt)) return;
+  ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                  errmsg("%s: the query must be a single SELECT statement", function)));
+}
+
+void create_source(const ViewNames &names, const char *query) {
+  execute(psprintf("CREATE VIEW %s AS %s", names.source, query));
+  execute(psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin'", names.source));
+}
+
+void create_tables(const ViewNames &names, bool tracked) {
+  execute(psprintf(
+      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s);"
+      "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
+      "CREATE INDEX ON %s (b);",
+      names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "", names.pairs, names.pairs));
+  execute(
+      psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
+               "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
+               names.rows, names.pairs));
+  if (!tracked) return;
+  // The index without a list of pending entries: each look-up would read all of it. The order, a single row,
+  // with a key: without one, it could not be updated where a publication is for all tables.
+  execute(psprintf(
+      "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
+      "CREATE TABLE %s (first_id bigint, last_id bigint);"
+      "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint PRIMARY KEY, frequent int[] NOT NULL)",
+      names.rows, names.changes, names.order));
+  execute(psprintf(
+      "COMMENT ON TABLE %s IS 'ids that have changed since the last refresh of a dedup view of simjoin';"
+      "COMMENT ON TABLE %s IS 'order of the tokens of a dedup view of simjoin'",
+      names.changes, names.order));
+}
+
+Oid oid_of(const char *quoted_name) {
+  return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
+}
+
+// Refreshes look rows up by their ids.
+void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
+  if (has_index_on(tracked.table, tracked.id)) return;
+  const char *table = relation_name(tracked.table);
+  const char *id = quote_identifier(get_attname(tracked.table, tracked.id, false));
+  ereport(WARNING, (errmsg("%s: %s has no index on %s, so that each refresh reads the whole table", function,
+                           table, id),
+                    errhint("Make one with CREATE UNIQUE INDEX ON %s (%s).", table, id)));
+}
+
+// Makes the triggers on the table that the view's query reads; writers that have begun are waited for. Errors
+// where changes of the query cannot be tracked.
+void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *schema,
+                     const char *function) {
+  const Oid source = oid_of(names.source);
+  const TrackedTable tracked = tracked_table(source);
+  const char *obstacle = obstacle_in(source);
+  if (obstacle == nullptr && options.keep_first_row && !has_order(source))
+    obstacle = "to keep the first row, the query needs ORDER BY";
+  if (obstacle != nullptr)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("%s: changes cannot be tracked: %s", function, obstacle),
+                    errhint("Leave out track_changes: refreshes then read all rows to find the changes.")));
+  warn_of_missing_index(tracked, function);
+  note_missing_triggers(tracked.table);
+  execute(trigger_statements(tracked.table, schema));
+}
+
+// Creates the materialized view, which fills itself and its tables, and its indexes.
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *schema, const char *function) {
+  StringInfoData statement;
+  initStringInfo(&statement);
+  appendStringInfo(&statement,
+                   "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity FROM "
+                   "%s(%s::pg_catalog.regclass, %s::pg_catalog.regclass, %s::pg_catalog.regclass",
+                   names.view, quote_qualified_identifier(schema, "dedup_view_groups"),
+                   quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
+                   quote_literal_cstr(names.pairs));
+  if (PG_GETARG_BOOL(Arg_track_changes))
+    appendStringInfo(&statement, ", %s::pg_catalog.regclass, %s::pg_catalog.regclass",
+                     quote_literal_cstr(names.changes), quote_literal_cstr(names.order));
+  appendStringInfo(&statement, ", '%s'::double precision, %s, %s, %s, '%s'::double precision);",
+                   float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_method)),
+                   quote_literal_cstr(string_argument(fcinfo, Arg_keep)),
+                   float8out_internal(PG_GETARG_FLOAT8(Arg_max_group_share)));
+  execute_for(function, statement.data);
+  execute(psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
+}
+
+// Returns the definition of a dedup view. Errors, naming `function`, where the relation is none.
+DedupDefinition definition_of_view(Oid view, const char *function) {
+  DedupDefinition definition;
+  if (!find_definition(view, &definition))
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s: %s is not a dedup view", function, relation_name(view)),
+                    errhint("Make one with create_dedup_view.")));
+  return definition;
+}
+
+[[noreturn]] void raise_gone(const char *view, const char *function) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                  errmsg("%s: the dedup view %s has been dropped meanwhile", function, view)));
+  pg_unreachable();
+}
+
+// Locks the table whose changes the view tracks, if any, and then the view, and opens it. That is the order
+// of all that locks both, since writers lock the table first, and then what their triggers write to.
+Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, const char *function) {
+  const char *name = relation_name(definition.view);
+  if (definition.tracked()) {
+    const Oid table = tracked_table(definition.source).table;
+    if (table != InvalidOid) LockRelationOid(table, AccessShareLock);
+  }
+  // As strong a lock as REFRESH will need; from changes, a view is refreshed beside its readers in any case.
+  const LOCKMODE lock = concurrently || definition.tracked() ? ExclusiveLock : AccessExclusiveLock;
+  Relation view = try_relation_open(definition.view, lock);
+  if (view == nullptr) raise_gone(name, function);
+  CheckTableNotInUse(view, "REFRESH MATERIALIZED VIEW");
+  return view;
+}
+
+// Locks the table, where it is given, and then the view. A REFRESH MATERIALIZED VIEW locks them the other way
+// round, so the table is let go while the view is waited for.
+void lock_for_drop(Oid table, Oid view) {
+  for (;;) {
+    if (table != InvalidOid) LockRelationOid(table, AccessExclusiveLock);
+    if (ConditionalLockRelationOid(view, AccessExclusiveLock)) return;
+    if (table != InvalidOid) UnlockRelationOid(table, AccessExclusiveLock);
+    LockRelationOid(view, AccessExclusiveLock);
+    if (table == InvalidOid) return;
+    UnlockRelationOid(view, AccessExclusiveLock);
+  }
+}
+
+// Drops the view, and with it the parts that count as such, and the triggers that no other view needs.
+void drop_view(Oid view, const char *function) {
+  DedupDefinition definition = definition_of_view(view, function);
+  const char *name = relation_name(view);
+  compat::check_owns(view, OBJECT_MATVIEW);
+  Oid table = definition.tracked() ? tracked_table(definition.source).table : InvalidOid;
+  if (!is_owned(table)) table = InvalidOid;  // whose triggers then are its owner's to drop
+  lock_for_drop(table, view);
+  if (!find_definition(view, &definition)) raise_gone(name, function);
+  record_parts(definition);
+  // The table may be gone where the query has been given another one meanwhile.
+  const char *triggers = is_owned(table) ? drop_trigger_statements(table, view) : "";
+  execute(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
+}
+
+void connect(const char *function) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "%s: SPI_connect failed", function);
+}
+
+}  // namespace
+
+const char *function_over_dedup_views() {
+  return running_function == nullptr ? "dedup_view_groups" : running_function;
+}
+
+const char *relation_name(Oid relation) {
+  const char *name = get_rel_name(relation);
+  if (name == nullptr)
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation)));
+  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
+}
+
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_create_dedup_view);
+Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "create_dedup_view";
+  const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
+  check_similarity(function, "threshold", PG_GETARG_FLOAT8(Arg_threshold), measure, false);
+  const GroupingOptions options =
+      grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
+                       PG_GETARG_FLOAT8(Arg_max_group_share), function);
+  const bool tracked = PG_GETARG_BOOL(Arg_track_changes);
+  check_query(string_argument(fcinfo, Arg_query), function);
+  connect(function);
+  const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+  const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
+  create_source(names, string_argument(fcinfo, Arg_query));
+  if (tracked) create_triggers(names, options, quote_identifier(schema), function);
+  create_tables(names, tracked);
+  create_view(fcinfo, names, schema, function);
+  SPI_finish();
+  PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(simjoin_refresh_dedup_view);
+Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "refresh_dedup_view";
+  compat::begin_materialized_result(fcinfo);
+  const Oid view = PG_GETARG_OID(0);
+  connect(function);
+  const DedupDefinition definition = definition_of_view(view, function);
+  compat::check_may_refresh(view);
+  const bool concurrently = PG_GETARG_BOOL(1);
+  Relation relation = lock_for_refresh(definition, concurrently, function);
+  RefreshFigures figures;
+  const bool from_changes = refresh_from_changes(relation, definition, &figures);
+  const char *how = concurrently && RelationIsPopulated(relation) ? "CONCURRENTLY " : "";
+  relation_close(relation, NoLock);
+  if (!from_changes) {
+    execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", how, relation_name(view)));
+    figures = last_refresh_figures();
+  }
+  SPI_finish();
+  Datum values[] = {Int64GetDatum(figures.rows),         Int64GetDatum(figures.new_rows),
+                    Int64GetDatum(figures.changed_rows), Int64GetDatum(figures.removed_rows),
+                    Int64GetDatum(figures.new_pairs),    Int64GetDatum(figures.read_rows)};
+  bool nulls[std::size(values)] = {};
+  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_drop_dedup_view);
+Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "drop_dedup_view";
+  connect(function);
+  drop_view(PG_GETARG_OID(0), function);
+  SPI_finish();
+  PG_RETURN_VOID();
+}
+}

@@ -1,0 +1,159 @@
+#include "pg/functions/duplicate_grouping.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/memory_shares.hpp"
+#include "pg/base/background.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Groups of fewer rows than this are never worth a NOTICE: in a small table any group has a large share.
+constexpr uint64 least_alarming_group = 100;
+constexpr size_t cost_of_row = 200;  // of returning it, in the units of InterruptCounter
+
+struct IdOfRow {
+  int64 id;
+  uint32_t row;
+};
+
+// Returns the place of each row in the order of ids.
+uint32_t *places_by_id(const int64 *ids, size_t rows) {
+  auto *places = allocate<uint32_t>(rows);
+  for (size_t i = 0; i < rows; ++i) places[i] = static_cast<uint32_t>(i);
+  if (std::is_sorted(ids, ids + rows)) return places;
+  auto *order = allocate<IdOfRow>(rows);
+  for (size_t i = 0; i < rows; ++i) order[i] = {ids[i], static_cast<uint32_t>(i)};
+  sort_interruptibly(
+      order, rows, [](const IdOfRow &a, const IdOfRow &b) { return a.id < b.id; },
+      [](const IdOfRow &) { return size_t{1}; });
+  for (size_t i = 0; i < rows; ++i) places[order[i].row] = static_cast<uint32_t>(i);
+  pfree(order);
+  return places;
+}
+
+uint32_t *places_by_row(size_t rows) {
+  auto *places = allocate<uint32_t>(rows);
+  for (size_t i = 0; i < rows; ++i) places[i] = static_cast<uint32_t>(i);
+  return places;
+}
+
+// Reports the largest group where it has more than its share of all rows.
+void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups, size_t all_rows) {
+  auto *sizes = allocate<uint32_t>(grouping.rows);
+  std::fill_n(sizes, grouping.rows, 0);
+  InterruptCounter interrupts;
+  for (const uint32_t row : groups.representatives) {
+    interrupts.add(10);
+    ++sizes[row];
+  }
+  const uint32_t *largest = std::max_element(sizes, sizes + grouping.rows);
+  const double most = grouping.options.max_group_share * static_cast<double>(all_rows);
+  if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
+    ereport(
+        NOTICE,
+        (errmsg("%s: the group " INT64_FORMAT " holds %u of %zu rows", grouping.function,
+                grouping.ids[largest - sizes], *largest, all_rows),
+         errhint("Where these are copies of one row, that is as it should be. Otherwise raise the threshold, "
+                 "or use the method star, in which every row is similar to its representative.")));
+  pfree(sizes);
+}
+
+// Returns the number of the name in the list. Errors, naming `function` and `argument`, where it is not
+// there.
+template <size_t n>
+size_t number_of_name(const char *name, const std::string_view (&names)[n], const char *function,
+                      const char *argument, const char *hint) {
+  for (size_t i = 0; i < n; ++i)
+    if (names[i] == name) return i;
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                  errmsg("%s: unknown %s \"%s\"", function, argument, name), errhint("%s", hint)));
+  pg_unreachable();
+}
+
+constexpr std::string_view keep_names[] = {"smallest_id", "first_row"};
+
+}  // namespace
+
+GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share,
+                                 const char *function) {
+  GroupingOptions options;
+  options.grouping = static_cast<Grouping>(number_of_name(method, grouping_names, function, "method",
+                                                          "The methods are components, star and best_link."));
+  options.keep_first_row = number_of_name(keep, keep_names, function, "choice of the row to keep",
+                                          "The choices are smallest_id and first_row.") == 1;
+  options.max_group_share = max_group_share;
+  if (!(max_group_share >= 0 && max_group_share <= 1))
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: max_group_share is %s", function, float8out_internal(max_group_share)),
+                    errhint("It is a part of all rows, a number of at least 0 and at most 1.")));
+  return options;
+}
+
+GroupingWork::GroupingWork() {
+  memory.set_limit(pair_share(memory_limit_bytes()),
+                   {"the groups of duplicates need",
+                    "use the method components, which keeps no pairs, a higher threshold or fewer rows",
+                    " that the join leaves"});
+}
+
+GroupingWork *create_grouping_work(MemoryContext context) {
+  return own(context, [] { return std::make_unique<GroupingWork>(); });
+}
+
+RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
+                            const char *function, MemoryContext context) {
+  MemoryContext old = MemoryContextSwitchTo(context);
+  auto *grouping = static_cast<RowGrouping *>(palloc0(sizeof(RowGrouping)));
+  const uint32_t *places = options.keep_first_row ? places_by_row(rows) : places_by_id(ids, rows);
+  MemoryContextSwitchTo(old);
+  grouping->function = function;
+  grouping->options = options;
+  grouping->ids = ids;
+  grouping->rows = rows;
+  grouping->context = context;
+  grouping->work = work;
+  call_cpp([&] {
+    work->grouper.emplace(options.grouping, places, static_cast<uint32_t>(rows), work->memory,
+                          work->copies ? work->copies->families() : SetFamilies{});
+  });
+  return grouping;
+}
+
+void form_groups(RowGrouping *grouping, size_t all_rows) {
+  GroupingWork *work = grouping->work;
+  run_interruptibly(grouping->context,
+                    [work](WorkerPool &pool) { work->result.emplace(work->grouper->groups(pool)); });
+  report_large_group(*grouping, *work->result, all_rows);
+}
+
+GroupRow group_row(const RowGrouping &grouping, size_t row) {
+  const DuplicateGroups &groups = *grouping.work->result;
+  const uint32_t representative = groups.representatives[row];
+  const bool represents = representative == row;
+  return {{Int64GetDatum(grouping.ids[row]), Int64GetDatum(grouping.ids[representative]),
+           BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row])},
+          {false, false, false, represents}};
+}
+
+void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping) {
+  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  InterruptCounter interrupts;
+  for (size_t row = 0; row < grouping.rows; ++row) {
+    interrupts.add(cost_of_row);
+    GroupRow columns = group_row(grouping, row);
+    tuplestore_putvalues(result->setResult, result->setDesc, columns.values, columns.nulls);
+  }
+}
+
+}  // namespace simjoin::pg

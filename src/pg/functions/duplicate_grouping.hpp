@@ -1,0 +1,66 @@
+// Groups of duplicates in PostgreSQL's hands: from ids and pairs to the rows of a result.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include <optional>
+
+#include "core/dedup/duplicate_groups.hpp"
+
+namespace simjoin::pg {
+
+// How rows are grouped, and which row of a group survives.
+struct GroupingOptions {
+  Grouping grouping;
+  bool keep_first_row;     // the first in the query's order; else that with the smallest id
+  double max_group_share;  // a larger group is worth a NOTICE
+};
+
+// Returns the options that these arguments name. Errors, naming `function`, where they are not valid.
+GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share,
+                                 const char *function);
+
+// What groups rows, and its result.
+struct GroupingWork {
+  GroupingWork();
+
+  MemoryCounter memory;
+  std::optional<SetCopies> copies;  // where copies of a set are not joined
+  std::optional<DuplicateGrouper> grouper;
+  std::optional<DuplicateGroups> result;
+};
+
+// Returns work that has not begun; it belongs to the context.
+GroupingWork *create_grouping_work(MemoryContext context);
+
+// Rows that are being grouped; all of it belongs to the context.
+struct RowGrouping {
+  const char *function;
+  GroupingOptions options;
+  const int64 *ids;  // of each row; they are distinct
+  size_t rows;
+  GroupingWork *work;
+  MemoryContext context;
+};
+
+// Returns the grouping of the rows with these ids, which must outlive it, by the work, whose copies are
+// known. Pairs are added to work->grouper, within call_cpp.
+RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
+                            const char *function, MemoryContext context);
+
+// Ends the grouping. Says so where a group is larger than it should be, of `all_rows` rows.
+void form_groups(RowGrouping *grouping, size_t all_rows);
+
+// The columns of a row of the result: id, group_id, is_representative, similarity.
+struct GroupRow {
+  Datum values[4];
+  bool nulls[4];
+};
+
+// Returns a row of the groups.
+GroupRow group_row(const RowGrouping &grouping, size_t row);
+
+// Adds each row to the call's result.
+void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,44 @@
+// Vectors as arguments, and their FlyHashes as results.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/array.h"
+}
+
+#include "core/flyhash/flyhash_family.hpp"
+
+namespace simjoin::pg {
+
+// The arguments that say how vectors are hashed. 0 stands for a number that follows from others.
+struct FlyArguments {
+  int32 hash_length;
+  int32 winners;
+  int32 projection;
+  int64 seed;
+};
+
+// Takes the arguments hash_length, winners, projection and seed from the second one of the call on. Returns
+// false where one that has no default of NULL is NULL. Errors, naming `function`, where they are not
+// possible for any vector.
+bool fly_arguments(FunctionCallInfo fcinfo, const char *function, FlyArguments *arguments);
+
+// Returns the shape for vectors of this many values. Errors, naming `function`, where there is none.
+FlyShape fly_shape(const FlyArguments &arguments, uint32_t dimension, const char *function);
+
+// The values of a vector: finite ones.
+struct VectorView {
+  const float *values;
+  uint32_t dimension;
+};
+
+// Errors, naming `function`, where the array is not a vector: NULL elements, more than one dimension, no
+// elements or too many, values that are not finite.
+VectorView view_vector(ArrayType *array, const char *function);
+
+// Returns a new, zeroed integer[] of so many elements, and where they are. Errors where it would be too
+// large.
+ArrayType *allocate_positions(uint32_t count, int32 **positions);
+
+}  // namespace simjoin::pg

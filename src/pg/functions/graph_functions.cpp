@@ -1,0 +1,296 @@
+// Functions over graphs whose edges a query returns: components, PageRank, dense subgraphs.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+}
+
+#include <optional>
+
+#include "core/graph/graph_work.hpp"
+#include "pg/base/background.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/gpu_notices.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/functions/edge_query.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// So many operations, of some 100 ns each, are done by the session itself: starting threads takes as long as
+// some thousand of them, and no interrupt waits long.
+constexpr double few_operations = 20000;
+constexpr double operations_of_densest = 100;  // an edge
+
+// What a computation has beside its edges and its result.
+struct Work {
+  Work() {
+    memory.set_limit(memory_limit_bytes(), {"the graph needs", "leave edges out"});
+    work.device = static_cast<Device>(device);
+    work.gpu_memory_limit = gpu_memory_limit_bytes();
+  }
+
+  MemoryCounter memory;
+  GraphWork work;
+};
+
+struct ComponentsWork : Work {
+  ComponentWork components{work, memory.limit() / 4, memory};
+  MemoryContext context = nullptr;  // of the object
+  size_t rows = 0;
+  std::optional<Components> result;
+};
+
+struct PageRankWork : Work {
+  EdgeList edges{memory};
+  PageRankSpec spec;
+  std::optional<Ranks> result;
+};
+
+struct DensestWork : Work {
+  EdgeList edges{memory};
+  uint32_t k = 0;
+  DensestMethod method = DensestMethod::automatic;
+  std::optional<DenseSubgraph> result;
+};
+
+double rows_of(const EdgeList &edges) {
+  return static_cast<double>(edges.size() + edges.lone().size());
+}
+
+// Runs body(pool) for the work, which belongs to the context, and tells the session where that left a GPU.
+template <class Body>
+void compute(MemoryContext context, Work *work, double operations, Body &&body) {
+  prepare_gpu_use();
+  if (operations <= few_operations)
+    call_cpp([&] {
+      const StopFlag never;
+      WorkerPool pool(1, never);
+      body(pool);
+    });
+  else
+    run_interruptibly(context, body);
+  report_gpu_notice(call_cpp([&] { return GpuNotice(std::exchange(work->work.notice, nullptr)); }));
+}
+
+// Returns who takes edges for an EdgeList.
+EdgeSink sink_into(EdgeList *edges) {
+  EdgeSink sink = {};
+  sink.object = edges;
+  sink.add_edge = [](void *to, int64 a, int64 b) { static_cast<EdgeList *>(to)->add_edge(a, b); };
+  sink.add_node = [](void *to, int64 node) { static_cast<EdgeList *>(to)->add_node(node); };
+  sink.add_weighted_edge = [](void *to, int64 a, int64 b, double weight) {
+    static_cast<EdgeList *>(to)->add_edge(a, b, weight);
+  };
+  return sink;
+}
+
+// Returns who takes edges for components, and joins those that are held back where they become many.
+EdgeSink sink_into(ComponentsWork *work) {
+  EdgeSink sink = {};
+  sink.object = work;
+  sink.add_edge = [](void *to, int64 a, int64 b) {
+    auto *components = static_cast<ComponentsWork *>(to);
+    ++components->rows;
+    components->components.add_edge(a, b);
+  };
+  sink.add_node = [](void *to, int64 node) {
+    auto *components = static_cast<ComponentsWork *>(to);
+    ++components->rows;
+    components->components.add_node(node);
+  };
+  sink.is_full = [](const void *to) { return static_cast<const ComponentsWork *>(to)->components.full(); };
+  sink.make_room = [](void *to) {
+    auto *work = static_cast<ComponentsWork *>(to);
+    compute(work->context, work, static_cast<double>(work->rows),
+            [work](WorkerPool &pool) { work->components.make_room(pool); });
+  };
+  return sink;
+}
+
+MemoryContext create_graph_context() {
+  return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
+}
+
+// Returns whether an argument other than the query for nodes is NULL.
+bool any_null(FunctionCallInfo fcinfo, int nodes_argument) {
+  for (int i = 0; i < PG_NARGS(); ++i)
+    if (i != nodes_argument && PG_ARGISNULL(i)) return true;
+  return false;
+}
+
+// Reads the query for edges, and that for nodes unless it is NULL.
+void read_graph(FunctionCallInfo fcinfo, int nodes_argument, const EdgeSink &sink, const char *function) {
+  read_edges(string_argument(fcinfo, 0), sink, function);
+  if (nodes_argument >= 0 && !PG_ARGISNULL(nodes_argument))
+    read_nodes(string_argument(fcinfo, nodes_argument), sink, function);
+}
+
+// Adds rows without NULLs to the call's result: fill(i, values) sets the values of the i-th.
+template <class Fill>
+void return_rows(FunctionCallInfo fcinfo, size_t rows, Fill &&fill) {
+  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  constexpr size_t cost_of_row = 200;
+  InterruptCounter interrupts;
+  Datum values[4];
+  bool nulls[4] = {};
+  for (size_t i = 0; i < rows; ++i) {
+    interrupts.add(cost_of_row);
+    fill(i, values);
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+  }
+}
+
+[[noreturn]] void raise_argument(const char *function, const char *argument, const char *value,
+                                 const char *hint) {
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %s", function, argument, value),
+                  errhint("%s", hint)));
+  pg_unreachable();
+}
+
+// The arguments of pagerank, in order.
+enum PageRankArgument {
+  PageRank_edges,
+  PageRank_damping,
+  PageRank_method,
+  PageRank_directed,
+  PageRank_tolerance,
+  PageRank_coupons,
+  PageRank_seed,
+  PageRank_nodes
+};
+
+PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
+  PageRankSpec spec;
+  spec.use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
+  spec.damping = PG_GETARG_FLOAT8(PageRank_damping);
+  if (!(spec.damping >= 0 && spec.damping < 1))
+    raise_argument(function, "damping", float8out_internal(spec.damping),
+                   "It is a probability of at least 0 and below 1.");
+  const char *method = string_argument(fcinfo, PageRank_method);
+  spec.random_walk = strcmp(method, "random_walk") == 0;
+  if (!spec.random_walk && strcmp(method, "power") != 0)
+    raise_argument(function, "method", quote_literal_cstr(method), "The methods are power and random_walk.");
+  spec.tolerance = PG_GETARG_FLOAT8(PageRank_tolerance);
+  if (!(spec.tolerance > 0 && spec.tolerance <= 1))
+    raise_argument(function, "tolerance", float8out_internal(spec.tolerance),
+                   "It is a number above 0 and at most 1.");
+  const int32 coupons = PG_GETARG_INT32(PageRank_coupons);
+  if (coupons < 1)
+    raise_argument(function, "coupons", psprintf("%d", coupons), "At least 1 walk starts from each node.");
+  spec.coupons = static_cast<uint32_t>(coupons);
+  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(PageRank_seed));
+  return spec;
+}
+
+// Finds the subgraph that the arguments (edges, k, method) of a call ask for.
+const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context, const char *function) {
+  const int32 k = PG_GETARG_INT32(1);
+  if (k < 1) raise_argument(function, "k", psprintf("%d", k), "A subgraph has at least 1 node.");
+  const char *name = string_argument(fcinfo, 2);
+  size_t method = 0;
+  while (method < std::size(densest_method_names) && densest_method_names[method] != name) ++method;
+  if (method == std::size(densest_method_names))
+    raise_argument(function, "method", quote_literal_cstr(name),
+                   "The methods are auto, bilinear and greedy.");
+  auto *work = own(context, [] { return std::make_unique<DensestWork>(); });
+  work->k = static_cast<uint32_t>(k);
+  work->method = static_cast<DensestMethod>(method);
+  read_graph(fcinfo, -1, sink_into(&work->edges), function);
+  compute(context, work, operations_of_densest * rows_of(work->edges), [work](WorkerPool &pool) {
+    work->result.emplace(
+        densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
+  });
+  report_device(function, work->work.use);
+  return *work->result;
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_connected_components);
+Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "connected_components";
+  constexpr int nodes_argument = 1;
+  compat::begin_materialized_result(fcinfo);
+  if (any_null(fcinfo, nodes_argument)) return 0;
+  MemoryContext context = create_graph_context();
+  auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
+  work->context = context;
+  read_graph(fcinfo, nodes_argument, sink_into(work), function);
+  compute(context, work, static_cast<double>(work->rows),
+          [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
+  report_device(function, work->work.use);
+  const Components &components = *work->result;
+  return_rows(fcinfo, components.nodes.size(), [&](size_t i, Datum *values) {
+    values[0] = Int64GetDatum(components.components[i]);
+    values[1] = Int64GetDatum(components.nodes[i]);
+  });
+  MemoryContextDelete(context);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_pagerank);
+Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "pagerank";
+  compat::begin_materialized_result(fcinfo);
+  if (any_null(fcinfo, PageRank_nodes)) return 0;
+  MemoryContext context = create_graph_context();
+  const PageRankSpec spec = pagerank_arguments(fcinfo, function);
+  auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
+  work->spec = spec;
+  read_graph(fcinfo, PageRank_nodes, sink_into(&work->edges), function);
+  const double rounds = spec.random_walk
+                            ? spec.coupons / (1 - spec.damping)
+                            : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
+  compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
+    work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
+  });
+  report_device(function, work->work.use);
+  const Ranks &ranks = *work->result;
+  return_rows(fcinfo, ranks.nodes.size(), [&](size_t i, Datum *values) {
+    values[0] = Int64GetDatum(ranks.nodes[i]);
+    values[1] = Float8GetDatum(ranks.ranks[i]);
+  });
+  MemoryContextDelete(context);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_densest_subgraph);
+Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
+  compat::begin_materialized_result(fcinfo);
+  MemoryContext context = create_graph_context();
+  const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph");
+  return_rows(fcinfo, subgraph.nodes.size(), [&](size_t i, Datum *values) {
+    values[0] = Int64GetDatum(subgraph.nodes[i]);
+    values[1] = Float8GetDatum(subgraph.degrees[i]);
+  });
+  MemoryContextDelete(context);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density);
+Datum simjoin_densest_subgraph_density(PG_FUNCTION_ARGS) {
+  compat::begin_materialized_result(fcinfo);
+  MemoryContext context = create_graph_context();
+  const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph_density");
+  return_rows(fcinfo, 1, [&](size_t, Datum *values) {
+    values[0] = Int32GetDatum(static_cast<int32>(subgraph.nodes.size()));
+    values[1] = Float8GetDatum(subgraph.weight);
+    values[2] = Float8GetDatum(subgraph.density);
+    values[3] = Float8GetDatum(subgraph.upper_bound);
+  });
+  MemoryContextDelete(context);
+  return 0;
+}
+}

@@ -1,0 +1,41 @@
+// The k nearest neighbors of each of many rows, kept while pairs come in.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include "core/base/memory.hpp"
+
+namespace simjoin::pg {
+
+struct Neighbor {
+  double similarity;
+  int64 id;
+};
+
+// Of one row: at most k neighbors, as a heap with the least near on top.
+struct NeighborList {
+  Neighbor *data;
+  uint32 count;
+  uint32 capacity;
+};
+
+// The lists of all rows, which belong to the context, with their memory counted.
+struct NeighborLists {
+  NeighborList *lists;
+  uint32 k;
+  MemoryContext context;
+  MemoryCounter *memory;
+};
+
+// Returns `rows` empty lists in the context. Errors where they need more than simjoin.memory_limit leaves
+// beside the join, as add_neighbor does.
+NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context);
+
+// Adds the neighbor of a row unless k nearer ones are there; of equally similar ones, that with the smaller
+// id is nearer.
+void add_neighbor(const NeighborLists &lists, size_t row, const Neighbor &neighbor);
+
+// Orders the list by nearness, the nearest first. Nothing can be added afterwards.
+void order_neighbors(NeighborList *list);
+
+}  // namespace simjoin::pg

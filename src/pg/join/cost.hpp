@@ -1,0 +1,28 @@
+// What a similarity join costs, by the join operator and by PostgreSQL's own joins.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+}
+
+#include "pg/join/path.hpp"
+
+namespace simjoin::pg {
+
+// Estimates the rows and the cost of the join operator's path. All input is read before the first pair comes
+// out.
+void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
+               SpecialJoinInfo *sjinfo);
+
+// Charges PostgreSQL's hash joins of these two relations for the calls of the measure that they will make,
+// where PostgreSQL charges them for fewer.
+void charge_hash_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                       const SimilarityClause &clause, const JoinPathExtraData *extra);
+
+// Answers what a call of a measure costs; false where there is no telling.
+bool cost_call(SupportRequestCost *request);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,379 @@
+// The model. Similar pairs are of four kinds, whose numbers are added up:
+//
+// - Equal sets, which the statistics of the column count as for `=`: most common values and distinct values.
+// - Pairs that are similar by chance. The statistics have a sample of the sets, and the frequency of tokens.
+//   For each set of the sample, the probability that another one shares enough of its tokens is that of a sum
+//   of independent trials, one a token: the other set draws its tokens independently, by their frequency. Of
+//   two sets the larger one is looked at in this way. It has few subsets, so that where all sets differ it
+//   has few partners of a size at which only subsets qualify, however frequent its tokens: without that
+//   bound, independence puts the pairs of collections of tiny sets (baskets, clicks, search terms) too high
+//   by factors of a hundred.
+// - Pairs that are similar because their tokens depend on each other, as within families of similar sets.
+//   Where such pairs are frequent, the sample itself has some: where there are enough to go by, their share
+//   counts in the place of the estimate by chance. (The sample is spread evenly over the sets in their order:
+//   families of less than a hundredth of the rows tend to have one member in it and do not show.)
+// - Near-duplicates, copies that have been edited. They are too few to be seen in any sample: it is assumed
+//   that a share of the rows has one.
+//
+// The idea to estimate the result of a similarity join from a sample and from an assumption on what the
+// sample cannot show is that of Lee, Ng and Shim (Similarity join size estimation using locality sensitive
+// hashing, 2011); distribution of the sum: Wang (On the number of successes in independent trials, 1993).
+#include "pg/join/estimate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "pg/base/interruptible.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The share of rows that are edited copies of another row, the Jaccard similarity of the two being anything
+// between 1/2 and 1. No statistics tell it; collections on which set-similarity joins are published have 0.05
+// to 0.25.
+constexpr double near_duplicate_share = 0.1;
+
+// Pairs found in the sample from which on their number is an estimate. A set of a common token alone can be
+// similar to many others: pairs of different sets are meant.
+constexpr int convincing_pairs = 4;
+
+// Similar pairs of which a row has fewer than this, a size of partners at a time, do not count.
+constexpr double negligible_pairs_a_row = 1e-3;
+
+// A probability that differs from 1 by less than this is 1.
+constexpr double negligible_error = 1e-3;
+
+constexpr int64_t largest_set = INT32_MAX;
+
+// Sums of more trials than this are taken as normally distributed.
+constexpr int most_trials = 192;
+
+// The least probability that counts.
+struct Negligible {
+  explicit Negligible(double probability) : minus_log(-std::log(probability)) {}
+
+  // Returns whether it is more likely than that a sum of independent trials is so far above its mean, or so
+  // far below it (by Bernstein's inequality).
+  bool more_likely(double excess, double variance) const {
+    return excess > 0 && excess * excess > minus_log * 2 * (variance + excess / 3);
+  }
+
+  double minus_log;
+};
+
+// Returns the logarithm of n!, for sets of usual sizes from a table.
+double log_factorial(double n) {
+  static const auto table = [] {
+    std::array<double, 256> logs = {};
+    for (size_t i = 1; i < logs.size(); ++i) logs[i] = logs[i - 1] + std::log(static_cast<double>(i));
+    return logs;
+  }();
+  return n < static_cast<double>(table.size()) ? table[static_cast<size_t>(n)] : std::lgamma(n + 1);
+}
+
+// What a set of the sample shares with another one of a given size: a sum of independent trials, one a token.
+class SharedTokens {
+ public:
+  // Allocates in the current memory context.
+  SharedTokens(const SampleSet &set, const TokenDraws &draws)
+      : trials_(static_cast<int>(set.size)), rare_(draws.rare()) {
+    draws_ = allocate<float>(static_cast<size_t>(set.token_count));
+    held_ = allocate<float>(static_cast<size_t>(set.token_count));
+    for (int i = 0; i < set.token_count; ++i) {
+      const double draw = draws(set.tokens[i]);
+      if (draw == rare_) continue;
+      draws_[known_++] = static_cast<float>(draw);
+      sum_of_draws_ += draw;
+    }
+    sum_of_draws_ += (trials_ - known_) * rare_;
+  }
+
+  // Returns the probability that at least `needed` tokens are shared; 0 where it is negligible.
+  double at_least(int needed, double other_size, const Negligible &negligible) {
+    if (needed > trials_) return 0.0;
+    // A trial's probability is at most draw * size: that may be all there is to know.
+    const double most = sum_of_draws_ * other_size;
+    if (negligible.more_likely(needed - most, most)) return 0.0;
+    double mean = 0, squares = 0;
+    for (int i = 0; i < known_; ++i) {
+      const double held = holds(draws_[i] * other_size);
+      held_[i] = static_cast<float>(held);
+      mean += held;
+      squares += held * held;
+    }
+    const double rare = holds(rare_ * other_size);
+    mean += (trials_ - known_) * rare;
+    squares += (trials_ - known_) * rare * rare;
+    const double excess = needed - mean, variance = mean - squares;
+    if (negligible.more_likely(excess, variance)) return 0.0;
+    if (Negligible(negligible_error).more_likely(-excess, variance)) return 1.0;
+    if (trials_ > most_trials) return 0.5 * std::erfc((excess - 0.5) / std::sqrt(2 * variance + 1e-9));
+    // More shared tokens than this are out of the question.
+    const double most_shared = Max(mean, needed) + 6 * std::sqrt(variance) + 8;
+    return Min(exactly_at_least(needed, static_cast<int>(Min(most_shared, trials_)), other_size, rare, mean,
+                                variance),
+               1.0);
+  }
+
+ private:
+  // Fills in how probably so many of the trials succeed, up to `most` of them; with `failures`, fail.
+  void count(bool failures, int most, double rare, double *counts) const {
+    const auto event = [&](double held) { return failures ? 1 - held : held; };
+    count_alike(trials_ - known_, Min(event(rare), 1 - 1e-9), most, counts);
+    for (int trial = 0; trial < known_; ++trial) {
+      const double p = event(held_[trial]);
+      for (int k = Min(most, trials_ - known_ + trial + 1); k > 0; --k)
+        counts[k] = counts[k] * (1 - p) + counts[k - 1] * p;
+      counts[0] *= 1 - p;
+    }
+  }
+
+  // The same for trials of the same probability: a binomial distribution, from the side where it is not
+  // negligible.
+  static void count_alike(int trials, double p, int most, double *counts) {
+    const int top = Min(most, trials);
+    if (p < 0.5) {
+      counts[0] = std::pow(1 - p, trials);
+      for (int k = 0; k < top; ++k) counts[k + 1] = counts[k] * (trials - k) / (k + 1) * p / (1 - p);
+      return;
+    }
+    double probability = 1;
+    for (int i = 0; i < top; ++i) probability *= (trials - i) * p / (i + 1);
+    for (int i = top; i < trials; ++i) probability *= 1 - p;
+    counts[top] = probability;
+    for (int k = top; k > 0; --k) counts[k - 1] = counts[k] * k / (trials - k + 1) * (1 - p) / p;
+  }
+
+  // From the distribution of the number of tokens that are shared, or of those that are not, whichever takes
+  // less. The other set's tokens must be as many as its size says: of its tokens that are not among ours,
+  // `others` are expected, and their number is taken as a Poisson variable. (Mean and variance are those of
+  // the shared tokens.)
+  double exactly_at_least(int needed, int most_shared, double other_size, double rare, double mean,
+                          double variance) const {
+    const bool failures = trials_ - needed <= most_shared;
+    if (failures) most_shared = trials_;
+    double counts[most_trials + 1] = {};
+    count(failures, failures ? trials_ - needed : most_shared, rare, counts);
+    const double others = Max(other_size - mean, 1e-3);
+    const double any_size = 1 / std::sqrt(2 * M_PI * (variance + others));
+    int shared = Min(most_shared, static_cast<int>(other_size));
+    double left = other_size - shared, sum = 0;
+    double as_many_left = std::exp(left * std::log(others) - others - log_factorial(left));
+    for (; shared >= needed; --shared) {
+      sum += counts[failures ? trials_ - shared : shared] * as_many_left;
+      as_many_left *= others / ++left;
+    }
+    return sum / Max(any_size, 1e-9);
+  }
+
+  int trials_;
+  int known_ = 0;  // of the trials, those with one of the most common tokens
+  float *draws_;   // of their tokens
+  float *held_;    // with which probability the other set holds it
+  double rare_;    // the draw of each of the others
+  double sum_of_draws_ = 0;
+};
+
+// Returns the number of subsets of a size, or `most` where there are more.
+double subsets(int set_size, int subset_size, double most) {
+  double count = 1;
+  for (int i = 0; i < Min(subset_size, set_size - subset_size) && count < most; ++i)
+    count *= static_cast<double>(set_size - i) / (i + 1);
+  return Min(count, most);
+}
+
+// The share of a side's rows that are similar by chance to a set, by their size beside the set's.
+struct Partners {
+  double smaller = 0;
+  double as_large = 0;
+  double larger = 0;
+};
+
+// Finds partners among the rows of one side.
+class ChancePartners {
+ public:
+  ChancePartners(const SetStatistics &others, const Bounds &bounds, bool larger_too)
+      : others_(*others.sketch),
+        copies_(others.copies),
+        rows_(Max(others.table_rows, 1.0)),
+        negligible_(negligible_pairs_a_row / rows_),
+        bounds_(bounds),
+        larger_too_(larger_too) {}
+
+  // Returns the partners of a set of the sample. Equal sets do not count.
+  Partners of(const SampleSet &set) {
+    const int size = static_cast<int>(set.size);
+    find_sizes(size);
+    SharedTokens shared(set, others_.draws);
+    Partners partners;
+    int certain = 0;  // so many tokens are shared with a set of this size or more, for sure
+    for (int i = first_; i < end_; ++i) {
+      const auto other_size = static_cast<int>(others_.sizes[i].size);
+      const int needed = needed_[i];
+      if (needed > Min(size, other_size) || (needed == size && needed == other_size)) continue;
+      const double probability = needed <= certain ? 1.0 : shared.at_least(needed, other_size, negligible_);
+      if (probability >= 1.0) certain = Max(certain, needed);
+      double similar = others_.sizes[i].share * probability;
+      if (similar > 0 && needed == other_size)
+        similar = Min(similar, subsets(size, other_size, rows_) * copies_ / rows_);
+      (other_size < size    ? partners.smaller
+       : other_size == size ? partners.as_large
+                            : partners.larger) += similar;
+    }
+    return partners;
+  }
+
+ private:
+  // Looks up which sizes partners of a set of this size can have, and which overlap they need.
+  void find_sizes(int size) {
+    if (size == size_) return;
+    size_ = size;
+    const auto smallest = static_cast<double>(bounds_.min_partner(size));
+    const auto largest =
+        larger_too_ ? static_cast<double>(bounds_.max_partner(size, largest_set)) : static_cast<double>(size);
+    first_ = 0;
+    while (first_ < others_.size_count && others_.sizes[first_].size < smallest) ++first_;
+    for (end_ = first_; end_ < others_.size_count && others_.sizes[end_].size <= largest; ++end_)
+      needed_[end_] =
+          static_cast<int>(bounds_.min_overlap(size, static_cast<int64_t>(others_.sizes[end_].size)));
+  }
+
+  const SetSketch &others_;
+  const double copies_, rows_;
+  const Negligible negligible_;
+  const Bounds bounds_;
+  const bool larger_too_;
+  int size_ = 0;  // that the following belong to; samples come in the order of their sizes
+  int first_ = 0, end_ = 0;
+  int needed_[SetSketch::most_sizes];
+};
+
+// The pairs of the two samples, compared.
+class ComparedSamples {
+ public:
+  ComparedSamples(const SetSketch &left, const SetSketch &right, const Bounds &bounds, bool self) {
+    count_shared_tokens(left, right, self);
+    bool left_paired[SetSketch::most_samples] = {}, right_paired[SetSketch::most_samples] = {};
+    for (int i = 0; i < left.sample_count; ++i) {
+      const SampleSet &set = left.sample[i];
+      const auto size = static_cast<int64_t>(set.size);
+      const auto smallest = static_cast<double>(bounds.min_partner(size));
+      const auto largest = static_cast<double>(bounds.max_partner(size, largest_set));
+      int64_t other_size = 0, needed = 0;
+      for (int j = self ? i + 1 : 0; j < right.sample_count; ++j) {
+        const SampleSet &other = right.sample[j];
+        if (!set.real || !other.real) continue;
+        all_ += set.share * other.share;
+        if (other.size < smallest || other.size > largest) continue;
+        if (other_size != static_cast<int64_t>(other.size)) {
+          other_size = static_cast<int64_t>(other.size);
+          needed = bounds.min_overlap(size, other_size);
+        }
+        const int64_t shared = shared_[i][j];
+        if (shared < needed || (shared == size && shared == other_size)) continue;  // equal sets do not count
+        found_ += set.share * other.share;
+        bool *paired = self ? left_paired : right_paired;
+        if (!left_paired[i] && !paired[j]) {
+          left_paired[i] = paired[j] = true;
+          ++disjoint_;
+        }
+      }
+    }
+  }
+
+  // Returns the estimated share of similar pairs, given what is expected by chance.
+  double combined(double chance) const {
+    return disjoint_ < convincing_pairs ? chance : Max(found_ / all_, chance);
+  }
+
+ private:
+  // Goes through the tokens of both samples, with the sets that hold each. With `self`, counts for the first
+  // set of a pair only.
+  void count_shared_tokens(const SetSketch &left, const SetSketch &right, bool self) {
+    const SampleToken *r = right.sample_tokens, *end = r + right.sample_token_count;
+    const SampleToken *l = left.sample_tokens, *left_end = l + left.sample_token_count;
+    for (; l != left_end; ++l) {
+      while (r != end && r->token < l->token) ++r;
+      for (const SampleToken *same = self ? l + 1 : r; same != end && same->token == l->token; ++same)
+        ++shared_[l->set][same->set];
+    }
+  }
+
+  int disjoint_ = 0;  // similar pairs, each set in one of them at most
+  double found_ = 0;  // the share of the rows' pairs that all similar pairs stand for
+  double all_ = 0;    // the share of the rows' pairs that were compared
+  uint16 shared_[SetSketch::most_samples][SetSketch::most_samples] = {};  // tokens, of real sets
+};
+
+// Returns the share of the rows that are edited copies of another one and still similar to it.
+double near_duplicates(const SetStatistics &statistics, const Bounds &bounds) {
+  double share = 0;
+  for (int i = 0; i < statistics.sketch->size_count; ++i) {
+    const auto size = static_cast<int64_t>(statistics.sketch->sizes[i].size);
+    if (!bounds.satisfied(size, size, size + 1)) continue;  // not even the smallest edit
+    const auto overlap = static_cast<double>(bounds.min_overlap(size, size));
+    const double n = static_cast<double>(size);
+    const double jaccard = Min(overlap / (2 * n - overlap), n / (n + 1));
+    share += statistics.sketch->sizes[i].share * Min(1.0, 2 * (1 - jaccard));
+  }
+  return near_duplicate_share * share;
+}
+
+// A copy has its original as a partner, which in turn has the copy: on the same side or on the other.
+double edited_partners(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds,
+                       bool self) {
+  return (self ? 2 : 1) * Min(near_duplicates(left, bounds), near_duplicates(right, bounds));
+}
+
+// Returns the share of the pairs of rows whose sets are equal, and similar.
+double equal_pairs(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds) {
+  return std::sqrt(left.equal_share * right.equal_share) *
+         Min(self_similar_rows(left, bounds), self_similar_rows(right, bounds));
+}
+
+double most_rows(const SetStatistics &left, const SetStatistics &right) {
+  return Max(Max(left.rows, right.rows), 1.0);
+}
+
+}  // namespace
+
+SimilarityEstimate estimate_similarity(const SetStatistics &left, const SetStatistics &right,
+                                       const Bounds &bounds, bool self, bool with_matched_rows) {
+  const SetSketch &left_sets = *left.sketch, &right_sets = *right.sketch;
+  const ComparedSamples samples(left_sets, right_sets, bounds, self);
+  const double equal = equal_pairs(left, right, bounds);
+  const double edited = edited_partners(left, right, bounds, self) / most_rows(left, right);
+
+  // Pairs by chance, each looked at from the larger set.
+  double chance = 0, unmatched = left_sets.sample_count == 0 ? 1.0 : 0.0;
+  ChancePartners right_partners(right, bounds, with_matched_rows);
+  for (int i = 0; i < left_sets.sample_count; ++i) {
+    const SampleSet &set = left_sets.sample[i];
+    const Partners partners = right_partners.of(set);
+    chance += set.share * ((self ? 2 : 1) * partners.smaller + partners.as_large);
+    const double all = samples.combined(partners.smaller + partners.as_large + partners.larger);
+    if (with_matched_rows) unmatched += set.share * std::exp(-all * right.rows);
+  }
+  ChancePartners left_partners(left, bounds, false);
+  for (int i = 0; i < right_sets.sample_count && !self; ++i)
+    chance += right_sets.sample[i].share * left_partners.of(right_sets.sample[i]).smaller;
+
+  SimilarityEstimate estimate = {};
+  estimate.pairs = Min(1.0, samples.combined(chance) + equal + edited);
+  const double repeated =
+      self ? left.repeated * self_similar_rows(left, bounds) : 1 - std::exp(-equal * right.rows);
+  estimate.matched_rows = 1 - unmatched * (1 - repeated) * std::exp(-edited * right.rows);
+  return estimate;
+}
+
+double self_similar_rows(const SetStatistics &statistics, const Bounds &bounds) {
+  double share = 0;
+  for (int i = 0; i < statistics.sketch->size_count; ++i) {
+    const auto size = static_cast<int64_t>(statistics.sketch->sizes[i].size);
+    if (bounds.satisfied(size, size, size)) share += statistics.sketch->sizes[i].share;
+  }
+  return Min(share, 1.0);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,211 @@
+#include "pg/join/exec.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+}
+
+#include "pg/base/engine.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/join/aside.hpp"
+#include "pg/join/explain.hpp"
+#include "pg/join/feed.hpp"
+#include "pg/join/pairs.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+JoinState *state_of(CustomScanState *node) {
+  return reinterpret_cast<JoinState *>(node);
+}
+
+// ---- Start ----
+
+// Returns the numbers of the scan tuple's columns (from 0) that the node's output or clauses use.
+Bitmapset *used_columns(const CustomScan *plan) {
+  Bitmapset *attributes = nullptr, *columns = nullptr;
+  pull_varattnos(reinterpret_cast<Node *>(plan->scan.plan.targetlist), INDEX_VAR, &attributes);
+  pull_varattnos(reinterpret_cast<Node *>(plan->scan.plan.qual), INDEX_VAR, &attributes);
+  pull_varattnos(plan_expression(plan, JoinExpr::join_quals), INDEX_VAR, &attributes);
+  for (int member = -1; (member = bms_next_member(attributes, member)) >= 0;)
+    columns = bms_add_member(columns, member + FirstLowInvalidHeapAttributeNumber - 1);
+  return columns;
+}
+
+// Lists the used columns of the scan tuple that hold the similarity: where there is none it is not computed.
+void init_similarity(JoinState *state, Bitmapset *used) {
+  state->similarity_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  for (int i = 0; i < state->column_count; ++i)
+    if (state->columns[i].source == ColumnSource::similarity && bms_is_member(i, used))
+      state->similarity_columns[state->similarity_count++] = i;
+}
+
+void begin_join(CustomScanState *node, EState *estate, int eflags) {
+  JoinState *state = state_of(node);
+  auto *plan = castNode(CustomScan, node->ss.ps.plan);
+  state->facts = read_plan(plan, &state->columns);
+  state->column_count = list_length(plan->custom_scan_tlist);
+  ListCell *cell;
+  foreach (cell, plan->custom_plans)
+    node->custom_ps =
+        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+  state->inputs[0].child = static_cast<PlanState *>(linitial(node->custom_ps));
+  state->inputs[1].child = static_cast<PlanState *>(llast(node->custom_ps));
+
+  auto *threshold = reinterpret_cast<Expr *>(plan_expression(plan, JoinExpr::threshold));
+  state->threshold_type = threshold == nullptr ? InvalidOid : exprType(reinterpret_cast<Node *>(threshold));
+  state->threshold_expr = ExecInitExpr(threshold, &node->ss.ps);
+  auto *join_quals = reinterpret_cast<List *>(plan_expression(plan, JoinExpr::join_quals));
+  state->join_quals = ExecInitQual(join_quals, &node->ss.ps);
+  init_aside(state, join_quals);
+
+  Bitmapset *used = used_columns(plan);
+  init_inputs(state, plan, used);
+  init_similarity(state, used);
+  state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
+  state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
+  state->keep_totals = (estate->es_instrument != 0);
+  state->phase = JoinPhase::feed;
+}
+
+// ---- Rows ----
+
+// Finds the next pair that matches by all the join's clauses and yields a row, and makes it the scan tuple.
+bool next_match(JoinState *state) {
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  const JoinType jointype = state->facts.jointype;
+  JoinPair pair;
+  while (next_pair(state, &pair)) {
+    CHECK_FOR_INTERRUPTS();
+    JoinInput &left = state->inputs[0], &right = state->inputs[1];
+    if (asks_for_existence(jointype) && has_row(left.matched, pair.left)) continue;
+    ResetExprContext(context);
+    fill_scan_tuple(state, pair);
+    if (!ExecQual(state->join_quals, context)) {
+      InstrCountFiltered1(&state->css.ss.ps, 1);
+      continue;
+    }
+    if (left.matched.bits != nullptr) set_row(&left.matched, pair.left);
+    if (right.matched.bits != nullptr) set_row(&right.matched, pair.right);
+    if (jointype != JOIN_ANTI) return true;
+  }
+  return false;
+}
+
+// Finds the next row of a side without a partner and makes it the scan tuple, NULLs on the other side.
+bool next_unmatched(JoinState *state, Side side) {
+  const JoinInput &input = state->inputs[static_cast<int>(side)];
+  if (input.matched.bits == nullptr || !keeps_unmatched(state->facts.jointype, side)) return false;
+  while (state->next_row < input.row_count) {
+    const uint32_t row = state->next_row++;
+    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+    if (has_row(input.matched, row)) continue;
+    ResetExprContext(state->css.ss.ps.ps_ExprContext);
+    fill_scan_tuple(state, side == Side::left ? JoinPair{row, no_row, 0} : JoinPair{no_row, row, 0});
+    return true;
+  }
+  return false;
+}
+
+// Makes the next joined row the scan tuple; false at the end.
+bool next_joined_row(JoinState *state) {
+  for (;;) {
+    switch (state->phase) {
+      case JoinPhase::feed:
+        feed(state);
+        check_rows_aside(state);
+        if (state->engine == nullptr) {
+          enter(state, JoinPhase::unmatched_left);
+        } else {
+          enter_next_pairs(state);
+        }
+        break;
+      case JoinPhase::pairs:
+      case JoinPhase::same_row:
+        if (next_match(state)) return true;
+        check_unmatched_left(state);
+        enter(state, JoinPhase::unmatched_left);
+        break;
+      case JoinPhase::unmatched_left:
+        if (next_unmatched(state, Side::left)) return true;
+        enter(state, JoinPhase::unmatched_right);
+        break;
+      case JoinPhase::unmatched_right:
+        if (next_unmatched(state, Side::right)) return true;
+        enter(state, JoinPhase::done);
+        break;
+      case JoinPhase::done:
+        return false;
+    }
+  }
+}
+
+TupleTableSlot *exec_join(CustomScanState *node) {
+  JoinState *state = state_of(node);
+  ExprContext *context = node->ss.ps.ps_ExprContext;
+  while (next_joined_row(state)) {
+    if (!ExecQual(node->ss.ps.qual, context)) {
+      InstrCountFiltered2(&node->ss.ps, 1);
+      continue;
+    }
+    return node->ss.ps.ps_ProjInfo != nullptr ? ExecProject(node->ss.ps.ps_ProjInfo)
+                                              : node->ss.ss_ScanTupleSlot;
+  }
+  return nullptr;
+}
+
+// ---- End ----
+
+void discard_execution(JoinState *state) {
+  add_execution_to_totals(state);
+  close_spill_file(&state->spill_file);
+  ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+  for (JoinInput &input : state->inputs) {
+    const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;
+    for (RowReader *reader : {&input.reader, &input.aside}) {
+      if (reader->store != nullptr && own_rows) close_row_store(reader->store);
+      *reader = {};
+    }
+    input.row_count = 0;
+    input.key_slots = input.without_set = input.matchless = input.matched = {};
+  }
+  state->engine = state->bands = nullptr;
+  state->done_rows = nullptr;
+  state->batch = nullptr;
+  MemoryContextReset(state->context);
+  enter(state, JoinPhase::feed);
+}
+
+void rescan_join(CustomScanState *node) {
+  discard_execution(state_of(node));
+  ListCell *cell;
+  foreach (cell, node->custom_ps) {
+    auto *child = static_cast<PlanState *>(lfirst(cell));
+    if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
+    if (child->chgParam == nullptr) ExecReScan(child);
+  }
+}
+
+void end_join(CustomScanState *node) {
+  discard_execution(state_of(node));
+  ListCell *cell;
+  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+}
+
+const CustomExecMethods exec_methods = {
+    join_node_name, begin_join, exec_join, end_join, rescan_join, nullptr,      nullptr,
+    nullptr,        nullptr,    nullptr,   nullptr,  nullptr,     explain_join,
+};
+
+}  // namespace
+
+Node *create_join_state(CustomScan *) {
+  auto *state = static_cast<JoinState *>(palloc0(sizeof(JoinState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->css.methods = &exec_methods;
+  return reinterpret_cast<Node *>(state);
+}
+
+}  // namespace simjoin::pg

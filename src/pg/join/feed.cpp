@@ -1,0 +1,267 @@
+#include "pg/join/feed.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+}
+
+#include "core/base/memory_shares.hpp"
+#include "pg/base/engine.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/gpu_notices.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/aside.hpp"
+#include "pg/join/threshold.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// ---- Start: which columns are kept, and the keys ----
+
+// Returns the place of a child's output column among those that are kept; appends it where it is new.
+int keep_column(JoinInput *input, AttrNumber child_column) {
+  for (int i = 0; i < input->kept_count; ++i)
+    if (input->kept[i] == child_column) return i;
+  input->kept[input->kept_count] = child_column;
+  return input->kept_count++;
+}
+
+// Lists the columns of the scan tuple that are used and come from this side, and what `store` has to keep for
+// them.
+void init_columns(JoinState *state, Side side, Bitmapset *used, JoinInput *store) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  const ColumnSource source = side == Side::left ? ColumnSource::left : ColumnSource::right;
+  input->scan_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  input->kept_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
+  if (store->kept == nullptr)
+    store->kept = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * state->column_count));
+  for (int i = 0; i < state->column_count; ++i) {
+    if (state->columns[i].source != source || !bms_is_member(i, used)) continue;
+    input->scan_columns[input->used_count] = i;
+    input->kept_columns[input->used_count++] = keep_column(store, state->columns[i].child_column);
+  }
+}
+
+// Describes the rows that are kept of an input.
+void init_kept_rows(JoinInput *input) {
+  TupleDesc from = ExecGetResultType(input->child);
+  input->descriptor = CreateTemplateTupleDesc(input->kept_count);
+  for (int i = 0; i < input->kept_count; ++i)
+    TupleDescCopyEntry(input->descriptor, static_cast<AttrNumber>(i + 1), from, input->kept[i]);
+  input->values = static_cast<Datum *>(palloc(sizeof(Datum) * Max(input->kept_count, 1)));
+  input->nulls = static_cast<bool *>(palloc(sizeof(bool) * Max(input->kept_count, 1)));
+}
+
+void init_keys(JoinState *state, const CustomScan *plan) {
+  state->keys = read_partition_keys(plan, &state->key_count);
+  for (int side = 0; side < 2; ++side) {
+    state->key_hash[side] = static_cast<FmgrInfo *>(palloc(sizeof(FmgrInfo) * Max(state->key_count, 1)));
+    for (int i = 0; i < state->key_count; ++i)
+      fmgr_info(state->keys[i].hash_function[side], &state->key_hash[side][i]);
+  }
+}
+
+// ---- Every row of the inputs goes to the engine and to the row stores ----
+
+void store_row(JoinInput *input, TupleTableSlot *slot) {
+  if (input->reader.store == nullptr) return;
+  for (int i = 0; i < input->kept_count; ++i)
+    input->values[i] = slot_getattr(slot, input->kept[i], &input->nulls[i]);
+  append_row(input->reader.store, input->values, input->nulls);
+}
+
+// Returns false where a partition key is NULL: the row matches nothing. Else *partition is a hash of the
+// keys.
+bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
+  const int s = static_cast<int>(side);
+  uint64_t hash = 0;
+  for (int i = 0; i < state->key_count; ++i) {
+    bool isnull;
+    Datum key = slot_getattr(slot, state->keys[i].column[s], &isnull);
+    if (isnull) return false;
+    Datum value = FunctionCall1Coll(&state->key_hash[s][i], state->keys[i].collation, key);
+    hash = hash_combine64(hash, hash_bytes_uint32_extended(DatumGetUInt32(value), 0));
+  }
+  *partition = hash;
+  return true;
+}
+
+// Feeds a row's set. One that is NULL or no set at all, or whose row matches nothing, counts as a row with an
+// empty set.
+void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
+  bool isnull;
+  uint64_t partition = 0;
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  Datum array = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &isnull);
+  if (isnull) add_row(state->context, &input->without_set, input->row_count);
+  bool joins = !isnull && hash_keys(state, side, slot, &partition);
+  if (joins) {
+    array = PointerGetDatum(DatumGetArrayTypeP(array));
+    const int flaw = dimensions_of_flawed(DatumGetArrayTypeP(array));
+    note_keys(state, input, partition);
+    if (flaw > 0) set_aside(state, input, partition, flaw);
+    joins = flaw == 0;
+  }
+  if (!joins) {
+    add_row(state->context, &input->matchless, input->row_count);
+    feed_empty_set(state->engine, side, state->facts.token_type);
+    return;
+  }
+  const SetView set = view_set(array, clause_function(state->facts));
+  if (set.count == 0 && state->threshold > 0) add_row(state->context, &input->matchless, input->row_count);
+  if (state->key_count == 0) {
+    feed_set(state->engine, side, set);
+  } else {
+    feed_partitioned_set(state->engine, side, set, partition);
+  }
+}
+
+// Returns the child's next row; null at its end.
+TupleTableSlot *next_row(JoinInput *input) {
+  CHECK_FOR_INTERRUPTS();
+  TupleTableSlot *slot = ExecProcNode(input->child);
+  return TupIsNull(slot) ? nullptr : slot;
+}
+
+// Reads the child to its end, from its first row on. With rows read once, they are the rows of both sides.
+// Without an engine, rows are only kept.
+void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  for (TupleTableSlot *slot = first; slot != nullptr; slot = next_row(input)) {
+    if (input->row_count == no_row)
+      ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                      errmsg("a similarity join reads at most %u rows of a side", no_row)));
+    if (state->engine != nullptr) {
+      ResetExprContext(context);
+      MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+      feed_row(state, side, slot);
+      MemoryContextSwitchTo(old);
+      offer_spill_file(state->engine, &state->spill_file);
+    }
+    store_row(input, slot);
+    ++input->row_count;
+  }
+}
+
+// Evaluates the threshold of this execution; that of `~=`, and its measure, come from the settings.
+void resolve_threshold(JoinState *state) {
+  state->measure = state->facts.measure;
+  if (state->facts.from_settings) {
+    state->measure = static_cast<Measure>(measure);
+    state->threshold = state->limit = similarity_threshold;
+    return;
+  }
+  Datum datum =
+      ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
+  if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
+  state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
+}
+
+// Creates the engine of this execution.
+void start_engine(JoinState *state) {
+  resolve_threshold(state);
+  const bool self_join = state->facts.read_once;
+  state->method = choose_method(state->measure, state->threshold, state->facts.jointype);
+  state->started = true;
+  if (asks_for_existence(state->facts.jointype))
+    state->done_rows = static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
+  if (state->method.by_bands) {
+    LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+    spec.done_rows = state->done_rows;
+    prepare_gpu_use();
+    state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
+  } else {
+    JoinSpec spec = spec_from_settings(state->measure, state->threshold);
+    spec.self_join = self_join;
+    spec.done_rows = state->done_rows;
+    state->engine = create_engine(spec, state->context);
+  }
+  state->batch = create_batch(state->context);
+  state->batch_position = 0;
+  state->swapped = false;
+}
+
+bool needs_matched(JoinType jointype, Side side) {
+  return keeps_unmatched(jointype, side) || (side == Side::left && jointype == JOIN_SEMI);
+}
+
+// Reads one side, from its first row on, and keeps of its rows what is needed.
+void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
+  const size_t row_memory = row_share(memory_limit_bytes());
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  if (input->kept_count > 0)
+    input->reader.store = create_row_store(state->context, input->descriptor, row_memory);
+  feed_input(state, side, first);
+}
+
+// Makes the left side's rows those of the right side, too.
+void share_rows(JoinState *state) {
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  right->reader.store = left->reader.store;
+  right->aside.store = left->aside.store;
+  right->row_count = left->row_count;
+  right->key_slots = left->key_slots;
+  right->matchless = left->matchless;
+  right->without_set = left->without_set;
+}
+
+// Reads both inputs. Where one of them has no row, the threshold is not evaluated and there is no engine; of
+// the other one only rows that are handed up without a partner are read, as a nested loop would.
+void read_inputs(JoinState *state) {
+  const JoinType jointype = state->facts.jointype;
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  TupleTableSlot *first[2] = {next_row(left), nullptr};
+  if (state->facts.read_once) {
+    first[1] = first[0];
+  } else if (first[0] != nullptr || keeps_unmatched(jointype, Side::right)) {
+    first[1] = next_row(right);
+  }
+  const bool joins = first[0] != nullptr && first[1] != nullptr;
+  if (joins) start_engine(state);
+  if (joins || keeps_unmatched(jointype, Side::left)) feed_side(state, Side::left, first[0]);
+  if (state->facts.read_once) {
+    share_rows(state);
+  } else if (joins || keeps_unmatched(jointype, Side::right)) {
+    feed_side(state, Side::right, first[1]);
+  }
+}
+
+}  // namespace
+
+bool asks_for_existence(JoinType jointype) {
+  return jointype == JOIN_SEMI || jointype == JOIN_ANTI;
+}
+
+bool keeps_unmatched(JoinType jointype, Side side) {
+  return jointype == JOIN_FULL || (side == Side::left && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
+}
+
+void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used) {
+  init_keys(state, plan);
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  init_columns(state, Side::left, used, left);
+  init_columns(state, Side::right, used, state->facts.read_once ? left : right);
+  right->kept_count = state->facts.read_once ? left->kept_count : right->kept_count;
+  right->kept = state->facts.read_once ? left->kept : right->kept;
+  init_kept_rows(left);
+  init_kept_rows(right);
+}
+
+void feed(JoinState *state) {
+  instr_time start, end;
+  INSTR_TIME_SET_CURRENT(start);
+  read_inputs(state);
+  for (Side side : {Side::left, Side::right}) {
+    JoinInput &input = state->inputs[static_cast<int>(side)];
+    input.current_row = no_row;
+    if (needs_matched(state->facts.jointype, side))
+      reserve_rows(state->context, &input.matched, input.row_count);
+  }
+  if (state->done_rows != nullptr) state->done_rows->bits = state->inputs[0].matched.bits;
+  INSTR_TIME_SET_CURRENT(end);
+  INSTR_TIME_ACCUM_DIFF(state->scan_time, end, start);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,302 @@
+#include "pg/join/match.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+}
+
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "pg/base/compat.hpp"
+#include "pg/join/threshold.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The comparisons that a similarity clause may use. A measure is on the greater side, a distance on the
+// other.
+struct Comparison {
+  Oid function;
+  bool greater_on_right;
+  bool strict;
+};
+constexpr Comparison comparisons[] = {
+    {F_FLOAT8GE, false, false}, {F_FLOAT8GT, false, true},   {F_FLOAT8LE, true, false},
+    {F_FLOAT8LT, true, true},   {F_FLOAT84GE, false, false}, {F_FLOAT84GT, false, true},
+    {F_FLOAT84LE, true, false}, {F_FLOAT84LT, true, true},   {F_FLOAT48GE, false, false},
+    {F_FLOAT48GT, false, true}, {F_FLOAT48LE, true, false},  {F_FLOAT48LT, true, true},
+    {F_INT4GE, false, false},   {F_INT4GT, false, true},     {F_INT4LE, true, false},
+    {F_INT4LT, true, true},     {F_INT42GE, false, false},   {F_INT42GT, false, true},
+    {F_INT24LE, true, false},   {F_INT24LT, true, true},     {F_INT48GE, false, false},
+    {F_INT48GT, false, true},   {F_INT84LE, true, false},    {F_INT84LT, true, true},
+};
+
+const Comparison *comparison_of(Oid function) {
+  for (const Comparison &candidate : comparisons)
+    if (candidate.function == function) return &candidate;
+  return nullptr;
+}
+
+enum class Call { none, measure, distance, similar };
+
+// Returns what the function is: one of the measures or a distance (then *measure is set), the function behind
+// `~=`, or none of them. They are known by the C function they are bound to.
+Call classify(Oid function, Measure *measure) {
+  if (!OidIsValid(get_func_support(function))) return Call::none;
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return Call::none;
+  bool isnull;
+  Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+  Call call = Call::none;
+  if (!isnull) {
+    char *symbol = TextDatumGetCString(source);
+    const std::string_view name = symbol;
+    if (name == "simjoin_similar") call = Call::similar;
+    constexpr struct {
+      std::string_view symbol;
+      Call call;
+      Measure measure;
+    } measures[] = {{"simjoin_jaccard_similarity", Call::measure, Measure::jaccard},
+                    {"simjoin_cosine_similarity", Call::measure, Measure::cosine},
+                    {"simjoin_dice_similarity", Call::measure, Measure::dice},
+                    {"simjoin_overlap_count", Call::measure, Measure::overlap},
+                    {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
+    for (const auto &entry : measures) {
+      if (name != entry.symbol) continue;
+      *measure = entry.measure;
+      call = entry.call;
+    }
+    pfree(symbol);
+  }
+  ReleaseSysCache(tuple);
+  return call;
+}
+
+// Returns the measure's call behind an implicit or explicit cast of overlap_count to double precision.
+Node *strip_cast(Node *node) {
+  node = strip_implicit_coercions(node);
+  if (IsA(node, FuncExpr) && castNode(FuncExpr, node)->funcid == F_FLOAT8_INT4)
+    return static_cast<Node *>(linitial(castNode(FuncExpr, node)->args));
+  return node;
+}
+
+// Assigns the two arguments to the sides; false where one mentions both sides, neither, or cannot be computed
+// once a row. Without relations any two sides will do.
+bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
+                  SimilarityClause *match) {
+  auto *first = static_cast<Expr *>(linitial(args)), *second = static_cast<Expr *>(lsecond(args));
+  auto over = [&](Expr *expr, RelOptInfo *rel) {
+    Relids relids = pull_varnos(root, reinterpret_cast<Node *>(expr));
+    return !bms_is_empty(relids) && bms_is_subset(relids, rel->relids);
+  };
+  if (outer == nullptr) {
+    Relids left = base_relids(root, first), right = base_relids(root, second);
+    if (bms_is_empty(left) || bms_is_empty(right) || bms_overlap(left, right)) return false;
+    match->left = first;
+    match->right = second;
+  } else if (over(first, outer) && over(second, inner)) {
+    match->left = first;
+    match->right = second;
+  } else if (over(first, inner) && over(second, outer)) {
+    match->left = second;
+    match->right = first;
+  } else {
+    return false;
+  }
+  auto once_a_row = [](Expr *expr) {
+    auto *node = reinterpret_cast<Node *>(expr);
+    return !contain_volatile_functions(node) && !contain_subplans(node);
+  };
+  return once_a_row(match->left) && once_a_row(match->right) &&
+         token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
+}
+
+// Returns whether the threshold is the same for every pair.
+bool usable_threshold(PlannerInfo *root, Expr *threshold) {
+  auto *node = reinterpret_cast<Node *>(threshold);
+  return bms_is_empty(pull_varnos(root, node)) && !contain_volatile_functions(node) &&
+         !contain_subplans(node);
+}
+
+// As for hash joins: a clause from above an outer join does not decide which rows match.
+bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype) {
+  return !(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids));
+}
+
+// Returns the function that an expression calls itself, invalid where it is no call.
+Oid called_function(Node *expr) {
+  if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
+  if (!IsA(expr, OpExpr)) return InvalidOid;
+  set_opfuncid(castNode(OpExpr, expr));
+  return castNode(OpExpr, expr)->opfuncid;
+}
+
+// Returns whether a measure, a distance or `~=` is called anywhere in the expression.
+bool calls_measure(Node *expr, void *context) {
+  if (expr == nullptr) return false;
+  Measure unused;
+  const Oid function = called_function(expr);
+  if (OidIsValid(function) && classify(function, &unused) != Call::none) return true;
+  return compat::walk_children(expr, calls_measure, context);
+}
+
+// Notes the call and its measure if the expression is a call of this kind.
+bool match_call(Node *expr, Call kind, SimilarityClause *match) {
+  expr = strip_cast(expr);
+  const Oid function = called_function(expr);
+  match->call = reinterpret_cast<Expr *>(expr);
+  return OidIsValid(function) && classify(function, &match->measure) == kind;
+}
+
+bool match_operator(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, OpExpr *op,
+                    SimilarityClause *match) {
+  if (list_length(op->args) != 2) return false;
+  set_opfuncid(op);
+  Measure measure = Measure::jaccard;
+  const Comparison *comparison = comparison_of(op->opfuncid);
+  if (comparison == nullptr) {
+    match->from_settings = true;
+    return classify(op->opfuncid, &measure) == Call::similar &&
+           assign_sides(root, outer, inner, op->args, match);
+  }
+  auto *greater = static_cast<Node *>(linitial(op->args)), *lesser = static_cast<Node *>(lsecond(op->args));
+  if (comparison->greater_on_right) std::swap(greater, lesser);
+  match->strict = comparison->strict;
+  if (match_call(greater, Call::measure, match)) {
+    match->threshold = reinterpret_cast<Expr *>(lesser);
+  } else if (match_call(lesser, Call::distance, match)) {
+    match->distance = true;
+    match->threshold = reinterpret_cast<Expr *>(greater);
+  } else {
+    return false;
+  }
+  return usable_threshold(root, match->threshold) &&
+         assign_sides(root, outer, inner, call_arguments(match->call), match);
+}
+
+// Returns whether the clause is one of the similarity clauses that can drive the join.
+bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, RestrictInfo *rinfo,
+                  SimilarityClause *match) {
+  *match = {};
+  match->rinfo = rinfo;
+  auto *clause = reinterpret_cast<Node *>(rinfo->clause);
+  if (IsA(clause, OpExpr)) return match_operator(root, outer, inner, castNode(OpExpr, clause), match);
+  if (!IsA(clause, FuncExpr)) return false;
+  auto *function = castNode(FuncExpr, clause);  // `~=` called by its function's name
+  Measure unused;
+  match->from_settings = true;
+  return list_length(function->args) == 2 && classify(function->funcid, &unused) == Call::similar &&
+         assign_sides(root, outer, inner, function->args, match);
+}
+
+}  // namespace
+
+Relids base_relids(PlannerInfo *root, Expr *expr) {
+  return compat::without_outer_joins(root, pull_varnos(root, reinterpret_cast<Node *>(expr)));
+}
+
+List *call_arguments(Expr *call) {
+  return IsA(call, FuncExpr) ? castNode(FuncExpr, call)->args : castNode(OpExpr, call)->args;
+}
+
+double constant_threshold(const SimilarityClause &match) {
+  if (match.threshold == nullptr || !IsA(match.threshold, Const)) return 0;
+  auto *constant = reinterpret_cast<Const *>(match.threshold);
+  if (constant->constisnull) return 0;
+  const double value = threshold_value(constant->constvalue, constant->consttype);
+  if (match.distance) return similarity_at_distance(value, match.strict);
+  return match.strict ? next_above(value) : value;
+}
+
+bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match) {
+  return match_clause(root, nullptr, nullptr, rinfo, match);
+}
+
+List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                              JoinType jointype, List *restrictlist) {
+  List *found = NIL;
+  ListCell *cell;
+  Index lowest_security_level = PG_UINT32_MAX;
+  foreach (cell, restrictlist)
+    lowest_security_level = Min(lowest_security_level, lfirst_node(RestrictInfo, cell)->security_level);
+  foreach (cell, restrictlist) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    if (!decides_match(rinfo, joinrel, jointype)) continue;
+    // A clause that may leak must not run before those of a security barrier beneath it.
+    if (rinfo->security_level > lowest_security_level && !rinfo->leakproof) continue;
+    SimilarityClause candidate;
+    if (!match_clause(root, outer, inner, rinfo, &candidate)) continue;
+    // Where every pair qualifies a nested loop does as well; but it cannot be a full join.
+    if (jointype != JOIN_FULL && candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
+        constant_threshold(candidate) <= 0)
+      continue;
+    auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+    *kept = candidate;
+    found = lappend(found, kept);
+  }
+  return found;
+}
+
+void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist) {
+  // The two relations come in both orders, the second time with the left one as the inner one.
+  if (joinrel->pathlist != NIL || !bms_is_subset(sjinfo->min_lefthand, inner->relids)) return;
+  ListCell *cell;
+  bool similarity = false;
+  foreach (cell, restrictlist)
+    similarity |= calls_measure(reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause), nullptr);
+  if (!similarity) return;
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+       errmsg("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions"),
+       errdetail("No condition of it is a similarity clause that the join operator can use."),
+       errhint("Write the clause as jaccard_similarity(l, r) >= t, by another measure or with >, or as l "
+               "<%%> r <= d or l ~= r, where l and r are sets of one side of the join each and t or d is the "
+               "same for all rows; or join by LEFT JOIN and add the other rows with NOT EXISTS.")));
+}
+
+List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
+                             List *restrictlist) {
+  List *found = NIL;
+  ListCell *cell;
+  foreach (cell, restrictlist) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    if (!rinfo->can_join || !OidIsValid(rinfo->hashjoinoperator)) continue;
+    if (!decides_match(rinfo, joinrel, jointype)) continue;
+    const bool in_order =
+        bms_is_subset(rinfo->left_relids, outer->relids) && bms_is_subset(rinfo->right_relids, inner->relids);
+    const bool swapped =
+        bms_is_subset(rinfo->left_relids, inner->relids) && bms_is_subset(rinfo->right_relids, outer->relids);
+    auto *clause = reinterpret_cast<Node *>(rinfo->clause);
+    if ((in_order || swapped) && !contain_volatile_functions(clause) && !contain_subplans(clause))
+      found = lappend(found, rinfo);
+  }
+  return found;
+}
+
+PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer) {
+  auto *clause = castNode(OpExpr, rinfo->clause);
+  PartitionKey key = {};
+  key.left = static_cast<Expr *>(linitial(clause->args));
+  key.right = static_cast<Expr *>(lsecond(clause->args));
+  key.collation = clause->inputcollid;
+  if (!get_op_hash_functions(rinfo->hashjoinoperator, &key.left_hash, &key.right_hash))
+    elog(ERROR, "similarity join: no hash functions for operator %u", rinfo->hashjoinoperator);
+  if (!bms_is_subset(rinfo->left_relids, outer->relids)) {
+    std::swap(key.left, key.right);
+    std::swap(key.left_hash, key.right_hash);
+  }
+  return key;
+}
+
+}  // namespace simjoin::pg

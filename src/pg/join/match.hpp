@@ -1,0 +1,67 @@
+// Recognising a similarity clause among a join's clauses.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+}
+
+#include "core/measure.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, or `l ~= r`.
+struct SimilarityClause {
+  RestrictInfo *rinfo;
+  bool from_settings;  // `~=`: measure and threshold come from the settings when the join starts
+  Measure measure;     // not meaningful where from_settings
+  bool distance;       // the clause bounds the distance 1 - similarity from above
+  bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
+  Expr *left;          // the set expression over the outer relation
+  Expr *right;         // the set expression over the inner relation
+  Expr *threshold;     // free of columns of both; NULL where from_settings
+  Expr *call;          // the call of the measure or the distance inside the clause; NULL where from_settings
+  TokenType token_type;
+};
+
+// An equality clause beside the similarity clause, `l = r` on a type that can be hashed: rows whose hashes
+// differ cannot match, so the join need not compare them.
+struct PartitionKey {
+  Expr *left;   // over the outer relation
+  Expr *right;  // over the inner relation
+  Oid left_hash;
+  Oid right_hash;
+  Oid collation;
+};
+
+// Returns the clauses that can drive a join of these two relations: a list of SimilarityClause pointers.
+List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                              JoinType jointype, List *restrictlist);
+
+// Raises PostgreSQL's error, with a hint, for a FULL JOIN of these clauses that has no path although all have
+// been added: where one of the clauses calls a measure.
+void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist);
+
+// Returns whether the clause is a similarity clause between some relations on the left and others on the
+// right, and describes it.
+bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match);
+
+// Returns the join's equality clauses (RestrictInfo) that can keep rows apart.
+List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
+                             List *restrictlist);
+
+// Describes a clause that find_partition_clauses found.
+PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer);
+
+// Returns the tables and subqueries whose columns an expression mentions.
+Relids base_relids(PlannerInfo *root, Expr *expr);
+
+// Returns the arguments of a clause's call.
+List *call_arguments(Expr *call);
+
+// Returns the similarity from which on the clause holds where the planner knows it as a constant, else 0.
+double constant_threshold(const SimilarityClause &clause);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,81 @@
+#include "pg/join/method.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
+#include "core/lsh/lsh_plan.hpp"
+#include "pg/base/settings.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Returns why a join cannot be done by bands; NULL where it can.
+const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype) {
+  // With one of these a pair that is missed makes up a row: that of a side without a partner.
+  if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
+  if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
+  if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
+  return nullptr;
+}
+
+}  // namespace
+
+JoinMethod choose_method(Measure measure, double threshold, JoinType jointype) {
+  JoinMethod choice = {};
+  if (static_cast<Method>(method) == Method::exact) return choice;
+  choice.refused = why_not_by_bands(measure, threshold, jointype);
+  if (choice.refused != nullptr) return choice;
+  const double jaccard = least_jaccard(measure, threshold);
+  choice.by_bands = true;
+  choice.plan = plan_for_recall(jaccard, target_recall, static_cast<uint32_t>(minhash_permutations));
+  choice.recall = candidate_probability(choice.plan, jaccard);
+  return choice;
+}
+
+LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double threshold, bool self_join) {
+  LshSpec spec;
+  spec.measure = measure;
+  spec.threshold = threshold;
+  spec.self_join = self_join;
+  spec.permutations = choice.plan.bands * choice.plan.rows;  // more would serve nothing
+  spec.seed = static_cast<uint64_t>(minhash_seed);
+  spec.plan = choice.plan;
+  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
+  spec.threads = cpu_threads;
+  spec.device = static_cast<Device>(device);
+  spec.gpu_memory_limit = gpu_memory_limit_bytes();
+  return spec;
+}
+
+double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats) {
+  return 100.0 * static_cast<double>(bucket.comparisons) / static_cast<double>(stats.comparisons);
+}
+
+char *largest_buckets(const LshStats &stats) {
+  StringInfoData list;
+  initStringInfo(&list);
+  for (const ChainedBucket &bucket : stats.largest) {
+    if (bucket.rows == 0) break;
+    appendStringInfo(&list, "%s" UINT64_FORMAT " rows (%.1f%%)", list.len > 0 ? ", " : "", bucket.rows,
+                     share_of_comparisons(bucket, stats));
+  }
+  return list.data;
+}
+
+void report_chained_buckets(const LshStats &stats, const char *who) {
+  if (stats.chained_buckets == 0) return;
+  char *largest = largest_buckets(stats);
+  ereport(
+      NOTICE,
+      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who, stats.chained_buckets,
+              max_bucket_size),
+       errdetail(
+           "The largest, and how much of all comparisons it would have been to compare each row with each: "
+           "%s. The rows of a chained bucket are compared with its first row only.",
+           largest),
+       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+  pfree(largest);
+}
+
+}  // namespace simjoin::pg

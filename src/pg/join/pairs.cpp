@@ -1,0 +1,153 @@
+#include "pg/join/pairs.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+}
+
+#include <utility>
+
+#include "pg/base/engine.hpp"
+#include "pg/join/method.hpp"
+#include "pg/join/threshold.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// How many pairs before its turn the rows of one are asked for.
+constexpr size_t pairs_ahead = 8;
+
+// Fills the scan tuple's columns of one side, from the row or, for no_row, with NULLs.
+void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  if (input->used_count == 0) return;
+  if (row != no_row && row != input->current_row) read_row(&input->reader, row, input->values, input->nulls);
+  input->current_row = row;
+  for (int i = 0; i < input->used_count; ++i) {
+    const int kept = input->kept_columns[i];
+    slot->tts_values[input->scan_columns[i]] = row == no_row ? static_cast<Datum>(0) : input->values[kept];
+    slot->tts_isnull[input->scan_columns[i]] = row == no_row || input->nulls[kept];
+  }
+}
+
+// Returns whether all pairs of a row with itself are alike, so that they need not wait for the engine to know
+// how many tokens a set has: where empty sets match nothing.
+bool same_rows_are_alike(const JoinState *state) {
+  return state->measure != Measure::overlap && state->threshold > 0;
+}
+
+// Returns the similarity, or the distance, of a pair of rows that both are there.
+Datum similarity_of(const JoinState *state, const JoinPair &pair) {
+  uint32_t l = 1, r = 1, overlap = 1;
+  if (!state->facts.read_once || pair.left != pair.right || !same_rows_are_alike(state)) {
+    l = state->engine->set_size(Side::left, pair.left);
+    r = state->engine->set_size(state->facts.read_once ? Side::left : Side::right, pair.right);
+    overlap = pair.overlap;
+  }
+  if (state->facts.distance) return Float8GetDatum(jaccard_distance(overlap, l, r));
+  if (state->measure == Measure::overlap) return Int32GetDatum(static_cast<int32>(overlap));
+  return Float8GetDatum(similarity(state->measure, overlap, l, r));
+}
+
+void fill_similarity(JoinState *state, const JoinPair &pair) {
+  if (state->similarity_count == 0) return;
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  const bool isnull = pair.left == no_row || pair.right == no_row || pair.overlap == unknown_overlap;
+  const Datum value = isnull ? static_cast<Datum>(0) : similarity_of(state, pair);
+  for (int i = 0; i < state->similarity_count; ++i) {
+    slot->tts_values[state->similarity_columns[i]] = value;
+    slot->tts_isnull[state->similarity_columns[i]] = isnull;
+  }
+}
+
+// Returns whether rows wait in a temporary file, so that it matters in which order they are read.
+bool reads_from_file(const JoinState *state) {
+  for (const JoinInput &input : state->inputs)
+    if (input.reader.store != nullptr && input.reader.store->file != nullptr) return true;
+  return false;
+}
+
+// Replaces the batch by the engine's next one; false at the end.
+bool fetch_batch(JoinState *state) {
+  instr_time start, end;
+  INSTR_TIME_SET_CURRENT(start);
+  const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
+  INSTR_TIME_SET_CURRENT(end);
+  INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
+  state->batch_position = 0;
+  // The engine knows a similarity only, and one that all pairs within a distance reach.
+  if (more && state->facts.distance && state->threshold > 0)
+    state->beyond += drop_beyond_distance(state->batch, state->engine, state->facts.read_once, state->limit,
+                                          state->facts.strict);
+  if (!more && state->bands != nullptr) report_chained_buckets(state->bands->lsh_stats(), "similarity join");
+  return more;
+}
+
+// Takes the next pair of the engine. A pair of a join of the same rows is given both ways round.
+bool next_engine_pair(JoinState *state, JoinPair *pair) {
+  while (state->batch_position == state->batch->size())
+    if (!fetch_batch(state)) return false;
+  const size_t i = state->batch_position;
+  if (i + pairs_ahead < state->batch->size() && !state->swapped) {
+    prefetch_row(&state->inputs[0].reader, state->batch->left[i + pairs_ahead]);
+    prefetch_row(&state->inputs[1].reader, state->batch->right[i + pairs_ahead]);
+  }
+  *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
+  if (state->swapped) std::swap(pair->left, pair->right);
+  if (!state->facts.read_once || state->swapped) ++state->batch_position;
+  state->swapped = state->facts.read_once && !state->swapped;
+  return true;
+}
+
+// Gives each row of a join of the same rows that matches itself, paired with itself.
+bool next_same_row(JoinState *state, JoinPair *pair) {
+  const bool alike = same_rows_are_alike(state);
+  while (state->next_row < state->inputs[0].row_count) {
+    const uint32_t row = state->next_row++;
+    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+    const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
+    *pair = {row, row, size};
+    // An empty set that is not known to match nothing does where every pair does.
+    if (similarity(state->measure, size, size, size) >= state->threshold) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void enter(JoinState *state, JoinPhase phase) {
+  state->phase = phase;
+  state->next_row = 0;
+}
+
+bool enter_next_pairs(JoinState *state) {
+  const bool same_rows = state->facts.read_once && !state->facts.skip_same_row;
+  const bool alike = same_rows_are_alike(state);
+  const JoinPhase first = same_rows && alike ? JoinPhase::same_row : JoinPhase::pairs;
+  const JoinPhase last = same_rows && !alike ? JoinPhase::same_row : JoinPhase::pairs;
+  if (state->phase == last) return false;
+  enter(state, state->phase == JoinPhase::feed ? first : last);
+  return true;
+}
+
+void fill_scan_tuple(JoinState *state, const JoinPair &pair) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  ExecClearTuple(slot);
+  fill_side(state, &state->inputs[0], pair.left);
+  fill_side(state, &state->inputs[1], pair.right);
+  fill_similarity(state, pair);
+  ExecStoreVirtualTuple(slot);
+  state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+}
+
+bool next_pair(JoinState *state, JoinPair *pair) {
+  for (;;) {
+    const bool found =
+        state->phase == JoinPhase::pairs ? next_engine_pair(state, pair) : next_same_row(state, pair);
+    if (!found && !enter_next_pairs(state)) return false;
+    if (found && !has_row(state->inputs[0].matchless, pair->left) &&
+        !has_row(state->inputs[1].matchless, pair->right))
+      return true;
+  }
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,252 @@
+#include "pg/join/path.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(simjoin_measure_support);
+}
+
+#include "pg/base/compat.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/cost.hpp"
+#include "pg/join/plan.hpp"
+#include "pg/join/selectivity.hpp"
+#include "pg/join/self_join.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+set_join_pathlist_hook_type previous_hook = nullptr;
+
+const CustomPathMethods path_methods = {
+    join_node_name, plan_join,
+    nullptr,  // ReparameterizeCustomPathByChild: no expression of the path refers to another relation's
+              // columns
+};
+
+Path *cheapest_unparameterized(RelOptInfo *rel) {
+  Path *path = rel->cheapest_total_path;
+  return path != nullptr && PATH_REQ_OUTER(path) == nullptr ? path : nullptr;
+}
+
+// Returns a path whose output has all of these expressions, computing what the given path does not have.
+Path *with_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *exprs) {
+  PathTarget *target = nullptr;
+  ListCell *cell;
+  foreach (cell, exprs) {
+    auto *expr = static_cast<Expr *>(lfirst(cell));
+    if (list_member(target == nullptr ? path->pathtarget->exprs : target->exprs, expr)) continue;
+    if (target == nullptr) target = copy_pathtarget(path->pathtarget);
+    add_column_to_pathtarget(target, expr, 0);
+  }
+  if (target == nullptr) return path;
+  set_pathtarget_cost_width(root, target);
+  return reinterpret_cast<Path *>(create_projection_path(root, rel, path, target));
+}
+
+// Returns whether a scan of the relation gives the same rows every time within one query.
+bool repeatable_scan(PlannerInfo *root, RelOptInfo *rel) {
+  RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+  if (rte->rtekind != RTE_RELATION || rte->tablesample != nullptr) return false;
+  if (rte->relkind == RELKIND_FOREIGN_TABLE) return false;
+  return !contain_volatile_functions(reinterpret_cast<Node *>(rel->baserestrictinfo));
+}
+
+bool only_columns(RelOptInfo *rel) {
+  ListCell *cell;
+  foreach (cell, rel->reltarget->exprs)
+    if (!IsA(lfirst(cell), Var)) return false;
+  return true;
+}
+
+// Returns whether both relations are the same rows of the same table with the same set, so that reading and
+// indexing them once is enough.
+bool same_rows(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const SimilarityClause &clause) {
+  if (!IS_SIMPLE_REL(outer) || !IS_SIMPLE_REL(inner) || root->rowMarks != NIL) return false;
+  if (!repeatable_scan(root, outer) || !repeatable_scan(root, inner)) return false;
+  return only_columns(outer) && only_columns(inner) && same_conditions(outer, inner) &&
+         same_set_of_same_table(root, outer, inner, clause);
+}
+
+// Returns whether the path's output can be widened to any column of its relation.
+bool scan_can_give_any_column(Path *path) {
+  switch (path->pathtype) {
+    case T_SeqScan:
+    case T_IndexScan:
+    case T_BitmapHeapScan:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Of the equality clauses, those whose two sides are the same expression: with the rows read once, a row has
+// one key for both of its roles.
+List *same_key_clauses(List *clauses, RelOptInfo *outer, RelOptInfo *inner) {
+  List *same = NIL;
+  ListCell *cell;
+  foreach (cell, clauses) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    const PartitionKey key = partition_key(rinfo, outer);
+    if (equal(key.left, as_outer(key.right, inner->relid, outer->relid))) same = lappend(same, rinfo);
+  }
+  return same;
+}
+
+// Returns the set and the partition keys of one side, which its input has to compute.
+List *input_exprs(const JoinPath *join, bool left) {
+  List *exprs = list_make1(left ? join->clause.left : join->clause.right);
+  ListCell *cell;
+  foreach (cell, join->partition_clauses) {
+    const PartitionKey key = partition_key(lfirst_node(RestrictInfo, cell), join->outer);
+    exprs = lappend(exprs, left ? key.left : key.right);
+  }
+  return exprs;
+}
+
+// Returns the path that reads the rows once for both relations; NULL where no path can give the columns of
+// both.
+Path *path_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const JoinPath *join) {
+  List *columns = as_outer(inner->reltarget->exprs, inner->relid, outer->relid);
+  columns = list_concat_unique(columns, input_exprs(join, true));
+  Path *cheapest = cheapest_unparameterized(outer);
+  if (cheapest == nullptr) return nullptr;
+  if (scan_can_give_any_column(cheapest) || list_difference(columns, cheapest->pathtarget->exprs) == NIL)
+    return with_columns(root, outer, cheapest, columns);
+  Path *best = nullptr;
+  ListCell *cell;
+  foreach (cell, outer->pathlist) {
+    auto *path = static_cast<Path *>(lfirst(cell));
+    if (PATH_REQ_OUTER(path) != nullptr || !scan_can_give_any_column(path)) continue;
+    if (best == nullptr || path->total_cost < best->total_cost) best = path;
+  }
+  return best == nullptr ? nullptr : with_columns(root, outer, best, columns);
+}
+
+// Each pair of relations comes in both orders; a symmetric join is offered in one of them.
+bool redundant_order(RelOptInfo *outer, RelOptInfo *inner, JoinType jointype) {
+  return (jointype == JOIN_INNER || jointype == JOIN_FULL) &&
+         bms_next_member(outer->relids, -1) > bms_next_member(inner->relids, -1);
+}
+
+bool supported(JoinType jointype) {
+  switch (jointype) {
+    case JOIN_INNER:
+    case JOIN_LEFT:
+    case JOIN_FULL:
+    case JOIN_SEMI:
+    case JOIN_ANTI:
+      return true;
+    default:  // RIGHT joins come as LEFT joins in the other order; the UNIQUE forms are other ways to a SEMI
+              // join
+      return false;
+  }
+}
+
+// Returns whether there is a clause without columns that PostgreSQL would not evaluate for us.
+bool unusable_pseudoconstant(List *restrictlist) {
+  if (compat::custom_join_takes_pseudoconstants) return false;
+  ListCell *cell;
+  foreach (cell, restrictlist)
+    if (lfirst_node(RestrictInfo, cell)->pseudoconstant) return true;
+  return false;
+}
+
+// Fills the input paths; false where there are none that the join can use.
+bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join) {
+  if (same_rows(root, outer, inner, join->clause)) {
+    List *all_clauses = join->partition_clauses;
+    join->partition_clauses = same_key_clauses(all_clauses, outer, inner);
+    Path *both = path_for_both(root, outer, inner, join);
+    if (both == nullptr) {
+      join->partition_clauses = all_clauses;
+    } else {
+      join->read_once = true;
+      join->skip_same_row = excludes_same_row(join->restrictlist, outer->relid, inner->relid);
+      join->left_relid = outer->relid;
+      join->right_relid = inner->relid;
+      join->custom.custom_paths = list_make1(both);
+      return true;
+    }
+  }
+  Path *left = cheapest_unparameterized(outer), *right = cheapest_unparameterized(inner);
+  if (left == nullptr || right == nullptr) return false;
+  left = with_columns(root, outer, left, input_exprs(join, true));
+  right = with_columns(root, inner, right, input_exprs(join, false));
+  join->custom.custom_paths = list_make2(left, right);
+  return true;
+}
+
+void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                JoinType jointype, JoinPathExtraData *extra) {
+  if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
+  if (!bms_is_empty(joinrel->lateral_relids) || unusable_pseudoconstant(extra->restrictlist)) return;
+  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, extra->restrictlist);
+  if (clauses == NIL) return;
+
+  auto *join = static_cast<JoinPath *>(palloc0(sizeof(JoinPath)));
+  join->jointype = jointype;
+  join->clause = *most_selective(root, clauses, extra->sjinfo);
+  join->restrictlist = extra->restrictlist;
+  join->partition_clauses = find_partition_clauses(joinrel, outer, inner, jointype, extra->restrictlist);
+  join->outer = outer;
+  if (!choose_inputs(root, outer, inner, join)) return;
+
+  CustomPath *custom = &join->custom;
+  custom->path.type = T_CustomPath;
+  custom->path.pathtype = T_CustomScan;
+  custom->path.parent = joinrel;
+  custom->path.pathtarget = joinrel->reltarget;
+  custom->methods = &path_methods;
+  custom->flags = compat::custom_path_projects;
+  compat::set_custom_restrictinfo(custom, extra->restrictlist);
+  cost_join(root, joinrel, outer, inner, join, extra->sjinfo);
+  charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
+  add_path(joinrel, &custom->path);
+}
+
+void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                        JoinType jointype, JoinPathExtraData *extra) {
+  if (previous_hook != nullptr) previous_hook(root, joinrel, outer, inner, jointype, extra);
+  if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
+    estimate_partition_join(root, joinrel, outer, inner, extra->sjinfo, extra->restrictlist);
+  // As with enable_hashjoin, a FULL join is left its only plan.
+  if (enable_join || jointype == JOIN_FULL) offer_join(root, joinrel, outer, inner, jointype, extra);
+  if (jointype == JOIN_FULL) check_full_join(joinrel, inner, extra->sjinfo, extra->restrictlist);
+}
+
+}  // namespace
+
+void install_join_hook() {
+  previous_hook = set_join_pathlist_hook;
+  set_join_pathlist_hook = join_pathlist_hook;
+  install_selectivity_hook();
+  register_join_methods();
+}
+
+}  // namespace simjoin::pg
+
+extern "C" {
+
+// Support function of the measures: tells what a call costs, which depends on the sets. That the planner
+// calls it while it folds constants loads this library, and with it the join hook, before join paths are
+// made.
+Datum simjoin_measure_support(PG_FUNCTION_ARGS) {
+  auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+  if (!IsA(node, SupportRequestCost)) PG_RETURN_POINTER(nullptr);
+  auto *request = reinterpret_cast<SupportRequestCost *>(node);
+  if (!simjoin::pg::cost_call(request)) PG_RETURN_POINTER(nullptr);
+  PG_RETURN_POINTER(request);
+}
+}

@@ -1,0 +1,33 @@
+// The join operator in the planner: when a similarity join is offered, and at what cost.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+}
+
+#include "pg/join/match.hpp"
+
+namespace simjoin::pg {
+
+// A CustomPath with what turning it into a plan needs. custom_paths holds the outer and the inner path, or
+// one path where both relations are the same rows (read_once).
+struct JoinPath {
+  CustomPath custom;
+  JoinType jointype;
+  SimilarityClause clause;
+  List *restrictlist;
+  List *partition_clauses;  // of restrictlist, the equality clauses that keep rows apart
+  RelOptInfo *outer;
+  bool read_once;
+  bool skip_same_row;  // with read_once, a row is not paired with itself: another clause excludes it
+  Index left_relid;    // the relation that is read, where read_once
+  Index right_relid;   // the relation whose columns are those of left_relid, where read_once
+};
+
+// Puts the join operator in front of the planner. Called once, when the module is loaded.
+void install_join_hook();
+
+}  // namespace simjoin::pg

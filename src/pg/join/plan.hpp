@@ -1,0 +1,72 @@
+// The join operator's plan node: from a path to a plan that can be copied, and back to plain facts.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+}
+
+#include "core/measure.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// The join operator's name in EXPLAIN.
+inline constexpr char join_node_name[] = "SetSimilarityJoin";
+
+// What a column of the node's scan tuple holds.
+enum class ColumnSource : int { left, right, similarity };
+
+// The facts that the executor needs, as they travel in CustomScan.custom_private.
+struct JoinPlanFacts {
+  JoinType jointype;
+  bool read_once;
+  bool skip_same_row;  // the other clauses cannot hold for a row paired with itself
+  bool from_settings;
+  Measure measure;
+  bool distance;
+  bool strict;
+  TokenType token_type;
+  AttrNumber set_column[2];  // of the children's output
+};
+
+// Returns the SQL name of the clause's function, or of that behind its operator: errors in a set name it, as
+// they do where the function itself meets them.
+const char *clause_function(const JoinPlanFacts &facts);
+
+// One partition key: the children's output columns that hold it, and how to hash them.
+struct JoinKey {
+  AttrNumber column[2];
+  Oid hash_function[2];
+  Oid collation;
+};
+
+// One entry of the scan tuple: where its value comes from, and which output column of the child it is.
+struct JoinColumn {
+  ColumnSource source;
+  AttrNumber child_column;
+};
+
+// The expressions of CustomScan.custom_exprs, by position.
+enum class JoinExpr : int { threshold, join_quals, clause, partition_clauses };
+
+// PlanCustomPath of the join's path methods.
+Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+                List *custom_plans);
+
+// Makes the plan node known to PostgreSQL. Called once, when the module is loaded.
+void register_join_methods();
+
+// Returns the facts and, in *columns, the array of the scan tuple's columns (palloc'd).
+JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns);
+
+// Returns the partition keys as a palloc'd array, and their number in *count.
+JoinKey *read_partition_keys(const CustomScan *plan, int *count);
+
+// Returns an expression of the plan, NULL where it has none of this kind.
+Node *plan_expression(const CustomScan *plan, JoinExpr which);
+
+}  // namespace simjoin::pg

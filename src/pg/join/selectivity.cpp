@@ -1,0 +1,205 @@
+#include "pg/join/selectivity.hpp"
+
+extern "C" {
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "utils/memutils.h"
+}
+
+#include <utility>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/estimate.hpp"
+#include "pg/join/self_join.hpp"
+#include "pg/join/set_statistics.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Where the planner cannot know the threshold.
+constexpr double usual_threshold = 0.7;
+constexpr double usual_overlap = 20;
+
+set_rel_pathlist_hook_type previous_hook = nullptr;
+
+double cross_product_rows(PlannerInfo *root, Relids relids) {
+  double rows = 1;
+  for (int relid = -1; (relid = bms_next_member(relids, relid)) >= 0;)
+    rows *= Max(find_base_rel(root, relid)->rows, 1.0);
+  return rows;
+}
+
+// Returns the SEMI or ANTI join whose condition a clause over these relations is; NULL where it is that of
+// another join.
+SpecialJoinInfo *join_for_matches(PlannerInfo *root, Relids left, Relids right) {
+  ListCell *cell;
+  foreach (cell, root->join_info_list) {
+    auto *sjinfo = lfirst_node(SpecialJoinInfo, cell);
+    if (sjinfo->jointype != JOIN_SEMI && sjinfo->jointype != JOIN_ANTI) continue;
+    if (bms_overlap(left, sjinfo->syn_righthand) != bms_overlap(right, sjinfo->syn_righthand)) return sjinfo;
+  }
+  return nullptr;
+}
+
+// Returns the share of all pairs that are a row with itself, in a join of a table with itself.
+double same_row_share(const SetStatistics &statistics, RelOptInfo *left, RelOptInfo *right) {
+  if (excludes_same_row(left->joininfo, left->relid, right->relid)) return 0;
+  return 1.0 / Max(same_conditions(left, right) ? statistics.rows : statistics.table_rows, 1.0);
+}
+
+// A clause's two sides, with their statistics.
+struct Sides {
+  RelOptInfo *left_rel, *right_rel;  // NULL where a side is an expression over several relations
+  bool self;                         // both are the same set of the same table
+  double left_rows, right_rows;
+  SetStatistics left, right;
+};
+
+void read_sides(PlannerInfo *root, const SimilarityClause &clause, Relids left, Relids right, Sides *sides) {
+  int relid;
+  sides->left_rel = bms_get_singleton_member(left, &relid) ? find_base_rel(root, relid) : nullptr;
+  sides->right_rel = bms_get_singleton_member(right, &relid) ? find_base_rel(root, relid) : nullptr;
+  sides->self = sides->left_rel != nullptr && sides->right_rel != nullptr &&
+                same_set_of_same_table(root, sides->left_rel, sides->right_rel, clause);
+  sides->left_rows = cross_product_rows(root, left);
+  sides->right_rows = cross_product_rows(root, right);
+  sides->left = set_statistics(root, sides->left_rows, clause.left, clause.token_type);
+  if (sides->self) {
+    sides->right = sides->left;
+    sides->right.rows *= sides->right_rows / sides->left_rows;
+  } else {
+    sides->right = set_statistics(root, sides->right_rows, clause.right, clause.token_type);
+  }
+}
+
+// Returns the share of all pairs of rows that are similar, from that of the pairs of different rows with a
+// set.
+Selectivity pairs_of(const Sides &sides, const Bounds &bounds, double share) {
+  if (sides.self)
+    share +=
+        self_similar_rows(sides.left, bounds) * same_row_share(sides.left, sides.left_rel, sides.right_rel);
+  return Min(share, 1.0) * (sides.left.rows / sides.left_rows) * (sides.right.rows / sides.right_rows);
+}
+
+// Returns the share of the left rows that have a similar right row, from that of the rows with a set that
+// have another one.
+Selectivity matched_of(const Sides &sides, const Bounds &bounds, double share) {
+  if (sides.self && same_row_share(sides.left, sides.left_rel, sides.right_rel) > 0)
+    share = Max(share, self_similar_rows(sides.left, bounds));
+  return share * sides.left.rows / sides.left_rows;
+}
+
+void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *rinfo) {
+  Relids left = base_relids(root, clause.left), right = base_relids(root, clause.right);
+  SpecialJoinInfo *matching = join_for_matches(root, left, right);
+  if (matching != nullptr && bms_overlap(left, matching->syn_righthand)) {
+    std::swap(left, right);
+    std::swap(clause.left, clause.right);
+  }
+  rinfo->norm_selec = rinfo->outer_selec = 1.0;
+  const Bounds bounds = planned_bounds(clause);
+  if (bounds.threshold() <= 0) return;
+  Sides sides;
+  read_sides(root, clause, left, right, &sides);
+  const SimilarityEstimate estimate =
+      estimate_similarity(sides.left, sides.right, bounds, sides.self, matching != nullptr);
+  rinfo->norm_selec = pairs_of(sides, bounds, estimate.pairs);
+  rinfo->outer_selec =
+      matching == nullptr ? rinfo->norm_selec : matched_of(sides, bounds, estimate.matched_rows);
+}
+
+// Notes the selectivity of the clause if it is a similarity clause.
+void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
+  SimilarityClause clause;
+  if (!describe_similarity_clause(root, rinfo, &clause)) return;
+  MemoryContext work =
+      AllocSetContextCreate(CurrentMemoryContext, "simjoin: row estimate", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(work);
+  estimate_clause(root, clause, rinfo);
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(work);
+}
+
+// Called for each relation once the sizes of all are known, and before any join is planned.
+void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
+  if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
+  if (rel->reloptkind != RELOPT_BASEREL) return;
+  ListCell *cell;
+  foreach (cell, rel->joininfo) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    if (rinfo->norm_selec < 0) set_selectivity(root, rinfo);
+  }
+}
+
+// Returns the clause of the whole tables that a clause of their partitions was copied from; NULL if there is
+// none.
+RestrictInfo *clause_of_whole_tables(PlannerInfo *root, RelOptInfo *joinrel, const SimilarityClause &copy) {
+  Relids tables = compat::without_outer_joins(root, joinrel->top_parent_relids);
+  for (int relid = -1; (relid = bms_next_member(tables, relid)) >= 0;) {
+    ListCell *cell;
+    foreach (cell, find_base_rel(root, relid)->joininfo) {
+      auto *rinfo = lfirst_node(RestrictInfo, cell);
+      SimilarityClause clause;
+      if (!bms_is_subset(rinfo->clause_relids, joinrel->top_parent_relids)) continue;
+      if (!describe_similarity_clause(root, rinfo, &clause)) continue;
+      if (clause.from_settings == copy.from_settings && clause.measure == copy.measure &&
+          equal(clause.threshold, copy.threshold))
+        return rinfo;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Bounds planned_bounds(const SimilarityClause &clause) {
+  if (clause.from_settings) return {static_cast<Measure>(measure), similarity_threshold};
+  if (IsA(clause.threshold, Const)) return {clause.measure, constant_threshold(clause)};
+  return {clause.measure, clause.measure == Measure::overlap ? usual_overlap : usual_threshold};
+}
+
+void install_selectivity_hook() {
+  previous_hook = set_rel_pathlist_hook;
+  set_rel_pathlist_hook = rel_pathlist_hook;
+}
+
+double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, SpecialJoinInfo *sjinfo) {
+  return clause_selectivity(root, reinterpret_cast<Node *>(clause.rinfo), 0, JOIN_INNER, sjinfo);
+}
+
+const SimilarityClause *most_selective(PlannerInfo *root, List *clauses, SpecialJoinInfo *sjinfo) {
+  const SimilarityClause *best = nullptr;
+  double fewest = 0;
+  ListCell *cell;
+  foreach (cell, clauses) {
+    auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
+    const double pairs = pair_selectivity(root, *clause, sjinfo);
+    if (best != nullptr && pairs >= fewest) continue;
+    best = clause;
+    fewest = pairs;
+  }
+  return best;
+}
+
+void estimate_partition_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                             SpecialJoinInfo *sjinfo, List *restrictlist) {
+  bool found = false;
+  ListCell *cell;
+  foreach (cell, restrictlist) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    SimilarityClause clause;
+    if (!describe_similarity_clause(root, rinfo, &clause)) continue;
+    RestrictInfo *whole = clause_of_whole_tables(root, joinrel, clause);
+    if (whole == nullptr || whole->norm_selec < 0) continue;
+    rinfo->norm_selec = whole->norm_selec;
+    rinfo->outer_selec = whole->outer_selec;
+    found = true;
+  }
+  if (found) set_joinrel_size_estimates(root, joinrel, outer, inner, sjinfo, restrictlist);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,42 @@
+#include "pg/join/self_join.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+}
+
+#include "pg/base/compat.hpp"
+
+namespace simjoin::pg {
+
+bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
+                            const SimilarityClause &clause) {
+  if (!IS_SIMPLE_REL(outer) || !IS_SIMPLE_REL(inner)) return false;
+  RangeTblEntry *left = planner_rt_fetch(outer->relid, root), *right = planner_rt_fetch(inner->relid, root);
+  if (left->rtekind != RTE_RELATION || right->rtekind != RTE_RELATION) return false;
+  if (left->relid != right->relid || left->inh != right->inh) return false;
+  return equal(clause.left, as_outer(clause.right, inner->relid, outer->relid));
+}
+
+bool same_conditions(RelOptInfo *outer, RelOptInfo *inner) {
+  List *left = extract_actual_clauses(outer->baserestrictinfo, false);
+  List *right = as_outer(extract_actual_clauses(inner->baserestrictinfo, false), inner->relid, outer->relid);
+  return list_difference(left, right) == NIL && list_difference(right, left) == NIL;
+}
+
+bool excludes_same_row(List *restrictlist, Index outer_relid, Index inner_relid) {
+  ListCell *cell;
+  foreach (cell, restrictlist) {
+    auto *clause = reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause);
+    if (!IsA(clause, OpExpr) || list_length(castNode(OpExpr, clause)->args) != 2) continue;
+    OpExpr *op = as_outer(castNode(OpExpr, clause), inner_relid, outer_relid);
+    if (!equal(linitial(op->args), lsecond(op->args))) continue;
+    if (!contain_volatile_functions(clause) && compat::is_irreflexive(op->opno)) return true;
+  }
+  return false;
+}
+
+}  // namespace simjoin::pg

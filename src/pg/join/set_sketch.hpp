@@ -1,0 +1,106 @@
+// What a column's row of pg_statistic says about its sets: how large they are, how frequent which tokens, and
+// a sample of them.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "access/htup.h"
+}
+
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// A number that stands for a token: equal for equal tokens, and for different ones with negligible
+// probability.
+using TokenKey = uint64;
+
+// The sets of about this size.
+struct SizeGroup {
+  double size;
+  double share;  // of all sets
+};
+
+// A set of the sample. It may have more tokens, whose frequency is not known.
+struct SampleSet {
+  double size;
+  double share;  // of all sets that it stands for
+  bool real;     // from the table, with all its tokens; else put together from frequent tokens
+  int token_count;
+  const TokenKey *tokens;
+};
+
+// A token of a real set of the sample.
+struct SampleToken {
+  TokenKey token;
+  int set;  // its position in the sample
+};
+
+// Returns the probability that a set holds a token of which it is expected to draw so many: 1 - exp(-x), but
+// for a cheaper series in the place of the exponential function.
+inline double holds(double x) {
+  return 1.0 - 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0))));
+}
+
+// How readily tokens are drawn: a set of n tokens holds one with probability holds(draw * n).
+class TokenDraws {
+ public:
+  // Returns the draw of a token, and of any that is not among the most common ones.
+  double operator()(TokenKey token) const;
+  double rare() const { return rare_; }
+
+  // Enters the most common elements; frequency[i] is the share of the sets that hold token[i]. Keeps the
+  // tokens.
+  void fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
+            int size_count, double average_size);
+
+  int count() const { return count_; }
+  TokenKey token(int i) const { return tokens_[i]; }
+  double draw(int i) const { return draws_[i]; }
+
+ private:
+  int count_ = 0;
+  const TokenKey *tokens_ = nullptr;
+  float *draws_ = nullptr;
+  double rare_ = 0;
+  uint32 slot_mask_ = 0;
+  int *slots_ = nullptr;  // a hash table of positions, -1 where free
+};
+
+struct SetSketch {
+  static constexpr int most_sizes = 96;
+  static constexpr int most_samples = 96;
+  double average_size;   // tokens a set
+  double shared_tokens;  // that two sets have in common on average
+  double null_share;     // of the rows
+  double distinct;       // values, as stadistinct of pg_statistic
+  // Of the rows with a set: those with one of the most common values, the pairs of rows with the same one,
+  // and how many these values are.
+  double common;
+  double common_pairs;
+  int common_values;
+  int size_count;
+  SizeGroup sizes[most_sizes];  // ascending
+  TokenDraws draws;
+  int sample_count;
+  SampleSet sample[most_samples];  // ascending by size
+  int sample_token_count;
+  SampleToken *sample_tokens;  // ascending, by token, then by set
+};
+
+// Returns the sketch of a column by its row of pg_statistic; without one (NULL), that of usual sets. The
+// session keeps the sketches of the columns that were asked for last: the pointer is valid until
+// `kept_sketches` - 1 other columns have been asked for, or as long as the current memory context.
+const SetSketch *set_sketch(HeapTuple statistics, TokenType type);
+inline constexpr int kept_sketches = 16;
+
+// Returns the average size of a column's sets, and how many tokens two of them share on average, without more
+// effort than that takes. The same figures as in the sketch.
+struct SetShape {
+  double average_size;
+  double shared_tokens;
+};
+SetShape sketch_shape(HeapTuple statistics, TokenType type, bool with_shared_tokens);
+
+}  // namespace simjoin::pg

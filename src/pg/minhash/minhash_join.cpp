@@ -1,0 +1,116 @@
+// Joins by bands of signatures as set-returning SQL functions over queries.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+}
+
+#include <algorithm>
+
+#include "core/lsh/lsh_join.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/gpu_notices.hpp"
+#include "pg/base/query_receiver.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/functions/join_functions.hpp"
+#include "pg/join/method.hpp"
+#include "pg/minhash/minhash_values.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Arguments after the queries.
+enum JoinArgument {
+  threshold_argument,
+  permutations_argument,
+  bands_argument,
+  rows_argument,
+  verify_argument,
+  seed_argument
+};
+
+// Returns the bands and rows that the call asks for, or the best ones.
+BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 permutations,
+                 const char *function) {
+  const bool no_bands = PG_ARGISNULL(first + bands_argument), no_rows = PG_ARGISNULL(first + rows_argument);
+  if (no_bands && no_rows) return best_band_plan(threshold, static_cast<uint32_t>(permutations));
+  if (no_bands || no_rows)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: %s is NULL", function, no_bands ? "bands" : "rows"),
+                    errhint("Give both bands and rows, or neither.")));
+  const int32 bands = PG_GETARG_INT32(first + bands_argument), rows = PG_GETARG_INT32(first + rows_argument);
+  if (bands < 1 || rows < 1 || int64{bands} * rows > permutations)
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %d bands of %d rows", function, bands, rows),
+         errhint("Both are at least 1, and their product is at most permutations, %d.", permutations)));
+  return {static_cast<uint32_t>(bands), static_cast<uint32_t>(rows)};
+}
+
+// Returns what the call asks for; its arguments from number `first` on.
+LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
+  LshSpec spec;
+  spec.threshold = PG_GETARG_FLOAT8(first + threshold_argument);
+  check_jaccard_threshold(spec.threshold, function);
+  const int32 permutations = PG_GETARG_INT32(first + permutations_argument);
+  check_permutations(permutations, function, "permutations");
+  spec.permutations = static_cast<uint32_t>(permutations);
+  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(first + seed_argument));
+  spec.plan = plan_of(fcinfo, first, spec.threshold, permutations, function);
+  spec.verify = PG_GETARG_BOOL(first + verify_argument);
+  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
+  spec.threads = cpu_threads;
+  spec.device = static_cast<Device>(device);
+  spec.gpu_memory_limit = gpu_memory_limit_bytes();
+  return spec;
+}
+
+// Whether an argument that has no default of NULL is NULL.
+bool any_null(FunctionCallInfo fcinfo, int first) {
+  for (int i = 0; i < PG_NARGS(); ++i)
+    if (i != first + bands_argument && i != first + rows_argument && PG_ARGISNULL(i)) return true;
+  return false;
+}
+
+// Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
+// (a, b, similarity).
+Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
+  compat::begin_materialized_result(fcinfo);
+  const int first = self_join ? 1 : 2;
+  if (any_null(fcinfo, first)) return 0;
+  LshSpec spec = spec_of(fcinfo, first, function);
+  spec.self_join = self_join;
+  FunctionJoin *join = create_function_join(function, Measure::jaccard, self_join);
+  prepare_gpu_use();
+  LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
+  join->engine = engine;
+  read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
+  if (self_join) check_distinct_ids(join->left, function);
+  return_pairs(fcinfo, join, spec.verify ? 0 : spec.permutations);
+  report_chained_buckets(engine->lsh_stats(), function);
+  end_join(join);
+  return 0;
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_minhash_self_join);
+Datum simjoin_minhash_self_join(PG_FUNCTION_ARGS) {
+  return join_by_bands(fcinfo, true, "minhash_self_join");
+}
+
+PG_FUNCTION_INFO_V1(simjoin_minhash_join);
+Datum simjoin_minhash_join(PG_FUNCTION_ARGS) {
+  return join_by_bands(fcinfo, false, "minhash_join");
+}
+}

@@ -1,0 +1,103 @@
+// Signatures as values of the type minhash, and sets on their way into one.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "utils/float.h"
+}
+
+#include "core/minhash/minhash.hpp"
+#include "core/minhash/minhash_family.hpp"
+#include "core/minhash/minhash_signature.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// The bytes of a signature that a function was given.
+inline const uint8_t *signature_bytes(const varlena *value) {
+  return reinterpret_cast<const uint8_t *>(VARDATA_ANY(value));
+}
+
+// Returns a new value with room for a signature of this many bytes.
+inline bytea *allocate_signature(size_t bytes) {
+  auto *value = static_cast<bytea *>(palloc(VARHDRSZ + bytes));
+  SET_VARSIZE(value, VARHDRSZ + bytes);
+  return value;
+}
+
+// Returns the signature of a set (or the header alone where it is empty) as a new value.
+inline bytea *make_signature(const SignatureHeader &header, const uint32_t *values) {
+  bytea *value = allocate_signature(header.bytes());
+  write_signature(header, values, reinterpret_cast<uint8_t *>(VARDATA(value)));
+  return value;
+}
+
+// Errors, naming `function` and calling the number `what`, unless a signature can have so many values.
+inline void check_permutations(int32 permutations, const char *function, const char *what) {
+  if (permutations >= 1 && permutations <= static_cast<int32>(max_permutations)) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %d", function, what, permutations),
+           errhint("A signature has 1 to %u values.", max_permutations)));
+}
+
+// Errors, naming `function`, unless a pair of sets can have this Jaccard similarity and share a token.
+inline void check_jaccard_threshold(double threshold, const char *function) {
+  if (threshold > 0 && threshold <= 1) return;
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                  errmsg("%s: threshold is %s", function, float8out_internal(threshold)),
+                  errhint("It is a number above 0 and at most 1.")));
+}
+
+// Walks over the identities of a set's tokens. Calls nothing of PostgreSQL that can error.
+class IdentityCursor {
+ public:
+  explicit IdentityCursor(const SetView &set) : set_(set), text_(set) {}
+
+  // Returns the next token's identity; at most set.count calls.
+  uint64_t next() {
+    switch (set_.type) {
+      case TokenType::int4:
+        return token_identity(int64_t{static_cast<const int32_t *>(set_.data)[next_++]});
+      case TokenType::int8:
+        return token_identity(static_cast<const int64_t *>(set_.data)[next_++]);
+      case TokenType::text:
+        break;
+    }
+    return token_identity(text_.next());
+  }
+
+ private:
+  const SetView &set_;
+  TextCursor text_;
+  size_t next_ = 0;
+};
+
+// Returns the hashes of a set's tokens.
+inline uint32_t *token_hashes(const SetView &set) {
+  auto *hashes = allocate<uint32_t>(set.count);
+  IdentityCursor tokens(set);
+  InterruptCounter interrupts;
+  for (uint32_t i = 0; i < set.count; ++i) {
+    interrupts.add(set.type == TokenType::text ? 100 : 2);
+    hashes[i] = token_hash(tokens.next());
+  }
+  return hashes;
+}
+
+// Returns a set's tokens with their weights, in the order of the input.
+inline WeightedToken *weighted_tokens(const SetView &set, const float *weights) {
+  auto *tokens = allocate<WeightedToken>(set.count);
+  IdentityCursor identities(set);
+  InterruptCounter interrupts;
+  for (uint32_t i = 0; i < set.count; ++i) {
+    interrupts.add(set.type == TokenType::text ? 100 : 2);
+    tokens[i] = {identities.next(), static_cast<double>(weights[i])};
+  }
+  return tokens;
+}
+
+}  // namespace simjoin::pg
