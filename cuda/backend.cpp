@@ -7,7 +7,10 @@
 #include "core/base/idle_release.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/gpu.hpp"
+#include "cuda/base/device_memory.hpp"
 #include "cuda/base/device_use.hpp"
+#include "cuda/base/gpus.hpp"
+#include "cuda/base/injected_faults.hpp"
 #include "cuda/clusters/cluster_index.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/filters/published/pair_verifier.hpp"
@@ -69,10 +72,11 @@ class CudaBackend final : public GpuBackend {
   }
 
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
+    if (spec.algorithm == Algorithm::cpu_gpu)
+      return make_cpu_engine(spec, make_gpu_verifier(spec.gpu_memory_limit));
     GpuOptions options;
     options.memory_limit = spec.gpu_memory_limit;
     options.gpus = spec.gpus;
-    if (spec.algorithm == Algorithm::cpu_gpu) return make_cpu_engine(spec, make_gpu_verifier(options));
     options.strategy = strategy_of(spec.algorithm);
     return make_gpu_engine(spec, options);
   }

@@ -1,4 +1,4 @@
-// Device memory, streams and events as objects, and device errors as exceptions.
+// Device memory, streams and events as objects.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,33 +10,11 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "cuda/base/device_errors.hpp"
 #include "cuda/base/device_use.hpp"
+#include "cuda/base/gpus.hpp"
 
 namespace simjoin::gpu {
-
-// Throws Error where the result of a device call is not success: limit_exceeded where memory ran out,
-// device_unavailable where the trouble may pass (cuda/base/device_errors.hpp), device_failure otherwise.
-void check(cudaError_t result, const char *what);
-
-// Returns the error that an injected fault puts in place of the call about to be made, or success.
-cudaError_t injected_fault();
-
-// Device calls whose failure fails a computation go through here, so that each can be made to fail in a test.
-// Those that look for GPUs, or clean up, do not.
-#define SIMJOIN_DEVICE_CALL(call)                                                        \
-  do {                                                                                   \
-    const cudaError_t simjoin_fault = ::simjoin::gpu::injected_fault();                  \
-    ::simjoin::gpu::check(simjoin_fault != cudaSuccess ? simjoin_fault : (call), #call); \
-  } while (false)
-
-// Makes the GPU of this number, of those that can be used and modulo how many these are, the calling
-// thread's.
-void use_device(int number);
-// Returns how much device memory a join on the calling thread's GPU may use; `limit` is what it asks for, 0
-// for most of what is free.
-size_t device_memory_limit(size_t limit);
-// Gives what joins of this process keep of a GPU's memory back, but for `kept` bytes.
-void trim_device_memory(int number, size_t kept) noexcept;
 
 class Event {
  public:
@@ -71,7 +49,7 @@ class Device {
  public:
   // On the thread's GPU or, where that cannot be used, on the first that can, which is the thread's from then
   // on: events and streams made before may belong to another.
-  Device(size_t memory_limit, size_t kept_memory);
+  explicit Device(size_t memory_limit, size_t kept_memory = kept_device_memory);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
@@ -105,6 +83,9 @@ class Device {
   void secure(size_t bytes);
 
  private:
+  // Returns memory that does not count as used. Throws limit_exceeded.
+  void *allocate_unused(size_t bytes);
+
   DeviceUse use_;
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
@@ -163,44 +144,6 @@ class DeviceBuffer {
 
  private:
   Device *device_ = nullptr;
-  T *data_ = nullptr;
-  size_t size_ = 0;
-};
-
-// Page-locked host memory of the process: what is given back is kept for the next one to take, because to
-// free it waits for the work of all devices, and to give it back only for that of the thread's. `bytes` is
-// the same in both calls.
-void *take_pinned(size_t bytes);
-void give_pinned_back(void *data, size_t bytes) noexcept;
-// Frees the page-locked memory that the process keeps for later, pieces of host memory included.
-void free_kept_page_locked() noexcept;
-
-// An array in page-locked host memory.
-template <typename T>
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  explicit PinnedBuffer(size_t size) : size_(size) {
-    if (size > 0) data_ = static_cast<T *>(take_pinned(size * sizeof(T)));
-  }
-  ~PinnedBuffer() {
-    if (data_ != nullptr) give_pinned_back(data_, size_ * sizeof(T));
-  }
-  PinnedBuffer(const PinnedBuffer &) = delete;
-  PinnedBuffer &operator=(const PinnedBuffer &) = delete;
-  PinnedBuffer(PinnedBuffer &&other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  PinnedBuffer &operator=(PinnedBuffer &&other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  T *data() const { return data_; }
-  size_t size() const { return size_; }
-  T &operator[](size_t i) const { return data_[i]; }
-
- private:
-  DeviceUse use_;
   T *data_ = nullptr;
   size_t size_ = 0;
 };

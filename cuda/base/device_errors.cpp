@@ -1,5 +1,9 @@
 #include "cuda/base/device_errors.hpp"
 
+#include <string>
+
+#include "core/base/error.hpp"
+
 namespace simjoin::gpu {
 namespace {
 
@@ -37,6 +41,22 @@ Trouble trouble_of(cudaError_t error) {
     if (known.error == error) return known.trouble;
   }
   return Trouble::lost;
+}
+
+void check(cudaError_t result, const char *what) {
+  if (result == cudaSuccess) return;
+  cudaGetLastError();
+  const std::string message = std::string(cudaGetErrorString(result)) + " in " + what;
+  switch (trouble_of(result)) {
+    case Trouble::short_memory:
+      throw Error(ErrorKind::limit_exceeded, "out of device memory",
+                  "Lower simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
+    case Trouble::passing:
+      throw Error(ErrorKind::device_unavailable, "the GPU cannot be used now: " + message,
+                  "Try again later, or set simjoin.device to cpu.");
+    default:
+      throw Error(ErrorKind::device_failure, "the GPU failed: " + message, "Set simjoin.device to cpu.");
+  }
 }
 
 }  // namespace simjoin::gpu

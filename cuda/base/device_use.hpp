@@ -24,8 +24,4 @@ class DeviceUse {
   DeviceUse &operator=(const DeviceUse &) { return *this; }
 };
 
-// Returns whether a context may be destroyed: a library in this process that has loaded a CUDA runtime of its
-// own would lose it.
-bool may_reset_devices();
-
 }  // namespace simjoin::gpu

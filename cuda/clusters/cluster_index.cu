@@ -6,7 +6,6 @@
 
 #include "cuda/clusters/cluster_groups.hpp"
 #include "cuda/clusters/cluster_search.cuh"
-#include "cuda/engine/gpu_engine.hpp"
 
 namespace simjoin::gpu {
 namespace {
@@ -50,7 +49,7 @@ struct Clusters {
 
 class GpuClusterIndex final : public ClusterDevice {
  public:
-  explicit GpuClusterIndex(size_t memory_limit) : device_(memory_limit, GpuOptions{}.kept_memory) {}
+  explicit GpuClusterIndex(size_t memory_limit) : device_(memory_limit) {}
   ~GpuClusterIndex() override { device_.make_current_or_not(); }
 
   void update(const ClusterIndex &index, const StopFlag &stop) override {

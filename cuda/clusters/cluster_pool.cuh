@@ -7,6 +7,7 @@
 
 #include "core/clusters/cluster_index.hpp"
 #include "cuda/base/launch.cuh"
+#include "cuda/base/page_locked.hpp"
 
 namespace simjoin::gpu {
 

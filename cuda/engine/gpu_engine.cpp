@@ -13,6 +13,7 @@
 #include "core/handover/engine_thread.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
+#include "cuda/base/device_memory.hpp"
 #include "cuda/engine/gpu_join.hpp"
 #include "cuda/engine/tiled_join.hpp"
 

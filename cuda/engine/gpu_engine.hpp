@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/device/gpu.hpp"
 #include "core/join.hpp"
+#include "cuda/base/gpus.hpp"
+#include "cuda/filters/bitmap/bitmap_kernel.hpp"
 
 namespace simjoin {
 
@@ -41,18 +42,10 @@ class GpuJoinEngine : public JoinEngine {
   virtual GpuFigures figures() const = 0;
 };
 
-// What compares the signatures of the bitmap filter. All leave the same candidates.
-enum class BitmapKernel : uint8_t {
-  fastest,    // of the device
-  warpgroup,  // binary tensor cores fed from shared memory; compute capability 9.0
-  warp,       // binary tensor cores fed from registers
-  popcount,   // the ordinary cores
-};
-
 struct GpuOptions {
-  size_t memory_limit = 0;               // bytes of device memory; 0 = most of what is free
-  size_t kept_memory = size_t{1} << 30;  // bytes that this process may keep for its next join
-  int gpus = 1;                          // that share a join that is large enough; 0 = all
+  size_t memory_limit = 0;                  // bytes of device memory; 0 = most of what is free
+  size_t kept_memory = kept_device_memory;  // bytes that this process may keep for its next join
+  int gpus = 1;                             // that share a join that is large enough; 0 = all
   // Test hooks: joins in tiles of at most so many rows, 0 = only where there is a reason, in tiles as large
   // as possible; and by so many workers, on GPUs in turn, 0 = one for each GPU that pays.
   uint32_t tile_rows = 0;
@@ -64,30 +57,8 @@ struct GpuOptions {
   BitmapKernel bitmap_kernel = BitmapKernel::fastest;
 };
 
-// Looks for a GPU that this process can use.
-GpuLook look_for_gpu();
-// Returns whether this process can use a GPU; `reason` (may be null) gets why not.
-bool gpu_available(std::string *reason);
-// Returns whether a join has used the GPU in this process: it is set up then.
-bool gpu_started();
-// Returns the same of the device that CUDA gives this number.
-bool gpu_started(int device);
-// Returns the devices that joins can use, as CUDA numbers them, and how many of them are set up.
-std::vector<int> usable_gpus();
-int gpus_started();
-// Returns how long the first of them takes.
-GpuSlowdown gpu_slowdown();
-
 // Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
 // device are Errors of kind device_failure, too little device memory is limit_exceeded.
 std::unique_ptr<GpuJoinEngine> make_gpu_engine(const JoinSpec &spec, const GpuOptions &options = {});
-
-// Test hook: makes the n-th device call from now on (1 = the next) fail as an out-of-memory error or, where
-// `launch` is set, as a failed launch; 0 turns it off.
-void fail_device_call(uint64_t n, bool launch);
-// Test hook: lets every device call fail from the n-th on until `none` turns it off.
-void lose_device(uint64_t n, DeviceLoss loss);
-// Returns the number of device calls made so far in this process.
-uint64_t device_calls();
 
 }  // namespace simjoin

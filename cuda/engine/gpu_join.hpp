@@ -12,6 +12,7 @@
 #include "core/join.hpp"
 #include "cuda/base/device.hpp"
 #include "cuda/base/launch_size.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/filters/bitmap/bitmap_filter.hpp"
 #include "cuda/filters/candidates.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "cuda/base/device_memory.hpp"
 
 namespace simjoin::gpu {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/join.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/filters/candidates.hpp"
 
 namespace simjoin::gpu {

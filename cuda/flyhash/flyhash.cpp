@@ -17,7 +17,6 @@ constexpr double batch_products = 5e12;
 // Bytes that one thread copies at a time.
 constexpr size_t piece_bytes = size_t{1} << 20;
 // What the process may keep for its next use of the device.
-constexpr size_t kept_device_memory = size_t{1} << 30;
 
 // Copies on the threads of the pool.
 template <class T>

@@ -8,6 +8,7 @@
 
 #include "core/flyhash/flyhash_device.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/page_locked.hpp"
 
 namespace simjoin::gpu {
 

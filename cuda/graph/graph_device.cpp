@@ -15,7 +15,6 @@ namespace simjoin {
 namespace gpu {
 namespace {
 
-constexpr size_t kept_memory = size_t{1} << 30;         // that this process keeps for its next use of the GPU
 constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // of sets: some milliseconds
 
 GraphFigures noted;
@@ -24,7 +23,7 @@ GraphFigures noted;
 class Session {
  public:
   explicit Session(const HostSide &host)
-      : host_(host), device(host.gpu_memory_limit, kept_memory), staging(device, host.pool) {
+      : host_(host), device(host.gpu_memory_limit), staging(device, host.pool) {
     noted = {};
     last_.record(device.stream());
   }

@@ -8,6 +8,7 @@
 #include "core/base/parallel_ranges.hpp"
 #include "core/base/worker_pool.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/page_locked.hpp"
 
 namespace simjoin::gpu {
 

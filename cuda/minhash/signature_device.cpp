@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/base/page_locked.hpp"
 #include "cuda/minhash/band_sort.hpp"
 #include "cuda/minhash/signer.hpp"
 
@@ -10,7 +11,6 @@ namespace simjoin::gpu {
 namespace {
 
 // Device memory that the process keeps for its next computation.
-constexpr size_t kept_memory = size_t{256} << 20;
 // Keys of a page-locked piece (8 MB), and those that a worker copies at a time. Not tuned.
 constexpr size_t keys_a_piece = size_t{1} << 19;
 constexpr size_t keys_a_copy = size_t{1} << 14;
@@ -83,7 +83,7 @@ std::unique_ptr<DeviceSigner> CudaSignatures::make_signer(const SignatureHeader 
 size_t CudaSignatures::sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &pool,
                             size_t memory_limit) {
   if (keys.empty()) return 0;
-  Device device(memory_limit, kept_memory);
+  Device device(memory_limit);
   DeviceBuffer<BandKey> on_device(device, keys.size());
   StagedCopy copies(device, pool, keys.size());
   copies.to_device(on_device.data(), keys.data());

@@ -16,7 +16,6 @@ constexpr size_t bytes_a_copy = size_t{1} << 20;
 // Smaller rounds would hide nothing behind the kernels (not tuned).
 constexpr size_t least_round_tokens = size_t{1} << 14;
 // Device memory that the process keeps for its next computation.
-constexpr size_t kept_memory = size_t{256} << 20;
 
 // Writes a weighted set whose weights are normal numbers of single precision, its tokens in order. Returns
 // whether it is such a set.
@@ -79,7 +78,7 @@ Signer::Signer(const SignatureHeader &header, size_t memory_limit, const RoundLi
 Signer::Signer(const SignatureHeader &header, std::span<const Permutation> permutations, size_t memory_limit,
                const RoundLimits &limits)
     : header_(header),
-      device_(memory_limit, kept_memory),
+      device_(memory_limit),
       limits_(limits_within(device_.memory_limit(), header, limits)),
       permutations_(device_, permutations),
       rounds_{std::make_unique<Round>(), std::make_unique<Round>()} {}

@@ -11,6 +11,7 @@
 #include "core/minhash/minhash_family.hpp"
 #include "core/minhash/signature_device.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/base/side_stream.hpp"
 #include "cuda/minhash/sign_hashed.hpp"
 #include "cuda/minhash/sign_weighted.hpp"

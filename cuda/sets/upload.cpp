@@ -1,8 +1,6 @@
 #include "cuda/sets/upload.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 
 namespace simjoin::gpu {
 namespace {
@@ -10,40 +8,7 @@ namespace {
 // The first room on the device for what is uploaded while it is not known how much that will be.
 constexpr size_t first_capacity = size_t{16} << 20;
 
-std::mutex locking;  // of pieces; several devices may get the same block
-std::atomic<size_t> locked{0};
-
-void unlock_pages(void *data) noexcept {
-  cudaHostUnregister(data);
-  cudaGetLastError();
-  --locked;
-}
-
 }  // namespace
-
-bool lock_pages(const SetBlock &block, std::string &why) {
-  const std::lock_guard lock(locking);
-  HostPiece &piece = block.piece();
-  if (piece.unlock != nullptr) return true;
-  check(injected_fault(), "cudaHostRegister");
-  cudaError_t result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
-  if (result != cudaSuccess) {
-    free_kept_page_locked();
-    result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
-  }
-  if (result != cudaSuccess) {
-    cudaGetLastError();  // forget it: the copies work without
-    why = cudaGetErrorString(result);
-    return false;
-  }
-  ++locked;
-  piece.unlock = unlock_pages;
-  return true;
-}
-
-size_t locked_pieces() {
-  return locked;
-}
 
 size_t grown_capacity(size_t capacity, size_t needed, size_t left) {
   const size_t ample = std::max({needed, first_capacity, capacity * 2});
@@ -75,7 +40,7 @@ UploadedSide::~UploadedSide() {
 
 void UploadedSide::append(const SharedBlock &block, const SetSlice &slice) {
   ++blocks;
-  if (!lock_pages(*block, why_pageable)) ++pageable_blocks;
+  if (!lock_pages(block->piece(), why_pageable)) ++pageable_blocks;
   while (in_flight_.size() >= most_in_flight) {
     in_flight_.front().uploaded->wait();
     in_flight_.pop_front();

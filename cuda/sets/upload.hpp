@@ -9,15 +9,9 @@
 
 #include "core/sets/set_blocks.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/page_locked.hpp"
 
 namespace simjoin::gpu {
-
-// Page-locks the memory of a block, unless it is: uploads then run beside the host, and faster. Returns
-// whether it is page-locked; where not, `why` gets the reason, and uploads work all the same. What the
-// process keeps page-locked for later is given up for it.
-bool lock_pages(const SetBlock &block, std::string &why);
-// Returns how many pieces of host memory are page-locked.
-size_t locked_pieces();
 
 // Returns how many bytes an array grows to that has room for `capacity` and needs room for `needed`, with
 // `left` more bytes of device memory to be had beside the old array. Each time it grows by half at least, or

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/base/gpus.hpp"
 #include "gpu/bench_report.hpp"
 
 namespace {

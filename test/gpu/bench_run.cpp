@@ -51,7 +51,7 @@ struct Engine {
     spec.threads = way.threads;
     spec.memory_limit = size_t{64} << 30;
     if (way.cpu_gpu) {
-      join = make_cpu_engine(spec, make_gpu_verifier(way.options));
+      join = make_cpu_engine(spec, make_gpu_verifier(way.options.memory_limit));
     } else if (way.gpu) {
       auto engine = make_gpu_engine(spec, way.options);
       gpu = engine.get();

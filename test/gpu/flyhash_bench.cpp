@@ -10,6 +10,7 @@
 
 #include "bench/fly_vectors.hpp"
 #include "core/flyhash/flyhash.hpp"
+#include "cuda/base/gpus.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/flyhash/flyhash.hpp"
 

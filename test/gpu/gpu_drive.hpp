@@ -11,6 +11,8 @@
 
 #include "core/base/error.hpp"
 #include "cuda/base/device.hpp"
+#include "cuda/base/gpus.hpp"
+#include "cuda/base/injected_faults.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "unit/drive.hpp"
 

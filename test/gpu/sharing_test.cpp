@@ -12,6 +12,8 @@
 #include "core/minhash/signature_device.hpp"
 #include "cuda/base/device.hpp"
 #include "cuda/base/device_errors.hpp"
+#include "cuda/base/device_memory.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/sets/upload.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
@@ -158,7 +160,7 @@ TEST_F(GpuSharing, WhatIsInUseStays) {
   {
     gpu::Device device(0, 0);
     std::string why;
-    EXPECT_TRUE(gpu::lock_pages(*block, why)) << why;
+    EXPECT_TRUE(gpu::lock_pages(block->piece(), why)) << why;
   }
   std::this_thread::sleep_for(50ms);
   EXPECT_TRUE(gpu_started());

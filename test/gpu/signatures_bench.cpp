@@ -21,6 +21,7 @@
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/signature_device.hpp"
 #include "core/minhash/weighted_minhash.hpp"
+#include "cuda/base/gpus.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/minhash/signer.hpp"
 

@@ -306,7 +306,7 @@ class CpuGpu : public OnDevice<testing::Test> {
   static std::vector<Pair> run_on_both(JoinSpec spec, const Input<Token> &input, JoinStats *stats = nullptr) {
     spec.algorithm = Algorithm::cpu_gpu;
     spec.self_join = input.self_join;
-    const auto engine = make_cpu_engine(spec, make_gpu_verifier({}));
+    const auto engine = make_cpu_engine(spec, make_gpu_verifier(0));
     feed(*engine, input);
     std::vector<Pair> pairs = pull(*engine);
     if (stats != nullptr) *stats = engine->stats();
@@ -367,7 +367,7 @@ TEST_F(CpuGpu, AbandonedJoinsEndSoon) {
   JoinSpec spec = make_spec(Algorithm::cpu_gpu, Measure::jaccard, 0.1);
   spec.self_join = true;
   for (int steps : {0, 1, 3, 10, 30}) {
-    auto engine = make_cpu_engine(spec, make_gpu_verifier({}));
+    auto engine = make_cpu_engine(spec, make_gpu_verifier(0));
     for (const IntSet &set : sets) add_row(*engine, Side::left, set);
     Batch batch;
     for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);

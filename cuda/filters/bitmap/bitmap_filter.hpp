@@ -6,7 +6,7 @@
 
 #include "core/measure.hpp"
 #include "cuda/base/device.hpp"
-#include "cuda/engine/gpu_engine.hpp"
+#include "cuda/filters/bitmap/bitmap_kernel.hpp"
 #include "cuda/filters/candidates.hpp"
 #include "cuda/filters/least_overlap.hpp"
 #include "cuda/filters/signatures.hpp"

@@ -14,6 +14,7 @@
 
 #include "cuda/base/device.hpp"
 #include "cuda/base/launch_size.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/filters/candidates.hpp"
 #include "cuda/filters/result_fetch.hpp"
 #include "cuda/filters/verification.hpp"
@@ -48,7 +49,7 @@ struct Chunk {
 
 // What lives on the device, from start() on.
 struct OnDevice {
-  explicit OnDevice(const GpuOptions &options) : device(options.memory_limit, options.kept_memory) {}
+  explicit OnDevice(size_t memory_limit) : device(memory_limit) {}
 
   Device device;
   DeviceBuffer<uint32_t> ranks;
@@ -61,7 +62,7 @@ struct OnDevice {
 
 class GpuVerifier final : public PairVerifier {
  public:
-  explicit GpuVerifier(const GpuOptions &options) : options_(options) {}
+  explicit GpuVerifier(size_t memory_limit) : memory_limit_(memory_limit) {}
   ~GpuVerifier() override {
     quit_ = true;
     wake_.notify_all();
@@ -86,7 +87,7 @@ class GpuVerifier final : public PairVerifier {
   template <typename Ready>
   void wait(std::unique_lock<std::mutex> &lock, Ready &&ready);
 
-  const GpuOptions options_;
+  const size_t memory_limit_;
   std::optional<OnDevice> on_device_;
   std::optional<gpu::VerificationJob> job_;
   ResultQueue *queue_ = nullptr;
@@ -122,7 +123,7 @@ void GpuVerifier::start(const JoinProblem &problem, ResultQueue &queue, const St
   queue_ = &queue;
   stop_ = &stop;
   swap_ = swap && !problem.self_join();
-  on_device_.emplace(options_);
+  on_device_.emplace(memory_limit_);
   upload_sets(problem, stop);
   on_device_->buffer = std::make_unique<CandidateBuffer>(on_device_->device, chunk_pairs);
   {
@@ -296,8 +297,8 @@ void GpuVerifier::add_to(JoinStats &stats) const {
 
 }  // namespace
 
-std::unique_ptr<PairVerifier> make_gpu_verifier(const GpuOptions &options) {
-  return std::make_unique<GpuVerifier>(options);
+std::unique_ptr<PairVerifier> make_gpu_verifier(size_t memory_limit) {
+  return std::make_unique<GpuVerifier>(memory_limit);
 }
 
 }  // namespace simjoin

@@ -1,0 +1,27 @@
+#include "cuda/base/device_use.hpp"
+
+#include <memory>
+
+#include "core/base/idle_release.hpp"
+#include "cuda/base/device_memory.hpp"
+
+namespace simjoin::gpu {
+
+// Never destroyed, as whoever uses a device may outlive it; its thread ends with the process, before the CUDA
+// runtime does, which is used first.
+IdleRelease &idle_release() {
+  static IdleRelease &timer = *new IdleRelease(give_devices_back);
+  static const std::unique_ptr<IdleRelease, void (*)(IdleRelease *)> ends(
+      &timer, [](IdleRelease *release) { release->stop(); });
+  return timer;
+}
+
+void begin_device_use() {
+  idle_release().begin();
+}
+
+void end_device_use() noexcept {
+  idle_release().end();
+}
+
+}  // namespace simjoin::gpu

@@ -1,0 +1,114 @@
+#include "cuda/base/page_locked.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "cuda/base/device_errors.hpp"
+
+namespace simjoin::gpu {
+namespace {
+
+std::mutex locking;  // of pieces; several devices may get the same block
+std::atomic<size_t> locked{0};
+
+void unlock_pages(void *data) noexcept {
+  cudaHostUnregister(data);
+  cudaGetLastError();
+  --locked;
+}
+
+// Of one size, a power of two, each; never destroyed, as the driver may be gone before.
+struct PinnedPool {
+  static constexpr size_t most_kept = size_t{64} << 20;
+
+  std::mutex mutex;
+  std::multimap<size_t, void *> kept;
+  size_t kept_bytes = 0;
+
+  void free_kept() {
+    const std::lock_guard lock(mutex);
+    for (const auto &[size, data] : kept) cudaFreeHost(data);
+    kept.clear();
+    kept_bytes = 0;
+  }
+};
+
+PinnedPool &pinned_pool() {
+  static PinnedPool &pool = *new PinnedPool;
+  return pool;
+}
+
+}  // namespace
+
+bool lock_pages(HostPiece &piece, std::string &why) {
+  const std::lock_guard lock(locking);
+  if (piece.unlock != nullptr) return true;
+  check(injected_fault(), "cudaHostRegister");
+  cudaError_t result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
+  if (result != cudaSuccess) {
+    free_kept_page_locked();
+    result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
+  }
+  if (result != cudaSuccess) {
+    cudaGetLastError();  // forget it: the copies work without
+    why = cudaGetErrorString(result);
+    return false;
+  }
+  ++locked;
+  piece.unlock = unlock_pages;
+  return true;
+}
+
+size_t locked_pieces() {
+  return locked;
+}
+
+void free_kept_page_locked() noexcept {
+  HostPieces::of_process().free_kept();
+  pinned_pool().free_kept();
+  cudaGetLastError();
+}
+
+void *take_pinned(size_t bytes) {
+  const size_t size = std::bit_ceil(bytes);
+  PinnedPool &pool = pinned_pool();
+  {
+    const std::lock_guard lock(pool.mutex);
+    if (const auto found = pool.kept.find(size); found != pool.kept.end()) {
+      void *data = found->second;
+      pool.kept.erase(found);
+      pool.kept_bytes -= size;
+      return data;
+    }
+  }
+  void *data = nullptr;
+  SIMJOIN_DEVICE_CALL(cudaHostAlloc(&data, size, cudaHostAllocPortable));
+  return data;
+}
+
+// A copy may still be on its way where the work ended with an error: it would reach the next one to take the
+// memory.
+void give_pinned_back(void *data, size_t bytes) noexcept {
+  cudaDeviceSynchronize();
+  cudaGetLastError();
+  const size_t size = std::bit_ceil(bytes);
+  PinnedPool &pool = pinned_pool();
+  try {
+    const std::lock_guard lock(pool.mutex);
+    if (pool.kept_bytes + size <= PinnedPool::most_kept) {
+      pool.kept.emplace(size, data);
+      pool.kept_bytes += size;
+      return;
+    }
+  } catch (const std::bad_alloc &) {
+    // What cannot be noted is freed.
+  }
+  cudaFreeHost(data);
+}
+
+}  // namespace simjoin::gpu
