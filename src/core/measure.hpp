@@ -10,11 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#ifdef __CUDACC__
-#define SIMJOIN_HOST_DEVICE __host__ __device__
-#else
-#define SIMJOIN_HOST_DEVICE
-#endif
+#include "core/base/host_device.hpp"
 
 namespace simjoin {
 

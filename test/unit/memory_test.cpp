@@ -5,7 +5,7 @@
 
 #include "bench/collections.hpp"
 #include "core/base/memory.hpp"
-#include "core/engine/beyond_memory/round_memory.hpp"
+#include "core/rounds/beyond_memory/round_memory.hpp"
 #include "unit/drive.hpp"
 #include "unit/process.hpp"
 

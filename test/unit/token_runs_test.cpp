@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/engine/beyond_memory/round_memory.hpp"
+#include "core/rounds/beyond_memory/round_memory.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "core/base/error.hpp"
-#include "core/clusters/cluster_terms.hpp"
 #include "core/sets/distinct_sample.hpp"
 #include "core/sets/interner.hpp"
 #include "core/sets/set_sizes.hpp"
+#include "core/text/terms.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"

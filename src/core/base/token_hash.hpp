@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/graph/random.hpp"
+#include "core/base/mix.hpp"
 
 namespace simjoin {
 

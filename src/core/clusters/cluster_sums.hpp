@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/worker_pool.hpp"
-#include "core/clusters/cluster_terms.hpp"
 #include "core/clusters/cluster_vector.hpp"
+#include "core/text/terms.hpp"
 
 namespace simjoin {
 

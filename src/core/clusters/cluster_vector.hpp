@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/host_device.hpp"
 #include "core/base/worker_pool.hpp"
-#include "core/measure.hpp"
 
 namespace simjoin {
 

@@ -23,11 +23,11 @@
 #include "core/clusters/cluster_device.hpp"
 #include "core/clusters/cluster_index.hpp"
 #include "core/clusters/cluster_sums.hpp"
-#include "core/clusters/cluster_terms.hpp"
 #include "core/clusters/cluster_vector.hpp"
 #include "core/clusters/open_clusters.hpp"
 #include "core/device/device_work.hpp"
 #include "core/join.hpp"
+#include "core/text/terms.hpp"
 
 namespace simjoin {
 

@@ -8,11 +8,11 @@
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/pair_verifier.hpp"
-#include "core/engine/beyond_memory/round_memory.hpp"
 #include "core/engine/join_execution.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/handover/result_queue.hpp"
 #include "core/join.hpp"
+#include "core/rounds/beyond_memory/round_memory.hpp"
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
 

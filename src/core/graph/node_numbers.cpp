@@ -4,9 +4,9 @@
 #include <bit>
 
 #include "core/base/error.hpp"
+#include "core/base/mix.hpp"
 #include "core/base/parallel_ranges.hpp"
 #include "core/base/parallel_sort.hpp"
-#include "core/graph/random.hpp"
 
 namespace simjoin {
 namespace {

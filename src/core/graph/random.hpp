@@ -3,18 +3,9 @@
 
 #include <cstdint>
 
-#include "core/measure.hpp"
+#include "core/base/mix.hpp"
 
 namespace simjoin {
-
-// Returns 64 bits in which each bit of the input counts (the finalizer of SplitMix64; Steele, Lea and Flood:
-// Fast splittable pseudorandom number generators, 2014).
-SIMJOIN_HOST_DEVICE constexpr uint64_t mix_bits(uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 // The numbers of one walk, in order. A step of a walk draws a fraction(), with which it ends or goes on, and
 // one more number for the way it goes.
@@ -26,7 +17,7 @@ class WalkRandom {
       : state_(mix_bits(mix_bits(seed) ^ walk)) {}
 
   SIMJOIN_HOST_DEVICE constexpr uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15u;
+    state_ += golden_gamma;
     return mix_bits(state_);
   }
   // Returns a number below `count` >= 1, each with about the same probability.

@@ -5,17 +5,9 @@
 
 #include <cstdint>
 
-#include "core/measure.hpp"
+#include "core/base/mix.hpp"
 
 namespace simjoin {
-
-// Returns a bijection of 64-bit words in which every bit of the result depends on every bit of x
-// (splitmix64's finalizer).
-SIMJOIN_HOST_DEVICE inline uint64_t mix64(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
 
 // What the random numbers at a position are for; the last word of their counter.
 enum class RandomUse : uint32_t { permutation = 1, weighted_sample = 2, fly_projection = 3 };

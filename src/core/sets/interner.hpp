@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/base/memory.hpp"
+#include "core/base/mix.hpp"
 #include "core/base/split_table.hpp"
 #include "core/join.hpp"
-#include "core/minhash/minhash_family.hpp"
 
 namespace simjoin {
 

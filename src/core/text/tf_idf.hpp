@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/memory.hpp"
-#include "core/clusters/cluster_terms.hpp"
+#include "core/text/terms.hpp"
 
 namespace simjoin {
 

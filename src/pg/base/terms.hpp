@@ -11,7 +11,7 @@ extern "C" {
 
 #include <algorithm>
 
-#include "core/clusters/cluster_terms.hpp"
+#include "core/text/terms.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"

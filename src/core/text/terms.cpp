@@ -1,9 +1,9 @@
-#include "core/clusters/cluster_terms.hpp"
+#include "core/text/terms.hpp"
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/minhash/minhash.hpp"
+#include "core/base/token_hash.hpp"
 
 namespace simjoin {
 
@@ -32,7 +32,7 @@ uint32_t TermTable::id_of(int64_t value) {
 
 uint32_t TermTable::id_of(std::string_view term) {
   return find(
-      token_identity(term), [&](uint32_t id) { return text(id) == term; },
+      token_value_hash(term), [&](uint32_t id) { return text(id) == term; },
       [&] {
         std::copy(term.begin(), term.end(), bytes_.extend(term.size()));
         starts_.push_back(bytes_.size());

@@ -1,4 +1,4 @@
-#include "core/engine/beyond_memory/rounds_from_file.hpp"
+#include "core/rounds/beyond_memory/rounds_from_file.hpp"
 
 #include <algorithm>
 #include <cmath>

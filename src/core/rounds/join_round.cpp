@@ -1,4 +1,4 @@
-#include "core/engine/beyond_memory/join_round.hpp"
+#include "core/rounds/join_round.hpp"
 
 #include <algorithm>
 #include <utility>

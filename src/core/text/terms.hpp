@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/memory.hpp"
+#include "core/base/mix.hpp"
 #include "core/base/split_table.hpp"
-#include "core/minhash/minhash_family.hpp"
 
 namespace simjoin {
 

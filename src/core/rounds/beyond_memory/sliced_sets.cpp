@@ -1,4 +1,4 @@
-#include "core/engine/beyond_memory/sliced_sets.hpp"
+#include "core/rounds/beyond_memory/sliced_sets.hpp"
 
 #include <algorithm>
 #include <cstring>

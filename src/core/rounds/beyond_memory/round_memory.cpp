@@ -1,4 +1,4 @@
-#include "core/engine/beyond_memory/round_memory.hpp"
+#include "core/rounds/beyond_memory/round_memory.hpp"
 
 #include <algorithm>
 
