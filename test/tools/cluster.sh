@@ -134,7 +134,7 @@ install_privately() {
 make_tree() {
   tree=$work/tree
   mkdir "$tree"
-  cp -r README.md expected test sql simjoin.control "$tree/"
+  cp -r README.md docs expected test sql simjoin.control "$tree/"
   chmod -R u=rwX,go=rX "$tree"
   [ "$(id -u)" != 0 ] || chown -R "$owner" "$tree"
 }

@@ -1,4 +1,4 @@
-// FlyHash as the manual specifies it, step by step, and vectors to hash.
+// FlyHash as docs/formats.md specifies it, step by step, and vectors to hash.
 #pragma once
 
 #include <algorithm>

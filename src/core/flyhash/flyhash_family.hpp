@@ -1,5 +1,5 @@
 // FlyHash: which positions of a vector each row of the projection adds up, and the numbers that it adds. The
-// manual specifies both; any device computes the same bits.
+// page docs/formats.md specifies both. Any device computes the same bits.
 //
 // FlyHash is Dasgupta, Stevens and Navlakha, A neural algorithm for a fundamental computing problem, 2017: a
 // sparse binary random projection into many more dimensions, of which the largest activations win.

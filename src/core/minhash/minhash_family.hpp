@@ -1,6 +1,6 @@
 // The hash families of signatures: every random number there is, as functions of the seed and a position, so
-// that no table has to be shared and any device computes the same bits. The manual specifies them; a change
-// needs a new format version (core/minhash/minhash_signature.hpp).
+// that no table has to be shared and any device computes the same bits. docs/formats.md specifies them. A
+// change needs a new format version (core/minhash/minhash_signature.hpp).
 #pragma once
 
 #include <cstdint>
