@@ -1,5 +1,6 @@
 # Draws lines of "series,x,y" as an SVG on standard output, y (and with logx=1 also x) logarithmic, each series labelled
-# at its right end. Variables: title, xlabel, ylabel, logx. POSIX awk; used by test/bench/chart.
+# at its right end. Variables: title, run (what was measured where), xlabel, ylabel, logx. POSIX awk; used by
+# test/bench/chart.
 
 function log10(v) { return log(v) / log(10) }
 function fx(v) { return left + (width - left - right) * ((logx ? log10(v) : v) - x0) / (x1 - x0) }
@@ -16,7 +17,8 @@ function seconds(v) { return v >= 1 ? v " s" : v * 1000 " ms" }
 
 BEGIN {
   FS = ","
-  width = 640; height = 400; left = 64; right = 150; top = 40; bottom = 48
+  width = 640; height = 400; left = 64; right = 172; top = 60; bottom = 48
+  tick_width = 36  # of a label's text, with the gap to the next one
   n = split("#0072B2 #D55E00 #009E73 #CC79A7 #E69F00 #56B4E9 #000000 #7F3C8D", colours, " ")
 }
 $3 > 0 {
@@ -39,15 +41,23 @@ END {
   if (x1 == x0) x1++
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\">\n", width, height, width, height
   printf "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height
-  text(left, 22, "start", "#222", 15, title)
+  text(left, 20, "start", "#222", 15, title)
+  text(left, 36, "start", "#444", 11, run)
   for (p = y0; p <= y1; p++) {
     y = fy(10 ^ p)
     line(left, y, width - right, y, "#ddd")
     text(left - 8, y + 4, "end", "#444", 12, seconds(10 ^ p))
   }
-  for (i = 1; i <= tick; i++) {
+  # Ticks from the left to the right, each with a label that does not touch the one before.
+  free = 0
+  for (drawn = 1; drawn <= tick; drawn++) {
+    i = 0
+    for (k = 1; k <= tick; k++) if (!(k in marked) && (!i || ticks[k] < ticks[i])) i = k
+    marked[i] = 1
     x = fx(ticks[i])
     line(x, height - bottom, x, height - bottom + 5, "#888")
+    if (x < free) continue
+    free = x + tick_width
     text(x, height - bottom + 20, "middle", "#444", 12, logx ? short(ticks[i]) : ticks[i])
   }
   line(left, height - bottom, width - right, height - bottom, "#888")
