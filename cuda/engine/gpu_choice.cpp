@@ -4,27 +4,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cuda/base/tuning.hpp"
+
 namespace simjoin::gpu {
 namespace {
 
-// Pairs of 256-bit signatures that each kernel compares in a millisecond, launches and candidates included,
-// and list entries that the prefix filter visits; H200, DBLP-shaped sets.
-constexpr double warpgroup_pairs_a_ms = 10e9;
-constexpr double warp_pairs_a_ms = 7e9;
-constexpr double popcount_pairs_a_ms = 0.35e9;
-constexpr double list_entries_a_ms = 5e7;
-// An entry of longer sets costs more, growing with the square of the size: twice as much at this one.
-constexpr double list_entry_size = 64;
-// Signatures tell sets of up to this size apart badly: what their candidates take, by pairs compared.
-constexpr uint32_t tiny_size = 8;
-constexpr double tiny_pairs_a_ms = 2e9;
-// Tokens of candidates that are verified in a millisecond, and what a pair takes however short its sets are,
-// in tokens: most candidates are given up before their sets' ends.
-constexpr double survivor_tokens_a_ms = 5e8;
-constexpr double survivor_pair_tokens = 40;
-// Building an index.
-constexpr double index_start_ms = 0.5;
-constexpr double index_tokens_a_ms = 5e6;
+using namespace tuning;
 
 // Returns the share of pairs of sets of this size, of tokens that are equally frequent, whose signatures do
 // not tell them apart: the bits they share by chance, and those that a set loses by collisions, are enough.
@@ -37,15 +22,15 @@ double surviving_share(const Bounds &bounds, uint32_t size, uint32_t bits) {
 
 }  // namespace
 
-double pairs_a_ms(BitmapKernel kernel) {
-  return kernel == BitmapKernel::popcount    ? popcount_pairs_a_ms
-         : kernel == BitmapKernel::warpgroup ? warpgroup_pairs_a_ms
-                                             : warp_pairs_a_ms;
+double pairs_per_ms(BitmapKernel kernel) {
+  return kernel == BitmapKernel::popcount    ? popcount_pairs_per_ms
+         : kernel == BitmapKernel::warpgroup ? warpgroup_pairs_per_ms
+                                             : warp_pairs_per_ms;
 }
 
 double entries_ms(double entries, uint32_t size) {
   const double scale = size / list_entry_size;
-  return entries * (1 + scale * scale) / list_entries_a_ms;
+  return entries * (1 + scale * scale) / list_entries_per_ms;
 }
 
 std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
@@ -66,16 +51,16 @@ std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes,
     const double pairs = sets * (end - first) * (self_join && first == classes[i].begin ? 0.5 : 1);
     const uint32_t steps = SignatureWidths::steps(widths.width_of(size));
     const bool too_wide = kernel == BitmapKernel::warpgroup && steps > widest_warpgroup_steps;
-    costs[i] = pairs * steps / pairs_a_ms(too_wide ? BitmapKernel::warp : kernel);
-    if (size <= tiny_size) costs[i] += pairs / tiny_pairs_a_ms;
+    costs[i] = pairs * steps / pairs_per_ms(too_wide ? BitmapKernel::warp : kernel);
+    if (size <= tiny_size) costs[i] += pairs / tiny_pairs_per_ms;
     costs[i] += pairs * surviving_share(bounds, size, steps * step_bits) *
-                (2.0 * size + survivor_pair_tokens) / survivor_tokens_a_ms;
+                (2.0 * size + survivor_pair_tokens) / survivor_tokens_per_ms;
   }
   return costs;
 }
 
 double index_cost(double tokens) {
-  return index_start_ms + tokens / index_tokens_a_ms;
+  return index_start_ms + tokens / index_tokens_per_ms;
 }
 
 BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &entries,

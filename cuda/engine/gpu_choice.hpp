@@ -19,7 +19,7 @@ std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes,
                                  bool self_join, const SignatureWidths &widths, BitmapKernel kernel);
 
 // Returns how many pairs of sets the kernel compares in a millisecond by signatures of one step.
-double pairs_a_ms(BitmapKernel kernel);
+double pairs_per_ms(BitmapKernel kernel);
 
 // Returns what the prefix filter takes for so many list entries of probes of a size, in milliseconds.
 double entries_ms(double entries, uint32_t size);

@@ -7,13 +7,16 @@
 #include <mutex>
 #include <optional>
 
+#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
+#include "core/device/device_costs.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
 #include "cuda/base/device_memory.hpp"
+#include "cuda/base/gpus.hpp"
 #include "cuda/engine/gpu_join.hpp"
 #include "cuda/engine/tiled_join.hpp"
 
@@ -23,17 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t queued_batches = 16;
-
-// What one GPU takes for a join, in milliseconds: nanoseconds a pair of sets of `full_size` tokens at a
-// threshold near 0. Of the filter in joins of dblp6m (300,000 to 6,100,000 sets, 0.9 to 0.5) on an H200, by
-// its warpgroup kernel: 1.5e-4 to 1.8e-4. Short sets cost less.
-constexpr double pair_ns = 1.6e-4;
-constexpr double full_size = 64;
-// More GPUs than one have to promise to save so much, and their start: what sharing a join added to the time
-// of dblp6m in uploads and builds, at 0.9, 0.8 and 0.7 on two H200: 240 to 340 ms. So dblp6m at 0.9 and
-// 0.8 stays on one GPU.
-constexpr double least_saving_ms = 300;
-constexpr double start_ms = 400;
 
 // Uploads every block to one GPU as it comes and joins them all at once. Where they are too many for that, or
 // several GPUs pay, it joins them in tiles, from the blocks, which it keeps up to JoinSpec::memory_limit.
@@ -184,14 +176,13 @@ int GpuEngine::workers() const {
   const auto usable = static_cast<int>(usable_gpus().size());
   const int gpus = options_.gpus == 0 ? usable : std::min(options_.gpus, usable);
   if (gpus < 2 || !keeps_) return 1;
-  const double left = static_cast<double>(rows_[0]), right = static_cast<double>(rows_[1]);
-  const double tokens = static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]);
-  const double size = tokens / std::max(1.0, left + right);
-  const double threshold = spec_.measure == Measure::overlap ? 0.5 : std::clamp(spec_.threshold, 0.0, 1.0);
-  const double pairs = spec_.self_join ? left * left / 2 : left * right;
-  const double one_ms =
-      pairs * (1 - threshold) * std::min(1.0, size / full_size) * pair_ns / 1e6 * gpu_slowdown().compare;
-  const double cost = least_saving_ms + (gpus_started() < gpus ? start_ms : 0);
+  const JoinLoad load{{static_cast<double>(rows_[0]), static_cast<double>(rows_[1])},
+                      static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]),
+                      spec_.self_join,
+                      spec_.measure,
+                      spec_.threshold};
+  const double one_ms = gpu_compare_ms(load, gpu_slowdown());
+  const double cost = costs::join::least_saving_ms + (gpus_started() < gpus ? costs::gpu_start_ms : 0);
   return one_ms * (1 - 1.0 / gpus) > cost ? gpus : 1;
 }
 

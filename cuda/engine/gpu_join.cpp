@@ -10,35 +10,23 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "cuda/base/tuning.hpp"
 #include "cuda/engine/gpu_choice.hpp"
 #include "cuda/engine/prefix_estimate.hpp"
 
 namespace simjoin::gpu {
 namespace {
 
+using namespace tuning;
 using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Device memory that a join takes at its peak, a token and a row: measured on DBLP-shaped sets (22 bytes a
-// token of int4), rounded up. Tokens of 8 bytes are sorted to be ranked.
-constexpr double bytes_a_token = 24;
-constexpr double bytes_a_wide_token = 40;
-constexpr double bytes_a_row = 64;
 // Candidates that one launch can leave, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;
-constexpr size_t bytes_a_candidate = sizeof(Candidate) + 4 * sizeof(uint32_t);
-// Tokens of candidates that are verified in a millisecond, at least, and what a pair takes however short its
-// sets are, in tokens: kosarak at 0.5, 17 million pairs of 8 tokens in 6 ms (H200).
-constexpr double verified_tokens_a_ms = 4e7;
-constexpr double verified_pair_tokens = 8;
-// List entries that are counted in a millisecond, at least, and items however few their entries are: some
-// microseconds each, in as many blocks as run at a time (H200).
-constexpr double counted_entries_a_ms = 8e7;
-constexpr double counting_items_a_ms = 1 << 16;
-
+constexpr size_t bytes_per_candidate = sizeof(Candidate) + 4 * sizeof(uint32_t);
 // Returns the sizes up to which signatures of one step tell sets apart, wider ones in proportion, for sets of
 // this average size. What is needed of two sets of a size, as a Jaccard similarity, decides; measured on
 // DBLP-shaped sets from 0.5 on. Below, the bits that sets share by chance and what they lose by collisions
@@ -91,8 +79,8 @@ std::string describe(BitmapKernel kernel, const Device &device, const SignatureL
 }  // namespace
 
 double join_device_bytes(uint64_t tokens, uint64_t rows, bool wide) {
-  return static_cast<double>(tokens) * (wide ? bytes_a_wide_token : bytes_a_token) +
-         static_cast<double>(rows) * bytes_a_row;
+  return static_cast<double>(tokens) * (wide ? bytes_per_wide_token : bytes_per_token) +
+         static_cast<double>(rows) * bytes_per_row;
 }
 
 GpuJoin::GpuJoin(const JoinSpec &spec, const GpuOptions &options)
@@ -227,7 +215,7 @@ void GpuJoin::open_window(uint32_t begin, uint32_t end) {
     squares += size * size * (last - first);
   }
   const double pair_tokens = verified_pair_tokens + 2 * squares / std::max(1.0, tokens);
-  window_ = first_items(verified_tokens_a_ms / pair_tokens, device_.processors());
+  window_ = first_items(verified_tokens_per_ms / pair_tokens, device_.processors());
 }
 
 // Runs one filter launch of so many items and the verification of what it leaves, unless those are results
@@ -362,7 +350,7 @@ void GpuJoin::run_bitmap(const Range &range) {
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
   explain(describe(kernel, device_, layout));
   open_window(plan_range.begin, plan_range.end);
-  const double items_a_ms = pairs_a_ms(kernel) / (plan.pairs_an_item() * range.steps);
+  const double items_a_ms = pairs_per_ms(kernel) / (plan.pairs_an_item() * range.steps);
   const double compared = run_items(&job, plan.items, first_items(items_a_ms, device_.processors()),
                                     [&](uint64_t begin, uint64_t end) {
                                       filter_job.begin_item = static_cast<uint32_t>(begin);
@@ -434,7 +422,7 @@ void GpuJoin::run_counting(IndexedPart part) {
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
   const double items = static_cast<double>(join.items());
   open_window(0, probes().sets);
-  const double items_a_ms = std::min(counting_items_a_ms, items * counted_entries_a_ms / entries);
+  const double items_a_ms = std::min(counting_items_per_ms, items * counted_entries_per_ms / entries);
   run_items(join.exact() ? nullptr : &job, join.items(), first_items(items_a_ms, device_.processors()),
             [&](uint64_t first, uint64_t end) { join.launch_items(device_, first, end, *candidates_); });
   char text[200];
@@ -511,7 +499,7 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
   if (!std::isnan(spec_.threshold) && probes().sets > 0 && partners().sets > 0) {
     uint64_t capacity = options_.candidate_capacity != 0 ? options_.candidate_capacity : default_candidates;
     capacity = std::max(least_item_pairs,
-                        std::min<uint64_t>(capacity, device_.memory_left() / 4 / bytes_a_candidate));
+                        std::min<uint64_t>(capacity, device_.memory_left() / 4 / bytes_per_candidate));
     candidates_ = std::make_unique<CandidateBuffer>(device_, capacity);
     if (spec_.threshold <= 0) {
       run_everything();

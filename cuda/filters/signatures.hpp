@@ -47,13 +47,13 @@ class SignatureTable {
 
 // Returns where a set's words of one step are: eight adjacent ones, and 64 of the eight sets that they are
 // stored with.
-SIMJOIN_LAYOUT_FUNCTION inline uint64_t signature_row(uint64_t set, uint32_t steps, uint32_t step) {
+SIMJOIN_HOST_DEVICE inline uint64_t signature_row(uint64_t set, uint32_t steps, uint32_t step) {
   return (((set >> 3) * steps + step) * 8 + (set & 7)) * step_words;
 }
 
 // Returns which of these is word `word`: of eight sets, the last four have their halves swapped, which is how
 // warpgroup instructions read rows of 32 bytes from shared memory without bank conflicts.
-SIMJOIN_LAYOUT_FUNCTION inline uint32_t word_in_row(uint64_t set, uint32_t word) {
+SIMJOIN_HOST_DEVICE inline uint32_t word_in_row(uint64_t set, uint32_t word) {
   return word ^ static_cast<uint32_t>(set & 4);
 }
 

@@ -3,11 +3,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SIMJOIN_LAYOUT_FUNCTION __host__ __device__
-#else
-#define SIMJOIN_LAYOUT_FUNCTION
-#endif
+#include "core/base/host_device.hpp"
 
 namespace simjoin::gpu {
 
@@ -22,10 +18,10 @@ struct SignatureLayout {
   uint32_t own = 0;    // less than the bits there are, unless every rank has a bit of its own
   uint32_t ranks = 0;
 
-  SIMJOIN_LAYOUT_FUNCTION uint32_t bits() const { return steps * step_bits; }
+  SIMJOIN_HOST_DEVICE uint32_t bits() const { return steps * step_bits; }
   // Returns whether no two ranks share a bit.
   bool exact() const { return own == ranks; }
-  SIMJOIN_LAYOUT_FUNCTION uint32_t bit_of(uint32_t rank) const {
+  SIMJOIN_HOST_DEVICE uint32_t bit_of(uint32_t rank) const {
     const uint32_t from_top = ranks - 1 - rank;
     return from_top < own ? from_top : own + (from_top - own) % (bits() - own);
   }
@@ -37,16 +33,16 @@ struct SignatureWidths {
 
   uint32_t base = UINT32_MAX;  // the largest size with one step
 
-  SIMJOIN_LAYOUT_FUNCTION static uint32_t steps(uint32_t width) {
+  SIMJOIN_HOST_DEVICE static uint32_t steps(uint32_t width) {
     constexpr uint32_t values[count] = {1, 2, 4, 16, most_steps};
     return values[width];
   }
   // Returns the largest size of a width.
-  SIMJOIN_LAYOUT_FUNCTION uint32_t limit(uint32_t width) const {
+  SIMJOIN_HOST_DEVICE uint32_t limit(uint32_t width) const {
     const uint64_t size = uint64_t{base} * steps(width);
     return width + 1 == count || size > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(size);
   }
-  SIMJOIN_LAYOUT_FUNCTION uint32_t width_of(uint32_t size) const {
+  SIMJOIN_HOST_DEVICE uint32_t width_of(uint32_t size) const {
     uint32_t width = 0;
     while (size > limit(width)) ++width;
     return width;

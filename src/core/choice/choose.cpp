@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "core/base/costs.hpp"
 #include "core/candidates/prefix/equal_sets.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/choice/choose_layout.hpp"
@@ -12,20 +13,7 @@
 namespace simjoin {
 namespace {
 
-// Costs of one thread in nanoseconds, here and in choose_layout.cpp. Only their proportions matter. They were
-// adjusted until the choice was right on the eight generated collections of test/bench at thresholds 0.5 to
-// 0.9 (test/bench/README.md, "Calibration"), on a Cascade Lake (AVX-512BW, 2.5 GHz).
-constexpr double equal_probe_ns = 30;      // a probe that only equal sets match
-constexpr double sweep_token_ns = 50;      // a token looked up list by list
-constexpr double signed_posting_ns = 0.8;  // passed over for its signature
-constexpr double near_posting_ns = 10;     // not passed over,
-constexpr double near_token_ns = 0.5;      // and verified where new: for each token of the probe
-constexpr double unit_probe_ns = 150;      // a probe looked up by itself, whatever its lists
-constexpr double unit_token_ns = 60;       // each of its tokens: finding a list and its part for the sizes
-constexpr double unit_posting_ns = 12;     // counted, and verified where it comes to that
-constexpr double index_token_ns = 20;      // putting a token of a prefix into the index
-constexpr double sign_posting_ns = 30;     // with a signature
-constexpr double sign_token_ns = 2;        // putting a token into a bitmap
+namespace candidates = costs::candidates;
 
 // A ParityTable pays where so many postings are counted for each token that it reads.
 constexpr double least_counted_postings = 1;
@@ -39,9 +27,6 @@ constexpr uint64_t tokens_a_band = uint64_t{1} << 16;  // of the sampled pairs, 
 constexpr uint64_t counted_tokens = uint64_t{1} << 19;
 // Fewer pairs than this are compared before a sample of them is.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
-// The least time through the prefix index, in nanoseconds, that is worth looking for a better way.
-constexpr double time_worth_choosing = 4e6;
-
 // How often ranks occur in index prefixes, estimated from every so many sets.
 struct PostingCounts {
   Buffer<uint32_t> counts;
@@ -135,27 +120,30 @@ void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, 
   const SizeBand &band = estimate.band;
   const uint32_t middle = band.begin + (band.end - band.begin) / 2;
   if (only_equal_sets(problem, middle)) {
-    estimate.signed_ns = estimate.plain_ns = band.sets * equal_probe_ns;
+    estimate.signed_ns = estimate.plain_ns = band.sets * candidates::equal_probe;
     return;
   }
   const PrefixWork work = prefix_work(problem, postings, band);
   const double sets = band.sets, size = problem.probe.classes[middle].size;
-  const double index = index_share * work.tokens * index_token_ns;
-  const double sign = index_share * work.tokens * sign_posting_ns;
-  const double units = unit_probe_ns + work.tokens * unit_token_ns + work.postings * unit_posting_ns;
+  const double index = index_share * work.tokens * candidates::index_token;
+  const double sign = index_share * work.tokens * candidates::sign_posting;
+  const double units = candidates::unit_probe + work.tokens * candidates::unit_token +
+                       work.postings * candidates::unit_posting;
   estimate.postings = sets * work.postings;
   estimate.plain_ns = sets * (index + units);
   estimate.signed_ns = estimate.plain_ns + sets * sign;
   estimate.sweeps = problem.most_differences(middle) < useful_differences;
   if (!estimate.sweeps) return;
   const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
-  const double posting_ns = signed_posting_ns + near * (near_posting_ns + near_token_ns * size);
-  estimate.signed_ns = sets * (index + sign + work.tokens * sweep_token_ns + work.postings * posting_ns);
+  const double posting_ns =
+      candidates::signed_posting + near * (candidates::near_posting + candidates::near_token * size);
+  estimate.signed_ns =
+      sets * (index + sign + work.tokens * candidates::sweep_token + work.postings * posting_ns);
 }
 
 // Returns the nanoseconds of signing a band's probes.
 double sign_ns(const JoinProblem &problem, const SizeBand &band) {
-  return static_cast<double>(band.sets) * problem.probe.classes[band.end - 1].size * sign_token_ns;
+  return static_cast<double>(band.sets) * problem.probe.classes[band.end - 1].size * candidates::sign_token;
 }
 
 // Returns the estimates of all bands; the layouts of bitmaps only where those might be better.
@@ -176,7 +164,7 @@ std::vector<Estimate> estimate_bands(const JoinProblem &problem, double index_sh
     prefix_total += e.prefix_ns();
     least_total += std::min(e.prefix_ns(), e.bitmap_ns);
   }
-  if (prefix_total < index_share * time_worth_choosing) return estimates;
+  if (prefix_total < index_share * candidates::worth_choosing) return estimates;
   pool.parallel(estimates.size(), [&](int, size_t i) {
     Estimate &e = estimates[i];
     if (e.bitmap_ns >= e.prefix_ns() || e.prefix_ns() < least_share * least_total) return;

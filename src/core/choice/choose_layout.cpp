@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/costs.hpp"
+
 namespace simjoin {
 namespace {
 
-// Nanoseconds of one thread; how they were found is in choose.cpp.
-constexpr double bitmap_pair_ns[] = {0.6, 0.75, 1, 1.6, 3.2, 5.5, 11, 21, 46};  // of 1, 2, 4 ... 256 words
-constexpr double verify_pair_ns = 100;   // a pair that fails, whatever its size
-constexpr double verify_token_ns = 0.2;  // for each token of the two sets
-static_assert(std::size(bitmap_pair_ns) == static_cast<size_t>(std::bit_width(max_signature_words)));
+namespace candidates = costs::candidates;
+static_assert(std::size(candidates::bitmap_pair) == static_cast<size_t>(std::bit_width(max_signature_words)));
 
 constexpr uint32_t sampled_pairs = 2048;
 constexpr uint64_t sampled_tokens = uint64_t{1} << 16;
 // The widths tried have from half a bit to this many bits a token of the band's largest sets.
-constexpr uint64_t most_bits_a_token = 16;
+constexpr uint64_t most_bits_per_token = 16;
 
 // How many pairs a sample is taken to have that pass in addition to those that do, since none in a sample is
 // not none in all: among the layouts of one band, and where bitmaps are compared with the index for sets that
@@ -52,19 +51,19 @@ BitmapCost bitmap_cost(const JoinProblem &problem, const std::vector<SampledPair
   BitmapCost cost;
   cost.layout = layout;
   cost.rate = pass_rate(problem, pairs, layout, added, stop);
-  cost.pair_ns = bitmap_pair_ns[std::countr_zero(layout.words)] +
-                 cost.rate * (verify_pair_ns + verify_token_ns * pair_tokens);
+  cost.pair_ns = candidates::bitmap_pair[std::countr_zero(layout.words)] +
+                 cost.rate * (candidates::verify_pair + candidates::verify_token * pair_tokens);
   return cost;
 }
 
 }  // namespace
 
 double least_bitmap_pair_ns() {
-  return bitmap_pair_ns[0];
+  return candidates::bitmap_pair[0];
 }
 
 uint32_t widest_layout_words(uint32_t size) {
-  const uint64_t words = std::bit_floor(most_bits_a_token * std::max(size, 4u) / 64);
+  const uint64_t words = std::bit_floor(most_bits_per_token * std::max(size, 4u) / 64);
   return static_cast<uint32_t>(std::min<uint64_t>(words, max_signature_words));
 }
 
@@ -88,7 +87,7 @@ BitmapCost choose_layout(const JoinProblem &problem, const SizeBand &band, const
   for (uint32_t words = 1; words <= widest; words *= 2) {
     const uint32_t bits = words * 64;
     if (2 * bits < size && words < widest) continue;
-    if (best.pair_ns != 0 && bitmap_pair_ns[std::countr_zero(words)] > best.pair_ns) break;
+    if (best.pair_ns != 0 && candidates::bitmap_pair[std::countr_zero(words)] > best.pair_ns) break;
     attempt(words, bits / 2);
   }
   const uint32_t words = best.layout.words, bits = words * 64;

@@ -3,28 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/costs.hpp"
+
 namespace simjoin {
 namespace {
 
-// What a join takes, in nanoseconds: a token and a set on the thread that adds them, and a token on all
-// threads; a pair of sets of `full_size` tokens at a threshold near 0 on all threads, falling with the square
-// of the size and of 1 - threshold. Fitted by test/bench/fit_devices to joins of 1,000 to 3,000,000 sets of
-// the shapes dblp, kosarak, bms, enron, livejournal, twitter and aol at 0.9, 0.7 and 0.5 on 16 and on 4
-// threads beside an H200. What joins take differs by a factor of ten where these are all equal: the fit is
-// for the choice of the device. cpu_join_ns is less than fitted, so that tiny joins stay on the CPU;
-// cpu_pair_work_ns is more than fitted (1.4), since a long join that stays on the CPU loses more than the
-// start of a GPU: 80,000 sets of 60 of 4,000 tokens take one thread 2.7 s at 0.6, where 1.4 would promise
-// less than the 0.4 s of the start.
-constexpr double cpu_join_ns = 8.3e5;
-constexpr double cpu_token_ns = 11, cpu_set_ns = 35;
-constexpr double cpu_token_work_ns = 1.1, cpu_pair_work_ns = 1.8;
-constexpr double full_size = 88;
-// The same joins, and some of up to 10,000,000 sets, on that GPU, uploads included, in a process that it is
-// set up for.
-constexpr double gpu_join_ns = 9.2e5;
-constexpr double gpu_token_ns = 1.1, gpu_set_ns = 5.7, gpu_pair_ns = 1.8e-4;
-
-// That GPU.
+// The GPU that costs were measured on.
 constexpr GpuTraits measured{90, 132, 1.98, 4917};
 
 // Pairs of 256-bit signatures that a processor compares in a second for each GHz, by the kernel that
@@ -52,7 +36,7 @@ double pairs_of(const JoinLoad &load) {
 
 // Returns the average size of a set, as a share of `full_size`.
 double size_of(const JoinLoad &load) {
-  return std::min(1.0, load.tokens / std::max(1.0, load.rows[0] + load.rows[1]) / full_size);
+  return std::min(1.0, load.tokens / std::max(1.0, load.rows[0] + load.rows[1]) / costs::join::full_size);
 }
 
 double apart(const JoinLoad &load) {
@@ -72,17 +56,22 @@ GpuSlowdown slowdown_of(const GpuTraits &traits) {
 
 double cpu_join_ms(const JoinLoad &load, double threads) {
   const double size = size_of(load), apart = simjoin::apart(load);
-  const double shared =
-      load.tokens * cpu_token_work_ns + pairs_of(load) * cpu_pair_work_ns * apart * apart * size * size;
+  const double shared = load.tokens * costs::join::cpu_token_work +
+                        pairs_of(load) * costs::join::cpu_pair_work * apart * apart * size * size;
   const double sets = load.rows[0] + load.rows[1];
-  return (cpu_join_ns + load.tokens * cpu_token_ns + sets * cpu_set_ns + shared / threads) * 1e-6;
+  return (costs::join::cpu_join + load.tokens * costs::join::cpu_token + sets * costs::join::cpu_set +
+          shared / threads) *
+         1e-6;
 }
 
 double gpu_join_ms(const JoinLoad &load, const GpuSlowdown &slowdown) {
   const double sets = load.rows[0] + load.rows[1];
-  const double build = load.tokens * gpu_token_ns + sets * gpu_set_ns;
-  const double compare = pairs_of(load) * gpu_pair_ns * apart(load) * size_of(load);
-  return (gpu_join_ns + build * slowdown.work + compare * slowdown.compare) * 1e-6;
+  const double build = load.tokens * costs::join::gpu_token + sets * costs::join::gpu_set;
+  return (costs::join::gpu_join + build * slowdown.work) * 1e-6 + gpu_compare_ms(load, slowdown);
+}
+
+double gpu_compare_ms(const JoinLoad &load, const GpuSlowdown &slowdown) {
+  return pairs_of(load) * costs::join::gpu_pair * apart(load) * size_of(load) * slowdown.compare * 1e-6;
 }
 
 }  // namespace simjoin

@@ -37,5 +37,7 @@ struct JoinLoad {
 // Return the milliseconds of a join on so many threads, and on a GPU that is set up.
 double cpu_join_ms(const JoinLoad &load, double threads);
 double gpu_join_ms(const JoinLoad &load, const GpuSlowdown &slowdown);
+// Returns what of that goes by pairs, which several GPUs can share.
+double gpu_compare_ms(const JoinLoad &load, const GpuSlowdown &slowdown);
 
 }  // namespace simjoin

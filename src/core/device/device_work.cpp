@@ -3,13 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "core/base/costs.hpp"
+
 namespace simjoin {
-namespace {
-
-// Context, memory pool and pinned staging (H200, driver 580).
-constexpr double first_use_ms = 400;
-
-}  // namespace
 
 std::string told_reason(const std::string &refused) {
   if (refused != cpu_is_sooner || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
@@ -23,7 +19,7 @@ GpuBackend &require_gpu() {
 }
 
 double gpu_start_ms() {
-  return gpu_backend()->started() ? 0 : first_use_ms;
+  return gpu_backend()->started() ? 0 : costs::gpu_start_ms;
 }
 
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) {

@@ -2,34 +2,23 @@
 
 #include <algorithm>
 
+#include "core/base/costs.hpp"
 #include "core/device/device_work.hpp"
 
 namespace simjoin {
 namespace {
 
 // What waits for a round: bytes of levels, and of winners.
-constexpr size_t bytes_a_round = size_t{64} << 20;
+constexpr size_t bytes_per_round = size_t{64} << 20;
 constexpr size_t values_at_first = 1 << 16;
-
-// Estimates of what a round takes, in nanoseconds. CPU, one thread with AVX-512 of a busy Cascade Lake at
-// 2.5 GHz, vectors of 784 values to 25,088 rows and of 3,072 to 24,576: a level added, an activation
-// compared, a position drawn.
-constexpr double cpu_ns_a_level = 0.045;
-constexpr double cpu_ns_an_activation = 1.1;
-constexpr double cpu_ns_a_position = 15;
-// H200, the same vectors: a multiplication of the dense product, an activation selected from, a byte copied
-// on its way to the device or back.
-constexpr double gpu_ns_a_product = 6e-6;
-constexpr double gpu_ns_an_activation = 4e-6;
-constexpr double gpu_ns_a_byte = 0.1;
-constexpr double gpu_ms_a_round = 0.5;  // whatever is in it
 
 double cpu_ms_of(const FlyShape &shape, size_t vectors, int threads, bool drawn) {
   const auto rows = static_cast<double>(shape.hash_length);
   const size_t blocks = (vectors + fly_block_vectors - 1) / fly_block_vectors;
-  const double a_row = static_cast<double>(shape.projection) * cpu_ns_a_level + cpu_ns_an_activation;
+  const double a_row =
+      static_cast<double>(shape.projection) * costs::flyhash::cpu_level + costs::flyhash::cpu_activation;
   const double hash = static_cast<double>(blocks * fly_block_vectors) * rows * a_row;
-  const double draw = drawn ? 0 : rows * static_cast<double>(shape.projection) * cpu_ns_a_position;
+  const double draw = drawn ? 0 : rows * static_cast<double>(shape.projection) * costs::flyhash::cpu_position;
   return (hash + draw) / threads * 1e-6;
 }
 
@@ -37,8 +26,8 @@ double gpu_ms_of(const FlyShape &shape, size_t vectors) {
   const double activations = static_cast<double>(vectors) * shape.hash_length;
   const double bytes =
       static_cast<double>(vectors) * (sizeof(uint16_t) * shape.dimension + sizeof(uint32_t) * shape.winners);
-  const double an_activation = shape.dimension * gpu_ns_a_product + gpu_ns_an_activation;
-  return (activations * an_activation + bytes * gpu_ns_a_byte) * 1e-6 + gpu_ms_a_round;
+  const double an_activation = shape.dimension * costs::flyhash::gpu_product + costs::flyhash::gpu_activation;
+  return (activations * an_activation + bytes * costs::gpu_byte) * 1e-6 + costs::flyhash::gpu_round_ms;
 }
 
 }  // namespace
@@ -55,8 +44,8 @@ void BulkFlyHasher::add(const float *values) {
 }
 
 bool BulkFlyHasher::full() const {
-  return vectors_ * shape_.dimension * sizeof(uint16_t) >= bytes_a_round ||
-         vectors_ * shape_.winners * sizeof(uint32_t) >= bytes_a_round;
+  return vectors_ * shape_.dimension * sizeof(uint16_t) >= bytes_per_round ||
+         vectors_ * shape_.winners * sizeof(uint32_t) >= bytes_per_round;
 }
 
 bool BulkFlyHasher::step(std::chrono::microseconds budget) {

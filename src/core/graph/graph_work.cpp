@@ -5,26 +5,17 @@
 #include <string>
 #include <utility>
 
+#include "core/base/costs.hpp"
 #include "core/device/device_work.hpp"
 #include "core/device/gpu.hpp"
 
 namespace simjoin {
 namespace {
 
-// Nanoseconds, to compare devices: of one thread of the CPU, and of a GPU with its transfers. Random graphs
-// and R-MAT graphs of 0.1 to 20 million nodes; two cores of a Xeon (Cascade Lake), an H200 with 16 cores.
-constexpr double cpu_component_ns = 60;  // an edge
-constexpr double cpu_build_ns = 120;     // an edge in adjacency lists
-constexpr double cpu_sum_ns = 6;         // an edge in a sum over neighbors
-constexpr double cpu_step_ns = 25;       // a step of a walk
-constexpr double gpu_edge_ns = 1.5;      // an edge, from the host to adjacency lists
-constexpr double gpu_sum_ns = 0.02;
-constexpr double gpu_step_ns = 0.07;
-constexpr double gpu_call_ms = 5;  // staging buffers, launches
 // Of the steps of power iteration that might be necessary about half are.
 constexpr double share_of_steps = 0.5;
-constexpr double products_a_spectrum = 3.0 * spectrum_iterations;
-constexpr size_t bytes_an_edge = 2 * sizeof(int64_t);
+constexpr double products_per_spectrum = 3.0 * spectrum_iterations;
+constexpr size_t bytes_per_edge = 2 * sizeof(int64_t);
 // Edges that are held back before a GPU is asked for: fewer are never worth one.
 constexpr size_t held_first = size_t{1} << 20;
 
@@ -61,7 +52,7 @@ double pagerank_operations(const EdgeList &edges, const PageRankSpec &spec) {
 ComponentWork::ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &memory)
     : work_(work),
       memory_(memory),
-      most_held_(most_held / bytes_an_edge),
+      most_held_(most_held / bytes_per_edge),
       holding_(work.device == Device::gpu || (work.device == Device::automatic && no_gpu_reason().empty())),
       finder_(memory) {
   if (holding_) finder_.hold_back(std::min(held_first, most_held_));
@@ -70,8 +61,9 @@ ComponentWork::ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &m
 template <class Gpu, class Cpu>
 auto ComponentWork::on_device(Gpu &&gpu, Cpu &&cpu) {
   const auto edges = static_cast<double>(finder_.held().size());
-  return run_on_device(work_.device, milliseconds(edges, cpu_component_ns),
-                       gpu_call_ms + milliseconds(edges, gpu_edge_ns), work_.notice, work_.use, gpu, cpu);
+  return run_on_device(work_.device, milliseconds(edges, costs::graph::cpu_component),
+                       costs::graph::gpu_call_ms + milliseconds(edges, costs::graph::gpu_edge), work_.notice,
+                       work_.use, gpu, cpu);
 }
 
 void ComponentWork::make_room(WorkerPool &pool) {
@@ -105,10 +97,12 @@ Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, Worke
                MemoryCounter &memory) {
   const auto count = static_cast<double>(edges.size());
   const double operations = pagerank_operations(edges, spec);
-  const double cpu_ms = milliseconds(count, cpu_build_ns) +
-                        milliseconds(operations, spec.random_walk ? cpu_step_ns : cpu_sum_ns);
-  const double gpu_ms = gpu_call_ms + milliseconds(count, gpu_edge_ns) +
-                        milliseconds(operations, spec.random_walk ? gpu_step_ns : gpu_sum_ns);
+  const double cpu_ms =
+      milliseconds(count, costs::graph::cpu_build) +
+      milliseconds(operations, spec.random_walk ? costs::graph::cpu_step : costs::graph::cpu_sum);
+  const double gpu_ms =
+      costs::graph::gpu_call_ms + milliseconds(count, costs::graph::gpu_edge) +
+      milliseconds(operations, spec.random_walk ? costs::graph::gpu_step : costs::graph::gpu_sum);
   return run_on_device(
       work.device, cpu_ms / pool.workers(), gpu_ms, work.notice, work.use,
       [&](GpuBackend &gpu) {
@@ -129,11 +123,12 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
                                WorkerPool &pool, MemoryCounter &memory) {
   const auto find_spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
     const auto entries = static_cast<double>(graph.targets.size());
-    const double operations = products_a_spectrum * entries;
+    const double operations = products_per_spectrum * entries;
     return run_on_device(
-        work.device, milliseconds(operations, cpu_sum_ns) / pool.workers(),
-        gpu_call_ms + milliseconds(entries, gpu_edge_ns) + milliseconds(operations, gpu_sum_ns), work.notice,
-        work.use,
+        work.device, milliseconds(operations, costs::graph::cpu_sum) / pool.workers(),
+        costs::graph::gpu_call_ms + milliseconds(entries, costs::graph::gpu_edge) +
+            milliseconds(operations, costs::graph::gpu_sum),
+        work.notice, work.use,
         [&](GpuBackend &gpu) {
           return gpu.graphs()->leading_eigenvectors(graph, host_side(work, pool, memory));
         },

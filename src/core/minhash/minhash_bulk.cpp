@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/costs.hpp"
 #include "core/device/device_work.hpp"
 
 namespace simjoin {
@@ -11,19 +12,12 @@ namespace {
 
 // Hash evaluations between two looks at the stop flag, and of a round: about 0.5 ms and 70 ms of one core.
 // A sample of weighted MinHash counts as so many.
-constexpr size_t evaluations_a_look = size_t{1} << 21;
-constexpr size_t evaluations_a_round = size_t{1} << 28;
-constexpr size_t evaluations_a_sample = 32;
+constexpr size_t evaluations_per_look = size_t{1} << 21;
+constexpr size_t evaluations_per_round = size_t{1} << 28;
+constexpr size_t evaluations_per_sample = 32;
 // What waits for a round is bounded as well: bytes of tokens and signatures.
-constexpr size_t bytes_a_round = size_t{32} << 20;
-constexpr size_t sets_a_piece = 32;
-
-// Of one core (Cascade Lake at 2.5 GHz, AVX-512).
-constexpr double ns_an_evaluation = 0.2;
-constexpr double ns_a_sample = 8;
-// Of a GPU: copying into and out of page-locked memory and over PCIe, a round's launches (H200).
-constexpr double gpu_ns_a_byte = 0.1;
-constexpr double gpu_round_ms = 0.2;
+constexpr size_t bytes_per_round = size_t{32} << 20;
+constexpr size_t sets_per_piece = 32;
 
 }  // namespace
 
@@ -35,8 +29,9 @@ SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values,
                        static_cast<double>(values) * sizeof(uint32_t);
   const int workers =
       threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return {evaluations * (weighted ? ns_a_sample : ns_an_evaluation) / workers / 1e6,
-          gpu_round_ms + bytes * gpu_ns_a_byte / 1e6};
+  return {
+      evaluations * (weighted ? costs::minhash::cpu_sample : costs::minhash::cpu_evaluation) / workers / 1e6,
+      costs::minhash::gpu_round_ms + bytes * costs::gpu_byte / 1e6};
 }
 
 BulkSigner::BulkSigner(const BulkSpec &spec)
@@ -65,8 +60,8 @@ bool BulkSigner::full() const {
   const size_t bytes = adding_.hashes.size() * sizeof(uint32_t) +
                        adding_.weighted.size() * sizeof(WeightedToken) + values * sizeof(uint32_t);
   const size_t evaluations =
-      (adding_.hashes.size() + adding_.weighted.size() * evaluations_a_sample) * header_.permutations;
-  return bytes >= bytes_a_round || evaluations >= evaluations_a_round;
+      (adding_.hashes.size() + adding_.weighted.size() * evaluations_per_sample) * header_.permutations;
+  return bytes >= bytes_per_round || evaluations >= evaluations_per_round;
 }
 
 void BulkSigner::Round::clear() {
@@ -132,11 +127,11 @@ void BulkSigner::sign_on_gpu(WorkerPool &pool) {
 }
 
 void BulkSigner::sign_on_cpu(WorkerPool &pool) {
-  pool.parallel((signing_.headers.size() + sets_a_piece - 1) / sets_a_piece, [&](int, size_t piece) {
+  pool.parallel((signing_.headers.size() + sets_per_piece - 1) / sets_per_piece, [&](int, size_t piece) {
     std::vector<WeightedToken> scratch;
     WeightedSamples samples;
-    const size_t end = std::min(signing_.headers.size(), (piece + 1) * sets_a_piece);
-    for (size_t set = piece * sets_a_piece; set < end; ++set) sign(set, pool.stop(), scratch, samples);
+    const size_t end = std::min(signing_.headers.size(), (piece + 1) * sets_per_piece);
+    for (size_t set = piece * sets_per_piece; set < end; ++set) sign(set, pool.stop(), scratch, samples);
   });
 }
 
@@ -145,7 +140,7 @@ void BulkSigner::sign(size_t set, const StopFlag &stop, std::vector<WeightedToke
   const size_t begin = set == 0 ? 0 : signing_.ends[set - 1], end = signing_.ends[set];
   uint32_t *values = values_.data() + set * header_.permutations;
   if (header_.family == SignatureFamily::minhash) {
-    const size_t at_once = std::max<size_t>(1, evaluations_a_look / header_.permutations);
+    const size_t at_once = std::max<size_t>(1, evaluations_per_look / header_.permutations);
     hasher_.start(values);
     for (size_t i = begin; i < end; i += at_once) {
       stop.check();
@@ -156,7 +151,7 @@ void BulkSigner::sign(size_t set, const StopFlag &stop, std::vector<WeightedToke
   const auto tokens = in_order(std::span(signing_.weighted).subspan(begin, end - begin), scratch, stop);
   samples.start(header_.permutations);
   const size_t at_once =
-      std::max<size_t>(1, evaluations_a_look / evaluations_a_sample / header_.permutations);
+      std::max<size_t>(1, evaluations_per_look / evaluations_per_sample / header_.permutations);
   for (size_t i = 0; i < tokens.size(); i += at_once) {
     stop.check();
     add_weighted(tokens.data() + i, std::min(at_once, tokens.size() - i), header_.seed, samples);

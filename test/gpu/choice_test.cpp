@@ -1,0 +1,86 @@
+// The choice between the prefix index and the bitmap filter on a device; no GPU is needed for it.
+#include "cuda/engine/gpu_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace simjoin::gpu {
+namespace {
+
+// As many sets of each of these sizes.
+DeviceSide sides_of(const std::vector<uint32_t> &sizes, uint32_t sets_per_size) {
+  DeviceSide side;
+  for (const uint32_t size : sizes) {
+    side.classes.push_back({size, side.sets});
+    side.sets += sets_per_size;
+  }
+  side.classes.push_back({UINT32_MAX, side.sets});
+  return side;
+}
+
+double total(const std::vector<double> &costs) {
+  return std::accumulate(costs.begin(), costs.end(), 0.0);
+}
+
+SignatureWidths widths_from(uint32_t base) {
+  SignatureWidths widths;
+  widths.base = base;
+  return widths;
+}
+
+TEST(GpuCosts, BitmapsCostMoreForMorePairsSlowerKernelsAndLowerThresholds) {
+  const DeviceSide few = sides_of({40, 60, 80}, 10'000), many = sides_of({40, 60, 80}, 100'000);
+  const SignatureWidths widths = widths_from(140);
+  const Bounds high(Measure::jaccard, 0.8), low(Measure::jaccard, 0.5);
+  const auto cost = [&](const Bounds &bounds, const DeviceSide &side, BitmapKernel kernel) {
+    return total(bitmap_costs(bounds, side, side, true, widths, kernel));
+  };
+  const double usual = cost(high, few, BitmapKernel::warpgroup);
+  EXPECT_GT(usual, 0);
+  EXPECT_GT(cost(high, many, BitmapKernel::warpgroup), 50 * usual);
+  EXPECT_GT(cost(low, few, BitmapKernel::warpgroup), usual);
+  EXPECT_GT(cost(high, few, BitmapKernel::warp), usual);
+  EXPECT_GT(cost(high, few, BitmapKernel::popcount), cost(high, few, BitmapKernel::warp));
+  // Two sides have every pair, where a self-join has half of them.
+  EXPECT_NEAR(total(bitmap_costs(high, few, few, false, widths, BitmapKernel::warp)),
+              2 * cost(high, few, BitmapKernel::warp), 0.2 * usual);
+}
+
+TEST(GpuCosts, WiderSignaturesCostMoreAndSetsWithoutPartnersNothing) {
+  const Bounds bounds(Measure::jaccard, 0.9);
+  const DeviceSide side = sides_of({100}, 10'000), longer = sides_of({1'000}, 10'000);
+  EXPECT_GT(total(bitmap_costs(bounds, side, side, true, widths_from(30), BitmapKernel::warp)),
+            total(bitmap_costs(bounds, side, side, true, widths_from(300), BitmapKernel::warp)));
+  EXPECT_EQ(total(bitmap_costs(bounds, side, longer, false, widths_from(300), BitmapKernel::warp)), 0);
+}
+
+TEST(GpuCosts, EntriesCostMoreForLongerSetsAndAnIndexForMoreTokens) {
+  EXPECT_GT(entries_ms(1e6, 200), entries_ms(1e6, 20));
+  EXPECT_DOUBLE_EQ(entries_ms(2e6, 20), 2 * entries_ms(1e6, 20));
+  EXPECT_GT(index_cost(1e8), index_cost(1e6));
+  EXPECT_GT(index_cost(0), 0);
+}
+
+TEST(GpuCosts, TheBorderFollowsTheCheaperWay) {
+  const DeviceSide side = sides_of({10, 50, 90}, 1'000);
+  const std::vector<double> bitmap_ms{10, 10, 10};
+  EXPECT_EQ(choose_border(side, {1, 1, 1}, bitmap_ms, 1).border, 3u);
+  EXPECT_EQ(choose_border(side, {1, 1, 1}, bitmap_ms, 100).border, 0u)
+      << "the index costs more than it saves";
+  EXPECT_EQ(choose_border(side, {1e9, 1e9, 1e9}, bitmap_ms, 1).border, 0u);
+  EXPECT_EQ(choose_border(side, {1, 1e9, 1e9}, bitmap_ms, 1).border, 1u);
+  EXPECT_EQ(choose_border(side, {1, 1, 1e9}, bitmap_ms, 1).border, 2u);
+  // More entries move the border down, once.
+  size_t before = 3;
+  for (double entries = 1; entries < 1e10; entries *= 4) {
+    const size_t border = choose_border(side, {entries, entries, entries}, bitmap_ms, 1).border;
+    EXPECT_LE(border, before) << entries;
+    before = border;
+  }
+  EXPECT_EQ(before, 0u);
+}
+
+}  // namespace
+}  // namespace simjoin::gpu
