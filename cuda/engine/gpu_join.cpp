@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/wall_clock.hpp"
 #include "cuda/base/tuning.hpp"
 #include "cuda/engine/gpu_choice.hpp"
 #include "cuda/engine/prefix_estimate.hpp"
@@ -18,11 +19,7 @@ namespace simjoin::gpu {
 namespace {
 
 using namespace tuning;
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
+using Clock = WallClock;
 
 // Candidates that one launch can leave, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/fly_vectors.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/flyhash/flyhash.hpp"
 #include "cuda/base/gpus.hpp"
 #include "cuda/engine/gpu_engine.hpp"
@@ -18,10 +19,6 @@ namespace simjoin::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 // Returns how many of some vectors' hashes are not those of the CPU.
 size_t wrong_hashes(const FlyShape &shape, const std::vector<uint16_t> &levels,

@@ -17,6 +17,7 @@
 #include "bench/band_join.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/parallel_sort.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/device/gpu.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/signature_device.hpp"
@@ -29,10 +30,6 @@ namespace {
 
 using namespace simjoin;
 using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 struct Options {
   size_t rows = 1'000'000;

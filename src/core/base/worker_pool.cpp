@@ -1,5 +1,6 @@
 #include "core/base/worker_pool.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -101,6 +102,20 @@ void WorkerPool::drain(int worker) {
     if (!failure_) failure_ = std::current_exception();
     next_.store(count_, std::memory_order_relaxed);
   }
+}
+
+void WorkerPool::parallel_pieces(size_t count, size_t piece,
+                                 const std::function<void(int worker, size_t i)> &body) {
+  const auto run = [&](int worker, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      stop_.check();
+      body(worker, i);
+    }
+  };
+  if (count < 2 * piece) return run(0, 0, count);
+  parallel((count + piece - 1) / piece, [&](int worker, size_t number) {
+    run(worker, number * piece, std::min(count, (number + 1) * piece));
+  });
 }
 
 }  // namespace simjoin

@@ -64,6 +64,10 @@ class WorkerPool {
   // was set. Called by one thread at a time, not from within a body.
   void parallel(size_t count, const std::function<void(int worker, size_t i)> &body);
 
+  // The same, `piece` consecutive numbers at a time, between which the stop flag is looked at. The calling
+  // thread alone runs fewer than two pieces: to wake others takes longer than it saves.
+  void parallel_pieces(size_t count, size_t piece, const std::function<void(int worker, size_t i)> &body);
+
  private:
   void serve(int worker);
   void drain(int worker);

@@ -104,6 +104,8 @@ class DocumentClusters {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
+  // Documents, or clusters, that threads take at a time.
+  static constexpr size_t documents_per_piece = 16;
 
   // A document of the batch under way that has joined a cluster of the index.
   struct Member {
@@ -149,6 +151,9 @@ class DocumentClusters {
     Buffer<uint32_t> numbers;  // of these clusters in opens_
   };
 
+  // Returns how many lists the clusters of a batch share that one of `workers` has: for most batches about as
+  // many as those have terms, and never so many that they take much of a small memory limit.
+  size_t lists_of_open(size_t workers) const;
   void run(WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
