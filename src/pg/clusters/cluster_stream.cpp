@@ -23,9 +23,9 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/query_receiver.hpp"
+#include "pg/base/relation_names.hpp"
 #include "pg/base/terms.hpp"
 #include "pg/clusters/cluster_documents.hpp"
-#include "pg/dedup/view.hpp"
 
 namespace simjoin::pg {
 namespace {

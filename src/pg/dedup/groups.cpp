@@ -1,6 +1,5 @@
-// The query of a dedup view: groups of duplicates from what was stored by the last refresh and what has
-// changed.
-#include "pg/base/pg.hpp"
+// Groups of duplicates from what was stored by the last refresh and what has changed.
+#include "pg/dedup/groups.hpp"
 
 extern "C" {
 #include "utils/memutils.h"
@@ -8,15 +7,14 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <utility>
 
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
-#include "pg/dedup/state.hpp"
 #include "pg/dedup/triggers.hpp"
-#include "pg/dedup/view.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
 
@@ -26,6 +24,9 @@ namespace {
 constexpr int most_arguments = 10;
 
 RefreshFigures last_figures = {};
+
+// The name of the function that runs the query, in messages, where it was set.
+const char *refreshing_function = nullptr;
 
 int64 *ids_of(const DedupState &state) {
   auto *ids = static_cast<int64 *>(
@@ -51,6 +52,10 @@ const RefreshFigures &last_refresh_figures() {
   return last_figures;
 }
 
+const char *set_refreshing_function(const char *function) {
+  return std::exchange(refreshing_function, function);
+}
+
 }  // namespace simjoin::pg
 
 using namespace simjoin;
@@ -61,7 +66,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
 Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
-  const char *function = function_over_dedup_views();
+  const char *function = refreshing_function == nullptr ? "dedup_view_groups" : refreshing_function;
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());

@@ -16,9 +16,9 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/query_receiver.hpp"
+#include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/table_writer.hpp"
-#include "pg/dedup/view.hpp"
 
 namespace simjoin::pg {
 namespace {

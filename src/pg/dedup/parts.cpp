@@ -22,7 +22,7 @@ extern "C" {
 #include <span>
 
 #include "pg/base/compat.hpp"
-#include "pg/dedup/view.hpp"
+#include "pg/base/relation_names.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -16,7 +16,7 @@ extern "C" {
 
 #include "pg/base/query_receiver.hpp"
 #include "pg/base/query_rows.hpp"
-#include "pg/dedup/view.hpp"
+#include "pg/base/relation_names.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -19,12 +19,14 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include <initializer_list>
+
 #include "pg/base/compat.hpp"
 #include "pg/base/query_receiver.hpp"
+#include "pg/base/relation_names.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/parts.hpp"
-#include "pg/dedup/view.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -1,5 +1,5 @@
 // Making, refreshing and dropping dedup views.
-#include "pg/dedup/view.hpp"
+#include "pg/base/pg.hpp"
 
 extern "C" {
 #include "access/relation.h"
@@ -22,8 +22,10 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/query_receiver.hpp"
+#include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/definition.hpp"
+#include "pg/dedup/groups.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/refresh.hpp"
 #include "pg/dedup/triggers.hpp"
@@ -61,17 +63,13 @@ void execute(const char *statements) {
   if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
 }
 
-// The function that runs the query of a dedup view, while it does; else NULL.
-const char *running_function = nullptr;
-
 // Runs a statement that runs the query of a dedup view.
 void execute_for(const char *function, const char *statement) {
-  const char *before = running_function;
-  running_function = function;
+  const char *before = set_refreshing_function(function);
   PG_TRY();
   { execute(statement); }
   PG_FINALLY();
-  { running_function = before; }
+  { set_refreshing_function(before); }
   PG_END_TRY();
 }
 
@@ -246,19 +244,6 @@ void connect(const char *function) {
 }
 
 }  // namespace
-
-const char *function_over_dedup_views() {
-  return running_function == nullptr ? "dedup_view_groups" : running_function;
-}
-
-const char *relation_name(Oid relation) {
-  const char *name = get_rel_name(relation);
-  if (name == nullptr)
-    ereport(ERROR,
-            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation)));
-  return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
-}
-
 }  // namespace simjoin::pg
 
 using namespace simjoin;

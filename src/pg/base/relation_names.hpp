@@ -1,0 +1,11 @@
+// The names of relations in statements and messages.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+namespace simjoin::pg {
+
+// Returns the relation's name with its schema, quoted. Errors where there is no such relation.
+const char *relation_name(Oid relation);
+
+}  // namespace simjoin::pg
