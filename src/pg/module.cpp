@@ -22,7 +22,7 @@ void _PG_init(void) {
 #ifdef SIMJOIN_CUDA
   simjoin::set_gpu_backend(&simjoin::cuda_backend());
 #endif
-  simjoin::pg::define_settings();
+  simjoin::pg::Settings::define();
   simjoin::pg::install_join_hook();
 }
 

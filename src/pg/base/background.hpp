@@ -19,8 +19,8 @@ namespace simjoin::pg {
 template <class Body>
 void run_interruptibly(MemoryContext context, Body body) {
   constexpr std::chrono::microseconds step_budget{10'000};
-  BackgroundTask *task =
-      own(context, [&] { return std::make_unique<BackgroundTask>(cpu_threads, std::move(body)); });
+  BackgroundTask *task = own(
+      context, [&] { return std::make_unique<BackgroundTask>(Settings::cpu_threads(), std::move(body)); });
   while (!call_cpp([&] { return task->wait(step_budget); })) CHECK_FOR_INTERRUPTS();
 }
 

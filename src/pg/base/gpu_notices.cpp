@@ -24,7 +24,7 @@ struct DeviceLine {
     snprintf(text + length, sizeof text - length, "%s%s: %s", length == 0 ? "" : ", ", label, value.c_str());
   }
   void add_device(const std::string &device, const std::string &refused) {
-    if (!explain_device) return;
+    if (!Settings::explain_device()) return;
     add("Device", device);
     add("GPU Not Used", refused);
   }
@@ -42,11 +42,12 @@ void prepare_gpu_use() {
   GpuBackend *backend = gpu_backend();
   if (backend == nullptr) return;
   backend->look_again();
-  backend->set_idle_timeout(std::chrono::seconds(gpu_idle_timeout_s));
-  const auto call = static_cast<uint64_t>(std::abs(debug_device_fault));
-  const auto loss = static_cast<DeviceLoss>(debug_device_loss);
-  const bool fails = debug_device_fault != 0 && loss == DeviceLoss::none;
-  if (fails || fault_armed) backend->fail_call(fails ? call : 0, debug_device_fault < 0);
+  backend->set_idle_timeout(Settings::gpu_idle_timeout());
+  const int fault = Settings::debug_device_fault();
+  const auto call = static_cast<uint64_t>(std::abs(fault));
+  const DeviceLoss loss = Settings::debug_device_loss();
+  const bool fails = fault != 0 && loss == DeviceLoss::none;
+  if (fails || fault_armed) backend->fail_call(fails ? call : 0, fault < 0);
   if (loss != DeviceLoss::none || device_lost) backend->lose_device(call == 0 ? 1 : call, loss);
   fault_armed = fails;
   device_lost = loss != DeviceLoss::none;

@@ -5,30 +5,10 @@
 #include <utility>
 
 #include "core/base/memory_shares.hpp"
-#include "core/device/gpu.hpp"
 #include "core/minhash/minhash.hpp"
 #include "pg/base/compat.hpp"
 
 namespace simjoin::pg {
-
-bool enable_join = true;
-int algorithm = static_cast<int>(Algorithm::automatic);
-int measure = static_cast<int>(Measure::jaccard);
-double similarity_threshold = 0.7;
-int memory_limit_kb = 1024 * 1024;
-int cpu_threads = 0;
-int device = static_cast<int>(Device::automatic);
-int gpu_memory_limit_kb = 0;
-int gpus = 0;
-int gpu_idle_timeout_s = 60;
-bool explain_device = true;
-int method = static_cast<int>(Method::exact);
-int minhash_permutations = 128;
-int minhash_seed = 1;
-double target_recall = 0.95;
-int max_bucket_size = 10000;
-int debug_device_fault = 0;
-int debug_device_loss = static_cast<int>(DeviceLoss::none);
 
 namespace {
 
@@ -57,89 +37,90 @@ constexpr auto measure_entries = enum_entries(measure_names);
 constexpr auto device_loss_entries = enum_entries(device_loss_names);
 constexpr auto method_entries = enum_entries(method_names);
 
-void define_join_settings() {
+}  // namespace
+
+void Settings::define_join_settings() {
   DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
-                           "With off, a join on a similarity is a nested loop.", &enable_join, enable_join,
+                           "With off, a join on a similarity is a nested loop.", &enable_join_, enable_join_,
                            PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("simjoin.algorithm", "Sets the algorithm of similarity joins.",
                            "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
-                           &algorithm, algorithm, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
-                           nullptr, nullptr);
+                           &algorithm_, algorithm_, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN,
+                           nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.memory_limit", "Sets the memory that one computation may use.",
       "Beyond it, rows and sets of a join go to temporary files; what else needs more is refused.",
-      &memory_limit_kb, memory_limit_kb, least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET,
+      &memory_limit_kb_, memory_limit_kb_, least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET,
       GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
-                          "With 0, one for each core.", &cpu_threads, cpu_threads, 0, most_cpu_threads,
+                          "With 0, one for each core.", &cpu_threads_, cpu_threads_, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
-void define_device_settings() {
+void Settings::define_device_settings() {
   DefineCustomEnumVariable(
       "simjoin.device", "Sets the device that similarity joins and other computations run on.",
       "auto uses a GPU where there is one and it pays; with gpu, a join that cannot use "
       "one is an error.",
-      &device, device, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      &device_, device_, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one computation may use.",
-                          "With 0, most of what is free.", &gpu_memory_limit_kb, gpu_memory_limit_kb, 0,
+                          "With 0, most of what is free.", &gpu_memory_limit_kb_, gpu_memory_limit_kb_, 0,
                           MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.gpus", "Sets the number of GPUs that may share one similarity join.",
-                          "With 0, all there are. A join that is not large enough uses one.", &gpus, gpus, 0,
-                          most_gpus, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+                          "With 0, all there are. A join that is not large enough uses one.", &gpus_, gpus_,
+                          0, most_gpus, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.gpu_idle_timeout", "Sets how long an idle session keeps what it holds of the GPUs.",
       "After that, the next computation on a GPU sets it up again. With 0, until the session ends.",
-      &gpu_idle_timeout_s, gpu_idle_timeout_s, 0, longest_gpu_idle_timeout_s, PGC_USERSET,
+      &gpu_idle_timeout_s_, gpu_idle_timeout_s_, 0, longest_gpu_idle_timeout_s, PGC_USERSET,
       GUC_UNIT_S | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("simjoin.explain_device", "Sets whether EXPLAIN shows what ran a similarity join.",
-                           "Off for output that is to be the same on every machine.", &explain_device,
-                           explain_device, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+                           "Off for output that is to be the same on every machine.", &explain_device_,
+                           explain_device_, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.debug_device_fault", "Sets which device call of each similarity join fails, for tests.",
-      "As if memory had run out; a negative number: as if a kernel had failed.", &debug_device_fault,
-      debug_device_fault, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
-  DefineCustomEnumVariable(
-      "simjoin.debug_device_loss", "Sets how the devices of a similarity join are lost, for tests.",
-      "From the call of simjoin.debug_device_fault on, or the first.", &debug_device_loss, debug_device_loss,
-      device_loss_entries.data(), PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+      "As if memory had run out; a negative number: as if a kernel had failed.", &debug_device_fault_,
+      debug_device_fault_, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+  DefineCustomEnumVariable("simjoin.debug_device_loss",
+                           "Sets how the devices of a similarity join are lost, for tests.",
+                           "From the call of simjoin.debug_device_fault on, or the first.",
+                           &debug_device_loss_, debug_device_loss_, device_loss_entries.data(), PGC_SUSET,
+                           GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
 
-void define_minhash_settings() {
+void Settings::define_minhash_settings() {
   DefineCustomEnumVariable(
       "simjoin.method", "Sets how the similarity join operator finds pairs.",
-      "With minhash, inner and semi joins find the candidates by MinHash, and miss some pairs.", &method,
-      method, method_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      "With minhash, inner and semi joins find the candidates by MinHash, and miss some pairs.", &method_,
+      method_, method_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomRealVariable(
       "simjoin.target_recall", "Sets the share of pairs that similarity joins by MinHash find.",
-      "That of the pairs exactly on the threshold; of more similar ones, more are found.", &target_recall,
-      target_recall, 0.0, 1.0, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable("simjoin.minhash_permutations",
-                          "Sets the signature length of similarity joins by MinHash.", nullptr,
-                          &minhash_permutations, minhash_permutations, 1, static_cast<int>(max_permutations),
-                          PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      "That of the pairs exactly on the threshold; of more similar ones, more are found.", &target_recall_,
+      target_recall_, 0.0, 1.0, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "simjoin.minhash_permutations", "Sets the signature length of similarity joins by MinHash.", nullptr,
+      &minhash_permutations_, minhash_permutations_, 1, static_cast<int>(max_permutations), PGC_USERSET,
+      GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.minhash_seed", "Sets the seed of similarity joins by MinHash.",
-                          "It decides which pairs are missed.", &minhash_seed, minhash_seed, INT_MIN, INT_MAX,
-                          PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+                          "It decides which pairs are missed.", &minhash_seed_, minhash_seed_, INT_MIN,
+                          INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.max_bucket_size", "Sets the most rows that joins by MinHash compare each with each.",
-      "The rows of a larger bucket are compared with its first row only.", &max_bucket_size, max_bucket_size,
-      1, INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      "The rows of a larger bucket are compared with its first row only.", &max_bucket_size_,
+      max_bucket_size_, 1, INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
-void define_operator_settings() {
+void Settings::define_operator_settings() {
   DefineCustomEnumVariable("simjoin.measure", "Sets the similarity measure of the operator ~=.", nullptr,
-                           &measure, measure, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
+                           &measure_, measure_, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
   DefineCustomRealVariable(
       "simjoin.similarity_threshold", "Sets the similarity from which on the operator ~= is true.",
-      "A similarity is at most 1, with the measure overlap a number of tokens.", &similarity_threshold,
-      similarity_threshold, 0.0, largest_threshold, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      "A similarity is at most 1, with the measure overlap a number of tokens.", &similarity_threshold_,
+      similarity_threshold_, 0.0, largest_threshold, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
-}  // namespace
-
-void define_settings() {
+void Settings::define() {
   define_join_settings();
   define_device_settings();
   define_operator_settings();
@@ -151,12 +132,10 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   JoinSpec spec;
   spec.measure = measure;
   spec.threshold = threshold;
-  spec.algorithm = static_cast<Algorithm>(algorithm);
-  spec.device = static_cast<Device>(device);
-  spec.threads = cpu_threads;
-  spec.memory_limit = engine_share(memory_limit_bytes());
-  spec.gpu_memory_limit = gpu_memory_limit_bytes();
-  spec.gpus = gpus;
+  Settings::set_resources(&spec);
+  spec.algorithm = Settings::algorithm();
+  spec.memory_limit = engine_share(Settings::memory_limit());
+  spec.gpus = Settings::gpus();
   return spec;
 }
 

@@ -3,6 +3,9 @@
 
 #include "pg/base/pg.hpp"
 
+#include <chrono>
+
+#include "core/device/gpu.hpp"
 #include "core/join.hpp"
 
 namespace simjoin::pg {
@@ -12,35 +15,66 @@ enum class Method : uint8_t { exact, minhash };
 
 inline constexpr std::string_view method_names[] = {"exact", "minhash"};
 
-extern bool enable_join;             // simjoin.enable_join
-extern int algorithm;                // simjoin.algorithm, an Algorithm
-extern int measure;                  // simjoin.measure, a Measure
-extern double similarity_threshold;  // simjoin.similarity_threshold
-extern int memory_limit_kb;          // simjoin.memory_limit
-extern int cpu_threads;              // simjoin.cpu_threads, 0 = one for each core
-extern int device;                   // simjoin.device, a Device
-extern int gpus;                     // simjoin.gpus, 0 = all
-extern int gpu_idle_timeout_s;       // simjoin.gpu_idle_timeout, 0 = never
-extern int gpu_memory_limit_kb;      // simjoin.gpu_memory_limit, 0 = most of what is free
-extern bool explain_device;          // simjoin.explain_device
-extern int method;                   // simjoin.method, a Method
-extern int minhash_permutations;     // simjoin.minhash_permutations
-extern int minhash_seed;             // simjoin.minhash_seed
-extern double target_recall;         // simjoin.target_recall
-extern int max_bucket_size;          // simjoin.max_bucket_size
-extern int debug_device_fault;       // simjoin.debug_device_fault, see there
-extern int debug_device_loss;        // simjoin.debug_device_loss, a DeviceLoss
+// The settings as the session has them now: each function returns the one of its name, simjoin.NAME.
+class Settings {
+ public:
+  // Defines the settings. Called once, when the module is loaded.
+  static void define();
 
-// Return the limits in bytes.
-inline size_t memory_limit_bytes() {
-  return static_cast<size_t>(memory_limit_kb) * 1024;
-}
-inline size_t gpu_memory_limit_bytes() {
-  return static_cast<size_t>(gpu_memory_limit_kb) * 1024;
-}
+  static bool enable_join() { return enable_join_; }
+  static Algorithm algorithm() { return static_cast<Algorithm>(algorithm_); }
+  static Measure measure() { return static_cast<Measure>(measure_); }
+  static double similarity_threshold() { return similarity_threshold_; }
+  static size_t memory_limit() { return size_t{1024} * static_cast<size_t>(memory_limit_kb_); }  // bytes
+  static int cpu_threads() { return cpu_threads_; }  // 0: one for each core
+  static Device device() { return static_cast<Device>(device_); }
+  static size_t gpu_memory_limit() {  // bytes; 0: most of what is free
+    return size_t{1024} * static_cast<size_t>(gpu_memory_limit_kb_);
+  }
+  static int gpus() { return gpus_; }  // 0: all
+  static std::chrono::seconds gpu_idle_timeout() { return std::chrono::seconds(gpu_idle_timeout_s_); }
+  static bool explain_device() { return explain_device_; }
+  static Method method() { return static_cast<Method>(method_); }
+  static uint32_t minhash_permutations() { return static_cast<uint32_t>(minhash_permutations_); }
+  static uint64_t minhash_seed() { return static_cast<uint64_t>(minhash_seed_); }
+  static double target_recall() { return target_recall_; }
+  static uint32_t max_bucket_size() { return static_cast<uint32_t>(max_bucket_size_); }
+  static int debug_device_fault() { return debug_device_fault_; }
+  static DeviceLoss debug_device_loss() { return static_cast<DeviceLoss>(debug_device_loss_); }
 
-// Defines the settings. Called once, when the module is loaded.
-void define_settings();
+  // Sets the fields of a specification that say what a computation may run on.
+  template <class Spec>
+  static void set_resources(Spec *spec) {
+    spec->threads = cpu_threads();
+    spec->device = device();
+    spec->gpu_memory_limit = gpu_memory_limit();
+  }
+
+ private:
+  static void define_join_settings();
+  static void define_device_settings();
+  static void define_minhash_settings();
+  static void define_operator_settings();
+
+  static inline bool enable_join_ = true;
+  static inline int algorithm_ = static_cast<int>(Algorithm::automatic);
+  static inline int measure_ = static_cast<int>(Measure::jaccard);
+  static inline double similarity_threshold_ = 0.7;
+  static inline int memory_limit_kb_ = 1024 * 1024;
+  static inline int cpu_threads_ = 0;
+  static inline int device_ = static_cast<int>(Device::automatic);
+  static inline int gpu_memory_limit_kb_ = 0;
+  static inline int gpus_ = 0;
+  static inline int gpu_idle_timeout_s_ = 60;
+  static inline bool explain_device_ = true;
+  static inline int method_ = static_cast<int>(Method::exact);
+  static inline int minhash_permutations_ = 128;
+  static inline int minhash_seed_ = 1;
+  static inline double target_recall_ = 0.95;
+  static inline int max_bucket_size_ = 10000;
+  static inline int debug_device_fault_ = 0;
+  static inline int debug_device_loss_ = static_cast<int>(DeviceLoss::none);
+};
 
 // Returns a join's specification with everything that comes from the settings filled in.
 JoinSpec spec_from_settings(Measure measure, double threshold);

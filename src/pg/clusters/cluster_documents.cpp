@@ -137,10 +137,8 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
     raise_parameter(function, "batch", psprintf("%d", batch), "A batch has at least 1 document.");
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
-  options.device = static_cast<Device>(device);
-  options.gpu_memory_limit = gpu_memory_limit_bytes();
-  options.memory_limit = memory_limit_bytes();
-  options.threads = cpu_threads;
+  Settings::set_resources(&options);
+  options.memory_limit = Settings::memory_limit();
   return options;
 }
 

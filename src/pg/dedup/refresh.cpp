@@ -50,7 +50,7 @@ struct NumberedPair {
 
 struct AffectedPairs {
   AffectedPairs() {
-    memory.set_limit(pair_share(memory_limit_bytes()),
+    memory.set_limit(pair_share(Settings::memory_limit()),
                      {"the pairs of changed rows and their groups need",
                       "fill the view anew with REFRESH MATERIALIZED VIEW", " that the join leaves"});
   }
@@ -322,7 +322,7 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
   if (!index->exists || needs_new_order(*index, index->rows)) return false;
   const auto most = std::max(few_changes, static_cast<size_t>(index->rows / most_changed_share));
   *changes = read_changes(parts.changes, GetActiveSnapshot(),
-                          std::min(most, memory_limit_bytes() / bytes_of_change));
+                          std::min(most, Settings::memory_limit() / bytes_of_change));
   return !changes->all;
 }
 

@@ -44,7 +44,7 @@ struct RefreshFigures {
 // Numbers of ids, in the hands of a memory context.
 struct RowNumbers {
   RowNumbers() {
-    memory.set_limit(memory_limit_bytes(), {"the rows of a dedup view need", "make views of fewer rows"});
+    memory.set_limit(Settings::memory_limit(), {"the rows of a dedup view need", "make views of fewer rows"});
   }
 
   MemoryCounter memory;

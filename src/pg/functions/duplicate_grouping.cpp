@@ -101,7 +101,7 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
 }
 
 GroupingWork::GroupingWork() {
-  memory.set_limit(pair_share(memory_limit_bytes()),
+  memory.set_limit(pair_share(Settings::memory_limit()),
                    {"the groups of duplicates need",
                     "use the method components, which keeps no pairs, a higher threshold or fewer rows",
                     " that the join leaves"});

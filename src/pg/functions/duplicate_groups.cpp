@@ -24,8 +24,9 @@ FunctionJoin *start_join_without_copies(Measure measure, double threshold, const
                                         GroupingWork **work) {
   FunctionJoin *join = create_function_join(function, measure, true);
   *work = create_grouping_work(join->context);
-  call_cpp(
-      [&] { (*work)->copies.emplace(measure, threshold, row_share(memory_limit_bytes()), (*work)->memory); });
+  call_cpp([&] {
+    (*work)->copies.emplace(measure, threshold, row_share(Settings::memory_limit()), (*work)->memory);
+  });
   create_function_engine(join, threshold);
   join->left = read_rows(query, join->engine, &join->spill_file, Side::left, function, join->context, nullptr,
                          &*(*work)->copies);

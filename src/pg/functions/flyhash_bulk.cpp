@@ -91,10 +91,10 @@ void finish_round(FlyReceiver *receiver) {
 // Makes the hasher for vectors like the first one.
 void start_hasher(FlyReceiver *receiver, uint32_t dimension) {
   receiver->shape = fly_shape(receiver->arguments, dimension, function);
-  const JoinSpec spec = spec_from_settings(Measure::jaccard, 1);
   prepare_gpu_use();
   receiver->hasher = own(receiver->context, [&] {
-    return std::make_unique<BulkFlyHasher>(receiver->shape, spec.device, spec.gpu_memory_limit, spec.threads);
+    return std::make_unique<BulkFlyHasher>(receiver->shape, Settings::device(), Settings::gpu_memory_limit(),
+                                           Settings::cpu_threads());
   });
 }
 

@@ -30,9 +30,9 @@ constexpr double operations_of_densest = 100;  // an edge
 // What a computation has beside its edges and its result.
 struct Work {
   Work() {
-    memory.set_limit(memory_limit_bytes(), {"the graph needs", "leave edges out"});
-    work.device = static_cast<Device>(device);
-    work.gpu_memory_limit = gpu_memory_limit_bytes();
+    memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"});
+    work.device = Settings::device();
+    work.gpu_memory_limit = Settings::gpu_memory_limit();
   }
 
   MemoryCounter memory;

@@ -192,7 +192,7 @@ Datum simjoin_jaccard_distance(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_similar);
 Datum simjoin_similar(PG_FUNCTION_ARGS) {
   const Counts counts = count_arguments(fcinfo, "sets_similar");
-  PG_RETURN_BOOL(similarity_of(static_cast<Measure>(measure), counts) >= similarity_threshold);
+  PG_RETURN_BOOL(similarity_of(Settings::measure(), counts) >= Settings::similarity_threshold());
 }
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_set);

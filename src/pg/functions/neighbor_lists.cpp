@@ -39,7 +39,7 @@ NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context
   const Size size = std::max<size_t>(rows, 1) * sizeof(NeighborList);
   MemoryCounter *memory = own(context, [&] {
     auto counter = std::make_unique<MemoryCounter>();
-    counter->set_limit(pair_share(memory_limit_bytes()),
+    counter->set_limit(pair_share(Settings::memory_limit()),
                        {"the neighbours need", "ask for fewer of each row, or of fewer rows at a time",
                         " that the join leaves"});
     counter->check_room(size);

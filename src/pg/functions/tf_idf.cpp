@@ -133,7 +133,7 @@ Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms) {
   receiver.kind = kind;
   receiver.capacity = first_capacity;
   receiver.rows = static_cast<Row *>(MemoryContextAlloc(context, first_capacity * sizeof(Row)));
-  receiver.collection = own(context, [] { return std::make_unique<TfIdf>(memory_limit_bytes()); });
+  receiver.collection = own(context, [] { return std::make_unique<TfIdf>(Settings::memory_limit()); });
   run_query(string_argument(fcinfo, 0), &receiver.receiver, function);
   return_documents(receiver, max_terms, reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo),
                    AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES));

@@ -90,7 +90,7 @@ void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
   } else if (state->started) {
     show_number(label, state->limit, es);
   } else if (state->facts.from_settings) {
-    show_number(label, similarity_threshold, es);
+    show_number(label, Settings::similarity_threshold(), es);
   } else if (constant != nullptr && !constant->constisnull) {
     show_number(label, threshold_value(constant->constvalue, constant->consttype), es);
   } else {
@@ -107,7 +107,7 @@ bool find_method(const JoinState *state, JoinMethod *choice) {
   }
   const JoinPlanFacts &facts = state->facts;
   if (facts.from_settings) {
-    *choice = choose_method(static_cast<Measure>(measure), similarity_threshold, facts.jointype);
+    *choice = choose_method(Settings::measure(), Settings::similarity_threshold(), facts.jointype);
     return true;
   }
   Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
@@ -124,7 +124,7 @@ bool find_method(const JoinState *state, JoinMethod *choice) {
 bool show_method(const JoinState *state, ExplainState *es) {
   JoinMethod choice;
   if (!find_method(state, &choice)) {
-    show_text("Method", method_names[method], es);
+    show_text("Method", method_names[static_cast<int>(Settings::method())], es);
     return false;
   }
   show_text("Method", method_names[static_cast<int>(choice.by_bands ? Method::minhash : Method::exact)], es);
@@ -149,8 +149,8 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
     ExplainPropertyFloat(
         "Rows Removed by Join Filter", nullptr,
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
-  const int expected = state->facts.from_settings ? measure : static_cast<int>(state->facts.measure);
-  show_text("Measure", measure_names[state->started ? static_cast<int>(state->measure) : expected], es);
+  const Measure expected = state->facts.from_settings ? Settings::measure() : state->facts.measure;
+  show_text("Measure", measure_names[static_cast<int>(state->started ? state->measure : expected)], es);
   show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
@@ -278,10 +278,14 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const JoinStats &stats = *state->totals;
   // Nothing ran where rows paired with themselves were all that was asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
-  if (!by_bands) show_text("Algorithm", ran ? stats.algorithm : algorithm_names[algorithm], es);
-  if (explain_device) show_text("Device", ran ? stats.device : device_names[device], es);
+  if (!by_bands)
+    show_text("Algorithm", ran ? stats.algorithm : algorithm_names[static_cast<int>(Settings::algorithm())],
+              es);
+  if (Settings::explain_device())
+    show_text("Device", ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
   if (!ran) return;
-  if (explain_device && !stats.gpu_refused.empty()) show_text("GPU Not Used", stats.gpu_refused, es);
+  if (Settings::explain_device() && !stats.gpu_refused.empty())
+    show_text("GPU Not Used", stats.gpu_refused, es);
   show_input(stats, es);
   if (by_bands) {
     show_band_counts(state->band_totals, es);

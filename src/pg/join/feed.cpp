@@ -149,8 +149,8 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
 void resolve_threshold(JoinState *state) {
   state->measure = state->facts.measure;
   if (state->facts.from_settings) {
-    state->measure = static_cast<Measure>(measure);
-    state->threshold = state->limit = similarity_threshold;
+    state->measure = Settings::measure();
+    state->threshold = state->limit = Settings::similarity_threshold();
     return;
   }
   Datum datum =
@@ -189,7 +189,7 @@ bool needs_matched(JoinType jointype, Side side) {
 
 // Reads one side, from its first row on, and keeps of its rows what is needed.
 void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
-  const size_t row_memory = row_share(memory_limit_bytes());
+  const size_t row_memory = row_share(Settings::memory_limit());
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   if (input->kept_count > 0)
     input->reader.store = create_row_store(state->context, input->descriptor, row_memory);

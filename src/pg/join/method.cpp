@@ -23,12 +23,12 @@ const char *why_not_by_bands(Measure measure, double threshold, JoinType jointyp
 
 JoinMethod choose_method(Measure measure, double threshold, JoinType jointype) {
   JoinMethod choice = {};
-  if (static_cast<Method>(method) == Method::exact) return choice;
+  if (Settings::method() == Method::exact) return choice;
   choice.refused = why_not_by_bands(measure, threshold, jointype);
   if (choice.refused != nullptr) return choice;
   const double jaccard = least_jaccard(measure, threshold);
   choice.by_bands = true;
-  choice.plan = plan_for_recall(jaccard, target_recall, static_cast<uint32_t>(minhash_permutations));
+  choice.plan = plan_for_recall(jaccard, Settings::target_recall(), Settings::minhash_permutations());
   choice.recall = candidate_probability(choice.plan, jaccard);
   return choice;
 }
@@ -39,12 +39,10 @@ LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double thresho
   spec.threshold = threshold;
   spec.self_join = self_join;
   spec.permutations = choice.plan.bands * choice.plan.rows;  // more would serve nothing
-  spec.seed = static_cast<uint64_t>(minhash_seed);
+  spec.seed = Settings::minhash_seed();
   spec.plan = choice.plan;
-  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
-  spec.threads = cpu_threads;
-  spec.device = static_cast<Device>(device);
-  spec.gpu_memory_limit = gpu_memory_limit_bytes();
+  spec.max_bucket_size = Settings::max_bucket_size();
+  Settings::set_resources(&spec);
   return spec;
 }
 
@@ -68,8 +66,8 @@ void report_chained_buckets(const LshStats &stats, const char *who) {
   char *largest = largest_buckets(stats);
   ereport(
       NOTICE,
-      (errmsg("%s: " UINT64_FORMAT " buckets of more than %d rows were chained", who, stats.chained_buckets,
-              max_bucket_size),
+      (errmsg("%s: " UINT64_FORMAT " buckets of more than %u rows were chained", who, stats.chained_buckets,
+              Settings::max_bucket_size()),
        errdetail(
            "The largest, and how much of all comparisons it would have been to compare each row with each: "
            "%s. The rows of a chained bucket are compared with its first row only.",

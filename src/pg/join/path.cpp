@@ -222,7 +222,8 @@ void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
   if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
     estimate_partition_join(root, joinrel, outer, inner, extra->sjinfo, extra->restrictlist);
   // As with enable_hashjoin, a FULL join is left its only plan.
-  if (enable_join || jointype == JOIN_FULL) offer_join(root, joinrel, outer, inner, jointype, extra);
+  if (Settings::enable_join() || jointype == JOIN_FULL)
+    offer_join(root, joinrel, outer, inner, jointype, extra);
   if (jointype == JOIN_FULL) check_full_join(joinrel, inner, extra->sjinfo, extra->restrictlist);
 }
 

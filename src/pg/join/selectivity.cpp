@@ -157,7 +157,7 @@ RestrictInfo *clause_of_whole_tables(PlannerInfo *root, RelOptInfo *joinrel, con
 }  // namespace
 
 Bounds planned_bounds(const SimilarityClause &clause) {
-  if (clause.from_settings) return {static_cast<Measure>(measure), similarity_threshold};
+  if (clause.from_settings) return {Settings::measure(), Settings::similarity_threshold()};
   if (IsA(clause.threshold, Const)) return {clause.measure, constant_threshold(clause)};
   return {clause.measure, clause.measure == Measure::overlap ? usual_overlap : usual_threshold};
 }

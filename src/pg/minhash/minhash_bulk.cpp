@@ -175,9 +175,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   spec.family = family;
   spec.permutations = static_cast<uint32_t>(permutations);
   spec.seed = seed;
-  spec.threads = cpu_threads;
-  spec.device = static_cast<Device>(device);
-  spec.gpu_memory_limit = gpu_memory_limit_bytes();
+  Settings::set_resources(&spec);
   receiver->signer = own(context, [&] { return std::make_unique<BulkSigner>(spec); });
   run_query(string_argument(fcinfo, 0), &receiver->receiver, function);
   begin_round(receiver);

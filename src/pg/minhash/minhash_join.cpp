@@ -62,10 +62,8 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(first + seed_argument));
   spec.plan = plan_of(fcinfo, first, spec.threshold, permutations, function);
   spec.verify = PG_GETARG_BOOL(first + verify_argument);
-  spec.max_bucket_size = static_cast<uint32_t>(max_bucket_size);
-  spec.threads = cpu_threads;
-  spec.device = static_cast<Device>(device);
-  spec.gpu_memory_limit = gpu_memory_limit_bytes();
+  spec.max_bucket_size = Settings::max_bucket_size();
+  Settings::set_resources(&spec);
   return spec;
 }
 
