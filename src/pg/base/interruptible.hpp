@@ -35,6 +35,47 @@ class TextCursor {
   const char *next_;
 };
 
+// Walks over the elements of a set of any type. Calls nothing of PostgreSQL that can error.
+class TokenCursor {
+ public:
+  explicit TokenCursor(const SetView &set) : set_(set), texts_(set) {}
+
+  // Returns what visit() returns of the next token, an int64_t or a std::string_view; at most set.count
+  // calls.
+  template <class Visit>
+  auto next(Visit &&visit) {
+    switch (set_.type) {
+      case TokenType::int4:
+        return visit(int64_t{static_cast<const int32_t *>(set_.data)[next_++]});
+      case TokenType::int8:
+        return visit(static_cast<const int64_t *>(set_.data)[next_++]);
+      case TokenType::text:
+        break;
+    }
+    return visit(texts_.next());
+  }
+
+ private:
+  const SetView &set_;
+  TextCursor texts_;
+  size_t next_ = 0;
+};
+
+// Returns body(token) of any token of the type that the tokens of a set have: int32_t, int64_t or
+// std::string_view.
+template <class Body>
+auto with_token_type(TokenType type, Body &&body) {
+  switch (type) {
+    case TokenType::int4:
+      return body(int32_t{});
+    case TokenType::int8:
+      return body(int64_t{});
+    case TokenType::text:
+      break;
+  }
+  return body(std::string_view());
+}
+
 // Calls body(tokens) with a span of the set's tokens.
 template <class Body>
 auto with_tokens(const SetView &set, Body &&body) {

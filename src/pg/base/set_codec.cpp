@@ -6,6 +6,8 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,23 +18,33 @@ extern "C" {
 
 namespace simjoin::pg {
 
-bool token_type_of(Oid array_type, TokenType *type) {
-  if (!OidIsValid(array_type)) return false;
-  switch (getBaseType(array_type)) {
-    case INT4ARRAYOID:
-      *type = TokenType::int4;
-      return true;
-    case INT8ARRAYOID:
-      *type = TokenType::int8;
-      return true;
-    case TEXTARRAYOID:
-      *type = TokenType::text;
-      return true;
-  }
-  return false;
+namespace {
+
+// The types of PostgreSQL that tokens can have, in the order of TokenType.
+struct TokenKind {
+  Oid array;
+  Oid element;
+  int length;  // of an element, and how it is passed and aligned
+  bool by_value;
+  char alignment;
+};
+
+constexpr TokenKind kinds[] = {{INT4ARRAYOID, INT4OID, sizeof(int32), true, TYPALIGN_INT},
+                               {INT8ARRAYOID, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE},
+                               {TEXTARRAYOID, TEXTOID, -1, false, TYPALIGN_INT}};
+
+const TokenKind &kind_of(TokenType type) {
+  return kinds[static_cast<int>(type)];
 }
 
-namespace {
+// Gives the token type whose array or element type, whichever `member` says, is this one; false where there
+// is none.
+bool find_kind(Oid TokenKind::*member, Oid type, TokenType *found) {
+  const auto *kind = std::find_if(std::begin(kinds), std::end(kinds),
+                                  [&](const TokenKind &candidate) { return candidate.*member == type; });
+  *found = static_cast<TokenType>(kind - kinds);
+  return kind != std::end(kinds);
+}
 
 constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove them.";
 
@@ -49,6 +61,20 @@ constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove 
 }
 
 }  // namespace
+
+bool token_type_of(Oid array_type, TokenType *type) {
+  return OidIsValid(array_type) && find_kind(&TokenKind::array, getBaseType(array_type), type);
+}
+
+Oid array_type_of(TokenType type) {
+  return kind_of(type).array;
+}
+
+ArrayType *construct_token_array(Datum *tokens, size_t count, TokenType type) {
+  const TokenKind &kind = kind_of(type);
+  return construct_array(tokens, static_cast<int>(count), kind.element, kind.length, kind.by_value,
+                         kind.alignment);
+}
 
 int dimensions_of_flawed(ArrayType *array) {
   if (ARR_NDIM(array) > 1) return ARR_NDIM(array);
@@ -67,22 +93,11 @@ void check_plain_array(ArrayType *array, const char *function, const char *what,
 SetView view_set(Datum datum, const char *function) {
   ArrayType *array = DatumGetArrayTypeP(datum);
   SetView set;
-  switch (ARR_ELEMTYPE(array)) {
-    case INT4OID:
-      set.type = TokenType::int4;
-      break;
-    case INT8OID:
-      set.type = TokenType::int8;
-      break;
-    case TEXTOID:
-      set.type = TokenType::text;
-      break;
-    default:
-      ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                      errmsg("%s: a set cannot be an array of type %s", function,
-                             format_type_be(ARR_ELEMTYPE(array))),
-                      errhint("Cast it to integer[], bigint[] or text[].")));
-  }
+  if (!find_kind(&TokenKind::element, ARR_ELEMTYPE(array), &set.type))
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("%s: a set cannot be an array of type %s", function, format_type_be(ARR_ELEMTYPE(array))),
+             errhint("Cast it to integer[], bigint[] or text[].")));
   check_plain_array(array, function, "tokens", remove_null_tokens);
   set.count = static_cast<uint32_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
   set.data = ARR_DATA_PTR(array);

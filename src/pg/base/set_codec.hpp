@@ -25,6 +25,12 @@ struct SetView {
 // Returns whether the type is int4[], int8[] or text[] (or a domain's base type thereof), and which.
 bool token_type_of(Oid array_type, TokenType *type);
 
+// Returns the type of arrays of such tokens.
+Oid array_type_of(TokenType type);
+
+// Returns an array of the tokens.
+ArrayType *construct_token_array(Datum *tokens, size_t count, TokenType type);
+
 // Returns a view on the array, detoasted in the current memory context where it has to be. Errors, naming
 // `function`: a NULL element, more than one dimension, another element type.
 SetView view_set(Datum array, const char *function);

@@ -4,7 +4,6 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 }
@@ -23,31 +22,15 @@ namespace simjoin::pg {
 template <class Take>
 void number_terms(TermTable *table, const SetView &set, Take &&take) {
   constexpr uint32_t terms_a_look = 1 << 14;  // a few milliseconds
-  TextCursor texts(set);
+  TokenCursor terms(set);
   for (uint32_t begin = 0; begin < set.count; begin += terms_a_look) {
     CHECK_FOR_INTERRUPTS();
     const uint32_t end = static_cast<uint32_t>(std::min<uint64_t>(set.count, uint64_t{begin} + terms_a_look));
     call_cpp([&] {
-      for (uint32_t i = begin; i < end; ++i) {
-        switch (set.type) {
-          case TokenType::int4:
-            take(i, table->id_of(int64_t{static_cast<const int32_t *>(set.data)[i]}));
-            break;
-          case TokenType::int8:
-            take(i, table->id_of(static_cast<const int64_t *>(set.data)[i]));
-            break;
-          case TokenType::text:
-            take(i, table->id_of(texts.next()));
-            break;
-        }
-      }
+      for (uint32_t i = begin; i < end; ++i)
+        take(i, terms.next([&](auto term) { return table->id_of(term); }));
     });
   }
-}
-
-// Returns the array type of terms of this type.
-inline Oid term_array_type(TokenType type) {
-  return type == TokenType::text ? TEXTARRAYOID : type == TokenType::int8 ? INT8ARRAYOID : INT4ARRAYOID;
 }
 
 // Returns an array of `count` terms; id_at(i) is the id of one.
@@ -64,16 +47,7 @@ ArrayType *make_term_array(const TermTable &table, TokenType type, size_t count,
       terms[i] = Int32GetDatum(static_cast<int32>(table.value(id_at(i))));
     }
   }
-  const auto elements = static_cast<int>(count);
-  switch (type) {
-    case TokenType::int4:
-      return construct_array(terms, elements, INT4OID, sizeof(int32), true, TYPALIGN_INT);
-    case TokenType::int8:
-      return construct_array(terms, elements, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
-    case TokenType::text:
-      break;
-  }
-  return construct_array(terms, elements, TEXTOID, -1, false, TYPALIGN_INT);
+  return construct_token_array(terms, count, type);
 }
 
 // Returns the token type of an argument of the call that only stands for its type, as in NULL::int[]. Errors,

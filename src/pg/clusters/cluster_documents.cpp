@@ -63,8 +63,8 @@ void start_documents(DestReceiver *self, int, TupleDesc columns) {
   if (clustering->is_stream && type != clustering->term_type)
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("%s: the terms of the query are of type %s, those of the stream of type %s",
-                           clustering->function, format_type_be(term_array_type(type)),
-                           format_type_be(term_array_type(clustering->term_type))),
+                           clustering->function, format_type_be(array_type_of(type)),
+                           format_type_be(array_type_of(clustering->term_type))),
                     errhint("Cast those of the query.")));
   receiver->id_type = getBaseType(TupleDescAttr(columns, 0)->atttypid);
   clustering->term_type = type;

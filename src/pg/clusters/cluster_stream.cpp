@@ -206,7 +206,7 @@ void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, cha
 
 // Stores the clusters that are new or have changed.
 void store_clusters(Clustering *clustering, Oid table) {
-  const Oid terms = term_array_type(clustering->term_type);
+  const Oid terms = array_type_of(clustering->term_type);
   Oid types[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   SPIPlanPtr insert = SPI_prepare(
@@ -251,7 +251,7 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: the name is NULL", function)));
   const TokenType type = kind_argument(fcinfo, 1, function, "kind");
-  const char *terms = format_type_be(term_array_type(type));
+  const char *terms = format_type_be(array_type_of(type));
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
   const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
   const char *table = quote_qualified_identifier(schema, range->relname);

@@ -134,18 +134,8 @@ Counts count_arguments(FunctionCallInfo fcinfo, const char *function) {
   const Datum left_array = PG_GETARG_DATUM(0), right_array = PG_GETARG_DATUM(1);
   const SetView left = view_set(left_array, function), right = view_set(right_array, function);
   if (left.type != right.type) elog(ERROR, "%s: the sets differ in type", function);
-  Counts counts = {0, 0, 0};
-  switch (left.type) {
-    case TokenType::int4:
-      counts = count_tokens<int32_t>(left, right);
-      break;
-    case TokenType::int8:
-      counts = count_tokens<int64_t>(left, right);
-      break;
-    case TokenType::text:
-      counts = count_tokens<std::string_view>(left, right);
-      break;
-  }
+  const Counts counts =
+      with_token_type(left.type, [&](auto token) { return count_tokens<decltype(token)>(left, right); });
   free_view(left, left_array);
   free_view(right, right_array);
   return counts;

@@ -53,10 +53,10 @@ void start_bags(DestReceiver *self, int, TupleDesc columns) {
   TokenType type;
   check_row_columns(columns, function, &receiver->id_type, &type);
   if (type == receiver->kind) return;
-  const char *name = format_type_be(term_array_type(type));
+  const char *name = format_type_be(array_type_of(type));
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("%s: the query returns terms of type %s, where %s was asked for", function, name,
-                         format_type_be(term_array_type(receiver->kind))),
+                         format_type_be(array_type_of(receiver->kind))),
                   errhint("Add the argument NULL::%s, or cast the terms.", name)));
 }
 

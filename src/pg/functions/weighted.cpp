@@ -137,18 +137,9 @@ Datum simjoin_weighted_jaccard_similarity(PG_FUNCTION_ARGS) {
   if (left.type != right.type) elog(ERROR, "%s: the sets differ in type", function_name);
   const float *left_weights = view_weights(left_array, left, function_name);
   const float *right_weights = view_weights(right_array, right, function_name);
-  double result = 0;
-  switch (left.type) {
-    case TokenType::int4:
-      result = compare_sets<int32_t>(left, left_weights, right, right_weights);
-      break;
-    case TokenType::int8:
-      result = compare_sets<int64_t>(left, left_weights, right, right_weights);
-      break;
-    case TokenType::text:
-      result = compare_sets<std::string_view>(left, left_weights, right, right_weights);
-      break;
-  }
+  const double result = with_token_type(left.type, [&](auto token) {
+    return compare_sets<decltype(token)>(left, left_weights, right, right_weights);
+  });
   free_view(left, PG_GETARG_DATUM(0));
   PG_FREE_IF_COPY(left_array, 1);
   free_view(right, PG_GETARG_DATUM(2));

@@ -52,51 +52,30 @@ inline void check_jaccard_threshold(double threshold, const char *function) {
                   errhint("It is a number above 0 and at most 1.")));
 }
 
-// Walks over the identities of a set's tokens. Calls nothing of PostgreSQL that can error.
-class IdentityCursor {
- public:
-  explicit IdentityCursor(const SetView &set) : set_(set), text_(set) {}
-
-  // Returns the next token's identity; at most set.count calls.
-  uint64_t next() {
-    switch (set_.type) {
-      case TokenType::int4:
-        return token_identity(int64_t{static_cast<const int32_t *>(set_.data)[next_++]});
-      case TokenType::int8:
-        return token_identity(static_cast<const int64_t *>(set_.data)[next_++]);
-      case TokenType::text:
-        break;
-    }
-    return token_identity(text_.next());
+// Calls body(i, identity) for each token of a set, with its position. Processes interrupts.
+template <class Body>
+void for_identities(const SetView &set, Body &&body) {
+  TokenCursor tokens(set);
+  InterruptCounter interrupts;
+  for (uint32_t i = 0; i < set.count; ++i) {
+    interrupts.add(set.type == TokenType::text ? 100 : 2);
+    body(i, tokens.next([](auto token) { return token_identity(token); }));
   }
-
- private:
-  const SetView &set_;
-  TextCursor text_;
-  size_t next_ = 0;
-};
+}
 
 // Returns the hashes of a set's tokens.
 inline uint32_t *token_hashes(const SetView &set) {
   auto *hashes = allocate<uint32_t>(set.count);
-  IdentityCursor tokens(set);
-  InterruptCounter interrupts;
-  for (uint32_t i = 0; i < set.count; ++i) {
-    interrupts.add(set.type == TokenType::text ? 100 : 2);
-    hashes[i] = token_hash(tokens.next());
-  }
+  for_identities(set, [&](uint32_t i, uint64_t identity) { hashes[i] = token_hash(identity); });
   return hashes;
 }
 
 // Returns a set's tokens with their weights, in the order of the input.
 inline WeightedToken *weighted_tokens(const SetView &set, const float *weights) {
   auto *tokens = allocate<WeightedToken>(set.count);
-  IdentityCursor identities(set);
-  InterruptCounter interrupts;
-  for (uint32_t i = 0; i < set.count; ++i) {
-    interrupts.add(set.type == TokenType::text ? 100 : 2);
-    tokens[i] = {identities.next(), static_cast<double>(weights[i])};
-  }
+  for_identities(set, [&](uint32_t i, uint64_t identity) {
+    tokens[i] = {identity, static_cast<double>(weights[i])};
+  });
   return tokens;
 }
 
