@@ -10,10 +10,6 @@ extern "C" {
 
 namespace simjoin::pg {
 
-const char *string_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
 void run_query(const char *query, DestReceiver *receiver, const char *function, ParamListInfo parameters) {
   if (receiver->rStartup == nullptr) receiver->rStartup = [](DestReceiver *, int, TupleDesc) {};
   receiver->rShutdown = [](DestReceiver *) {};

@@ -12,9 +12,6 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Returns a text argument of the call, which must not be NULL.
-const char *string_argument(FunctionCallInfo fcinfo, int number);
-
 // Runs a query that returns rows, with the caller's rights and in the active snapshot. The receiver, whose
 // receiveSlot is set, and rStartup where the columns are not known, gets its columns and rows. `parameters`:
 // the query's, or nullptr. Errors, naming `function`, where the query writes or returns nothing.

@@ -139,13 +139,4 @@ JoinSpec spec_from_settings(Measure measure, double threshold) {
   return spec;
 }
 
-Measure measure_by_name(const char *name, const char *function) {
-  for (size_t i = 0; i < std::size(measure_names); ++i)
-    if (measure_names[i] == name) return static_cast<Measure>(i);
-  ereport(ERROR,
-          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: unknown measure \"%s\"", function, name),
-           errhint("The measures are jaccard, cosine, dice and overlap.")));
-  pg_unreachable();
-}
-
 }  // namespace simjoin::pg

@@ -79,7 +79,4 @@ class Settings {
 // Returns a join's specification with everything that comes from the settings filled in.
 JoinSpec spec_from_settings(Measure measure, double threshold);
 
-// Returns the measure of this name. Errors with the list of valid names; `function` is who asks.
-Measure measure_by_name(const char *name, const char *function);
-
 }  // namespace simjoin::pg

@@ -50,17 +50,4 @@ ArrayType *make_term_array(const TermTable &table, TokenType type, size_t count,
   return construct_token_array(terms, count, type);
 }
 
-// Returns the token type of an argument of the call that only stands for its type, as in NULL::int[]. Errors,
-// naming `function` and calling it `argument`, where sets cannot be of that type.
-inline TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function,
-                               const char *argument) {
-  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
-  TokenType kind;
-  if (!token_type_of(type, &kind))
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("%s: %s is of type %s", function, argument, format_type_be(type)),
-                    errhint("Give NULL::integer[], NULL::bigint[] or NULL::text[].")));
-  return kind;
-}
-
 }  // namespace simjoin::pg

@@ -5,7 +5,6 @@ extern "C" {
 #include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -13,6 +12,7 @@ extern "C" {
 
 #include <chrono>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
@@ -116,25 +116,13 @@ bool receive_document(TupleTableSlot *slot, DestReceiver *self) {
   return true;
 }
 
-[[noreturn]] void raise_parameter(const char *function, const char *parameter, const char *value,
-                                  const char *hint) {
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                  errmsg("%s: %s is %s", function, parameter, value), errhint("%s", hint)));
-  pg_unreachable();
-}
-
 ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *function) {
   ClusterOptions options;
   options.threshold = PG_GETARG_FLOAT8(first);
-  if (!(options.threshold > 0 && options.threshold <= 1))
-    raise_parameter(function, "threshold", float8out_internal(options.threshold),
-                    "It is a number above 0 and at most 1.");
+  check_share(options.threshold, function, "threshold");
   const int32 max_terms = PG_GETARG_INT32(first + 1), batch = PG_GETARG_INT32(first + 2);
-  if (max_terms < 1 || max_terms > static_cast<int32>(max_centroid_terms))
-    raise_parameter(function, "max_terms", psprintf("%d", max_terms),
-                    psprintf("A centroid has 1 to %u terms.", max_centroid_terms));
-  if (batch < 1)
-    raise_parameter(function, "batch", psprintf("%d", batch), "A batch has at least 1 document.");
+  check_count(max_terms, max_centroid_terms, function, "max_terms", "A centroid has 1 to %u terms.");
+  check_count(batch, INT_MAX, function, "batch", "A batch has at least 1 document.");
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
   Settings::set_resources(&options);

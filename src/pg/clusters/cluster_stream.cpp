@@ -20,6 +20,7 @@ extern "C" {
 
 #include <vector>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/query_receiver.hpp"
@@ -250,7 +251,7 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
   constexpr const char *function = "cluster_stream_create";
   if (PG_ARGISNULL(0))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: the name is NULL", function)));
-  const TokenType type = kind_argument(fcinfo, 1, function, "kind");
+  const TokenType type = kind_argument(fcinfo, 1, function);
   const char *terms = format_type_be(array_type_of(type));
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
   const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));

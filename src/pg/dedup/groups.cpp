@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <utility>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/changes.hpp"
@@ -16,7 +17,6 @@ extern "C" {
 #include "pg/dedup/join.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
-#include "pg/functions/join_functions.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -71,7 +71,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
   const Measure measure = measure_by_name(definition.measure, function);
-  check_similarity(function, "threshold", definition.threshold, measure, false);
+  check_similarity(definition.threshold, measure, function);
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);

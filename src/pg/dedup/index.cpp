@@ -14,6 +14,7 @@ extern "C" {
 #include <iterator>
 #include <memory>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/query_receiver.hpp"
 #include "pg/base/relation_names.hpp"

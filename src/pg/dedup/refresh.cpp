@@ -17,6 +17,7 @@ extern "C" {
 #include <memory>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
@@ -27,7 +28,6 @@ extern "C" {
 #include "pg/dedup/join.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
-#include "pg/functions/join_functions.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -311,7 +311,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
 bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
                        ChangeList *changes) {
   const Measure measure = measure_by_name(definition.measure, function);
-  check_similarity(function, "threshold", definition.threshold, measure, false);
+  check_similarity(definition.threshold, measure, function);
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {
     ereport(NOTICE, (errmsg("%s: all rows are read, since changes are not tracked: %s", function, obstacle),

@@ -20,8 +20,8 @@ extern "C" {
 #include "utils/varlena.h"
 }
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/definition.hpp"
@@ -30,7 +30,6 @@ extern "C" {
 #include "pg/dedup/refresh.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
-#include "pg/functions/join_functions.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -255,7 +254,7 @@ PG_FUNCTION_INFO_V1(simjoin_create_dedup_view);
 Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "create_dedup_view";
   const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
-  check_similarity(function, "threshold", PG_GETARG_FLOAT8(Arg_threshold), measure, false);
+  check_similarity(PG_GETARG_FLOAT8(Arg_threshold), measure, function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
                        PG_GETARG_FLOAT8(Arg_max_group_share), function);

@@ -1,8 +1,6 @@
 #include "pg/functions/duplicate_grouping.hpp"
 
 extern "C" {
-#include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 }
 
@@ -10,6 +8,7 @@ extern "C" {
 #include <string_view>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/background.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
@@ -69,18 +68,6 @@ void report_large_group(const RowGrouping &grouping, const DuplicateGroups &grou
   pfree(sizes);
 }
 
-// Returns the number of the name in the list. Errors, naming `function` and `argument`, where it is not
-// there.
-template <size_t n>
-size_t number_of_name(const char *name, const std::string_view (&names)[n], const char *function,
-                      const char *argument, const char *hint) {
-  for (size_t i = 0; i < n; ++i)
-    if (names[i] == name) return i;
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                  errmsg("%s: unknown %s \"%s\"", function, argument, name), errhint("%s", hint)));
-  pg_unreachable();
-}
-
 constexpr std::string_view keep_names[] = {"smallest_id", "first_row"};
 
 }  // namespace
@@ -94,9 +81,8 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
                                           "The choices are smallest_id and first_row.") == 1;
   options.max_group_share = max_group_share;
   if (!(max_group_share >= 0 && max_group_share <= 1))
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("%s: max_group_share is %s", function, float8out_internal(max_group_share)),
-                    errhint("It is a part of all rows, a number of at least 0 and at most 1.")));
+    raise_argument(function, "max_group_share", max_group_share,
+                   "It is a part of all rows, a number of at least 0 and at most 1.");
   return options;
 }
 

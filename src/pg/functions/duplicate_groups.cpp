@@ -2,10 +2,10 @@
 #include "pg/base/pg.hpp"
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
@@ -57,7 +57,7 @@ Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
   const double threshold = PG_GETARG_FLOAT8(Arg_threshold);
-  check_similarity(function, "threshold", threshold, measure, false);
+  check_similarity(threshold, measure, function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
                        PG_GETARG_FLOAT8(Arg_max_group_share), function);

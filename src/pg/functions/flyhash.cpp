@@ -11,6 +11,7 @@ extern "C" {
 #include <memory>
 
 #include "core/flyhash/flyhash.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
@@ -18,13 +19,6 @@ extern "C" {
 namespace simjoin::pg {
 
 namespace {
-
-// Errors unless `value` is from 1 to `most`.
-void check_number(int32 value, uint32_t most, const char *name, const char *function, const char *hint) {
-  if (value >= 1 && static_cast<uint32_t>(value) <= most) return;
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %d", function, name, value),
-                  errhint(hint, most)));
-}
 
 constexpr const char *winners_hint = "A hash has from 1 winner to as many as hash_length, here %u.";
 constexpr const char *projection_hint =
@@ -36,23 +30,23 @@ bool fly_arguments(FunctionCallInfo fcinfo, const char *function, FlyArguments *
   if (PG_ARGISNULL(1) || PG_ARGISNULL(4)) return false;
   arguments->hash_length = PG_GETARG_INT32(1);
   arguments->seed = PG_GETARG_INT64(4);
-  check_number(arguments->hash_length, max_fly_hash_length, "hash_length", function,
-               "It is a number from 1 to %u.");
+  check_count(arguments->hash_length, max_fly_hash_length, function, "hash_length",
+              "It is a number from 1 to %u.");
   arguments->winners = PG_ARGISNULL(2)
                            ? static_cast<int32>(fly_share(static_cast<uint32_t>(arguments->hash_length)))
                            : PG_GETARG_INT32(2);
-  check_number(arguments->winners, static_cast<uint32_t>(arguments->hash_length), "winners", function,
-               winners_hint);
+  check_count(arguments->winners, static_cast<uint32_t>(arguments->hash_length), function, "winners",
+              winners_hint);
   arguments->projection = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
   if (!PG_ARGISNULL(3))
-    check_number(arguments->projection, max_fly_dimension, "projection", function,
-                 "It is a number from 1 to the number of values of a vector, at most %u.");
+    check_count(arguments->projection, max_fly_dimension, function, "projection",
+                "It is a number from 1 to the number of values of a vector, at most %u.");
   return true;
 }
 
 FlyShape fly_shape(const FlyArguments &arguments, uint32_t dimension, const char *function) {
   if (arguments.projection != 0)
-    check_number(arguments.projection, dimension, "projection", function, projection_hint);
+    check_count(arguments.projection, dimension, function, "projection", projection_hint);
   FlyShape shape;
   shape.dimension = dimension;
   shape.hash_length = static_cast<uint32_t>(arguments.hash_length);

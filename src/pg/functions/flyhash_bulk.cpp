@@ -14,6 +14,7 @@ extern "C" {
 #include <memory>
 
 #include "core/flyhash/flyhash_bulk.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"

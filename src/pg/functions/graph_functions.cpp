@@ -3,19 +3,18 @@
 
 extern "C" {
 #include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 }
 
 #include <optional>
 
 #include "core/graph/graph_work.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/background.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/edge_query.hpp"
 
@@ -117,13 +116,6 @@ MemoryContext create_graph_context() {
   return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
 }
 
-// Returns whether an argument other than the query for nodes is NULL.
-bool any_null(FunctionCallInfo fcinfo, int nodes_argument) {
-  for (int i = 0; i < PG_NARGS(); ++i)
-    if (i != nodes_argument && PG_ARGISNULL(i)) return true;
-  return false;
-}
-
 // Reads the query for edges, and that for nodes unless it is NULL.
 void read_graph(FunctionCallInfo fcinfo, int nodes_argument, const EdgeSink &sink, const char *function) {
   read_edges(string_argument(fcinfo, 0), sink, function);
@@ -146,13 +138,6 @@ void return_rows(FunctionCallInfo fcinfo, size_t rows, Fill &&fill) {
   }
 }
 
-[[noreturn]] void raise_argument(const char *function, const char *argument, const char *value,
-                                 const char *hint) {
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %s", function, argument, value),
-                  errhint("%s", hint)));
-  pg_unreachable();
-}
-
 // The arguments of pagerank, in order.
 enum PageRankArgument {
   PageRank_edges,
@@ -170,19 +155,15 @@ PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
   spec.use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
   spec.damping = PG_GETARG_FLOAT8(PageRank_damping);
   if (!(spec.damping >= 0 && spec.damping < 1))
-    raise_argument(function, "damping", float8out_internal(spec.damping),
-                   "It is a probability of at least 0 and below 1.");
+    raise_argument(function, "damping", spec.damping, "It is a probability of at least 0 and below 1.");
   const char *method = string_argument(fcinfo, PageRank_method);
   spec.random_walk = strcmp(method, "random_walk") == 0;
   if (!spec.random_walk && strcmp(method, "power") != 0)
     raise_argument(function, "method", quote_literal_cstr(method), "The methods are power and random_walk.");
   spec.tolerance = PG_GETARG_FLOAT8(PageRank_tolerance);
-  if (!(spec.tolerance > 0 && spec.tolerance <= 1))
-    raise_argument(function, "tolerance", float8out_internal(spec.tolerance),
-                   "It is a number above 0 and at most 1.");
+  check_share(spec.tolerance, function, "tolerance");
   const int32 coupons = PG_GETARG_INT32(PageRank_coupons);
-  if (coupons < 1)
-    raise_argument(function, "coupons", psprintf("%d", coupons), "At least 1 walk starts from each node.");
+  check_count(coupons, INT_MAX, function, "coupons", "At least 1 walk starts from each node.");
   spec.coupons = static_cast<uint32_t>(coupons);
   spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(PageRank_seed));
   return spec;
@@ -191,7 +172,7 @@ PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
 // Finds the subgraph that the arguments (edges, k, method) of a call ask for.
 const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context, const char *function) {
   const int32 k = PG_GETARG_INT32(1);
-  if (k < 1) raise_argument(function, "k", psprintf("%d", k), "A subgraph has at least 1 node.");
+  check_count(k, INT_MAX, function, "k", "A subgraph has at least 1 node.");
   const char *name = string_argument(fcinfo, 2);
   size_t method = 0;
   while (method < std::size(densest_method_names) && densest_method_names[method] != name) ++method;
@@ -223,7 +204,7 @@ Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   constexpr const char *function = "connected_components";
   constexpr int nodes_argument = 1;
   compat::begin_materialized_result(fcinfo);
-  if (any_null(fcinfo, nodes_argument)) return 0;
+  if (any_null(fcinfo, {nodes_argument})) return 0;
   MemoryContext context = create_graph_context();
   auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
   work->context = context;
@@ -244,7 +225,7 @@ PG_FUNCTION_INFO_V1(simjoin_pagerank);
 Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   constexpr const char *function = "pagerank";
   compat::begin_materialized_result(fcinfo);
-  if (any_null(fcinfo, PageRank_nodes)) return 0;
+  if (any_null(fcinfo, {PageRank_nodes})) return 0;
   MemoryContext context = create_graph_context();
   const PageRankSpec spec = pagerank_arguments(fcinfo, function);
   auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });

@@ -4,7 +4,6 @@
 extern "C" {
 #include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 }
@@ -13,26 +12,14 @@ extern "C" {
 #include <limits>
 
 #include "core/join.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/gpu_notices.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/neighbor_lists.hpp"
 
 namespace simjoin::pg {
-void check_similarity(const char *function, const char *argument, double value, Measure measure,
-                      bool zero_allowed) {
-  const double most =
-      measure == Measure::overlap ? static_cast<double>(std::numeric_limits<int32>::max()) : 1.0;
-  if ((zero_allowed ? value >= 0 : value > 0) && value <= most) return;
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-       errmsg("%s: %s is %s", function, argument, float8out_internal(value)),
-       errhint("With the measure %s it is a number %s 0%s.", measure_names[static_cast<int>(measure)].data(),
-               zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1")));
-}
 
 FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join) {
   MemoryContext context =
@@ -144,7 +131,7 @@ Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 2), function);
   const double threshold = PG_GETARG_FLOAT8(1);
-  check_similarity(function, "threshold", threshold, measure, false);
+  check_similarity(threshold, measure, function);
   FunctionJoin *join = start_join(function, measure, threshold, string_argument(fcinfo, 0), nullptr);
   check_distinct_ids(join->left, function);
   return_pairs(fcinfo, join);
@@ -158,7 +145,7 @@ Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 3), function);
   const double threshold = PG_GETARG_FLOAT8(2);
-  check_similarity(function, "threshold", threshold, measure, false);
+  check_similarity(threshold, measure, function);
   FunctionJoin *join =
       start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
   return_pairs(fcinfo, join);
@@ -172,11 +159,9 @@ Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   compat::begin_materialized_result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 4), function);
   const int32 k = PG_GETARG_INT32(2);
-  if (k < 1)
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: k is %d", function, k),
-                    errhint("Ask for at least 1 neighbor of each row.")));
+  check_count(k, INT_MAX, function, "k", "Ask for at least 1 neighbor of each row.");
   const double least = PG_GETARG_FLOAT8(3);
-  check_similarity(function, "min_similarity", least, measure, true);
+  check_similarity(least, measure, function, "min_similarity", true);
   // Any shared element counts where no least similarity was asked for.
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join =

@@ -21,11 +21,6 @@ struct FunctionJoin {
   QueryRows right;
 };
 
-// Errors, naming `function` and `argument`, unless pairs of this similarity can exist and share an element;
-// `zero_allowed`: a similarity of 0 is valid, too.
-void check_similarity(const char *function, const char *argument, double value, Measure measure,
-                      bool zero_allowed);
-
 // Returns a join that has neither an engine, which is to live in its context, nor rows.
 FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join);
 

@@ -15,6 +15,7 @@ extern "C" {
 #include <memory>
 
 #include "core/text/shingles.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 
@@ -129,10 +130,9 @@ ArrayType *array_of(Buffer<uint64_t> *hashes, Oid element_type, MemoryContext re
 template <class T>
 Datum make_shingles(FunctionCallInfo fcinfo, ShingleUnit unit, Oid element_type, const char *function) {
   const int32 size = PG_GETARG_INT32(1);
-  if (size < 1)
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: size is %d", function, size),
-             errhint("A shingle has at least 1 %s.", unit == ShingleUnit::character ? "character" : "word")));
+  check_count(size, INT_MAX, function, "size",
+              unit == ShingleUnit::character ? "A shingle has at least 1 character."
+                                             : "A shingle has at least 1 word.");
   MemoryContext result_context = CurrentMemoryContext;
   MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
   MemoryContextSwitchTo(context);

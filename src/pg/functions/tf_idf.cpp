@@ -13,6 +13,7 @@ extern "C" {
 #include <algorithm>
 
 #include "core/text/tf_idf.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/query_receiver.hpp"
@@ -116,9 +117,7 @@ void return_documents(const BagReceiver &receiver, size_t max_terms, ReturnSetIn
 size_t max_terms_argument(FunctionCallInfo fcinfo, int number) {
   if (PG_ARGISNULL(number)) return SIZE_MAX;
   const int32 most = PG_GETARG_INT32(number);
-  if (most < 1)
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: max_terms is %d", function, most),
-                    errhint("A document keeps at least 1 term; NULL keeps all.")));
+  check_count(most, INT_MAX, function, "max_terms", "A document keeps at least 1 term; NULL keeps all.");
   return static_cast<size_t>(most);
 }
 
@@ -156,7 +155,7 @@ Datum simjoin_tf_idf(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf_of_kind);
 Datum simjoin_tf_idf_of_kind(PG_FUNCTION_ARGS) {
-  const TokenType kind = kind_argument(fcinfo, 1, function, "kind");
+  const TokenType kind = kind_argument(fcinfo, 1, function);
   return weigh_query(fcinfo, kind, max_terms_argument(fcinfo, 2));
 }
 }

@@ -16,6 +16,7 @@ extern "C" {
 #include <utility>
 
 #include "core/minhash/minhash_bulk.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"

@@ -33,11 +33,10 @@ void check_comparable(const SignatureHeader &a, const SignatureHeader &b, const 
                           "neither.")));
 }
 
-// Errors unless the value of an argument is within its limits.
-void check_range(int32 value, int32 least, int32 most, const char *function, const char *argument) {
-  if (value >= least && value <= most) return;
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %d", function, argument, value),
-                  errhint("For this signature it is a number from %d to %d.", least, most)));
+// Errors unless the value of an argument is from 1 to `most`.
+void check_range(int32 value, int32 most, const char *function, const char *argument) {
+  check_count(value, static_cast<uint32>(most), function, argument,
+              "For this signature it is a number from 1 to %u.");
 }
 
 uint32_t *all_values(const uint8_t *signature, const SignatureHeader &header) {
@@ -73,8 +72,8 @@ bytea *merge(const uint8_t *left, const uint8_t *right) {
 ArrayType *bands_of(const uint8_t *signature, int32 bands, int32 rows) {
   constexpr const char *function = "minhash_bands";
   const SignatureHeader header = read_header(signature);
-  check_range(bands, 1, header.permutations, function, "bands");
-  check_range(rows, 1, header.permutations / bands, function, "rows");
+  check_range(bands, header.permutations, function, "bands");
+  check_range(rows, header.permutations / bands, function, "rows");
   if (header.empty) return construct_empty_array(INT8OID);
   uint32_t *values = all_values(signature, header);
   auto *hashes = allocate<Datum>(static_cast<size_t>(bands));
@@ -121,7 +120,7 @@ Datum simjoin_minhash_truncate(PG_FUNCTION_ARGS) {
   const uint8_t *signature = signature_bytes(PG_GETARG_VARLENA_PP(0));
   SignatureHeader header = read_header(signature);
   const int32 bits = PG_GETARG_INT32(1);
-  check_range(bits, 1, header.bits, "minhash_truncate", "bits");
+  check_range(bits, header.bits, "minhash_truncate", "bits");
   uint32_t *values = nullptr;
   if (!header.empty) values = all_values(signature, header);
   header.bits = static_cast<uint8_t>(bits);
@@ -142,7 +141,7 @@ Datum simjoin_minhash_band_plan(PG_FUNCTION_ARGS) {
   const double threshold = PG_GETARG_FLOAT8(0);
   const int32 permutations = PG_GETARG_INT32(1);
   check_permutations(permutations, function, "permutations");
-  check_jaccard_threshold(threshold, function);
+  check_share(threshold, function, "threshold");
   TupleDesc columns;
   if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
     elog(ERROR, "%s: the result is not a row", function);

@@ -11,10 +11,10 @@ extern "C" {
 #include <algorithm>
 
 #include "core/lsh/lsh_join.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/join/method.hpp"
@@ -55,7 +55,7 @@ BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 per
 LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   LshSpec spec;
   spec.threshold = PG_GETARG_FLOAT8(first + threshold_argument);
-  check_jaccard_threshold(spec.threshold, function);
+  check_share(spec.threshold, function, "threshold");
   const int32 permutations = PG_GETARG_INT32(first + permutations_argument);
   check_permutations(permutations, function, "permutations");
   spec.permutations = static_cast<uint32_t>(permutations);
@@ -67,19 +67,12 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   return spec;
 }
 
-// Whether an argument that has no default of NULL is NULL.
-bool any_null(FunctionCallInfo fcinfo, int first) {
-  for (int i = 0; i < PG_NARGS(); ++i)
-    if (i != first + bands_argument && i != first + rows_argument && PG_ARGISNULL(i)) return true;
-  return false;
-}
-
 // Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
 // (a, b, similarity).
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
   compat::begin_materialized_result(fcinfo);
   const int first = self_join ? 1 : 2;
-  if (any_null(fcinfo, first)) return 0;
+  if (any_null(fcinfo, {first + bands_argument, first + rows_argument})) return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(function, Measure::jaccard, self_join);

@@ -3,14 +3,11 @@
 
 #include "pg/base/pg.hpp"
 
-extern "C" {
-#include "utils/float.h"
-}
-
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/minhash_family.hpp"
 #include "core/minhash/minhash_signature.hpp"
 #include "core/minhash/weighted_minhash.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
@@ -38,18 +35,7 @@ inline bytea *make_signature(const SignatureHeader &header, const uint32_t *valu
 
 // Errors, naming `function` and calling the number `what`, unless a signature can have so many values.
 inline void check_permutations(int32 permutations, const char *function, const char *what) {
-  if (permutations >= 1 && permutations <= static_cast<int32>(max_permutations)) return;
-  ereport(ERROR,
-          (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %d", function, what, permutations),
-           errhint("A signature has 1 to %u values.", max_permutations)));
-}
-
-// Errors, naming `function`, unless a pair of sets can have this Jaccard similarity and share a token.
-inline void check_jaccard_threshold(double threshold, const char *function) {
-  if (threshold > 0 && threshold <= 1) return;
-  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                  errmsg("%s: threshold is %s", function, float8out_internal(threshold)),
-                  errhint("It is a number above 0 and at most 1.")));
+  check_count(permutations, max_permutations, function, what, "A signature has 1 to %u values.");
 }
 
 // Calls body(i, identity) for each token of a set, with its position. Processes interrupts.

@@ -1,0 +1,79 @@
+#include "pg/base/arguments.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/float.h"
+}
+
+#include <algorithm>
+#include <limits>
+
+namespace simjoin::pg {
+
+const char *string_argument(FunctionCallInfo fcinfo, int number) {
+  return text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
+bool any_null(FunctionCallInfo fcinfo, std::initializer_list<int> may_be_null) {
+  for (int i = 0; i < PG_NARGS(); ++i)
+    if (PG_ARGISNULL(i) && std::find(may_be_null.begin(), may_be_null.end(), i) == may_be_null.end())
+      return true;
+  return false;
+}
+
+void raise_argument(const char *function, const char *argument, const char *value, const char *hint) {
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %s", function, argument, value),
+                  errhint("%s", hint)));
+  pg_unreachable();
+}
+
+void raise_argument(const char *function, const char *argument, double value, const char *hint) {
+  raise_argument(function, argument, float8out_internal(value), hint);
+}
+
+void check_count(int32 value, uint32 most, const char *function, const char *argument, const char *hint) {
+  if (value >= 1 && static_cast<uint32>(value) <= most) return;
+  raise_argument(function, argument, psprintf("%d", value), psprintf(hint, most));
+}
+
+void check_share(double value, const char *function, const char *argument) {
+  if (value > 0 && value <= 1) return;
+  raise_argument(function, argument, value, "It is a number above 0 and at most 1.");
+}
+
+void check_similarity(double value, Measure measure, const char *function, const char *argument,
+                      bool zero_allowed) {
+  const double most =
+      measure == Measure::overlap ? static_cast<double>(std::numeric_limits<int32>::max()) : 1.0;
+  if ((zero_allowed ? value >= 0 : value > 0) && value <= most) return;
+  raise_argument(
+      function, argument, value,
+      psprintf("With the measure %s it is a number %s 0%s.", measure_names[static_cast<int>(measure)].data(),
+               zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1"));
+}
+
+size_t number_of_name(const char *name, std::span<const std::string_view> names, const char *function,
+                      const char *what, const char *hint) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: unknown %s \"%s\"", function, what, name), errhint("%s", hint)));
+  return static_cast<size_t>(found - names.begin());
+}
+
+Measure measure_by_name(const char *name, const char *function) {
+  return static_cast<Measure>(number_of_name(name, measure_names, function, "measure",
+                                             "The measures are jaccard, cosine, dice and overlap."));
+}
+
+TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {
+  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
+  TokenType kind;
+  if (!token_type_of(type, &kind))
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("%s: kind is of type %s", function, format_type_be(type)),
+                    errhint("Give NULL::integer[], NULL::bigint[] or NULL::text[].")));
+  return kind;
+}
+
+}  // namespace simjoin::pg
