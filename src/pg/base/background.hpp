@@ -3,13 +3,13 @@
 
 #include "pg/base/pg.hpp"
 
-#include <chrono>
 #include <functional>
 #include <memory>
 
 #include "core/base/background_task.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
 
@@ -18,10 +18,9 @@ namespace simjoin::pg {
 // stops: what it uses belongs to `context`, or one above it.
 template <class Body>
 void run_interruptibly(MemoryContext context, Body body) {
-  constexpr std::chrono::microseconds step_budget{10'000};
   BackgroundTask *task = own(
       context, [&] { return std::make_unique<BackgroundTask>(Settings::cpu_threads(), std::move(body)); });
-  while (!call_cpp([&] { return task->wait(step_budget); })) CHECK_FOR_INTERRUPTS();
+  run_steps([&] { return task->wait(step_budget); });
 }
 
 }  // namespace simjoin::pg

@@ -12,13 +12,10 @@ extern "C" {
 #include <cstdint>
 
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
+#include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
 namespace {
-
-// How long the engine works between two interrupt checks.
-constexpr std::chrono::microseconds step_budget{10'000};
 
 void order_by_left_row(Batch &batch) {
   std::vector<std::array<uint32_t, 3>> pairs(batch.size());
@@ -68,7 +65,7 @@ bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left
     CHECK_FOR_INTERRUPTS();
     offer_spill_file(engine, spill_file);  // sets of a join that a GPU has given up come late
     const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
-    report_gpu_notice(call_cpp([&] { return GpuNotice(engine->take_notice()); }));
+    report_gpu_notice_of(engine);
     if (result == StepResult::done) return false;
     if (result != StepResult::batch || batch->size() == 0) continue;
     if (by_left_row) call_cpp([&] { order_by_left_row(*batch); });

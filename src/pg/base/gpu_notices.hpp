@@ -8,6 +8,7 @@
 
 #include "core/device/device_work.hpp"
 #include "core/join.hpp"
+#include "pg/base/errors.hpp"
 
 namespace simjoin::pg {
 
@@ -32,5 +33,11 @@ void report_device(const char *function, const DeviceUse &use);
 
 // Tells the session why the computation goes on on the CPU, where there is something to tell.
 void report_gpu_notice(const GpuNotice &notice);
+
+// The same of an object that has take_notice().
+template <class Work>
+void report_gpu_notice_of(Work *work) {
+  report_gpu_notice(call_cpp([&] { return GpuNotice(work->take_notice()); }));
+}
 
 }  // namespace simjoin::pg

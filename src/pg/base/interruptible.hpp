@@ -3,10 +3,6 @@
 
 #include "pg/base/pg.hpp"
 
-extern "C" {
-#include "utils/memutils.h"
-}
-
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -15,6 +11,7 @@ extern "C" {
 #include <vector>
 
 #include "pg/base/compat.hpp"
+#include "pg/base/growing_array.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -108,22 +105,6 @@ inline size_t comparison_cost(int64_t) {
 }
 inline size_t comparison_cost(std::string_view token) {
   return 4 + token.size();
-}
-
-// Returns memory for n objects in the current memory context, over 1 GB too.
-template <class T>
-T *allocate(size_t n) {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
-  return static_cast<T *>(MemoryContextAllocHuge(CurrentMemoryContext, std::max<size_t>(n, 1) * sizeof(T)));
-}
-
-// Makes room for one more object after `count` in an array of allocate() that has room for `*capacity`, which
-// is not 0.
-template <class T>
-void make_room(T **data, size_t count, size_t *capacity) {
-  if (count < *capacity) return;
-  *capacity *= 2;
-  *data = static_cast<T *>(repalloc_huge(*data, *capacity * sizeof(T)));
 }
 
 // So many numbers are sorted in a few milliseconds.

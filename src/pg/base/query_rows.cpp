@@ -4,7 +4,6 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 }
 
 #include <algorithm>
@@ -12,83 +11,59 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/query_receiver.hpp"
+#include "pg/base/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-constexpr size_t first_capacity = 1024;
+// Takes the rows of a query.
+struct RowReader {
+  void start(TupleDesc columns);
+  void take(const QueryRow &row);
 
-// Takes the rows of a query from the executor.
-struct RowReceiver {
-  DestReceiver receiver;
   const char *function;
   JoinEngine *engine;
   File *spill_file;
   Side side;
   const QueryRows *other;  // whose sets these are to be joined with, or NULL
   SetCopies *copies;       // of the sets, or NULL
-  bool started;
-  Oid id_type;
   QueryRows rows;
-  size_t capacity;
 };
 
-RowReceiver *receiver_of(DestReceiver *self) {
-  return reinterpret_cast<RowReceiver *>(self);
-}
-
-void check_same_type(const RowReceiver &receiver) {
-  if (receiver.other == nullptr || receiver.other->token_type == receiver.rows.token_type) return;
+void RowReader::start(TupleDesc columns) {
+  rows.token_type = check_row_columns(columns, function);
+  if (other == nullptr || other->token_type == rows.token_type) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                  errmsg("%s: the queries return sets of different types", receiver.function),
+                  errmsg("%s: the queries return sets of different types", function),
                   errhint("Cast those of one of them, as in SELECT id, tokens::bigint[] FROM documents.")));
 }
 
-void start_rows(DestReceiver *self, int, TupleDesc columns) {
-  RowReceiver *receiver = receiver_of(self);
-  check_single_statement(&receiver->started, receiver->function);
-  check_row_columns(columns, receiver->function, &receiver->id_type, &receiver->rows.token_type);
-  check_same_type(*receiver);
-}
-
-void append_id(RowReceiver *receiver, int64 id) {
-  QueryRows *rows = &receiver->rows;
-  if (rows->count == std::numeric_limits<uint32_t>::max())
-    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("%s: a query returns more than %zu rows", receiver->function, rows->count)));
-  make_room(&rows->ids, rows->count, &receiver->capacity);
-  rows->ids[rows->count++] = id;
-}
-
 // Adds a set to the engine, unless it is a copy of one that is there.
-void feed(RowReceiver *receiver, const SetView &set) {
-  const bool joined = receiver->copies == nullptr || call_cpp([&] {
-                        return with_tokens(set, [&](auto tokens) { return receiver->copies->add(tokens); });
+void feed(const RowReader &reader, const SetView &set) {
+  const bool joined = reader.copies == nullptr || call_cpp([&] {
+                        return with_tokens(set, [&](auto tokens) { return reader.copies->add(tokens); });
                       });
-  if (joined) feed_set(receiver->engine, receiver->side, set);
+  if (joined) feed_set(reader.engine, reader.side, set);
 }
 
-bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
-  RowReceiver *receiver = receiver_of(self);
-  bool id_isnull, set_isnull;
-  const Datum id = slot_getattr(slot, 1, &id_isnull);
-  const Datum array = slot_getattr(slot, 2, &set_isnull);
-  if (id_isnull) raise_null_id(receiver->function);
-  append_id(receiver, id_of(id, receiver->id_type));
-  if (set_isnull) {
-    feed(receiver, {receiver->rows.token_type, 0, nullptr, nullptr});
-  } else {
-    const SetView set = view_set(array, receiver->function);
-    feed(receiver, set);
+void RowReader::take(const QueryRow &row) {
+  const int64 id = row.id();
+  if (rows.count() == std::numeric_limits<uint32_t>::max())
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("%s: a query returns more than %zu rows", function, rows.count())));
+  rows.ids.append(id);
+  Datum array;
+  if (row.get(1, &array)) {
+    const SetView set = view_set(array, function);
+    feed(*this, set);
     free_view(set, array);
+  } else {
+    feed(*this, {rows.token_type, 0, nullptr, nullptr});
   }
-  offer_spill_file(receiver->engine, receiver->spill_file);
-  return true;
+  offer_spill_file(engine, spill_file);
 }
 
-}  // namespace
-
+// Returns the hint of an error about the columns of a query that should be an id and a set.
 const char *hint_for_sets(TupleDesc columns) {
   TokenType token_type;
   if (columns->natts >= 2 &&
@@ -103,24 +78,17 @@ const char *hint_for_sets(TupleDesc columns) {
   return "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.";
 }
 
-void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type) {
-  if (columns->natts == 2) {
-    *id_type = getBaseType(TupleDescAttr(columns, 0)->atttypid);
-    if (is_id_type(*id_type) && token_type_of(TupleDescAttr(columns, 1)->atttypid, token_type)) return;
-  }
-  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                  errmsg("%s: a query must return two columns, an id (smallint, integer or bigint) and a set "
-                         "(integer[], bigint[] or text[])",
-                         function),
-                  errdetail("The query returns %s.", describe_columns(columns)),
-                  errhint("%s", hint_for_sets(columns))));
-}
+}  // namespace
 
-void raise_null_id(const char *function) {
-  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                  errmsg("%s: a query returns a row whose id is NULL", function),
-                  errhint("Leave such rows out with WHERE id IS NOT NULL.")));
-  pg_unreachable();
+TokenType check_row_columns(TupleDesc columns, const char *function) {
+  TokenType token_type;
+  if (has_columns(columns, {ColumnKind::id, ColumnKind::set}) &&
+      token_type_of(TupleDescAttr(columns, 1)->atttypid, &token_type))
+    return token_type;
+  raise_columns(columns, function,
+                "a query must return two columns, an id (smallint, integer or bigint) and a set "
+                "(integer[], bigint[] or text[])",
+                hint_for_sets(columns));
 }
 
 void raise_repeated_id(int64 id, const char *function) {
@@ -132,33 +100,24 @@ void raise_repeated_id(int64 id, const char *function) {
 
 QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
                     MemoryContext context, const QueryRows *other, SetCopies *copies) {
-  RowReceiver receiver = {};
-  receiver.receiver.receiveSlot = receive_row;
-  receiver.receiver.rStartup = start_rows;
-  receiver.function = function;
-  receiver.engine = engine;
-  receiver.spill_file = spill_file;
-  receiver.side = side;
-  receiver.other = other;
-  receiver.copies = copies;
-  receiver.capacity = first_capacity;
-  receiver.rows.ids = static_cast<int64 *>(MemoryContextAlloc(context, first_capacity * sizeof(int64)));
-
-  run_query(query, &receiver.receiver, function);
-  return receiver.rows;
+  RowReader reader = {
+      function, engine, spill_file, side, other, copies, {GrowingArray<int64>(context), TokenType::int4}};
+  read_query(query, &reader, function);
+  return reader.rows;
 }
 
 void check_distinct_ids(const QueryRows &rows, const char *function) {
   InterruptCounter interrupts;
   size_t i = 1;
-  for (; i < rows.count && rows.ids[i - 1] < rows.ids[i]; ++i) interrupts.add(1);
-  if (i >= rows.count) return;
+  for (; i < rows.count() && rows.ids[i - 1] < rows.ids[i]; ++i) interrupts.add(1);
+  if (i >= rows.count()) return;
 
-  auto *ids = allocate<int64>(rows.count);
-  std::copy_n(rows.ids, rows.count, ids);
+  auto *ids = allocate<int64>(rows.count());
+  std::copy(rows.ids.begin(), rows.ids.end(), ids);
   sort_interruptibly(
-      ids, rows.count, [](int64 a, int64 b) { return a < b; }, [](int64 id) { return comparison_cost(id); });
-  for (i = 1; i < rows.count; ++i) {
+      ids, rows.count(), [](int64 a, int64 b) { return a < b; },
+      [](int64 id) { return comparison_cost(id); });
+  for (i = 1; i < rows.count(); ++i) {
     interrupts.add(1);
     if (ids[i - 1] != ids[i]) continue;
     raise_repeated_id(ids[i], function);

@@ -10,26 +10,22 @@ extern "C" {
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
 #include "pg/base/engine.hpp"
+#include "pg/base/growing_array.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 
 // The ids of the rows that were read, in their order; row i of the engine's side has ids[i].
 struct QueryRows {
-  int64 *ids;
-  size_t count;
+  GrowingArray<int64> ids;
   TokenType token_type;
+
+  size_t count() const { return ids.size(); }
 };
 
-// Checks the columns of a query for rows, (id bigint, tokens set), and gives the base type of the id and the
-// token type. Errors, naming `function`, where they are others.
-void check_row_columns(TupleDesc columns, const char *function, Oid *id_type, TokenType *token_type);
-
-// Returns the hint of an error about the columns of a query that should be an id and a set.
-const char *hint_for_sets(TupleDesc columns);
-
-// Errors, naming `function`: a row has no id.
-[[noreturn]] void raise_null_id(const char *function);
+// Returns the type of the tokens of a query's rows, (id bigint, tokens set). Errors, naming `function`, where
+// it has other columns.
+TokenType check_row_columns(TupleDesc columns, const char *function);
 
 // Errors, naming `function`: two rows have this id.
 [[noreturn]] void raise_repeated_id(int64 id, const char *function);

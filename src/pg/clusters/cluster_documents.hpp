@@ -3,13 +3,9 @@
 
 #include "pg/base/pg.hpp"
 
-extern "C" {
-#include "executor/tuptable.h"
-#include "fmgr.h"
-#include "nodes/execnodes.h"
-}
-
 #include "core/clusters/document_clusters.hpp"
+#include "pg/base/growing_array.hpp"
+#include "pg/base/result_rows.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -19,19 +15,17 @@ struct Clustering {
   const char *function;
   MemoryContext context;
   MemoryContext row_context;  // of one row, in or out
-  ReturnSetInfo *result;      // of the call
+  ResultRows *result;         // of the call
   DocumentClusters *clusters;
   TokenType term_type;  // of a stream, and of the documents once they are known
   bool is_stream;
   // The clusters that were there before have these numbers, ascending; the others follow.
-  int64 *numbers;
-  size_t loaded;
-  size_t capacity;
+  GrowingArray<int64> numbers;
 };
 
 // Returns a clustering with the parameters of the call, the first of which, the threshold, is argument
 // `first`; max_terms and batch follow. Errors, naming `function`, where they are not valid.
-Clustering *start_clustering(FunctionCallInfo fcinfo, int first, const char *function);
+Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function);
 
 // Returns the number by which a cluster is known to the user.
 int64 cluster_number(const Clustering &clustering, uint32_t cluster);

@@ -7,7 +7,6 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -21,10 +20,11 @@ extern "C" {
 #include <vector>
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/query_receiver.hpp"
+#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
+#include "pg/base/row_context.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/base/terms.hpp"
 #include "pg/clusters/cluster_documents.hpp"
 
@@ -48,9 +48,11 @@ constexpr const char *column_names[Column_Count] = {"cluster", "documents",     
 // What sums may come to (core/clusters/cluster_vector.hpp): some 30 million documents in one cluster.
 constexpr int64 largest_sum = (int64{1} << 55) - 1;
 
-// Takes the clusters of a stream's table from the executor.
-struct StateReceiver {
-  DestReceiver receiver;
+// Takes the clusters of a stream's table.
+struct ClusterReader {
+  void start(TupleDesc) {}  // the query is ours
+  void take(const QueryRow &row);
+
   Clustering *clustering;
 };
 
@@ -74,17 +76,10 @@ TokenType check_table(Oid table, const char *function) {
   return type;
 }
 
-void execute(const char *statement) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  const int result = SPI_execute(statement, false, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-  SPI_finish();
-}
-
 // Keeps other calls away until the transaction ends, with the caller's rights. Errors where the transaction
 // has one snapshot for all its statements: it may not see what another call has stored since.
 void lock_table(Oid table, const char *function) {
-  execute(psprintf("LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", relation_name(table)));
+  execute_statement(psprintf("LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", relation_name(table)));
   Relation relation = relation_open(table, NoLock);
   const bool created_here = relation->rd_createSubid != InvalidSubTransactionId;
   relation_close(relation, NoLock);
@@ -128,51 +123,41 @@ StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datu
   return {result, set.count};
 }
 
-void append_number(Clustering *clustering, int64 number) {
-  make_room(&clustering->numbers, clustering->loaded, &clustering->capacity);
-  clustering->numbers[clustering->loaded++] = number;
-}
-
-bool receive_cluster(TupleTableSlot *slot, DestReceiver *self) {
+void ClusterReader::take(const QueryRow &row) {
   CHECK_FOR_INTERRUPTS();
-  Clustering *clustering = reinterpret_cast<StateReceiver *>(self)->clustering;
   Datum values[Column_Count];
-  bool nulls[Column_Count];
-  for (int i = 0; i < Column_Count; ++i) values[i] = slot_getattr(slot, i + 1, &nulls[i]);
-  const int64 number = nulls[Column_cluster] ? 0 : DatumGetInt64(values[Column_cluster]);
-  const int64 last = clustering->loaded == 0 ? 0 : clustering->numbers[clustering->loaded - 1];
-  const bool pending = !nulls[Column_pending_terms];
-  if (number <= last || nulls[Column_documents] || DatumGetInt64(values[Column_documents]) < 1 ||
-      nulls[Column_terms] || nulls[Column_sums] || nulls[Column_is_open] ||
-      pending == nulls[Column_pending_sums])
+  bool present[Column_Count];
+  for (int i = 0; i < Column_Count; ++i) present[i] = row.get(i, &values[i]);
+  const int64 number = present[Column_cluster] ? DatumGetInt64(values[Column_cluster]) : 0;
+  const int64 last = clustering->numbers.empty() ? 0 : clustering->numbers.back();
+  const bool pending = present[Column_pending_terms];
+  if (number <= last || !present[Column_documents] || DatumGetInt64(values[Column_documents]) < 1 ||
+      !present[Column_terms] || !present[Column_sums] || !present[Column_is_open] ||
+      pending != present[Column_pending_sums])
     raise_damaged(*clustering, number);
-  MemoryContext caller = MemoryContextSwitchTo(clustering->row_context);
-  const StoredSum sum = read_sum(*clustering, number, values[Column_terms], values[Column_sums]);
-  StoredSum pending_sum = {nullptr, 0};
-  if (pending)
-    pending_sum = read_sum(*clustering, number, values[Column_pending_terms], values[Column_pending_sums]);
-  call_cpp([&] {
-    clustering->clusters->load(static_cast<uint64_t>(DatumGetInt64(values[Column_documents])),
-                               {sum.terms, sum.count}, DatumGetBool(values[Column_is_open]),
-                               {pending_sum.terms, pending_sum.count});
+  in_row_context(clustering->row_context, [&] {
+    const StoredSum sum = read_sum(*clustering, number, values[Column_terms], values[Column_sums]);
+    StoredSum pending_sum = {nullptr, 0};
+    if (pending)
+      pending_sum = read_sum(*clustering, number, values[Column_pending_terms], values[Column_pending_sums]);
+    call_cpp([&] {
+      clustering->clusters->load(static_cast<uint64_t>(DatumGetInt64(values[Column_documents])),
+                                 {sum.terms, sum.count}, DatumGetBool(values[Column_is_open]),
+                                 {pending_sum.terms, pending_sum.count});
+    });
   });
-  MemoryContextReset(clustering->row_context);
-  MemoryContextSwitchTo(caller);
-  append_number(clustering, number);
-  return true;
+  clustering->numbers.append(number);
 }
 
 // Reads the clusters that the stream has so far, as of now.
 void load_clusters(Clustering *clustering, Oid table) {
-  StateReceiver receiver = {};
-  receiver.receiver.receiveSlot = receive_cluster;
-  receiver.clustering = clustering;
+  ClusterReader reader = {clustering};
   PushActiveSnapshot(GetTransactionSnapshot());
-  run_query(
+  read_query(
       psprintf("SELECT cluster, documents, terms, sums, is_open, pending_terms, pending_sums FROM ONLY %s "
                "ORDER BY cluster",
                relation_name(table)),
-      &receiver.receiver, clustering->function);
+      &reader, clustering->function);
   PopActiveSnapshot();
 }
 
@@ -209,18 +194,17 @@ void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, cha
 void store_clusters(Clustering *clustering, Oid table) {
   const Oid terms = array_type_of(clustering->term_type);
   Oid types[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  SPIPlanPtr insert = SPI_prepare(
+  connect_spi();
+  SPIPlanPtr insert = prepare_statement(
       psprintf("INSERT INTO %s (cluster, documents, terms, sums, is_open, pending_terms, pending_sums) "
                "VALUES ($1, $2, $3, $4, $5, $6, $7)",
                relation_name(table)),
       Column_Count, types);
-  SPIPlanPtr update = SPI_prepare(
+  SPIPlanPtr update = prepare_statement(
       psprintf("UPDATE ONLY %s SET documents = $2, terms = $3, sums = $4, is_open = $5, pending_terms = $6, "
                "pending_sums = $7 WHERE cluster OPERATOR(pg_catalog.=) $1",
                relation_name(table)),
       Column_Count, types);
-  if (insert == nullptr || update == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
   for (uint32_t cluster = 0; cluster < clustering->clusters->clusters(); ++cluster) {
     CHECK_FOR_INTERRUPTS();
     if (!clustering->clusters->changed(cluster)) continue;
@@ -229,9 +213,8 @@ void store_clusters(Clustering *clustering, Oid table) {
     MemoryContext caller = MemoryContextSwitchTo(clustering->row_context);
     fill_row(*clustering, cluster, values, nulls);
     MemoryContextSwitchTo(caller);
-    const int result =
-        SPI_execute_plan(cluster < clustering->loaded ? update : insert, values, nulls, false, 0);
-    if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+    check_spi(
+        SPI_execute_plan(cluster < clustering->numbers.size() ? update : insert, values, nulls, false, 0));
     MemoryContextReset(clustering->row_context);
   }
   SPI_finish();
@@ -256,7 +239,7 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
   const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
   const char *table = quote_qualified_identifier(schema, range->relname);
-  execute(
+  execute_statement(
       psprintf("CREATE TABLE %s (cluster bigint PRIMARY KEY, documents bigint NOT NULL, terms %s NOT NULL, "
                "sums bigint[] NOT NULL, is_open bool NOT NULL, pending_terms %s, pending_sums bigint[]);"
                "COMMENT ON TABLE %s IS 'clusters of a stream of documents, of simjoin'",
@@ -267,10 +250,10 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_cluster_stream);
 Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
   constexpr const char *function = "cluster_stream";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Oid table = PG_GETARG_OID(0);
   const TokenType type = check_table(table, function);
-  Clustering *clustering = start_clustering(fcinfo, 2, function);
+  Clustering *clustering = start_clustering(fcinfo, 2, &result, function);
   clustering->is_stream = true;
   clustering->term_type = type;
   lock_table(table, function);

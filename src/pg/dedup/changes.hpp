@@ -9,17 +9,16 @@ extern "C" {
 #include "utils/snapshot.h"
 }
 
+#include "pg/base/growing_array.hpp"
 #include "pg/base/table_writer.hpp"
 
 namespace simjoin::pg {
 
 // What has been written down. It belongs to the memory context that it was read in.
 struct ChangeList {
-  int64 *ids;  // ascending, distinct
-  size_t id_count;
-  bool all;                // anything may have changed, or more than the reader wanted to know of
-  ItemPointerData *notes;  // the rows of the table that say so
-  size_t note_count;
+  bool all;                 // anything may have changed, or more than the reader wanted to know of
+  GrowingArray<int64> ids;  // ascending, distinct
+  GrowingArray<ItemPointerData> notes;  // the rows of the table that say so
 };
 
 // Reads the changes that the snapshot sees. Where there are more than `most` ids, `all` is set instead.

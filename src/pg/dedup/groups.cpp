@@ -6,12 +6,9 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-#include <algorithm>
 #include <utility>
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
@@ -29,9 +26,8 @@ RefreshFigures last_figures = {};
 const char *refreshing_function = nullptr;
 
 int64 *ids_of(const DedupState &state) {
-  auto *ids = static_cast<int64 *>(
-      MemoryContextAllocHuge(state.context, std::max<size_t>(state.count, 1) * sizeof(int64)));
-  for (size_t row = 0; row < state.count; ++row) ids[row] = state.rows[row].id;
+  auto *ids = allocate_in<int64>(state.context, state.count());
+  for (size_t row = 0; row < state.count(); ++row) ids[row] = state.rows[row].id;
   return ids;
 }
 
@@ -65,7 +61,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
 Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const char *function = refreshing_function == nullptr ? "dedup_view_groups" : refreshing_function;
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
@@ -77,8 +73,8 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   const OpenParts parts = open_parts(definition);
   DedupState *state = read_state(definition, parts, nullptr, function, context);
-  RowGrouping *grouping =
-      start_grouping(options, create_grouping_work(context), ids_of(*state), state->count, function, context);
+  RowGrouping *grouping = start_grouping(options, create_grouping_work(context), ids_of(*state),
+                                         state->count(), function, context);
   add_kept_pairs(*state, &*grouping->work->grouper);
   remove_stale(*state);
   if (definition.tracked())
@@ -88,8 +84,8 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   join_changes(state, measure, definition.threshold, &*grouping->work->grouper);
   close_parts(parts);
   last_figures = state->figures;
-  form_groups(grouping, state->count);
-  return_groups(fcinfo, *grouping);
+  form_groups(grouping, state->count());
+  return_groups(*grouping, &result);
   tuplestore_end(state->sets);
   MemoryContextDelete(context);
   return 0;

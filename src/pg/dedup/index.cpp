@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -15,10 +14,8 @@ extern "C" {
 #include <memory>
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
-#include "pg/base/query_receiver.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/settings.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
 
 namespace simjoin::pg {
@@ -66,26 +63,6 @@ void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &r
   pfree(codes);
 }
 
-struct OrderReceiver {
-  TokenIndex index;
-  Bounds bounds;
-  MemoryContext context;
-};
-
-// Takes (rows, ordered_rows, frequent), once.
-void receive_order(void *context, const StoredRow &row) {
-  auto *receiver = static_cast<OrderReceiver *>(context);
-  if (receiver->index.exists) raise_damaged(row.part);
-  const StoredOrder order = stored_order(row);
-  receiver->index.exists = true;
-  receiver->index.rows = order.rows;
-  receiver->index.ordered_rows = order.ordered_rows;
-  receiver->index.order = own(receiver->context, [&] {
-    return std::make_unique<TokenOrder>(order.frequent.codes, receiver->bounds);
-  });
-  free_codes(order.frequent);
-}
-
 // What a new order is made of.
 struct Frequencies {
   TokenCounts counts;
@@ -102,74 +79,63 @@ TokenOrder *make_order(const DedupState &state, const DedupDefinition &definitio
       return true;
     });
   });
+  const Bounds bounds = bounds_of(definition);
   auto *order = own(state.context, [&] {
     frequencies->codes = frequencies->counts.most_frequent(most_frequent_tokens);
-    return std::make_unique<TokenOrder>(frequencies->codes, bounds_of(definition));
+    return std::make_unique<TokenOrder>(frequencies->codes, bounds);
   });
   const char *table = relation_name(definition.order);
-  execute_statement(psprintf("DELETE FROM ONLY %s", table), 0, nullptr, nullptr);
+  execute_statement(psprintf("DELETE FROM ONLY %s", table));
   Oid types[] = {INT8OID, INT4ARRAYOID};
-  Datum values[] = {Int64GetDatum(static_cast<int64>(state.count)),
+  Datum values[] = {Int64GetDatum(static_cast<int64>(state.count())),
                     PointerGetDatum(array_of(frequencies->codes))};
   execute_statement(psprintf("INSERT INTO %s (rows, ordered_rows, frequent) VALUES ($1, $1, $2)", table), 2,
                     types, values);
-  execute_statement(psprintf("DELETE FROM ONLY %s", state.rows_table), 0, nullptr, nullptr);
+  execute_statement(psprintf("DELETE FROM ONLY %s", state.rows_table));
   return order;
 }
 
 // Finds the rows whose prefixes share a code with a given one's.
 struct Prober {
-  DestReceiver receiver;
+  void start(TupleDesc) {}  // the query is ours
+  void take(const QueryRow &row);
+
   DedupState *state;
   TokenOrder *order;
   SPIPlanPtr plans[2];       // that look for some entries, and for some others, too
   ParamListInfo parameters;  // the smallest and the largest size, the entries, the others
   SetPrefix prefix;
-  int64 *candidates;
-  size_t count;
-  size_t capacity;
+  GrowingArray<int64> candidates;
 };
 
-bool receive_candidate(TupleTableSlot *slot, DestReceiver *self) {
-  auto *prober = reinterpret_cast<Prober *>(self);
-  const StoredPrefix stored = stored_prefix({slot, prober->state->rows_table});
+void Prober::take(const QueryRow &row) {
+  const StoredPrefix stored = stored_prefix({row.slot, state->rows_table});
   const bool is_new = call_cpp([&] {
-    if (!prober->order->may_be_similar(prober->prefix, {stored.size, stored.entries.codes})) return false;
-    NodeNumbers &numbers = prober->state->numbers->numbers;
+    if (!order->may_be_similar(prefix, {stored.size, stored.entries.codes})) return false;
+    NodeNumbers &numbers = state->numbers->numbers;
     const uint32_t known = numbers.count();
     return numbers.number_of(stored.id) == known;
   });
   free_codes(stored.entries);
-  if (!is_new) return true;  // not similar, or found before, or among the changed rows
-  make_room(&prober->candidates, prober->count, &prober->capacity);
-  prober->candidates[prober->count++] = stored.id;
-  return true;
+  if (is_new) candidates.append(stored.id);  // else not similar, or met before, or among the changed rows
 }
 
-Prober *start_prober(DedupState *state, TokenOrder *order) {
-  auto *prober = static_cast<Prober *>(MemoryContextAllocZero(state->context, sizeof(Prober)));
-  prober->receiver.receiveSlot = receive_candidate;
-  prober->receiver.rStartup = [](DestReceiver *, int, TupleDesc) {};
-  prober->receiver.rShutdown = prober->receiver.rDestroy = [](DestReceiver *) {};
-  prober->receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
-  prober->state = state;
-  prober->order = order;
-  prober->capacity = 1024;
-  prober->candidates =
-      static_cast<int64 *>(MemoryContextAlloc(state->context, prober->capacity * sizeof(int64)));
+Prober start_prober(DedupState *state, TokenOrder *order) {
+  Prober prober = {};
+  prober.state = state;
+  prober.order = order;
+  prober.candidates = GrowingArray<int64>(state->context);
   Oid types[] = {INT4OID, INT4OID, INT4ARRAYOID, INT4ARRAYOID};
   const char *query = psprintf(
       "SELECT id, size, prefix FROM ONLY %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
       "OPERATOR(pg_catalog.<=) $2 "
       "AND prefix OPERATOR(pg_catalog.&&) $3",
       state->rows_table);
-  prober->plans[0] = SPI_prepare(query, 3, types);
-  prober->plans[1] = SPI_prepare(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
-  for (SPIPlanPtr plan : prober->plans)
-    if (plan == nullptr) elog(ERROR, "%s", SPI_result_code_string(SPI_result));
-  prober->parameters = makeParamList(std::size(types));
+  prober.plans[0] = prepare_statement(query, 3, types);
+  prober.plans[1] = prepare_statement(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
+  prober.parameters = makeParamList(std::size(types));
   for (size_t i = 0; i < std::size(types); ++i)
-    prober->parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
+    prober.parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
   return prober;
 }
 
@@ -180,29 +146,35 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
   parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
   parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
   const auto lookups = call_cpp([&] { return prober->order->lookups(prefix); });
-  MemoryContext context = CurrentMemoryContext;
   for (const PrefixLookup &lookup : lookups) {
     parameters[2].value = PointerGetDatum(array_of(lookup.one));
     parameters[3].value = PointerGetDatum(array_of(lookup.other));
-    SPIExecuteOptions options = {};
-    options.params = prober->parameters;
-    options.read_only = true;
-    options.dest = &prober->receiver;
-    const int result = SPI_execute_plan_extended(prober->plans[lookup.other.empty() ? 0 : 1], &options);
-    MemoryContextSwitchTo(context);  // SPI leaves its own behind, which lives as long as the connection
-    if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+    run_plan(prober->plans[lookup.other.empty() ? 0 : 1], receiver_for(prober, prober->state->function),
+             prober->parameters);
   }
+}
+
+// Sets the setting until the current level of settings ends.
+void set_until_end(const char *name, const char *value) {
+  set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
 }  // namespace
 
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
-  OrderReceiver receiver = {{}, bounds_of(definition), context};
   const char *table = relation_name(definition.order);
-  run_over_part(
-      {psprintf("SELECT rows, ordered_rows, frequent FROM ONLY %s", table), table, receive_order, &receiver},
-      "dedup view");
-  return receiver.index;
+  const Bounds bounds = bounds_of(definition);
+  TokenIndex index = {};
+  const auto take_order = [&](const StoredRow &row) {
+    if (index.exists) raise_damaged(row.part);
+    const StoredOrder order = stored_order(row);
+    index = {true, order.rows, order.ordered_rows,
+             own(context, [&] { return std::make_unique<TokenOrder>(order.frequent.codes, bounds); })};
+    free_codes(order.frequent);
+  };
+  run_over_part(psprintf("SELECT rows, ordered_rows, frequent FROM ONLY %s", table), table, "dedup view",
+                take_order);
+  return index;
 }
 
 bool needs_new_order(const TokenIndex &index, int64 rows) {
@@ -211,14 +183,14 @@ bool needs_new_order(const TokenIndex &index, int64 rows) {
 
 void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
   TokenIndex index = read_token_index(definition, state->context);
-  const auto rows = static_cast<int64>(state->count);
+  const auto rows = static_cast<int64>(state->count());
   const bool all = needs_new_order(index, rows);
   if (all)
     index.order = make_order(*state, definition);
   else
     store_row_count(definition, rows);
   const auto changed = static_cast<size_t>(state->figures.new_rows + state->figures.changed_rows);
-  const bool many = all || changed > state->count / rebuild_share;
+  const bool many = all || changed > state->count() / rebuild_share;
   Relation relation = state->parts->rows;
   TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
@@ -232,21 +204,20 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
 void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   const Bounds bounds = bounds_of(*state->definition);
   TableWriter *writer = open_writer(state->parts->rows);
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  connect_spi();
   const int level = NewGUCNestLevel();
   // Without statistics of the table, or with old ones, the planner might read all of it.
-  set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-  set_config_option("enable_bitmapscan", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+  set_until_end("enable_seqscan", "off");
+  set_until_end("enable_bitmapscan", "on");
   // All rows are wanted, whatever the session is content with.
-  set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                    false);
-  Prober *prober = start_prober(state, index.order);
+  set_until_end("gin_fuzzy_search_limit", "0");
+  Prober prober = start_prober(state, index.order);
   MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (state->rows[row].state == RowState::kept) return;
     MemoryContext old = MemoryContextSwitchTo(row_context);
     const SetPrefix prefix = prefix_of(*state, index.order, slot);
-    probe(prober, prefix, bounds);
+    probe(&prober, prefix, bounds);
     write_indexed_row(writer, index.order, state->rows[row], prefix);
     MemoryContextSwitchTo(old);
     MemoryContextReset(row_context);
@@ -254,7 +225,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   AtEOXact_GUC(true, level);
   SPI_finish();
   close_writer(writer);
-  add_kept_rows(state, {prober->candidates, prober->count});
+  add_kept_rows(state, prober.candidates);
 }
 
 void store_row_count(const DedupDefinition &definition, int64 rows) {

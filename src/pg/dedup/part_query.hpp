@@ -3,21 +3,17 @@
 
 #include "pg/base/pg.hpp"
 
-extern "C" {
-#include "nodes/params.h"
-}
-
 #include <algorithm>
+#include <span>
+#include <type_traits>
 
+#include "pg/base/query_source.hpp"
 #include "pg/dedup/stored_rows.hpp"
 
 namespace simjoin::pg {
 
 // Some ids, in any order.
-struct IdList {
-  const int64 *ids;
-  size_t count;
-};
+using IdList = std::span<const int64>;
 
 // Returns an array of the bigints.
 Datum bigint_array(const Datum *values, size_t count);
@@ -33,31 +29,35 @@ inline constexpr size_t ids_at_once = 1 << 16;
 // Calls body(parameters) with some of the ids at a time.
 template <class Body>
 void for_parts(IdList ids, Body &&body) {
-  for (size_t begin = 0; begin < ids.count; begin += ids_at_once) {
-    ParamListInfo parameter = ids_parameter({ids.ids + begin, std::min(ids_at_once, ids.count - begin)});
+  for (size_t begin = 0; begin < ids.size(); begin += ids_at_once) {
+    ParamListInfo parameter = ids_parameter(ids.subspan(begin, std::min(ids_at_once, ids.size() - begin)));
     body(parameter);
     free_ids_parameter(parameter);
   }
 }
 
-// What takes the rows of a query over a part, whose name is given for messages.
-struct PartQuery {
-  const char *query;
+// Hands the rows of a query over a part to take(row).
+template <class Take>
+struct PartReader {
+  void start(TupleDesc) {}  // what they are, stored_rows checks
+  void take(const QueryRow &row) { (*take_row)(StoredRow{row.slot, part}); }
+
   const char *part;
-  void (*receive)(void *context, const StoredRow &row);
-  void *context;
+  Take *take_row;
 };
 
-// Runs the query, which may have parameters.
-void run_over_part(const PartQuery &query, const char *function, ParamListInfo parameters = nullptr);
+// Runs the query over a part, whose name is given for messages, and calls take(row) for each StoredRow.
+template <class Take>
+void run_over_part(const char *query, const char *part, const char *function, Take &&take,
+                   ParamListInfo parameters = nullptr) {
+  PartReader<std::remove_reference_t<Take>> reader = {part, &take};
+  read_query(query, &reader, function, parameters);
+}
 
-// Runs the query for some ids, which are its parameter $1, a part of them at a time.
-void run_for_ids(const PartQuery &query, IdList ids, const char *function);
-
-// The same with all ids at once, so that the rows come in the query's order.
-void run_for_ids_at_once(const PartQuery &query, IdList ids, const char *function);
-
-// Runs a statement with parameters as the current user.
-void execute_statement(const char *statement, int parameters, Oid *types, Datum *values);
+// The same for a query with some ids, which are its parameter $1, a part of them at a time.
+template <class Take>
+void run_for_ids(const char *query, const char *part, IdList ids, const char *function, Take &&take) {
+  for_parts(ids, [&](ParamListInfo parameters) { run_over_part(query, part, function, take, parameters); });
+}
 
 }  // namespace simjoin::pg

@@ -62,7 +62,6 @@ struct AffectedPairs {
 // The rows whose groups may be others now, and all of their pairs.
 struct Affected {
   RowNumbers *rows;  // the removed ones among them
-  bool keep_pairs;   // of those that are read
   AffectedPairs *pairs;
   size_t known;      // row numbers, once all are known
   uint32_t *places;  // of each of them, its row of the grouping; removed ones have none
@@ -86,20 +85,17 @@ IdList ids_from(const Affected &affected, size_t begin) {
   return {ids, count};
 }
 
-// Takes (a, b, similarity).
-void receive_pair(void *context, const StoredRow &row) {
-  auto *affected = static_cast<Affected *>(context);
-  const StoredPair pair = stored_pair(row);
-  const uint32_t a = number_of(*affected, pair.a), b = number_of(*affected, pair.b);
-  if (affected->keep_pairs) call_cpp([&] { affected->pairs->pairs.push_back({a, b, pair.similarity}); });
-}
-
-void read_pairs_of(Affected *affected, IdList ids, const char *pairs_table) {
+// Adds the rows that have a stored pair with one of these; with `keep_pairs` the pairs, too.
+void read_pairs_of(const Affected &affected, IdList ids, const char *pairs_table, bool keep_pairs) {
   const char *query = psprintf(
       "SELECT a, b, similarity FROM ONLY %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b "
       "OPERATOR(pg_catalog.=) ANY ($1)",
       pairs_table);
-  run_for_ids({query, pairs_table, receive_pair, affected}, ids, function);
+  run_for_ids(query, pairs_table, ids, function, [&](const StoredRow &row) {
+    const StoredPair pair = stored_pair(row);
+    const uint32_t a = number_of(affected, pair.a), b = number_of(affected, pair.b);
+    if (keep_pairs) call_cpp([&] { affected.pairs->pairs.push_back({a, b, pair.similarity}); });
+  });
 }
 
 // Returns the rows that changes begin with: new, changed and removed ones, former partners of these, and
@@ -109,65 +105,65 @@ Affected *start_affected(const DedupState &state, bool order_counts) {
   auto *affected = static_cast<Affected *>(palloc0(sizeof(Affected)));
   affected->rows = own(state.context, [] { return std::make_unique<RowNumbers>(); });
   affected->pairs = own(state.context, [] { return std::make_unique<AffectedPairs>(); });
-  for (size_t row = 0; row < state.count; ++row)
-    if (order_counts || state.rows[row].state != RowState::kept) number_of(*affected, state.rows[row].id);
-  for (size_t i = 0; i < state.stale_count; ++i) number_of(*affected, state.stale[i]);
-  read_pairs_of(affected, {state.stale, state.stale_count}, state.pairs_table);
+  for (const DedupRow &row : state.rows)
+    if (order_counts || row.state != RowState::kept) number_of(*affected, row.id);
+  for (const int64 id : state.stale) number_of(*affected, id);
+  read_pairs_of(*affected, state.stale, state.pairs_table, false);
   MemoryContextSwitchTo(old);
   return affected;
 }
 
 // Adds all rows that a chain of pairs connects with an affected one, and all pairs of these.
 void close_affected(Affected *affected, const char *pairs_table) {
-  affected->keep_pairs = true;
   for (size_t done = 0; done < numbers_in(*affected);) {
     const IdList ids = ids_from(*affected, done);
-    done += ids.count;
-    read_pairs_of(affected, ids, pairs_table);
-    pfree(const_cast<int64 *>(ids.ids));
+    done += ids.size();
+    read_pairs_of(*affected, ids, pairs_table, true);
+    pfree(const_cast<int64 *>(ids.data()));
   }
 }
 
 // Returns the number of one of the affected rows, which are all known by now, and each of which is met once.
-uint32_t known_number_of(const Affected &affected, size_t known, int64 id) {
+uint32_t known_number_of(const Affected &affected, int64 id) {
   const uint32_t number = number_of(affected, id);
-  if (number >= known) raise_repeated_id(id, function);
+  if (number >= affected.known) raise_repeated_id(id, function);
   return number;
 }
 
-// Takes (id) of the view's query.
-void receive_ordered_id(void *context, const StoredRow &row) {
-  auto *affected = static_cast<Affected *>(context);
-  const int64 id = stored_id(row);
-  uint32_t *place = &affected->places[known_number_of(*affected, affected->known, id)];
-  if (*place != no_place) raise_repeated_id(id, function);
-  *place = static_cast<uint32_t>(affected->count);
+// Gives a row the next place in the grouping.
+void place_row(Affected *affected, int64 id, uint32_t number) {
+  affected->places[number] = static_cast<uint32_t>(affected->count);
   affected->ids[affected->count++] = id;
+}
+
+// Gives the affected rows their places in the order of the query.
+void place_rows_in_order(Affected *affected, const DedupDefinition &definition, IdList ids) {
+  const char *id = quote_identifier(get_attname(definition.source, 1, false));
+  const char *source = relation_name(definition.source);
+  run_over_part(
+      psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id, source, id), source,
+      function,
+      [&](const StoredRow &row) {
+        const int64 id = stored_id(row);
+        const uint32_t number = known_number_of(*affected, id);
+        if (affected->places[number] != no_place) raise_repeated_id(id, function);
+        place_row(affected, id, number);
+      },
+      ids_parameter(ids));
 }
 
 // Gives the affected rows that there still are their places in the grouping: in the query's order, where it
 // counts.
-void place_rows(Affected *affected, const DedupDefinition &definition, const int64 *removed,
-                size_t removed_count, bool order_counts) {
+void place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts) {
   affected->known = numbers_in(*affected);
   affected->places = allocate<uint32_t>(affected->known);
   affected->ids = allocate<int64>(affected->known);
   std::fill_n(affected->places, affected->known, no_place);
   const IdList ids = ids_from(*affected, 0);
-  if (order_counts) {
-    const char *id = quote_identifier(get_attname(definition.source, 1, false));
-    const char *source = relation_name(definition.source);
-    run_for_ids_at_once(
-        {psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id, source, id),
-         source, receive_ordered_id, affected},
-        ids, function);
-    return;
-  }
-  for (size_t i = 0; i < ids.count; ++i) {
-    if (std::binary_search(removed, removed + removed_count, ids.ids[i])) continue;
-    affected->places[i] = static_cast<uint32_t>(affected->count);
-    affected->ids[affected->count++] = ids.ids[i];
-  }
+  if (order_counts) return place_rows_in_order(affected, definition, ids);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (!std::binary_search(removed.begin(), removed.end(), ids[i]))
+      place_row(affected, ids[i], static_cast<uint32_t>(i));
 }
 
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
@@ -190,14 +186,11 @@ RowGrouping *group_affected(const Affected &affected, const GroupingOptions &opt
   return grouping;
 }
 
-// Compares the view's rows with the new groups.
+// What is to be done to the view's rows.
 struct ViewUpdate {
-  const Affected *affected;
-  const RowGrouping *grouping;
   bool *met;      // of each row number: the view has a row of it
   bool *present;  // of each row of the grouping: the view has it as it is
-  ItemPointerData *to_erase;
-  size_t erase_count;
+  GrowingArray<ItemPointerData> to_erase;
 };
 
 // Returns whether the view's row is as it should be.
@@ -209,18 +202,16 @@ bool is_as_wanted(const StoredGroup &group, const GroupRow &wanted) {
 }
 
 // Takes (ctid, id, group_id, is_representative, similarity) of the view.
-void receive_view_row(void *context, const StoredRow &row) {
-  auto *update = static_cast<ViewUpdate *>(context);
-  const Affected &affected = *update->affected;
+void compare_view_row(const StoredRow &row, const Affected &affected, const RowGrouping &grouping,
+                      ViewUpdate *update) {
   const StoredGroup group = stored_group(row);
-  const uint32_t number = known_number_of(affected, affected.known, group.id),
-                 place = affected.places[number];
+  const uint32_t number = known_number_of(affected, group.id), place = affected.places[number];
   if (update->met[number]) raise_repeated_id(group.id, function);
   update->met[number] = true;
-  if (place != no_place && is_as_wanted(group, group_row(*update->grouping, place)))
+  if (place != no_place && is_as_wanted(group, group_row(grouping, place)))
     update->present[place] = true;
   else
-    update->to_erase[update->erase_count++] = group.place;
+    update->to_erase.append(group.place);
 }
 
 bool *allocate_unset(size_t count) {
@@ -229,32 +220,34 @@ bool *allocate_unset(size_t count) {
   return flags;
 }
 
-// Replaces the view's rows that are others now. SQL does not write to materialized views; REFRESH does, under
-// the lock that is held here, too.
-void update_view(Relation view, const Affected &affected, const RowGrouping &grouping) {
-  ViewUpdate update = {&affected,
-                       &grouping,
-                       allocate_unset(affected.known),
-                       allocate_unset(grouping.rows),
-                       allocate<ItemPointerData>(affected.known),
-                       0};
+// Returns the query for the rows of the view whose ids are in the array $1.
+const char *some_rows_of_view(Relation view, const char *name) {
   const TupleDesc columns = RelationGetDescr(view);
   StringInfoData query;
   initStringInfo(&query);
   appendStringInfoString(&query, "SELECT ctid");
   for (int i = 0; i < columns->natts; ++i)
     appendStringInfo(&query, ", %s", quote_identifier(NameStr(TupleDescAttr(columns, i)->attname)));
-  const char *name = relation_name(RelationGetRelid(view));
   appendStringInfo(&query, " FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", name,
                    quote_identifier(NameStr(TupleDescAttr(columns, 0)->attname)));
-  run_for_ids({query.data, name, receive_view_row, &update}, ids_from(affected, 0), function);
+  return query.data;
+}
+
+// Replaces the view's rows that are others now. SQL does not write to materialized views; REFRESH does, under
+// the lock that is held here, too.
+void update_view(Relation view, const Affected &affected, const RowGrouping &grouping) {
+  ViewUpdate update = {allocate_unset(affected.known), allocate_unset(grouping.rows),
+                       GrowingArray<ItemPointerData>(CurrentMemoryContext)};
+  const char *name = relation_name(RelationGetRelid(view));
+  run_for_ids(some_rows_of_view(view, name), name, ids_from(affected, 0), function,
+              [&](const StoredRow &row) { compare_view_row(row, affected, grouping, &update); });
   TableWriter *writer = open_writer(view);
-  for (size_t i = 0; i < update.erase_count; ++i)
-    if (!erase_row(writer, &update.to_erase[i], GetActiveSnapshot())) raise_damaged(name);
+  for (ItemPointerData &row : update.to_erase)
+    if (!erase_row(writer, &row, GetActiveSnapshot())) raise_damaged(name);
   for (size_t row = 0; row < grouping.rows; ++row) {
     if (update.present[row]) continue;
-    const GroupRow columns_of_row = group_row(grouping, row);
-    write_row(writer, columns_of_row.values, columns_of_row.nulls);
+    const GroupRow columns = group_row(grouping, row);
+    write_row(writer, columns.values, columns.nulls);
   }
   close_writer(writer);
 }
@@ -266,17 +259,13 @@ void advance_snapshot() {
   UpdateActiveSnapshotCommandId();
 }
 
-// Gives the ids of removed rows in ascending order.
-size_t removed_rows(const DedupState &state, int64 **removed) {
-  *removed = allocate<int64>(state.stale_count);
-  size_t count = 0;
-  for (size_t i = 0; i < state.stale_count; ++i) {
-    const int64 id = state.stale[i];
-    if (call_cpp([&] { return state.numbers->numbers.number_of(id); }) >= state.count)
-      (*removed)[count++] = id;
-  }
-  std::sort(*removed, *removed + count);
-  return count;
+// Returns the ids of removed rows in ascending order.
+IdList removed_rows(const DedupState &state) {
+  GrowingArray<int64> removed(CurrentMemoryContext);
+  for (const int64 id : state.stale)
+    if (call_cpp([&] { return state.numbers->numbers.number_of(id); }) >= state.count()) removed.append(id);
+  std::sort(removed.begin(), removed.end());
+  return removed;
 }
 
 // The refresh. The current memory context, which is the caller's to delete, has all that it needs.
@@ -284,19 +273,18 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
                    const TokenIndex &index, const ChangeList &changes, RefreshFigures *figures) {
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);
-  const IdList changed = {changes.ids, changes.id_count};
+  const IdList changed = changes.ids;
   DedupState *state = read_state(definition, parts, &changed, function, CurrentMemoryContext);
   state->figures.rows =
       std::max<int64>(index.rows + state->figures.new_rows - state->figures.removed_rows, 0);
-  int64 *removed;
-  const size_t removed_count = removed_rows(*state, &removed);
+  const IdList removed = removed_rows(*state);
   Affected *affected = start_affected(*state, options.keep_first_row);
   remove_stale(*state);
   store_and_find_candidates(state, index);
   join_changes(state, measure_by_name(definition.measure, function), definition.threshold, nullptr);
   advance_snapshot();
   close_affected(affected, state->pairs_table);
-  place_rows(affected, definition, removed, removed_count, options.keep_first_row);
+  place_rows(affected, definition, removed, options.keep_first_row);
   if (options.keep_first_row) state->figures.read_rows += static_cast<int64>(affected->count);
   update_view(view, *affected,
               *group_affected(*affected, options, state->figures.rows, CurrentMemoryContext));

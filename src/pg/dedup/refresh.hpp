@@ -13,7 +13,7 @@ namespace simjoin::pg {
 
 // Refreshes the view from its tracked changes, and says what it did; returns false, having changed nothing,
 // where that is not possible, or so much has changed that reading all rows takes less time. The caller has
-// locked the table of the view's query and the view, which the user may refresh. Within SPI.
+// locked the table of the view's query and the view, which the user may refresh.
 bool refresh_from_changes(Relation view, const DedupDefinition &definition, RefreshFigures *figures);
 
 }  // namespace simjoin::pg

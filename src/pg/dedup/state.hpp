@@ -62,16 +62,14 @@ struct DedupState {
   const char *rows_table;
   const char *pairs_table;
   RowNumbers *numbers;  // row i has the number i; removed rows have larger ones
-  DedupRow *rows;
-  size_t count;
-  size_t capacity;
-  int64 *stale;  // ids of removed rows and of changed ones
-  size_t stale_count;
-  size_t stale_capacity;
-  Tuplestorestate *sets;  // the query's rows, (id, set)
+  GrowingArray<DedupRow> rows;
+  GrowingArray<int64> stale;  // ids of removed rows and of changed ones
+  Tuplestorestate *sets;      // the query's rows, (id, set)
   TupleDesc columns;
   TokenType token_type;
   RefreshFigures figures;
+
+  size_t count() const { return rows.size(); }
 };
 
 // Runs the query of the view and compares its rows with those stored; where `some` is given, those with these

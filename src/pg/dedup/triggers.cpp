@@ -22,7 +22,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "pg/base/compat.hpp"
-#include "pg/base/query_receiver.hpp"
+#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/definition.hpp"

@@ -7,7 +7,6 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
-#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
@@ -23,7 +22,8 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/settings.hpp"
+#include "pg/base/result_rows.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/groups.hpp"
 #include "pg/dedup/parts.hpp"
@@ -56,17 +56,11 @@ struct ViewNames {
   const char *order;
 };
 
-// Runs statements as the caller.
-void execute(const char *statements) {
-  const int result = SPI_execute(statements, false, 0);
-  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
-}
-
 // Runs a statement that runs the query of a dedup view.
 void execute_for(const char *function, const char *statement) {
   const char *before = set_refreshing_function(function);
   PG_TRY();
-  { execute(statement); }
+  { execute_statement(statement); }
   PG_FINALLY();
   { set_refreshing_function(before); }
   PG_END_TRY();
@@ -95,29 +89,29 @@ void check_query(const char *query, const char *function) {
 }
 
 void create_source(const ViewNames &names, const char *query) {
-  execute(psprintf("CREATE VIEW %s AS %s", names.source, query));
-  execute(psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin'", names.source));
+  execute_statement(psprintf("CREATE VIEW %s AS %s", names.source, query));
+  execute_statement(psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin'", names.source));
 }
 
 void create_tables(const ViewNames &names, bool tracked) {
-  execute(psprintf(
+  execute_statement(psprintf(
       "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s);"
       "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
       "CREATE INDEX ON %s (b);",
       names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "", names.pairs, names.pairs));
-  execute(
+  execute_statement(
       psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
                names.rows, names.pairs));
   if (!tracked) return;
   // The index without a list of pending entries: each look-up would read all of it. The order, a single row,
   // with a key: without one, it could not be updated where a publication is for all tables.
-  execute(psprintf(
+  execute_statement(psprintf(
       "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
       "CREATE TABLE %s (first_id bigint, last_id bigint);"
       "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint PRIMARY KEY, frequent int[] NOT NULL)",
       names.rows, names.changes, names.order));
-  execute(psprintf(
+  execute_statement(psprintf(
       "COMMENT ON TABLE %s IS 'ids that have changed since the last refresh of a dedup view of simjoin';"
       "COMMENT ON TABLE %s IS 'order of the tokens of a dedup view of simjoin'",
       names.changes, names.order));
@@ -152,7 +146,7 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
                     errhint("Leave out track_changes: refreshes then read all rows to find the changes.")));
   warn_of_missing_index(tracked, function);
   note_missing_triggers(tracked.table);
-  execute(trigger_statements(tracked.table, schema));
+  execute_statement(trigger_statements(tracked.table, schema));
 }
 
 // Creates the materialized view, which fills itself and its tables, and its indexes.
@@ -175,7 +169,8 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *sc
                    quote_literal_cstr(string_argument(fcinfo, Arg_keep)),
                    float8out_internal(PG_GETARG_FLOAT8(Arg_max_group_share)));
   execute_for(function, statement.data);
-  execute(psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
+  execute_statement(
+      psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
 }
 
 // Returns the definition of a dedup view. Errors, naming `function`, where the relation is none.
@@ -235,11 +230,7 @@ void drop_view(Oid view, const char *function) {
   record_parts(definition);
   // The table may be gone where the query has been given another one meanwhile.
   const char *triggers = is_owned(table) ? drop_trigger_statements(table, view) : "";
-  execute(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
-}
-
-void connect(const char *function) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "%s: SPI_connect failed", function);
+  execute_statement(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
 }
 
 }  // namespace
@@ -260,23 +251,20 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
                        PG_GETARG_FLOAT8(Arg_max_group_share), function);
   const bool tracked = PG_GETARG_BOOL(Arg_track_changes);
   check_query(string_argument(fcinfo, Arg_query), function);
-  connect(function);
   const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
   create_source(names, string_argument(fcinfo, Arg_query));
   if (tracked) create_triggers(names, options, quote_identifier(schema), function);
   create_tables(names, tracked);
   create_view(fcinfo, names, schema, function);
-  SPI_finish();
   PG_RETURN_VOID();
 }
 
 PG_FUNCTION_INFO_V1(simjoin_refresh_dedup_view);
 Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "refresh_dedup_view";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Oid view = PG_GETARG_OID(0);
-  connect(function);
   const DedupDefinition definition = definition_of_view(view, function);
   compat::check_may_refresh(view);
   const bool concurrently = PG_GETARG_BOOL(1);
@@ -289,22 +277,16 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
     execute_for(function, psprintf("REFRESH MATERIALIZED VIEW %s%s", how, relation_name(view)));
     figures = last_refresh_figures();
   }
-  SPI_finish();
-  Datum values[] = {Int64GetDatum(figures.rows),         Int64GetDatum(figures.new_rows),
-                    Int64GetDatum(figures.changed_rows), Int64GetDatum(figures.removed_rows),
-                    Int64GetDatum(figures.new_pairs),    Int64GetDatum(figures.read_rows)};
-  bool nulls[std::size(values)] = {};
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-  tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+  result.add({Int64GetDatum(figures.rows), Int64GetDatum(figures.new_rows),
+              Int64GetDatum(figures.changed_rows), Int64GetDatum(figures.removed_rows),
+              Int64GetDatum(figures.new_pairs), Int64GetDatum(figures.read_rows)});
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_drop_dedup_view);
 Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "drop_dedup_view";
-  connect(function);
   drop_view(PG_GETARG_OID(0), function);
-  SPI_finish();
   PG_RETURN_VOID();
 }
 }

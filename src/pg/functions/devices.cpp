@@ -2,16 +2,14 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/tuplestore.h"
 }
 
 #include <cstdio>
 
 #include "core/device/gpu.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -30,8 +28,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_devices);
 Datum simjoin_devices(PG_FUNCTION_ARGS) {
-  compat::begin_materialized_result(fcinfo);
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  ResultRows result(fcinfo);
   const DeviceList *list = own(CurrentMemoryContext, [] {
     auto found = std::make_unique<DeviceList>();
     if (GpuBackend *backend = gpu_backend()) found->devices = backend->devices();
@@ -41,11 +38,9 @@ Datum simjoin_devices(PG_FUNCTION_ARGS) {
     const GpuDevice &device = list->devices[i];
     char capability[32];
     std::snprintf(capability, sizeof capability, "%d.%d", device.major, device.minor);
-    Datum values[] = {Int32GetDatum(static_cast<int32>(i)), CStringGetTextDatum(device.name.c_str()),
-                      CStringGetTextDatum(capability), Int64GetDatum(static_cast<int64>(device.memory_total)),
-                      Int64GetDatum(static_cast<int64>(device.memory_free))};
-    bool nulls[] = {false, false, false, false, false};
-    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    result.add({Int32GetDatum(static_cast<int32>(i)), CStringGetTextDatum(device.name.c_str()),
+                CStringGetTextDatum(capability), Int64GetDatum(static_cast<int64>(device.memory_total)),
+                Int64GetDatum(static_cast<int64>(device.memory_free))});
   }
   return 0;
 }

@@ -10,7 +10,6 @@ extern "C" {
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/background.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 
@@ -19,7 +18,6 @@ namespace {
 
 // Groups of fewer rows than this are never worth a NOTICE: in a small table any group has a large share.
 constexpr uint64 least_alarming_group = 100;
-constexpr size_t cost_of_row = 200;  // of returning it, in the units of InterruptCounter
 
 struct IdOfRow {
   int64 id;
@@ -132,14 +130,11 @@ GroupRow group_row(const RowGrouping &grouping, size_t row) {
           {false, false, false, represents}};
 }
 
-void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping) {
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-  InterruptCounter interrupts;
-  for (size_t row = 0; row < grouping.rows; ++row) {
-    interrupts.add(cost_of_row);
+void return_groups(const RowGrouping &grouping, ResultRows *result) {
+  return_rows(grouping.rows, [&](size_t row) {
     GroupRow columns = group_row(grouping, row);
-    tuplestore_putvalues(result->setResult, result->setDesc, columns.values, columns.nulls);
-  }
+    result->add(columns.values, columns.nulls);
+  });
 }
 
 }  // namespace simjoin::pg

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/dedup/duplicate_groups.hpp"
+#include "pg/base/result_rows.hpp"
 
 namespace simjoin::pg {
 
@@ -61,6 +62,6 @@ struct GroupRow {
 GroupRow group_row(const RowGrouping &grouping, size_t row);
 
 // Adds each row to the call's result.
-void return_groups(FunctionCallInfo fcinfo, const RowGrouping &grouping);
+void return_groups(const RowGrouping &grouping, ResultRows *result);
 
 }  // namespace simjoin::pg

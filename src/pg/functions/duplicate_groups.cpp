@@ -3,7 +3,6 @@
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
@@ -54,7 +53,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
   const double threshold = PG_GETARG_FLOAT8(Arg_threshold);
   check_similarity(threshold, measure, function);
@@ -65,10 +64,10 @@ Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   FunctionJoin *join =
       start_join_without_copies(measure, threshold, string_argument(fcinfo, Arg_query), &work);
   RowGrouping *grouping =
-      start_grouping(options, work, join->left.ids, join->left.count, function, join->context);
+      start_grouping(options, work, join->left.ids.data(), join->left.count(), function, join->context);
   add_pairs(join, work);
   form_groups(grouping, grouping->rows);
-  return_groups(fcinfo, *grouping);
+  return_groups(*grouping, &result);
   end_join(join);
   return 0;
 }

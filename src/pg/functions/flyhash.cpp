@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
 
@@ -149,8 +150,7 @@ Datum simjoin_flyhash(PG_FUNCTION_ARGS) {
   const LastProjection *last = projection_for(fcinfo->flinfo, shape);
   fly_levels(vector.values, vector.dimension, last->levels);
   last->block->start(last->levels, 1);
-  do CHECK_FOR_INTERRUPTS();
-  while (!call_cpp([&] { return last->block->step(fly_rows_at_once(shape)); }));
+  run_steps([&] { return last->block->step(fly_rows_at_once(shape)); });
   int32 *positions;
   ArrayType *result = allocate_positions(shape.winners, &positions);
   call_cpp([&] { last->block->write(0, reinterpret_cast<uint32_t *>(positions)); });

@@ -11,10 +11,10 @@ extern "C" {
 #include "core/graph/graph_work.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/background.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/result_rows.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/edge_query.hpp"
 
@@ -40,7 +40,6 @@ struct Work {
 
 struct ComponentsWork : Work {
   ComponentWork components{work, memory.limit() / 4, memory};
-  MemoryContext context = nullptr;  // of the object
   size_t rows = 0;
   std::optional<Components> result;
 };
@@ -77,65 +76,54 @@ void compute(MemoryContext context, Work *work, double operations, Body &&body) 
   report_gpu_notice(call_cpp([&] { return GpuNotice(std::exchange(work->work.notice, nullptr)); }));
 }
 
-// Returns who takes edges for an EdgeList.
-EdgeSink sink_into(EdgeList *edges) {
-  EdgeSink sink = {};
-  sink.object = edges;
-  sink.add_edge = [](void *to, int64 a, int64 b) { static_cast<EdgeList *>(to)->add_edge(a, b); };
-  sink.add_node = [](void *to, int64 node) { static_cast<EdgeList *>(to)->add_node(node); };
-  sink.add_weighted_edge = [](void *to, int64 a, int64 b, double weight) {
-    static_cast<EdgeList *>(to)->add_edge(a, b, weight);
-  };
-  return sink;
-}
+// Takes edges for an EdgeList.
+class ListSink : public EdgeSink {
+ public:
+  explicit ListSink(EdgeList *edges) : edges_(edges) {}
 
-// Returns who takes edges for components, and joins those that are held back where they become many.
-EdgeSink sink_into(ComponentsWork *work) {
-  EdgeSink sink = {};
-  sink.object = work;
-  sink.add_edge = [](void *to, int64 a, int64 b) {
-    auto *components = static_cast<ComponentsWork *>(to);
-    ++components->rows;
-    components->components.add_edge(a, b);
-  };
-  sink.add_node = [](void *to, int64 node) {
-    auto *components = static_cast<ComponentsWork *>(to);
-    ++components->rows;
-    components->components.add_node(node);
-  };
-  sink.is_full = [](const void *to) { return static_cast<const ComponentsWork *>(to)->components.full(); };
-  sink.make_room = [](void *to) {
-    auto *work = static_cast<ComponentsWork *>(to);
-    compute(work->context, work, static_cast<double>(work->rows),
+  void add_edge(int64 from, int64 to) override { edges_->add_edge(from, to); }
+  void add_node(int64 node) override { edges_->add_node(node); }
+  bool takes_weights() const override { return true; }
+  void add_weighted_edge(int64 from, int64 to, double weight) override { edges_->add_edge(from, to, weight); }
+
+ private:
+  EdgeList *edges_;
+};
+
+// Takes edges for components, and joins those that are held back where they become many.
+class ComponentSink : public EdgeSink {
+ public:
+  ComponentSink(ComponentsWork *work, MemoryContext context) : work_(work), context_(context) {}
+
+  void add_edge(int64 from, int64 to) override {
+    ++work_->rows;
+    work_->components.add_edge(from, to);
+  }
+  void add_node(int64 node) override {
+    ++work_->rows;
+    work_->components.add_node(node);
+  }
+  void make_room() override {
+    if (!work_->components.full()) return;
+    ComponentsWork *work = work_;  // what the computation refers to must not lie on the stack
+    compute(context_, work, static_cast<double>(work->rows),
             [work](WorkerPool &pool) { work->components.make_room(pool); });
-  };
-  return sink;
-}
+  }
+
+ private:
+  ComponentsWork *work_;
+  MemoryContext context_;  // of the work
+};
 
 MemoryContext create_graph_context() {
   return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
 }
 
 // Reads the query for edges, and that for nodes unless it is NULL.
-void read_graph(FunctionCallInfo fcinfo, int nodes_argument, const EdgeSink &sink, const char *function) {
+void read_graph(FunctionCallInfo fcinfo, int nodes_argument, EdgeSink *sink, const char *function) {
   read_edges(string_argument(fcinfo, 0), sink, function);
   if (nodes_argument >= 0 && !PG_ARGISNULL(nodes_argument))
     read_nodes(string_argument(fcinfo, nodes_argument), sink, function);
-}
-
-// Adds rows without NULLs to the call's result: fill(i, values) sets the values of the i-th.
-template <class Fill>
-void return_rows(FunctionCallInfo fcinfo, size_t rows, Fill &&fill) {
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-  constexpr size_t cost_of_row = 200;
-  InterruptCounter interrupts;
-  Datum values[4];
-  bool nulls[4] = {};
-  for (size_t i = 0; i < rows; ++i) {
-    interrupts.add(cost_of_row);
-    fill(i, values);
-    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-  }
 }
 
 // The arguments of pagerank, in order.
@@ -182,7 +170,8 @@ const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context
   auto *work = own(context, [] { return std::make_unique<DensestWork>(); });
   work->k = static_cast<uint32_t>(k);
   work->method = static_cast<DensestMethod>(method);
-  read_graph(fcinfo, -1, sink_into(&work->edges), function);
+  ListSink sink(&work->edges);
+  read_edges(string_argument(fcinfo, 0), &sink, function);
   compute(context, work, operations_of_densest * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(
         densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
@@ -203,19 +192,18 @@ PG_FUNCTION_INFO_V1(simjoin_connected_components);
 Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   constexpr const char *function = "connected_components";
   constexpr int nodes_argument = 1;
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   if (any_null(fcinfo, {nodes_argument})) return 0;
   MemoryContext context = create_graph_context();
   auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
-  work->context = context;
-  read_graph(fcinfo, nodes_argument, sink_into(work), function);
+  ComponentSink sink(work, context);
+  read_graph(fcinfo, nodes_argument, &sink, function);
   compute(context, work, static_cast<double>(work->rows),
           [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
   report_device(function, work->work.use);
   const Components &components = *work->result;
-  return_rows(fcinfo, components.nodes.size(), [&](size_t i, Datum *values) {
-    values[0] = Int64GetDatum(components.components[i]);
-    values[1] = Int64GetDatum(components.nodes[i]);
+  return_rows(components.nodes.size(), [&](size_t i) {
+    result.add({Int64GetDatum(components.components[i]), Int64GetDatum(components.nodes[i])});
   });
   MemoryContextDelete(context);
   return 0;
@@ -224,13 +212,14 @@ Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_pagerank);
 Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   constexpr const char *function = "pagerank";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   if (any_null(fcinfo, {PageRank_nodes})) return 0;
   MemoryContext context = create_graph_context();
   const PageRankSpec spec = pagerank_arguments(fcinfo, function);
   auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
   work->spec = spec;
-  read_graph(fcinfo, PageRank_nodes, sink_into(&work->edges), function);
+  ListSink sink(&work->edges);
+  read_graph(fcinfo, PageRank_nodes, &sink, function);
   const double rounds = spec.random_walk
                             ? spec.coupons / (1 - spec.damping)
                             : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
@@ -239,9 +228,8 @@ Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   });
   report_device(function, work->work.use);
   const Ranks &ranks = *work->result;
-  return_rows(fcinfo, ranks.nodes.size(), [&](size_t i, Datum *values) {
-    values[0] = Int64GetDatum(ranks.nodes[i]);
-    values[1] = Float8GetDatum(ranks.ranks[i]);
+  return_rows(ranks.nodes.size(), [&](size_t i) {
+    result.add({Int64GetDatum(ranks.nodes[i]), Float8GetDatum(ranks.ranks[i])});
   });
   MemoryContextDelete(context);
   return 0;
@@ -249,12 +237,11 @@ Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph);
 Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   MemoryContext context = create_graph_context();
   const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph");
-  return_rows(fcinfo, subgraph.nodes.size(), [&](size_t i, Datum *values) {
-    values[0] = Int64GetDatum(subgraph.nodes[i]);
-    values[1] = Float8GetDatum(subgraph.degrees[i]);
+  return_rows(subgraph.nodes.size(), [&](size_t i) {
+    result.add({Int64GetDatum(subgraph.nodes[i]), Float8GetDatum(subgraph.degrees[i])});
   });
   MemoryContextDelete(context);
   return 0;
@@ -262,15 +249,11 @@ Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density);
 Datum simjoin_densest_subgraph_density(PG_FUNCTION_ARGS) {
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   MemoryContext context = create_graph_context();
   const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph_density");
-  return_rows(fcinfo, 1, [&](size_t, Datum *values) {
-    values[0] = Int32GetDatum(static_cast<int32>(subgraph.nodes.size()));
-    values[1] = Float8GetDatum(subgraph.weight);
-    values[2] = Float8GetDatum(subgraph.density);
-    values[3] = Float8GetDatum(subgraph.upper_bound);
-  });
+  result.add({Int32GetDatum(static_cast<int32>(subgraph.nodes.size())), Float8GetDatum(subgraph.weight),
+              Float8GetDatum(subgraph.density), Float8GetDatum(subgraph.upper_bound)});
   MemoryContextDelete(context);
   return 0;
 }

@@ -2,10 +2,7 @@
 #include "pg/functions/join_functions.hpp"
 
 extern "C" {
-#include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/tuplestore.h"
 }
 
 #include <algorithm>
@@ -13,7 +10,6 @@ extern "C" {
 
 #include "core/join.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
@@ -62,20 +58,15 @@ double pair_similarity(const FunctionJoin &join, size_t i) {
                     join.engine->set_size(join.right_side, join.batch->right[i]));
 }
 
-void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared) {
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared) {
   const bool self_join = join->right_side == Side::left;
-  Datum values[3];
-  bool nulls[3] = {false, false, false};
   while (next_batch(join->engine, &join->spill_file, join->batch)) {
     for (size_t i = 0; i < join->batch->size(); ++i) {
       int64 a = join->left.ids[join->batch->left[i]], b = join->right.ids[join->batch->right[i]];
       if (self_join && a > b) std::swap(a, b);
-      values[0] = Int64GetDatum(a);
-      values[1] = Int64GetDatum(b);
-      values[2] = Float8GetDatum(compared == 0 ? pair_similarity(*join, i)
-                                               : static_cast<double>(join->batch->overlap[i]) / compared);
-      tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+      const double similarity =
+          compared == 0 ? pair_similarity(*join, i) : static_cast<double>(join->batch->overlap[i]) / compared;
+      result->add({Int64GetDatum(a), Int64GetDatum(b), Float8GetDatum(similarity)});
     }
   }
 }
@@ -90,7 +81,7 @@ namespace {
 
 // Returns, for each left row, the k most similar right rows, ordered.
 NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
-  const NeighborLists lists = create_neighbor_lists(join->left.count, k, join->context);
+  const NeighborLists lists = create_neighbor_lists(join->left.count(), k, join->context);
   while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t i = 0; i < join->batch->size(); ++i)
       add_neighbor(lists, join->batch->left[i],
@@ -99,20 +90,13 @@ NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
 }
 
 // Adds the neighbors to the call's result as (a, b, similarity, rank), and ends the join.
-void return_neighbors(FunctionCallInfo fcinfo, FunctionJoin *join, NeighborList *lists) {
-  auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
-  Datum values[4];
-  bool nulls[4] = {false, false, false, false};
-  for (size_t row = 0; row < join->left.count; ++row) {
+void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *result) {
+  for (size_t row = 0; row < join->left.count(); ++row) {
     CHECK_FOR_INTERRUPTS();
     order_neighbors(&lists[row]);
-    values[0] = Int64GetDatum(join->left.ids[row]);
-    for (uint32 i = 0; i < lists[row].count; ++i) {
-      values[1] = Int64GetDatum(lists[row].data[i].id);
-      values[2] = Float8GetDatum(lists[row].data[i].similarity);
-      values[3] = Int32GetDatum(static_cast<int32>(i + 1));
-      tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-    }
+    for (uint32 i = 0; i < lists[row].count; ++i)
+      result->add({Int64GetDatum(join->left.ids[row]), Int64GetDatum(lists[row].data[i].id),
+                   Float8GetDatum(lists[row].data[i].similarity), Int32GetDatum(static_cast<int32>(i + 1))});
   }
   end_join(join);
 }
@@ -128,13 +112,13 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_similarity_self_join);
 Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_self_join";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 2), function);
   const double threshold = PG_GETARG_FLOAT8(1);
   check_similarity(threshold, measure, function);
   FunctionJoin *join = start_join(function, measure, threshold, string_argument(fcinfo, 0), nullptr);
   check_distinct_ids(join->left, function);
-  return_pairs(fcinfo, join);
+  return_pairs(join, &result);
   end_join(join);
   return 0;
 }
@@ -142,13 +126,13 @@ Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_similarity_join);
 Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_join";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 3), function);
   const double threshold = PG_GETARG_FLOAT8(2);
   check_similarity(threshold, measure, function);
   FunctionJoin *join =
       start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
-  return_pairs(fcinfo, join);
+  return_pairs(join, &result);
   end_join(join);
   return 0;
 }
@@ -156,7 +140,7 @@ Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_neighbors";
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const Measure measure = measure_by_name(string_argument(fcinfo, 4), function);
   const int32 k = PG_GETARG_INT32(2);
   check_count(k, INT_MAX, function, "k", "Ask for at least 1 neighbor of each row.");
@@ -166,7 +150,7 @@ Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join =
       start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
-  return_neighbors(fcinfo, join, find_neighbors(join, static_cast<uint32>(k)));
+  return_neighbors(join, find_neighbors(join, static_cast<uint32>(k)), &result);
   return 0;
 }
 }

@@ -5,6 +5,7 @@
 
 #include "core/join.hpp"
 #include "pg/base/query_rows.hpp"
+#include "pg/base/result_rows.hpp"
 
 namespace simjoin::pg {
 
@@ -40,7 +41,7 @@ double pair_similarity(const FunctionJoin &join, size_t i);
 
 // Adds every pair to the call's result as (a, b, similarity). Where `compared` is not 0, overlaps are not of
 // the sets but of so many values of their signatures, and the similarity is the share of them.
-void return_pairs(FunctionCallInfo fcinfo, FunctionJoin *join, uint32_t compared = 0);
+void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared = 0);
 
 // Ends the join, and tells what it has run on: nothing of it is left.
 void end_join(FunctionJoin *join);

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -74,8 +75,7 @@ Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int32 size
     MemoryContextSwitchTo(part_context);
     const size_t length = part_length(next, static_cast<size_t>(end - next));
     shingler->feed(normalized_text(next, length, collation));
-    do CHECK_FOR_INTERRUPTS();
-    while (call_cpp([&] { return shingler->step(step_bytes); }));
+    run_steps([&] { return !shingler->step(step_bytes); });
     next += length;
   }
   call_cpp([&] { shingler->finish(); });

@@ -12,7 +12,6 @@ extern "C" {
 
 #include "core/lsh/lsh_join.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
@@ -70,7 +69,7 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
 // Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
 // (a, b, similarity).
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
-  compat::begin_materialized_result(fcinfo);
+  ResultRows result(fcinfo);
   const int first = self_join ? 1 : 2;
   if (any_null(fcinfo, {first + bands_argument, first + rows_argument})) return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
@@ -81,7 +80,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   join->engine = engine;
   read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
   if (self_join) check_distinct_ids(join->left, function);
-  return_pairs(fcinfo, join, spec.verify ? 0 : spec.permutations);
+  return_pairs(join, &result, spec.verify ? 0 : spec.permutations);
   report_chained_buckets(engine->lsh_stats(), function);
   end_join(join);
   return 0;

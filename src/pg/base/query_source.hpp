@@ -1,0 +1,89 @@
+// Queries of callers: their columns are checked, and each row goes to a reader.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "nodes/params.h"
+#include "tcop/dest.h"
+}
+
+#include <initializer_list>
+
+namespace simjoin::pg {
+
+// What a column of a query holds.
+enum class ColumnKind : uint8_t {
+  id,      // smallint, integer, bigint or a domain over one of them
+  number,  // such a type, real, double precision or numeric
+  set,     // integer[], bigint[], text[]
+  reals,   // real[]
+};
+
+// Returns whether the query has these columns, and no others.
+bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds);
+
+// Errors: the columns are not what the function needs, which `needs` says.
+[[noreturn]] void raise_columns(TupleDesc columns, const char *function, const char *needs, const char *hint);
+
+// A row of a query. Columns count from 0.
+struct QueryRow {
+  static constexpr int most_columns = 3;
+
+  // Gives the column's value; returns false where it is NULL.
+  bool get(int column, Datum *value) const;
+
+  // Returns the first column, of the kind id, as a bigint. Errors where it is NULL.
+  int64 id() const;
+
+  const char *function;  // for messages
+  TupleTableSlot *slot;
+  const Oid *types;  // the base types of the first columns, as many as most_columns
+};
+
+// Returns a value of the kind id, which is of this base type, as a bigint.
+int64 id_of(Datum value, Oid base_type);
+
+// Returns whether ids can be of this type.
+bool is_id_type(Oid type);
+
+// A reader of a query's rows, as the executor sees it.
+struct QueryReceiver {
+  DestReceiver receiver;
+  const char *function;
+  void *reader;
+  void (*start)(void *reader, TupleDesc columns);
+  void (*take)(void *reader, const QueryRow &row);
+  bool started;
+  Oid types[QueryRow::most_columns];
+};
+
+// Returns a receiver for the reader, which has two functions: start(TupleDesc) checks the columns, and
+// take(const QueryRow &) takes a row.
+template <class Reader>
+QueryReceiver receiver_for(Reader *reader, const char *function) {
+  QueryReceiver receiver = {};
+  receiver.function = function;
+  receiver.reader = reader;
+  receiver.start = [](void *to, TupleDesc columns) { static_cast<Reader *>(to)->start(columns); };
+  receiver.take = [](void *to, const QueryRow &row) { static_cast<Reader *>(to)->take(row); };
+  return receiver;
+}
+
+// Runs a query that returns rows, with the caller's rights and in the active snapshot, and hands them over.
+// `parameters`: the query's, or nullptr. Errors, naming the function, where the query writes, returns
+// nothing, or is more than one statement.
+void run_query(const char *query, QueryReceiver receiver, ParamListInfo parameters = nullptr);
+
+// The same for a plan that was prepared within the current connection to SPI.
+void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters);
+
+// Runs the query for the reader.
+template <class Reader>
+void read_query(const char *query, Reader *reader, const char *function, ParamListInfo parameters = nullptr) {
+  run_query(query, receiver_for(reader, function), parameters);
+}
+
+}  // namespace simjoin::pg

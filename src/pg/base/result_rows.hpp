@@ -1,0 +1,67 @@
+// Rows that a set-returning function returns.
+#pragma once
+
+#include "pg/base/compat.hpp"
+
+#include <cstddef>
+#include <initializer_list>
+
+#include "pg/base/interruptible.hpp"
+
+namespace simjoin::pg {
+
+// A value of a row: a Datum, or NULL.
+class ResultValue {
+ public:
+  ResultValue(Datum value) : value_(value), isnull_(false) {}
+  ResultValue(std::nullptr_t) : value_(0), isnull_(true) {}
+
+  Datum value() const { return value_; }
+  bool isnull() const { return isnull_; }
+
+ private:
+  Datum value_;
+  bool isnull_;
+};
+
+// The result of a call, in a tuplestore.
+class ResultRows {
+ public:
+  explicit ResultRows(FunctionCallInfo fcinfo) {
+    compat::begin_materialized_result(fcinfo);
+    result_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  }
+
+  // Adds a row, which has a value for each column.
+  void add(std::initializer_list<ResultValue> row) {
+    Datum values[most_columns];
+    bool nulls[most_columns];
+    int column = 0;
+    for (const ResultValue &value : row) {
+      values[column] = value.value();
+      nulls[column++] = value.isnull();
+    }
+    add(values, nulls);
+  }
+  void add(Datum *values, bool *nulls) {
+    tuplestore_putvalues(result_->setResult, result_->setDesc, values, nulls);
+  }
+
+ private:
+  static constexpr int most_columns = 8;
+
+  ReturnSetInfo *result_;
+};
+
+// Calls add(row), which adds it to a result, for each of the rows. Processes interrupts.
+template <class Add>
+void return_rows(size_t rows, Add &&add) {
+  constexpr size_t cost_of_row = 200;  // in the units of InterruptCounter
+  InterruptCounter interrupts;
+  for (size_t row = 0; row < rows; ++row) {
+    interrupts.add(cost_of_row);
+    add(row);
+  }
+}
+
+}  // namespace simjoin::pg

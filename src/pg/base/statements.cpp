@@ -1,0 +1,25 @@
+#include "pg/base/statements.hpp"
+
+namespace simjoin::pg {
+
+void connect_spi() {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+}
+
+void check_spi(int result) {
+  if (result < 0) elog(ERROR, "%s", SPI_result_code_string(result));
+}
+
+SPIPlanPtr prepare_statement(const char *statement, int parameters, Oid *types) {
+  SPIPlanPtr plan = SPI_prepare(statement, parameters, types);
+  if (plan == nullptr) check_spi(SPI_result);
+  return plan;
+}
+
+void execute_statement(const char *statement, int parameters, Oid *types, Datum *values) {
+  connect_spi();
+  check_spi(SPI_execute_with_args(statement, parameters, types, values, nullptr, false, 0));
+  SPI_finish();
+}
+
+}  // namespace simjoin::pg

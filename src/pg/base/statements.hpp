@@ -1,0 +1,25 @@
+// SQL statements that a function runs as the current user.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/spi.h"
+}
+
+namespace simjoin::pg {
+
+// Connects to SPI. The caller ends that with SPI_finish.
+void connect_spi();
+
+// Errors where the result of a function of SPI says so.
+void check_spi(int result);
+
+// Returns the statement's plan for parameters of these types.
+SPIPlanPtr prepare_statement(const char *statement, int parameters, Oid *types);
+
+// Runs one statement or several. Parameters, $1 and so on, are for a single one.
+void execute_statement(const char *statement, int parameters = 0, Oid *types = nullptr,
+                       Datum *values = nullptr);
+
+}  // namespace simjoin::pg
