@@ -21,10 +21,9 @@
 #include "pg/join/estimate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "pg/base/interruptible.hpp"
+#include "pg/join/shared_tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -41,139 +40,7 @@ constexpr int convincing_pairs = 4;
 // Similar pairs of which a row has fewer than this, a size of partners at a time, do not count.
 constexpr double negligible_pairs_a_row = 1e-3;
 
-// A probability that differs from 1 by less than this is 1.
-constexpr double negligible_error = 1e-3;
-
 constexpr int64_t largest_set = INT32_MAX;
-
-// Sums of more trials than this are taken as normally distributed.
-constexpr int most_trials = 192;
-
-// The least probability that counts.
-struct Negligible {
-  explicit Negligible(double probability) : minus_log(-std::log(probability)) {}
-
-  // Returns whether it is more likely than that a sum of independent trials is so far above its mean, or so
-  // far below it (by Bernstein's inequality).
-  bool more_likely(double excess, double variance) const {
-    return excess > 0 && excess * excess > minus_log * 2 * (variance + excess / 3);
-  }
-
-  double minus_log;
-};
-
-// Returns the logarithm of n!, for sets of usual sizes from a table.
-double log_factorial(double n) {
-  static const auto table = [] {
-    std::array<double, 256> logs = {};
-    for (size_t i = 1; i < logs.size(); ++i) logs[i] = logs[i - 1] + std::log(static_cast<double>(i));
-    return logs;
-  }();
-  return n < static_cast<double>(table.size()) ? table[static_cast<size_t>(n)] : std::lgamma(n + 1);
-}
-
-// What a set of the sample shares with another one of a given size: a sum of independent trials, one a token.
-class SharedTokens {
- public:
-  // Allocates in the current memory context.
-  SharedTokens(const SampleSet &set, const TokenDraws &draws)
-      : trials_(static_cast<int>(set.size)), rare_(draws.rare()) {
-    draws_ = allocate<float>(static_cast<size_t>(set.token_count));
-    held_ = allocate<float>(static_cast<size_t>(set.token_count));
-    for (int i = 0; i < set.token_count; ++i) {
-      const double draw = draws(set.tokens[i]);
-      if (draw == rare_) continue;
-      draws_[known_++] = static_cast<float>(draw);
-      sum_of_draws_ += draw;
-    }
-    sum_of_draws_ += (trials_ - known_) * rare_;
-  }
-
-  // Returns the probability that at least `needed` tokens are shared; 0 where it is negligible.
-  double at_least(int needed, double other_size, const Negligible &negligible) {
-    if (needed > trials_) return 0.0;
-    // A trial's probability is at most draw * size: that may be all there is to know.
-    const double most = sum_of_draws_ * other_size;
-    if (negligible.more_likely(needed - most, most)) return 0.0;
-    double mean = 0, squares = 0;
-    for (int i = 0; i < known_; ++i) {
-      const double held = holds(draws_[i] * other_size);
-      held_[i] = static_cast<float>(held);
-      mean += held;
-      squares += held * held;
-    }
-    const double rare = holds(rare_ * other_size);
-    mean += (trials_ - known_) * rare;
-    squares += (trials_ - known_) * rare * rare;
-    const double excess = needed - mean, variance = mean - squares;
-    if (negligible.more_likely(excess, variance)) return 0.0;
-    if (Negligible(negligible_error).more_likely(-excess, variance)) return 1.0;
-    if (trials_ > most_trials) return 0.5 * std::erfc((excess - 0.5) / std::sqrt(2 * variance + 1e-9));
-    // More shared tokens than this are out of the question.
-    const double most_shared = Max(mean, needed) + 6 * std::sqrt(variance) + 8;
-    return Min(exactly_at_least(needed, static_cast<int>(Min(most_shared, trials_)), other_size, rare, mean,
-                                variance),
-               1.0);
-  }
-
- private:
-  // Fills in how probably so many of the trials succeed, up to `most` of them; with `failures`, fail.
-  void count(bool failures, int most, double rare, double *counts) const {
-    const auto event = [&](double held) { return failures ? 1 - held : held; };
-    count_alike(trials_ - known_, Min(event(rare), 1 - 1e-9), most, counts);
-    for (int trial = 0; trial < known_; ++trial) {
-      const double p = event(held_[trial]);
-      for (int k = Min(most, trials_ - known_ + trial + 1); k > 0; --k)
-        counts[k] = counts[k] * (1 - p) + counts[k - 1] * p;
-      counts[0] *= 1 - p;
-    }
-  }
-
-  // The same for trials of the same probability: a binomial distribution, from the side where it is not
-  // negligible.
-  static void count_alike(int trials, double p, int most, double *counts) {
-    const int top = Min(most, trials);
-    if (p < 0.5) {
-      counts[0] = std::pow(1 - p, trials);
-      for (int k = 0; k < top; ++k) counts[k + 1] = counts[k] * (trials - k) / (k + 1) * p / (1 - p);
-      return;
-    }
-    double probability = 1;
-    for (int i = 0; i < top; ++i) probability *= (trials - i) * p / (i + 1);
-    for (int i = top; i < trials; ++i) probability *= 1 - p;
-    counts[top] = probability;
-    for (int k = top; k > 0; --k) counts[k - 1] = counts[k] * k / (trials - k + 1) * (1 - p) / p;
-  }
-
-  // From the distribution of the number of tokens that are shared, or of those that are not, whichever takes
-  // less. The other set's tokens must be as many as its size says: of its tokens that are not among ours,
-  // `others` are expected, and their number is taken as a Poisson variable. (Mean and variance are those of
-  // the shared tokens.)
-  double exactly_at_least(int needed, int most_shared, double other_size, double rare, double mean,
-                          double variance) const {
-    const bool failures = trials_ - needed <= most_shared;
-    if (failures) most_shared = trials_;
-    double counts[most_trials + 1] = {};
-    count(failures, failures ? trials_ - needed : most_shared, rare, counts);
-    const double others = Max(other_size - mean, 1e-3);
-    const double any_size = 1 / std::sqrt(2 * M_PI * (variance + others));
-    int shared = Min(most_shared, static_cast<int>(other_size));
-    double left = other_size - shared, sum = 0;
-    double as_many_left = std::exp(left * std::log(others) - others - log_factorial(left));
-    for (; shared >= needed; --shared) {
-      sum += counts[failures ? trials_ - shared : shared] * as_many_left;
-      as_many_left *= others / ++left;
-    }
-    return sum / Max(any_size, 1e-9);
-  }
-
-  int trials_;
-  int known_ = 0;  // of the trials, those with one of the most common tokens
-  float *draws_;   // of their tokens
-  float *held_;    // with which probability the other set holds it
-  double rare_;    // the draw of each of the others
-  double sum_of_draws_ = 0;
-};
 
 // Returns the number of subsets of a size, or `most` where there are more.
 double subsets(int set_size, int subset_size, double most) {

@@ -9,18 +9,9 @@ extern "C" {
 }
 
 #include "pg/base/set_codec.hpp"
+#include "pg/join/token_draws.hpp"
 
 namespace simjoin::pg {
-
-// A number that stands for a token: equal for equal tokens, and for different ones with negligible
-// probability.
-using TokenKey = uint64;
-
-// The sets of about this size.
-struct SizeGroup {
-  double size;
-  double share;  // of all sets
-};
 
 // A set of the sample. It may have more tokens, whose frequency is not known.
 struct SampleSet {
@@ -35,37 +26,6 @@ struct SampleSet {
 struct SampleToken {
   TokenKey token;
   int set;  // its position in the sample
-};
-
-// Returns the probability that a set holds a token of which it is expected to draw so many: 1 - exp(-x), but
-// for a cheaper series in the place of the exponential function.
-inline double holds(double x) {
-  return 1.0 - 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0))));
-}
-
-// How readily tokens are drawn: a set of n tokens holds one with probability holds(draw * n).
-class TokenDraws {
- public:
-  // Returns the draw of a token, and of any that is not among the most common ones.
-  double operator()(TokenKey token) const;
-  double rare() const { return rare_; }
-
-  // Enters the most common elements; frequency[i] is the share of the sets that hold token[i]. Keeps the
-  // tokens.
-  void fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
-            int size_count, double average_size);
-
-  int count() const { return count_; }
-  TokenKey token(int i) const { return tokens_[i]; }
-  double draw(int i) const { return draws_[i]; }
-
- private:
-  int count_ = 0;
-  const TokenKey *tokens_ = nullptr;
-  float *draws_ = nullptr;
-  double rare_ = 0;
-  uint32 slot_mask_ = 0;
-  int *slots_ = nullptr;  // a hash table of positions, -1 where free
 };
 
 struct SetSketch {

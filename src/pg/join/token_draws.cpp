@@ -1,0 +1,108 @@
+#include "pg/join/token_draws.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+}
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "pg/base/growing_array.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Returns the frequency that a token drawn from a set has on average where it is none of the most common
+// ones: frequencies fall with the rank as they do among the less common half of those.
+double rare_frequency(int count, const float *frequencies, double average_size) {
+  auto *falling = allocate<float>(static_cast<size_t>(count));
+  std::copy(frequencies, frequencies + count, falling);
+  const int half = count / 2, last = count - 1;
+  std::nth_element(falling, falling + half, falling + count, std::greater<>());
+  double all = 0, least = 1;
+  for (int i = 0; i < count; ++i) {
+    all += frequencies[i];
+    least = Min(least, static_cast<double>(frequencies[i]));
+  }
+  const double rest = average_size - all, middle = falling[half];
+  pfree(falling);
+  if (rest <= 0 || least <= 0) return 0;
+  const double exponent =
+      last > half ? std::log(middle / least) / std::log((last + 1.0) / (half + 1.0)) : 1.0;
+  // The sum of the squares of least * (rank / count)^-exponent over all ranks beyond count.
+  const double squares = least * least * count / Max(2 * exponent - 1, 0.2);
+  return Min(squares / rest, least);
+}
+
+// The draws of tokens by the share of the sets that hold them: a table of the shares at powers of two.
+class DrawTable {
+ public:
+  DrawTable(const SizeGroup *sizes, int size_count);
+  double draw_of(double frequency) const;
+
+ private:
+  static constexpr int entries = 30;
+  static constexpr double largest_draw = 2;
+  double frequency_[entries];  // at the largest draw, half of it, a quarter of it, ...
+};
+
+DrawTable::DrawTable(const SizeGroup *sizes, int size_count) {
+  double draw = largest_draw;
+  for (double &entry : frequency_) {
+    entry = 0;
+    for (int i = 0; i < size_count; ++i) entry += sizes[i].share * holds(draw * sizes[i].size);
+    draw /= 2;
+  }
+}
+
+double DrawTable::draw_of(double wanted) const {
+  const double *end = frequency_ + entries;
+  const double *below = std::lower_bound(frequency_, end, wanted, std::greater<>());
+  if (below == frequency_) return largest_draw;
+  if (below == end) return 0.0;
+  const double draw = std::ldexp(largest_draw, static_cast<int>(frequency_ - below));
+  return draw * (1 + (wanted - *below) / (below[-1] - *below));
+}
+
+}  // namespace
+
+TokenKey token_key(int64 token) {
+  return static_cast<uint64>(token) * 0x9E3779B97F4A7C15u;  // the golden ratio: spreads the high bits
+}
+
+TokenKey token_key(std::string_view token) {
+  return hash_bytes_extended(reinterpret_cast<const unsigned char *>(token.data()),
+                             static_cast<int>(token.size()), 0);
+}
+
+double TokenDraws::operator()(TokenKey token) const {
+  if (count_ == 0) return rare_;
+  for (uint32 slot = static_cast<uint32>(token >> 32) & slot_mask_; slots_[slot] >= 0;
+       slot = (slot + 1) & slot_mask_)
+    if (tokens_[slots_[slot]] == token) return draw(slots_[slot]);
+  return rare_;
+}
+
+void TokenDraws::fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
+                      int size_count, double average_size) {
+  if (count < 1) return;
+  const DrawTable table(sizes, size_count);
+  count_ = count;
+  tokens_ = tokens;
+  draws_ = allocate<float>(static_cast<size_t>(count));
+  slot_mask_ = 1;
+  while (slot_mask_ < static_cast<uint32>(2 * count)) slot_mask_ = slot_mask_ * 2;
+  slots_ = allocate<int>(slot_mask_);
+  std::fill_n(slots_, slot_mask_, -1);
+  --slot_mask_;
+  for (int i = 0; i < count; ++i) {
+    draws_[i] = static_cast<float>(table.draw_of(frequencies[i]));
+    uint32 slot = static_cast<uint32>(tokens[i] >> 32) & slot_mask_;
+    while (slots_[slot] >= 0) slot = (slot + 1) & slot_mask_;
+    slots_[slot] = i;
+  }
+  rare_ = table.draw_of(rare_frequency(count, frequencies, average_size));
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,54 @@
+// How frequent the tokens of a column's sets are.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include <string_view>
+
+namespace simjoin::pg {
+
+// A number that stands for a token: equal for equal tokens, and for different ones with negligible
+// probability.
+using TokenKey = uint64;
+
+TokenKey token_key(int64 token);
+TokenKey token_key(std::string_view token);
+
+// The sets of about this size.
+struct SizeGroup {
+  double size;
+  double share;  // of all sets
+};
+
+// Returns the probability that a set holds a token of which it is expected to draw so many: 1 - exp(-x), but
+// for a cheaper series in the place of the exponential function.
+inline double holds(double x) {
+  return 1.0 - 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0))));
+}
+
+// How readily tokens are drawn: a set of n tokens holds one with probability holds(draw * n).
+class TokenDraws {
+ public:
+  // Returns the draw of a token, and of any that is not among the most common ones.
+  double operator()(TokenKey token) const;
+  double rare() const { return rare_; }
+
+  // Enters the most common elements; frequency[i] is the share of the sets that hold token[i]. Keeps the
+  // tokens.
+  void fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
+            int size_count, double average_size);
+
+  int count() const { return count_; }
+  TokenKey token(int i) const { return tokens_[i]; }
+  double draw(int i) const { return draws_[i]; }
+
+ private:
+  int count_ = 0;
+  const TokenKey *tokens_ = nullptr;
+  float *draws_ = nullptr;
+  double rare_ = 0;
+  uint32 slot_mask_ = 0;
+  int *slots_ = nullptr;  // a hash table of positions, -1 where free
+};
+
+}  // namespace simjoin::pg
