@@ -20,6 +20,7 @@ extern "C" {
 #include <vector>
 
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
@@ -165,10 +166,9 @@ void load_clusters(Clustering *clustering, Oid table) {
 void fill_sum(const Clustering &clustering, const TermSum *sums, size_t count, Datum *terms, Datum *values) {
   *terms = PointerGetDatum(make_term_array(clustering.clusters->terms(), clustering.term_type, count,
                                            [&](size_t i) { return sums[i].term; }));
-  auto *elements = allocate<Datum>(count);
-  for (size_t i = 0; i < count; ++i) elements[i] = Int64GetDatum(static_cast<int64>(sums[i].sum));
-  *values = PointerGetDatum(construct_array(elements, static_cast<int>(count), INT8OID, sizeof(int64),
-                                            FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+  const auto array = make_array<int64>(count);
+  for (size_t i = 0; i < count; ++i) array.elements[i] = static_cast<int64>(sums[i].sum);
+  *values = array.datum();
 }
 
 // Sets the values of a cluster's row; nulls is ' ' or 'n' for each, as SPI wants it.

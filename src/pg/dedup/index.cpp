@@ -14,6 +14,7 @@ extern "C" {
 #include <memory>
 
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
@@ -29,16 +30,9 @@ constexpr size_t rebuild_share = 10;
 
 // Returns the codes as an integer[].
 ArrayType *array_of(std::span<const TokenCode> codes) {
-  if (codes.empty()) return construct_empty_array(INT4OID);
-  const Size size = ARR_OVERHEAD_NONULLS(1) + codes.size_bytes();
-  auto *array = static_cast<ArrayType *>(palloc0(size));
-  SET_VARSIZE(array, size);
-  array->ndim = 1;
-  array->elemtype = INT4OID;
-  *ARR_DIMS(array) = static_cast<int>(codes.size());
-  *ARR_LBOUND(array) = 1;
-  std::copy(codes.begin(), codes.end(), reinterpret_cast<TokenCode *>(ARR_DATA_PTR(array)));
-  return array;
+  const auto array = make_array<int32>(codes.size());
+  std::copy(codes.begin(), codes.end(), array.elements);
+  return array.array;
 }
 
 Bounds bounds_of(const DedupDefinition &definition) {

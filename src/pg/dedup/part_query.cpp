@@ -1,25 +1,14 @@
 #include "pg/dedup/part_query.hpp"
 
-extern "C" {
-#include "catalog/pg_type.h"
-#include "utils/array.h"
-}
-
-#include "pg/base/growing_array.hpp"
+#include "pg/base/arrays.hpp"
 
 namespace simjoin::pg {
 
-Datum bigint_array(const Datum *values, size_t count) {
-  return PointerGetDatum(construct_array(const_cast<Datum *>(values), static_cast<int>(count), INT8OID,
-                                         sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-}
-
 ParamListInfo ids_parameter(IdList ids) {
-  auto *values = allocate<Datum>(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) values[i] = Int64GetDatum(ids[i]);
+  const auto array = make_array<int64>(ids.size());
+  std::copy(ids.begin(), ids.end(), array.elements);
   ParamListInfo parameters = makeParamList(1);
-  parameters->params[0] = {bigint_array(values, ids.size()), false, PARAM_FLAG_CONST, INT8ARRAYOID};
-  pfree(values);
+  parameters->params[0] = {array.datum(), false, PARAM_FLAG_CONST, INT8ARRAYOID};
   return parameters;
 }
 

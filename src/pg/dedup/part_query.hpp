@@ -15,9 +15,6 @@ namespace simjoin::pg {
 // Some ids, in any order.
 using IdList = std::span<const int64>;
 
-// Returns an array of the bigints.
-Datum bigint_array(const Datum *values, size_t count);
-
 // Returns a parameter, $1, that is an array of the ids.
 ParamListInfo ids_parameter(IdList ids);
 

@@ -14,6 +14,7 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
+#include "pg/base/arrays.hpp"
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
@@ -147,10 +148,10 @@ const char *some_rows_of_source(const DedupDefinition &definition) {
                   quote_identifier(get_attname(definition.source, 1, false)));
 }
 
-void insert_rows(const DedupState &state, const Datum *ids, const Datum *prints, size_t count) {
-  if (count == 0) return;
+// Stores rows with these ids and fingerprints.
+void insert_rows(const DedupState &state, const NewArray<int64> &ids, const Datum *prints, size_t count) {
   Oid types[] = {INT8ARRAYOID, UUIDARRAYOID};
-  Datum values[] = {bigint_array(ids, count),
+  Datum values[] = {ids.datum(),
                     PointerGetDatum(construct_array(const_cast<Datum *>(prints), static_cast<int>(count),
                                                     UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))};
   execute_statement(psprintf("INSERT INTO %s (id, fingerprint) SELECT * FROM ROWS FROM "
@@ -210,40 +211,38 @@ void remove_stale(const DedupState &state) {
 }
 
 void store_rows(const DedupState &state) {
-  auto *ids = allocate<Datum>(stored_at_once);
-  auto *prints = allocate<Datum>(stored_at_once);
-  size_t count = 0;
-  for (const DedupRow &row : state.rows) {
-    if (row.state == RowState::kept) continue;
-    ids[count] = Int64GetDatum(row.id);
-    prints[count++] = PointerGetDatum(&row.print);
-    if (count < stored_at_once) continue;
+  GrowingArray<const DedupRow *> rows(CurrentMemoryContext);
+  for (const DedupRow &row : state.rows)
+    if (row.state != RowState::kept) rows.append(&row);
+  for (size_t begin = 0; begin < rows.size(); begin += stored_at_once) {
+    const size_t count = std::min(stored_at_once, rows.size() - begin);
+    const auto ids = make_array<int64>(count);
+    auto *prints = allocate<Datum>(count);
+    for (size_t i = 0; i < count; ++i) {
+      ids.elements[i] = rows[begin + i]->id;
+      prints[i] = PointerGetDatum(&rows[begin + i]->print);
+    }
     insert_rows(state, ids, prints, count);
-    count = 0;
+    pfree(prints);
   }
-  insert_rows(state, ids, prints, count);
-  pfree(ids);
-  pfree(prints);
 }
 
 void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count) {
   if (count == 0) return;
-  auto *columns = allocate<Datum>(3 * count);
+  const auto a = make_array<int64>(count), b = make_array<int64>(count);
+  const auto similarity = make_array<float8>(count);
   for (size_t i = 0; i < count; ++i) {
-    columns[i] = Int64GetDatum(pairs[i].a);
-    columns[count + i] = Int64GetDatum(pairs[i].b);
-    columns[2 * count + i] = Float8GetDatum(pairs[i].similarity);
+    a.elements[i] = pairs[i].a;
+    b.elements[i] = pairs[i].b;
+    similarity.elements[i] = pairs[i].similarity;
   }
   Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
-  Datum values[] = {bigint_array(columns, count), bigint_array(columns + count, count),
-                    PointerGetDatum(construct_array(columns + 2 * count, static_cast<int>(count), FLOAT8OID,
-                                                    sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE))};
+  Datum values[] = {a.datum(), b.datum(), similarity.datum()};
   execute_statement(psprintf("INSERT INTO %s (a, b, similarity) SELECT * FROM ROWS FROM "
                              "(pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS p",
                              state.pairs_table),
                     3, types, values);
   for (const Datum value : values) pfree(DatumGetPointer(value));
-  pfree(columns);
 }
 
 }  // namespace simjoin::pg

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "core/flyhash/flyhash.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
@@ -86,18 +87,6 @@ VectorView view_vector(ArrayType *array, const char *function) {
   return {values, static_cast<uint32_t>(count)};
 }
 
-ArrayType *allocate_positions(uint32_t count, int32 **positions) {
-  const size_t size = ARR_OVERHEAD_NONULLS(1) + count * sizeof(int32);
-  auto *array = static_cast<ArrayType *>(palloc0(size));
-  SET_VARSIZE(array, size);
-  array->ndim = 1;
-  array->elemtype = INT4OID;
-  ARR_DIMS(array)[0] = static_cast<int>(count);
-  ARR_LBOUND(array)[0] = 1;
-  *positions = reinterpret_cast<int32 *>(ARR_DATA_PTR(array));
-  return array;
-}
-
 namespace {
 
 // The projection that a call of the function used last; it is the same for most calls of a query.
@@ -151,10 +140,9 @@ Datum simjoin_flyhash(PG_FUNCTION_ARGS) {
   fly_levels(vector.values, vector.dimension, last->levels);
   last->block->start(last->levels, 1);
   run_steps([&] { return last->block->step(fly_rows_at_once(shape)); });
-  int32 *positions;
-  ArrayType *result = allocate_positions(shape.winners, &positions);
-  call_cpp([&] { last->block->write(0, reinterpret_cast<uint32_t *>(positions)); });
+  const auto result = make_array<int32>(shape.winners);
+  call_cpp([&] { last->block->write(0, reinterpret_cast<uint32_t *>(result.elements)); });
   PG_FREE_IF_COPY(array, 0);
-  PG_RETURN_ARRAYTYPE_P(result);
+  return result.datum();
 }
 }

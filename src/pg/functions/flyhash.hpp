@@ -37,8 +37,4 @@ struct VectorView {
 // elements or too many, values that are not finite.
 VectorView view_vector(ArrayType *array, const char *function);
 
-// Returns a new, zeroed integer[] of so many elements, and where they are. Errors where it would be too
-// large.
-ArrayType *allocate_positions(uint32_t count, int32 **positions);
-
 }  // namespace simjoin::pg

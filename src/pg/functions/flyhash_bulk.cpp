@@ -11,6 +11,7 @@ extern "C" {
 
 #include "core/flyhash/flyhash_bulk.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/growing_array.hpp"
@@ -51,14 +52,13 @@ void finish_round(VectorReader *reader) {
   BulkFlyHasher *hasher = reader->hasher;
   if (reader->ids.empty()) return;
   run_to_end(hasher);
-  int32 *positions;
-  ArrayType *array = allocate_positions(reader->shape.winners, &positions);
+  const auto positions = make_array<int32>(reader->shape.winners);
   for (size_t i = 0; i < hasher->vectors(); ++i) {
     CHECK_FOR_INTERRUPTS();
-    std::copy_n(hasher->winners(i).data(), reader->shape.winners, positions);
-    reader->result->add({Int64GetDatum(reader->ids[i]), PointerGetDatum(array)});
+    std::copy_n(hasher->winners(i).data(), reader->shape.winners, positions.elements);
+    reader->result->add({Int64GetDatum(reader->ids[i]), positions.datum()});
   }
-  pfree(array);
+  pfree(positions.array);
   hasher->clear();
   reader->ids.clear();
 }

@@ -2,7 +2,6 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -16,6 +15,7 @@ extern "C" {
 
 #include "core/text/shingles.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/steps.hpp"
@@ -104,31 +104,23 @@ size_t distinct_values(Buffer<uint64_t> *hashes, T *values) {
 
 // Returns the hashes as a set, an array in the result's context; they are gone then.
 template <class T>
-ArrayType *array_of(Buffer<uint64_t> *hashes, Oid element_type, MemoryContext result_context) {
+Datum array_of(Buffer<uint64_t> *hashes, MemoryContext result_context) {
   T *values = reinterpret_cast<T *>(hashes->data());
   const size_t count = distinct_values(hashes, values);
-  const size_t size = count == 0 ? sizeof(ArrayType) : ARR_OVERHEAD_NONULLS(1) + count * sizeof(T);
-  if (!AllocSizeIsValid(size))
+  if (!AllocSizeIsValid(array_bytes<T>(count)))
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("a set of %zu shingles is too large", count), errhint("Split the text.")));
-  auto *array = static_cast<ArrayType *>(MemoryContextAlloc(result_context, size));
-  memset(array, 0, count == 0 ? size : ARR_OVERHEAD_NONULLS(1));
-  SET_VARSIZE(array, size);
-  array->elemtype = element_type;
-  if (count == 0) return array;
-  array->ndim = 1;
-  ARR_DIMS(array)[0] = static_cast<int>(count);
-  ARR_LBOUND(array)[0] = 1;
+  const auto array = make_array<T>(count, result_context);
   constexpr size_t step = step_bytes / sizeof(T);
   for (size_t i = 0; i < count; i += step) {
     CHECK_FOR_INTERRUPTS();
-    std::copy_n(values + i, std::min(step, count - i), reinterpret_cast<T *>(ARR_DATA_PTR(array)) + i);
+    std::copy_n(values + i, std::min(step, count - i), array.elements + i);
   }
-  return array;
+  return array.datum();
 }
 
 template <class T>
-Datum make_shingles(FunctionCallInfo fcinfo, ShingleUnit unit, Oid element_type, const char *function) {
+Datum make_shingles(FunctionCallInfo fcinfo, ShingleUnit unit, const char *function) {
   const int32 size = PG_GETARG_INT32(1);
   check_count(size, INT_MAX, function, "size",
               unit == ShingleUnit::character ? "A shingle has at least 1 character."
@@ -137,10 +129,10 @@ Datum make_shingles(FunctionCallInfo fcinfo, ShingleUnit unit, Oid element_type,
   MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
   MemoryContextSwitchTo(context);
   Shingler *shingler = shingle(PG_GETARG_TEXT_PP(0), PG_GET_COLLATION(), unit, size, context);
-  ArrayType *result = array_of<T>(&shingler->hashes(), element_type, result_context);
+  const Datum result = array_of<T>(&shingler->hashes(), result_context);
   MemoryContextSwitchTo(result_context);
   MemoryContextDelete(context);
-  return PointerGetDatum(result);
+  return result;
 }
 
 }  // namespace
@@ -153,21 +145,21 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_shingles);
 Datum simjoin_shingles(PG_FUNCTION_ARGS) {
-  return make_shingles<int32_t>(fcinfo, ShingleUnit::character, INT4OID, "shingles");
+  return make_shingles<int32_t>(fcinfo, ShingleUnit::character, "shingles");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_shingles64);
 Datum simjoin_shingles64(PG_FUNCTION_ARGS) {
-  return make_shingles<int64_t>(fcinfo, ShingleUnit::character, INT8OID, "shingles64");
+  return make_shingles<int64_t>(fcinfo, ShingleUnit::character, "shingles64");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_word_shingles);
 Datum simjoin_word_shingles(PG_FUNCTION_ARGS) {
-  return make_shingles<int32_t>(fcinfo, ShingleUnit::word, INT4OID, "word_shingles");
+  return make_shingles<int32_t>(fcinfo, ShingleUnit::word, "word_shingles");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_word_shingles64);
 Datum simjoin_word_shingles64(PG_FUNCTION_ARGS) {
-  return make_shingles<int64_t>(fcinfo, ShingleUnit::word, INT8OID, "word_shingles64");
+  return make_shingles<int64_t>(fcinfo, ShingleUnit::word, "word_shingles64");
 }
 }

@@ -2,8 +2,6 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 }
@@ -12,6 +10,7 @@ extern "C" {
 
 #include "core/text/tf_idf.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/query_rows.hpp"
@@ -76,11 +75,9 @@ void return_document(const BagReader &reader, int64 id, size_t document, size_t 
   const size_t returned = std::min(count, max_terms);
   ArrayType *terms =
       make_term_array(collection.terms(), reader.kind, returned, [&](size_t i) { return scores[i].term; });
-  auto *weights = allocate<Datum>(returned);
-  for (size_t i = 0; i < returned; ++i) weights[i] = Float4GetDatum(static_cast<float4>(scores[i].score));
-  ArrayType *weight_array =
-      construct_array(weights, static_cast<int>(returned), FLOAT4OID, sizeof(float4), true, TYPALIGN_INT);
-  result->add({Int64GetDatum(id), PointerGetDatum(terms), PointerGetDatum(weight_array)});
+  const auto weights = make_array<float4>(returned);
+  for (size_t i = 0; i < returned; ++i) weights.elements[i] = static_cast<float4>(scores[i].score);
+  result->add({Int64GetDatum(id), PointerGetDatum(terms), weights.datum()});
 }
 
 void return_documents(const BagReader &reader, size_t max_terms, ResultRows *result,

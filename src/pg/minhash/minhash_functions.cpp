@@ -2,16 +2,14 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "funcapi.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 }
 
 #include <algorithm>
 
 #include "core/minhash/minhash_plan.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/minhash/minhash_values.hpp"
 
 namespace simjoin::pg {
@@ -69,24 +67,22 @@ bytea *merge(const uint8_t *left, const uint8_t *right) {
   return value;
 }
 
-ArrayType *bands_of(const uint8_t *signature, int32 bands, int32 rows) {
+Datum bands_of(const uint8_t *signature, int32 bands, int32 rows) {
   constexpr const char *function = "minhash_bands";
   const SignatureHeader header = read_header(signature);
   check_range(bands, header.permutations, function, "bands");
   check_range(rows, header.permutations / bands, function, "rows");
-  if (header.empty) return construct_empty_array(INT8OID);
+  if (header.empty) return make_array<int64>(0).datum();
   uint32_t *values = all_values(signature, header);
-  auto *hashes = allocate<Datum>(static_cast<size_t>(bands));
+  const auto hashes = make_array<int64>(static_cast<size_t>(bands));
   for (int32 band = 0; band < bands; ++band) {
     const uint64_t hash =
         band_hash(header, static_cast<uint32_t>(band), values + static_cast<ptrdiff_t>(band) * rows,
                   static_cast<uint32_t>(rows));
-    hashes[band] = Int64GetDatum(static_cast<int64>(hash));
+    hashes.elements[band] = static_cast<int64>(hash);
   }
-  ArrayType *array = construct_array(hashes, bands, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
   pfree(values);
-  pfree(hashes);
-  return array;
+  return hashes.datum();
 }
 
 }  // namespace
@@ -130,9 +126,9 @@ Datum simjoin_minhash_truncate(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_minhash_bands);
 Datum simjoin_minhash_bands(PG_FUNCTION_ARGS) {
   varlena *value = PG_GETARG_VARLENA_PP(0);
-  ArrayType *bands = bands_of(signature_bytes(value), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
+  const Datum bands = bands_of(signature_bytes(value), PG_GETARG_INT32(1), PG_GETARG_INT32(2));
   PG_FREE_IF_COPY(value, 0);
-  PG_RETURN_ARRAYTYPE_P(bands);
+  return bands;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_band_plan);
