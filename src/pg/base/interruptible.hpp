@@ -52,6 +52,17 @@ class TokenCursor {
     return visit(texts_.next());
   }
 
+  // Returns the next token as a T, which is its type.
+  template <class T>
+  T next_as() {
+    return next([](auto token) {
+      if constexpr (std::is_convertible_v<decltype(token), T>)
+        return static_cast<T>(token);
+      else
+        return T{};  // of sets of other types
+    });
+  }
+
  private:
   const SetView &set_;
   TextCursor texts_;

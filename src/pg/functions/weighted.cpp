@@ -32,25 +32,6 @@ struct WeightedSet {
   size_t count;
 };
 
-template <class T>
-T next_token(const T *&cursor) {
-  return *cursor++;
-}
-std::string_view next_token(TextCursor &cursor) {
-  return cursor.next();
-}
-
-template <class T>
-struct CursorOf {
-  using type = const T *;
-  static type begin(const SetView &set) { return static_cast<const T *>(set.data); }
-};
-template <>
-struct CursorOf<std::string_view> {
-  using type = TextCursor;
-  static type begin(const SetView &set) { return TextCursor(set); }
-};
-
 // Orders by token, and equal tokens by weight, so that sums do not depend on the order of the input.
 template <class T>
 bool in_order(const WeightedToken<T> &a, const WeightedToken<T> &b) {
@@ -60,11 +41,11 @@ bool in_order(const WeightedToken<T> &a, const WeightedToken<T> &b) {
 template <class T>
 WeightedSet<T> weighted_set(const SetView &set, const float *weights) {
   WeightedSet<T> result = {allocate<WeightedToken<T>>(set.count), set.count};
-  auto cursor = CursorOf<T>::begin(set);
+  TokenCursor tokens(set);
   bool ascending = true;
   InterruptCounter interrupts;
   for (size_t i = 0; i < set.count; ++i) {
-    const T token = next_token(cursor);
+    const T token = tokens.next_as<T>();
     result.data[i] = {token, static_cast<double>(weights[i])};
     if (i == 0) continue;
     interrupts.add(comparison_cost(token));
