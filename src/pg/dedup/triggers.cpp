@@ -10,12 +10,8 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
-#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 }
 
@@ -27,6 +23,7 @@ extern "C" {
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/parts.hpp"
+#include "pg/dedup/tracking_views.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -49,118 +46,6 @@ constexpr TriggerParts triggers[] = {
     {"simjoin_truncate", "TRUNCATE", "FOR EACH STATEMENT", "ALWAYS"},
     {"simjoin_replicated_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH ROW", "REPLICA"},
     {"simjoin_replicated_change", "UPDATE OR DELETE", "FOR EACH ROW", "REPLICA"}};
-
-// A dedup view that tracks the changes of a table.
-struct TrackingView {
-  Oid view;
-  Oid changes;
-  AttrNumber id;  // the column with the ids, and its base type
-  Oid id_type;
-  TrackingView *next;
-};
-
-// What is known of a table: looked up once a session, until a relation's definition or a role changes.
-struct KnownTable {
-  Oid table;
-  TrackingView *views;
-  KnownTable *next;
-};
-MemoryContext known_context = nullptr;
-KnownTable *known_tables = nullptr;
-bool known_is_stale = false;
-
-// Adds the view to the list, where it is a dedup view that tracks the changes of the table.
-void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
-  for (const TrackingView *known = *list; known != nullptr; known = known->next)
-    if (known->view == view) return;
-  DedupDefinition definition;
-  if (!find_definition(view, &definition) || !definition.tracked() || definition.source != source) return;
-  const TrackedTable tracked = tracked_table(source);
-  if (tracked.table != table || tracked.id == 0) return;
-  const Oid type = get_atttype(table, tracked.id);
-  if (!is_id_type(type)) return;
-  auto *entry = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
-  *entry = {view, definition.changes, tracked.id, getBaseType(type), *list};
-  *list = entry;
-}
-
-struct Search {
-  Oid table;
-  Oid source;
-  TrackingView *found;
-};
-
-// Returns whether the relation's owner owns the table, too, or may do what its owner may: nobody else's views
-// see or hinder what is written to it, nor are their definitions read. A relation that is gone may not.
-bool may_track(Oid relation, Oid table) {
-  Oid owner, table_owner;
-  return find_owner(relation, &owner) && find_owner(table, &table_owner) &&
-         has_privs_of_role(owner, table_owner);
-}
-
-void visit_view(void *context, Oid view) {
-  auto *search = static_cast<Search *>(context);
-  if (may_track(view, search->table)) add_tracking_view(&search->found, search->table, search->source, view);
-}
-
-void visit_source(void *context, Oid source) {
-  auto *search = static_cast<Search *>(context);
-  search->source = source;
-  if (may_track(source, search->table)) for_views_over(source, visit_view, context);
-}
-
-// Returns the dedup views that track the changes of the table, allocated in the current memory context.
-TrackingView *find_tracking_views(Oid table) {
-  Search search = {table, InvalidOid, nullptr};
-  for_views_over(table, visit_source, &search);
-  return search.found;
-}
-
-void forget_known(Datum, Oid) {
-  known_is_stale = true;
-}
-
-void forget_rights(Datum, int, uint32) {
-  known_is_stale = true;
-}
-
-// Returns a copy in the current memory context.
-TrackingView *copy_of(const TrackingView *views) {
-  TrackingView *copy = nullptr;
-  for (; views != nullptr; views = views->next) {
-    auto *view = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
-    *view = *views;
-    view->next = copy;
-    copy = view;
-  }
-  return copy;
-}
-
-// The same as find_tracking_views, remembered. It is a copy that is returned: while it is looked at, a change
-// of a definition may be learnt of, and another trigger may begin.
-TrackingView *tracking_views(Oid table) {
-  if (known_context == nullptr) {
-    known_context = AllocSetContextCreate(CacheMemoryContext, "tracked tables", ALLOCSET_SMALL_SIZES);
-    CacheRegisterRelcacheCallback(forget_known, 0);
-    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_rights, 0);
-    CacheRegisterSyscacheCallback(AUTHOID, forget_rights, 0);
-  }
-  if (known_is_stale) {
-    known_tables = nullptr;
-    known_is_stale = false;
-    MemoryContextReset(known_context);
-  }
-  for (const KnownTable *known = known_tables; known != nullptr; known = known->next)
-    if (known->table == table) return copy_of(known->views);
-  TrackingView *found = find_tracking_views(table);
-  if (known_is_stale) return found;  // something has changed meanwhile: the next statement looks again
-  MemoryContext old = MemoryContextSwitchTo(known_context);
-  auto *known = static_cast<KnownTable *>(palloc(sizeof(KnownTable)));
-  *known = {table, copy_of(found), known_tables};
-  known_tables = known;
-  MemoryContextSwitchTo(old);
-  return found;
-}
 
 // Calls body(notes) to write something down for the view, if it is still there. Who writes to the tracked
 // table needs no right to the table of changes: that belongs to the owner of the view, who may track.
