@@ -30,21 +30,21 @@ void check_count(int32 value, uint32 most, const char *function, const char *arg
 // Errors, naming `function`, unless the value of the argument is above 0 and at most 1.
 void check_share(double value, const char *function, const char *argument);
 
-// Errors, naming `function`, unless pairs of this similarity can exist and share an element; `zero_allowed`:
-// a similarity of 0 is valid, too.
+// Errors, naming `function`, unless pairs of this similarity can exist and share an element. `zero_allowed`
+// says that a similarity of 0 is valid as well.
 void check_similarity(double value, Measure measure, const char *function, const char *argument = "threshold",
                       bool zero_allowed = false);
 
-// Returns the position of the name among the names. Errors, naming `function`, where it is not there: `what`
-// is unknown.
+// Returns the position of the name among the names. Where the name is missing, errors, naming `function`:
+// "unknown", and `what` the name should be of.
 size_t number_of_name(const char *name, std::span<const std::string_view> names, const char *function,
                       const char *what, const char *hint);
 
-// Returns the measure of this name. Errors, naming `function`, where there is none.
+// Returns the measure of this name. Errors, naming `function`, where no measure has it.
 Measure measure_by_name(const char *name, const char *function);
 
-// Returns the token type of an argument of the call that only stands for its type, as in NULL::int[]. Errors,
-// naming `function`, where sets cannot be of that type.
+// Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
+// `function`, where sets cannot have that type.
 TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function);
 
 }  // namespace simjoin::pg

@@ -13,9 +13,9 @@
 
 namespace simjoin::pg {
 
-// Runs body(WorkerPool &) and returns when it has ended; interrupts are processed at least every few tens of
-// milliseconds. The body must not refer to anything on the stack, which an ERROR leaves before the body
-// stops: what it uses belongs to `context`, or one above it.
+// Runs body(WorkerPool &) and returns when it has ended. Interrupts are processed at least every few tens of
+// milliseconds. An ERROR leaves the stack before the body stops, so the body must refer to nothing on it:
+// what the body uses belongs to `context` or to a context above.
 template <class Body>
 void run_interruptibly(MemoryContext context, Body body) {
   BackgroundTask *task = own(

@@ -40,7 +40,7 @@ extern "C" {
 namespace simjoin::pg::compat {
 
 // Makes unknown settings that start with this prefix errors. Before PostgreSQL 15, which replaced
-// EmitWarningsOnPlaceholders, they are warnings.
+// EmitWarningsOnPlaceholders, such settings are warnings.
 inline void reserve_setting_prefix(const char *prefix) {
 #if PG_VERSION_NUM >= 150000
   MarkGUCPrefixReserved(prefix);
@@ -49,17 +49,16 @@ inline void reserve_setting_prefix(const char *prefix) {
 #endif
 }
 
-// The flag of a custom path whose node can compute expressions in its output. PostgreSQL 15 added it; before,
-// every custom node was assumed to.
+// The flag of a custom path whose node can compute expressions in its output. PostgreSQL 15 added the flag.
+// Earlier versions assume that every custom node can.
 #if PG_VERSION_NUM >= 150000
 inline constexpr uint32 custom_path_projects = CUSTOMPATH_SUPPORT_PROJECTION;
 #else
 inline constexpr uint32 custom_path_projects = 0;
 #endif
 
-// Makes the call return its rows through a tuplestore: afterwards setResult and setDesc of the call's
-// ReturnSetInfo are set, and work_mem is honoured. PostgreSQL 15.1 made a
-// function of it, InitMaterializedSRF.
+// Makes the call return its rows through a tuplestore that honours work_mem. Afterwards setResult and setDesc
+// of the call's ReturnSetInfo are set. PostgreSQL 15.1 has the function InitMaterializedSRF for that.
 inline void begin_materialized_result(FunctionCallInfo fcinfo) {
 #if PG_VERSION_NUM >= 150001
   InitMaterializedSRF(fcinfo, 0);
@@ -102,8 +101,8 @@ inline MinimalTuple form_minimal_tuple(TupleDesc descriptor, Datum *values, bool
 #endif
 }
 
-// Returns whether the operator is <, > or <> of some ordering: false for two equal values. PostgreSQL 18
-// speaks of comparisons by any index method where earlier versions speak of btree strategies.
+// Returns whether the operator is <, > or <> of some ordering, and so false for two equal values. PostgreSQL
+// 18 describes comparisons for any index method, earlier versions by strategies of btree.
 inline bool is_irreflexive(Oid op) {
   ListCell *cell;
 #if PG_VERSION_NUM >= 180000
@@ -121,7 +120,7 @@ inline bool is_irreflexive(Oid op) {
   return false;
 }
 
-// Returns the relations of an expression but for the outer joins that PostgreSQL 16 counts among them.
+// Returns the relations of an expression. PostgreSQL 16 counts outer joins among them, which are left out.
 inline Relids without_outer_joins(PlannerInfo *root, Relids relids) {
 #if PG_VERSION_NUM >= 160000
   return bms_difference(relids, root->outer_join_rels);
@@ -131,8 +130,8 @@ inline Relids without_outer_joins(PlannerInfo *root, Relids relids) {
 #endif
 }
 
-// Returns the expression without what PostgreSQL 16 and later note in each column: the outer joins beneath
-// that make it nullable.
+// Returns the expression without its notes on outer joins. PostgreSQL 16 and later note in each column which
+// outer joins beneath make the column nullable.
 inline Node *without_nulling(Node *expr, void *unused = nullptr) {
 #if PG_VERSION_NUM >= 160000
   if (expr == nullptr) return nullptr;
@@ -147,8 +146,8 @@ inline Node *without_nulling(Node *expr, void *unused = nullptr) {
 #endif
 }
 
-// Returns the expression, or the list of some, with this note in each column that the target list has as it
-// is there.
+// Returns the expression, or the list of expressions, with the notes on outer joins that the target list has
+// for the same columns.
 inline Node *nulled_as(Node *expr, List *target_list) {
 #if PG_VERSION_NUM >= 160000
   if (expr == nullptr) return nullptr;
@@ -173,8 +172,8 @@ inline Node *nulled_as(Node *expr, List *target_list) {
 #endif
 }
 
-// Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field;
-// before, a custom path cannot stand for a join that has pseudoconstant clauses.
+// Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field. In earlier
+// versions a custom path cannot stand for a join that has pseudoconstant clauses.
 #if PG_VERSION_NUM >= 170000
 inline constexpr bool custom_join_takes_pseudoconstants = true;
 inline void set_custom_restrictinfo(CustomPath *path, List *restrictlist) {
@@ -239,8 +238,8 @@ inline void check_may_refresh(Oid view) {
 #endif
 }
 
-// Makes functions that the rest of a maintenance command calls find nothing but what they name in full, as
-// PostgreSQL 17 and later do in REFRESH.
+// Restricts the search path for the rest of a maintenance command, as REFRESH does in PostgreSQL 17 and
+// later: functions find only what they name in full.
 inline void restrict_search_path() {
 #if PG_VERSION_NUM >= 170000
   RestrictSearchPath();

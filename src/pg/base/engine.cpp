@@ -28,8 +28,8 @@ void order_by_left_row(Batch &batch) {
   }
 }
 
-// Opens the engine's file and hands it a descriptor of its own: PostgreSQL may close its one at any time to
-// open others, and the engine's threads cannot ask it to open it again.
+// Opens the engine's file and hands it a descriptor of its own: PostgreSQL may close its own descriptor at
+// any time to open other files, and the engine's threads cannot ask PostgreSQL to open the file again.
 void give_spill_file(JoinEngine *engine, File *file) {
   PrepareTempTablespaces();
   *file = OpenTemporaryFile(false);
@@ -63,7 +63,7 @@ Batch *create_batch(MemoryContext context) {
 bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left_row) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    offer_spill_file(engine, spill_file);  // sets of a join that a GPU has given up come late
+    offer_spill_file(engine, spill_file);  // a GPU that gives up hands its sets over late
     const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
     report_gpu_notice_of(engine);
     if (result == StepResult::done) return false;

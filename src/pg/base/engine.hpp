@@ -15,21 +15,21 @@ namespace simjoin::pg {
 // and frees its memory, also after an ERROR.
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context);
 
-// Gives the engine a temporary file where its sets have outgrown its memory limit; call after every set.
-// `*file`, PostgreSQL's number of the file, is 0 before. The file lies in temp_tablespaces and belongs to the
-// current resource owner: it is closed by close_spill_file, or by PostgreSQL after an error.
+// Gives the engine a temporary file where its sets have outgrown its memory limit. Call it after every set.
+// `*file` is PostgreSQL's number of the file, and 0 before. The file lies in temp_tablespaces and belongs to
+// the current resource owner: close_spill_file closes it, after an error PostgreSQL.
 void offer_spill_file(JoinEngine *engine, File *file);
 
-// Closes the engine's file, if it has one; then the statistics count it. The engine must not be stepped
-// again.
+// Closes the engine's file, if it has one, so that PostgreSQL's statistics count the file. The engine must
+// not be stepped again.
 void close_spill_file(File *file);
 
 // Returns an empty batch that lives as long as the context.
 Batch *create_batch(MemoryContext context);
 
-// Replaces the batch by the engine's next one, of at least one pair; false at the end. Interrupts are
-// processed at least every few tens of milliseconds. The first call ends the engine's input. With
-// `by_left_row` the pairs of the batch are in the order of their left rows, then their right ones.
+// Replaces the batch by the engine's next one, which has at least one pair. Returns false at the end.
+// Interrupts are processed at least every few tens of milliseconds. The first call ends the engine's input.
+// With `by_left_row` the pairs are in the order of their left rows, then of their right rows.
 bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left_row = false);
 
 }  // namespace simjoin::pg

@@ -32,7 +32,7 @@ int sqlstate_of(ErrorKind kind) {
   return ERRCODE_INTERNAL_ERROR;
 }
 
-// Returns what helps against errors of a kind in PostgreSQL; "" where the kind does not tell.
+// Returns the hint for errors of a kind in PostgreSQL, "" where the kind alone does not tell what helps.
 const char *hint_for(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::file_limit_exceeded:

@@ -1,8 +1,8 @@
 // The border between the two error regimes: C++ exceptions on one side, PostgreSQL's ereport on the other.
 //
 // An exception must not cross a PostgreSQL frame, and an ereport (a longjmp) must not cross a frame that
-// holds an object with a destructor. So: code that uses C++ objects runs inside call_cpp, which calls nothing
-// of PostgreSQL that can error; code that calls PostgreSQL holds plain pointers, whose objects belong to a
+// holds an object with a destructor. So code that uses C++ objects runs inside call_cpp, and calls nothing of
+// PostgreSQL that can error. Code that calls PostgreSQL holds plain pointers to objects that belong to a
 // memory context (own).
 #pragma once
 
@@ -32,8 +32,8 @@ void describe_current_exception(ErrorReport *report) noexcept;
 // Raises the report as a PostgreSQL ERROR.
 [[noreturn]] void raise(const ErrorReport &report);
 
-// Runs f, which must not call anything of PostgreSQL that can error, and returns its result (a trivially
-// destructible one); an exception is raised as a PostgreSQL ERROR once everything in f is destroyed.
+// Runs f and returns its result, which is trivially destructible. f must not call anything of PostgreSQL that
+// can error. An exception becomes a PostgreSQL ERROR, once everything in f is destroyed.
 template <class F>
 auto call_cpp(F &&f) -> std::invoke_result_t<F> {
   static_assert(std::is_trivially_destructible_v<std::invoke_result_t<F>> ||

@@ -16,7 +16,7 @@ namespace {
 bool fault_armed = false;
 bool device_lost = false;
 
-// A line on what has run, as it leaves C++: the parts that are known, in order.
+// A line of text on the device that has run, as it leaves C++: the known parts, in order.
 struct DeviceLine {
   void add(const char *label, const std::string &value) {
     if (value.empty()) return;

@@ -1,5 +1,5 @@
-// GPUs as PostgreSQL sees them: what the session forgets and is told of failures, what functions have run on,
-// and faults that a test asks for.
+// GPUs as PostgreSQL sees them: failures and what the session is told of them, the device that a function has
+// run on, and faults for tests.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -12,9 +12,9 @@
 
 namespace simjoin::pg {
 
-// Call before a computation that may run on a GPU. A look for one that failed for a reason that may have
-// passed is forgotten, simjoin.gpu_idle_timeout holds from here on, and the fault of
-// simjoin.debug_device_fault and simjoin.debug_device_loss is armed.
+// Prepares a computation that may run on a GPU. Where no GPU was found for a reason that may have passed, the
+// search is repeated. simjoin.gpu_idle_timeout is applied, and so are the faults of
+// simjoin.debug_device_fault and simjoin.debug_device_loss.
 void prepare_gpu_use();
 
 // What a Notice becomes when it leaves C++.
@@ -26,12 +26,12 @@ struct GpuNotice {
   char message[512];
 };
 
-// Tells, at DEBUG1 and in EXPLAIN's words, what a function's join has run on, and by which algorithm; what
-// another computation has run on.
+// Tells, at DEBUG1 and in EXPLAIN's words, which device a function's join has run on, and by which algorithm.
+// The second form tells the device of another computation.
 void report_device(const char *function, const JoinEngine *engine);
 void report_device(const char *function, const DeviceUse &use);
 
-// Tells the session why the computation goes on on the CPU, where there is something to tell.
+// Tells the session why the computation goes on on the CPU. Without a notice it does nothing.
 void report_gpu_notice(const GpuNotice &notice);
 
 // The same of an object that has take_notice().

@@ -12,7 +12,7 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Returns memory for n objects in the context, over 1 GB too.
+// Returns memory for n objects in the context. It may be larger than 1 GB.
 template <class T>
 T *allocate_in(MemoryContext context, size_t n) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -25,12 +25,12 @@ T *allocate(size_t n) {
   return allocate_in<T>(CurrentMemoryContext, n);
 }
 
-// An array that grows as elements are appended. Its memory belongs to the context that it was made in; it can
-// be copied as it is, and nothing has to be destroyed.
+// An array that grows as elements are appended. Its memory belongs to the context that it was made in, so
+// nothing has to be destroyed. A copy refers to the same elements: use one of them only.
 template <class T>
 class GrowingArray {
  public:
-  // An array of zeros has no memory, and takes no elements.
+  // An array without memory, to which nothing can be appended.
   GrowingArray() = default;
   explicit GrowingArray(MemoryContext context, size_t capacity = 1024)
       : data_(allocate_in<T>(context, capacity)), capacity_(capacity) {}

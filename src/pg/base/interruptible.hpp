@@ -1,4 +1,4 @@
-// The elements of text arrays, and sorting and merging that can be interrupted.
+// The tokens of sets one by one, and long loops and sorts that can be interrupted.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -21,7 +21,7 @@ class TextCursor {
  public:
   explicit TextCursor(const SetView &set) : next_(static_cast<const char *>(set.data)) {}
 
-  // Returns the next element; at most set.count calls.
+  // Returns the next element. It may be called set.count times.
   std::string_view next() {
     const std::string_view token(VARDATA_ANY(next_), VARSIZE_ANY_EXHDR(next_));
     next_ = reinterpret_cast<const char *>(INTALIGN(reinterpret_cast<uintptr_t>(next_) + VARSIZE_ANY(next_)));
@@ -37,8 +37,8 @@ class TokenCursor {
  public:
   explicit TokenCursor(const SetView &set) : set_(set), texts_(set) {}
 
-  // Returns what visit() returns of the next token, an int64_t or a std::string_view; at most set.count
-  // calls.
+  // Returns visit(token) of the next token, an int64_t or a std::string_view. It may be called set.count
+  // times.
   template <class Visit>
   auto next(Visit &&visit) {
     switch (set_.type) {
@@ -52,7 +52,7 @@ class TokenCursor {
     return visit(texts_.next());
   }
 
-  // Returns the next token as a T, which is its type.
+  // Returns the next token. T is the type of the set's tokens.
   template <class T>
   T next_as() {
     return next([](auto token) {
@@ -69,8 +69,8 @@ class TokenCursor {
   size_t next_ = 0;
 };
 
-// Returns body(token) of any token of the type that the tokens of a set have: int32_t, int64_t or
-// std::string_view.
+// Returns body(token), where `token` is an empty value of the C++ type that stands for the token type:
+// int32_t, int64_t or std::string_view.
 template <class Body>
 auto with_token_type(TokenType type, Body &&body) {
   switch (type) {
@@ -95,7 +95,8 @@ auto with_tokens(const SetView &set, Body &&body) {
   return body(std::span<const std::string_view>(texts));
 }
 
-// Processes interrupts each time that about this much work has been reported: units of a nanosecond or so.
+// Processes interrupts each time that work of some milliseconds has been reported, in units of about a
+// nanosecond.
 class InterruptCounter {
  public:
   void add(size_t work) {
@@ -110,7 +111,7 @@ class InterruptCounter {
   size_t work_ = 0;
 };
 
-// What comparing a token with another costs, at most, in the units of InterruptCounter.
+// Returns the most that a comparison with the token costs, in the units of InterruptCounter.
 inline size_t comparison_cost(int64_t) {
   return 1;
 }
@@ -118,11 +119,11 @@ inline size_t comparison_cost(std::string_view token) {
   return 4 + token.size();
 }
 
-// So many numbers are sorted in a few milliseconds.
+// Sorting this many numbers takes a few milliseconds.
 constexpr size_t uninterrupted_sort = 1 << 16;
 
-// Sorts by less(a, b); processes interrupts, so an ERROR may leave the data half sorted. cost(element) is
-// what a comparison with it costs. Elements are trivial, so that an ERROR leaves nothing behind.
+// Sorts by less(a, b). cost(element) is the cost of a comparison with the element. Interrupts are processed,
+// so an ERROR may leave the data half sorted. Elements are trivial, so that an ERROR leaves nothing behind.
 template <class T, class Less, class Cost>
 void sort_interruptibly(T *data, size_t n, Less less, Cost cost) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

@@ -25,8 +25,8 @@ struct RowReader {
   JoinEngine *engine;
   File *spill_file;
   Side side;
-  const QueryRows *other;  // whose sets these are to be joined with, or NULL
-  SetCopies *copies;       // of the sets, or NULL
+  const QueryRows *other;  // the rows to join these with, or NULL
+  SetCopies *copies;       // recognises equal sets, or NULL
   QueryRows rows;
 };
 
@@ -38,7 +38,7 @@ void RowReader::start(TupleDesc columns) {
                   errhint("Cast those of one of them, as in SELECT id, tokens::bigint[] FROM documents.")));
 }
 
-// Adds a set to the engine, unless it is a copy of one that is there.
+// Adds a set to the engine, unless it is a copy of an earlier set.
 void feed(const RowReader &reader, const SetView &set) {
   const bool joined = reader.copies == nullptr || call_cpp([&] {
                         return with_tokens(set, [&](auto tokens) { return reader.copies->add(tokens); });

@@ -24,17 +24,17 @@ struct QueryRows {
 };
 
 // Returns the type of the tokens of a query's rows, (id bigint, tokens set). Errors, naming `function`, where
-// it has other columns.
+// the columns are others.
 TokenType check_row_columns(TupleDesc columns, const char *function);
 
 // Errors, naming `function`: two rows have this id.
 [[noreturn]] void raise_repeated_id(int64 id, const char *function);
 
 // Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
-// each row to a side of the engine; a NULL set as an empty one. The ids belong to the context. Errors, naming
-// `function`: other columns, a NULL id, whatever view_set refuses, a query that writes; where `other` is
-// given, sets of another type than those rows'. `spill_file` is the engine's (offer_spill_file). Where
-// `copies` are given, they get every set, and the engine those that are to be joined.
+// each row to a side of the engine. A NULL set counts as an empty set. Returns the ids, which belong to the
+// context. `spill_file` is the engine's (offer_spill_file). `other`, where given, are rows whose sets must
+// have the same type. `copies`, where given, get every set, and the engine only those that are to be joined.
+// Errors, naming `function`: other columns, a NULL id, whatever view_set refuses, a query that writes.
 QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
                     MemoryContext context, const QueryRows *other = nullptr, SetCopies *copies = nullptr);
 

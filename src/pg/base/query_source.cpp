@@ -136,7 +136,7 @@ void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters)
   const SPIExecuteOptions options = options_for(&receiver, parameters);
   MemoryContext context = CurrentMemoryContext;
   check_spi(SPI_execute_plan_extended(plan, &options));
-  MemoryContextSwitchTo(context);  // SPI leaves its own behind, which lives as long as the connection
+  MemoryContextSwitchTo(context);  // SPI switches to its own context, which lives as long as the connection
 }
 
 }  // namespace simjoin::pg

@@ -25,7 +25,7 @@ enum class ColumnKind : uint8_t {
 // Returns whether the query has these columns, and no others.
 bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds);
 
-// Errors: the columns are not what the function needs, which `needs` says.
+// Errors: the query's columns are not what `function` needs. `needs` is the message.
 [[noreturn]] void raise_columns(TupleDesc columns, const char *function, const char *needs, const char *hint);
 
 // A row of a query. Columns count from 0.
@@ -40,7 +40,7 @@ struct QueryRow {
 
   const char *function;  // for messages
   TupleTableSlot *slot;
-  const Oid *types;  // the base types of the first columns, as many as most_columns
+  const Oid *types;  // the base types of the first `most_columns` columns
 };
 
 // Returns a value of the kind id, which is of this base type, as a bigint.
@@ -72,12 +72,12 @@ QueryReceiver receiver_for(Reader *reader, const char *function) {
   return receiver;
 }
 
-// Runs a query that returns rows, with the caller's rights and in the active snapshot, and hands them over.
-// `parameters`: the query's, or nullptr. Errors, naming the function, where the query writes, returns
-// nothing, or is more than one statement.
+// Runs a query with the caller's rights and in the active snapshot, and hands its rows to the receiver.
+// `parameters` are the query's, or nullptr. Errors where the query writes, returns no rows, or is more than
+// one statement.
 void run_query(const char *query, QueryReceiver receiver, ParamListInfo parameters = nullptr);
 
-// The same for a plan that was prepared within the current connection to SPI.
+// Runs a plan in the same way. It was prepared within the current connection to SPI.
 void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters);
 
 // Runs the query for the reader.

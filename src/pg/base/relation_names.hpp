@@ -5,7 +5,7 @@
 
 namespace simjoin::pg {
 
-// Returns the relation's name with its schema, quoted. Errors where there is no such relation.
+// Returns the relation's name with its schema, quoted. Errors where the relation does not exist.
 const char *relation_name(Oid relation);
 
 }  // namespace simjoin::pg

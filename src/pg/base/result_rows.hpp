@@ -53,7 +53,7 @@ class ResultRows {
   ReturnSetInfo *result_;
 };
 
-// Calls add(row), which adds it to a result, for each of the rows. Processes interrupts.
+// Calls add(row), which adds a row to a result, for each number below `rows`. Processes interrupts.
 template <class Add>
 void return_rows(size_t rows, Add &&add) {
   constexpr size_t cost_of_row = 200;  // in the units of InterruptCounter

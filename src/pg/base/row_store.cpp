@@ -10,7 +10,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Blocks of packed rows have about so many bytes.
+// The size of a block of packed rows, about.
 constexpr uint32_t block_bytes = 1 << 16;
 
 // Returns an array of at least `needed` elements with the old content; `*allocated` gets its size.
@@ -28,7 +28,8 @@ void remember_location(RowStore *store, uint64_t location) {
   store->locations[store->rows++] = location;
 }
 
-// Returns the bytes of a packed row, nulls last; 0 where a column is not passed by value.
+// Returns the bytes of a packed row, whose last ones tell the NULLs. Returns 0 where a column is not passed
+// by value.
 uint32_t packed_size(TupleDesc descriptor) {
   uint32_t bytes = static_cast<uint32_t>(descriptor->natts + 7) / 8;
   for (int i = 0; i < descriptor->natts; ++i) {
@@ -158,7 +159,7 @@ void seek(RowStore *store, uint64_t location) {
     ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a join's temporary file")));
 }
 
-// Makes the reader's buffer hold so many bytes.
+// Makes the reader's buffer hold `bytes` bytes.
 void make_room(RowReader *reader, size_t bytes) {
   if (bytes <= reader->file_row_size) return;
   if (reader->file_row != nullptr) pfree(reader->file_row);

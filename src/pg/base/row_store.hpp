@@ -11,12 +11,12 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Append-only; rows are numbered from 0 in the order in which they came and can be read in any order. Rows of
-// columns that are passed by value are packed, a few bytes each; others are tuples, whose compressed and
-// out-of-line values are kept as they are. The file belongs to the current resource owner: it is closed by
-// close_row_store, or by PostgreSQL after an error.
+// Rows are only appended. They are numbered from 0 in the order in which they came, and can be read in any
+// order. Where all columns are passed by value, rows are packed and take a few bytes each. Other rows are
+// tuples, whose compressed and out-of-line values are kept as they are. The file belongs to the current
+// resource owner: close_row_store closes it, after an error PostgreSQL.
 struct RowStore {
-  MemoryContext context;  // of the store and all it holds
+  MemoryContext context;  // of the store and everything in it
   TupleDesc descriptor;   // of the stored columns
   size_t memory_limit;    // bytes of rows kept in memory
   size_t memory_bytes;    // bytes of rows in memory
@@ -24,10 +24,10 @@ struct RowStore {
   uint32_t memory_rows;
   BufFile *file;  // NULL while everything fits into memory
   uint64_t file_bytes;
-  // Of tuples: for each row the tuple's address, or from row memory_rows on its place in the file.
+  // Where rows are tuples: the address of each, and from row memory_rows on its place in the file.
   uint64_t *locations;
   uint32_t rows_allocated;
-  // Of packed rows.
+  // Where rows are packed.
   uint32_t packed_bytes;  // of a row; 0 where rows are tuples
   int rows_shift;         // a block has 1 << rows_shift rows
   char **blocks;

@@ -24,7 +24,7 @@ namespace {
 struct TokenKind {
   Oid array;
   Oid element;
-  int length;  // of an element, and how it is passed and aligned
+  int length;  // of an element
   bool by_value;
   char alignment;
 };
@@ -37,8 +37,8 @@ const TokenKind &kind_of(TokenType type) {
   return kinds[static_cast<int>(type)];
 }
 
-// Gives the token type whose array or element type, whichever `member` says, is this one; false where there
-// is none.
+// Gives the token type whose array or element type, as `member` says, is `type`. Returns false where no token
+// type has it.
 bool find_kind(Oid TokenKind::*member, Oid type, TokenType *found) {
   const auto *kind = std::find_if(std::begin(kinds), std::end(kinds),
                                   [&](const TokenKind &candidate) { return candidate.*member == type; });
@@ -113,7 +113,7 @@ void free_view(const SetView &set, Datum datum) {
 namespace {
 
 void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
-  constexpr uint32_t usual_tokens = 64;  // sets of no more need no memory of their own
+  constexpr uint32_t usual_tokens = 64;  // sets up to this size need no memory of their own
   std::string_view usual[usual_tokens];
   std::vector<std::string_view> many;
   std::string_view *tokens = usual;

@@ -22,7 +22,7 @@ struct SetView {
   const ArrayType *array;
 };
 
-// Returns whether the type is int4[], int8[] or text[] (or a domain's base type thereof), and which.
+// Gives the token type of int4[], int8[], text[] and of domains over them. Returns false for other types.
 bool token_type_of(Oid array_type, TokenType *type);
 
 // Returns the type of arrays of such tokens.
@@ -35,11 +35,11 @@ ArrayType *construct_token_array(Datum *tokens, size_t count, TokenType type);
 // `function`: a NULL element, more than one dimension, another element type.
 SetView view_set(Datum array, const char *function);
 
-// Returns 0 where an array is a set: of one dimension at most, without NULL elements. Else the number of its
-// dimensions: more than one, or one, and some elements are NULL.
+// Returns 0 where the array is a set, that is, has at most one dimension and no NULL elements. Otherwise
+// returns the number of its dimensions: where that is 1, some elements are NULL.
 int dimensions_of_flawed(ArrayType *array);
 
-// Raises view_set's error for an array that is no set, of which dimensions_of_flawed is known.
+// Raises view_set's error for an array that is no set. `dimensions` is what dimensions_of_flawed returned.
 [[noreturn]] void raise_flawed(const char *function, int dimensions);
 
 // Errors, naming `function` and calling the array `what`, unless it is one-dimensional (or empty) without
@@ -52,9 +52,9 @@ void free_view(const SetView &set, Datum array);
 // Adds the set as the next row of a side. Raises the engine's errors as PostgreSQL errors.
 void feed_set(JoinEngine *engine, Side side, const SetView &set);
 
-// Adds the set as the next row of a side, its tokens made different from those of other partitions: sets of
-// the same partition share as many tokens as before; those of different ones share none, but for rare
-// coincidences, so a pair that comes out still has to be of one partition.
+// Adds the set as the next row of a side. Its tokens are made different from those of other partitions. Sets
+// of the same partition share as many tokens as before, and sets of different partitions share none. Rare
+// coincidences are possible, so the caller checks that the rows of a pair are of one partition.
 void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition);
 
 // Adds an empty set as the next row of a side (where the array was NULL).

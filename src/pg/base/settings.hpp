@@ -10,12 +10,12 @@
 
 namespace simjoin::pg {
 
-// How the join operator finds similar pairs: all of them, or by MinHash most of them.
+// How the join operator finds similar pairs: exactly, or by MinHash, which misses some.
 enum class Method : uint8_t { exact, minhash };
 
 inline constexpr std::string_view method_names[] = {"exact", "minhash"};
 
-// The settings as the session has them now: each function returns the one of its name, simjoin.NAME.
+// The session's current settings. Each function returns the setting simjoin.NAME of the same name.
 class Settings {
  public:
   // Defines the settings. Called once, when the module is loaded.
@@ -42,7 +42,7 @@ class Settings {
   static int debug_device_fault() { return debug_device_fault_; }
   static DeviceLoss debug_device_loss() { return static_cast<DeviceLoss>(debug_device_loss_); }
 
-  // Sets the fields of a specification that say what a computation may run on.
+  // Sets the fields of a specification that say which threads and devices a computation may use.
   template <class Spec>
   static void set_resources(Spec *spec) {
     spec->threads = cpu_threads();

@@ -12,13 +12,13 @@ namespace simjoin::pg {
 // Connects to SPI. The caller ends that with SPI_finish.
 void connect_spi();
 
-// Errors where the result of a function of SPI says so.
+// Errors where the result of an SPI function is an error code.
 void check_spi(int result);
 
 // Returns the statement's plan for parameters of these types.
 SPIPlanPtr prepare_statement(const char *statement, int parameters, Oid *types);
 
-// Runs one statement or several. Parameters, $1 and so on, are for a single one.
+// Runs one or more statements. Only a single statement may have parameters, $1 and so on.
 void execute_statement(const char *statement, int parameters = 0, Oid *types = nullptr,
                        Datum *values = nullptr);
 

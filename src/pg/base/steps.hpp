@@ -20,8 +20,8 @@ void run_steps(Step &&step) {
   while (!call_cpp(step));
 }
 
-// Runs a computation that may use a GPU to its end: step(budget) returns whether it is there. Tells the
-// session where the computation left the GPU.
+// Runs a computation that may use a GPU until its step(budget) returns true. Tells the session where the
+// computation leaves the GPU.
 template <class Work>
 void run_to_end(Work *work) {
   for (bool done = false; !done;) {

@@ -18,7 +18,7 @@ extern "C" {
 namespace simjoin::pg {
 
 namespace {
-constexpr int rows_at_once = 256;  // as many as are written under one lock of a page, and logged together
+constexpr int rows_at_once = 256;  // rows that are written under one lock of a page and logged together
 }
 
 struct TableWriter {
@@ -26,10 +26,10 @@ struct TableWriter {
   Relation relation;
   EState *state;
   ResultRelInfo *target;
-  BulkInsertState bulk;  // once there are many rows, for which it keeps a page at hand
+  BulkInsertState bulk;  // used once there are many rows: it keeps a page at hand
   TupleTableSlot *slots[rows_at_once];
-  int made;    // slots that there are
-  int filled;  // slots that wait
+  int made;    // slots allocated
+  int filled;  // slots that hold rows to be written
 };
 
 namespace {

@@ -1,4 +1,5 @@
-// Rows written straight to a table and its indexes: many at a time, and also where SQL would not let one.
+// Rows written straight to a table and its indexes: many at a time, and also to relations that SQL does not
+// write to.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -14,22 +15,22 @@ namespace simjoin::pg {
 
 struct TableWriter;
 
-// What a writer leaves out. Whoever leaves out GIN indexes rebuilds them (rebuild_left_out).
+// Which indexes a writer writes to. Whoever leaves out GIN indexes rebuilds them (rebuild_left_out).
 enum class Indexes : uint8_t { all, all_but_gin };
 
-// Returns a writer to the relation, which the caller has open, and for whose rights and layout the caller
-// answers. Triggers and constraints other than unique indexes count for nothing. It belongs to the current
-// memory context; after an error nothing has to be done about it.
+// Returns a writer to the relation. The caller has the relation open, and has checked rights and layout.
+// Triggers are not run, and of constraints only unique indexes are checked. The writer belongs to the current
+// memory context, and needs no cleaning up after an error.
 TableWriter *open_writer(Relation relation, Indexes indexes = Indexes::all);
 
-// Adds a row, which is copied: what it refers to may be freed.
+// Adds a copy of the row: what it refers to may be freed afterwards.
 void write_row(TableWriter *writer, const Datum *values, const bool *nulls);
 
-// Removes a row that the snapshot sees; returns false where another transaction, or this one, has changed or
-// removed it since.
+// Removes a row that the snapshot sees. Returns false where any transaction has changed or removed the row
+// since.
 bool erase_row(TableWriter *writer, ItemPointer row, Snapshot snapshot);
 
-// Ends the writing; later commands of the transaction see what was written.
+// Ends the writing. Later commands of the transaction see the rows.
 void close_writer(TableWriter *writer);
 
 // Builds anew the indexes of the relation that were left out.

@@ -17,8 +17,8 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Calls take(i, id) for each term of the array, in order, with its id in the table. take() may throw C++
-// exceptions and calls nothing of PostgreSQL. Processes interrupts.
+// Calls take(i, id) for each term of the array, in order. `id` is the term's id in the table. take() may
+// throw C++ exceptions and calls nothing of PostgreSQL. Processes interrupts.
 template <class Take>
 void number_terms(TermTable *table, const SetView &set, Take &&take) {
   constexpr uint32_t terms_a_look = 1 << 14;  // a few milliseconds
@@ -33,7 +33,7 @@ void number_terms(TermTable *table, const SetView &set, Take &&take) {
   }
 }
 
-// Returns an array of `count` terms; id_at(i) is the id of one.
+// Returns an array of `count` terms. id_at(i) returns the id of the i-th.
 template <class IdAt>
 ArrayType *make_term_array(const TermTable &table, TokenType type, size_t count, IdAt &&id_at) {
   auto *terms = allocate<Datum>(count);

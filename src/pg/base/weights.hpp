@@ -11,8 +11,8 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Returns the weights of a set, one a token, each finite and not negative. Errors, naming `function`, where
-// the array is anything else.
+// Returns the weights of a set: one for each token, each finite and not negative. Errors, naming `function`,
+// for any other array.
 const float *view_weights(ArrayType *array, const SetView &set, const char *function);
 
 }  // namespace simjoin::pg
