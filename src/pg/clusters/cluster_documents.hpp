@@ -10,21 +10,21 @@
 
 namespace simjoin::pg {
 
-// A clustering under way; all of it belongs to its context.
+// A clustering under way. Everything belongs to its context.
 struct Clustering {
   const char *function;
   MemoryContext context;
   MemoryContext row_context;  // of one row, in or out
   ResultRows *result;         // of the call
   DocumentClusters *clusters;
-  TokenType term_type;  // of a stream, and of the documents once they are known
+  TokenType term_type;  // of a stream, and of the documents once their columns are known
   bool is_stream;
-  // The clusters that were there before have these numbers, ascending; the others follow.
+  // The numbers of the clusters that the call began with, ascending. The numbers of new clusters follow.
   GrowingArray<int64> numbers;
 };
 
-// Returns a clustering with the parameters of the call, the first of which, the threshold, is argument
-// `first`; max_terms and batch follow. Errors, naming `function`, where they are not valid.
+// Returns a clustering with the parameters of the call. The threshold is argument number `first`, and
+// max_terms and batch follow. Errors, naming `function`, where a parameter is not valid.
 Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function);
 
 // Returns the number by which a cluster is known to the user.

@@ -46,7 +46,7 @@ enum Column {
 constexpr const char *column_names[Column_Count] = {"cluster", "documents",     "terms",       "sums",
                                                     "is_open", "pending_terms", "pending_sums"};
 
-// What sums may come to (core/clusters/cluster_vector.hpp): some 30 million documents in one cluster.
+// The largest sum of a term (core/clusters/cluster_vector.hpp): some 30 million documents in one cluster.
 constexpr int64 largest_sum = (int64{1} << 55) - 1;
 
 // Takes the clusters of a stream's table.
@@ -57,7 +57,7 @@ struct ClusterReader {
   Clustering *clustering;
 };
 
-// Returns the type of a column of the table, InvalidOid where it has none of this name.
+// Returns the type of a column of the table, InvalidOid where the table has no column of this name.
 Oid column_type(Oid table, const char *name) {
   const AttrNumber number = get_attnum(table, name);
   return number == InvalidAttrNumber ? InvalidOid : get_atttype(table, number);
@@ -93,7 +93,7 @@ void lock_table(Oid table, const char *function) {
              errhint("Continue it in one of isolation level READ COMMITTED.")));
 }
 
-// Not as corruption: the table is its owner's to change.
+// The error is not one of corruption, since the owner may change the table.
 [[noreturn]] void raise_damaged(const Clustering &clustering, int64 number) {
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("%s: the row of cluster " INT64_FORMAT " is not one that the function has stored",
@@ -150,7 +150,7 @@ void ClusterReader::take(const QueryRow &row) {
   clustering->numbers.append(number);
 }
 
-// Reads the clusters that the stream has so far, as of now.
+// Reads the clusters that the stream has now.
 void load_clusters(Clustering *clustering, Oid table) {
   ClusterReader reader = {clustering};
   PushActiveSnapshot(GetTransactionSnapshot());
@@ -171,7 +171,7 @@ void fill_sum(const Clustering &clustering, const TermSum *sums, size_t count, D
   *values = array.datum();
 }
 
-// Sets the values of a cluster's row; nulls is ' ' or 'n' for each, as SPI wants it.
+// Sets the values of a cluster's row. `nulls` gets ' ' or 'n' for each value, as SPI needs it.
 void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, char *nulls) {
   const DocumentClusters &clusters = *clustering.clusters;
   values[Column_cluster] = Int64GetDatum(cluster_number(clustering, cluster));
@@ -218,7 +218,7 @@ void store_clusters(Clustering *clustering, Oid table) {
     MemoryContextReset(clustering->row_context);
   }
   SPI_finish();
-  CommandCounterIncrement();  // another call in the same statement is to see it
+  CommandCounterIncrement();  // so that another call in the same statement sees the clusters
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Groups of fewer rows than this are never worth a NOTICE: in a small table any group has a large share.
+// Smaller groups are never worth a NOTICE: in a small table any group has a large share.
 constexpr uint64 least_alarming_group = 100;
 
 struct IdOfRow {
@@ -45,7 +45,7 @@ uint32_t *places_by_row(size_t rows) {
   return places;
 }
 
-// Reports the largest group where it has more than its share of all rows.
+// Reports the largest group where its share of all rows is above max_group_share.
 void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups, size_t all_rows) {
   auto *sizes = allocate<uint32_t>(grouping.rows);
   std::fill_n(sizes, grouping.rows, 0);

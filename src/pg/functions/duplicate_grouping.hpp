@@ -13,7 +13,7 @@ namespace simjoin::pg {
 // How rows are grouped, and which row of a group survives.
 struct GroupingOptions {
   Grouping grouping;
-  bool keep_first_row;     // the first in the query's order; else that with the smallest id
+  bool keep_first_row;     // the first row in the query's order survives, else the one with the smallest id
   double max_group_share;  // a larger group is worth a NOTICE
 };
 
@@ -26,7 +26,7 @@ struct GroupingWork {
   GroupingWork();
 
   MemoryCounter memory;
-  std::optional<SetCopies> copies;  // where copies of a set are not joined
+  std::optional<SetCopies> copies;  // set where copies of a set are not joined
   std::optional<DuplicateGrouper> grouper;
   std::optional<DuplicateGroups> result;
 };
@@ -34,7 +34,7 @@ struct GroupingWork {
 // Returns work that has not begun; it belongs to the context.
 GroupingWork *create_grouping_work(MemoryContext context);
 
-// Rows that are being grouped; all of it belongs to the context.
+// Rows that are being grouped. Everything belongs to the context.
 struct RowGrouping {
   const char *function;
   GroupingOptions options;
@@ -44,12 +44,12 @@ struct RowGrouping {
   MemoryContext context;
 };
 
-// Returns the grouping of the rows with these ids, which must outlive it, by the work, whose copies are
-// known. Pairs are added to work->grouper, within call_cpp.
+// Returns a grouping of the rows with these ids, which must outlive it. The copies of `work` are known
+// already. The caller adds pairs to work->grouper, within call_cpp.
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context);
 
-// Ends the grouping. Says so where a group is larger than it should be, of `all_rows` rows.
+// Forms the groups. Raises a NOTICE where a group is larger than it should be among `all_rows` rows.
 void form_groups(RowGrouping *grouping, size_t all_rows);
 
 // The columns of a row of the result: id, group_id, is_representative, similarity.

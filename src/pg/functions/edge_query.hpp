@@ -11,11 +11,11 @@ class EdgeSink {
   virtual void add_edge(int64 from, int64 to) = 0;
   virtual void add_node(int64 node) = 0;
 
-  // Whether edges of a query with a column of weights come with their weights.
+  // Returns whether add_weighted_edge is called for edges that have a weight.
   virtual bool takes_weights() const { return false; }
   virtual void add_weighted_edge(int64 /*from*/, int64 /*to*/, double /*weight*/) {}
 
-  // Called between two rows. It may take long, and raise errors of PostgreSQL.
+  // Called after each row. It may take long, and raise errors of PostgreSQL.
   virtual void make_room() {}
 };
 

@@ -1,4 +1,4 @@
-// FlyHash of a vector as an SQL function, and what it shares with that of many.
+// FlyHash of a vector as an SQL function, and what it shares with FlyHashes of many vectors.
 #include "pg/functions/flyhash.hpp"
 
 extern "C" {

@@ -11,7 +11,7 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// The arguments that say how vectors are hashed. 0 stands for a number that follows from others.
+// The arguments that say how vectors are hashed. 0 stands for a number that is derived from the others.
 struct FlyArguments {
   int32 hash_length;
   int32 winners;
@@ -19,15 +19,16 @@ struct FlyArguments {
   int64 seed;
 };
 
-// Takes the arguments hash_length, winners, projection and seed from the second one of the call on. Returns
-// false where one that has no default of NULL is NULL. Errors, naming `function`, where they are not
-// possible for any vector.
+// Takes hash_length, winners, projection and seed from the call's arguments, of which hash_length is the
+// second. Returns false where hash_length or seed is NULL. Errors, naming `function`, where no vector can
+// have them.
 bool fly_arguments(FunctionCallInfo fcinfo, const char *function, FlyArguments *arguments);
 
-// Returns the shape for vectors of this many values. Errors, naming `function`, where there is none.
+// Returns the shape for vectors of `dimension` values. Errors, naming `function`, where the arguments do not
+// fit them.
 FlyShape fly_shape(const FlyArguments &arguments, uint32_t dimension, const char *function);
 
-// The values of a vector: finite ones.
+// The values of a vector, all of them finite.
 struct VectorView {
   const float *values;
   uint32_t dimension;

@@ -21,12 +21,12 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// So many operations, of some 100 ns each, are done by the session itself: starting threads takes as long as
+// The session itself does up to this many operations, of some 100 ns each. Starting threads takes as long as
 // some thousand of them, and no interrupt waits long.
 constexpr double few_operations = 20000;
-constexpr double operations_of_densest = 100;  // an edge
+constexpr double operations_of_densest = 100;  // for each edge
 
-// What a computation has beside its edges and its result.
+// What every computation has beside its edges and its result.
 struct Work {
   Work() {
     memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"});
@@ -61,7 +61,8 @@ double rows_of(const EdgeList &edges) {
   return static_cast<double>(edges.size() + edges.lone().size());
 }
 
-// Runs body(pool) for the work, which belongs to the context, and tells the session where that left a GPU.
+// Runs body(pool) for the work, which belongs to the context. Tells the session where the computation leaves
+// a GPU.
 template <class Body>
 void compute(MemoryContext context, Work *work, double operations, Body &&body) {
   prepare_gpu_use();
@@ -90,7 +91,7 @@ class ListSink : public EdgeSink {
   EdgeList *edges_;
 };
 
-// Takes edges for components, and joins those that are held back where they become many.
+// Takes edges for components. Edges that are held back for a GPU are joined once they are many.
 class ComponentSink : public EdgeSink {
  public:
   ComponentSink(ComponentsWork *work, MemoryContext context) : work_(work), context_(context) {}

@@ -146,7 +146,7 @@ Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   check_count(k, INT_MAX, function, "k", "Ask for at least 1 neighbor of each row.");
   const double least = PG_GETARG_FLOAT8(3);
   check_similarity(least, measure, function, "min_similarity", true);
-  // Any shared element counts where no least similarity was asked for.
+  // Without a least similarity, sets that share any element are neighbors.
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join =
       start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));

@@ -9,7 +9,7 @@
 
 namespace simjoin::pg {
 
-// A join's engine and the rows it was fed. All of it belongs to the context.
+// A join's engine and the rows that were fed to it. Everything belongs to the context.
 struct FunctionJoin {
   const char *function;
   MemoryContext context;
@@ -17,33 +17,33 @@ struct FunctionJoin {
   File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   Measure measure;
-  Side right_side;  // that of a pair's right row
+  Side right_side;  // the engine's side of a pair's right row
   QueryRows left;
   QueryRows right;
 };
 
-// Returns a join that has neither an engine, which is to live in its context, nor rows.
+// Returns a join without engine and rows. Its engine is to live in its context.
 FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join);
 
 // Gives the join the engine that the settings ask for.
 void create_function_engine(FunctionJoin *join, double threshold);
 
-// Feeds the engine with the rows of the queries, in a self-join of the first.
+// Feeds the engine with the rows of the queries. A self-join has the first query only.
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query);
 
-// Returns a join of the engine that the settings ask for, fed; without a second query the first is joined
-// with itself.
+// Returns a join of the rows of the queries, whose engine is fed. Without a second query the rows of the
+// first are joined with themselves.
 FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
                          const char *right_query);
 
 // Returns the similarity of the i-th pair of the batch.
 double pair_similarity(const FunctionJoin &join, size_t i);
 
-// Adds every pair to the call's result as (a, b, similarity). Where `compared` is not 0, overlaps are not of
-// the sets but of so many values of their signatures, and the similarity is the share of them.
+// Adds every pair to the call's result as (a, b, similarity). Where `compared` is not 0, an overlap counts
+// equal values among the `compared` values of two signatures, and their share is the similarity.
 void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared = 0);
 
-// Ends the join, and tells what it has run on: nothing of it is left.
+// Tells which device the join has run on, ends the join and frees it.
 void end_join(FunctionJoin *join);
 
 }  // namespace simjoin::pg

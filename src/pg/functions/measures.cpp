@@ -20,7 +20,7 @@ namespace {
 // Tokens that are looked at between two interrupt checks.
 constexpr size_t block = 1 << 16;
 
-// Two sets in figures: how many tokens they share, and how many each has.
+// How many tokens two sets share, and how many each has.
 struct Counts {
   int64_t overlap;
   int64_t left;
@@ -93,7 +93,7 @@ int64_t shared_tokens(const SortedTokens<T> &left, const SortedTokens<T> &right)
   int64_t shared = 0;
   while (l < l_end && r < r_end) {
     CHECK_FOR_INTERRUPTS();
-    // At most that many steps lead neither past its end.
+    // This many steps lead neither past its end.
     size_t steps = std::min({static_cast<size_t>(l_end - l), static_cast<size_t>(r_end - r), block});
     for (; steps > 0; --steps) {
       const T a = *l, b = *r;

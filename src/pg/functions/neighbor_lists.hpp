@@ -12,14 +12,14 @@ struct Neighbor {
   int64 id;
 };
 
-// Of one row: at most k neighbors, as a heap with the least near on top.
+// The neighbors of a row: at most k, as a heap with the least near on top.
 struct NeighborList {
   Neighbor *data;
   uint32 count;
   uint32 capacity;
 };
 
-// The lists of all rows, which belong to the context, with their memory counted.
+// The lists of all rows. They belong to the context, and their memory is counted.
 struct NeighborLists {
   NeighborList *lists;
   uint32 k;
@@ -27,11 +27,11 @@ struct NeighborLists {
   MemoryCounter *memory;
 };
 
-// Returns `rows` empty lists in the context. Errors where they need more than simjoin.memory_limit leaves
-// beside the join, as add_neighbor does.
+// Returns `rows` empty lists in the context. Errors where they need more memory than simjoin.memory_limit
+// leaves beside the join, and so does add_neighbor.
 NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context);
 
-// Adds the neighbor of a row unless k nearer ones are there; of equally similar ones, that with the smaller
+// Adds the neighbor of a row, unless the list has k nearer ones. Among equally similar neighbors the smaller
 // id is nearer.
 void add_neighbor(const NeighborLists &lists, size_t row, const Neighbor &neighbor);
 

@@ -25,7 +25,7 @@ namespace {
 
 // Bytes that are hashed between two interrupt checks.
 constexpr size_t step_bytes = 1 << 20;
-// Bytes that are put into lower case at a time, at least.
+// The least number of bytes that are put into lower case at a time.
 constexpr size_t part_bytes = 1 << 16;
 
 bool is_ascii_alphanumeric(char c) {
@@ -42,9 +42,9 @@ bool is_between_cjk(const char *at) {
   return (is_cjk(before) && is_cjk(after)) || (is_hangul(before) && is_hangul(after));
 }
 
-// Returns the length of the text's first part: it ends where no letter's case depends, in any language, on
-// what is on the other side, that is after a space or between two characters that tell by themselves; or with
-// the text.
+// Returns the length of the text's first part. A part ends after a space, between two characters that have
+// their case by themselves, or with the text: there, no letter's case depends on the other side in any
+// language.
 size_t part_length(const char *text, size_t length) {
   const bool is_utf8 = GetDatabaseEncoding() == PG_UTF8;
   for (size_t end = part_bytes; end + 3 < length; ++end) {
@@ -83,7 +83,7 @@ Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int32 size
   return shingler;
 }
 
-// Cuts the hashes to T, in their own place, and makes them ascending and distinct; returns how many are left.
+// Cuts the hashes to T, in their own place, and makes them ascending and distinct. Returns how many are left.
 template <class T>
 size_t distinct_values(Buffer<uint64_t> *hashes, T *values) {
   InterruptCounter interrupts;
@@ -102,7 +102,7 @@ size_t distinct_values(Buffer<uint64_t> *hashes, T *values) {
   return count;
 }
 
-// Returns the hashes as a set, an array in the result's context; they are gone then.
+// Returns the hashes as a set, an array in the result's context. The hashes are destroyed.
 template <class T>
 Datum array_of(Buffer<uint64_t> *hashes, MemoryContext result_context) {
   T *values = reinterpret_cast<T *>(hashes->data());

@@ -27,7 +27,7 @@ constexpr const char *function = "tf_idf";
 
 struct Bag {
   int64 id;
-  bool isnull;  // its terms; it is no document then
+  bool isnull;  // its terms are NULL: it is no document
 };
 
 // Takes the documents of a query.
@@ -61,7 +61,7 @@ void BagReader::take(const QueryRow &row) {
   free_view(set, terms);
 }
 
-// Returns a document's row: its heaviest terms, and their weights.
+// Adds a document's row to the result: its heaviest terms and their weights.
 void return_document(const BagReader &reader, int64 id, size_t document, size_t max_terms,
                      ResultRows *result) {
   const TfIdf &collection = *reader.collection;

@@ -32,7 +32,8 @@ struct WeightedSet {
   size_t count;
 };
 
-// Orders by token, and equal tokens by weight, so that sums do not depend on the order of the input.
+// Returns whether a comes before b: by token, and by weight where tokens are equal, so that sums do not
+// depend on the order of the input.
 template <class T>
 bool in_order(const WeightedToken<T> &a, const WeightedToken<T> &b) {
   return a.token < b.token || (a.token == b.token && a.weight < b.weight);
@@ -66,7 +67,7 @@ WeightedSet<T> weighted_set(const SetView &set, const float *weights) {
   return result;
 }
 
-// Returns the sum of the smaller by the sum of the larger weights; 0 where no weight is above 0.
+// Returns the sum of the smaller weights divided by the sum of the larger ones, 0 where no weight is above 0.
 template <class T>
 double compare(const WeightedSet<T> &left, const WeightedSet<T> &right) {
   InterruptCounter interrupts;

@@ -16,7 +16,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Hash evaluations, and samples of weighted tokens, between two interrupt checks: a few milliseconds.
+// Hash evaluations, and samples of weighted tokens, between two interrupt checks. Both take a few
+// milliseconds.
 constexpr size_t evaluations_a_step = size_t{1} << 22;
 constexpr size_t samples_a_step = size_t{1} << 18;
 

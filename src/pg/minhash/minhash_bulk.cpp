@@ -52,7 +52,7 @@ void SignatureReader::start(TupleDesc columns) {
   }
 }
 
-// Returns the signatures of the round that is being signed, if there is one, once it is done.
+// Waits for the round that is being signed, if any, and returns its signatures.
 void finish_round(SignatureReader *reader) {
   if (reader->signing_ids.empty()) return;
   BulkSigner *signer = reader->signer;
@@ -67,7 +67,7 @@ void finish_round(SignatureReader *reader) {
   reader->signing_ids.clear();
 }
 
-// Has the sets that wait signed, after those before them.
+// Begins to sign the sets that wait, once the round before is finished.
 void begin_round(SignatureReader *reader) {
   finish_round(reader);
   if (reader->ids.empty()) return;

@@ -15,7 +15,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Returns, for a message, what a signature is of.
+// Returns a description of the signature's kind, for messages.
 const char *describe(const SignatureHeader &header) {
   return psprintf("the family %s with %d values of %d bits and seed " INT64_FORMAT,
                   signature_family_names[static_cast<int>(header.family)].data(), header.permutations,

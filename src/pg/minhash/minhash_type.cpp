@@ -20,7 +20,7 @@ namespace {
 constexpr const char *text_form = "family:version:permutations:bits:seed:values";
 
 [[noreturn]] void raise_malformed(const char *text, const char *why) {
-  // A signature is long: its beginning is what helps.
+  // A signature is long, so the message has its beginning only.
   const int length = static_cast<int>(std::strlen(text)), shown = pg_mbcliplen(text, length, 40);
   ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
                   errmsg("invalid input syntax for type minhash: \"%.*s%s\"", shown, text,
@@ -55,7 +55,8 @@ bytea *checked_copy(const char *data, size_t bytes) {
   return value;
 }
 
-// Returns below, at or above 0 as the first argument's bytes are before, equal to or after the second's.
+// Returns a number below 0, 0, or a number above 0, as the first argument's bytes are before, equal to, or
+// after the second's.
 int compare(FunctionCallInfo fcinfo) {
   varlena *a = PG_GETARG_VARLENA_PP(0), *b = PG_GETARG_VARLENA_PP(1);
   const size_t a_size = VARSIZE_ANY_EXHDR(a), b_size = VARSIZE_ANY_EXHDR(b);
@@ -94,7 +95,7 @@ Datum simjoin_minhash_recv(PG_FUNCTION_ARGS) {
   PG_RETURN_BYTEA_P(checked_copy(pq_getmsgbytes(buffer, bytes), static_cast<size_t>(bytes)));
 }
 
-// Also the cast to bytea: the layout is the same everywhere.
+// It is the cast to bytea as well: the layout is the same everywhere.
 PG_FUNCTION_INFO_V1(simjoin_minhash_send);
 Datum simjoin_minhash_send(PG_FUNCTION_ARGS) {
   PG_RETURN_BYTEA_P(PG_GETARG_BYTEA_P_COPY(0));

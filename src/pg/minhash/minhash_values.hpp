@@ -14,7 +14,7 @@
 
 namespace simjoin::pg {
 
-// The bytes of a signature that a function was given.
+// Returns the bytes of a signature that a function was given.
 inline const uint8_t *signature_bytes(const varlena *value) {
   return reinterpret_cast<const uint8_t *>(VARDATA_ANY(value));
 }
@@ -26,14 +26,14 @@ inline bytea *allocate_signature(size_t bytes) {
   return value;
 }
 
-// Returns the signature of a set (or the header alone where it is empty) as a new value.
+// Returns the signature of a set as a new value. Of an empty set it is the header alone.
 inline bytea *make_signature(const SignatureHeader &header, const uint32_t *values) {
   bytea *value = allocate_signature(header.bytes());
   write_signature(header, values, reinterpret_cast<uint8_t *>(VARDATA(value)));
   return value;
 }
 
-// Errors, naming `function` and calling the number `what`, unless a signature can have so many values.
+// Errors, naming `function` and calling the number `what`, unless a signature can have `permutations` values.
 inline void check_permutations(int32 permutations, const char *function, const char *what) {
   check_count(permutations, max_permutations, function, what, "A signature has 1 to %u values.");
 }
