@@ -12,10 +12,11 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// What is kept in memory of rows set aside: the numbers of some thousands. The rest goes to a file.
+// The memory for rows set aside: it holds the numbers of some thousands. The rest goes to a file.
 constexpr size_t aside_memory = size_t{64} << 10;
 
-// Equalities are looked up before pairs are: 32 kB tell most keys apart where there are some ten thousand.
+// The slots of a bitmap of keys, which is looked at before pairs are. Its 32 kB tell some ten thousand keys
+// apart, mostly.
 constexpr uint32_t key_slots = 1U << 18;
 
 enum AsideColumn : AttrNumber {
@@ -27,7 +28,7 @@ enum AsideColumn : AttrNumber {
 
 struct RowAside {
   uint32_t row;
-  uint32_t slot;  // of its keys
+  uint32_t slot;  // the slot of its keys
   int dimensions;
 };
 
@@ -61,8 +62,8 @@ bool holds(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
   return ExecQual(quals, context);
 }
 
-// Returns whether a row meets the conditions with any row of the other side that has a set, in a pair that
-// would be evaluated.
+// Returns whether a row meets the conditions with any row of the other side that has a set. Only pairs that a
+// nested loop would evaluate count.
 bool has_pair(JoinState *state, Side side, const RowAside &aside, bool unmatched_only) {
   const bool is_left = side == Side::left;
   const uint32_t row = aside.row;
@@ -94,8 +95,9 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
 
 }  // namespace
 
-// Conditions on the similarity are left out: a nested loop that evaluates one of them raises the error.
-// Conditions on one side are kept apart: most rows that are no sets need no look at the other side.
+// Conditions on the similarity are left out, since a nested loop that evaluates one of them raises the error.
+// Conditions on one side are kept apart: with them, most rows that are no sets need no look at the other
+// side.
 void init_aside(JoinState *state, List *join_quals) {
   List *one_sided[2] = {NIL, NIL}, *others = NIL;
   ListCell *cell;

@@ -16,18 +16,19 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Cost constants, in calls of a simple operator (15 ns, or 0.0025 of a page read sequentially). Measured on
-// two cores of a Cascade Lake at 2.5 GHz, on sets of 5, 30 and 200 integers and of 10 words, 2 to 320 rows a
-// side, and on the generated collections dblp, kosarak, enron and aol.
+// Cost constants, in calls of a simple operator (15 ns, or 0.0025 of a page read sequentially). They were
+// measured on two cores of a Cascade Lake at 2.5 GHz. The data were sets of 5, 30 and 200 integers and of 10
+// words, 2 to 320 rows a side, and the generated collections dblp, kosarak, enron and aol.
 constexpr double operators_to_start = 8000;     // creating the engine
 constexpr double operators_per_token = 1.0;     // reading, ranking and sorting a token
-constexpr double operators_per_shared = 0.001;  // a token that two sets share: a posting in the index
+constexpr double operators_per_shared = 0.001;  // a token that two sets share, a posting in the index
 constexpr double operators_per_match = 20;      // handing a pair up and evaluating the other clauses on it
-// By bands, in one thread of the same machine, on the words and the 5-character shingles of 18,000 titles:
+// Joins by bands were measured in one thread of the same machine, on the words and the 5-character shingles
+// of 18,000 titles.
 constexpr double operators_per_evaluation = 0.06;  // a hash value of a token
 constexpr double operators_per_bucket = 6;      // a row in a band: its key is made, sorted and looked through
 constexpr double operators_per_candidate = 8;   // a candidate pair
-constexpr double operators_per_merge = 0.1;     // of each token of a set of it
+constexpr double operators_per_merge = 0.1;     // of each token of a candidate's set
 constexpr double operators_per_call = 10;       // of a measure
 constexpr double operators_per_call_token = 1;  // of either of its sets: sorting and merging
 constexpr double operators_per_call_text = 2.5;  // the same for texts
@@ -45,10 +46,10 @@ double inner_join_selectivity(PlannerInfo *root, List *clauses, RelOptInfo *oute
 // What a join has to do.
 struct JoinWork {
   double sets, tokens;   // of both sides
-  double compared;       // pairs that no equality clause tells apart
-  double shared_tokens;  // of two sets, on average
+  double compared;       // the pairs of rows that no equality clause keeps apart
+  double shared_tokens;  // tokens that two sets share, on average
   double average_size;
-  double pairs;  // that are similar
+  double pairs;  // similar pairs
 };
 
 // Returns the cost of finding the pairs, in simple operators.
@@ -56,8 +57,8 @@ double operators_by_index(const JoinWork &work) {
   return work.compared * work.shared_tokens * operators_per_shared + work.pairs * operators_per_match;
 }
 
-// The same for a join by bands: signatures, buckets, and candidates, which are the similar pairs and some of
-// those that are as similar as sets are on average.
+// Returns the cost of a join by bands, in simple operators. Candidates are the similar pairs and, of the
+// other pairs, a share that follows from the average similarity.
 double operators_by_bands(const JoinWork &work, const JoinMethod &method) {
   const double values = method.plan.bands * method.plan.rows;
   const double average_jaccard = work.shared_tokens / Max(2 * work.average_size - work.shared_tokens, 1.0);
@@ -69,10 +70,10 @@ double operators_by_bands(const JoinWork &work, const JoinMethod &method) {
          work.pairs * operators_per_match;
 }
 
-// What the clauses of a hash join cost beside its hash clauses, on one row of the same key.
+// The cost of the clauses beside the hash clauses of a hash join, for one row of the same key.
 struct FilterCost {
-  double as_charged;  // where all of them are evaluated
-  double expected;    // where the similarity clause comes after those that cost less
+  double as_charged;  // where all clauses are evaluated
+  double expected;    // where the similarity clause comes after the clauses that cost less
 };
 
 FilterCost cost_filter(PlannerInfo *root, const HashPath *path, RelOptInfo *outer, RelOptInfo *inner,
@@ -94,8 +95,9 @@ FilterCost cost_filter(PlannerInfo *root, const HashPath *path, RelOptInfo *oute
   return cost;
 }
 
-// Adds to a hash join for SEMI or ANTI what PostgreSQL leaves out: it charges the filter for one row at most
-// of those with an outer row's key, which holds where the first one passes. A similarity passes nearly none.
+// Adds what PostgreSQL leaves out of the cost of a hash join for SEMI or ANTI. PostgreSQL charges the filter
+// for one row at most of an outer row's key, as if the first one passed. A similarity clause lets nearly none
+// pass.
 void charge_calls(PlannerInfo *root, HashPath *path, RelOptInfo *outer, RelOptInfo *inner,
                   const SimilarityClause &clause, const SemiAntiJoinFactors &factors) {
   const double rows = path->jpath.outerjoinpath->rows;

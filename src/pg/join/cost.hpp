@@ -17,12 +17,12 @@ namespace simjoin::pg {
 void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
                SpecialJoinInfo *sjinfo);
 
-// Charges PostgreSQL's hash joins of these two relations for the calls of the measure that they will make,
-// where PostgreSQL charges them for fewer.
+// Charges PostgreSQL's hash joins of these two relations for all calls of the measure that they will make,
+// where PostgreSQL charges for fewer.
 void charge_hash_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                        const SimilarityClause &clause, const JoinPathExtraData *extra);
 
-// Answers what a call of a measure costs; false where there is no telling.
+// Gives the cost of a call of a measure. Returns false where it cannot be told.
 bool cost_call(SupportRequestCost *request);
 
 }  // namespace simjoin::pg

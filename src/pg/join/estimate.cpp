@@ -15,9 +15,9 @@
 // - Near-duplicates, copies that have been edited. They are too few to be seen in any sample: it is assumed
 //   that a share of the rows has one.
 //
-// The idea to estimate the result of a similarity join from a sample and from an assumption on what the
-// sample cannot show is that of Lee, Ng and Shim (Similarity join size estimation using locality sensitive
-// hashing, 2011); distribution of the sum: Wang (On the number of successes in independent trials, 1993).
+// Lee, Ng and Shim (Similarity join size estimation using locality sensitive hashing, 2011) estimate the
+// result of a similarity join from a sample and from an assumption on what the sample cannot show. The
+// distribution of the sum is in Wang (On the number of successes in independent trials, 1993).
 #include "pg/join/estimate.hpp"
 
 #include <algorithm>
@@ -28,21 +28,20 @@
 namespace simjoin::pg {
 namespace {
 
-// The share of rows that are edited copies of another row, the Jaccard similarity of the two being anything
-// between 1/2 and 1. No statistics tell it; collections on which set-similarity joins are published have 0.05
-// to 0.25.
+// The share of rows that are edited copies of another row, with a Jaccard similarity anywhere between 1/2 and
+// 1. No statistics tell it. The collections of published set-similarity joins have 0.05 to 0.25.
 constexpr double near_duplicate_share = 0.1;
 
-// Pairs found in the sample from which on their number is an estimate. A set of a common token alone can be
-// similar to many others: pairs of different sets are meant.
+// The number of pairs in the sample that makes an estimate. A set of a single common token can be similar to
+// many others, so each set counts in one pair only.
 constexpr int convincing_pairs = 4;
 
-// Similar pairs of which a row has fewer than this, a size of partners at a time, do not count.
+// Pairs do not count where a row has fewer than this with all partners of a size.
 constexpr double negligible_pairs_a_row = 1e-3;
 
 constexpr int64_t largest_set = INT32_MAX;
 
-// Returns the number of subsets of a size, or `most` where there are more.
+// Returns the number of subsets of a size, at most `most`.
 double subsets(int set_size, int subset_size, double most) {
   double count = 1;
   for (int i = 0; i < Min(subset_size, set_size - subset_size) && count < most; ++i)
@@ -50,7 +49,8 @@ double subsets(int set_size, int subset_size, double most) {
   return Min(count, most);
 }
 
-// The share of a side's rows that are similar by chance to a set, by their size beside the set's.
+// The shares of a side's rows that are similar to a set by chance: rows with smaller sets, as large ones, and
+// larger ones.
 struct Partners {
   double smaller = 0;
   double as_large = 0;
@@ -74,7 +74,7 @@ class ChancePartners {
     find_sizes(size);
     SharedTokens shared(set, others_.draws);
     Partners partners;
-    int certain = 0;  // so many tokens are shared with a set of this size or more, for sure
+    int certain = 0;  // tokens that are surely shared with a set of this size or more
     for (int i = first_; i < end_; ++i) {
       const auto other_size = static_cast<int>(others_.sizes[i].size);
       const int needed = needed_[i];
@@ -111,7 +111,7 @@ class ChancePartners {
   const Negligible negligible_;
   const Bounds bounds_;
   const bool larger_too_;
-  int size_ = 0;  // that the following belong to; samples come in the order of their sizes
+  int size_ = 0;  // the size that the following belong to; samples come in the order of their sizes
   int first_ = 0, end_ = 0;
   int needed_[SetSketch::most_sizes];
 };
@@ -155,8 +155,8 @@ class ComparedSamples {
   }
 
  private:
-  // Goes through the tokens of both samples, with the sets that hold each. With `self`, counts for the first
-  // set of a pair only.
+  // Counts shared tokens, by going through the tokens of both samples with the sets that hold them. With
+  // `self`, each pair is counted once, for its first set.
   void count_shared_tokens(const SetSketch &left, const SetSketch &right, bool self) {
     const SampleToken *r = right.sample_tokens, *end = r + right.sample_token_count;
     const SampleToken *l = left.sample_tokens, *left_end = l + left.sample_token_count;
@@ -168,9 +168,9 @@ class ComparedSamples {
   }
 
   int disjoint_ = 0;  // similar pairs, each set in one of them at most
-  double found_ = 0;  // the share of the rows' pairs that all similar pairs stand for
-  double all_ = 0;    // the share of the rows' pairs that were compared
-  uint16 shared_[SetSketch::most_samples][SetSketch::most_samples] = {};  // tokens, of real sets
+  double found_ = 0;  // the share of the pairs of rows that all similar pairs stand for
+  double all_ = 0;    // the share of the pairs of rows that the compared pairs stand for
+  uint16 shared_[SetSketch::most_samples][SetSketch::most_samples] = {};  // shared tokens of real sets
 };
 
 // Returns the share of the rows that are edited copies of another one and still similar to it.
@@ -187,7 +187,8 @@ double near_duplicates(const SetStatistics &statistics, const Bounds &bounds) {
   return near_duplicate_share * share;
 }
 
-// A copy has its original as a partner, which in turn has the copy: on the same side or on the other.
+// Returns the edited partners of a row, on average. A copy and its original are partners of each other, and
+// both may be on the same side.
 double edited_partners(const SetStatistics &left, const SetStatistics &right, const Bounds &bounds,
                        bool self) {
   return (self ? 2 : 1) * Min(near_duplicates(left, bounds), near_duplicates(right, bounds));

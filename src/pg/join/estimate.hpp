@@ -8,14 +8,14 @@
 
 namespace simjoin::pg {
 
-// All of these are shares of rows, or of pairs of rows, whose sets are not NULL.
+// Shares of the rows, or pairs of rows, whose sets are not NULL.
 struct SimilarityEstimate {
-  double pairs;         // of the pairs that satisfy the bounds
-  double matched_rows;  // of the left rows that satisfy them with at least one right row; where asked for
+  double pairs;         // pairs that satisfy the bounds
+  double matched_rows;  // left rows that satisfy them with at least one right row; set where asked for
 };
 
-// Returns the estimate. `self` says that both sides are the same rows; a row paired with itself does not
-// count then. Allocates in the current memory context.
+// Returns the estimate. With `self` both sides are the same rows, and a row paired with itself does not
+// count. Allocates in the current memory context.
 SimilarityEstimate estimate_similarity(const SetStatistics &left, const SetStatistics &right,
                                        const Bounds &bounds, bool self, bool with_matched_rows);
 

@@ -34,7 +34,8 @@ Bitmapset *used_columns(const CustomScan *plan) {
   return columns;
 }
 
-// Lists the used columns of the scan tuple that hold the similarity: where there is none it is not computed.
+// Lists the used columns of the scan tuple that hold the similarity. Without any, the similarity is not
+// computed.
 void init_similarity(JoinState *state, Bitmapset *used) {
   state->similarity_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
   for (int i = 0; i < state->column_count; ++i)
@@ -72,7 +73,7 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
 
 // ---- Rows ----
 
-// Finds the next pair that matches by all the join's clauses and yields a row, and makes it the scan tuple.
+// Finds the next pair that satisfies all of the join's clauses and yields a row. Makes it the scan tuple.
 bool next_match(JoinState *state) {
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   const JoinType jointype = state->facts.jointype;
@@ -94,7 +95,7 @@ bool next_match(JoinState *state) {
   return false;
 }
 
-// Finds the next row of a side without a partner and makes it the scan tuple, NULLs on the other side.
+// Finds the side's next row without a partner. Makes it the scan tuple, with NULLs for the other side.
 bool next_unmatched(JoinState *state, Side side) {
   const JoinInput &input = state->inputs[static_cast<int>(side)];
   if (input.matched.bits == nullptr || !keeps_unmatched(state->facts.jointype, side)) return false;
@@ -109,7 +110,7 @@ bool next_unmatched(JoinState *state, Side side) {
   return false;
 }
 
-// Makes the next joined row the scan tuple; false at the end.
+// Makes the next joined row the scan tuple. Returns false at the end.
 bool next_joined_row(JoinState *state) {
   for (;;) {
     switch (state->phase) {

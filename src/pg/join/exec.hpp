@@ -20,19 +20,19 @@ namespace simjoin::pg {
 
 inline constexpr uint32_t no_row = UINT32_MAX;
 
-// Where the node stands: rows are read, pairs of a row with itself and pairs of the engine handed up, then
+// What the node does: it reads rows, hands up pairs of a row with itself and pairs of the engine, and then
 // rows without a partner.
 enum class JoinPhase : uint8_t { feed, same_row, pairs, unmatched_left, unmatched_right, done };
 
 // One input of the join.
 struct JoinInput {
   PlanState *child;
-  // The child's output columns that are kept because they are needed above the join; with read_once, those
-  // that either side needs. Where none is, no row is kept.
+  // The child's output columns that are kept because they are needed above the join. With read_once they are
+  // the columns that either side needs. Without any, no row is kept.
   int kept_count;
   AttrNumber *kept;  // numbers in the child's output, from 1
   TupleDesc descriptor;
-  // Where they go: used_count pairs of a column of the scan tuple and one of the kept row, both from 0.
+  // Where they go: used_count pairs of a column of the scan tuple and a column of the kept row, both from 0.
   int used_count;
   int *scan_columns;
   int *kept_columns;
@@ -43,12 +43,12 @@ struct JoinInput {
   uint32_t current_row;  // the row whose columns are in values and nulls
   Datum *values;
   bool *nulls;
-  RowReader
-      aside;  // rows whose arrays are no sets, see join_aside.hpp; its store is NULL where there are none
-  RowBits key_slots;    // with partition keys: those of the rows that have a set, by their hash
+  RowReader aside;      // rows whose arrays are no sets (aside.hpp); its store is NULL where no row is
+  RowBits key_slots;    // with partition keys: the hashes of the keys of rows that have a set
   RowBits without_set;  // rows whose set is NULL
-  RowBits matchless;    // rows that match nothing: those two kinds, and empty sets where these do not
-  RowBits matched;      // rows that found a partner; without bits where the join type does not ask
+  RowBits matchless;    // rows that match nothing: without set or with NULL keys, and with empty sets where
+                        // these match nothing
+  RowBits matched;      // rows that found a partner; without bits where the join type does not need it
 };
 
 struct JoinState {
@@ -56,12 +56,12 @@ struct JoinState {
   JoinPlanFacts facts;
   JoinColumn *columns;  // of the scan tuple
   int column_count;
-  int *similarity_columns;  // those of the scan tuple that hold the similarity and are used, from 0
+  int *similarity_columns;  // used columns of the scan tuple that hold the similarity, from 0
   int similarity_count;
   ExprState *threshold_expr;
   Oid threshold_type;
   ExprState *join_quals;
-  ExprState *aside_quals[2];    // of the join's conditions without the similarity those on one side, by side
+  ExprState *aside_quals[2];    // of the join's conditions without the similarity, those on one side, by side
   ExprState *aside_pair_quals;  // and the others
   JoinKey *keys;                // rows whose keys differ are kept apart
   int key_count;
@@ -71,10 +71,10 @@ struct JoinState {
   MemoryContext context;
   JoinPhase phase;
   Measure measure;
-  bool limit_isnull;  // whether the threshold is NULL; else
-  double limit;       // the threshold as it was written: of the similarity, or of the distance
-  double threshold;   // pairs with similarity >= threshold match (and, with a distance, are within the limit)
-  JoinInput inputs[2];  // with read_once, the left one is fed and the right one shares its rows
+  bool limit_isnull;    // the threshold is NULL, and `limit` is not set
+  double limit;         // the threshold as it was written: of the similarity, or of the distance
+  double threshold;     // matching pairs reach it; with a distance they are also within the limit
+  JoinInput inputs[2];  // with read_once, the left input is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
   LshJoin *bands;       // the engine, where the join is by bands; else NULL
@@ -82,13 +82,13 @@ struct JoinState {
   File spill_file;      // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
-  bool swapped;       // of the current pair of a join of the same rows, (right, left) comes next
-  uint32_t next_row;  // of the phases that walk rows
-  uint64_t beyond;    // pairs of the engine that are beyond the distance after all
+  bool swapped;       // in a join of the same rows: the current pair comes next as (right, left)
+  uint32_t next_row;  // in the phases that walk over rows
+  uint64_t beyond;    // pairs of the engine that turned out to be beyond the distance
 
   // For EXPLAIN ANALYZE, over all executions.
   bool keep_totals;
-  bool started;  // at least once: method is what was chosen last
+  bool started;  // at least once: `method` is what was chosen last
   JoinStats *totals;
   LshStats band_totals;
   instr_time scan_time;

@@ -20,7 +20,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Returns whether what few users look at is shown: text is to fit a screen, programs find all they know.
+// Returns whether properties that few users look at are shown. Text has to fit a screen, and programs find
+// what they look for.
 bool wants_details(const ExplainState *es) {
   return es->verbose || es->format != EXPLAIN_FORMAT_TEXT;
 }
@@ -66,9 +67,10 @@ const char *join_type_name(JoinType jointype) {
   }
 }
 
-// Shows a number with as many digits as tell it from others: one in JSON, where it can be one there.
+// Shows a number with the digits that tell it from others. In JSON it is a number, too, where that is
+// possible.
 void show_number(const char *label, double value, ExplainState *es) {
-  constexpr int most_digits = 20;  // thresholds with more behind the point are text
+  constexpr int most_digits = 20;  // thresholds with more decimals are text
   for (int digits = 0; digits <= most_digits && std::isfinite(value); ++digits) {
     char *text = psprintf("%.*f", digits, value);
     const bool same = std::strtod(text, nullptr) == value;
@@ -80,7 +82,8 @@ void show_number(const char *label, double value, ExplainState *es) {
   ExplainPropertyText(label, float8out_internal(value), es);
 }
 
-// The threshold of the clause: the number that the last execution used; before, what the plan knows of it.
+// Shows the threshold of the clause: the number that the last execution used or, before, what the plan knows
+// of it.
 void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
   const char *label = state->facts.distance ? "Distance Threshold" : "Threshold";
   Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
@@ -98,8 +101,8 @@ void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
   }
 }
 
-// Finds the method that was used, or would be by the settings; false where it depends on what only the
-// executor knows.
+// Finds the method that was used or, before, that the settings ask for. Returns false where only the executor
+// can tell.
 bool find_method(const JoinState *state, JoinMethod *choice) {
   if (state->started) {
     *choice = state->method;
@@ -120,7 +123,7 @@ bool find_method(const JoinState *state, JoinMethod *choice) {
   return true;
 }
 
-// How pairs are found; returns whether by bands.
+// Shows how pairs are found. Returns whether by bands.
 bool show_method(const JoinState *state, ExplainState *es) {
   JoinMethod choice;
   if (!find_method(state, &choice)) {
@@ -136,7 +139,7 @@ bool show_method(const JoinState *state, ExplainState *es) {
   return true;
 }
 
-// What the plan says: the clauses, the measure, how the inputs are read. Returns whether the join is by
+// Shows what the plan says: the clauses, the measure, how the inputs are read. Returns whether the join is by
 // bands.
 bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
@@ -157,10 +160,10 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   return by_bands;
 }
 
-// What the filters left, one after the other. Counts of work that did not take place are not shown, and those
-// of a GPU's prefix index, which does not count.
+// Shows what the filters left, one after the other. Counts of work that did not take place are not shown. A
+// GPU's prefix index does not count.
 void show_filters(const JoinStats &stats, ExplainState *es) {
-  // Of a join in tiles they are not known.
+  // A join in tiles does not know them.
   if (stats.distinct_tokens != 0 || stats.tokens[0] + stats.tokens[1] == 0)
     show_count("Distinct Tokens", stats.distinct_tokens, es);
   show_count("Pairs", stats.pairs, es);
@@ -172,7 +175,7 @@ void show_filters(const JoinStats &stats, ExplainState *es) {
   if (stats.used_bitmap) show_count("Pairs After Bitmap Filter", stats.after_bitmap, es);
 }
 
-// What the engine got.
+// Shows what the engine got.
 void show_input(const JoinStats &stats, ExplainState *es) {
   const bool details = wants_details(es);
   show_count("Sets Left", stats.sets[0], es);
@@ -182,7 +185,7 @@ void show_input(const JoinStats &stats, ExplainState *es) {
   if (details) show_count("Tokens Right", stats.tokens[1], es);
 }
 
-// What the engine made of it.
+// Shows what the engine made of it.
 void show_counts(const JoinStats &stats, ExplainState *es) {
   if (wants_details(es)) show_filters(stats, es);
   show_count("Pairs Verified", stats.verified, es);
@@ -190,7 +193,7 @@ void show_counts(const JoinStats &stats, ExplainState *es) {
   show_count("Pairs Output", stats.output, es);
 }
 
-// The largest chained buckets: a group each, or a line of text for all.
+// Shows the largest chained buckets: a group for each, or a line of text for all.
 void show_chained_buckets(const LshStats &stats, ExplainState *es) {
   if (es->format == EXPLAIN_FORMAT_TEXT) {
     char *line = largest_buckets(stats);
@@ -209,7 +212,7 @@ void show_chained_buckets(const LshStats &stats, ExplainState *es) {
   ExplainCloseGroup("Largest Buckets", "Largest Buckets", false, es);
 }
 
-// What a join by bands did.
+// Shows what a join by bands did.
 void show_band_counts(const LshStats &stats, ExplainState *es) {
   if (wants_details(es)) show_count("Bucket Comparisons", stats.comparisons, es);
   if (wants_details(es)) show_count("Candidate Pairs", stats.candidates, es);
@@ -221,7 +224,7 @@ void show_band_counts(const LshStats &stats, ExplainState *es) {
   show_chained_buckets(stats, es);
 }
 
-// The time of all threads, or of a GPU's kernels.
+// Shows the time of all threads, or of a GPU's kernels.
 void show_search(const JoinStats &stats, ExplainState *es) {
   const bool gpu = stats.device_memory_peak != 0;
   const bool filtered_by_gpu =
@@ -230,7 +233,7 @@ void show_search(const JoinStats &stats, ExplainState *es) {
   show_ms(gpu ? "Verify GPU Time" : "Verify CPU Time", stats.verify_ms, es);
 }
 
-// What it took. It depends on the machine, so TIMING OFF hides it.
+// Shows time and memory. They depend on the machine, so TIMING OFF hides them.
 void show_resources(const JoinState *state, const JoinStats &stats, bool by_bands, ExplainState *es) {
   const bool details = wants_details(es);
   show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
@@ -274,9 +277,9 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   auto *state = reinterpret_cast<JoinState *>(node);
   const bool by_bands = show_plan(state, ancestors, es);
   if (es->analyze) add_execution_to_totals(state);
-  state->keep_totals &= !es->analyze;  // now they are complete
+  state->keep_totals &= !es->analyze;  // the totals are complete
   const JoinStats &stats = *state->totals;
-  // Nothing ran where rows paired with themselves were all that was asked for.
+  // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
   if (!by_bands)
     show_text("Algorithm", ran ? stats.algorithm : algorithm_names[static_cast<int>(Settings::algorithm())],

@@ -19,7 +19,7 @@ namespace {
 
 // ---- Start: which columns are kept, and the keys ----
 
-// Returns the place of a child's output column among those that are kept; appends it where it is new.
+// Returns the place of a child's output column among the kept columns. A new one is appended.
 int keep_column(JoinInput *input, AttrNumber child_column) {
   for (int i = 0; i < input->kept_count; ++i)
     if (input->kept[i] == child_column) return i;
@@ -27,8 +27,8 @@ int keep_column(JoinInput *input, AttrNumber child_column) {
   return input->kept_count++;
 }
 
-// Lists the columns of the scan tuple that are used and come from this side, and what `store` has to keep for
-// them.
+// Lists the used columns of the scan tuple that come from this side, and the columns that `store` has to keep
+// for them.
 void init_columns(JoinState *state, Side side, Bitmapset *used, JoinInput *store) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   const ColumnSource source = side == Side::left ? ColumnSource::left : ColumnSource::right;
@@ -71,8 +71,7 @@ void store_row(JoinInput *input, TupleTableSlot *slot) {
   append_row(input->reader.store, input->values, input->nulls);
 }
 
-// Returns false where a partition key is NULL: the row matches nothing. Else *partition is a hash of the
-// keys.
+// Gives a hash of the partition keys. Returns false where a key is NULL, so that the row matches nothing.
 bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
   const int s = static_cast<int>(side);
   uint64_t hash = 0;
@@ -87,8 +86,8 @@ bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *part
   return true;
 }
 
-// Feeds a row's set. One that is NULL or no set at all, or whose row matches nothing, counts as a row with an
-// empty set.
+// Feeds a row's set. The row counts as one with an empty set where its set is NULL or no set at all, or where
+// it matches nothing.
 void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   bool isnull;
   uint64_t partition = 0;
@@ -117,15 +116,15 @@ void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   }
 }
 
-// Returns the child's next row; null at its end.
+// Returns the child's next row, null at its end.
 TupleTableSlot *next_row(JoinInput *input) {
   CHECK_FOR_INTERRUPTS();
   TupleTableSlot *slot = ExecProcNode(input->child);
   return TupIsNull(slot) ? nullptr : slot;
 }
 
-// Reads the child to its end, from its first row on. With rows read once, they are the rows of both sides.
-// Without an engine, rows are only kept.
+// Reads the child to its end, from its first row on. With read_once its rows are those of both sides. Without
+// an engine, rows are only kept.
 void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
@@ -145,7 +144,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
   }
 }
 
-// Evaluates the threshold of this execution; that of `~=`, and its measure, come from the settings.
+// Evaluates the threshold of this execution. The threshold and the measure of `~=` come from the settings.
 void resolve_threshold(JoinState *state) {
   state->measure = state->facts.measure;
   if (state->facts.from_settings) {
@@ -187,7 +186,7 @@ bool needs_matched(JoinType jointype, Side side) {
   return keeps_unmatched(jointype, side) || (side == Side::left && jointype == JOIN_SEMI);
 }
 
-// Reads one side, from its first row on, and keeps of its rows what is needed.
+// Reads one side, from its first row on, and keeps what is needed of its rows.
 void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
   const size_t row_memory = row_share(Settings::memory_limit());
   JoinInput *input = &state->inputs[static_cast<int>(side)];
@@ -196,7 +195,7 @@ void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
   feed_input(state, side, first);
 }
 
-// Makes the left side's rows those of the right side, too.
+// Gives the right side the rows of the left side.
 void share_rows(JoinState *state) {
   JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
   right->reader.store = left->reader.store;
@@ -207,8 +206,8 @@ void share_rows(JoinState *state) {
   right->without_set = left->without_set;
 }
 
-// Reads both inputs. Where one of them has no row, the threshold is not evaluated and there is no engine; of
-// the other one only rows that are handed up without a partner are read, as a nested loop would.
+// Reads both inputs. Where one of them has no row, the threshold is not evaluated and no engine is started,
+// as in a nested loop. The other input is then read only if its rows are handed up without a partner.
 void read_inputs(JoinState *state) {
   const JoinType jointype = state->facts.jointype;
   JoinInput *left = &state->inputs[0], *right = &state->inputs[1];

@@ -1,4 +1,5 @@
-// The input of the join operator: its rows go to the engine, and what is needed of them is kept.
+// The input of the join operator: its rows go to the engine, and their columns that are needed later are
+// kept.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -7,17 +8,17 @@
 
 namespace simjoin::pg {
 
-// Returns whether a left row's first partner is all that is asked for.
+// Returns whether the join asks only if a left row has a partner.
 bool asks_for_existence(JoinType jointype);
 
 // Returns whether rows of the side that have no partner are rows of the result.
 bool keeps_unmatched(JoinType jointype, Side side);
 
-// Plans what is read and kept of the inputs, whose child nodes are there. `used` are the columns of the scan
-// tuple, from 0, that are needed.
+// Plans which columns of the inputs are read and kept. The child nodes have been initialized. `used` are the
+// columns of the scan tuple, from 0, that are needed.
 void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used);
 
-// Reads the inputs and starts the engine, unless one of them has no row.
+// Reads the inputs. Starts the engine, unless one of them has no row.
 void feed(JoinState *state);
 
 }  // namespace simjoin::pg

@@ -12,14 +12,14 @@ namespace {
 // A sketch that the session keeps, and the row of pg_statistic that it was made from: as long as that is the
 // same version of the row, the sketch is good.
 struct KeptSketch {
-  MemoryContext context;  // NULL where there is none
+  MemoryContext context;  // NULL where the place is free
   ItemPointerData place;
   TransactionId writer;
   Oid table;
   AttrNumber column;
   bool inherited;
   TokenType type;
-  uint64 used;  // when
+  uint64 used;  // when it was asked for last
   const SetSketch *sketch;
 };
 

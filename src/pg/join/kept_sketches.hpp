@@ -11,10 +11,10 @@ namespace simjoin::pg {
 // pg_statistic.
 bool can_be_kept(HeapTuple statistics);
 
-// Returns the sketch that is kept of these statistics; NULL where there is none.
+// Returns the kept sketch of these statistics, NULL where none is kept.
 const SetSketch *find_kept_sketch(HeapTuple statistics, TokenType type);
 
-// Keeps a sketch that lies in a context of its own, in the place of the one that has not been asked for for
+// Keeps a sketch that lies in a context of its own. It replaces the sketch that has not been asked for for
 // the longest time.
 void keep_sketch(HeapTuple statistics, TokenType type, MemoryContext context, const SetSketch *sketch);
 

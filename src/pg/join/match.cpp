@@ -49,8 +49,8 @@ const Comparison *comparison_of(Oid function) {
 
 enum class Call { none, measure, distance, similar };
 
-// Returns what the function is: one of the measures or a distance (then *measure is set), the function behind
-// `~=`, or none of them. They are known by the C function they are bound to.
+// Returns what the function is: a measure or a distance, the function behind `~=`, or none of these. For the
+// first two *measure is set. Functions are recognised by the C function that they are bound to.
 Call classify(Oid function, Measure *measure) {
   if (!OidIsValid(get_func_support(function))) return Call::none;
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
@@ -90,8 +90,8 @@ Node *strip_cast(Node *node) {
   return node;
 }
 
-// Assigns the two arguments to the sides; false where one mentions both sides, neither, or cannot be computed
-// once a row. Without relations any two sides will do.
+// Assigns the two arguments to the sides. Returns false where one of them mentions both sides or neither, or
+// cannot be computed once a row. Without relations any two sides will do.
 bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
                   SimilarityClause *match) {
   auto *first = static_cast<Expr *>(linitial(args)), *second = static_cast<Expr *>(lsecond(args));
@@ -128,12 +128,12 @@ bool usable_threshold(PlannerInfo *root, Expr *threshold) {
          !contain_subplans(node);
 }
 
-// As for hash joins: a clause from above an outer join does not decide which rows match.
+// As in hash joins, a clause from above an outer join does not decide which rows match.
 bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype) {
   return !(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids));
 }
 
-// Returns the function that an expression calls itself, invalid where it is no call.
+// Returns the function that the expression is a call of, InvalidOid where it is no call.
 Oid called_function(Node *expr) {
   if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
   if (!IsA(expr, OpExpr)) return InvalidOid;
@@ -150,7 +150,7 @@ bool calls_measure(Node *expr, void *context) {
   return compat::walk_children(expr, calls_measure, context);
 }
 
-// Notes the call and its measure if the expression is a call of this kind.
+// Returns whether the expression is a call of this kind, and notes the call and its measure.
 bool match_call(Node *expr, Call kind, SimilarityClause *match) {
   expr = strip_cast(expr);
   const Oid function = called_function(expr);
@@ -236,7 +236,7 @@ List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo
     if (rinfo->security_level > lowest_security_level && !rinfo->leakproof) continue;
     SimilarityClause candidate;
     if (!match_clause(root, outer, inner, rinfo, &candidate)) continue;
-    // Where every pair qualifies a nested loop does as well; but it cannot be a full join.
+    // Where every pair qualifies, a nested loop does as well, but a full join cannot be one.
     if (jointype != JOIN_FULL && candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
         constant_threshold(candidate) <= 0)
       continue;
@@ -248,7 +248,7 @@ List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo
 }
 
 void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist) {
-  // The two relations come in both orders, the second time with the left one as the inner one.
+  // The two relations come in both orders: the second time the left one is the inner relation.
   if (joinrel->pathlist != NIL || !bms_is_subset(sjinfo->min_lefthand, inner->relids)) return;
   ListCell *cell;
   bool similarity = false;

@@ -15,7 +15,7 @@ namespace simjoin::pg {
 // A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, or `l ~= r`.
 struct SimilarityClause {
   RestrictInfo *rinfo;
-  bool from_settings;  // `~=`: measure and threshold come from the settings when the join starts
+  bool from_settings;  // of `~=`: measure and threshold are those set when the join starts
   Measure measure;     // not meaningful where from_settings
   bool distance;       // the clause bounds the distance 1 - similarity from above
   bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
@@ -26,7 +26,7 @@ struct SimilarityClause {
   TokenType token_type;
 };
 
-// An equality clause beside the similarity clause, `l = r` on a type that can be hashed: rows whose hashes
+// An equality clause beside the similarity clause, `l = r` on a type that can be hashed. Rows whose hashes
 // differ cannot match, so the join need not compare them.
 struct PartitionKey {
   Expr *left;   // over the outer relation
@@ -36,12 +36,12 @@ struct PartitionKey {
   Oid collation;
 };
 
-// Returns the clauses that can drive a join of these two relations: a list of SimilarityClause pointers.
+// Returns the clauses that can drive a join of these two relations, as a list of SimilarityClause pointers.
 List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                               JoinType jointype, List *restrictlist);
 
-// Raises PostgreSQL's error, with a hint, for a FULL JOIN of these clauses that has no path although all have
-// been added: where one of the clauses calls a measure.
+// Raises PostgreSQL's error for a FULL JOIN of these clauses that has no path although all paths have been
+// added. A hint is given where one of the clauses calls a measure.
 void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sjinfo, List *restrictlist);
 
 // Returns whether the clause is a similarity clause between some relations on the left and others on the
@@ -61,7 +61,7 @@ Relids base_relids(PlannerInfo *root, Expr *expr);
 // Returns the arguments of a clause's call.
 List *call_arguments(Expr *call);
 
-// Returns the similarity from which on the clause holds where the planner knows it as a constant, else 0.
+// Returns the similarity from which on the clause holds, 0 where the planner does not know it as a constant.
 double constant_threshold(const SimilarityClause &clause);
 
 }  // namespace simjoin::pg

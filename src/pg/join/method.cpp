@@ -10,9 +10,9 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Returns why a join cannot be done by bands; NULL where it can.
+// Returns why a join cannot be done by bands, NULL where it can.
 const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype) {
-  // With one of these a pair that is missed makes up a row: that of a side without a partner.
+  // In an outer or anti join, a missed pair would make up a row without a partner.
   if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
   if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
   if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
@@ -38,7 +38,7 @@ LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double thresho
   spec.measure = measure;
   spec.threshold = threshold;
   spec.self_join = self_join;
-  spec.permutations = choice.plan.bands * choice.plan.rows;  // more would serve nothing
+  spec.permutations = choice.plan.bands * choice.plan.rows;  // more values would serve nothing
   spec.seed = Settings::minhash_seed();
   spec.plan = choice.plan;
   spec.max_bucket_size = Settings::max_bucket_size();

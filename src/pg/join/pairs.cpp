@@ -13,10 +13,10 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// How many pairs before its turn the rows of one are asked for.
+// The rows of a pair are prefetched this many pairs before its turn.
 constexpr size_t pairs_ahead = 8;
 
-// Fills the scan tuple's columns of one side, from the row or, for no_row, with NULLs.
+// Fills the scan tuple's columns of one side: from the row, or with NULLs for no_row.
 void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
   if (input->used_count == 0) return;
@@ -29,13 +29,13 @@ void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   }
 }
 
-// Returns whether all pairs of a row with itself are alike, so that they need not wait for the engine to know
-// how many tokens a set has: where empty sets match nothing.
+// Returns whether all pairs of a row with itself are alike. They are where empty sets match nothing. Such
+// pairs need not wait for the engine, which knows how many tokens a set has.
 bool same_rows_are_alike(const JoinState *state) {
   return state->measure != Measure::overlap && state->threshold > 0;
 }
 
-// Returns the similarity, or the distance, of a pair of rows that both are there.
+// Returns the similarity, or the distance, of a pair that has both rows.
 Datum similarity_of(const JoinState *state, const JoinPair &pair) {
   uint32_t l = 1, r = 1, overlap = 1;
   if (!state->facts.read_once || pair.left != pair.right || !same_rows_are_alike(state)) {
@@ -66,7 +66,7 @@ bool reads_from_file(const JoinState *state) {
   return false;
 }
 
-// Replaces the batch by the engine's next one; false at the end.
+// Replaces the batch by the engine's next one. Returns false at the end.
 bool fetch_batch(JoinState *state) {
   instr_time start, end;
   INSTR_TIME_SET_CURRENT(start);
@@ -74,7 +74,7 @@ bool fetch_batch(JoinState *state) {
   INSTR_TIME_SET_CURRENT(end);
   INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
   state->batch_position = 0;
-  // The engine knows a similarity only, and one that all pairs within a distance reach.
+  // The engine has a similarity that all pairs within the distance reach, and some pairs beyond it.
   if (more && state->facts.distance && state->threshold > 0)
     state->beyond += drop_beyond_distance(state->batch, state->engine, state->facts.read_once, state->limit,
                                           state->facts.strict);
@@ -82,7 +82,7 @@ bool fetch_batch(JoinState *state) {
   return more;
 }
 
-// Takes the next pair of the engine. A pair of a join of the same rows is given both ways round.
+// Takes the next pair of the engine. In a join of the same rows each pair is given both ways round.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
   while (state->batch_position == state->batch->size())
     if (!fetch_batch(state)) return false;
@@ -98,7 +98,7 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
   return true;
 }
 
-// Gives each row of a join of the same rows that matches itself, paired with itself.
+// Gives the next row that matches itself, in a join of the same rows.
 bool next_same_row(JoinState *state, JoinPair *pair) {
   const bool alike = same_rows_are_alike(state);
   while (state->next_row < state->inputs[0].row_count) {
@@ -106,7 +106,7 @@ bool next_same_row(JoinState *state, JoinPair *pair) {
     if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
     const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
     *pair = {row, row, size};
-    // An empty set that is not known to match nothing does where every pair does.
+    // Empty sets that may match do so where every pair does.
     if (similarity(state->measure, size, size, size) >= state->threshold) return true;
   }
   return false;

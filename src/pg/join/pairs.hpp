@@ -14,20 +14,20 @@ struct JoinPair {
   uint32_t overlap;
 };
 
-// In place of the overlap of two sets that is not known: their similarity is NULL then.
+// Stands for an overlap that is not known. The similarity of the pair is then NULL.
 inline constexpr uint32_t unknown_overlap = UINT32_MAX;
 
 // Goes on to a phase, from its first row on.
 void enter(JoinState *state, JoinPhase phase);
 
-// Goes on to the next kind of pairs; false where there is none. Those of a row with itself come first, before
-// the engine begins: a LIMIT that they satisfy does not wait for it.
+// Goes on to the next kind of pairs. Returns false where all kinds are done. Pairs of a row with itself come
+// first, before the engine begins, so that a LIMIT that they satisfy does not wait for it.
 bool enter_next_pairs(JoinState *state);
 
-// Gives the next pair of rows that satisfies the similarity clause; false once there is no more.
+// Gives the next pair of rows that satisfies the similarity clause. Returns false at the end.
 bool next_pair(JoinState *state, JoinPair *pair);
 
-// Stores the pair (with no_row on one side: a row without a partner) as the node's scan tuple.
+// Stores the pair as the node's scan tuple. A row without a partner has no_row on the other side.
 void fill_scan_tuple(JoinState *state, const JoinPair &pair);
 
 }  // namespace simjoin::pg

@@ -40,7 +40,7 @@ Path *cheapest_unparameterized(RelOptInfo *rel) {
   return path != nullptr && PATH_REQ_OUTER(path) == nullptr ? path : nullptr;
 }
 
-// Returns a path whose output has all of these expressions, computing what the given path does not have.
+// Returns a path whose output has all of these expressions. It computes those that the given path lacks.
 Path *with_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *exprs) {
   PathTarget *target = nullptr;
   ListCell *cell;
@@ -70,8 +70,8 @@ bool only_columns(RelOptInfo *rel) {
   return true;
 }
 
-// Returns whether both relations are the same rows of the same table with the same set, so that reading and
-// indexing them once is enough.
+// Returns whether both relations are the same rows of the same table with the same set. They need to be read
+// and indexed only once.
 bool same_rows(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const SimilarityClause &clause) {
   if (!IS_SIMPLE_REL(outer) || !IS_SIMPLE_REL(inner) || root->rowMarks != NIL) return false;
   if (!repeatable_scan(root, outer) || !repeatable_scan(root, inner)) return false;
@@ -91,7 +91,7 @@ bool scan_can_give_any_column(Path *path) {
   }
 }
 
-// Of the equality clauses, those whose two sides are the same expression: with the rows read once, a row has
+// Returns the equality clauses whose two sides are the same expression. With the rows read once, a row has
 // one key for both of its roles.
 List *same_key_clauses(List *clauses, RelOptInfo *outer, RelOptInfo *inner) {
   List *same = NIL;
@@ -104,7 +104,7 @@ List *same_key_clauses(List *clauses, RelOptInfo *outer, RelOptInfo *inner) {
   return same;
 }
 
-// Returns the set and the partition keys of one side, which its input has to compute.
+// Returns the set and the partition keys of one side. Its input has to compute them.
 List *input_exprs(const JoinPath *join, bool left) {
   List *exprs = list_make1(left ? join->clause.left : join->clause.right);
   ListCell *cell;
@@ -115,7 +115,7 @@ List *input_exprs(const JoinPath *join, bool left) {
   return exprs;
 }
 
-// Returns the path that reads the rows once for both relations; NULL where no path can give the columns of
+// Returns the path that reads the rows once for both relations, NULL where no path can give the columns of
 // both.
 Path *path_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const JoinPath *join) {
   List *columns = as_outer(inner->reltarget->exprs, inner->relid, outer->relid);
@@ -163,7 +163,7 @@ bool unusable_pseudoconstant(List *restrictlist) {
   return false;
 }
 
-// Fills the input paths; false where there are none that the join can use.
+// Fills the input paths. Returns false where the join can use none.
 bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join) {
   if (same_rows(root, outer, inner, join->clause)) {
     List *all_clauses = join->partition_clauses;
@@ -221,7 +221,7 @@ void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
   if (previous_hook != nullptr) previous_hook(root, joinrel, outer, inner, jointype, extra);
   if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
     estimate_partition_join(root, joinrel, outer, inner, extra->sjinfo, extra->restrictlist);
-  // As with enable_hashjoin, a FULL join is left its only plan.
+  // As with enable_hashjoin, a FULL join keeps its only plan.
   if (Settings::enable_join() || jointype == JOIN_FULL)
     offer_join(root, joinrel, outer, inner, jointype, extra);
   if (jointype == JOIN_FULL) check_full_join(joinrel, inner, extra->sjinfo, extra->restrictlist);
@@ -240,9 +240,8 @@ void install_join_hook() {
 
 extern "C" {
 
-// Support function of the measures: tells what a call costs, which depends on the sets. That the planner
-// calls it while it folds constants loads this library, and with it the join hook, before join paths are
-// made.
+// The support function of the measures. It tells the cost of a call, which depends on the sets. The planner
+// calls it while it folds constants, which loads this library and the join hook before join paths are made.
 Datum simjoin_measure_support(PG_FUNCTION_ARGS) {
   auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
   if (!IsA(node, SupportRequestCost)) PG_RETURN_POINTER(nullptr);

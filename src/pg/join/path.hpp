@@ -1,4 +1,4 @@
-// The join operator in the planner: when a similarity join is offered, and at what cost.
+// The join operator in the planner: when a similarity join is offered, and at which cost.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -12,14 +12,14 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A CustomPath with what turning it into a plan needs. custom_paths holds the outer and the inner path, or
-// one path where both relations are the same rows (read_once).
+// A CustomPath with what its plan needs. custom_paths holds the outer and the inner path, or a single path
+// where both relations are the same rows (read_once).
 struct JoinPath {
   CustomPath custom;
   JoinType jointype;
   SimilarityClause clause;
   List *restrictlist;
-  List *partition_clauses;  // of restrictlist, the equality clauses that keep rows apart
+  List *partition_clauses;  // the equality clauses of restrictlist that keep rows apart
   RelOptInfo *outer;
   bool read_once;
   bool skip_same_row;  // with read_once, a row is not paired with itself: another clause excludes it

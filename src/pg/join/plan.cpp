@@ -22,9 +22,9 @@ namespace {
 
 const CustomScanMethods plan_methods = {join_node_name, create_join_state};
 
-// CustomScan.custom_private: a list of three lists, of integers the facts in this order and the scan tuple's
-// columns as pairs, of OIDs the partition keys by fives (column, column, hash function, hash function,
-// collation).
+// CustomScan.custom_private is a list of three lists. The first has the facts, integers in this order. The
+// second has the scan tuple's columns, two integers for each. The third has the partition keys, five OIDs for
+// each: column, column, hash function, hash function, collation.
 enum class Fact {
   jointype,
   read_once,
@@ -43,13 +43,13 @@ enum class Fact {
 struct TupleBuilder {
   PlannerInfo *root;
   const JoinPath *join;
-  List *child_tlists[2];  // the right one is the left one where the rows are read once
+  List *child_tlists[2];  // where the rows are read once, the right one is the left one
   List *entries;          // of custom_scan_tlist
-  List *sources;          // integers, two an entry: ColumnSource and child column
+  List *sources;          // two integers an entry: ColumnSource and child column
 };
 
-// Returns which column of a child's output is the expression, whichever outer joins made its columns
-// nullable.
+// Returns the number of a child's output column that is the expression. It does not matter which outer joins
+// made its columns nullable.
 AttrNumber column_of(List *tlist, Node *expr) {
   ListCell *cell;
   Node *plain = compat::without_nulling(expr);
@@ -96,16 +96,15 @@ void add_entry(TupleBuilder *builder, Node *expr, JoinColumn column) {
   builder->sources = lappend_int(builder->sources, column.child_column);
 }
 
-// Returns whether the value that a child computes for this expression may stand for it above the join. Where
-// the join adds rows without a partner, the child's column is NULL, but an expression like coalesce(y.s,
-// '{}') is not.
+// Returns whether the value that a child computes for this expression may stand for it above the join. In
+// rows without a partner the child's column is NULL, but an expression like coalesce(y.s, '{}') is not.
 bool valid_above(JoinType jointype, ColumnSource source, Node *expr) {
   const bool nullable = jointype == JOIN_FULL ||
                         (source == ColumnSource::right && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
   return !nullable || IsA(expr, Var) || IsA(expr, PlaceHolderVar) || !contain_nonstrict_functions(expr);
 }
 
-// Adds what an expression needs: the expression itself where a child computes it, else the columns within it.
+// Adds what an expression needs: itself where a child computes it, else the columns within it.
 void add_expression(TupleBuilder *builder, Node *expr) {
   JoinColumn column;
   if (locate(*builder, expr, &column) && valid_above(builder->join->jointype, column.source, expr)) {
@@ -125,15 +124,15 @@ void add_expressions(TupleBuilder *builder, List *exprs) {
   foreach (cell, exprs) add_expression(builder, static_cast<Node *>(lfirst(cell)));
 }
 
-// Returns the expressions for a place where they read the scan tuple. A column has one entry there, so the
-// join's clauses have to name it as the join's output does.
+// Returns the expressions as they read the scan tuple. A column has one entry there, so the join's clauses
+// have to name it as the join's output does.
 template <class NodeType>
 NodeType *reading_tuple(const TupleBuilder &builder, NodeType *exprs) {
   return reinterpret_cast<NodeType *>(compat::nulled_as(reinterpret_cast<Node *>(exprs), builder.entries));
 }
 
-// Adds the measure's value: the clause's call on the two sets, either way round, costs nothing above the
-// join.
+// Adds the measure's value, so that the clause's call on the two sets, either way round, costs nothing above
+// the join.
 void add_similarity(TupleBuilder *builder, Expr *call) {
   const JoinColumn column = {ColumnSource::similarity, InvalidAttrNumber};
   add_entry(builder, reinterpret_cast<Node *>(call), column);
@@ -143,8 +142,8 @@ void add_similarity(TupleBuilder *builder, Expr *call) {
   add_entry(builder, reinterpret_cast<Node *>(swapped), column);
 }
 
-// Splits the join's clauses, the similarity clause left out, into those that decide whether two rows match
-// and those that filter the joined rows afterwards (the same thing in an inner join).
+// Splits the join's clauses but for the similarity clause. Some decide whether two rows match, others filter
+// the joined rows afterwards. In an inner join that is the same.
 void split_clauses(const JoinPath *join, Relids relids, List **join_quals, List **filter_quals) {
   List *others = list_copy(join->restrictlist);
   others = list_delete_ptr(others, join->clause.rinfo);

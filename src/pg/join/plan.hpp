@@ -1,4 +1,4 @@
-// The join operator's plan node: from a path to a plan that can be copied, and back to plain facts.
+// The join operator's plan node: from a path to a plan that can be copied, and back to the facts.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -24,7 +24,7 @@ enum class ColumnSource : int { left, right, similarity };
 struct JoinPlanFacts {
   JoinType jointype;
   bool read_once;
-  bool skip_same_row;  // the other clauses cannot hold for a row paired with itself
+  bool skip_same_row;  // the other clauses exclude pairs of a row with itself
   bool from_settings;
   Measure measure;
   bool distance;
@@ -33,8 +33,8 @@ struct JoinPlanFacts {
   AttrNumber set_column[2];  // of the children's output
 };
 
-// Returns the SQL name of the clause's function, or of that behind its operator: errors in a set name it, as
-// they do where the function itself meets them.
+// Returns the SQL name of the clause's function, or of the function behind its operator. Errors about a set
+// name it, as the function itself does.
 const char *clause_function(const JoinPlanFacts &facts);
 
 // One partition key: the children's output columns that hold it, and how to hash them.
@@ -66,7 +66,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns);
 // Returns the partition keys as a palloc'd array, and their number in *count.
 JoinKey *read_partition_keys(const CustomScan *plan, int *count);
 
-// Returns an expression of the plan, NULL where it has none of this kind.
+// Returns an expression of the plan, NULL where the plan lacks it.
 Node *plan_expression(const CustomScan *plan, JoinExpr which);
 
 }  // namespace simjoin::pg

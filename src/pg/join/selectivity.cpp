@@ -20,7 +20,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Where the planner cannot know the threshold.
+// Assumed where the planner cannot know the threshold.
 constexpr double usual_threshold = 0.7;
 constexpr double usual_overlap = 20;
 
@@ -33,8 +33,8 @@ double cross_product_rows(PlannerInfo *root, Relids relids) {
   return rows;
 }
 
-// Returns the SEMI or ANTI join whose condition a clause over these relations is; NULL where it is that of
-// another join.
+// Returns the SEMI or ANTI join that a clause over these relations is a condition of, NULL where it belongs
+// to another join.
 SpecialJoinInfo *join_for_matches(PlannerInfo *root, Relids left, Relids right) {
   ListCell *cell;
   foreach (cell, root->join_info_list) {
@@ -45,7 +45,7 @@ SpecialJoinInfo *join_for_matches(PlannerInfo *root, Relids left, Relids right) 
   return nullptr;
 }
 
-// Returns the share of all pairs that are a row with itself, in a join of a table with itself.
+// Returns the share of pairs of a row with itself among all pairs, in a join of a table with itself.
 double same_row_share(const SetStatistics &statistics, RelOptInfo *left, RelOptInfo *right) {
   if (excludes_same_row(left->joininfo, left->relid, right->relid)) return 0;
   return 1.0 / Max(same_conditions(left, right) ? statistics.rows : statistics.table_rows, 1.0);
@@ -76,8 +76,8 @@ void read_sides(PlannerInfo *root, const SimilarityClause &clause, Relids left, 
   }
 }
 
-// Returns the share of all pairs of rows that are similar, from that of the pairs of different rows with a
-// set.
+// Returns the share of similar pairs among all pairs of rows. `share` is their share among the pairs of
+// different rows that have a set.
 Selectivity pairs_of(const Sides &sides, const Bounds &bounds, double share) {
   if (sides.self)
     share +=
@@ -85,8 +85,8 @@ Selectivity pairs_of(const Sides &sides, const Bounds &bounds, double share) {
   return Min(share, 1.0) * (sides.left.rows / sides.left_rows) * (sides.right.rows / sides.right_rows);
 }
 
-// Returns the share of the left rows that have a similar right row, from that of the rows with a set that
-// have another one.
+// Returns the share of the left rows that have a similar right row. `share` is the share of rows with a set
+// that are similar to another row.
 Selectivity matched_of(const Sides &sides, const Bounds &bounds, double share) {
   if (sides.self && same_row_share(sides.left, sides.left_rel, sides.right_rel) > 0)
     share = Max(share, self_similar_rows(sides.left, bounds));
@@ -124,7 +124,7 @@ void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
   MemoryContextDelete(work);
 }
 
-// Called for each relation once the sizes of all are known, and before any join is planned.
+// PostgreSQL calls this for each relation, once the sizes of all are known and before any join is planned.
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
   if (rel->reloptkind != RELOPT_BASEREL) return;
@@ -135,8 +135,8 @@ void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEn
   }
 }
 
-// Returns the clause of the whole tables that a clause of their partitions was copied from; NULL if there is
-// none.
+// Returns the clause of the whole tables that a clause of their partitions was copied from, NULL where none
+// is found.
 RestrictInfo *clause_of_whole_tables(PlannerInfo *root, RelOptInfo *joinrel, const SimilarityClause &copy) {
   Relids tables = compat::without_outer_joins(root, joinrel->top_parent_relids);
   for (int relid = -1; (relid = bms_next_member(tables, relid)) >= 0;) {

@@ -28,8 +28,8 @@ bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *in
 // Returns whether the same conditions hold for the rows of both relations.
 bool same_conditions(RelOptInfo *outer, RelOptInfo *inner);
 
-// Returns whether a clause orders or tells apart the two roles of a row by one expression, as a.id < b.id
-// does: it cannot hold for a row paired with itself.
+// Returns whether a clause compares one expression of both roles, as a.id < b.id does, so that it cannot hold
+// for a row paired with itself.
 bool excludes_same_row(List *restrictlist, Index outer_relid, Index inner_relid);
 
 }  // namespace simjoin::pg

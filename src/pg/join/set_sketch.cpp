@@ -18,17 +18,18 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Sets without statistics: the size of a short text's word set.
+// The size of sets without statistics: that of a short text's set of words.
 constexpr double usual_size = 30;
-// ... and the share of the sets that hold one of their tokens.
+// The share of the sets that hold a token of such a set.
 constexpr double usual_frequency = 0.02;
 
 constexpr double array_header_bytes = 24;
 
-// The most common elements' numbers end with the least and the greatest of them and the share of NULLs.
+// The numbers of the most common elements end with the least frequency, the greatest frequency and the share
+// of NULLs.
 constexpr int not_frequencies = 3;
 
-// Sizes above this are grouped, with the largest so much above the smallest.
+// Sizes above exact_sizes are grouped: the largest of a group is up to group_width times the smallest.
 constexpr double exact_sizes = 16;
 constexpr double group_width = 1.15;
 
@@ -60,7 +61,7 @@ void assume_sizes_around(SetSketch *sketch, double average) {
     sketch->sizes[i] = {Max(1.0, std::round(sketch->average_size * (0.5 + i * 0.25))), 0.2};
 }
 
-// Adds sets of a size; sizes come in ascending order.
+// Adds sets of a size. Sizes come in ascending order.
 void add_size(SetSketch *sketch, double size, double share) {
   if (size < 1) return;  // empty sets join nothing
   SizeGroup *last = sketch->size_count == 0 ? nullptr : &sketch->sizes[sketch->size_count - 1];
@@ -73,7 +74,8 @@ void add_size(SetSketch *sketch, double size, double share) {
   }
 }
 
-// Takes the distinct-element-count histogram: bounds of bins with as many sets each, then the average.
+// Takes the histogram of the counts of distinct elements: the bounds of bins with the same number of sets,
+// then the average.
 void read_sizes(HeapTuple tuple, SetSketch *sketch) {
   AttStatsSlot slot;
   if (!get_attstatsslot(&slot, tuple, STATISTIC_KIND_DECHIST, InvalidOid, ATTSTATSSLOT_NUMBERS)) return;
@@ -83,8 +85,8 @@ void read_sizes(HeapTuple tuple, SetSketch *sketch) {
     sketch->size_count = 0;
     for (int i = 0; i + 1 < bounds; ++i) {
       const double low = Max(slot.numbers[i], 0.5), high = Max(slot.numbers[i + 1], 0.5);
-      // The bounds are sizes of sets, but for the first and the last, which are the extremes; a wide bin has
-      // others between them.
+      // The bounds are sizes of sets, and the first and the last one are the extremes. A wide bin has other
+      // sizes between its bounds.
       const int points = high - low < 2 ? 2 : 4;
       const int first = i == 0 && low < high ? 1 : 0;
       const int last = i + 2 == bounds && low < high ? points - 2 : points - 1;
@@ -125,7 +127,8 @@ void read_tokens(HeapTuple tuple, TokenType type, SetSketch *sketch) {
   free_attstatsslot(&slot);
 }
 
-// Returns a sketch without statistics, or the one that the statistics give, in the current memory context.
+// Returns a new sketch in the current memory context: from the statistics, or of usual sets where they are
+// NULL.
 SetSketch *make_sketch(HeapTuple statistics, TokenType type) {
   auto *sketch = static_cast<SetSketch *>(palloc0(sizeof(SetSketch)));
   sketch->shared_tokens = usual_size * usual_frequency;

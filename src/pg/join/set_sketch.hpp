@@ -1,5 +1,5 @@
-// What a column's row of pg_statistic says about its sets: how large they are, how frequent which tokens, and
-// a sample of them.
+// What a column's row of pg_statistic says about its sets: their sizes, the frequencies of their tokens, and
+// a sample.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -13,11 +13,11 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A set of the sample. It may have more tokens, whose frequency is not known.
+// A set of the sample. It may have more tokens than are listed, whose frequencies are not known.
 struct SampleSet {
   double size;
-  double share;  // of all sets that it stands for
-  bool real;     // from the table, with all its tokens; else put together from frequent tokens
+  double share;  // the share of all sets that it stands for
+  bool real;  // the set is from the table, with all its tokens; else it was put together from frequent tokens
   int token_count;
   const TokenKey *tokens;
 };
@@ -32,11 +32,11 @@ struct SetSketch {
   static constexpr int most_sizes = 96;
   static constexpr int most_samples = 96;
   double average_size;   // tokens a set
-  double shared_tokens;  // that two sets have in common on average
-  double null_share;     // of the rows
-  double distinct;       // values, as stadistinct of pg_statistic
-  // Of the rows with a set: those with one of the most common values, the pairs of rows with the same one,
-  // and how many these values are.
+  double shared_tokens;  // tokens that two sets have in common, on average
+  double null_share;     // the share of the rows with NULL
+  double distinct;       // distinct values, as stadistinct of pg_statistic has them
+  // Among the rows with a set: the share of rows with one of the most common values, the share of pairs of
+  // rows with the same one, and the number of these values.
   double common;
   double common_pairs;
   int common_values;
@@ -49,14 +49,14 @@ struct SetSketch {
   SampleToken *sample_tokens;  // ascending, by token, then by set
 };
 
-// Returns the sketch of a column by its row of pg_statistic; without one (NULL), that of usual sets. The
-// session keeps the sketches of the columns that were asked for last: the pointer is valid until
+// Returns the sketch of a column from its row of pg_statistic, or of usual sets where `statistics` is NULL.
+// The session keeps the sketches of the columns that were asked for last. The pointer is valid until
 // `kept_sketches` - 1 other columns have been asked for, or as long as the current memory context.
 const SetSketch *set_sketch(HeapTuple statistics, TokenType type);
 inline constexpr int kept_sketches = 16;
 
-// Returns the average size of a column's sets, and how many tokens two of them share on average, without more
-// effort than that takes. The same figures as in the sketch.
+// Returns the average size of a column's sets, and how many tokens two of them share on average. The figures
+// are those of the sketch, which is not made for them.
 struct SetShape {
   double average_size;
   double shared_tokens;

@@ -11,24 +11,23 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Adds up how many rows are equal, as PostgreSQL does for `=`: the most common values, the others spread
-// evenly.
+// Counts equal rows as PostgreSQL does for `=`: the most common values, and the other values spread evenly.
 void count_equal_sets(SetStatistics *statistics) {
   const SetSketch &sketch = *statistics->sketch;
   const double rows = Max(statistics->table_rows, 1.0);
-  // A negative number is a share of all rows, those with NULL included.
+  // A negative number is a share of all rows, rows with NULL included.
   const double share_of_rows = -sketch.distinct / Max(1.0 - sketch.null_share, 1e-6);
   const double values = Max(sketch.distinct < 0 ? share_of_rows * rows : sketch.distinct, 1.0);
   const double others = Max(1.0 - sketch.common, 0.0);
-  // Each row equals itself; that is no pair.
+  // A row with itself is no pair.
   statistics->copies = Max(others * rows / Max(values - sketch.common_values, 1.0), 1.0);
   statistics->equal_share = sketch.common_pairs + others * (statistics->copies - 1.0) / rows;
   statistics->repeated = sketch.common + others * (1.0 - std::exp(1.0 - statistics->copies));
 }
 
-// Returns what the planner may know of an expression's values; null where there is nothing. As PostgreSQL's
-// own estimators do for operators that are not leakproof, and the measures are not, it makes no use of a
-// column of which the user may not read all rows: EXPLAIN would tell what is in the others.
+// Returns the statistics of an expression's values that the planner may use, or null. The measures are not
+// leakproof. So, as in PostgreSQL's own estimators, a column is left out where the user may not read all of
+// its rows: EXPLAIN would tell what is in the others.
 HeapTuple readable_statistics(const VariableStatData &variable) {
   return variable.acl_ok ? variable.statsTuple : nullptr;
 }

@@ -14,7 +14,7 @@ constexpr double negligible_error = 1e-3;
 // Sums of more trials than this are taken as normally distributed.
 constexpr int most_trials = 192;
 
-// Returns the logarithm of n!, for sets of usual sizes from a table.
+// Returns the logarithm of n!. Up to usual sizes it comes from a table.
 double log_factorial(double n) {
   static const auto table = [] {
     std::array<double, 256> logs = {};
@@ -24,8 +24,8 @@ double log_factorial(double n) {
   return n < static_cast<double>(table.size()) ? table[static_cast<size_t>(n)] : std::lgamma(n + 1);
 }
 
-// Fills in how probably so many of `trials` trials of the same probability succeed, up to `most` of them: a
-// binomial distribution, from the side where it is not negligible.
+// Sets counts[k], up to `most`, to the probability that k of `trials` trials of the probability p succeed.
+// The binomial distribution is computed from the side where it is not negligible.
 void count_alike(int trials, double p, int most, double *counts) {
   const int top = Min(most, trials);
   if (p < 0.5) {
@@ -57,7 +57,7 @@ SharedTokens::SharedTokens(const SampleSet &set, const TokenDraws &draws)
 
 double SharedTokens::at_least(int needed, double other_size, const Negligible &negligible) {
   if (needed > trials_) return 0.0;
-  // A trial's probability is at most draw * size: that may be all there is to know.
+  // A trial's probability is at most draw * size, which may be enough to know.
   const double most = sum_of_draws_ * other_size;
   if (negligible.more_likely(needed - most, most)) return 0.0;
   double mean = 0, squares = 0;
@@ -81,7 +81,7 @@ double SharedTokens::at_least(int needed, double other_size, const Negligible &n
       1.0);
 }
 
-// Fills in how probably so many of the trials succeed, up to `most` of them; with `failures`, fail.
+// Sets counts[k], up to `most`, to the probability that k of the trials succeed or, with `failures`, fail.
 void SharedTokens::count(bool failures, int most, double rare, double *counts) const {
   const auto event = [&](double held) { return failures ? 1 - held : held; };
   count_alike(trials_ - known_, Min(event(rare), 1 - 1e-9), most, counts);
@@ -93,10 +93,10 @@ void SharedTokens::count(bool failures, int most, double rare, double *counts) c
   }
 }
 
-// From the distribution of the number of tokens that are shared, or of those that are not, whichever takes
-// less. The other set's tokens must be as many as its size says: of its tokens that are not among ours,
-// `others` are expected, and their number is taken as a Poisson variable. (Mean and variance are those of
-// the shared tokens.)
+// Returns the probability from the distribution of the number of shared tokens, or of tokens that are not
+// shared, whichever takes less time. The other set must have as many tokens as its size says. The number of
+// its tokens that are not among ours is taken as a Poisson variable with the mean `others`. `mean` and
+// `variance` are those of the shared tokens.
 double SharedTokens::exactly_at_least(int needed, int most_shared, double other_size, double rare,
                                       double mean, double variance) const {
   const bool failures = trials_ - needed <= most_shared;

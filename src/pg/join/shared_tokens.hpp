@@ -9,12 +9,12 @@
 
 namespace simjoin::pg {
 
-// The least probability that counts.
+// A probability below which events do not count.
 struct Negligible {
   explicit Negligible(double probability) : minus_log(-std::log(probability)) {}
 
-  // Returns whether it is more likely than that a sum of independent trials is so far above its mean, or so
-  // far below it (by Bernstein's inequality).
+  // Returns whether it is surely more likely than a sum of independent trials that exceeds its mean by
+  // `excess`, or falls short of it by that. Bernstein's inequality tells.
   bool more_likely(double excess, double variance) const {
     return excess > 0 && excess * excess > minus_log * 2 * (variance + excess / 3);
   }
@@ -22,7 +22,8 @@ struct Negligible {
   double minus_log;
 };
 
-// What a set of the sample shares with another one of a given size: a sum of independent trials, one a token.
+// The number of tokens that a set of the sample shares with another set of a given size: a sum of independent
+// trials, one for each token.
 class SharedTokens {
  public:
   // Allocates in the current memory context.
@@ -37,10 +38,10 @@ class SharedTokens {
                           double variance) const;
 
   int trials_;
-  int known_ = 0;  // of the trials, those with one of the most common tokens
-  float *draws_;   // of their tokens
-  float *held_;    // with which probability the other set holds it
-  double rare_;    // the draw of each of the others
+  int known_ = 0;  // trials with one of the most common tokens
+  float *draws_;   // the draws of their tokens
+  float *held_;    // the probabilities that the other set holds them
+  double rare_;    // the draw of each other token
   double sum_of_draws_ = 0;
 };
 

@@ -14,11 +14,12 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Bounds of the work of planning. The sample is thinned out to so many tokens, a few sets at least.
+// Bounds of the work of planning: the sample is thinned out to most_sample_tokens tokens, but has
+// fewest_samples sets at least.
 constexpr int most_sample_tokens = 2000;
 constexpr int fewest_samples = 8;
-// Sets too large for PostgreSQL's sample are put together from frequent tokens, one for each of so many
-// sizes.
+// Sets too large for PostgreSQL's sample are put together from frequent tokens, one for each of at most this
+// many sizes.
 constexpr int most_made_sets = 6;
 
 // Adds an array of the statistics to the sample.
@@ -37,8 +38,8 @@ void add_sample(Datum datum, double share, TokenType type, SetSketch *sketch) {
   sketch->sample[sketch->sample_count++] = {static_cast<double>(distinct), share, true, distinct, tokens};
 }
 
-// Takes the most common arrays and the bounds of the histogram of the others, which are a sample of them:
-// every hundredth or so, in an order that has little to do with similarity.
+// Takes the most common arrays, and of the others the bounds of their histogram. These are a sample: about
+// every hundredth array, in an order that has little to do with similarity.
 void read_values(HeapTuple tuple, TokenType type, SetSketch *sketch) {
   const int affordable =
       Max(static_cast<int>(most_sample_tokens / sketch->average_size), int{fewest_samples});
@@ -55,7 +56,7 @@ void read_values(HeapTuple tuple, TokenType type, SetSketch *sketch) {
     free_attstatsslot(&slot);
   }
   if (!get_attstatsslot(&slot, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES)) return;
-  // The first and the last are the least and the greatest of all: no sample.
+  // The first and the last bound are the extremes, which are no sample.
   const int inner = Max(slot.nvalues - 2, 0), room = SetSketch::most_samples - sketch->sample_count;
   const int taken = Min(Min(inner, room), affordable);
   const double others = Max(1.0 - sketch->common, 0.0);
@@ -65,8 +66,8 @@ void read_values(HeapTuple tuple, TokenType type, SetSketch *sketch) {
   free_attstatsslot(&slot);
 }
 
-// Adds a set of this size that holds the tokens as independent draws would: of several tokens that one set in
-// n holds each, every n-th.
+// Adds a set of this size whose tokens are as frequent as independent draws would make them. Where each of
+// several tokens is in one set in n, the set gets every n-th.
 void make_sample(double size, double share, SetSketch *sketch) {
   const int known = sketch->draws.count();
   auto *tokens = allocate<TokenKey>(static_cast<size_t>(known));
@@ -80,7 +81,7 @@ void make_sample(double size, double share, SetSketch *sketch) {
   sketch->sample[sketch->sample_count++] = {size, share, false, count, tokens};
 }
 
-// Makes up for the sets that are too large to be in PostgreSQL's sample (wider than 1 kB).
+// Adds sets for those that are too large to be in PostgreSQL's sample (wider than 1 kB).
 void complete_sample(SetSketch *sketch) {
   double largest = 0, wanted = 0, larger = 0;
   for (int i = 0; i < sketch->sample_count; ++i) {

@@ -7,7 +7,7 @@
 
 namespace simjoin::pg {
 
-// Gives the sketch its sample, and what it tells of the most common values. The sketch has the sizes and the
+// Gives the sketch its sample and the figures of the most common values. The sketch has the sizes and the
 // draws of the tokens already.
 void take_sample(HeapTuple statistics, TokenType type, SetSketch *sketch);
 

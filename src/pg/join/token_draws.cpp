@@ -13,8 +13,9 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Returns the frequency that a token drawn from a set has on average where it is none of the most common
-// ones: frequencies fall with the rank as they do among the less common half of those.
+// Returns the average frequency of a token drawn from a set that is not among the most common tokens.
+// Frequencies are assumed to fall with the rank as they do among the less common half of the most common
+// tokens.
 double rare_frequency(int count, const float *frequencies, double average_size) {
   auto *falling = allocate<float>(static_cast<size_t>(count));
   std::copy(frequencies, frequencies + count, falling);
@@ -35,7 +36,8 @@ double rare_frequency(int count, const float *frequencies, double average_size) 
   return Min(squares / rest, least);
 }
 
-// The draws of tokens by the share of the sets that hold them: a table of the shares at powers of two.
+// Finds the draw of a token from the share of the sets that hold it, by a table of the shares at powers of
+// two.
 class DrawTable {
  public:
   DrawTable(const SizeGroup *sizes, int size_count);
@@ -44,7 +46,7 @@ class DrawTable {
  private:
   static constexpr int entries = 30;
   static constexpr double largest_draw = 2;
-  double frequency_[entries];  // at the largest draw, half of it, a quarter of it, ...
+  double frequency_[entries];  // for the largest draw, half of it, a quarter of it, and so on
 };
 
 DrawTable::DrawTable(const SizeGroup *sizes, int size_count) {

@@ -17,11 +17,11 @@ TokenKey token_key(std::string_view token);
 // The sets of about this size.
 struct SizeGroup {
   double size;
-  double share;  // of all sets
+  double share;  // their share of all sets
 };
 
-// Returns the probability that a set holds a token of which it is expected to draw so many: 1 - exp(-x), but
-// for a cheaper series in the place of the exponential function.
+// Returns the probability that a set holds a token that it is expected to draw x times: 1 - exp(-x), with a
+// cheaper series instead of the exponential function.
 inline double holds(double x) {
   return 1.0 - 1.0 / (1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0))));
 }
@@ -29,12 +29,12 @@ inline double holds(double x) {
 // How readily tokens are drawn: a set of n tokens holds one with probability holds(draw * n).
 class TokenDraws {
  public:
-  // Returns the draw of a token, and of any that is not among the most common ones.
+  // Returns the draw of a token. rare() is that of any token that is not among the most common ones.
   double operator()(TokenKey token) const;
   double rare() const { return rare_; }
 
-  // Enters the most common elements; frequency[i] is the share of the sets that hold token[i]. Keeps the
-  // tokens.
+  // Enters the most common elements. frequencies[i] is the share of the sets that hold tokens[i]. The array
+  // of tokens is kept.
   void fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
             int size_count, double average_size);
 
