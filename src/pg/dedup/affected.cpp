@@ -58,7 +58,7 @@ IdList ids_from(const Affected &affected, size_t begin) {
   return {ids, count};
 }
 
-// Adds the rows that have a stored pair with one of these; with `keep_pairs` the pairs, too.
+// Adds the rows that have a stored pair with one of these. With `keep_pairs` the pairs are added as well.
 void read_pairs_of(const Affected &affected, IdList ids, const char *pairs_table, bool keep_pairs) {
   const char *query = psprintf(
       "SELECT a, b, similarity FROM ONLY %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b "

@@ -21,10 +21,9 @@ void make_distinct(GrowingArray<int64> *ids) {
   ids->shorten(static_cast<size_t>(std::unique(ids->begin(), ids->end()) - ids->begin()));
 }
 
-// Adds the ids of a run. An id may have been noted often: where that is what makes them many, it is sorted
-// out.
+// Adds the ids of a run. An id may have been noted often: once there are many ids, repeated ones are removed.
 void add_run(ChangeList *list, int64 first, int64 last, size_t most) {
-  const uint64 more = static_cast<uint64>(last) - static_cast<uint64>(first);  // ids but one
+  const uint64 more = static_cast<uint64>(last) - static_cast<uint64>(first);  // ids after the first
   if (more >= most) list->all = true;
   if (list->all) return;
   if (list->ids.size() + more > 2 * most) make_distinct(&list->ids);
@@ -66,7 +65,7 @@ ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most) {
 void forget_changes(Relation changes, const ChangeList &list, Snapshot snapshot, bool anything_else) {
   if (list.notes.empty() && !anything_else) return;
   ChangeNotes notes = open_notes(changes);
-  // A note that is not there any more, or has been changed since, is nothing to forget.
+  // A note that is gone or has been changed since needs no removal.
   for (ItemPointerData &note : list.notes) erase_row(notes.writer, &note, snapshot);
   if (anything_else) note_all(&notes);
   close_notes(&notes);

@@ -14,26 +14,26 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// What has been written down. It belongs to the memory context that it was read in.
+// The changes that have been written down. They belong to the memory context that they were read in.
 struct ChangeList {
-  bool all;                 // anything may have changed, or more than the reader wanted to know of
-  GrowingArray<int64> ids;  // ascending, distinct
-  GrowingArray<ItemPointerData> notes;  // the rows of the table that say so
+  bool all;                             // anything may have changed, or more ids than the reader asked for
+  GrowingArray<int64> ids;              // ascending, distinct
+  GrowingArray<ItemPointerData> notes;  // the places of the rows of the table
 };
 
 // Reads the changes that the snapshot sees. Where there are more than `most` ids, `all` is set instead.
 ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most);
 
-// Removes the notes that were read; those written since stay. With `anything_else` one is left that says
+// Removes the notes that were read. Notes written since stay. With `anything_else` a note is left that says
 // that anything may have changed.
 void forget_changes(Relation changes, const ChangeList &list, Snapshot snapshot, bool anything_else);
 
-// Writes ids down, runs of consecutive ones as one note.
+// Writes ids down. A run of consecutive ids is one note.
 struct ChangeNotes {
   TableWriter *writer;
   int64 first;
   int64 last;
-  bool pending;  // there is a run from first to last
+  bool pending;  // the run from first to last is not written yet
 };
 
 // Begins to write to the table, which the caller has open and keeps open.

@@ -1,4 +1,4 @@
-// Groups of duplicates from what was stored by the last refresh and what has changed.
+// Groups of duplicates, from what the last refresh has stored and from what has changed.
 #include "pg/dedup/groups.hpp"
 
 extern "C" {
@@ -22,7 +22,7 @@ constexpr int most_arguments = 10;
 
 RefreshFigures last_figures = {};
 
-// The name of the function that runs the query, in messages, where it was set.
+// The name of the function that runs the query, for messages, or NULL.
 const char *refreshing_function = nullptr;
 
 int64 *ids_of(const DedupState &state) {
@@ -31,9 +31,9 @@ int64 *ids_of(const DedupState &state) {
   return ids;
 }
 
-// Stores the rows, and all that a refresh from changes needs to know of them. All rows having been read, no
-// changes are left of those that the snapshot sees; but what is not tracked now may change before it is
-// again.
+// Stores the rows, and what a refresh from changes needs to know of them. Since all rows have been read, the
+// changes that the snapshot sees are done with. Where changes are not tracked now, a note for the next
+// refresh stays.
 void store_tracked_rows(DedupState *state, const DedupDefinition &definition) {
   constexpr size_t none_wanted = 0;
   Relation table = state->parts->changes;

@@ -1,4 +1,4 @@
-// The query of a dedup view, and what a session knows of the one that it runs.
+// The query of a dedup view, and what a session knows of the query that it runs.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -10,9 +10,8 @@ namespace simjoin::pg {
 // Returns what the last refresh of a dedup view in this session did.
 const RefreshFigures &last_refresh_figures();
 
-// Sets the name of the function that makes or refreshes a dedup view from now on, for messages of the view's
-// query; with nullptr, it is that of the query itself, which REFRESH MATERIALIZED VIEW runs. Returns the name
-// that was set before.
+// Sets the function that messages of a dedup view's query name from now on, and returns the one before. With
+// nullptr they name the query's own function, as in REFRESH MATERIALIZED VIEW.
 const char *set_refreshing_function(const char *function);
 
 }  // namespace simjoin::pg

@@ -22,10 +22,11 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// A new order is made when there are twice as many rows, and some more: an order is worth little to few rows.
+// A new order is made when the rows have doubled and grown by this number. An order is worth little to few
+// rows.
 constexpr int64 rows_worth_an_order = 1000;
-// From one row in so many on, building the index anew takes less time than adding them (1 M rows of 20
-// integers).
+// From one new row in rebuild_share on, building the index anew takes less time than adding the rows (1 M
+// rows of 20 integers).
 constexpr size_t rebuild_share = 10;
 
 // Returns the codes as an integer[].
@@ -63,8 +64,8 @@ struct Frequencies {
   std::vector<TokenCode> codes;
 };
 
-// Puts the tokens of the rows in an order, which is stored, and forgets all rows, whose prefixes are others
-// in it.
+// Puts the tokens of the rows in a new order, and stores it. Forgets all stored rows, since their prefixes
+// differ in the new order.
 TokenOrder *make_order(const DedupState &state, const DedupDefinition &definition) {
   auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
   for_rows(state, [&](size_t, TupleTableSlot *slot) {
@@ -96,8 +97,8 @@ struct Prober {
 
   DedupState *state;
   TokenOrder *order;
-  SPIPlanPtr plans[2];       // that look for some entries, and for some others, too
-  ParamListInfo parameters;  // the smallest and the largest size, the entries, the others
+  SPIPlanPtr plans[2];       // one looks for some entries, the other for further ones as well
+  ParamListInfo parameters;  // the smallest and the largest size, the entries, the further ones
   SetPrefix prefix;
   GrowingArray<int64> candidates;
 };
@@ -111,7 +112,8 @@ void Prober::take(const QueryRow &row) {
     return numbers.number_of(stored.id) == known;
   });
   free_codes(stored.entries);
-  if (is_new) candidates.append(stored.id);  // else not similar, or met before, or among the changed rows
+  // Other rows are not similar, were met before, or are among the changed rows.
+  if (is_new) candidates.append(stored.id);
 }
 
 Prober start_prober(DedupState *state, TokenOrder *order) {
@@ -148,7 +150,7 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
   }
 }
 
-// Sets the setting until the current level of settings ends.
+// Sets a setting until the current nesting level ends.
 void set_until_end(const char *name, const char *value) {
   set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
@@ -203,7 +205,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   // Without statistics of the table, or with old ones, the planner might read all of it.
   set_until_end("enable_seqscan", "off");
   set_until_end("enable_bitmapscan", "on");
-  // All rows are wanted, whatever the session is content with.
+  // All rows are needed, whatever limit the session has set.
   set_until_end("gin_fuzzy_search_limit", "0");
   Prober prober = start_prober(state, index.order);
   MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);

@@ -14,7 +14,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr size_t pairs_at_once = 1 << 16;  // stored by one statement
+constexpr size_t pairs_at_once = 1 << 16;  // pairs that one statement stores
 
 // The join of new and changed rows with all rows.
 struct DeltaJoin {
@@ -24,8 +24,8 @@ struct DeltaJoin {
   File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   bool all;  // no row was kept: all rows are joined with themselves
-  // The rows of either side of the engine. Of those that were kept, only what can be similar to another one
-  // is there.
+  // The rows of either side of the engine. Among them are only those kept rows that can be similar to another
+  // row.
   uint32_t *rows[2];
   size_t counts[2];
 };
@@ -54,8 +54,8 @@ void feed_row(DeltaJoin *join, Side side, size_t row, TupleTableSlot *slot, Toke
   rows[join->counts[static_cast<int>(side)]++] = static_cast<uint32_t>(row);
 }
 
-// Feeds new and changed rows to the left side, and to the right side these and all kept ones that can be
-// similar to one of them: the engine would spend most of its time on those that cannot.
+// Feeds new and changed rows to both sides, and kept rows that can be similar to one of them to the right
+// side. The engine would spend most of its time on the other kept rows.
 void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
   for_rows(state, [&](size_t row, TupleTableSlot *slot) {
     if (state.rows[row].state == RowState::kept) return;
@@ -78,7 +78,7 @@ void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
   });
 }
 
-// Returns the join, fed.
+// Returns the join, whose engine has been fed.
 DeltaJoin start_delta_join(const DedupState &state, Measure measure, double threshold) {
   DeltaJoin join = {};
   join.function = state.function;
@@ -94,8 +94,8 @@ DeltaJoin start_delta_join(const DedupState &state, Measure measure, double thre
   return join;
 }
 
-// Gives the i-th pair of the batch; false where it is of a row with itself, or comes the other way round,
-// too.
+// Gives the i-th pair of the batch. Returns false for a pair of a row with itself, and for a pair that also
+// comes the other way round.
 bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *pair) {
   const Side right_side = join.all ? Side::left : Side::right;
   const uint32_t left = join.batch->left[i], right = join.batch->right[i];

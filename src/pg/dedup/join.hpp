@@ -8,8 +8,8 @@
 
 namespace simjoin::pg {
 
-// Joins new and changed rows of the state with each other and with its kept rows, and stores the pairs; adds
-// them to the grouper, if there is one, by row numbers.
+// Joins new and changed rows of the state with each other and with its kept rows, and stores the pairs. They
+// are added to the grouper by row numbers, unless it is nullptr.
 void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper);
 
 }  // namespace simjoin::pg

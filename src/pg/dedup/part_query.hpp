@@ -12,7 +12,7 @@
 
 namespace simjoin::pg {
 
-// Some ids, in any order.
+// A list of ids, in any order.
 using IdList = std::span<const int64>;
 
 // Returns a parameter, $1, that is an array of the ids.
@@ -20,10 +20,10 @@ ParamListInfo ids_parameter(IdList ids);
 
 void free_ids_parameter(ParamListInfo parameter);
 
-// Ids that a statement looks for.
+// The most ids that a statement looks for.
 inline constexpr size_t ids_at_once = 1 << 16;
 
-// Calls body(parameters) with some of the ids at a time.
+// Calls body(parameters) for one part of the ids after the other.
 template <class Body>
 void for_parts(IdList ids, Body &&body) {
   for (size_t begin = 0; begin < ids.size(); begin += ids_at_once) {
@@ -36,7 +36,7 @@ void for_parts(IdList ids, Body &&body) {
 // Hands the rows of a query over a part to take(row).
 template <class Take>
 struct PartReader {
-  void start(TupleDesc) {}  // what they are, stored_rows checks
+  void start(TupleDesc) {}  // stored_rows checks the types
   void take(const QueryRow &row) { (*take_row)(StoredRow{row.slot, part}); }
 
   const char *part;
@@ -51,7 +51,7 @@ void run_over_part(const char *query, const char *part, const char *function, Ta
   read_query(query, &reader, function, parameters);
 }
 
-// The same for a query with some ids, which are its parameter $1, a part of them at a time.
+// Runs the query as run_over_part does, for one part of the ids after the other. They are its parameter $1.
 template <class Take>
 void run_for_ids(const char *query, const char *part, IdList ids, const char *function, Take &&take) {
   for_parts(ids, [&](ParamListInfo parameters) { run_over_part(query, part, function, take, parameters); });

@@ -25,11 +25,11 @@ namespace simjoin::pg {
 namespace {
 
 constexpr const char *function = refresh_function;
-// Where more than one row in so many has changed, all are read (1 M rows of 20 integers: then it takes as
-// long as the other way).
+// Where more than one row in most_changed_share has changed, all rows are read. Both ways then take the same
+// time (1 M rows of 20 integers).
 constexpr int64 most_changed_share = 200;
-constexpr size_t few_changes = 100;     // but so many are never too many
-constexpr size_t bytes_of_change = 64;  // of the limit of memory
+constexpr size_t few_changes = 100;     // this many changed rows are never too many
+constexpr size_t bytes_of_change = 64;  // of the memory limit, for each changed row
 
 // Makes what was written so far visible to queries.
 void advance_snapshot() {
@@ -47,7 +47,7 @@ IdList removed_rows(const DedupState &state) {
   return removed;
 }
 
-// The refresh. The current memory context, which is the caller's to delete, has all that it needs.
+// Refreshes the view. All memory belongs to the current context, which the caller deletes.
 void apply_changes(Relation view, const DedupDefinition &definition, const OpenParts &parts,
                    const TokenIndex &index, const ChangeList &changes, RefreshFigures *figures) {
   const GroupingOptions options =
@@ -74,7 +74,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   *figures = state->figures;
 }
 
-// Returns whether a refresh from the changes is possible and pays, and gives what it needs.
+// Returns whether a refresh from the changes is possible and pays. Gives what the refresh needs.
 bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
                        ChangeList *changes) {
   const Measure measure = measure_by_name(definition.measure, function);

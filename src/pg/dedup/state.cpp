@@ -23,9 +23,9 @@ namespace simjoin::pg {
 namespace {
 
 constexpr size_t stored_at_once = 1 << 16;  // rows that one statement stores
-constexpr uint64_t kind_of_null = 255;      // of the fingerprint of a NULL set; others have their token type
+constexpr uint64_t kind_of_null = 255;      // of a NULL set's fingerprint; other sets have their token type
 
-// Returns the number of the row with this id; where none has it, one that no row has.
+// Returns the number of the row with this id. Where no row has the id, the number is one that no row has.
 size_t number_of(const DedupState &state, int64 id) {
   return call_cpp([&] { return state.numbers->numbers.number_of(id); });
 }
@@ -81,9 +81,9 @@ struct KeptReader {
   }
 
   DedupState *state;
-  size_t first_number;  // of their ids
+  size_t first_number;  // the first of the numbers that their ids have
   size_t count;
-  bool *met;  // which of these ids
+  bool *met;  // which of these ids have been met
 };
 
 // Takes (id, fingerprint) of the last refresh.
@@ -173,7 +173,7 @@ DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts
     read_query(psprintf("SELECT * FROM %s", state->source), &source, function);
     run_over_part(stored, state->rows_table, function, take_stored);
   } else {
-    // All rows first: what is stored of removed ones gives these numbers, too, which have to be larger.
+    // All rows come first: the stored ids of removed rows get numbers as well, which have to be larger.
     const char *query = some_rows_of_source(definition);
     for_parts(*some, [&](ParamListInfo ids) { read_query(query, &source, function, ids); });
     run_for_ids(psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored), state->rows_table, *some,

@@ -38,10 +38,10 @@ struct RefreshFigures {
   int64 changed_rows;
   int64 removed_rows;
   int64 new_pairs;
-  int64 read_rows;  // of the query, to find that out
+  int64 read_rows;  // rows of the query that were read for that
 };
 
-// Numbers of ids, in the hands of a memory context.
+// The numbers of ids. A memory context owns the object.
 struct RowNumbers {
   RowNumbers() {
     memory.set_limit(Settings::memory_limit(), {"the rows of a dedup view need", "make views of fewer rows"});
@@ -51,8 +51,8 @@ struct RowNumbers {
   NodeNumbers numbers{memory};
 };
 
-// The rows of a view's query in their order, or some of them in any, compared with those of the last refresh.
-// Everything belongs to the context.
+// The rows of a view's query, compared with those of the last refresh: all in the query's order, or some in
+// any order. Everything belongs to the context.
 struct DedupState {
   const char *function;
   MemoryContext context;
@@ -72,8 +72,8 @@ struct DedupState {
   size_t count() const { return rows.size(); }
 };
 
-// Runs the query of the view and compares its rows with those stored; where `some` is given, those with these
-// ids only.
+// Runs the query of the view and compares its rows with the stored ones. Where `some` is given, only rows
+// with these ids are compared.
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context);
 
@@ -92,7 +92,7 @@ void store_rows(const DedupState &state);
 // Stores pairs.
 void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count);
 
-// Calls body(set) with the set of a row, (id, set), and returns what it returns; of a NULL, false.
+// Returns body(set) for the set of a row, (id, set), and false where the set is NULL.
 template <class Body>
 bool with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
   bool isnull;

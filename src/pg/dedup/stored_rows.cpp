@@ -20,7 +20,7 @@ static_assert(sizeof(Fingerprint) == UUID_LEN);  // a fingerprint is stored as a
 
 constexpr int64 most_rows = std::numeric_limits<uint32_t>::max();
 
-// Gives the value of a column, which has to be of this type; false where it is NULL.
+// Gives the value of a column, which has to be of this type. Returns false where it is NULL.
 bool value_of(const StoredRow &row, int column, Oid type, Datum *value) {
   const TupleDesc columns = row.slot->tts_tupleDescriptor;
   if (column > columns->natts || TupleDescAttr(columns, column - 1)->atttypid != type)

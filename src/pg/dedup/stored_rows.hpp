@@ -1,6 +1,6 @@
-// Rows of the parts of dedup views: the only place where a value of one becomes memory. Whoever owns a part
-// may have altered its columns and its rows, so the type of every value is checked, and whether it is one
-// that a refresh stores.
+// Rows of the parts of dedup views. Only here does a value of a part become memory. Whoever owns a part may
+// have altered its columns and its rows. So the type of every value is checked, and that a refresh can have
+// stored the value.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -17,8 +17,8 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Tokens that are put in order by their frequency. A token of none of these is in at most one in 65,536 of
-// all places of the rows, so that a row in a million of 20 tokens shares it with 300 others at most.
+// The number of tokens that are put in order by their frequency. Any other token takes at most one in 65,536
+// of all places of the rows. In a million rows of 20 tokens, at most 300 rows share it.
 inline constexpr size_t most_frequent_tokens = size_t{1} << 16;
 
 // A row that a query over a part has returned, or a scan of it.
@@ -40,20 +40,21 @@ struct StoredPair {
   double similarity;
 };
 
-// Codes of tokens, which are the caller's to free.
+// Codes of tokens, which the caller frees.
 struct StoredCodes {
   std::span<const TokenCode> codes;
-  void *memory;  // NULL where the row has it
+  void *memory;  // what to free, NULL where the row owns the codes
 };
 
-// What an index knows of a row.
+// A row's prefix, as the index has it.
 struct StoredPrefix {
   int64 id;
   int64 size;
   StoredCodes entries;
 };
 
-// The order of the tokens; how many rows there were at the last refresh, and when it was made.
+// The order of the tokens, with the number of rows at the last refresh and at the time when the order was
+// made.
 struct StoredOrder {
   int64 rows;
   int64 ordered_rows;
@@ -77,8 +78,8 @@ struct StoredGroup {
   double similarity;
 };
 
-// Each takes the columns that it names, from the first one on. Errors where a refresh would not have stored
-// that.
+// Each function returns the columns that its comment names, from the first one on. Errors where no refresh
+// can have stored the values.
 int64 stored_id(const StoredRow &row);             // (id)
 StoredPrint stored_print(const StoredRow &row);    // (id, fingerprint)
 StoredPair stored_pair(const StoredRow &row);      // (a, b, similarity)

@@ -15,7 +15,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// What is known of a table: looked up once a session, until a relation's definition or a role changes.
+// What is known of a table. It is looked up once a session, and again after a relation's definition or a role
+// has changed.
 struct KnownTable {
   Oid table;
   TrackingView *views;
@@ -25,7 +26,7 @@ MemoryContext known_context = nullptr;
 KnownTable *known_tables = nullptr;
 bool known_is_stale = false;
 
-// Adds the view to the list, where it is a dedup view that tracks the changes of the table.
+// Adds the view to the list if it is a dedup view that tracks the changes of the table.
 void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
   for (const TrackingView *known = *list; known != nullptr; known = known->next)
     if (known->view == view) return;
@@ -106,7 +107,7 @@ TrackingView *tracking_views(Oid table) {
   for (const KnownTable *known = known_tables; known != nullptr; known = known->next)
     if (known->table == table) return copy_of(known->views);
   TrackingView *found = find_tracking_views(table);
-  if (known_is_stale) return found;  // something has changed meanwhile: the next statement looks again
+  if (known_is_stale) return found;  // a change came meanwhile: the next statement looks again
   MemoryContext old = MemoryContextSwitchTo(known_context);
   auto *known = static_cast<KnownTable *>(palloc(sizeof(KnownTable)));
   *known = {table, copy_of(found), known_tables};

@@ -13,20 +13,21 @@ namespace simjoin::pg {
 struct TrackingView {
   Oid view;
   Oid changes;
-  AttrNumber id;  // the column with the ids, and its base type
+  AttrNumber id;  // the column with the ids, whose base type is id_type
   Oid id_type;
   TrackingView *next;
 };
 
-// Returns whether the relation's owner owns the table, too, or may do what its owner may: nobody else's views
-// see or hinder what is written to it, nor are their definitions read. A relation that is gone may not.
+// Returns whether the relation's owner also owns the table, or may do what its owner may. Views of anyone
+// else see and hinder nothing of what is written to the table, and their definitions are not read. For a
+// relation that is gone it returns false.
 bool may_track(Oid relation, Oid table);
 
 // Returns the dedup views that track the changes of the table, allocated in the current memory context.
 TrackingView *find_tracking_views(Oid table);
 
-// The same as find_tracking_views, remembered. It is a copy that is returned: while it is looked at, a change
-// of a definition may be learnt of, and another trigger may begin.
+// Returns what find_tracking_views returns, from memory where it is known. The list is a copy: while the
+// caller looks at it, the session may learn of a change of a definition, and another trigger may begin.
 TrackingView *tracking_views(Oid table);
 
 }  // namespace simjoin::pg

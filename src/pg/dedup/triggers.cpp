@@ -28,15 +28,15 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// The triggers of a table. Those of statements note what a statement changes. Logical replication runs the
-// triggers of rows only where it applies changes, so there are such, too, for sessions that replicate; the
-// transition table of one of them is not read: it keeps the table from becoming a partition, whose rows
-// change through its parent, unnoticed by triggers of statements.
+// The triggers of a table. Triggers for each statement note what the statement changes. Logical replication
+// runs only triggers for each row, so sessions that replicate have these. One of them has a transition table
+// that is not read. It keeps the table from becoming a partition: rows of a partition change through its
+// parent, unnoticed by triggers for each statement.
 struct TriggerParts {
   const char *name;
   const char *event;
   const char *level;
-  const char *firing;  // where not as usual, in sessions that do not replicate
+  const char *firing;  // when it fires; NULL: in sessions that do not replicate
 };
 constexpr TriggerParts triggers[] = {
     {"simjoin_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH STATEMENT", nullptr},
@@ -47,8 +47,8 @@ constexpr TriggerParts triggers[] = {
     {"simjoin_replicated_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH ROW", "REPLICA"},
     {"simjoin_replicated_change", "UPDATE OR DELETE", "FOR EACH ROW", "REPLICA"}};
 
-// Calls body(notes) to write something down for the view, if it is still there. Who writes to the tracked
-// table needs no right to the table of changes: that belongs to the owner of the view, who may track.
+// Calls body(notes) to write something down for the view, if it still exists. Who writes to the tracked table
+// needs no right to the table of changes, which belongs to the owner of the view, who may track.
 template <class Body>
 void with_notes(const TrackingView &view, Body &&body) {
   Relation changes = open_changes(view.view, view.changes);
@@ -59,7 +59,7 @@ void with_notes(const TrackingView &view, Body &&body) {
   table_close(changes, NoLock);
 }
 
-// Gives the id of the row in the slot; false where it is NULL.
+// Gives the id of the row in the slot. Returns false where it is NULL.
 bool id_in(TupleTableSlot *slot, const TrackingView &view, int64 *id) {
   bool isnull;
   const Datum value = slot_getattr(slot, view.id, &isnull);
@@ -75,7 +75,7 @@ struct TransitionRows {
 
 TransitionRows open_rows(Tuplestorestate *store, Relation relation) {
   if (store == nullptr) return {nullptr, nullptr};
-  tuplestore_select_read_pointer(store, 0);  // others that read it have pointers of their own
+  tuplestore_select_read_pointer(store, 0);  // other readers of the store have pointers of their own
   tuplestore_rescan(store);
   return {store, MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsMinimalTuple)};
 }
@@ -88,8 +88,8 @@ void close_rows(const TransitionRows &rows) {
   if (rows.slot != nullptr) ExecDropSingleTupleTableSlot(rows.slot);
 }
 
-// Notes the ids of rows before and after a statement. A row without an id cannot be found again: the next
-// refresh looks at everything, and says what is wrong.
+// Notes the ids of rows before and after a statement. A row without an id cannot be found again, so the next
+// refresh reads everything, and says what is wrong.
 void note_statement(const TriggerData &data, const TrackingView &view) {
   TransitionRows before = open_rows(data.tg_oldtable, data.tg_relation);
   TransitionRows after = open_rows(data.tg_newtable, data.tg_relation);
@@ -114,7 +114,7 @@ void note_statement(const TriggerData &data, const TrackingView &view) {
   close_rows(after);
 }
 
-// The same for a single row.
+// Notes the ids of a row before and after a change.
 void note_row(const TriggerData &data, const TrackingView &view) {
   with_notes(view, [&](ChangeNotes *notes) {
     int64 id;
@@ -139,7 +139,7 @@ void for_triggers(Oid table, Body &&body) {
   table_close(relation, NoLock);
 }
 
-// Returns whether each change of the table is noted by a trigger that is there and enabled.
+// Returns whether an enabled trigger notes each change of the table.
 bool has_triggers(Oid table) {
   constexpr int events = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE;
   int by_statements = 0, by_rows = 0;

@@ -52,7 +52,7 @@ struct ViewNames {
   const char *source;
   const char *rows;
   const char *pairs;
-  const char *changes;  // these two where changes are tracked
+  const char *changes;  // this and the next are used where changes are tracked
   const char *order;
 };
 
@@ -66,7 +66,7 @@ void execute_for(const char *function, const char *statement) {
   PG_END_TRY();
 }
 
-// Returns the names for a new view; those of its parts end in a number where there are such already.
+// Returns the names for a new view. The name of a part ends in a number where its name is taken already.
 ViewNames new_names(text *name) {
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(name));
   const Oid schema = RangeVarGetCreationNamespace(range);
@@ -80,7 +80,7 @@ ViewNames new_names(text *name) {
           beside("pairs"),        beside("changes"), beside("order")};
 }
 
-// Errors unless the query is one SELECT, VALUES or TABLE, which a view can be made of.
+// Errors unless the query is a single SELECT, VALUES or TABLE, which a view can be made of.
 void check_query(const char *query, const char *function) {
   List *statements = pg_parse_query(query);
   if (list_length(statements) == 1 && IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt)) return;
@@ -104,8 +104,9 @@ void create_tables(const ViewNames &names, bool tracked) {
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
                names.rows, names.pairs));
   if (!tracked) return;
-  // The index without a list of pending entries: each look-up would read all of it. The order, a single row,
-  // with a key: without one, it could not be updated where a publication is for all tables.
+  // The index has no list of pending entries, since each look-up would read all of that list. The table of
+  // the order has a single row, but a key: without one it could not be updated where a publication is for all
+  // tables.
   execute_statement(psprintf(
       "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
       "CREATE TABLE %s (first_id bigint, last_id bigint);"
@@ -121,7 +122,7 @@ Oid oid_of(const char *quoted_name) {
   return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
 }
 
-// Refreshes look rows up by their ids.
+// Warns where the table has no index on the ids, by which refreshes look rows up.
 void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
   if (has_index_on(tracked.table, tracked.id)) return;
   const char *table = relation_name(tracked.table);
@@ -131,7 +132,7 @@ void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
                     errhint("Make one with CREATE UNIQUE INDEX ON %s (%s).", table, id)));
 }
 
-// Makes the triggers on the table that the view's query reads; writers that have begun are waited for. Errors
+// Makes the triggers on the table that the view's query reads. Waits for writers that have begun. Errors
 // where changes of the query cannot be tracked.
 void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *schema,
                      const char *function) {
@@ -173,7 +174,7 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *sc
       psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
 }
 
-// Returns the definition of a dedup view. Errors, naming `function`, where the relation is none.
+// Returns the definition of a dedup view. Errors, naming `function`, where the relation is not a dedup view.
 DedupDefinition definition_of_view(Oid view, const char *function) {
   DedupDefinition definition;
   if (!find_definition(view, &definition))
@@ -189,15 +190,15 @@ DedupDefinition definition_of_view(Oid view, const char *function) {
   pg_unreachable();
 }
 
-// Locks the table whose changes the view tracks, if any, and then the view, and opens it. That is the order
-// of all that locks both, since writers lock the table first, and then what their triggers write to.
+// Locks the table whose changes the view tracks, if any, then locks and opens the view. Everyone locks both
+// in this order, since writers lock the table first, and then the tables that their triggers write to.
 Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, const char *function) {
   const char *name = relation_name(definition.view);
   if (definition.tracked()) {
     const Oid table = tracked_table(definition.source).table;
     if (table != InvalidOid) LockRelationOid(table, AccessShareLock);
   }
-  // As strong a lock as REFRESH will need; from changes, a view is refreshed beside its readers in any case.
+  // The lock is as strong as REFRESH will need. A refresh from changes lets readers go on in any case.
   const LOCKMODE lock = concurrently || definition.tracked() ? ExclusiveLock : AccessExclusiveLock;
   Relation view = try_relation_open(definition.view, lock);
   if (view == nullptr) raise_gone(name, function);
@@ -205,8 +206,8 @@ Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, 
   return view;
 }
 
-// Locks the table, where it is given, and then the view. A REFRESH MATERIALIZED VIEW locks them the other way
-// round, so the table is let go while the view is waited for.
+// Locks the table, unless it is InvalidOid, and then the view. REFRESH MATERIALIZED VIEW locks them the other
+// way round, so the table is unlocked while the view is waited for.
 void lock_for_drop(Oid table, Oid view) {
   for (;;) {
     if (table != InvalidOid) LockRelationOid(table, AccessExclusiveLock);
@@ -218,17 +219,17 @@ void lock_for_drop(Oid table, Oid view) {
   }
 }
 
-// Drops the view, and with it the parts that count as such, and the triggers that no other view needs.
+// Drops the view, the parts that count as its own, and the triggers that no other view needs.
 void drop_view(Oid view, const char *function) {
   DedupDefinition definition = definition_of_view(view, function);
   const char *name = relation_name(view);
   compat::check_owns(view, OBJECT_MATVIEW);
   Oid table = definition.tracked() ? tracked_table(definition.source).table : InvalidOid;
-  if (!is_owned(table)) table = InvalidOid;  // whose triggers then are its owner's to drop
+  if (!is_owned(table)) table = InvalidOid;  // its owner then drops the triggers
   lock_for_drop(table, view);
   if (!find_definition(view, &definition)) raise_gone(name, function);
   record_parts(definition);
-  // The table may be gone where the query has been given another one meanwhile.
+  // The table may be gone if the query has meanwhile been given another table.
   const char *triggers = is_owned(table) ? drop_trigger_statements(table, view) : "";
   execute_statement(psprintf("DROP MATERIALIZED VIEW %s;%s", relation_name(view), triggers));
 }

@@ -19,10 +19,10 @@ namespace {
 
 constexpr const char *function = refresh_function;
 
-// What is to be done to the view's rows.
+// How the view's rows differ from the new groups.
 struct ViewUpdate {
-  bool *met;      // of each row number: the view has a row of it
-  bool *present;  // of each row of the grouping: the view has it as it is
+  bool *met;      // for each row number, whether the view has a row of it
+  bool *present;  // for each row of the grouping, whether the view has it unchanged
   GrowingArray<ItemPointerData> to_erase;
 };
 

@@ -7,8 +7,8 @@
 
 namespace simjoin::pg {
 
-// Replaces the view's rows that are others now. SQL does not write to materialized views; REFRESH does, under
-// the lock that the caller holds, too.
+// Replaces the rows of the view that have changed. SQL does not write to materialized views. REFRESH does,
+// under the same lock that the caller holds.
 void update_view(Relation view, const Affected &affected, const RowGrouping &grouping);
 
 }  // namespace simjoin::pg
