@@ -86,6 +86,29 @@ TYPED_TEST(TokenRunsTest, PairsAreTheSameWithinTheLimit) {
   }
 }
 
+// The limit that is said to be enough for one part is, though the file has tokens more than once, and a half
+// of it is not.
+TYPED_TEST(TokenRunsTest, ALimitForOnePartIsTold) {
+  for (const bool self_join : {true, false}) {
+    SCOPED_TRACE(self_join ? "self-join" : "two sides");
+    const auto input = this->input(self_join);
+    JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6, threads);
+    for (const size_t some : {limit, 2 * limit, 4 * limit}) {
+      JoinStats parts, one;
+      spec.memory_limit = some;
+      run(spec, input, &parts);
+      EXPECT_GT(parts.partitions, 1u);
+      spec.memory_limit = parts.one_part_limit;
+      run(spec, input, &one);
+      EXPECT_EQ(one.partitions, 0u) << some << ": " << parts.one_part_limit;
+      EXPECT_LE(one.memory_peak, parts.one_part_limit);
+      spec.memory_limit = parts.one_part_limit / 2;
+      run(spec, input, &one);
+      EXPECT_GT(one.partitions, 0u) << some << ": " << parts.one_part_limit;
+    }
+  }
+}
+
 // Frequencies, and so the ranks that filters work by, are those of all runs together.
 TYPED_TEST(TokenRunsTest, EveryAlgorithmFindsThePairs) {
   const auto input = this->input(true);

@@ -79,11 +79,11 @@ class SplitTable {
   }
   // Returns the number of entries.
   size_t size() const { return used_; }
-  // Returns the bytes that it takes, about and at most, with so many entries more.
-  size_t bytes_with(size_t more) const {
+  // Returns the bytes that it takes, about and at most, with so many entries.
+  static size_t bytes_of(size_t entries) {
     // An array is begun when the first parts of the one before it are half full.
     size_t places = first_places;
-    while ((used_ + more) * 2 >= places * parts_count) places *= 2;
+    while (entries * 2 >= places * parts_count) places *= 2;
     return (places + places / 2) * parts_count * sizeof(Entry);
   }
   // Gives the memory back; only the destructor may be called then.

@@ -71,7 +71,8 @@ class CpuEngine final : public JoinEngine {
   int threads() const;
   bool fits_inline() const;
   RoundShape shape() const;
-  size_t peak_in_memory(RoundShape shape, uint64_t in_file) const;
+  size_t peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const;
+  size_t one_part_limit() const;
   void estimate_peak();
   size_t vocabulary_bytes() const { return std::max(spec_.memory_limit / 4, least_vocabulary_bytes); }
   void start();
@@ -87,7 +88,6 @@ class CpuEngine final : public JoinEngine {
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
-  size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
   int threads_ = 0;
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
@@ -96,6 +96,7 @@ class CpuEngine final : public JoinEngine {
   bool ended_ = false;                      // of an inline join
   std::atomic<int64_t> built_{0};           // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
+  std::atomic<size_t> one_part_limit_{0};  // of a join with a file: what it would have needed without
 };
 
 template <typename T>
@@ -135,16 +136,15 @@ RoundShape CpuEngine::shape() const {
   return shape;
 }
 
-// Estimates what the join of the sets so far would take without a file, bytes. `in_file` bytes of them are in
-// one.
-size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t in_file) const {
-  shape.ranks = std::min(shape.tokens, tokens_.distinct_tokens());
+// Estimates the bytes that a join in memory takes of sets of this shape with `distinct` different tokens. To
+// rank them it takes `ranking`.
+size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const {
+  shape.ranks = std::min(shape.tokens, distinct);
   const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
   shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
   const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
-  const size_t joining = sizes + std::max({round.ordering, round.building, round.joining});
-  return std::max(joining, memory_.current() + in_file + tokens_.ranking_bytes(shape.tokens));
+  return std::max(ranking, sizes + std::max({round.ordering, round.building, round.joining}));
 }
 
 // Estimates what the join of the sets so far would take, now and then.
@@ -152,8 +152,18 @@ void CpuEngine::estimate_peak() {
   const RoundShape shape = this->shape();
   if (shape.sets + shape.tokens < estimate_at_) return;
   estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / estimate_growth;
-  const size_t now = peak_in_memory(shape, 0);
+  const size_t now = peak_in_memory(shape, tokens_.distinct_tokens(),
+                                    memory_.current() + tokens_.ranking_bytes(shape.tokens));
   estimated_peak_ = now + now / estimate_growth;  // until the next estimate
+}
+
+// Returns the memory limit within which the join would not have needed its file, once its tokens are ranked.
+size_t CpuEngine::one_part_limit() const {
+  const RoundShape shape = this->shape();
+  const JoinTokens::InMemory &tokens = tokens_.ranked();
+  const size_t sets = shape.tokens * sizeof(uint32_t) + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
+  const size_t peak = peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking);
+  return peak + 2 * peak / estimate_growth;
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
@@ -162,10 +172,6 @@ void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
 }
 
 void CpuEngine::start() {
-  if (file_) {
-    const size_t peak = peak_in_memory(shape(), file_->written());
-    one_part_limit_ = peak + 2 * peak / estimate_growth;
-  }
   for (RawSets &side : sides_) side.sizes.shrink();
   const bool run_here = fits_inline();
   threads_ = run_here ? 1 : threads();
@@ -189,6 +195,7 @@ void CpuEngine::start() {
 void CpuEngine::run_on_threads() {
   WorkerPool pool(threads_, thread_.stop());
   execution_->build(pool);
+  if (file_) one_part_limit_ = one_part_limit();
   bool more = execution_->next_round(pool);
   built_ = Clock::now().time_since_epoch().count();
   for (; more; more = execution_->next_round(pool)) {

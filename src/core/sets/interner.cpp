@@ -10,9 +10,6 @@ namespace {
 // Tokens looked up together: their slots are prefetched before the first is probed.
 constexpr size_t chunk_size = 32;
 constexpr size_t first_direct = 1024;
-// The direct table may have this many slots whatever the collection, and this many a distinct token.
-constexpr size_t direct_free = size_t{1} << 16;
-constexpr size_t direct_per_token = 4;
 
 uint64_t mix(uint64_t a, uint64_t b) {
   const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
@@ -144,7 +141,7 @@ void IntegerInterner::extend_direct(size_t size) {
 }
 
 size_t IntegerInterner::bytes_with(size_t tokens) const {
-  return direct_.size() * sizeof(Mark) + table_.bytes_with(tokens) +
+  return direct_.size() * sizeof(Mark) + table_bytes(table_.size() + tokens) +
          (ids() + tokens) * frequencies_.bytes_an_id();
 }
 
@@ -220,7 +217,7 @@ TextInterner::Entry *TextInterner::insert(Entry *place, uint64_t hash, std::stri
 }
 
 size_t TextInterner::bytes_with(size_t tokens) const {
-  return bytes_.size() + table_.bytes_with(tokens) +
+  return bytes_.size() + table_bytes(table_.size() + tokens) +
          (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_an_id());
 }
 

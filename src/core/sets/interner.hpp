@@ -2,6 +2,7 @@
 // with each token is counted in the same pass.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -77,10 +78,21 @@ class IntegerInterner {
   void release_hashed() { table_.release(); }
   // Returns the bytes that it takes once so many tokens more have come, all new, and at most meanwhile.
   size_t bytes_with(size_t tokens) const;
+  // Returns the bytes of the hash table with so many values, at most.
+  static size_t table_bytes(size_t values) { return SplitTable<Entry>::bytes_of(values); }
+  // Returns those of the direct table with so many values from `least` to `greatest`, at most.
+  static size_t direct_bytes(size_t values, uint64_t least, uint64_t greatest) {
+    const size_t most = direct_free + direct_per_token * values;
+    return least < most ? std::min(most, greatest + 1) * sizeof(Mark) : 0;
+  }
   // Returns the values by id. Nothing else may be asked for then.
   Buffer<int64_t> take_values(MemoryCounter &memory);
 
  private:
+  // The direct table may have this many slots whatever the collection, and this many a distinct token.
+  static constexpr size_t direct_free = size_t{1} << 16;
+  static constexpr size_t direct_per_token = 4;
+
   struct Mark {
     uint32_t id;
     uint32_t last_set;  // stamp of the last set with this token
@@ -124,6 +136,8 @@ class TextInterner {
   void release_hashed() { table_.release(); }
   // As IntegerInterner::bytes_with, but for the bytes of the texts that come.
   size_t bytes_with(size_t tokens) const;
+  static size_t table_bytes(size_t texts) { return SplitTable<Entry>::bytes_of(texts); }
+  size_t text_bytes() const { return bytes_.size(); }
   // Returns the bytes of all texts and where those of each id start; one more than there are ids. Nothing
   // else may be asked for then.
   std::pair<Buffer<char>, Buffer<uint64_t>> take_texts() { return {std::move(bytes_), std::move(starts_)}; }

@@ -1,6 +1,12 @@
 #include "core/sets/join_tokens.hpp"
 
 namespace simjoin {
+namespace {
+
+// Of each distinct token while they are ranked: a key, and the place where it is sorted.
+constexpr size_t ranked_bytes = 16;
+
+}  // namespace
 
 uint32_t JoinTokens::add(Side, std::span<const int32_t> tokens, uint32_t *ids) {
   if (tokens.empty()) return 0;
@@ -29,9 +35,7 @@ uint64_t JoinTokens::distinct_tokens() const {
 }
 
 size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
-  // Of each distinct token: a key, and the place where it is sorted.
-  constexpr size_t ranked = 16;
-  return plain_ ? plain_->ranking_bytes(tokens) : ranked * vocabulary_.distinct_tokens();
+  return plain_ ? plain_->ranking_bytes(tokens) : ranked_bytes * vocabulary_.distinct_tokens();
 }
 
 void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
@@ -51,12 +55,19 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
                                  WorkerPool &pool) {
   if (runs_) {
     end_run(left, right);
-    plain_.emplace(self_join_, runs_->number({&left, &right}, extra_bytes, pool), memory_);
+    const VocabularySize distinct = runs_->number({&left, &right}, extra_bytes, pool);
+    ranked_.numbering = Vocabulary::bytes_of(distinct, self_join_);
+    ranked_.ranking = ranked_bytes * distinct.tokens;
+    plain_.emplace(self_join_, distinct.tokens, memory_);
     runs_.reset();
+  } else {
+    ranked_.numbering = vocabulary_.bytes_with(0);
+    ranked_.ranking = ranking_bytes(left.tokens() + right.tokens());
   }
   Ranking ranking =
       plain_ ? plain_->rank(left, right, file, extra_bytes, pool) : vocabulary_.take_ranking(pool);
   plain_.reset();
+  ranked_.distinct = ranking.distinct;
   return ranking;
 }
 

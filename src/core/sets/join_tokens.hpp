@@ -33,13 +33,23 @@ class JoinTokens {
   // Keeps to about `bytes` from now on: called before a set of so many tokens is added, with the sides as
   // they are, whose blocks may end with the last set.
   void bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file);
-  // Returns the number of distinct tokens so far, about.
+  // Returns the number of distinct tokens so far, about. Not for use after bound().
   uint64_t distinct_tokens() const;
   // Returns the bytes that take_ranking() takes besides what is there now, about, for sets of so many tokens.
+  // Not for use after bound().
   size_t ranking_bytes(uint64_t tokens) const;
   // Returns the ranks by which apply_ranks() finds its way, and forgets everything else. Blocks may be in the
   // file (not null then). Uses about `extra_bytes` where more than the least would help.
   Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
+
+  // What the tokens take in a join in memory, in bytes, at most.
+  struct InMemory {
+    uint64_t distinct = 0;
+    size_t numbering = 0;  // until they are ranked
+    size_t ranking = 0;    // besides, while they are
+  };
+  // Returns that for the tokens that were ranked, whether there was a file or not.
+  const InMemory &ranked() const { return ranked_; }
 
  private:
   void end_run(RawSets &left, RawSets &right);
@@ -51,6 +61,7 @@ class JoinTokens {
   Vocabulary vocabulary_;  // of the sets since the last run ended
   std::optional<TokenRuns> runs_;
   std::optional<PlainValues> plain_;
+  InMemory ranked_;
 };
 
 }  // namespace simjoin

@@ -102,25 +102,26 @@ void TokenRuns::write_some(size_t added) {
   order_.release();
 }
 
-uint32_t TokenRuns::number(const std::array<RawSets *, 2> &sides, size_t bytes, WorkerPool &pool) {
+VocabularySize TokenRuns::number(const std::array<RawSets *, 2> &sides, size_t bytes, WorkerPool &pool) {
   if (tokens_) write_some(order_.size());
   std::vector<Group> groups = this->groups(bytes / static_cast<size_t>(pool.workers()));
   pool.parallel(groups.size(), [&](int, size_t i) {
-    groups[i].numbers = texts_ ? number_group<std::string_view>(groups[i], pool.stop())
-                               : number_group<int64_t>(groups[i], pool.stop());
+    groups[i].distinct = texts_ ? number_group<std::string_view>(groups[i], pool.stop())
+                                : number_group<int64_t>(groups[i], pool.stop());
   });
-  uint64_t numbers = 0;
+  VocabularySize all;
+  all.texts = texts_;
   for (Group &group : groups) {
-    group.before = static_cast<uint32_t>(numbers);
-    numbers += group.numbers;
-    if (numbers >= UINT32_MAX - 1) DocumentFrequencies::throw_too_many();
+    group.before = all.tokens;
+    if (group.distinct.tokens >= UINT32_MAX - 1 - all.tokens) DocumentFrequencies::throw_too_many();
+    all += group.distinct;
   }
   std::array<size_t, 2> first_blocks{};
   for (const Run &run : runs_) {
     replace(run, groups, sides, first_blocks, pool);
     first_blocks = run.end_blocks;
   }
-  return static_cast<uint32_t>(numbers);
+  return all;
 }
 
 // Returns groups of parts that take `bytes` each, if they have more than one.
@@ -143,14 +144,15 @@ std::vector<TokenRuns::Group> TokenRuns::groups(size_t bytes) const {
   return groups;
 }
 
-// Numbers the tokens of all runs in these parts, and writes the numbers to the file. Returns how many there
-// are.
+// Numbers the tokens of all runs in these parts, and writes the numbers to the file. Returns what these parts
+// of all runs have together.
 template <typename Token>
-uint32_t TokenRuns::number_group(const Group &group, const StopFlag &stop) const {
+VocabularySize TokenRuns::number_group(const Group &group, const StopFlag &stop) const {
   Vocabulary vocabulary(true, memory_, true);
   Buffer<char> bytes(memory_);
   Buffer<uint32_t> numbers(memory_);
   std::vector<Token> tokens;
+  VocabularySize size;
   for (const Run &run : runs_) {
     const uint32_t begin = run.begins[group.begin], count = run.begins[group.end] - begin;
     if (count == 0) continue;
@@ -161,13 +163,18 @@ uint32_t TokenRuns::number_group(const Group &group, const StopFlag &stop) const
     for (size_t done = 0; done < count; done += tokens.size()) {
       stop.check();
       tokens.resize(std::min<size_t>(piece, count - done));
-      for (Token &token : tokens) from = fetch(from, token);
+      for (Token &token : tokens) {
+        from = fetch(from, token);
+        size.see(token);
+      }
       // A run has a token once: none of these is left out.
       vocabulary.intern(Side::left, std::span<const Token>(tokens), numbers.data() + done);
     }
     file_.write(run.numbers + begin * sizeof(uint32_t), numbers.data(), count * sizeof(uint32_t));
   }
-  return vocabulary.distinct_tokens();
+  size.tokens = vocabulary.distinct_tokens();
+  size.text_bytes = vocabulary.text_bytes();
+  return size;
 }
 
 // Replaces the ids in the blocks of a run.

@@ -29,9 +29,9 @@ class TokenRuns {
   // Writes some tokens of the last run: more than `added`, if there are so many left.
   void write_some(size_t added);
   // Replaces the ids in all blocks of the sides: equal tokens get equal numbers, from 0 on without a gap.
-  // Returns how many there are. Uses about `bytes`, but a 64th of what all tokens take and four bytes for
-  // each id of the longest run in any case. Throws Error limit_exceeded at 2^32 - 2 numbers.
-  uint32_t number(const std::array<RawSets *, 2> &sides, size_t bytes, WorkerPool &pool);
+  // Returns what all runs have together. Uses about `bytes`, but a 64th of what all tokens take and four
+  // bytes for each id of the longest run in any case. Throws Error limit_exceeded at 2^32 - 2 numbers.
+  VocabularySize number(const std::array<RawSets *, 2> &sides, size_t bytes, WorkerPool &pool);
 
  private:
   static constexpr uint32_t parts = 64;
@@ -49,14 +49,14 @@ class TokenRuns {
   struct Group {
     uint32_t begin;
     uint32_t end;
-    uint32_t numbers = 0;  // of its tokens
-    uint32_t before = 0;   // of those of the groups before it
+    VocabularySize distinct{};
+    uint32_t before = 0;  // distinct tokens of the groups before it
   };
 
   void sort_into_parts(Run &run);
   std::vector<Group> groups(size_t bytes) const;
   template <typename Token>
-  uint32_t number_group(const Group &group, const StopFlag &stop) const;
+  VocabularySize number_group(const Group &group, const StopFlag &stop) const;
   void replace(const Run &run, std::span<const Group> groups, const std::array<RawSets *, 2> &sides,
                const std::array<size_t, 2> &first_blocks, WorkerPool &pool) const;
 

@@ -42,6 +42,18 @@ size_t Vocabulary::bytes_with(size_t tokens) const {
   return texts_ ? texts_->bytes_with(tokens) : 0;
 }
 
+size_t Vocabulary::bytes_of(const VocabularySize &size, bool self_join) {
+  const size_t table =
+      size.texts ? TextInterner::table_bytes(size.tokens) : IntegerInterner::table_bytes(size.tokens);
+  size_t grown = size.tokens * sizeof(uint32_t) * (self_join ? 1 : 2);
+  if (size.texts) {
+    grown += size.tokens * sizeof(uint64_t) + size.text_bytes;
+  } else {
+    grown += IntegerInterner::direct_bytes(size.tokens, size.least, size.greatest);
+  }
+  return table + grown + grown / 4;  // arrays that grow have room for a quarter more
+}
+
 TokenList Vocabulary::take_tokens() {
   small_ = true;
   if (texts_) {

@@ -1,6 +1,7 @@
 // The tokens of one join, whatever their type.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +39,29 @@ class TokenList {
   Buffer<uint64_t> starts_;
 };
 
+// What the memory of a vocabulary depends on.
+struct VocabularySize {
+  uint32_t tokens = 0;
+  bool texts = false;
+  uint64_t text_bytes = 0;
+  uint64_t least = UINT64_MAX;  // of integers, negative ones as the largest
+  uint64_t greatest = 0;
+
+  void see(int64_t value) {
+    least = std::min(least, static_cast<uint64_t>(value));
+    greatest = std::max(greatest, static_cast<uint64_t>(value));
+  }
+  void see(std::string_view) {}
+  // Adds other tokens of the same kind.
+  VocabularySize &operator+=(const VocabularySize &other) {
+    tokens += other.tokens;
+    text_bytes += other.text_bytes;
+    least = std::min(least, other.least);
+    greatest = std::max(greatest, other.greatest);
+    return *this;
+  }
+};
+
 // Interns either integers or texts: the first set decides, and a set of the other kind is an error.
 class Vocabulary {
  public:
@@ -53,6 +77,9 @@ class Vocabulary {
   uint32_t distinct_tokens() const;
   // Returns the bytes that it takes once so many tokens more have come, at most, but for those of texts.
   size_t bytes_with(size_t tokens) const;
+  // Returns the bytes that a vocabulary of this size takes at most, and has taken while it grew.
+  static size_t bytes_of(const VocabularySize &size, bool self_join);
+  uint64_t text_bytes() const { return texts_ ? texts_->text_bytes() : 0; }
   // Returns the tokens by id, and begins anew with others that are some of many.
   TokenList take_tokens();
   // Returns the text of an id, valid until more texts come. There are texts.
