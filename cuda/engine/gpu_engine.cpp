@@ -238,8 +238,8 @@ JoinStats GpuEngine::stats() const {
   const GpuFigures figures = this->figures();
   {
     const std::lock_guard lock(mutex_);
-    if (single_) single_->add_to(stats);
-    if (tiled_) tiled_->add_to(stats);
+    if (single_) stats = single_->stats();
+    if (tiled_) stats = tiled_->stats();
   }
   stats.device = figures.device;
   stats.device_memory_peak = figures.device_memory_peak;

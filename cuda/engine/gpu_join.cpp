@@ -522,9 +522,9 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
   figures_.total_ms = milliseconds_since(begin);
 }
 
-void GpuJoin::add_to(JoinStats &stats) const {
+JoinStats GpuJoin::stats() const {
   const std::lock_guard lock(mutex_);
-  stats = stats_;
+  return stats_;
 }
 
 GpuFigures GpuJoin::figures() const {

@@ -45,7 +45,7 @@ class GpuJoin {
   size_t memory_limit() const { return device_.memory_limit(); }
 
   // Safe to call while run() runs in another thread.
-  void add_to(JoinStats &stats) const;
+  JoinStats stats() const;
   GpuFigures figures() const;
   // Distinct tokens by row, after the first pair was handed over; empty where no set had a token twice.
   const std::vector<uint32_t> &set_sizes(Side side) const {

@@ -335,8 +335,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
 }
 
 void TiledJoin::merge(const GpuJoin &join) {
-  JoinStats stats;
-  join.add_to(stats);
+  JoinStats stats = join.stats();
   const GpuFigures figures = join.figures();
   const std::lock_guard lock(mutex_);
   ++joined_;
@@ -383,15 +382,16 @@ uint32_t TiledJoin::set_size(Side side, uint32_t row) const {
   return load(sizes_[static_cast<size_t>(side)][row]);
 }
 
-void TiledJoin::add_to(JoinStats &stats) const {
+JoinStats TiledJoin::stats() const {
   const std::lock_guard lock(mutex_);
-  stats = stats_;
+  JoinStats stats = stats_;
   stats.filter_ms = figures_.filter_ms;
   stats.verify_ms = figures_.verify_ms;
   if (joined_ > 0) {
     stats.reasons.front() += ": " + std::to_string(joined_) + " joins of tiles on " +
                              std::to_string(workers_) + (workers_ == 1 ? " GPU" : " GPUs");
   }
+  return stats;
 }
 
 GpuFigures TiledJoin::figures() const {

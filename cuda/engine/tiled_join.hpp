@@ -46,7 +46,7 @@ class TiledJoin {
   void run(ResultQueue &queue, const StopFlag &stop);
 
   // Safe to call while run() runs in another thread.
-  void add_to(JoinStats &stats) const;
+  JoinStats stats() const;
   GpuFigures figures() const;
   // Distinct tokens of a row, after a pair of it was handed over.
   uint32_t set_size(Side side, uint32_t row) const;

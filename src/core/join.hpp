@@ -97,17 +97,10 @@ struct Batch {
   }
 };
 
-// What a join did. Counts are pairs; each filter's figure is what it left over, where it did not run for some
-// of the sets all of theirs: none is larger than the one before. (A semi or anti join may look at a pair
-// twice, and one on a GPU does not count what the filters of its prefix index leave.)
-struct JoinStats {
-  uint64_t sets[2] = {0, 0};     // non-empty sets of each side
-  uint64_t tokens[2] = {0, 0};   // tokens of each side, duplicates within a set removed
-  uint64_t distinct_tokens = 0;  // different ones of both sides; 0 where that is not known, in joins in tiles
-  uint64_t pairs = 0;            // pairs of the cross product (self-join: unordered pairs)
-  uint64_t after_length = 0;     // pairs of compatible sizes
-  uint64_t after_prefix = 0;     // pairs that share a prefix token (prefix index; under `auto`, of those that
-                                 // pass the index's own signatures)
+// Pairs that the steps of a join have let through, or looked at.
+struct PairCounts {
+  uint64_t after_prefix = 0;  // pairs that share a prefix token (prefix index; under `auto`, of those that
+                              // pass the index's own signatures)
   // Of those, pairs that the positional filter left; under `auto` the same number for short sets, where both
   // filters act as one.
   uint64_t after_positional = 0;
@@ -115,8 +108,21 @@ struct JoinStats {
   uint64_t verified = 0;      // pairs whose overlap was computed
   uint64_t left_out = 0;      // candidates not verified since nobody asked, or would soon (done_rows)
   uint64_t output = 0;        // pairs in the result
-  double order_ms = 0;        // ranks and sorting, the first part of the build: wall clock
-  double build_ms = 0;        // ranks, sorting, index, signatures: wall clock
+
+  PairCounts &operator+=(const PairCounts &other);
+};
+
+// What a join did. Counts are pairs; each filter's figure is what it left over, where it did not run for some
+// of the sets all of theirs: none is larger than the one before. (A semi or anti join may look at a pair
+// twice, and one on a GPU does not count what the filters of its prefix index leave.)
+struct JoinStats : PairCounts {
+  uint64_t sets[2] = {0, 0};     // non-empty sets of each side
+  uint64_t tokens[2] = {0, 0};   // tokens of each side, duplicates within a set removed
+  uint64_t distinct_tokens = 0;  // different ones of both sides; 0 where that is not known, in joins in tiles
+  uint64_t pairs = 0;            // pairs of the cross product (self-join: unordered pairs)
+  uint64_t after_length = 0;     // pairs of compatible sizes
+  double order_ms = 0;           // ranks and sorting, the first part of the build: wall clock
+  double build_ms = 0;           // ranks, sorting, index, signatures: wall clock
   // CPU time of all threads; on a GPU the time of its kernels.
   double filter_ms = 0;              // candidate generation
   double verify_ms = 0;              // verification

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/handover/join_counters.hpp"
 #include "unit/drive.hpp"
 #include "unit/filter_counts.hpp"
 #include "unit/process.hpp"
@@ -180,9 +181,25 @@ TEST(CpuTimeTest, IsNoMoreThanTheProcessHas) {
   }
 }
 
+TEST(JoinStatsTest, CountersOfWorkersAddUp) {
+  JoinCounters one{{1, 2, 3, 4, 5, 6}, JoinCounters::Clock::duration(7), JoinCounters::Clock::duration(8)};
+  JoinCounters sum = one;
+  sum += one;
+  JoinStats stats;
+  stats.PairCounts::operator+=(sum);
+  for (const PairCounts *counts : {static_cast<PairCounts *>(&sum), static_cast<PairCounts *>(&stats)}) {
+    const auto &[prefix, positional, bitmap, verified, left_out, output] = *counts;
+    EXPECT_EQ((std::vector{prefix, positional, bitmap, verified, left_out, output}),
+              (std::vector<uint64_t>{2, 4, 6, 8, 10, 12}));
+  }
+  EXPECT_EQ(sum.filter.count(), 14);
+  EXPECT_EQ(sum.verify.count(), 16);
+}
+
 TEST(JoinStatsTest, AddUp) {
   JoinStats one;
-  one.sets[0] = one.tokens[1] = one.distinct_tokens = one.pairs = one.after_length = one.verified = 2;
+  one.sets[0] = one.sets[1] = one.tokens[0] = one.tokens[1] = one.distinct_tokens = 2;
+  one.pairs = one.after_length = one.verified = 2;
   one.after_prefix = one.after_positional = one.after_bitmap = one.left_out = one.output = one.partitions = 2;
   one.order_ms = one.build_ms = one.filter_ms = one.verify_ms = one.join_ms = 2;
   one.memory_peak = one.device_memory_peak = one.one_part_limit = one.spilled_bytes = 2;
@@ -199,9 +216,10 @@ TEST(JoinStatsTest, AddUp) {
   other.reasons.clear();
   JoinStats sum;
   for (const JoinStats &stats : {one, other, one, JoinStats(), other}) sum += stats;
-  for (uint64_t count : {sum.sets[0], sum.tokens[1], sum.distinct_tokens, sum.pairs, sum.after_length,
-                         sum.after_prefix, sum.after_positional, sum.after_bitmap, sum.verified, sum.left_out,
-                         sum.output, uint64_t{sum.partitions}, sum.spilled_bytes}) {
+  for (uint64_t count :
+       {sum.sets[0], sum.sets[1], sum.tokens[0], sum.tokens[1], sum.distinct_tokens, sum.pairs,
+        sum.after_length, sum.after_prefix, sum.after_positional, sum.after_bitmap, sum.verified,
+        sum.left_out, sum.output, uint64_t{sum.partitions}, sum.spilled_bytes}) {
     EXPECT_EQ(count, 8u);
   }
   for (double ms : {sum.order_ms, sum.build_ms, sum.filter_ms, sum.verify_ms, sum.join_ms}) EXPECT_EQ(ms, 8);

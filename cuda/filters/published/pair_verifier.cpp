@@ -287,8 +287,7 @@ double GpuVerifier::verify_window(uint64_t begin, uint64_t end) {
 void GpuVerifier::add_to(JoinStats &stats) const {
   const std::lock_guard lock(mutex_);
   if (stats_.device_memory_peak == 0) return;  // not started
-  stats.verified += stats_.verified;
-  stats.output += stats_.output;
+  stats.PairCounts::operator+=(stats_);
   stats.verify_ms += stats_.verify_ms;
   stats.device = stats_.device;
   stats.device_memory_peak = stats_.device_memory_peak;

@@ -235,7 +235,7 @@ StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
 
 JoinStats CpuEngine::stats() const {
   JoinStats stats;
-  if (execution_) execution_->add_to(stats);
+  if (execution_) stats = execution_->stats();
   if (verifier_) verifier_->add_to(stats);
   stats.threads = threads_;
   stats.memory_peak = memory_.peak();

@@ -238,17 +238,13 @@ void JoinExecution::finish() {
   if (verifier_ != nullptr && round_ != nullptr && !round_->every_pair()) verifier_->finish();
 }
 
-void JoinExecution::add_to(JoinStats &stats) const {
+JoinStats JoinExecution::stats() const {
   const std::lock_guard lock(mutex_);
-  stats = figures_;
-  stats.after_prefix = counters_.after_prefix;
-  stats.after_positional = counters_.after_positional;
-  stats.after_bitmap = counters_.after_bitmap;
-  stats.verified = counters_.verified;
-  stats.left_out = counters_.left_out;
-  stats.output = counters_.output;
+  JoinStats stats = figures_;
+  stats.PairCounts::operator+=(counters_);
   stats.filter_ms = milliseconds(counters_.filter);
   stats.verify_ms = milliseconds(counters_.verify);
+  return stats;
 }
 
 }  // namespace simjoin

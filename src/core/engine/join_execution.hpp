@@ -42,8 +42,8 @@ class JoinExecution {
   // Hands over the last pairs. Called when every item has run.
   void finish();
 
-  // Adds the figures so far to `stats`. Safe to call while workers run.
-  void add_to(JoinStats &stats) const;
+  // Returns the figures so far. Safe to call while workers run.
+  JoinStats stats() const;
 
  private:
   // What one worker keeps between items.
