@@ -87,7 +87,7 @@ uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count,
     if (value < direct_size) {
       __builtin_prefetch(&direct_[value]);
     } else {
-      hashes[i] = mix64(value);
+      hashes[i] = hash_of(tokens[i]);
       table_.prefetch(hashes[i]);
     }
   }
@@ -102,7 +102,7 @@ uint32_t IntegerInterner::intern_chunk(Side side, const T *tokens, size_t count,
       last_set = &mark.last_set;
     } else {
       Entry *entry = table_.find(hashes[i], [value](const Entry &known) { return known.value == value; });
-      if (entry->id == no_id) entry = insert(entry, value);
+      if (entry->free()) entry = insert(entry, value);
       id = entry->id;
       last_set = &entry->last_set;
     }
@@ -158,7 +158,10 @@ template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32
 template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
 
 TextInterner::TextInterner(bool self_join, MemoryCounter &memory)
-    : frequencies_(self_join, memory), bytes_(memory), starts_(memory), table_(memory, {0, table_.no_id, 0}) {
+    : frequencies_(self_join, memory),
+      bytes_(memory),
+      starts_(memory),
+      table_(memory, {0, IntegerInterner::no_id, 0}) {
   starts_.push_back(0);
 }
 
@@ -184,7 +187,7 @@ uint32_t TextInterner::intern(Side side, std::span<const std::string_view> token
       Entry *entry = table_.find(hashes[i], [&](const Entry &known) {
         return known.text_hash == hashes[i] && text(known.id) == token;
       });
-      if (entry->id == table_.no_id) entry = insert(entry, hashes[i], token);
+      if (entry->free()) entry = insert(entry, hashes[i], token);
       if (entry->last_set == set_stamp_) continue;
       entry->last_set = set_stamp_;
       frequencies_.count(side, entry->id);
@@ -199,7 +202,7 @@ void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) c
   const auto visit = [&](auto &&body) {
     for (const uint64_t hash : hashes) {
       const Entry &entry = *table_.first_place(hash);
-      if (entry.id != table_.no_id && entry.text_hash == hash) body(entry.id);
+      if (!entry.free() && entry.text_hash == hash) body(entry.id);
     }
   };
   visit([&](uint32_t id) {

@@ -10,7 +10,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/mix.hpp"
-#include "core/base/split_table.hpp"
+#include "core/base/probe_table.hpp"
 #include "core/join.hpp"
 
 namespace simjoin {
@@ -79,7 +79,7 @@ class IntegerInterner {
   // Returns the bytes that it takes once so many tokens more have come, all new, and at most meanwhile.
   size_t bytes_with(size_t tokens) const;
   // Returns the bytes of the hash table with so many values, at most.
-  static size_t table_bytes(size_t values) { return SplitTable<Entry>::bytes_of(values); }
+  static size_t table_bytes(size_t values) { return ProbeTable<Entry>::bytes_of(values); }
   // Returns those of the direct table with so many values from `least` to `greatest`, at most.
   static size_t direct_bytes(size_t values, uint64_t least, uint64_t greatest) {
     const size_t most = direct_free + direct_per_token * values;
@@ -102,9 +102,12 @@ class IntegerInterner {
     uint32_t id;
     uint32_t last_set;
 
-    uint64_t hash() const { return mix64(static_cast<uint64_t>(value)); }
+    bool free() const { return id == no_id; }
+    uint64_t hash() const { return hash_of(value); }
   };
 
+  // Its upper bits are mixed well enough, and it is had at once.
+  static uint64_t hash_of(int64_t value) { return static_cast<uint64_t>(value) * 0x9E3779B97F4A7C15u; }
   void next_set();
   template <typename T>
   uint32_t intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids);
@@ -114,7 +117,7 @@ class IntegerInterner {
   DocumentFrequencies frequencies_;
   const bool may_be_direct_;
   Buffer<Mark> direct_;
-  SplitTable<Entry> table_;
+  ProbeTable<Entry> table_;
   size_t wanted_ = 0;       // size of the direct table that the last chunk asked for
   uint32_t set_stamp_ = 0;  // of the set being read
 };
@@ -136,7 +139,7 @@ class TextInterner {
   void release_hashed() { table_.release(); }
   // As IntegerInterner::bytes_with, but for the bytes of the texts that come.
   size_t bytes_with(size_t tokens) const;
-  static size_t table_bytes(size_t texts) { return SplitTable<Entry>::bytes_of(texts); }
+  static size_t table_bytes(size_t texts) { return ProbeTable<Entry>::bytes_of(texts); }
   size_t text_bytes() const { return bytes_.size(); }
   // Returns the bytes of all texts and where those of each id start; one more than there are ids. Nothing
   // else may be asked for then.
@@ -148,6 +151,7 @@ class TextInterner {
     uint32_t id;
     uint32_t last_set;
 
+    bool free() const { return id == IntegerInterner::no_id; }
     uint64_t hash() const { return text_hash; }
   };
 
@@ -158,7 +162,7 @@ class TextInterner {
   DocumentFrequencies frequencies_;
   Buffer<char> bytes_;
   Buffer<uint64_t> starts_;  // of each id's bytes; one more than there are ids
-  SplitTable<Entry> table_;
+  ProbeTable<Entry> table_;
   uint32_t set_stamp_ = 0;
 };
 

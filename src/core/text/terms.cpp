@@ -8,7 +8,7 @@
 namespace simjoin {
 
 TermTable::TermTable(MemoryCounter &memory)
-    : table_(memory, Entry{0, SplitTable<Entry>::no_id}), values_(memory), bytes_(memory), starts_(memory) {
+    : table_(memory, Entry{0, no_id}), values_(memory), bytes_(memory), starts_(memory) {
   starts_.push_back(0);
 }
 
@@ -16,10 +16,9 @@ template <class Same, class Add>
 uint32_t TermTable::find(uint64_t key, Same &&same, Add &&add) {
   const auto is_it = [&](const Entry &entry) { return entry.key == key && same(entry.id); };
   Entry *place = table_.find(mix64(key), is_it);
-  if (place->id != table_.no_id) return place->id;
+  if (!place->free()) return place->id;
   const uint32_t id = size();
-  if (id == table_.no_id)
-    throw Error(ErrorKind::limit_exceeded, "documents cannot have more than 4294967294 terms");
+  if (id == no_id) throw Error(ErrorKind::limit_exceeded, "documents cannot have more than 4294967294 terms");
   add();
   table_.add(place, {key, id});
   return id;

@@ -7,7 +7,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/mix.hpp"
-#include "core/base/split_table.hpp"
+#include "core/base/probe_table.hpp"
 
 namespace simjoin {
 
@@ -34,10 +34,13 @@ class TermTable {
   }
 
  private:
+  static constexpr uint32_t no_id = UINT32_MAX;
+
   struct Entry {
     uint64_t key;  // of an integer its value, of a text its hash
     uint32_t id;
 
+    bool free() const { return id == no_id; }
     uint64_t hash() const { return mix64(key); }
   };
 
@@ -45,7 +48,7 @@ class TermTable {
   template <class Same, class Add>
   uint32_t find(uint64_t key, Same &&same, Add &&add);
 
-  SplitTable<Entry> table_;
+  ProbeTable<Entry> table_;
   Buffer<int64_t> values_;
   Buffer<char> bytes_;
   Buffer<uint64_t> starts_;  // of each text's bytes; one more than there are texts
