@@ -1,7 +1,6 @@
 #include "core/dedup/set_copies.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -11,13 +10,8 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t first_slots = 1024;
-constexpr size_t most_slots = size_t{1} << 32;  // a tag tells no more apart
-
-// Returns whether so many slots of a table are too many: past five eighths, linear probing starts to walk.
-bool too_full(size_t used, size_t slots) {
-  return used * 8 > slots * 5;
-}
+// So many hashes are kept in any case: the table that there is at first has room for them.
+constexpr size_t least_hashes = 1024;
 
 // Returns 32 bits that are the same for the same tokens in any order.
 template <typename Token>
@@ -105,12 +99,10 @@ int64_t distinct_tokens(const std::vector<Token> &sorted_tokens) {
 SetCopies::SetCopies(Measure measure, double threshold, size_t memory_limit, MemoryCounter &memory)
     : bounds_(measure, threshold),
       memory_limit_(memory_limit),
-      memory_(memory),
       joined_(memory),
       families_(memory),
       similarities_(memory),
-      slots_(memory, first_slots, Slot{0, free_slot}),
-      shift_(32 - std::countr_zero(first_slots)),
+      table_(memory, Entry{0, free_place}),
       kept_(memory),
       bytes_(memory) {}
 
@@ -125,22 +117,23 @@ bool SetCopies::add(std::span<const Token> tokens) {
 // Returns whether the row belongs to a family that an earlier row has begun. Otherwise the set is remembered.
 template <typename Token>
 bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
-  const uint32_t tag = tag_of(tokens);
-  size_t at = tag >> shift_;
-  for (; slots_[at].kept != free_slot; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].tag != tag) continue;
-    if (slots_[at].kept == not_kept) {
-      slots_[at].kept = keep(row, tokens);
-      return false;
-    }
-    KeptSet &kept = kept_[slots_[at].kept];
-    if (!equals(kept, tokens)) continue;
-    if (kept.similarity == no_similarity) return false;
-    put_into_family(row, kept);
-    return true;
+  const Entry entry = {tag_of(tokens), not_kept};
+  Entry *const place = table_.find(entry.hash(), [&](const Entry &known) {
+    return known.tag == entry.tag && (known.kept == not_kept || equals(kept_[known.kept], tokens));
+  });
+  if (place->free()) {
+    const size_t hashes = table_.size() + 1;
+    if (hashes <= least_hashes || used_memory(hashes) <= memory_limit_) table_.add(place, entry);
+    return false;
   }
-  insert(at, tag);
-  return false;
+  if (place->kept == not_kept) {
+    place->kept = keep(row, tokens);
+    return false;
+  }
+  KeptSet &kept = kept_[place->kept];
+  if (kept.similarity == no_similarity) return false;
+  put_into_family(row, kept);
+  return true;
 }
 
 // Keeps a set whose hash has come for the second time, and returns its number; not_kept where there is no
@@ -148,7 +141,8 @@ bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
 template <typename Token>
 uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens) {
   const size_t bytes = kept_bytes(tokens);
-  if (!has_room(bytes + sizeof(KeptSet)) || kept_.size() == not_kept) return not_kept;
+  if (used_memory(table_.size()) + bytes + sizeof(KeptSet) > memory_limit_ || kept_.size() == not_kept)
+    return not_kept;
   const int64_t size = distinct_tokens(sorted(std::vector<Token>(tokens.begin(), tokens.end())));
   const bool similar = bounds_.satisfied(size, size, size);
   kept_.push_back({bytes_.size(), tokens.size(), row, SetFamilies::none,
@@ -180,38 +174,13 @@ void SetCopies::put_into_family(uint32_t row, KeptSet &kept) {
   put(row);
 }
 
-// Puts a hash into the table, at a free slot that probing has ended at, while there is room.
-void SetCopies::insert(size_t at, uint32_t tag) {
-  if (too_full(used_ + 1, slots_.size())) {
-    if (slots_.size() == most_slots || !has_room(2 * slots_.size() * sizeof(Slot))) return;
-    grow();
-    at = tag >> shift_;
-    while (slots_[at].kept != free_slot) at = (at + 1) & (slots_.size() - 1);
-  }
-  slots_[at] = {tag, not_kept};
-  ++used_;
-}
-
-// Moves every entry to a table of twice the size.
-void SetCopies::grow() {
-  const size_t size = slots_.size() * 2;
-  Buffer<Slot> slots(memory_, size, Slot{0, free_slot});
-  --shift_;
-  for (const Slot &slot : slots_) {
-    if (slot.kept == free_slot) continue;
-    size_t at = slot.tag >> shift_;
-    while (slots[at].kept != free_slot) at = (at + 1) & (size - 1);
-    slots[at] = slot;
-  }
-  slots_ = std::move(slots);
-}
-
-size_t SetCopies::used_memory() const {
-  return slots_.size() * sizeof(Slot) + kept_.size() * sizeof(KeptSet) + bytes_.size();
+// Returns the bytes that are taken when the table has so many hashes.
+size_t SetCopies::used_memory(size_t hashes) const {
+  return ProbeTable<Entry>::bytes_of(hashes) + kept_.size() * sizeof(KeptSet) + bytes_.size();
 }
 
 void SetCopies::finish() {
-  slots_.release();
+  table_.release();
   kept_.release();
   bytes_.release();
   if (families_.empty()) return;

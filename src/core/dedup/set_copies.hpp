@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/memory.hpp"
+#include "core/base/probe_table.hpp"
 #include "core/measure.hpp"
 
 namespace simjoin {
@@ -48,13 +49,16 @@ class SetCopies {
   }
 
  private:
-  static constexpr uint32_t free_slot = std::numeric_limits<uint32_t>::max();
-  static constexpr uint32_t not_kept = free_slot - 1;
+  static constexpr uint32_t free_place = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t not_kept = free_place - 1;
   static constexpr double no_similarity = -1;
 
-  struct Slot {
+  struct Entry {
     uint32_t tag;   // of the hash
     uint32_t kept;  // number of the kept set; not_kept where it came once
+
+    bool free() const { return kept == free_place; }
+    uint64_t hash() const { return uint64_t{tag} << 32; }
   };
   struct KeptSet {
     uint64_t begin;  // in bytes_
@@ -71,21 +75,15 @@ class SetCopies {
   template <typename Token>
   bool equals(const KeptSet &kept, std::span<const Token> tokens) const;
   void put_into_family(uint32_t row, KeptSet &kept);
-  void insert(size_t at, uint32_t tag);
-  void grow();
-  bool has_room(size_t bytes) const { return used_memory() + bytes <= memory_limit_; }
-  size_t used_memory() const;
+  size_t used_memory(size_t hashes) const;
 
   const Bounds bounds_;
   const size_t memory_limit_;
-  MemoryCounter &memory_;
   uint32_t rows_ = 0;
   Buffer<uint32_t> joined_;      // rows
   Buffer<uint32_t> families_;    // of each row up to the last one that has a family, at least
   Buffer<double> similarities_;  // of each family
-  Buffer<Slot> slots_;
-  int shift_ = 0;    // slot = tag >> shift_
-  size_t used_ = 0;  // slots
+  ProbeTable<Entry> table_;
   Buffer<KeptSet> kept_;
   Buffer<char> bytes_;  // of kept sets
 };

@@ -14,8 +14,6 @@ namespace {
 // Nodes looked up together: of 3.5 M known nodes a batch of 8 took 61 to 66 ns a node, 32 and 64 took 53 to
 // 62, each by itself 125 (two cores of a busy Xeon).
 constexpr size_t batch_nodes = 32;
-constexpr size_t first_slots = 16;                // of a shard
-constexpr uint32_t nodes_of_one_shard = 1 << 16;  // beyond, there are many
 // The direct table may have this many slots whatever the nodes, and this many a node.
 constexpr size_t direct_free = size_t{1} << 12;
 constexpr size_t direct_a_node = 4;
@@ -34,116 +32,54 @@ uint64_t hash_of(int64_t node) {
 
 }  // namespace
 
-NodeNumbers::NodeNumbers(MemoryCounter &memory) : memory_(memory), direct_(memory), nodes_(memory) {
-  start(1);
-}
+NodeNumbers::NodeNumbers(MemoryCounter &memory)
+    : direct_(memory), table_(memory, Entry{0, no_number}), nodes_(memory) {}
 
 void NodeNumbers::release() {
-  start(1);
   direct_.release();
+  table_.clear();
   nodes_.release();
 }
 
-// Begins with so many empty shards.
-void NodeNumbers::start(size_t shards) {
-  hashed_ = 0;
-  shards_.clear();
-  shards_.reserve(shards);
-  for (size_t i = 0; i < shards; ++i) {
-    shards_.emplace_back(memory_);
-    resize(shards_.back(), memory_, first_slots);
-  }
-}
-
-// Makes many shards of the one that there is.
-void NodeNumbers::split() {
-  start(size_t{1} << shard_bits);
-  for (uint32_t number = 0; number < count(); ++number) {
-    const int64_t node = nodes_[number];
-    if (direct(node) && direct_[static_cast<size_t>(node)] == number) continue;
-    const uint64_t hash = hash_of(node);
-    insert(shard_of(hash), tag_of(hash), number);
-  }
-}
-
-void NodeNumbers::insert(Shard &shard, uint32_t tag, uint32_t number) {
-  const size_t mask = shard.entries.size() - 1;
-  size_t slot = tag >> shard.shift;
-  while (shard.entries[slot].number != no_number) slot = (slot + 1) & mask;
-  shard.entries[slot] = {tag, number};
-  ++hashed_;
-  // Past five eighths, linear probing starts to walk.
-  if (++shard.used * 8 > shard.entries.size() * 5) resize(shard, memory_, shard.entries.size() * 2);
-}
-
-// Moves every entry to a table of `capacity` slots, a power of two. Slots are the upper bits of the tags, so
-// both tables are passed over in order.
-void NodeNumbers::resize(Shard &shard, MemoryCounter &memory, size_t capacity) {
-  Buffer<Entry> entries(memory, capacity, Entry{0, no_number});
-  const int shift = 32 - std::countr_zero(capacity);
-  size_t used = 0;
-  for (const Entry &entry : shard.entries) {
-    if (entry.number == no_number) continue;
-    size_t slot = entry.tag >> shift;
-    while (entries[slot].number != no_number) slot = (slot + 1) & (capacity - 1);
-    entries[slot] = entry;
-    ++used;
-  }
-  shard.entries = std::move(entries);
-  shard.shift = shift;
-  shard.used = used;
-}
-
-// Adds a node that neither table has.
-uint32_t NodeNumbers::add(uint64_t hash, int64_t node) {
+// Adds a node that neither table has, which belongs at `place` of the hash table.
+uint32_t NodeNumbers::add(Entry *place, uint64_t hash, int64_t node) {
   if (nodes_.size() >= no_number) throw_too_many();
   const uint32_t number = count();
-  const auto place = static_cast<uint64_t>(node);
-  if (!direct(node) && place < direct_free + direct_a_node * nodes_.size()) {
+  const auto slot = static_cast<uint64_t>(node);
+  if (!direct(node) && slot < direct_free + direct_a_node * nodes_.size()) {
     // At least a quarter more than there was: a growing range moves few times.
     const size_t before = direct_.size();
-    direct_.resize(std::max({first_direct, before + before / 4, static_cast<size_t>(place) + 1}));
+    direct_.resize(std::max({first_direct, before + before / 4, static_cast<size_t>(slot) + 1}));
     std::fill(direct_.begin() + before, direct_.end(), no_number);
   }
   nodes_.push_back(node);
   if (direct(node)) {
-    direct_[place] = number;
+    direct_[slot] = number;
   } else {
-    insert(shard_of(hash), tag_of(hash), number);
-    if (shards_.size() == 1 && hashed_ > nodes_of_one_shard) split();
+    table_.add(place, {tag_of(hash), number});
   }
   return number;
-}
-
-// Returns the number of a node in the hash table; no_number where it is not there.
-uint32_t NodeNumbers::find(uint64_t hash, int64_t node) {
-  const Shard &shard = shard_of(hash);
-  const uint32_t tag = tag_of(hash);
-  const size_t mask = shard.entries.size() - 1;
-  for (size_t slot = tag >> shard.shift;; slot = (slot + 1) & mask) {
-    const Entry &entry = shard.entries[slot];
-    if (entry.number == no_number || (entry.tag == tag && nodes_[entry.number] == node)) return entry.number;
-  }
 }
 
 uint32_t NodeNumbers::find_or_add(uint64_t hash, int64_t node) {
   if (direct(node) && direct_[static_cast<size_t>(node)] != no_number)
     return direct_[static_cast<size_t>(node)];
-  const uint32_t number = hashed_ > 0 ? find(hash, node) : no_number;
-  if (number == no_number) return add(hash, node);
-  if (direct(node)) direct_[static_cast<size_t>(node)] = number;
-  return number;
+  Entry *const place = table_.find(
+      hash, [&](const Entry &entry) { return entry.tag == tag_of(hash) && nodes_[entry.number] == node; });
+  if (place->free()) return add(place, hash, node);
+  if (direct(node)) direct_[static_cast<size_t>(node)] = place->number;
+  return place->number;
 }
 
 uint32_t NodeNumbers::number_of(int64_t node) {
   return find_or_add(hash_of(node), node);
 }
 
-void NodeNumbers::prefetch(int64_t node, uint64_t hash) {
+void NodeNumbers::prefetch(int64_t node, uint64_t hash) const {
   if (direct(node))
     __builtin_prefetch(&direct_[static_cast<size_t>(node)]);
   else
-    __builtin_prefetch(&slot_of(hash));
+    table_.prefetch(hash);
 }
 
 void NodeNumbers::numbers_of(const int64_t *nodes, size_t count, uint32_t *numbers) {
@@ -156,9 +92,8 @@ void NodeNumbers::numbers_of(const int64_t *nodes, size_t count, uint32_t *numbe
     }
     for (size_t i = 0; i < batch; ++i) {
       if (direct(nodes[at + i])) continue;
-      const Entry &entry = slot_of(hashes[i]);
-      if (entry.number != no_number && entry.tag == tag_of(hashes[i]))
-        __builtin_prefetch(&nodes_[entry.number]);
+      const Entry &entry = *table_.first_place(hashes[i]);
+      if (!entry.free() && entry.tag == tag_of(hashes[i])) __builtin_prefetch(&nodes_[entry.number]);
     }
     for (size_t i = 0; i < batch; ++i) numbers[at + i] = find_or_add(hashes[i], nodes[at + i]);
   }

@@ -2,17 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/probe_table.hpp"
 #include "core/base/worker_pool.hpp"
 
 namespace simjoin {
 
 // Gives nodes numbers, 0, 1, ... in the order in which they are first seen. Small ones that are not negative,
 // where they are dense enough, index a table directly, so that neighbors stay neighbors; all others go
-// through a hash table, once it is large in shards, so that growing never takes long. Memory is fetched ahead
-// for many nodes at a time.
+// through a hash table. Memory is fetched ahead for many nodes at a time.
 class NodeNumbers {
  public:
   explicit NodeNumbers(MemoryCounter &memory);
@@ -28,39 +27,23 @@ class NodeNumbers {
   void release();
 
  private:
-  static constexpr int shard_bits = 6;
   static constexpr uint32_t no_number = UINT32_MAX;
   struct Entry {
-    uint32_t tag;  // 32 bits of the hash, the slot among them: growing reads no node
+    uint32_t tag;  // of the hash, its upper bits: growing reads no node
     uint32_t number;
-  };
-  struct Shard {
-    explicit Shard(MemoryCounter &memory) : entries(memory) {}
-    Buffer<Entry> entries;
-    size_t used = 0;
-    int shift = 0;  // slot = tag >> shift
+
+    bool free() const { return number == no_number; }
+    uint64_t hash() const { return uint64_t{tag} << 32; }
   };
 
-  static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> (32 - shard_bits)); }
-  Shard &shard_of(uint64_t hash) { return shards_[(hash >> (64 - shard_bits)) & (shards_.size() - 1)]; }
-  Entry &slot_of(uint64_t hash) {
-    Shard &shard = shard_of(hash);
-    return shard.entries[tag_of(hash) >> shard.shift];
-  }
+  static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
   bool direct(int64_t node) const { return static_cast<uint64_t>(node) < direct_.size(); }
-  void prefetch(int64_t node, uint64_t hash);
+  void prefetch(int64_t node, uint64_t hash) const;
   uint32_t find_or_add(uint64_t hash, int64_t node);
-  uint32_t find(uint64_t hash, int64_t node);
-  uint32_t add(uint64_t hash, int64_t node);
-  void insert(Shard &shard, uint32_t tag, uint32_t number);
-  static void resize(Shard &shard, MemoryCounter &memory, size_t capacity);
-  void start(size_t shards);
-  void split();
+  uint32_t add(Entry *place, uint64_t hash, int64_t node);
 
-  MemoryCounter &memory_;
-  Buffer<uint32_t> direct_;    // of each small node, its number
-  std::vector<Shard> shards_;  // may still have nodes that the direct table has come to cover
-  size_t hashed_ = 0;          // entries of all shards
+  Buffer<uint32_t> direct_;  // of each small node, its number
+  ProbeTable<Entry> table_;  // may still have nodes that the direct table has come to cover
   Buffer<int64_t> nodes_;
 };
 
