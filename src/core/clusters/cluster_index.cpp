@@ -189,11 +189,7 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
   const size_t slots = std::bit_ceil(4 * document.size() + 1);
   table_.assign(slots, {0, 0});
   table_shift_ = 32 - static_cast<uint32_t>(std::countr_zero(slots));
-  for (const TermWeight &entry : document) {
-    size_t slot = slot_of(entry.term);
-    while (table_[slot].weight != 0) slot = (slot + 1) & (slots - 1);
-    table_[slot] = entry;
-  }
+  for (const TermWeight &entry : document) table_[slot_of(entry.term)] = entry;
   std::sort(lists_.begin(), lists_.end(), [](const ListOfTerm &a, const ListOfTerm &b) {
     return a.size < b.size || (a.size == b.size && a.term < b.term);
   });
@@ -201,16 +197,8 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
 }
 
 uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
-  const size_t mask = table_.size() - 1;
   uint64_t sum = 0;
-  for (const TermWeight &entry : centroid) {
-    size_t slot = slot_of(entry.term);
-    for (; table_[slot].weight != 0; slot = (slot + 1) & mask) {
-      if (table_[slot].term != entry.term) continue;
-      sum += uint64_t{table_[slot].weight} * entry.weight;
-      break;
-    }
-  }
+  for (const TermWeight &entry : centroid) sum += uint64_t{table_[slot_of(entry.term)].weight} * entry.weight;
   return sum;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/probe_table.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/clusters/cluster_vector.hpp"
 
@@ -243,9 +244,11 @@ class ClusterSearch {
   };
 
   bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
+  // Returns the slot of the term, or the empty one where it would be.
   size_t slot_of(uint32_t term) const {
     const uint32_t hash = term * term_spread;
-    return static_cast<size_t>(uint64_t{hash} >> table_shift_);
+    return probe(static_cast<size_t>(uint64_t{hash} >> table_shift_), table_.size(),
+                 [&](size_t slot) { return table_[slot].weight == 0 || table_[slot].term == term; });
   }
   uint64_t product(std::span<const TermWeight> centroid) const;
   void search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least, uint32_t first,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/probe_table.hpp"
 #include "core/base/token_hash.hpp"
 
 namespace simjoin {
@@ -94,10 +95,8 @@ size_t TokenOrder::class_of(int64_t size) const {
 
 // Returns the slot that the code is in, or would be.
 size_t TokenOrder::slot_of(TokenCode code) const {
-  const size_t mask = slots_.size() - 1;
-  size_t slot = static_cast<uint32_t>(code) & mask;
-  while (slots_[slot].place != 0 && slots_[slot].code != code) slot = (slot + 1) & mask;
-  return slot;
+  return probe(static_cast<uint32_t>(code) & (slots_.size() - 1), slots_.size(),
+               [&](size_t slot) { return slots_[slot].place == 0 || slots_[slot].code == code; });
 }
 
 template <typename Token>

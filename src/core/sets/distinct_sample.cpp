@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/probe_table.hpp"
+
 namespace simjoin {
 
 void DistinctSample::insert(uint32_t hash) {
@@ -21,13 +23,10 @@ void DistinctSample::insert(uint32_t hash) {
 // Adds a hash that is not there yet.
 void DistinctSample::put(uint32_t hash) {
   if (hash == free_slot) return;
-  size_t slot = hash % slots;
-  while (table_[slot] != free_slot) {
-    if (table_[slot] == hash) return;
-    slot = (slot + 1) % slots;
-  }
+  const size_t slot =
+      probe(hash % slots, slots, [&](size_t at) { return table_[at] == free_slot || table_[at] == hash; });
+  used_ += table_[slot] == free_slot;
   table_[slot] = hash;
-  ++used_;
 }
 
 }  // namespace simjoin

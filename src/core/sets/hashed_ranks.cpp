@@ -6,6 +6,7 @@
 
 #include "core/base/number_parts.hpp"
 #include "core/base/parallel_sort.hpp"
+#include "core/base/probe_table.hpp"
 #include "core/sets/interner.hpp"
 
 namespace simjoin {
@@ -47,20 +48,18 @@ class alignas(64) CountTable {
   Buffer<Entry> &entries() { return entries_; }
   // Returns the rank of a number that was counted, once its entry has one.
   uint32_t rank(uint32_t number) const {
-    size_t at = home(number);
-    while (entries_[at].number != number) at = next(at);
-    return entries_[at].counts[0];
+    const size_t place =
+        probe(home(number), entries_.size(), [&](size_t at) { return entries_[at].number == number; });
+    return entries_[place].counts[0];
   }
 
  private:
   static bool free(const Entry &entry) { return entry.counts[0] == 0 && entry.counts[sides - 1] == 0; }
   size_t home(uint32_t number) const { return NumberPart(number, parts_).hash * entries_.size() >> 32; }
-  size_t next(size_t at) const { return at + 1 < entries_.size() ? at + 1 : 0; }
   // Returns the entry of the number, or the one that it will have.
   Entry &place_of(uint32_t number) {
-    size_t at = home(number);
-    while (entries_[at].number != number && !free(entries_[at])) at = next(at);
-    return entries_[at];
+    return entries_[probe(home(number), entries_.size(),
+                          [&](size_t at) { return entries_[at].number == number || free(entries_[at]); })];
   }
 
   const uint32_t parts_;

@@ -5,9 +5,11 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
+#include "core/base/probe_table.hpp"
 #include "pg/base/growing_array.hpp"
 
 namespace simjoin::pg {
@@ -80,10 +82,13 @@ TokenKey token_key(std::string_view token) {
 
 double TokenDraws::operator()(TokenKey token) const {
   if (count_ == 0) return rare_;
-  for (uint32 slot = static_cast<uint32>(token >> 32) & slot_mask_; slots_[slot] >= 0;
-       slot = (slot + 1) & slot_mask_)
-    if (tokens_[slots_[slot]] == token) return draw(slots_[slot]);
-  return rare_;
+  const int found = slots_[slot_of(token)];
+  return found >= 0 ? draw(found) : rare_;
+}
+
+size_t TokenDraws::slot_of(TokenKey token) const {
+  return probe(static_cast<size_t>(token >> 32) & (slot_count_ - 1), slot_count_,
+               [&](size_t slot) { return slots_[slot] < 0 || tokens_[slots_[slot]] == token; });
 }
 
 void TokenDraws::fill(int count, const TokenKey *tokens, const float *frequencies, const SizeGroup *sizes,
@@ -93,16 +98,13 @@ void TokenDraws::fill(int count, const TokenKey *tokens, const float *frequencie
   count_ = count;
   tokens_ = tokens;
   draws_ = allocate<float>(static_cast<size_t>(count));
-  slot_mask_ = 1;
-  while (slot_mask_ < static_cast<uint32>(2 * count)) slot_mask_ = slot_mask_ * 2;
-  slots_ = allocate<int>(slot_mask_);
-  std::fill_n(slots_, slot_mask_, -1);
-  --slot_mask_;
+  slot_count_ = std::bit_ceil(2 * static_cast<size_t>(count));
+  slots_ = allocate<int>(slot_count_);
+  std::fill_n(slots_, slot_count_, -1);
   for (int i = 0; i < count; ++i) {
     draws_[i] = static_cast<float>(table.draw_of(frequencies[i]));
-    uint32 slot = static_cast<uint32>(tokens[i] >> 32) & slot_mask_;
-    while (slots_[slot] >= 0) slot = (slot + 1) & slot_mask_;
-    slots_[slot] = i;
+    int &position = slots_[slot_of(tokens[i])];
+    if (position < 0) position = i;
   }
   rare_ = table.draw_of(rare_frequency(count, frequencies, average_size));
 }

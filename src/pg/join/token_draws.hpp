@@ -43,11 +43,14 @@ class TokenDraws {
   double draw(int i) const { return draws_[i]; }
 
  private:
+  // Returns the slot of the token, or the free one where it would be.
+  size_t slot_of(TokenKey token) const;
+
   int count_ = 0;
   const TokenKey *tokens_ = nullptr;
   float *draws_ = nullptr;
   double rare_ = 0;
-  uint32 slot_mask_ = 0;
+  size_t slot_count_ = 0;
   int *slots_ = nullptr;  // a hash table of positions, -1 where free
 };
 
