@@ -107,6 +107,7 @@ for type in int4 int8 text; do
   measure "duplicate_groups, $type" "SELECT count(*) FROM duplicate_groups($q, 0.8)" "$@"
   measure "duplicate_groups, star, $type" "SELECT count(*) FROM duplicate_groups($q, 0.8, method => 'star')" "$@"
   measure "minhash_self_join, $type" "SELECT count(*) FROM minhash_self_join($q, 0.8)" "$@"
+  measure "minhash_self_join unverified, $type" "SELECT count(*) FROM minhash_self_join($q, 0.8, verify => false)" "$@"
   measure "operator by bands, $type" \
     "DO \$\$ BEGIN SET LOCAL simjoin.method = minhash; PERFORM count(*) FROM $t a JOIN $t b ON $similar; END \$\$" "$@"
   measure "create_dedup_view, $type" \

@@ -243,15 +243,18 @@ TEST(DoneRowsBands, FamiliesOfCopies) {
       const auto everything = make_lsh_join(spec);
       feed(*everything, input);
       const std::vector<Pair> all = pull(*everything);
-      Caller caller(input.left.size(), self_join, filter.accepts);
-      spec.done_rows = &caller.done();
-      const auto engine = make_lsh_join(spec);
-      feed(*engine, input);
-      caller.pull_all(*engine);
-      caller.expect_enough_of(all);
-      const LshStats stats = engine->lsh_stats();
-      EXPECT_EQ(stats.output, caller.handed_over());
-      EXPECT_EQ(stats.candidates, everything->lsh_stats().candidates);
+      for (const size_t limit : {spec.memory_limit, size_t{1}}) {
+        Caller caller(input.left.size(), self_join, filter.accepts);
+        spec.done_rows = &caller.done();
+        spec.memory_limit = limit;
+        const auto engine = make_lsh_join(spec);
+        feed(*engine, input);
+        caller.pull_all(*engine);
+        caller.expect_enough_of(all);
+        const LshStats stats = engine->lsh_stats();
+        EXPECT_EQ(stats.output, caller.handed_over()) << limit;
+        EXPECT_EQ(stats.candidates, everything->lsh_stats().candidates) << limit;
+      }
     }
   }
 }

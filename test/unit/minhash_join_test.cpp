@@ -105,10 +105,14 @@ void expect_candidates_verified(const LshSpec &spec, const Input<int32_t> &input
   std::vector<Pair> expected;
   for (const Pair &pair : Oracle<int32_t>(input).join(spec.measure, spec.threshold))
     if (candidates.count({pair.left, pair.right}) > 0) expected.push_back(pair);
-  const LshResult result = run_lsh(spec, input);
-  EXPECT_EQ(result.pairs, expected) << what;
-  EXPECT_EQ(result.stats.candidates, candidates.size()) << what;
-  EXPECT_EQ(result.stats.output, expected.size()) << what;
+  for (const size_t limit : {spec.memory_limit, size_t{1}}) {
+    LshSpec limited = spec;
+    limited.memory_limit = limit;
+    const LshResult result = run_lsh(limited, input);
+    EXPECT_EQ(result.pairs, expected) << what << " within " << limit;
+    EXPECT_EQ(result.stats.candidates, candidates.size()) << what << " within " << limit;
+    EXPECT_EQ(result.stats.output, expected.size()) << what << " within " << limit;
+  }
 }
 
 TEST(LshJoin, FindsTheCandidatesThatAreSimilar) {

@@ -9,21 +9,22 @@ namespace {
 constexpr size_t keys_a_piece = 4096;
 constexpr uint32_t no_row = UINT32_MAX;
 
-uint32_t row_of(const SortKey &key) {
-  return static_cast<uint32_t>(key.lo);
-}
-
 }  // namespace
 
-LshBuckets::LshBuckets(uint32_t rows, uint32_t left_rows, const LshSpec &spec, MemoryCounter &memory)
-    : left_rows_(left_rows),
+LshBuckets::LshBuckets(const LshRows &rows, const LshSpec &spec, int workers, size_t loaded_bytes,
+                       LargeRows &large, Visit visit, MemoryCounter &memory)
+    : rows_(rows),
       self_join_(spec.self_join),
-      bands_(spec.plan.bands),
       max_bucket_size_(std::max<uint32_t>(spec.max_bucket_size, 1)),
-      first_of_(memory, size_t{rows} * spec.plan.bands),
-      chained_(spec.plan.bands) {}
+      visit_(std::move(visit)),
+      large_(large),
+      chained_(memory),
+      new_chained_(memory) {
+  for (int i = 0; i < workers; ++i)
+    workers_.push_back({LshLoader(rows, loaded_bytes, memory), LshLoader(rows, loaded_bytes, memory)});
+}
 
-void LshBuckets::next_band(std::span<const SortKey> keys, WorkerPool &pool, const Visit &visit) {
+void LshBuckets::visit_keys(std::span<const SortKey> keys, WorkerPool &pool) {
   const size_t n = keys.size();
   const auto begins_bucket = [&](size_t i) { return i == 0 || keys[i].hi != keys[i - 1].hi; };
   pool.parallel((n + keys_a_piece - 1) / keys_a_piece, [&](int worker, size_t piece) {
@@ -34,76 +35,145 @@ void LshBuckets::next_band(std::span<const SortKey> keys, WorkerPool &pool, cons
     while (begin < piece_end) {
       size_t end = begin + 1;
       while (end < n && !begins_bucket(end)) ++end;
-      visit_bucket(keys.subspan(begin, end - begin), worker, pool, visit);
+      if (end - begin > 1) visit_bucket(keys.subspan(begin, end - begin), worker, pool.stop());
       begin = end;
     }
   });
-  std::sort(chained_[band_].begin(), chained_[band_].end(),
-            [](const Chained &a, const Chained &b) { return a.first < b.first; });
+}
+
+void LshBuckets::end_band() {
+  std::sort(new_chained_.begin(), new_chained_.end(),
+            [](const Chained &a, const Chained &b) { return a.hash < b.hash; });
+  std::copy(new_chained_.begin(), new_chained_.end(), chained_.extend(new_chained_.size()));
+  new_chained_.clear();
+  chained_ends_.push_back(chained_.size());
   ++band_;
 }
 
-// Returns how many pairs a bucket of so many rows, of which so many are left ones, has.
+// Returns how many pairs a bucket of `all` rows has of which `left` are left ones.
 uint64_t LshBuckets::pairs_of(size_t left, size_t all) const {
   return self_join_ ? uint64_t{all} * (all - 1) / 2 : uint64_t{left} * (all - left);
 }
 
-void LshBuckets::visit_bucket(std::span<const SortKey> bucket, int worker, const WorkerPool &pool,
-                              const Visit &visit) {
-  pool.stop().check();
-  for (const SortKey &key : bucket) first_of_[row_of(key) * bands_ + band_] = row_of(bucket[0]);
-  const size_t left =
-      static_cast<size_t>(std::partition_point(bucket.begin(), bucket.end(),
-                                               [&](const SortKey &key) { return row_of(key) < left_rows_; }) -
-                          bucket.begin());
+// Returns how many of the rows, which ascend, are left ones.
+size_t LshBuckets::count_left(std::span<const SortKey> rows) const {
+  const auto is_left = [&](const SortKey &key) { return row_of(key) < rows_.left_rows(); };
+  return static_cast<size_t>(std::partition_point(rows.begin(), rows.end(), is_left) - rows.begin());
+}
+
+void LshBuckets::visit_bucket(std::span<const SortKey> bucket, int worker, const StopFlag &stop) {
+  stop.check();
+  const size_t left = count_left(bucket);
   const uint64_t pairs = pairs_of(left, bucket.size());
   if (pairs == 0) return;
+  if (is_chained(bucket.size())) {
+    const Chained chained = {bucket[0].hi, row_of(bucket[0]), self_join_ ? no_row : row_of(bucket[left])};
+    chain(chained, left, bucket.size());
+    return visit_chained(chained, bucket, worker, stop);
+  }
   comparisons_.fetch_add(pairs, std::memory_order_relaxed);
-  if (bucket.size() > max_bucket_size_) return visit_chained(bucket, left, worker, pool, visit);
-  for (size_t l = 0; l < left; ++l) {
-    for (size_t r = self_join_ ? l + 1 : left; r < bucket.size(); ++r) {
-      pool.stop().check();
-      visit_pair(worker, row_of(bucket[l]), row_of(bucket[r]), visit);
+  if (self_join_)
+    visit_among(bucket, worker, stop);
+  else
+    visit_pairs(bucket.first(left), bucket.subspan(left), worker, stop);
+}
+
+void LshBuckets::visit_large(const LshKeys &keys, const LshKeys::Range &range, WorkerPool &pool) {
+  size_t left = 0;
+  Chained bucket = {range.first, no_row, no_row};
+  pool.parallel(rows_.pieces(), [&](int, size_t piece) {
+    const Buffer<SortKey> rows = keys.keys_of_piece(band_, range, piece);
+    if (rows.empty()) return;
+    const size_t left_here = count_left({rows.data(), rows.size()});
+    const std::lock_guard lock(mutex_);
+    left += left_here;
+    bucket.first = std::min(bucket.first, row_of(rows[0]));
+    if (left_here < rows.size()) bucket.right = std::min(bucket.right, row_of(rows[left_here]));
+  });
+  if (pairs_of(left, range.rows) == 0) return;
+  chain(bucket, left, range.rows);
+  pool.parallel(rows_.pieces(), [&](int worker, size_t piece) {
+    const Buffer<SortKey> rows = keys.keys_of_piece(band_, range, piece);
+    visit_chained(bucket, {rows.data(), rows.size()}, worker, pool.stop());
+  });
+}
+
+// Notes a chained bucket of `all` rows of which `left` are left ones.
+void LshBuckets::chain(const Chained &bucket, size_t left, size_t all) {
+  const uint64_t pairs = pairs_of(left, all);
+  comparisons_.fetch_add(pairs, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  new_chained_.push_back(bucket);
+  ++chained_stats_.chained_buckets;
+  chained_stats_.note_size({all, pairs});
+}
+
+// Visits the pairs of some rows of a chained bucket with its first ones.
+void LshBuckets::visit_chained(const Chained &bucket, std::span<const SortKey> rows, int worker,
+                               const StopFlag &stop) {
+  const SortKey first = {bucket.first, bucket.hash}, right = {bucket.right, bucket.hash};
+  const size_t itself = !rows.empty() && row_of(rows[0]) == bucket.first ? 1 : 0;
+  if (self_join_) return visit_pairs({&first, 1}, rows.subspan(itself), worker, stop);
+  const size_t left = count_left(rows);
+  visit_pairs({&first, 1}, rows.subspan(left), worker, stop);
+  visit_pairs(rows.first(left).subspan(itself), {&right, 1}, worker, stop);
+}
+
+// Visits the pairs of left rows with right ones.
+void LshBuckets::visit_pairs(std::span<const SortKey> left, std::span<const SortKey> right, int worker,
+                             const StopFlag &stop) {
+  if (left.empty() || right.empty()) return;
+  auto &[l_rows, r_rows] = workers_[static_cast<size_t>(worker)];
+  std::unique_lock lock(large_, std::defer_lock);
+  if (l_rows.any_large(left, band_) || r_rows.any_large(right, band_)) lock.lock();
+  while (!left.empty()) {
+    left = left.subspan(l_rows.load(left, band_));
+    for (std::span<const SortKey> rest = right; !rest.empty();) {
+      rest = rest.subspan(r_rows.load(rest, band_));
+      for (const LshRow &l : l_rows.rows()) {
+        for (const LshRow &r : r_rows.rows()) {
+          stop.check();
+          visit_pair(worker, l, r);
+        }
+      }
     }
   }
+  l_rows.forget_large();
+  r_rows.forget_large();
 }
 
-void LshBuckets::visit_chained(std::span<const SortKey> bucket, size_t left, int worker,
-                               const WorkerPool &pool, const Visit &visit) {
-  const uint32_t first = row_of(bucket[0]), right = self_join_ ? no_row : row_of(bucket[left]);
-  {
-    const std::lock_guard lock(mutex_);
-    chained_[band_].push_back({first, right});
-    ++chained_stats_.chained_buckets;
-    chained_stats_.note_size({bucket.size(), pairs_of(left, bucket.size())});
+// Visits the pairs of rows among themselves.
+void LshBuckets::visit_among(std::span<const SortKey> rows, int worker, const StopFlag &stop) {
+  LshLoader &loader = workers_[static_cast<size_t>(worker)].left;
+  while (!rows.empty()) {
+    std::unique_lock lock(large_, std::defer_lock);
+    if (loader.any_large(rows, band_)) lock.lock();
+    const size_t count = loader.load(rows, band_);
+    const std::span<const LshRow> loaded = loader.rows();
+    for (size_t l = 0; l < count; ++l) {
+      for (size_t r = l + 1; r < count; ++r) {
+        stop.check();
+        visit_pair(worker, loaded[l], loaded[r]);
+      }
+    }
+    visit_pairs(rows.first(count), rows.subspan(count), worker, stop);
+    loader.forget_large();
+    rows = rows.subspan(count);
   }
-  for (size_t r = self_join_ ? 1 : left; r < bucket.size(); ++r) {
-    pool.stop().check();
-    visit_pair(worker, first, row_of(bucket[r]), visit);
-  }
-  if (self_join_) return;
-  for (size_t l = 1; l < left; ++l) {
-    pool.stop().check();
-    visit_pair(worker, row_of(bucket[l]), right, visit);
-  }
-}
-
-void LshBuckets::visit_pair(int worker, uint32_t l, uint32_t r, const Visit &visit) const {
-  if (!visited_before(l, r)) visit(worker, l, r);
 }
 
 // Returns whether an earlier band has visited the pair: they shared one of its buckets and, where that was
 // chained, one of them was its representative.
-bool LshBuckets::visited_before(uint32_t l, uint32_t r) const {
-  const uint32_t *first_of_l = first_of_.data() + l * bands_, *first_of_r = first_of_.data() + r * bands_;
-  for (size_t band = 0; band < band_; ++band) {
-    if (first_of_l[band] != first_of_r[band]) continue;
-    const std::vector<Chained> &chained = chained_[band];
-    const auto bucket =
-        std::lower_bound(chained.begin(), chained.end(), first_of_l[band],
-                         [](const Chained &bucket, uint32_t first) { return bucket.first < first; });
-    if (bucket == chained.end() || bucket->first != first_of_l[band]) return true;
-    if (l == bucket->first || r == bucket->right) return true;
+bool LshBuckets::visited_before(const LshRow &l, const LshRow &r) const {
+  for (uint32_t band = 0; band < band_; ++band) {
+    if (l.hashes[band] != r.hashes[band]) continue;
+    const Chained *const begin = chained_.begin() + (band == 0 ? 0 : chained_ends_[band - 1]);
+    const Chained *const end = chained_.begin() + chained_ends_[band];
+    const Chained *const bucket =
+        std::lower_bound(begin, end, l.hashes[band],
+                         [](const Chained &chained, uint64_t hash) { return chained.hash < hash; });
+    if (bucket == end || bucket->hash != l.hashes[band]) return true;
+    if (l.number == bucket->first || r.number == bucket->right) return true;
   }
   return false;
 }

@@ -12,48 +12,73 @@
 #include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_keys.hpp"
+#include "core/lsh/lsh_loader.hpp"
+#include "core/lsh/lsh_rows.hpp"
 
 namespace simjoin {
 
 // Rows are numbered over both sides, right ones after the left ones. Bands are worked through in order; each
-// calls `visit(worker, l, r)` for the pairs that share one of its buckets, l < r, in a join of two sides only
-// pairs of both, and none that an earlier band has visited.
+// calls `visit(worker, l, r)` for the pairs that share one of its buckets, l.number < r.number, in a join of
+// two sides only pairs of both, and none that an earlier band has visited.
 class LshBuckets {
  public:
-  using Visit = std::function<void(int worker, uint32_t l, uint32_t r)>;
+  using Visit = std::function<void(int worker, const LshRow &l, const LshRow &r)>;
 
-  // `left_rows` = `rows` in a self-join.
-  LshBuckets(uint32_t rows, uint32_t left_rows, const LshSpec &spec, MemoryCounter &memory);
+  // `loaded_bytes` is what rows take that a worker has in memory, in each of two places. The worker that
+  // works on larger ones holds `large`.
+  LshBuckets(const LshRows &rows, const LshSpec &spec, int workers, size_t loaded_bytes, LargeRows &large,
+             Visit visit, MemoryCounter &memory);
 
-  // Works through the next band: `keys` are its hashes, with the row in the low half, of the rows that are
-  // not empty, ascending.
-  void next_band(std::span<const SortKey> keys, WorkerPool &pool, const Visit &visit);
+  // Works through a part of the band: `keys` are all keys of some hashes, ascending.
+  void visit_keys(std::span<const SortKey> keys, WorkerPool &pool);
+  // The same of the one bucket of a range that is too large for LshKeys::keys(). It must be more than are
+  // compared each with each.
+  void visit_large(const LshKeys &keys, const LshKeys::Range &range, WorkerPool &pool);
+  bool is_chained(uint64_t rows) const { return rows > max_bucket_size_; }
+  // Goes on to the next band.
+  void end_band();
 
   // Returns the figures of the buckets so far.
   LshStats stats() const;
 
  private:
-  // A bucket that was too large, by its first row; `right` is its first right row.
+  // A bucket that was too large, by its hash: its first row, and its first right row.
   struct Chained {
+    uint64_t hash;
     uint32_t first;
     uint32_t right;
   };
+  // What one worker has in memory.
+  struct Worker {
+    LshLoader left;
+    LshLoader right;
+  };
 
-  void visit_bucket(std::span<const SortKey> bucket, int worker, const WorkerPool &pool, const Visit &visit);
-  void visit_chained(std::span<const SortKey> bucket, size_t left, int worker, const WorkerPool &pool,
-                     const Visit &visit);
-  void visit_pair(int worker, uint32_t l, uint32_t r, const Visit &visit) const;
-  bool visited_before(uint32_t l, uint32_t r) const;
+  void visit_bucket(std::span<const SortKey> bucket, int worker, const StopFlag &stop);
+  void chain(const Chained &bucket, size_t left, size_t all);
+  void visit_chained(const Chained &bucket, std::span<const SortKey> rows, int worker, const StopFlag &stop);
+  void visit_pairs(std::span<const SortKey> left, std::span<const SortKey> right, int worker,
+                   const StopFlag &stop);
+  void visit_among(std::span<const SortKey> rows, int worker, const StopFlag &stop);
+  void visit_pair(int worker, const LshRow &l, const LshRow &r) const {
+    if (!visited_before(l, r)) visit_(worker, l, r);
+  }
+  bool visited_before(const LshRow &l, const LshRow &r) const;
+  size_t count_left(std::span<const SortKey> rows) const;
   uint64_t pairs_of(size_t left, size_t all) const;
 
-  const uint32_t left_rows_;
+  const LshRows &rows_;
   const bool self_join_;
-  const size_t bands_;
   const uint32_t max_bucket_size_;
-  size_t band_ = 0;
-  Buffer<uint32_t> first_of_;                  // by row and band: the first row of the row's bucket
-  std::vector<std::vector<Chained>> chained_;  // by band, ascending by first row
-  std::mutex mutex_;                           // of chained_[band_] and the figures of chained buckets
+  const Visit visit_;
+  LargeRows &large_;
+  std::vector<Worker> workers_;
+  uint32_t band_ = 0;
+  Buffer<Chained> chained_;           // of the bands before this one, in each ascending by hash
+  std::vector<size_t> chained_ends_;  // of these bands
+  std::mutex mutex_;                  // of this band's chained buckets, and all figures
+  Buffer<Chained> new_chained_;
   std::atomic<uint64_t> comparisons_{0};
   LshStats chained_stats_;
 };

@@ -21,12 +21,13 @@ struct LshSpec {
   bool verify = true;
   uint32_t permutations = 128;
   uint64_t seed = 1;
-  BandPlan plan{14, 9};                 // bands * rows <= permutations
-  uint32_t max_bucket_size = 10000;     // see LshStats
-  int threads = 0;                      // 0 = one for each core
-  Device device = Device::automatic;    // makes the signatures and sorts their bands
-  size_t gpu_memory_limit = 0;          // bytes; 0 = most of what is free
-  const DoneRows *done_rows = nullptr;  // as JoinSpec::done_rows
+  BandPlan plan{14, 9};                   // bands * rows <= permutations
+  uint32_t max_bucket_size = 10000;       // see LshStats
+  int threads = 0;                        // 0 = one for each core
+  Device device = Device::automatic;      // makes the signatures and sorts their bands
+  size_t memory_limit = size_t{1} << 30;  // bytes; see JoinEngine::wants_spill_file()
+  size_t gpu_memory_limit = 0;            // bytes; 0 = most of what is free
+  const DoneRows *done_rows = nullptr;    // as JoinSpec::done_rows
 };
 
 // A bucket that was chained: its rows, and the pairs that share it.

@@ -51,15 +51,27 @@ void JoinTokens::end_run(RawSets &left, RawSets &right) {
   runs_->end_run(vocabulary_.take_tokens(), left.blocks.size(), right.blocks.size());
 }
 
+// Returns the distinct tokens of all runs.
+VocabularySize JoinTokens::number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool) {
+  end_run(left, right);
+  const VocabularySize distinct = runs_->number({&left, &right}, bytes, pool);
+  runs_.reset();
+  return distinct;
+}
+
+void JoinTokens::number(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool) {
+  if (runs_) number_runs(left, right, bytes, pool);
+  vocabulary_.release();
+  plain_.reset();
+}
+
 Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                                  WorkerPool &pool) {
   if (runs_) {
-    end_run(left, right);
-    const VocabularySize distinct = runs_->number({&left, &right}, extra_bytes, pool);
+    const VocabularySize distinct = number_runs(left, right, extra_bytes, pool);
     ranked_.numbering = Vocabulary::bytes_of(distinct, self_join_);
     ranked_.ranking = ranked_bytes * distinct.tokens;
     plain_.emplace(self_join_, distinct.tokens, memory_);
-    runs_.reset();
   } else {
     ranked_.numbering = vocabulary_.bytes_with(0);
     ranked_.ranking = ranking_bytes(left.tokens() + right.tokens());

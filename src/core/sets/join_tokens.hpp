@@ -38,6 +38,9 @@ class JoinTokens {
   // Returns the bytes that take_ranking() takes besides what is there now, about, for sets of so many tokens.
   // Not for use after bound().
   size_t ranking_bytes(uint64_t tokens) const;
+  // Makes equal tokens of all sets have equal numbers in the blocks, and forgets everything else. Uses about
+  // `bytes` where blocks are in the file, as TokenRuns::number() does.
+  void number(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
   // Returns the ranks by which apply_ranks() finds its way, and forgets everything else. Blocks may be in the
   // file (not null then). Uses about `extra_bytes` where more than the least would help.
   Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
@@ -53,6 +56,7 @@ class JoinTokens {
 
  private:
   void end_run(RawSets &left, RawSets &right);
+  VocabularySize number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
   template <typename T>
   uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
 

@@ -32,6 +32,11 @@ class RawSets {
 
   uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
   uint64_t tokens() const { return tokens_; }
+  // Returns the bytes that the sets take in memory where no block is in a file, about.
+  size_t bytes() const {
+    const size_t free = blocks.empty() ? 0 : blocks.back().ids.size() - blocks.back().tokens;
+    return (tokens_ + free) * sizeof(uint32_t) + sizes.bytes();
+  }
 
   // Returns room for the ids of the next row, `most` at most; then add_row() takes the first `size` of them.
   uint32_t *room(size_t most);

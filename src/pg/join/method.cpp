@@ -4,6 +4,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
+#include "core/base/memory_shares.hpp"
 #include "core/lsh/lsh_plan.hpp"
 #include "pg/base/settings.hpp"
 
@@ -43,6 +44,7 @@ LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double thresho
   spec.plan = choice.plan;
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
+  spec.memory_limit = engine_share(Settings::memory_limit());
   return spec;
 }
 

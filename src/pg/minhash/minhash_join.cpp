@@ -10,6 +10,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "core/base/memory_shares.hpp"
 #include "core/lsh/lsh_join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
@@ -63,6 +64,7 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   spec.verify = PG_GETARG_BOOL(first + verify_argument);
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
+  spec.memory_limit = engine_share(Settings::memory_limit());
   return spec;
 }
 

@@ -1,0 +1,52 @@
+// The hashes of a band with their rows, as many at a time as can be sorted in memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/parallel_sort.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/lsh/lsh_rows.hpp"
+
+namespace simjoin {
+
+class LshKeys {
+ public:
+  // Hashes from `first` to `last`, and how many rows have them.
+  struct Range {
+    uint64_t first;
+    uint64_t last;
+    uint64_t rows;
+  };
+
+  // Of at most `most` rows at a time.
+  LshKeys(const LshRows &rows, size_t most, MemoryCounter &memory)
+      : rows_(rows), most_(most), memory_(memory) {}
+
+  // Returns ranges that have all hashes of a band, ascending. One that has more rows than those at a time is
+  // a single hash.
+  std::vector<Range> ranges(uint32_t band, WorkerPool &pool) const;
+  bool is_too_large(const Range &range) const { return range.rows > most_; }
+
+  // Returns the hashes in a range, each with its row in the low half; the rows ascend.
+  Buffer<SortKey> keys(uint32_t band, const Range &range, WorkerPool &pool) const;
+  // Returns those of one piece of the rows.
+  Buffer<SortKey> keys_of_piece(uint32_t band, const Range &range, size_t piece) const;
+
+ private:
+  // The hashes that have the highest bits in common, all but `bits`.
+  struct Prefix {
+    uint64_t first;
+    int bits;
+  };
+
+  void cut(uint32_t band, Prefix prefix, std::vector<Range> &ranges, WorkerPool &pool) const;
+  std::vector<uint64_t> count(uint32_t band, Prefix prefix, int cell_bits, WorkerPool &pool) const;
+
+  const LshRows &rows_;
+  const size_t most_;
+  MemoryCounter &memory_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,46 @@
+// Rows of a join by bands that one worker has in memory.
+#pragma once
+
+#include <mutex>
+#include <span>
+
+#include "core/base/memory.hpp"
+#include "core/base/parallel_sort.hpp"
+#include "core/lsh/lsh_rows.hpp"
+
+namespace simjoin {
+
+// Returns the row of a key.
+inline uint32_t row_of(const SortKey &key) {
+  return static_cast<uint32_t>(key.lo);
+}
+
+class LshLoader {
+ public:
+  // Takes `bytes`, more only for a row that is larger.
+  LshLoader(const LshRows &rows, size_t bytes, MemoryCounter &memory)
+      : all_(rows), bytes_(bytes), rows_(memory), words_(memory) {}
+
+  // Brings the rows of the first keys into memory, as many as there is room for and at least one, and returns
+  // how many. In the file of their hashes only those of the first bands.
+  size_t load(std::span<const SortKey> keys, size_t bands);
+  // Returns the rows that were loaded last.
+  std::span<const LshRow> rows() const { return {rows_.data(), rows_.size()}; }
+  // Returns whether one of the keys' rows is larger than what there is room for.
+  bool any_large(std::span<const SortKey> keys, size_t bands) const;
+  // Gives back what a large row has taken.
+  void forget_large();
+
+ private:
+  const LshRows &all_;
+  const size_t bytes_;
+  Buffer<LshRow> rows_;
+  Buffer<uint64_t> words_;  // of the rows, where these are in the file
+  bool large_ = false;      // whether these have become more than there is room for
+};
+
+// Held by the one worker that loads large rows, once for each time that it claims them. Of many workers each
+// with rows of its own, memory would be too little.
+using LargeRows = std::recursive_mutex;
+
+}  // namespace simjoin

@@ -1,0 +1,126 @@
+#include "core/lsh/lsh_rows.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace simjoin {
+namespace {
+
+constexpr size_t rows_a_start = 64;
+constexpr size_t rows_a_look = size_t{1} << 16;  // of what takes nanoseconds a row
+
+}  // namespace
+
+LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCounter &memory)
+    : input_(input),
+      spec_(spec),
+      bands_(spec.plan.bands),
+      left_rows_(input.left_rows()),
+      rows_(input.rows()),
+      memory_(memory),
+      hashes_(memory),
+      words_(memory),
+      sets_(memory),
+      file_(file),
+      words_before_(memory) {}
+
+void LshRows::build(LshSigner &signer, WorkerPool &pool) {
+  if (in_file()) {
+    columns_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
+    hashes_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
+    if (spec_.verify) find_starts(pool.stop());
+    words_place_ = file_->reserve(words_before(rows_) * sizeof(uint32_t));
+  } else {
+    hashes_.resize(rows_ * bands_);
+    if (!spec_.verify) words_.resize(words_before(rows_));
+  }
+  input_.take_hashes([&](uint32_t first, const SetArrays<uint32_t> &sets) {
+    if (!in_file())
+      return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
+                         hashes_.data() + first * bands_);
+    const size_t rows = sets.ends.size();
+    Buffer<uint64_t> hashes(memory_, rows * bands_);
+    Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
+    signer.sign(sets, pool, values.data(), hashes.data());
+    store(first, rows, hashes.data(), values.data(), pool);
+  });
+  if (!spec_.verify) return;
+  if (!in_file()) sets_.resize(rows_);
+  for (int side = 0; side < 2; ++side) take_sets(side, pool);
+}
+
+// Writes what was signed of consecutive rows to the file.
+void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values,
+                    WorkerPool &pool) {
+  file_->write(hashes_place_ + first * bands_ * sizeof(uint64_t), hashes, rows * bands_ * sizeof(uint64_t));
+  if (!spec_.verify)
+    file_->write(words_place_ + words_before(first) * sizeof(uint32_t), values,
+                 rows * spec_.permutations * sizeof(uint32_t));
+  pool.parallel(bands_, [&](int, size_t band) {
+    std::vector<uint64_t> column(rows);
+    for (size_t row = 0; row < rows; ++row) column[row] = hashes[row * bands_ + band];
+    file_->write(columns_place_ + (band * rows_ + first) * sizeof(uint64_t), column.data(),
+                 rows * sizeof(uint64_t));
+  });
+}
+
+// Finds where the words of every 64th row begin.
+void LshRows::find_starts(const StopFlag &stop) {
+  uint64_t words = 0;
+  for (uint32_t row = 0; row < rows_; ++row) {
+    if (row % rows_a_look == 0) stop.check();
+    if (row % rows_a_start == 0) words_before_.push_back(words);
+    words += size_of(row);
+  }
+  if (rows_ % rows_a_start == 0) words_before_.push_back(words);
+  words_before_.shrink();
+}
+
+// Returns how many words the rows before this one have.
+uint64_t LshRows::words_before(uint32_t number) const {
+  if (!spec_.verify) return uint64_t{number} * spec_.permutations;
+  uint64_t words = words_before_[number / rows_a_start];
+  for (uint32_t row = number - number % rows_a_start; row < number; ++row) words += size_of(row);
+  return words;
+}
+
+// Puts the tokens of a side's sets in order, and them where they stay.
+void LshRows::take_sets(int side, WorkerPool &pool) {
+  RawSets &sets = input_.sets(side);
+  const uint32_t first = side == 0 ? 0 : left_rows_;
+  pool.parallel(sets.blocks.size(), [&](int, size_t number) {
+    RawBlock &block = sets.blocks[number];
+    const uint32_t first_of_block = first + block.first_row;
+    if (in_file()) sets.load(block, *file_);
+    sort_block(block, first_of_block, pool.stop());
+    if (!in_file()) return;
+    file_->write(words_place_ + words_before(first_of_block) * sizeof(uint32_t), block.ids.data(),
+                 block.tokens * sizeof(uint32_t));
+    block.ids.release();
+  });
+}
+
+void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) {
+  uint32_t *set = block.ids.data();
+  for (uint32_t row = first; row < first + block.rows; ++row) {
+    stop.check();
+    const uint32_t size = size_of(row);
+    const auto less = [&](uint32_t a, uint32_t b) {
+      stop.check();
+      return a < b;
+    };
+    if (!std::is_sorted(set, set + size)) std::sort(set, set + size, less);
+    if (!in_file()) sets_[row] = set;
+    set += size;
+  }
+}
+
+LshRow LshRows::read(uint32_t number, size_t bands, uint64_t *to) const {
+  file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to, bands * sizeof(uint64_t));
+  auto *const words = reinterpret_cast<uint32_t *>(to + bands);
+  file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words,
+              words_of(number) * sizeof(uint32_t));
+  return {to, words, number, size_of(number)};
+}
+
+}  // namespace simjoin

@@ -1,0 +1,96 @@
+// The rows of a join by bands as they are compared: the hashes of their bands, and what pairs are verified
+// by.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/lsh/lsh_input.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_signer.hpp"
+
+namespace simjoin {
+
+// A row in memory.
+struct LshRow {
+  const uint64_t *hashes;  // of its bands
+  const uint32_t *words;   // the numbers of its tokens, ascending; unverified the values of its signature
+  uint32_t number;
+  uint32_t size;  // distinct tokens
+};
+
+// Rows are numbered over both sides, right ones after the left ones. In the file hashes are by band, for the
+// search, and also by row, beside whose words they are for the comparison.
+class LshRows {
+ public:
+  // `file` is null where all rows are in memory.
+  LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCounter &memory);
+
+  // Makes the hashes of all bands, and puts the tokens of each set in order. Takes the input's hashes.
+  void build(LshSigner &signer, WorkerPool &pool);
+
+  uint32_t rows() const { return rows_; }
+  uint32_t left_rows() const { return left_rows_; }
+  uint32_t size_of(uint32_t row) const {
+    return row < left_rows_ ? input_.sizes(0)[row] : input_.sizes(1)[row - left_rows_];
+  }
+  bool in_file() const { return file_ != nullptr; }
+  // Returns a row that is in memory.
+  LshRow row(uint32_t number) const {
+    const uint32_t *words = spec_.verify ? sets_[number] : words_.data() + words_before(number);
+    return {hashes_.data() + number * bands_, words, number, size_of(number)};
+  }
+  // Returns how many words of 64 bits read() writes.
+  size_t stored_words(uint32_t number, size_t bands) const { return bands + (words_of(number) + 1) / 2; }
+  // Reads a row from the file, of its hashes those of the first bands.
+  LshRow read(uint32_t number, size_t bands, uint64_t *to) const;
+
+  // Rows that visit_hashes() reads at a time.
+  static constexpr size_t piece_rows = size_t{1} << 13;
+  size_t pieces() const { return (rows_ + piece_rows - 1) / piece_rows; }
+  // Calls visit(row, hash) for the rows of a piece that are not empty, ascending.
+  template <class Visit>
+  void visit_hashes(uint32_t band, size_t piece, Visit &&visit) const;
+
+ private:
+  size_t words_of(uint32_t number) const { return spec_.verify ? size_of(number) : spec_.permutations; }
+  uint64_t words_before(uint32_t number) const;
+  void store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values, WorkerPool &pool);
+  void find_starts(const StopFlag &stop);
+  void take_sets(int side, WorkerPool &pool);
+  void sort_block(RawBlock &block, uint32_t first, const StopFlag &stop);
+
+  LshInput &input_;
+  const LshSpec spec_;
+  const size_t bands_;
+  const uint32_t left_rows_;
+  const uint32_t rows_;
+  MemoryCounter &memory_;
+  Buffer<uint64_t> hashes_;        // by row and band
+  Buffer<uint32_t> words_;         // by row: signatures
+  Buffer<const uint32_t *> sets_;  // by row: numbers of its tokens
+  SpillFile *const file_;          // where it is not null, all of these are in it:
+  uint64_t columns_place_ = 0;     // hashes by band and row
+  uint64_t hashes_place_ = 0;      // the same by row and band
+  uint64_t words_place_ = 0;       // words by row
+  Buffer<uint64_t> words_before_;  // of each 64th row
+};
+
+template <class Visit>
+void LshRows::visit_hashes(uint32_t band, size_t piece, Visit &&visit) const {
+  const size_t begin = piece * piece_rows, end = std::min<size_t>(rows_, begin + piece_rows);
+  Buffer<uint64_t> column(memory_, in_file() ? end - begin : 0);
+  if (in_file())
+    file_->read(columns_place_ + (size_t{band} * rows_ + begin) * sizeof(uint64_t), column.data(),
+                column.size() * sizeof(uint64_t));
+  for (size_t row = begin; row < end; ++row) {
+    const auto number = static_cast<uint32_t>(row);
+    if (size_of(number) > 0) visit(number, in_file() ? column[row - begin] : hashes_[row * bands_ + band]);
+  }
+}
+
+}  // namespace simjoin
