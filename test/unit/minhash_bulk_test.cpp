@@ -287,6 +287,8 @@ TEST_F(JoinByBandsBesideAGpu, SaysWhyTheGpuIsNotUsed) {
   backend_.present = true;
   constexpr ErrorKind kind = ErrorKind::limit_exceeded;
   backend_.fault = &kind;
+  input.self_join = false;  // each side is a piece of work
+  input.right = input.left;
   EXPECT_EQ(refused(input), "injected");
 }
 

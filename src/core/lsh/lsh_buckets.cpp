@@ -125,11 +125,11 @@ void LshBuckets::visit_pairs(std::span<const SortKey> left, std::span<const Sort
   if (left.empty() || right.empty()) return;
   auto &[l_rows, r_rows] = workers_[static_cast<size_t>(worker)];
   std::unique_lock lock(large_, std::defer_lock);
-  if (l_rows.any_large(left, band_) || r_rows.any_large(right, band_)) lock.lock();
+  if (l_rows.any_large(left) || r_rows.any_large(right)) lock.lock();
   while (!left.empty()) {
-    left = left.subspan(l_rows.load(left, band_));
+    left = left.subspan(l_rows.load(left));
     for (std::span<const SortKey> rest = right; !rest.empty();) {
-      rest = rest.subspan(r_rows.load(rest, band_));
+      rest = rest.subspan(r_rows.load(rest));
       for (const LshRow &l : l_rows.rows()) {
         for (const LshRow &r : r_rows.rows()) {
           stop.check();
@@ -147,8 +147,8 @@ void LshBuckets::visit_among(std::span<const SortKey> rows, int worker, const St
   LshLoader &loader = workers_[static_cast<size_t>(worker)].left;
   while (!rows.empty()) {
     std::unique_lock lock(large_, std::defer_lock);
-    if (loader.any_large(rows, band_)) lock.lock();
-    const size_t count = loader.load(rows, band_);
+    if (loader.any_large(rows)) lock.lock();
+    const size_t count = loader.load(rows);
     const std::span<const LshRow> loaded = loader.rows();
     for (size_t l = 0; l < count; ++l) {
       for (size_t r = l + 1; r < count; ++r) {

@@ -26,6 +26,8 @@ void LshDevice::note_failure(const Error &error) {
   const std::lock_guard lock(mutex_);
   error_ = error;
   refused_ = error.what();
+  name_.clear();  // what it has made is made again or goes on beside the CPU's: the reason tells more
+  memory_peak_ = 0;
   gpu_ = false;
 }
 

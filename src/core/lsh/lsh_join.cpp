@@ -196,8 +196,8 @@ void LshJoinOfSets::take(Worker &worker, const LshRow &l, const LshRow &r) {
 void LshJoinOfSets::compare_held(Worker &worker, uint32_t l, uint32_t right) {
   const SortKey keys[2] = {{l, 0}, {row_of_right(right), 0}};
   std::unique_lock lock(large_, std::defer_lock);
-  if (worker.held_rows[0].any_large(keys, 0)) lock.lock();
-  for (int i = 0; i < 2; ++i) worker.held_rows[i].load({&keys[i], 1}, 0);
+  if (worker.held_rows[0].any_large(keys)) lock.lock();
+  for (int i = 0; i < 2; ++i) worker.held_rows[i].load({&keys[i], 1});
   compare(worker.held_rows[0].rows()[0], worker.held_rows[1].rows()[0], worker.writer);
   for (LshLoader &loader : worker.held_rows) loader.forget_large();
 }

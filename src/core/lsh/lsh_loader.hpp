@@ -22,16 +22,18 @@ class LshLoader {
       : all_(rows), bytes_(bytes), rows_(memory), words_(memory) {}
 
   // Brings the rows of the first keys into memory, as many as there is room for and at least one, and returns
-  // how many. In the file of their hashes only those of the first bands.
-  size_t load(std::span<const SortKey> keys, size_t bands);
+  // how many.
+  size_t load(std::span<const SortKey> keys);
   // Returns the rows that were loaded last.
   std::span<const LshRow> rows() const { return {rows_.data(), rows_.size()}; }
   // Returns whether one of the keys' rows is larger than what there is room for.
-  bool any_large(std::span<const SortKey> keys, size_t bands) const;
+  bool any_large(std::span<const SortKey> keys) const;
   // Gives back what a large row has taken.
   void forget_large();
 
  private:
+  void read(std::span<const SortKey> keys);
+
   const LshRows &all_;
   const size_t bytes_;
   Buffer<LshRow> rows_;

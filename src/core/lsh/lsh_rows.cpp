@@ -115,12 +115,17 @@ void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) 
   }
 }
 
-LshRow LshRows::read(uint32_t number, size_t bands, uint64_t *to) const {
-  file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to, bands * sizeof(uint64_t));
-  auto *const words = reinterpret_cast<uint32_t *>(to + bands);
-  file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words,
-              words_of(number) * sizeof(uint32_t));
-  return {to, words, number, size_of(number)};
+void LshRows::read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const {
+  auto *const words = reinterpret_cast<uint32_t *>(to + rows.size() * bands_);
+  size_t word = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<uint32_t>(number + i);
+    rows[i] = {to + i * bands_, words + word, row, size_of(row)};
+    word += words_of(row);
+  }
+  file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to,
+              rows.size() * bands_ * sizeof(uint64_t));
+  file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words, word * sizeof(uint32_t));
 }
 
 }  // namespace simjoin

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/base/memory.hpp"
 #include "core/base/spill_file.hpp"
@@ -44,10 +45,10 @@ class LshRows {
     const uint32_t *words = spec_.verify ? sets_[number] : words_.data() + words_before(number);
     return {hashes_.data() + number * bands_, words, number, size_of(number)};
   }
-  // Returns how many words of 64 bits read() writes.
-  size_t stored_words(uint32_t number, size_t bands) const { return bands + (words_of(number) + 1) / 2; }
-  // Reads a row from the file, of its hashes those of the first bands.
-  LshRow read(uint32_t number, size_t bands, uint64_t *to) const;
+  // Returns how many words of 64 bits read() writes for a row, at most.
+  size_t stored_words(uint32_t number) const { return bands_ + (words_of(number) + 1) / 2; }
+  // Reads consecutive rows from the file, from this number on: what they have goes to `to`.
+  void read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const;
 
   // Rows that visit_hashes() reads at a time.
   static constexpr size_t piece_rows = size_t{1} << 13;
