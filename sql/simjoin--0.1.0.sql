@@ -403,6 +403,15 @@ COMMENT ON FUNCTION weighted_minhash(int4[], float4[], int, bigint) IS 'weighted
 COMMENT ON FUNCTION weighted_minhash(int8[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 COMMENT ON FUNCTION weighted_minhash(text[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 
+-- As of the measures: a text is no set.
+CREATE FUNCTION minhash(tokens text, permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION weighted_minhash(tokens text, weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS minhash
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash(text, int, bigint) IS 'an error: a text is no set';
+COMMENT ON FUNCTION weighted_minhash(text, float4[], int, bigint) IS 'an error: a text is no set';
+
 CREATE FUNCTION minhash_similarity(a minhash, b minhash) RETURNS float8
 AS 'MODULE_PATHNAME', 'simjoin_minhash_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_similarity(minhash, minhash) IS 'estimate of the (weighted) Jaccard similarity of two sets from their signatures; 0 with an empty set';
@@ -471,6 +480,11 @@ RETURNS TABLE (id bigint, terms anyarray, weights float4[])
 AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION tf_idf(text, anyarray, int) IS
 'tf_idf for terms of another type than text';
+-- For literals and parameters without a type, which count as texts.
+CREATE FUNCTION tf_idf(query text, kind text, max_terms int DEFAULT NULL)
+RETURNS TABLE (id bigint, terms text[], weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_kind' LANGUAGE C STABLE;
+COMMENT ON FUNCTION tf_idf(text, text, int) IS 'an error: a text is no kind of terms';
 
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1024)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
@@ -482,6 +496,9 @@ CREATE FUNCTION cluster_stream_create(name text, kind anyarray DEFAULT NULL::tex
 AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_create' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION cluster_stream_create(text, anyarray) IS
 'creates a table that keeps the clusters of a stream of documents; kind stands for the type of their terms';
+CREATE FUNCTION cluster_stream_create(name text, kind text) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_kind' LANGUAGE C STABLE;
+COMMENT ON FUNCTION cluster_stream_create(text, text) IS 'an error: a text is no kind of terms';
 
 CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int DEFAULT 20,
                                batch int DEFAULT 1024)

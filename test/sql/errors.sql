@@ -34,6 +34,18 @@ SELECT weighted_jaccard_similarity('{1,2}', '{1,1}', '{2,3}', '{1,1}');
 PREPARE untyped AS SELECT overlap_count($1, $2);
 EXECUTE untyped('{1,2}', '{2,3}');
 DEALLOCATE untyped;
+SELECT minhash('{1,2}', 64);
+SELECT minhash('a b'::text);
+SELECT weighted_minhash('{1,2}', '{1,1}');
+PREPARE untyped AS SELECT minhash($1, 64);
+EXECUTE untyped('{1,2}');
+DEALLOCATE untyped;
+-- The name of a type and a literal: a signature as it is written, which this is not.
+SELECT minhash('{1,2}');
+-- A kind of terms, or a number of them, without a type.
+SELECT * FROM tf_idf('SELECT 1, ''{a,b}''::text[]', '10');
+SELECT * FROM tf_idf('SELECT 1, ''{1,2}''::int[]', '{}', 10);
+SELECT cluster_stream_create('state', NULL);
 
 -- Weights.
 SELECT weighted_jaccard_similarity('{1,2}'::int[], '{1}', '{1}', '{1}');

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
@@ -130,5 +131,15 @@ PG_FUNCTION_INFO_V1(simjoin_tf_idf_of_kind);
 Datum simjoin_tf_idf_of_kind(PG_FUNCTION_ARGS) {
   const TokenType kind = kind_argument(fcinfo, 1, function);
   return weigh_query(fcinfo, kind, max_terms_argument(fcinfo, 2));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_text_is_no_kind);
+Datum simjoin_text_is_no_kind(PG_FUNCTION_ARGS) {
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: the kind of terms is an array of their type, and not a text",
+                         get_func_name(fcinfo->flinfo->fn_oid)),
+                  errhint("Give literals and parameters their type, as in NULL::integer[] for terms that are "
+                          "integers, or 20::integer for a number of terms.")));
+  PG_RETURN_NULL();
 }
 }

@@ -22,10 +22,13 @@ constexpr const char *text_form = "family:version:permutations:bits:seed:values"
 [[noreturn]] void raise_malformed(const char *text, const char *why) {
   // A signature is long, so the message has its beginning only.
   const int length = static_cast<int>(std::strlen(text)), shown = pg_mbcliplen(text, length, 40);
-  ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                  errmsg("invalid input syntax for type minhash: \"%.*s%s\"", shown, text,
-                         length > shown ? "..." : ""),
-                  errdetail("%s", why), errhint("The form is %s, as the type's output has it.", text_form)));
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+       errmsg("invalid input syntax for type minhash: \"%.*s%s\"", shown, text, length > shown ? "..." : ""),
+       errdetail("%s", why),
+       text[0] == '{' ? errhint("The signature of a set is made as in minhash('{1,2}'::integer[]).")
+                      : errhint("The form is %s, as the type's output has it.", text_form)));
   pg_unreachable();
 }
 
