@@ -403,13 +403,21 @@ COMMENT ON FUNCTION weighted_minhash(int4[], float4[], int, bigint) IS 'weighted
 COMMENT ON FUNCTION weighted_minhash(int8[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 COMMENT ON FUNCTION weighted_minhash(text[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 
--- As of the measures: a text is no set.
+-- As of the measures: sets of smallint are those of int, and a text is no set.
+CREATE FUNCTION minhash(tokens int2[], permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
+LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 1000
+RETURN minhash(tokens::int4[], permutations, seed);
 CREATE FUNCTION minhash(tokens text, permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION weighted_minhash(tokens int2[], weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS minhash LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 10000
+RETURN weighted_minhash(tokens::int4[], weights, samples, seed);
 CREATE FUNCTION weighted_minhash(tokens text, weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
 RETURNS minhash
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash(int2[], int, bigint) IS 'that of a set of int4';
 COMMENT ON FUNCTION minhash(text, int, bigint) IS 'an error: a text is no set';
+COMMENT ON FUNCTION weighted_minhash(int2[], float4[], int, bigint) IS 'that of a set of int4';
 COMMENT ON FUNCTION weighted_minhash(text, float4[], int, bigint) IS 'an error: a text is no set';
 
 CREATE FUNCTION minhash_similarity(a minhash, b minhash) RETURNS float8

@@ -19,9 +19,11 @@ SELECT minhash_bands(minhash('{1,2,3}'::int[], 4), 2, 2), minhash_bands(minhash(
 -- A set's order, repeated elements and integer type do not matter; a text is no number.
 SELECT minhash('{3,1,2,2}'::int[]) = minhash('{1,2,3}'::int[]) AS order_and_repetition,
        minhash('{1,2,-3}'::int[]) = minhash('{1,2,-3}'::bigint[]) AS integers,
+       minhash('{1,2,-3}'::int[], 8) = minhash('{1,2,-3}'::smallint[], 8) AS smallints,
        minhash('{1,2,3}'::int[]) = minhash('{1,2,3}'::text[]) AS texts,
        minhash('{1,2}'::int[], 5) = minhash('{1,2}'::int[], 5, 2) AS seeds,
-       weighted_minhash('{3,1,3}'::int[], '{1,2,0.5}') = weighted_minhash('{1,3,4}'::bigint[], '{2,1.5,0}') AS weights;
+       weighted_minhash('{3,1,3}'::int[], '{1,2,0.5}') = weighted_minhash('{1,3,4}'::bigint[], '{2,1.5,0}') AS weights,
+       weighted_minhash('{3,1}'::int[], '{1,2}') = weighted_minhash('{3,1}'::smallint[], '{1,2}') AS smallint_weights;
 -- Fewer permutations are the first of more.
 SELECT left(minhash('{1,2,3}'::int[], 9)::text, 50) LIKE '%:' || split_part(minhash('{1,2,3}'::int[], 4)::text, ':', 6) || '%' AS prefix;
 
