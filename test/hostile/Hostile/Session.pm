@@ -92,13 +92,14 @@ sub run
 	return @results;
 }
 
-# Runs a query and returns the lines of its result; dies where it fails.
+# Runs a query and returns the lines of its result; dies where it fails. The tests' own queries have no statement_timeout,
+# since a busy host can hold up any of them.
 sub rows
 {
 	my ($self, $query) = @_;
 	die "the session is gone\n" if $self->{lost};
 	truncate($self->{errors}, 0);
-	print { $self->{to} } "$query\n;\n\\echo \@end\n";
+	print { $self->{to} } "SET statement_timeout = 0;\n$query\n;\nRESET statement_timeout;\n\\echo \@end\n";
 	$self->{to}->flush;
 	my @lines = $self->read_until_end(time + $self->{patience});
 	if ($self->{lost} || -s $self->{errors})
