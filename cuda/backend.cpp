@@ -1,4 +1,4 @@
-// The GPU backend of this build, as the core sees it.
+// The GPU backend of this build, behind the interface of the core.
 #include <cuda_runtime_api.h>
 
 #include <map>
@@ -54,11 +54,11 @@ class CudaBackend final : public GpuBackend {
     gpu::idle_release().set_timeout(timeout);
   }
 
-  // Asking for the free memory sets a device up for the process, and so does making it the thread's; what was
-  // not set up before is reset. So the thread's device is the last one to be asked: it stays the thread's,
-  // and nothing sets it up again.
+  // Asking for free memory, or making a device current, sets the device up for the process. A device that was
+  // not set up before is reset afterwards. The thread's current device is asked last: it stays current, and
+  // nothing sets it up again.
   std::vector<GpuDevice> devices() override {
-    const SignalsBlocked blocked;  // in threads that CUDA starts
+    const SignalsBlocked blocked;  // threads that CUDA starts inherit the mask
     std::map<int, GpuDevice> devices;
     int count = 0, current = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
@@ -91,14 +91,14 @@ class CudaBackend final : public GpuBackend {
 
   void fail_call(uint64_t n, bool launch) override { fail_device_call(n, launch); }
 
-  // What was found out about the devices is forgotten: whether there are any may change, too.
+  // Forgets what was found out about the devices, because their number may change, too.
   void lose_device(uint64_t n, DeviceLoss loss) override {
     simjoin::lose_device(n, loss);
     search_.forget();
   }
 
  private:
-  // Adds what there is to know of a device, and makes it the thread's.
+  // Adds the properties of a device, and makes it the thread's current one.
   static void look_at(int number, std::map<int, GpuDevice> &devices) {
     cudaDeviceProp properties;
     GpuDevice device;

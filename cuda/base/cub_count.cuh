@@ -12,10 +12,10 @@ namespace simjoin::gpu {
 
 static_assert(CUB_VERSION >= 200300, "the CUB of CUDA 12.4 or a later one is needed");
 
-// Before CUDA 13 many of CUB's algorithms count in int, and cut a longer number off in silence.
+// Before CUDA 13, many of CUB's algorithms count in int and silently truncate a larger number.
 using CubCount = std::conditional_t<(CUB_VERSION >= 300000), int64_t, int>;
 
-// Returns the number for CUB; throws limit_exceeded where CUB cannot count so far.
+// Returns `items` as CUB's type. Throws limit_exceeded if that type cannot hold it.
 inline CubCount cub_count(uint64_t items) {
   if (items > static_cast<uint64_t>(std::numeric_limits<CubCount>::max())) {
     throw Error(ErrorKind::limit_exceeded, "more than 2147483647 items, for which CUDA 13 is needed",

@@ -13,7 +13,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// What never changes of a device; asking for it takes milliseconds.
+// Properties of a device that never change. They are cached because a query takes milliseconds.
 struct DeviceFacts {
   int processors = 0;
   int capability = 0;
@@ -44,7 +44,8 @@ Device::Device(size_t memory_limit, size_t kept_memory) : kept_(kept_memory) {
   if (!usable.empty() && std::find(usable.begin(), usable.end(), number_) == usable.end()) {
     number_ = usable.front();
   }
-  make_current();  // also where the thread has it already: it may have been given back since
+  // Needed even if the device is already current: it may have been given back since.
+  make_current();
   const DeviceFacts &facts = facts_of(number_);
   processors_ = facts.processors;
   capability_ = facts.capability;

@@ -27,7 +27,7 @@ class Event {
   cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) { SIMJOIN_DEVICE_CALL(cudaEventRecord(event_, stream)); }
   void wait() const { SIMJOIN_DEVICE_CALL(cudaEventSynchronize(event_)); }
-  // Returns the milliseconds from `begin` to this event; both must have happened.
+  // Returns the milliseconds from `begin` to this event. Both must have happened.
   float since(const Event &begin) const {
     float milliseconds = 0;
     SIMJOIN_DEVICE_CALL(cudaEventElapsedTime(&milliseconds, begin.event_, event_));
@@ -39,25 +39,25 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Returns a size for the user, rounded up.
+// Returns a size as a text for the user, rounded up.
 std::string in_kilobytes(double bytes);
 
-// The device of one join: a stream, and device memory counted against a limit. Destroying it waits for the
-// stream and gives all memory back, to the device but for `kept_memory` bytes that the process's next join
-// takes. Buffers must not outlive it.
+// The device of one join: a stream, and device memory counted against a limit. The destructor waits for the
+// stream and gives all memory back to the device, except `kept_memory` bytes for the next join of the
+// process. Buffers must not outlive it.
 class Device {
  public:
-  // On the thread's GPU or, where that cannot be used, on the first that can, which is the thread's from then
-  // on: events and streams made before may belong to another.
+  // Uses the thread's current GPU. If that GPU is unusable, the first usable one becomes the thread's current
+  // GPU. Streams and events made before may then belong to another GPU.
   explicit Device(size_t memory_limit, size_t kept_memory = kept_device_memory);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
-  // Makes its GPU the calling thread's: before anything that another thread than the one that made it does on
-  // it, page-locked memory and what destructors do included.
+  // Makes this GPU the calling thread's current one. A thread that did not make this object calls it before
+  // any work on the GPU. Page-locked memory and the work of destructors count as such work.
   void make_current() const { SIMJOIN_DEVICE_CALL(cudaSetDevice(number_)); }
-  // The same for destructors, in which nothing may fail.
+  // The same for destructors: it cannot fail.
   void make_current_or_not() const noexcept {
     cudaSetDevice(number_);
     cudaGetLastError();
@@ -65,9 +65,9 @@ class Device {
 
   cudaStream_t stream() const { return stream_; }
   int processors() const { return processors_; }
-  // Returns the compute capability: ten times the major number and the minor one.
+  // Returns the compute capability: ten times the major number plus the minor one.
   int capability() const { return capability_; }
-  // Returns the most shared memory that a block can have.
+  // Returns the most bytes of shared memory that a block can have.
   size_t shared_memory() const { return shared_memory_; }
   const char *name() const { return name_; }
   size_t memory_limit() const { return limit_; }
@@ -78,8 +78,8 @@ class Device {
   void synchronize() const { SIMJOIN_DEVICE_CALL(cudaStreamSynchronize(stream_)); }
   void *allocate(size_t bytes);
   void release(void *data, size_t bytes) noexcept;
-  // Takes memory from the device, for later allocations of this process, until `bytes` are used or ready: no
-  // other process gets it meanwhile. Throws limit_exceeded where there is too little.
+  // Reserves device memory for later allocations of this process until `bytes` are used or reserved. No other
+  // process can take it meanwhile. Throws limit_exceeded if there is too little.
   void secure(size_t bytes);
 
  private:
@@ -89,7 +89,7 @@ class Device {
   DeviceUse use_;
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
-  int number_ = 0;  // as CUDA numbers it
+  int number_ = 0;  // the device's number in CUDA
   int processors_ = 0;
   int capability_ = 0;
   size_t shared_memory_ = 0;
@@ -100,8 +100,7 @@ class Device {
   size_t kept_;
 };
 
-// An array in device memory, allocated and freed in the order of the device's stream. Elements have no
-// defined value.
+// An array in device memory, allocated and freed in stream order. Its elements start undefined.
 template <typename T>
 class DeviceBuffer {
  public:
@@ -137,7 +136,7 @@ class DeviceBuffer {
     data_ = nullptr;
     size_ = 0;
   }
-  // Sets every byte.
+  // Sets every byte to `byte`.
   void fill(int byte) {
     if (size_ > 0) SIMJOIN_DEVICE_CALL(cudaMemsetAsync(data_, byte, size_ * sizeof(T), device_->stream()));
   }
@@ -148,7 +147,7 @@ class DeviceBuffer {
   size_t size_ = 0;
 };
 
-// Copies between host and device in the order of the device's stream.
+// Copies between host and device, in stream order.
 template <typename T>
 void copy_to_device(const Device &device, T *to, const T *from, size_t count) {
   if (count == 0) return;
@@ -165,7 +164,7 @@ void copy_on_device(const Device &device, T *to, const T *from, size_t count) {
   SIMJOIN_DEVICE_CALL(
       cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, device.stream()));
 }
-// Returns one value once the stream has got there.
+// Returns the value at `from`, after all earlier work of the stream.
 template <typename T>
 T read_value(const Device &device, const T *from) {
   T value{};

@@ -7,8 +7,8 @@
 namespace simjoin::gpu {
 namespace {
 
-// Every error that does not mean that the device is lost. After most others the context of the process is
-// gone, and every later call returns the same error until the process ends.
+// Errors that do not mean that the device is lost. After most others the context of the process is gone, and
+// every later call returns the same error until the process ends.
 constexpr struct {
   cudaError_t error;
   Trouble trouble;
@@ -19,14 +19,15 @@ constexpr struct {
     {cudaErrorSystemDriverMismatch, Trouble::absent},
     {cudaErrorCompatNotSupportedOnDevice, Trouble::absent},
     {cudaErrorStubLibrary, Trouble::absent},
-    // Another process has the device alone (compute mode "exclusive process"), or a setting is being changed.
+    // Another process uses the device exclusively (compute mode "exclusive process"), or a setting is being
+    // changed.
     {cudaErrorDevicesUnavailable, Trouble::passing},
     {cudaErrorDeviceAlreadyInUse, Trouble::passing},
     // The fabric manager of NVLink switches has not started yet.
     {cudaErrorSystemNotReady, Trouble::passing},
-    // A call to the operating system failed, for want of file descriptors or the like.
+    // A call to the operating system failed, for example because no file descriptor was left.
     {cudaErrorOperatingSystem, Trouble::passing},
-    // The multi-process service starts, recovers, or serves as many as it can.
+    // The multi-process service starts, recovers, or has no room for another client.
     {cudaErrorMpsConnectionFailed, Trouble::passing},
     {cudaErrorMpsRpcFailure, Trouble::passing},
     {cudaErrorMpsServerNotReady, Trouble::passing},

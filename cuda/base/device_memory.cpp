@@ -19,9 +19,9 @@
 namespace simjoin {
 namespace {
 
-std::atomic<uint64_t> started_devices{0};  // a bit each
+std::atomic<uint64_t> started_devices{0};  // one bit per device
 
-// Left to other programs, and to what CUDA allocates behind our back.
+// Memory left to other programs and to CUDA's own allocations.
 constexpr size_t memory_reserve = size_t{512} << 20;
 
 }  // namespace
@@ -41,8 +41,8 @@ int gpus_started() {
 namespace gpu {
 namespace {
 
-// The pools that all joins of this process allocate from, by device; they keep what is freed until they are
-// trimmed. A device that has one counts as started: to reset it destroys the pool.
+// The memory pools that all joins of this process allocate from, by device. A pool keeps freed memory until
+// it is trimmed. A device with a pool counts as started, because a reset would destroy the pool.
 struct ProcessPools {
   std::mutex mutex;
   std::map<int, cudaMemPool_t> pools;
@@ -95,12 +95,12 @@ void trim_device_memory(int number, size_t kept) noexcept {
   try {
     cudaMemPoolTrimTo(process_pool(usable[static_cast<size_t>(number) % usable.size()]), kept);
   } catch (const Error &) {
-    // Nothing can be kept in a pool that cannot be made.
+    // A pool that cannot be made keeps nothing.
   }
   cudaGetLastError();
 }
 
-// This module has the runtime linked into it.
+// This module links the runtime statically, so a shared runtime belongs to another library.
 bool may_reset_devices() {
   const auto is_runtime = [](dl_phdr_info *library, size_t, void *) {
     return std::strstr(library->dlpi_name, "libcudart") != nullptr ? 1 : 0;
@@ -108,12 +108,11 @@ bool may_reset_devices() {
   return dl_iterate_phdr(is_runtime, nullptr) == 0;
 }
 
-// Blocks of sets whose memory is page-locked may still be somewhere: then the contexts stay, as they are
-// needed to undo it.
+// Blocks of sets may still hold page-locked memory. Then the contexts stay, because unlocking needs them.
 bool give_devices_back() {
   auto &[mutex, pools] = process_pools();
   const std::lock_guard lock(mutex);
-  // Without a device of its own, the thread would set up the first one there is.
+  // A thread without a current device would set up the first one.
   if (!pools.empty()) cudaSetDevice(pools.begin()->first);
   free_kept_page_locked();
   if (locked_pieces() > 0) return false;
@@ -121,7 +120,7 @@ bool give_devices_back() {
   for (const auto &[device, pool] : pools) {
     cudaMemPoolTrimTo(pool, 0);
     if (!reset) continue;
-    cudaMemPoolDestroy(pool);  // it outlives the context
+    cudaMemPoolDestroy(pool);  // the pool outlives the context
     cudaSetDevice(device);
     cudaDeviceReset();
   }

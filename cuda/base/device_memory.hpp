@@ -1,4 +1,4 @@
-// The device memory that this process holds: a pool a device, from which all its joins allocate.
+// The device memory that this process holds: one pool per device, shared by all its joins.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,29 +7,29 @@
 
 namespace simjoin {
 
-// Returns whether a GPU is set up for this process: a join has used it.
+// Returns whether this process has set up a GPU, because a join used it.
 bool gpu_started();
-// Returns the same of the device that CUDA gives this number.
+// Returns the same for one device, by its number in CUDA.
 bool gpu_started(int device);
-// Returns how many of them are set up.
+// Returns how many GPUs are set up.
 int gpus_started();
 
 namespace gpu {
 
-// Returns the device's pool, which is made where there is none.
+// Returns the device's pool, and makes it if there is none.
 cudaMemPool_t process_pool(int device);
-// Returns how much device memory a join on the calling thread's GPU may use; `limit` is what it asks for, 0
-// for most of what is free.
+// Returns how many bytes of device memory a join on the calling thread's GPU may use. `limit` is the join's
+// own limit; 0 means most of the free memory.
 size_t device_memory_limit(size_t limit);
-// Gives what joins of this process keep of a GPU's memory back, but for `kept` bytes.
+// Gives back the memory of a GPU that this process keeps for later joins, except `kept` bytes.
 void trim_device_memory(int number, size_t kept) noexcept;
 
-// Returns whether a context may be destroyed: a library in this process that has loaded a CUDA runtime of its
-// own would lose it.
+// Returns whether contexts may be destroyed. They may not if another library in this process loaded its own
+// CUDA runtime, which would lose its context, too.
 bool may_reset_devices();
-// Gives back what this process holds of its devices while nobody uses them: pools, the page-locked memory
-// that is kept and, where may_reset_devices(), the contexts. Returns false where something page-locked is
-// still in use, which needs them.
+// Gives back everything that this process holds of its devices while nobody uses them: pools, cached
+// page-locked memory and, if may_reset_devices(), the contexts. Returns false if page-locked memory is still
+// in use, because unlocking it needs the contexts.
 bool give_devices_back();
 
 }  // namespace gpu

@@ -7,8 +7,8 @@
 
 namespace simjoin::gpu {
 
-// Never destroyed, as whoever uses a device may outlive it; its thread ends with the process, before the CUDA
-// runtime does, which is used first.
+// The timer is never destroyed, because users of a device may outlive it. Its thread ends with the process,
+// before the CUDA runtime does, since the runtime is used first.
 IdleRelease &idle_release() {
   static IdleRelease &timer = *new IdleRelease(give_devices_back);
   static const std::unique_ptr<IdleRelease, void (*)(IdleRelease *)> ends(

@@ -1,4 +1,4 @@
-// Who uses the devices, and what is given back when nobody has for some time.
+// Counts the users of the devices, so that idle devices can be given back.
 #pragma once
 
 namespace simjoin {
@@ -7,15 +7,15 @@ class IdleRelease;
 
 namespace simjoin::gpu {
 
-// Returns the timer of this process (core/base/idle_release.hpp): it gives all back that the process holds of
-// its devices, contexts included, and the page-locked memory.
+// Returns the timer of this process (core/base/idle_release.hpp). It gives back everything that the process
+// holds of its devices, including contexts and page-locked memory.
 IdleRelease &idle_release();
 
 void begin_device_use();
 void end_device_use() noexcept;
 
-// While one lives, the devices stay set up. Everything that refers to a device has one; making one may wait
-// for a release under way.
+// The devices stay set up while one of these lives. Every object that refers to a device holds one. The
+// constructor may wait for a release under way.
 class DeviceUse {
  public:
   DeviceUse() { begin_device_use(); }

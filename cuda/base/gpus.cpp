@@ -12,7 +12,7 @@ namespace {
 // The kernels use instructions of this compute capability: binary tensor core operations with AND.
 constexpr int least_capability = 8;
 
-// Returns why there is no device, as its user can understand it.
+// Returns the reason why there is no device, in words for the user.
 std::string describe(cudaError_t error) {
   if (error != cudaErrorInsufficientDriver && error != cudaErrorSystemDriverMismatch) {
     return cudaGetErrorString(error);
@@ -31,7 +31,7 @@ std::string describe(cudaError_t error) {
 
 }  // namespace
 
-// One device that can be used is enough: the others are left alone.
+// Stops at the first usable device and leaves the others alone.
 GpuLook look_for_gpu() {
   int devices = 0, major = 0, minor = 0;
   cudaError_t result = gpu::injected_fault();
@@ -42,7 +42,8 @@ GpuLook look_for_gpu() {
       result = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   }
   if (result == cudaSuccess && major >= least_capability) return {true, true, {}};
-  cudaGetLastError();  // forget it: the next call of this thread would report it again
+  // The error must be cleared: the next call of this thread would report it again.
+  cudaGetLastError();
   if (result != cudaSuccess)
     return {false, gpu::trouble_of(result) == gpu::Trouble::absent, describe(result)};
   if (devices == 0) return {false, true, "there is no GPU"};

@@ -9,22 +9,21 @@
 
 namespace simjoin {
 
-// Bytes of a GPU's memory that this process keeps for its next use of it, unless a caller says otherwise.
+// Bytes of a GPU's memory that this process keeps for its next join, unless a caller says otherwise.
 inline constexpr size_t kept_device_memory = size_t{1} << 30;
 
 // Looks for a GPU that this process can use.
 GpuLook look_for_gpu();
-// Returns whether this process can use a GPU; `reason` (may be null) gets why not.
+// Returns whether this process can use a GPU. If not, `reason` gets the cause; it may be null.
 bool gpu_available(std::string *reason);
-// Returns the devices that joins can use, as CUDA numbers them.
+// Returns the numbers in CUDA of the devices that joins can use.
 std::vector<int> usable_gpus();
-// Returns how long the first of them takes.
+// Returns how much slower than the reference the first usable GPU is.
 GpuSlowdown gpu_slowdown();
 
 namespace gpu {
 
-// Makes the GPU of this number, of those that can be used and modulo how many these are, the calling
-// thread's.
+// Makes a usable GPU the calling thread's current one. `number` counts usable GPUs, modulo their number.
 void use_device(int number);
 
 }  // namespace gpu

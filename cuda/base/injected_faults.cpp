@@ -7,9 +7,9 @@ namespace simjoin {
 namespace {
 
 std::atomic<uint64_t> calls_made{0};
-std::atomic<uint64_t> failing_call{0};  // its number; 0 = none
+std::atomic<uint64_t> failing_call{0};  // number of the call; 0 = none
 std::atomic<bool> failing_launch{false};
-std::atomic<uint64_t> lost_from{0};  // the first call that a lost device fails; 0 = none is lost
+std::atomic<uint64_t> lost_from{0};  // first call that fails on a lost device; 0 = none
 std::atomic<DeviceLoss> loss_of_device{DeviceLoss::none};
 
 }  // namespace

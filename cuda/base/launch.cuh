@@ -1,4 +1,4 @@
-// Launching kernels and CUB's device-wide algorithms: grids in 64 bits, every launch checked.
+// Launches of kernels and of CUB's device-wide algorithms: grids in 64 bits, every launch checked.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,14 @@ inline constexpr int block_warps = block_threads / warp_threads;
 
 // Returns the number of blocks for a grid-stride kernel over `count` items of `threads_an_item` threads each.
 inline unsigned blocks_for(const Device &device, uint64_t count, uint64_t threads_an_item = 1) {
-  constexpr uint64_t waves = 16;  // enough blocks to even out the load, few enough to keep indexing cheap
+  // Enough blocks to even out the load, few enough to keep indexing cheap.
+  constexpr uint64_t waves = 16;
   const uint64_t most = static_cast<uint64_t>(device.processors()) * 8 * waves;
   const uint64_t wanted = (count * threads_an_item + block_threads - 1) / block_threads;
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, most));
 }
 
-// A grid: its blocks, their threads, and each block's bytes of dynamic shared memory.
+// A grid: the number of blocks, the threads of a block, and the bytes of dynamic shared memory of a block.
 struct LaunchShape {
   LaunchShape(unsigned grid_blocks, unsigned threads_a_block = block_threads, size_t bytes = 0)
       : blocks(grid_blocks), threads(threads_a_block), shared_bytes(bytes) {}
@@ -33,7 +34,7 @@ struct LaunchShape {
 template <typename... Parameters, typename... Arguments>
 void launch(const Device &device, void (*kernel)(Parameters...), const LaunchShape &shape,
             Arguments... arguments) {
-  constexpr size_t default_shared_bytes = size_t{48} << 10;  // a kernel has to ask for more
+  constexpr size_t default_shared_bytes = size_t{48} << 10;  // a kernel must request more
   if (shape.shared_bytes > default_shared_bytes) {
     SIMJOIN_DEVICE_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(shape.shared_bytes)));
@@ -43,7 +44,8 @@ void launch(const Device &device, void (*kernel)(Parameters...), const LaunchSha
   check(cudaGetLastError(), "kernel launch");
 }
 
-// Runs a CUB algorithm: call(scratch, bytes) first with null to learn the size, then with the memory.
+// Runs a CUB algorithm. The first call(scratch, bytes) has null for `scratch` and learns the size, the second
+// one has the memory.
 template <typename Call>
 void with_scratch(Device &device, Call &&call) {
   size_t bytes = 0;
@@ -52,7 +54,7 @@ void with_scratch(Device &device, Call &&call) {
   SIMJOIN_DEVICE_CALL(call(static_cast<void *>(scratch.data()), bytes));
 }
 
-// The loop over i < count that every thread of a grid takes its share of.
+// A loop over all i < count, divided among all threads of the grid.
 #define SIMJOIN_GRID_STRIDE(i, count)                                             \
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < (count); \
        i += uint64_t{gridDim.x} * blockDim.x)

@@ -13,7 +13,7 @@
 namespace simjoin::gpu {
 namespace {
 
-std::mutex locking;  // of pieces; several devices may get the same block
+std::mutex locking;  // guards locking of pieces; several devices may get the same block
 std::atomic<size_t> locked{0};
 
 void unlock_pages(void *data) noexcept {
@@ -22,7 +22,8 @@ void unlock_pages(void *data) noexcept {
   --locked;
 }
 
-// Of one size, a power of two, each; never destroyed, as the driver may be gone before.
+// Free buffers by size, each a power of two. The pool is never destroyed, because the driver may end before
+// it.
 struct PinnedPool {
   static constexpr size_t most_kept = size_t{64} << 20;
 
@@ -55,7 +56,7 @@ bool lock_pages(HostPiece &piece, std::string &why) {
     result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
   }
   if (result != cudaSuccess) {
-    cudaGetLastError();  // forget it: the copies work without
+    cudaGetLastError();  // cleared: copies work without page-locking
     why = cudaGetErrorString(result);
     return false;
   }
@@ -91,8 +92,8 @@ void *take_pinned(size_t bytes) {
   return data;
 }
 
-// A copy may still be on its way where the work ended with an error: it would reach the next one to take the
-// memory.
+// After an error, a copy into the buffer may still be under way. Without the wait it would overwrite the next
+// user's data.
 void give_pinned_back(void *data, size_t bytes) noexcept {
   cudaDeviceSynchronize();
   cudaGetLastError();
@@ -106,7 +107,7 @@ void give_pinned_back(void *data, size_t bytes) noexcept {
       return;
     }
   } catch (const std::bad_alloc &) {
-    // What cannot be noted is freed.
+    // A buffer that cannot be recorded is freed.
   }
   cudaFreeHost(data);
 }

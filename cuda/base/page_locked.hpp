@@ -1,4 +1,4 @@
-// Page-locked host memory: copies of it run beside the host, and faster.
+// Page-locked host memory. Its copies to and from a device are faster and run beside the host's work.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,19 @@
 
 namespace simjoin::gpu {
 
-// Page-locks a piece, unless it is. Returns whether it is page-locked; where not, `why` gets the reason, and
-// copies work all the same. What the process keeps page-locked for later is given up for it.
+// Page-locks a piece, unless it already is. Returns whether it is page-locked. If not, `why` gets the reason,
+// and copies work all the same. If locking fails, it is tried again without the memory that the process keeps
+// page-locked for later.
 bool lock_pages(HostPiece &piece, std::string &why);
 // Returns how many pieces of host memory are page-locked.
 size_t locked_pieces();
 
-// Page-locked host memory of the process: what is given back is kept for the next one to take, because to
-// free it waits for the work of all devices, and to give it back only for that of the thread's. `bytes` is
-// the same in both calls.
+// Takes page-locked memory from the process's cache and gives it back there. The cache exists because freeing
+// waits for the work of all devices; giving back waits only for the thread's device. `bytes` must be the same
+// in both calls.
 void *take_pinned(size_t bytes);
 void give_pinned_back(void *data, size_t bytes) noexcept;
-// Frees the page-locked memory that the process keeps for later, pieces of host memory included.
+// Frees the page-locked memory that the process keeps for later, including pieces of host memory.
 void free_kept_page_locked() noexcept;
 
 // An array in page-locked host memory.

@@ -1,4 +1,4 @@
-// A stream beside a device's own, for copies that overlap with its kernels.
+// A second stream of a device, for copies that overlap with its kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace simjoin::gpu {
 class SideStream {
  public:
   SideStream() { SIMJOIN_DEVICE_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  // Waits for what is in the stream.
+  // Waits for the work in the stream.
   ~SideStream() {
     if (stream_ == nullptr) return;
     cudaStreamSynchronize(stream_);
@@ -21,7 +21,7 @@ class SideStream {
 
   cudaStream_t get() const { return stream_; }
 
-  // What comes later in the stream comes after the event.
+  // Makes later work of the stream wait for `event`.
   void wait_for(const Event &event) { wait(stream_, event); }
   static void wait(cudaStream_t stream, const Event &event) {
     SIMJOIN_DEVICE_CALL(cudaStreamWaitEvent(stream, event.get(), 0));
