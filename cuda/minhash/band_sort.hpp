@@ -1,4 +1,4 @@
-// Sorting the hashes of a band on the device.
+// Sorts the hashes of a band on the device.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace simjoin::gpu {
 
-// In memory as core's SortKey is.
+// The same memory layout as the core's SortKey.
 struct BandKey {
   uint64_t row;
   uint64_t hash;
 };
 
-// Sorts keys in device memory by their hashes; those of equal hashes stay in their order.
+// Sorts keys in device memory by hash. The sort is stable.
 void sort_band(Device &device, BandKey *keys, size_t count);
 
 }  // namespace simjoin::gpu

@@ -8,13 +8,13 @@
 namespace simjoin::gpu {
 namespace {
 
-// An identity like others, but not kept in the table: it marks a free place.
+// Marks a free place. It can be an identity, too, but that identity is never kept in the table.
 constexpr uint64_t free_place = 0x9AE16A3B2F90404Full;
 constexpr size_t least_places = size_t{1} << 16;
 constexpr size_t numbers_a_sample = 3;
 
-// Returns the most tokens whose table takes at most `limit` bytes while it grows: it then holds the old and
-// the new numbers of all, and the old and the new identities. There are up to four places for a token.
+// Returns the most tokens whose table takes at most `limit` bytes while it grows. A growing table holds the
+// old and the new random numbers and identities of all tokens. A token has up to four places.
 size_t most_tokens(size_t limit, uint32_t stride) {
   constexpr size_t a_place = sizeof(uint64_t) + sizeof(uint32_t);
   const size_t a_token = 2 * numbers_a_sample * stride * sizeof(float) + 2 * sizeof(uint64_t) + 4 * a_place;
@@ -22,7 +22,7 @@ size_t most_tokens(size_t limit, uint32_t stride) {
   return std::min<size_t>((limit - least_places * a_place) / a_token, no_token - 1);
 }
 
-// A thread a token.
+// One thread per token.
 __global__ void find_tokens(unsigned long long *keys, uint32_t *numbers, uint32_t mask, bool add,
                             const uint64_t *tokens, uint64_t count, uint32_t *places, uint64_t *identities,
                             uint32_t *counter) {
@@ -31,7 +31,8 @@ __global__ void find_tokens(unsigned long long *keys, uint32_t *numbers, uint32_
     places[i] = no_token;
     if (identity == free_place) continue;
     for (uint32_t place = static_cast<uint32_t>(mix64(identity)) & mask;; place = (place + 1) & mask) {
-      uint64_t found = __ldcg(keys + place);  // other threads write: not from the cache of a multiprocessor
+      // Other threads write here: do not read from the cache of a multiprocessor.
+      uint64_t found = __ldcg(keys + place);
       if (found == free_place && add) {
         found = atomicCAS(keys + place, static_cast<unsigned long long>(free_place),
                           static_cast<unsigned long long>(identity));
@@ -48,7 +49,7 @@ __global__ void find_tokens(unsigned long long *keys, uint32_t *numbers, uint32_
   }
 }
 
-// A thread a token that is in the table, on its way to a larger one.
+// One thread per token of the table, which moves it to a larger table.
 __global__ void move_tokens(unsigned long long *keys, uint32_t *numbers, uint32_t mask,
                             const uint64_t *identities, uint64_t count) {
   SIMJOIN_GRID_STRIDE(number, count) {
@@ -65,7 +66,7 @@ __global__ void mark_free(uint64_t *keys, uint64_t count) {
   SIMJOIN_GRID_STRIDE(i, count) keys[i] = free_place;
 }
 
-// A thread a token and sample.
+// One thread per token and sample.
 __global__ void draw_numbers(const uint64_t *identities, uint64_t first, uint64_t count, uint64_t seed,
                              uint32_t stride, float *draws) {
   SIMJOIN_GRID_STRIDE(i, count * stride) {
@@ -105,7 +106,7 @@ bool DrawTable::prepare(size_t tokens) {
   const bool fits = tokens > 0 && wanted <= most_tokens_, pays = count_ * 2 <= found_;
   found_ += tokens;
   if (!fits || !pays) return false;
-  // With so many new tokens there are at least two places for each.
+  // With this many places, there are at least two for each token.
   grow_places(std::bit_ceil(std::max(least_places, wanted * 2)));
   if (identities_.size() < wanted)
     identities_ = grown(device_, identities_, count_, std::min(most_tokens_, wanted * 3 / 2));

@@ -6,10 +6,10 @@
 namespace simjoin::gpu {
 namespace {
 
-// About 20 ms of an H200 at a launch.
+// A launch takes about 20 ms on an H200.
 constexpr uint64_t most_evaluations = uint64_t{1} << 36;
 
-// Returns a * b + {high, low}: one instruction, unless the compiler takes the sum apart from the product.
+// Returns a * b + {high, low} in one instruction, unless the compiler splits sum and product.
 __device__ inline uint2 multiply_add(uint32_t a, uint32_t b, uint32_t low, uint32_t high) {
   uint2 result;
   asm("mad.lo.cc.u32 %0, %2, %3, %4;\n\tmadc.hi.u32 %1, %2, %3, %5;"
@@ -18,7 +18,7 @@ __device__ inline uint2 multiply_add(uint32_t a, uint32_t b, uint32_t low, uint3
   return result;
 }
 
-// The permutations of a lane, in registers.
+// The permutations of a lane, held in registers.
 template <int group>
 struct LaneGroup {
   uint32_t a_low[group], a_top[group], b_low[group], b_high[group], least[group];
@@ -36,8 +36,8 @@ struct LaneGroup {
     }
   }
 
-  // The steps of `upper_value`, with a_high and what is added to its product shifted by 3 bits, so that the
-  // upper half of the sum is what the lower half of the first product needs.
+  // The steps of `upper_value`, with a_high and the summand of its product shifted by 3 bits. The upper half
+  // of the sum is then what the lower half of the first product needs.
   __device__ void lower(uint32_t hash) {
     const uint32_t flipped = hash ^ flip;
 #pragma unroll
@@ -49,13 +49,14 @@ struct LaneGroup {
   }
 };
 
-// Lowers the least values of a lane by the hashes of a set, which all lanes of the warp go through together.
+// Lowers the least values of a lane by the hashes of a set. All lanes of the warp walk through the set
+// together.
 template <int group>
 __device__ void lower_by_set(LaneGroup<group> &lanes, const uint32_t *hashes, uint32_t count, uint32_t lane) {
 #pragma unroll
   for (int i = 0; i < group; ++i) lanes.least[i] = UINT32_MAX;
   for (uint32_t base = 0; base < count; base += warp_threads) {
-    // Past the end the last hash again, which changes nothing.
+    // Lanes past the end repeat the last hash, which changes nothing.
     const uint32_t mine = hashes[min(base + lane, count - 1)];
     const uint32_t left = count - base;
     if (left >= warp_threads) {
@@ -67,7 +68,7 @@ __device__ void lower_by_set(LaneGroup<group> &lanes, const uint32_t *hashes, ui
   }
 }
 
-// A warp a task: a piece of the sets, a block of 32 groups of permutations.
+// One warp per task: a piece of the sets and a block of 32 groups of permutations.
 template <int group>
 __global__ void lower_pieces(DevicePermutations::View table, RoundView round, const uint32_t *hashes,
                              TaskRange tasks) {
@@ -111,13 +112,13 @@ __global__ void hash_bands_of_sets(SignatureHeader header, BandPlan plan, RoundV
   }
 }
 
-// Returns how many permutations a lane works on: four where there are enough.
+// Returns how many permutations a lane works on: up to four, but few enough to use all lanes.
 size_t group_for(size_t permutations) {
   if (permutations <= warp_threads) return 1;
   return permutations <= 2 * warp_threads ? 2 : 4;
 }
 
-// Returns a device array of `size` elements: those given, then `padding`.
+// Returns a device array of `size` elements: the `count` elements of `from`, then `padding`.
 template <class To, class From>
 DeviceBuffer<To> upload(Device &device, const From *from, size_t count, size_t size, To padding) {
   std::vector<To> values(from, from + count);

@@ -1,4 +1,4 @@
-// MinHash on the device: the least values of sets of token hashes.
+// MinHash on the device: the least values of sets of hashed tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace simjoin::gpu {
 
-// The permutations of a signer in device memory.
+// The permutations of a signer, in device memory.
 class DevicePermutations {
  public:
   DevicePermutations(Device &device, std::span<const Permutation> permutations);
 
-  // What kernels read: the arrays of PermutationTable, padded to blocks of groups for all lanes of a warp.
+  // The arrays that kernels read: those of PermutationTable, padded to whole blocks of 32 groups.
   struct View {
     const uint32_t *a_low;
     const uint32_t *a_high;
@@ -39,12 +39,12 @@ class DevicePermutations {
   View view_;
 };
 
-// Writes the values of all sets of a round; those of empty sets are all ones. Calls `pause` between launches
+// Writes the values of all sets of a round. Values of empty sets are all ones. Calls `pause` between launches
 // of bounded work.
 void sign_hashed(const Device &device, const DevicePermutations &permutations, const RoundView &round,
                  const uint32_t *hashes, const std::function<void()> &pause);
 
-// Writes the hash of each band of each set's values.
+// Writes the hash of each band of each set.
 void hash_bands(const Device &device, const SignatureHeader &header, const BandPlan &plan,
                 const RoundView &round, uint64_t *hashes);
 

@@ -5,13 +5,13 @@
 namespace simjoin::gpu {
 namespace {
 
-// About 40 ms of an H200 at a launch, where no draw is in the table.
+// A launch takes about 40 ms on an H200 if no draw is in the table.
 constexpr uint64_t most_draws = uint64_t{1} << 32;
 constexpr uint32_t no_position = UINT32_MAX;
 
-// Returns a / b, correctly rounded: the compiler's own steps without its test for operands near the ends of
-// the range, where no r (1e-7 to 33) and no logarithm of a weight (0, or 6e-8 to 120) is. It would take its
-// slow path for every weight of 1.
+// Returns a / b, correctly rounded. These are the compiler's own steps without its test for operands near the
+// ends of the range. No r (1e-7 to 33) and no logarithm of a weight (0, or 6e-8 to 120) is there. The
+// compiler's code would take its slow path for every weight of 1.
 __device__ inline float quotient(float a, float b) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(b));
@@ -21,7 +21,7 @@ __device__ inline float quotient(float a, float b) {
   return __fmaf_rn(__fmaf_rn(-b, q, a), y, q);
 }
 
-// The samples of a lane: the least ln a so far, the token with it, and its t.
+// The samples of a lane: the least ln a so far, its token, and its t.
 template <int samples>
 struct LaneSamples {
   float least[samples], t[samples];
@@ -36,7 +36,7 @@ struct LaneSamples {
     }
   }
 
-  // Lowers sample i by a token. The t of draw_weighted is the largest whole number up to the position.
+  // Lowers sample i by a token. As in draw_weighted, t is the largest whole number up to the position.
   __device__ void lower(int i, const SampleNumbers &numbers, float ln_weight, uint32_t position) {
     const float drawn_t = floorf(quotient(ln_weight, numbers.r) + numbers.beta);
     const float ln_a = ln_a_of(numbers, drawn_t);
@@ -67,15 +67,16 @@ struct Numbers {
   }
 };
 
-// What all lanes of a warp know of the set they work on.
+// A set, as all lanes of a warp see it.
 struct SetView {
   const WeightedTokens &tokens;
   const DrawTable::View &table;
   uint64_t seed;
-  uint32_t first_sample;  // of this lane
-  bool used;              // whether this lane has samples
+  uint32_t first_sample;  // first sample of this lane
+  bool used;              // this lane has samples
 
-  // Lowers the samples by `count` tokens whose numbers and logarithms the lanes hold, all in the table.
+  // Lowers the samples by `count` tokens, all in the table. The lanes hold the tokens' numbers and
+  // logarithms.
   template <int samples>
   __device__ void lower_from_table(LaneSamples<samples> &lanes, uint32_t base, uint32_t count,
                                    uint32_t number, float ln_weight) const {
@@ -93,7 +94,7 @@ struct SetView {
     }
   }
 
-  // The same for tokens that need not be in the table.
+  // The same for tokens that may be missing from the table.
   template <int samples>
   __device__ void lower_by_drawing(LaneSamples<samples> &lanes, uint32_t base, uint32_t count,
                                    float ln_weight) const {
@@ -130,14 +131,14 @@ struct SetView {
   }
 };
 
-// Returns a number that is in the order of (ln a, token).
+// Returns a number that sorts as (ln a, token).
 __device__ unsigned long long in_order(float ln_a, uint32_t token) {
-  const uint32_t bits = __float_as_uint(ln_a + 0.0f);  // no -0
+  const uint32_t bits = __float_as_uint(ln_a + 0.0f);  // turns -0 into 0
   const uint32_t ordered = bits ^ (bits >> 31 != 0 ? ~0u : 0x80000000u);
   return static_cast<unsigned long long>(ordered) << 32 | token;
 }
 
-// A warp a task: a piece of the sets, a block of 32 times `samples` samples.
+// One warp per task: a piece of the sets and a block of 32 times `samples` samples.
 template <int samples>
 __global__ void sample_pieces(uint64_t seed, DrawTable::View table, RoundView round, WeightedTokens tokens,
                               PartialSamples partial, uint32_t blocks, TaskRange tasks) {
@@ -172,7 +173,7 @@ __global__ void sample_pieces(uint64_t seed, DrawTable::View table, RoundView ro
   }
 }
 
-// A thread a sample of a set that was in parts.
+// One thread per sample of a set in parts.
 __global__ void finish_parts(uint64_t seed, RoundView round, WeightedTokens tokens, PartialSamples partial) {
   SIMJOIN_GRID_STRIDE(i, uint64_t{partial.slots} * round.permutations) {
     const auto sample = static_cast<uint32_t>(i % round.permutations);

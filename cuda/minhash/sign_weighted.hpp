@@ -1,5 +1,5 @@
 // Weighted MinHash on the device. The random numbers of a token are the same in every set, so they are kept
-// in a table, from which a draw takes a tenth of the time that drawing them takes.
+// in a table. To read them there takes a tenth of the time of drawing them.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace simjoin::gpu {
 inline constexpr uint32_t no_token = UINT32_MAX;
 
 // The random numbers (core's SampleNumbers) of the tokens seen so far, for all samples of a signer. A hash
-// table maps a token's identity to its number, in the order of arrival.
+// table maps a token's identity to its number. Numbers follow the order of arrival.
 class DrawTable {
  public:
-  // `limit`: bytes that it may take.
+  // The table may take `limit` bytes.
   DrawTable(Device &device, uint32_t samples, uint64_t seed, size_t limit);
 
-  // Returns whether new ones among `tokens` more identities may be added, and then makes room for them:
-  // whether they fit, and enough of the tokens so far had been there before to make it pay.
+  // Returns whether to add new tokens among the next `tokens` identities, and if so, makes room for them.
+  // They must fit, and enough of the earlier identities must have been found for the table to pay.
   bool prepare(size_t tokens);
-  // Writes, for each identity, where its number is (no_token where it is not in the table, once the stream
-  // gets there); adds new ones where `add`.
+  // Writes the place of each identity, in stream order: `no_token` if the table lacks it. Adds new identities
+  // if `add` is set.
   void find(const uint64_t *identities, size_t count, bool add, uint32_t *places);
-  // Waits until they have been found, and draws the random numbers of the new ones.
+  // Waits for find(), and draws the random numbers of new tokens.
   void fill();
 
   size_t tokens() const { return count_; }
@@ -34,7 +34,7 @@ class DrawTable {
   struct View {
     const uint32_t *numbers;  // by place
     const float *draws;       // by token: r of all samples, ln c of all, beta of all
-    uint32_t stride;          // samples, to whole blocks of lanes
+    uint32_t stride;          // samples, rounded up to whole blocks of lanes
   };
   View view() const { return {numbers_.data(), draws_.data(), stride_}; }
 
@@ -46,25 +46,25 @@ class DrawTable {
   const uint32_t samples_;
   const uint32_t stride_;
   const uint64_t seed_;
-  const size_t most_tokens_;     // that the table may have
+  const size_t most_tokens_;     // limit of count_
   size_t count_ = 0;             // tokens in the table
   size_t found_ = 0;             // identities looked up
-  size_t capacity_ = 0;          // tokens that there is room for
-  DeviceBuffer<uint64_t> keys_;  // identities by place; a power of two of them
+  size_t capacity_ = 0;          // tokens that fit
+  DeviceBuffer<uint64_t> keys_;  // identities by place; their number is a power of two
   DeviceBuffer<uint32_t> numbers_;
   DeviceBuffer<uint64_t> identities_;  // by number
   DeviceBuffer<float> draws_;
   DeviceBuffer<uint32_t> counter_;
 };
 
-// The tokens of a round: identities in ascending order within each set.
+// The tokens of a round. Identities ascend within each set.
 struct WeightedTokens {
   const uint64_t *identities;
   const float *weights;
   const uint32_t *places;
 };
 
-// The samples of sets that are in parts: by slot and sample, the least (ln a, token) so far.
+// The samples of sets in parts, by slot and sample: the least (ln a, token) so far.
 struct PartialSamples {
   unsigned long long *least;
   const uint32_t *sets;  // by slot

@@ -10,15 +10,14 @@
 namespace simjoin::gpu {
 namespace {
 
-// Device memory that the process keeps for its next computation.
-// Keys of a page-locked piece (8 MB), and those that a worker copies at a time. Not tuned.
+// Keys of a page-locked piece (8 MB), and keys that a worker copies at a time. Not tuned.
 constexpr size_t keys_a_piece = size_t{1} << 19;
 constexpr size_t keys_a_copy = size_t{1} << 14;
 
 static_assert(sizeof(SortKey) == sizeof(BandKey));
 
-// Copies between pageable memory and the device through two page-locked pieces: the workers fill or empty one
-// while the other is on its way. The workers look at their stop flag at every piece.
+// Copies between pageable memory and the device through two page-locked pieces. Workers fill or empty one
+// while the other is being transferred. They check their stop flag at every piece.
 class StagedCopy {
  public:
   StagedCopy(Device &device, WorkerPool &pool, size_t count) : device_(device), pool_(pool), count_(count) {
@@ -35,7 +34,7 @@ class StagedCopy {
     }
   }
 
-  // Returns once all keys have arrived.
+  // Returns when all keys have arrived.
   void to_host(SortKey *to, const BandKey *from) {
     for (size_t i = 0; i <= pieces(); ++i) {
       if (i < pieces()) {

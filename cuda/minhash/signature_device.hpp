@@ -1,4 +1,4 @@
-// The device's part of signatures, as the core sees it.
+// Signatures on the device, behind the interface of the core.
 #pragma once
 
 #include "core/minhash/signature_device.hpp"

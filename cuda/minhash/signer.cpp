@@ -10,15 +10,14 @@
 namespace simjoin::gpu {
 namespace {
 
-// Sets that one worker stages at a time have about so many tokens; results are copied in so many bytes.
+// Tokens of the sets that one worker stages at a time, about, and bytes that it copies at a time.
 constexpr size_t tokens_a_chunk = size_t{1} << 14;
 constexpr size_t bytes_a_copy = size_t{1} << 20;
-// Smaller rounds would hide nothing behind the kernels (not tuned).
+// Smaller rounds would hide no copies behind the kernels. Not tuned.
 constexpr size_t least_round_tokens = size_t{1} << 14;
-// Device memory that the process keeps for its next computation.
 
-// Writes a weighted set whose weights are normal numbers of single precision, its tokens in order. Returns
-// whether it is such a set.
+// Writes a weighted set and returns true if its tokens are in order and all weights are normal numbers in
+// single precision. Returns false otherwise.
 bool write_plain(std::span<const WeightedToken> tokens, uint64_t *identities, float *weights) {
   bool plain = true;
   uint64_t last = 0;
@@ -32,8 +31,8 @@ bool write_plain(std::span<const WeightedToken> tokens, uint64_t *identities, fl
   return plain;
 }
 
-// Returns the limits, halved until two rounds take at most half of so much device memory; the table of random
-// numbers, which may have the other half, does without where it is too little.
+// Returns `limits`, halved until two rounds take at most half of `memory`. The table of random numbers may
+// take the other half, and is not used if that is too little.
 RoundLimits limits_within(size_t memory, const SignatureHeader &header, RoundLimits limits) {
   const bool weighted = header.family == SignatureFamily::weighted;
   const size_t a_token = weighted ? sizeof(uint64_t) + sizeof(float) + sizeof(uint32_t) : sizeof(uint32_t);
@@ -64,7 +63,7 @@ struct Signer::Round {
   DeviceBuffer<uint32_t> places;
   DeviceBuffer<unsigned long long> partial;
   Event uploaded, started, computed, downloaded;
-  size_t first = 0;  // set
+  size_t first = 0;  // first set
   size_t sets = 0;
   size_t tokens = 0;
   size_t piece_count = 0;
@@ -83,7 +82,7 @@ Signer::Signer(const SignatureHeader &header, std::span<const Permutation> permu
       permutations_(device_, permutations),
       rounds_{std::make_unique<Round>(), std::make_unique<Round>()} {}
 
-// Page-locked memory must not go while the device reads or writes it.
+// Waits for all copies, because page-locked memory must outlive them.
 Signer::~Signer() {
   device_.make_current_or_not();
   cudaStreamSynchronize(in_.get());
@@ -120,7 +119,7 @@ void Signer::run(const SetArrays<Token> &sets, WorkerPool &pool, const Output &o
   finish(*rounds_[(turn + 1) % 2], pool, output);
 }
 
-// Makes a round of the sets from `first` on. Returns the first set that is not in it.
+// Makes a round of the sets from `first` on. Returns the first set after it.
 template <class Token>
 size_t Signer::cut(Round &round, const SetArrays<Token> &sets, size_t first) const {
   const size_t begin = sets.begin(first);
@@ -146,20 +145,20 @@ void Signer::reserve(Round &round, bool weighted, const Output &output) {
     if (round.places.size() < round.weights.host.size())
       round.places = DeviceBuffer<uint32_t>(device_, round.weights.host.size());
   }
-  // At most one piece for each set, or for so many tokens.
+  // A piece holds a set or `piece_tokens` tokens, so this is the most pieces.
   grown |= round.pieces.reserve(device_, round.sets + round.tokens / piece_tokens + 1);
   grown |= round.split_sets.reserve(device_, round.tokens / (2 * piece_tokens) + 1);
   grown |= round.values.reserve(device_, round.sets * header_.permutations);
   if (output.bands != nullptr) grown |= round.bands.reserve(device_, round.sets * output.plan.bands);
   if (!grown) return;
-  // Memory is allocated in the order of the device's own stream.
+  // Memory is allocated in the order of the device's own stream, so the copies have to wait for it.
   allocated_.record(device_.stream());
   in_.wait_for(allocated_);
 }
 
 namespace {
 
-// Adds the pieces of a set of `size` tokens from `begin` on.
+// Cuts the sets of a round into pieces, in order.
 class PieceCutter {
  public:
   PieceCutter(Piece *pieces, uint32_t *split_sets) : pieces_(pieces), split_sets_(split_sets) {}
@@ -178,7 +177,7 @@ class PieceCutter {
       filled_ = 0;
     }
     ++pieces_[count_ - 1].sets;
-    filled_ += size + 1;  // an empty set is some work, too
+    filled_ += size + 1;  // an empty set costs some work, too
   }
 
   size_t count() const { return count_; }
@@ -189,10 +188,11 @@ class PieceCutter {
   uint32_t *split_sets_;
   size_t count_ = 0;
   uint32_t slots_ = 0;
-  uint32_t filled_ = UINT32_MAX;  // tokens of the last piece, if sets can be added to it
+  uint32_t filled_ = UINT32_MAX;  // tokens of the last piece if sets can be added to it
 };
 
-// Fills in the ranges and pieces of a round; sets are where they are in the input.
+// Fills in the ranges and pieces of a round. Sets keep their order. Returns where each worker's chunk of sets
+// ends.
 template <class Token>
 std::vector<size_t> lay_out(const SetArrays<Token> &sets, size_t first, size_t count, SetRange *ranges,
                             PieceCutter &cutter) {
@@ -245,14 +245,14 @@ void Signer::stage(Round &round, const SetArrays<WeightedToken> &sets, WorkerPoo
         identities[j] = ordered[j].identity;
         weights[j] = log_of_weight(ordered[j].weight);
       }
-      // What is left over is looked up with the others.
+      // Dropped tokens are looked up with the others.
       for (size_t j = ordered.size(); j < tokens.size(); ++j) identities[j] = tokens[j].identity;
       ranges[i] = {ranges[i].begin, ranges[i].begin + static_cast<uint32_t>(ordered.size()), 1};
     }
   });
 }
 
-// Uploads what both families have.
+// Uploads the arrays that both families have.
 void Signer::upload(Round &round) {
   in_.copy_to_device(round.ranges.device.data(), round.ranges.host.data(), round.sets);
   in_.copy_to_device(round.pieces.device.data(), round.pieces.host.data(), round.piece_count);
@@ -310,7 +310,7 @@ void Signer::submit(Round &round, const SetArrays<WeightedToken> &, WorkerPool &
   end_kernels(round, output);
 }
 
-// Downloads the results, once the kernels are through.
+// Downloads the results after the kernels.
 void Signer::end_kernels(Round &round, const Output &output) {
   round.computed.record(device_.stream());
   out_.wait_for(round.computed);
@@ -323,7 +323,7 @@ void Signer::end_kernels(Round &round, const Output &output) {
   round.in_flight = true;
 }
 
-// Waits for a round's results and writes them where they belong.
+// Waits for the results of a round and writes them to `output`.
 void Signer::finish(Round &round, WorkerPool &pool, const Output &output) {
   if (!round.in_flight) return;
   round.downloaded.wait();

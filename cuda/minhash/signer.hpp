@@ -1,5 +1,5 @@
-// Signatures of many sets on the device, in rounds: while one is computed, the next is copied to page-locked
-// memory and uploaded, and the one before is downloaded.
+// Signatures of many sets on the device, in rounds. While one round is computed, the next one is copied to
+// page-locked memory and uploaded, and the last one is downloaded.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace simjoin::gpu {
 
-// An array of a round in page-locked and in device memory.
+// An array of a round, in page-locked and in device memory.
 template <typename T>
 struct RoundArray {
   PinnedBuffer<T> host;
   DeviceBuffer<T> device;
 
-  // Makes room for `size` elements, which have no defined value. Returns whether there was too little.
+  // Makes room for `size` elements. Returns whether the arrays grew; then their elements are undefined.
   bool reserve(Device &on, size_t size) {
     if (size <= host.size()) return false;
     host = PinnedBuffer<T>();
@@ -35,8 +35,8 @@ struct RoundArray {
   }
 };
 
-// Most of a round (an H200 hides the copies behind the kernels from about half of that on); a set with more
-// is a round of its own. Where memory is short, rounds are smaller.
+// Upper limits of a round. An H200 hides the copies behind the kernels from about half of them on. A larger
+// set is a round of its own. If memory is short, rounds are smaller.
 struct RoundLimits {
   size_t tokens = size_t{4} << 20;
   size_t values = size_t{16} << 20;
@@ -45,7 +45,7 @@ struct RoundLimits {
 class Signer final : public DeviceSigner {
  public:
   Signer(const SignatureHeader &header, size_t memory_limit, const RoundLimits &limits = {});
-  // With other permutations than those of the header's seed.
+  // Uses `permutations` instead of those of the header's seed.
   Signer(const SignatureHeader &header, std::span<const Permutation> permutations, size_t memory_limit,
          const RoundLimits &limits = {});
   ~Signer() override;
@@ -57,13 +57,13 @@ class Signer final : public DeviceSigner {
   std::string device() const override { return device_.name(); }
   size_t memory_peak() const override { return device_.memory_peak(); }
 
-  // Milliseconds that the device has computed, copies aside, and the tokens whose numbers it keeps.
+  // Milliseconds of kernels so far, and tokens in the table of random numbers.
   double kernel_ms() const { return kernel_ms_; }
   size_t cached_tokens() const { return draws_ ? draws_->tokens() : 0; }
 
  private:
   struct Round;
-  // Where the results go: the values, or the hashes of bands.
+  // The destination of results: either the values or the hashes of bands.
   struct Output {
     uint32_t *values = nullptr;
     uint64_t *bands = nullptr;
@@ -88,7 +88,7 @@ class Signer final : public DeviceSigner {
   Device device_;
   const RoundLimits limits_;
   DevicePermutations permutations_;
-  std::optional<DrawTable> draws_;  // of weighted sets, from the first round on
+  std::optional<DrawTable> draws_;  // for weighted sets, from the first round on
   SideStream in_, out_;
   Event allocated_;
   std::unique_ptr<Round> rounds_[2];
