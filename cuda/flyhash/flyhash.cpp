@@ -10,15 +10,14 @@ constexpr uint32_t step_positions = 32;
 constexpr uint32_t steps_a_group = 4;
 constexpr uint32_t steps_a_stage = 2;
 
-// Activations of a batch, in bytes: enough tiles to keep an H200 busy (25,088 rows: 15 by 98 of them).
+// Bytes of a batch's activations: enough tiles to keep an H200 busy (25,088 rows: 15 by 98 tiles).
 constexpr size_t batch_bytes = size_t{192} << 20;
-// Multiplications of a batch: it is stopped within some 20 ms on an H200.
+// Multiplications of a batch: it can be stopped within some 20 ms on an H200.
 constexpr double batch_products = 5e12;
 // Bytes that one thread copies at a time.
 constexpr size_t piece_bytes = size_t{1} << 20;
-// What the process may keep for its next use of the device.
 
-// Copies on the threads of the pool.
+// Copies with the threads of the pool.
 template <class T>
 void copy(WorkerPool &pool, T *to, const T *from, size_t count) {
   constexpr size_t piece = piece_bytes / sizeof(T);
@@ -51,14 +50,14 @@ CudaFlyHash::CudaFlyHash(const FlyShape &shape, size_t memory_limit, size_t kept
   figures_.draw_ms = slot.done.since(slot.started);
 }
 
-// Sets the buffers up for batches of so many vectors, or of as many as is good.
+// Makes room for a batch of `vectors` vectors, or for the largest batch within the limits.
 void CudaFlyHash::make_room(size_t vectors) {
   const FlyShape &shape = layout_.shape;
   const size_t a_row_of_all = size_t{layout_.padded_rows} * sizeof(uint32_t);
   const size_t a_vector = a_row_of_all + layout_.fragments(1) * sizeof(uint4) +
                           shape.dimension * sizeof(uint16_t) + shape.winners * sizeof(uint32_t);
   const double products = double{step_positions} * layout_.steps * layout_.padded_rows;
-  const size_t own = batch_ * a_vector;  // given back first
+  const size_t own = batch_ * a_vector;  // freed before the new buffers are allocated
   const size_t most = std::min({batch_bytes / a_row_of_all, (device_.memory_left() + own) / a_vector,
                                 static_cast<size_t>(batch_products / products)});
   size_t batch = std::min(most, (vectors + fly_tile_vectors - 1) / fly_tile_vectors * fly_tile_vectors);
@@ -80,7 +79,7 @@ void CudaFlyHash::make_room(size_t vectors) {
   batch_ = batch;
 }
 
-// Starts the work on a batch.
+// Starts the work on a batch of `vectors` vectors.
 void CudaFlyHash::submit(Slot &slot, const uint16_t *levels, uint32_t vectors, WorkerPool &pool) {
   const FlyShape &shape = layout_.shape;
   const uint32_t padded = round_up(vectors, fly_tile_vectors);
@@ -98,7 +97,7 @@ void CudaFlyHash::submit(Slot &slot, const uint16_t *levels, uint32_t vectors, W
   slot.done.record(device_.stream());
 }
 
-// Waits for a batch and takes its winners.
+// Waits for a batch and copies its winners to `winners`.
 void CudaFlyHash::fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerPool &pool) {
   slot.done.wait();
   figures_.arrange_ms += slot.arranged.since(slot.started);
@@ -119,7 +118,7 @@ void CudaFlyHash::hash(const uint16_t *levels, size_t vectors, uint32_t *winners
     submit(slots_[slot], levels + begin * shape.dimension, count(begin), pool);
     slot = 1 - slot;
     if (begin == 0) continue;
-    // While the device works on this batch, the one before it is fetched.
+    // The previous batch is fetched while the device works on this one.
     fetch(slots_[slot], count(begin - batch_), winners + (begin - batch_) * shape.winners, pool);
   }
   const size_t last = (vectors - 1) / batch_ * batch_;

@@ -4,13 +4,14 @@
 namespace simjoin::gpu {
 namespace {
 
-constexpr int warp_rows = 64;  // of the tile of one warp
+constexpr int warp_rows = 64;  // rows of a warp's tile
 constexpr int warp_vectors = 64;
-constexpr int row_blocks = warp_rows / 16;  // by the shape of the instruction
+constexpr int row_blocks = warp_rows / 16;  // the instruction takes 16 rows
 constexpr int octets = warp_vectors / 8;
 constexpr int tile_octets = fly_tile_vectors / 8;
 constexpr int stage_steps = 2;
-constexpr int stages = 3;  // of fragments in shared memory: 48 KB, what every device has
+// Stages of fragments in shared memory: 48 KB, which every device has.
+constexpr int stages = 3;
 constexpr int stage_fragments = stage_steps * tile_octets * warp_threads;
 constexpr int level_low_bits = 7;
 constexpr uint32_t low_bit_of_bytes = 0x01010101;
@@ -19,8 +20,8 @@ static_assert(fly_tile_rows / warp_rows * (fly_tile_vectors / warp_vectors) == b
 static_assert(sizeof(uint4) * stage_fragments * stages <= 48 * 1024);
 static_assert(fly_level_bits == level_low_bits + 8, "two bytes a level");
 
-// The bit of a row and position in the layout of the projection: the word of the thread that needs it, and of
-// that the byte of its register and the register among those of a group of steps.
+// The place of a bit of the projection. The word belongs to the thread that needs it. The bit selects a byte
+// of the thread's register and a register of a group of steps.
 struct BitPlace {
   uint64_t word;
   uint32_t bit;
@@ -33,7 +34,7 @@ __device__ BitPlace place_of(const FlyLayout &layout, uint32_t row, uint32_t pos
   return {(uint64_t{row / 8} * layout.groups + group) * warp_threads + thread, 1u << bit};
 }
 
-// A thread a row, whose words are its own.
+// One thread per row: a row has words of its own.
 __global__ void draw_rows(FlyLayout layout, uint32_t *words) {
   SIMJOIN_GRID_STRIDE(row, layout.shape.hash_length) {
     draw_fly_row(layout.shape, static_cast<uint32_t>(row), [&](uint32_t position) {
@@ -45,7 +46,7 @@ __global__ void draw_rows(FlyLayout layout, uint32_t *words) {
   }
 }
 
-// A thread a fragment: of a vector, eight positions of a step.
+// One thread per fragment: eight positions of a step, of one vector.
 __global__ void arrange_levels(FlyLayout layout, const uint16_t *levels, uint32_t vectors, uint64_t count,
                                uint4 *fragments) {
   SIMJOIN_GRID_STRIDE(i, count) {
@@ -74,7 +75,7 @@ __device__ void multiply_add(uint32_t (&sum)[4], const uint32_t (&a)[4], uint32_
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Starts the copy of a stage of the tile's fragments to shared memory. `tile` points at the tile's first one.
+// Starts the copy of a stage of fragments to shared memory. `tile` is the first fragment of the tile.
 __device__ void load_stage(const FlyLayout &layout, const uint4 *tile, uint32_t stage, uint4 *to) {
 #pragma unroll
   for (int i = 0; i < stage_fragments / block_threads; ++i) {
@@ -87,7 +88,7 @@ __device__ void load_stage(const FlyLayout &layout, const uint4 *tile, uint32_t 
   }
 }
 
-// Adds the products of one step to the sums. `shift` is that of the step in the words of its group.
+// Adds the products of one step to the sums. `shift` is the position of the step in the words of its group.
 __device__ void add_step(const uint32_t (&words)[2 * row_blocks], uint32_t shift, const uint4 *fragments,
                          uint32_t (&sums)[row_blocks][octets][4]) {
   uint4 b[octets];
@@ -111,7 +112,7 @@ __device__ void add_step(const uint32_t (&words)[2 * row_blocks], uint32_t shift
   }
 }
 
-// Writes a warp's sums; `to` points at those of its first row and vector.
+// Writes the sums of a warp. `to` is the place of its first row and vector.
 __device__ void write_sums(const uint32_t (&sums)[row_blocks][octets][4], uint32_t *to,
                            uint32_t vector_stride) {
   const uint32_t row = threadIdx.x % warp_threads / 4, vector = threadIdx.x % 4 * 2;
@@ -129,7 +130,7 @@ __device__ void write_sums(const uint32_t (&sums)[row_blocks][octets][4], uint32
   }
 }
 
-// A block a tile; blocks of the same vectors follow each other.
+// One block per tile. Consecutive blocks share their vectors.
 __global__ void __launch_bounds__(block_threads, 1)
     activate_rows(FlyLayout layout, const uint32_t *words, const uint4 *fragments, uint32_t *activations) {
   __shared__ uint4 shared[stages][stage_fragments];
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   for (uint32_t stage = 0; stage < all_stages; ++stage) {
     asm volatile("cp.async.wait_group %0;" ::"n"(stages - 2));
     __syncthreads();
-    // Goes where the stage before this one was, which no warp reads any more.
+    // The new stage replaces the previous one, which no warp reads any more.
     const uint32_t ahead = stage + stages - 1;
     if (ahead < all_stages) load_stage(layout, tile, ahead, shared[slot == 0 ? stages - 1 : slot - 1]);
     asm volatile("cp.async.commit_group;");

@@ -1,5 +1,5 @@
-// FlyHash on a GPU: activations as a product of 8-bit integers on tensor cores, exact; winners by radix
-// select.
+// FlyHash on a GPU. Activations are an exact product of 8-bit integers on tensor cores; winners come from a
+// radix select.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@
 
 namespace simjoin::gpu {
 
-// What one thread block multiplies: rows of the projection by vectors.
+// A tile: the rows and the vectors that one thread block multiplies.
 inline constexpr uint32_t fly_tile_rows = 256;
 inline constexpr uint32_t fly_tile_vectors = 128;
 
-// How the operands lie in device memory: each thread of a warp finds what it needs for an instruction, of 16
-// rows by 8 vectors by 32 positions (a step), in its own place. A byte of a level holds its lower 7 bits or
-// its upper 8; the projection's bytes are 1 or 128 accordingly, made of single bits as they are needed.
+// Memory layout of the operands. An instruction multiplies 16 rows by 8 vectors by 32 positions (a step), and
+// each thread of a warp finds its operands in its own place. A byte of a level holds the lower 7 or the upper
+// 8 bits. The bytes of the projection are 1 or 128 accordingly, and are made from single bits when needed.
 struct FlyLayout {
   explicit FlyLayout(const FlyShape &shape);
 
   FlyShape shape;
-  uint32_t steps;        // of 32 positions, rounded up to those of a stage
-  uint32_t groups;       // of four steps: a word of bits for each row and quarter of a group
-  uint32_t padded_rows;  // whole tiles; the activations of a vector are so far apart
+  uint32_t steps;        // of 32 positions, rounded up to whole stages
+  uint32_t groups;       // of four steps: one word of bits for each row and quarter of a group
+  uint32_t padded_rows;  // rounded up to whole tiles; the stride of a vector's activations
 
   size_t words() const { return size_t{padded_rows} * groups * 4; }
-  // Returns the 16-byte fragments of this many vectors, whole tiles.
+  // Returns the number of 16-byte fragments of `vectors` vectors, a multiple of the tile's.
   size_t fragments(size_t vectors) const { return vectors * steps * 4; }
 };
 
-// Draws the projection. The words must be zero.
+// Draws the projection. `words` must be zero.
 void draw_fly_rows(const Device &device, const FlyLayout &layout, uint32_t *words);
-// Arranges the levels of `vectors` vectors, and zeros up to `padded`, as fragments.
+// Arranges the levels of `vectors` vectors as fragments, with zeros from there to `padded`.
 void arrange_fly_levels(const Device &device, const FlyLayout &layout, const uint16_t *levels,
                         uint32_t vectors, uint32_t padded, uint4 *fragments);
 // Computes the activations of every row for `padded` vectors.
@@ -50,7 +50,7 @@ struct FlyFigures {
   double arrange_ms = 0;
   double activate_ms = 0;
   double select_ms = 0;
-  size_t batch = 0;  // vectors at a time
+  size_t batch = 0;  // vectors per batch
   size_t device_memory_peak = 0;
 };
 
@@ -65,7 +65,7 @@ class CudaFlyHash final : public FlyHashWork {
  private:
   static constexpr size_t slot_count = 2;
 
-  // Of one batch on its way.
+  // The buffers and events of one batch.
   struct Slot {
     PinnedBuffer<uint16_t> levels;
     PinnedBuffer<uint32_t> winners;
@@ -77,7 +77,7 @@ class CudaFlyHash final : public FlyHashWork {
   void fetch(Slot &slot, uint32_t vectors, uint32_t *winners, WorkerPool &pool);
 
   const FlyLayout layout_;
-  // Made on the device but declared before it, whose destructor waits for the copies.
+  // Declared before the device, whose destructor waits for the copies.
   std::unique_ptr<Slot[]> slots_;
   Device device_;
   FlyFigures figures_;

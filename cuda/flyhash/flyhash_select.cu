@@ -4,18 +4,19 @@
 namespace simjoin::gpu {
 namespace {
 
-constexpr int digit_bits = 12;  // two digits for activations of up to 512 levels
+constexpr int digit_bits = 12;  // activations of up to 512 levels have two digits
 constexpr uint32_t digits = 1u << digit_bits;
 constexpr uint32_t thread_digits = digits / block_threads;
-constexpr uint32_t chunk_rows = block_threads * 32;  // a word of bits for each thread
+constexpr uint32_t chunk_rows = block_threads * 32;  // one word of bits per thread
 
-// The winners of a vector: all above the least one, and the first `ties` of its value.
+// The bound of the winners of a vector: all rows above `activation`, and the first `ties` rows with this
+// value.
 struct Least {
   uint32_t activation;
   uint32_t ties;
 };
 
-// Returns the sum of the values of the threads before this one; all threads of the block take part.
+// Returns the sum of `value` over the threads before this one. All threads of the block must take part.
 __device__ uint32_t sum_before(uint32_t value, uint32_t &total) {
   __shared__ uint32_t warp_sums[block_warps];
   const uint32_t lane = threadIdx.x % warp_threads, warp = threadIdx.x / warp_threads;
@@ -38,7 +39,8 @@ __device__ uint32_t sum_before(uint32_t value, uint32_t &total) {
   return before + sum - value;
 }
 
-// Counts the digits at bit `to` of the activations whose bits from `from` on are `prefix`.
+// Counts digits of activations. A digit is the bits [to, from) of an activation whose bits from `from` on
+// equal `prefix`.
 __device__ void count_digits(const uint32_t *activations, uint32_t rows, uint32_t prefix, int from, int to,
                              uint32_t *counts) {
   for (uint32_t digit = threadIdx.x; digit < digits; digit += block_threads) counts[digit] = 0;
@@ -58,11 +60,11 @@ __device__ void count_digits(const uint32_t *activations, uint32_t rows, uint32_
   __syncthreads();
 }
 
-// Returns the largest digit for which the activations with it, or with a larger one, are `wanted` or more;
-// `wanted` becomes how many of those with it are.
+// Returns the largest digit that `wanted` or more activations reach or exceed. `wanted` becomes the number of
+// winners that have this digit.
 __device__ uint32_t find_digit(const uint32_t *counts, uint32_t &wanted) {
   __shared__ uint32_t found, left;
-  const uint32_t first = (block_threads - 1 - threadIdx.x) * thread_digits;  // larger ones come first
+  const uint32_t first = (block_threads - 1 - threadIdx.x) * thread_digits;  // larger digits first
   uint32_t sum = 0, total;
 #pragma unroll
   for (uint32_t i = 0; i < thread_digits; ++i) sum += counts[first + i];
@@ -92,7 +94,7 @@ __device__ Least find_least(const uint32_t *activations, uint32_t rows, uint32_t
   return {prefix, wanted};
 }
 
-// Writes the winners in the order of the rows: each thread those of its 32 rows of a chunk.
+// Writes the winners by ascending row. Each thread writes those among its 32 rows of a chunk.
 __device__ void write_winners(const uint32_t *activations, uint32_t rows, Least least, uint32_t *winners) {
   const uint32_t lane = threadIdx.x % warp_threads, warp = threadIdx.x / warp_threads;
   uint32_t larger_before = 0, ties_before = 0;
@@ -124,7 +126,7 @@ __device__ void write_winners(const uint32_t *activations, uint32_t rows, Least 
   }
 }
 
-// A block a vector.
+// One block per vector.
 __global__ void select_winners(FlyLayout layout, int bits, const uint32_t *activations, uint32_t *winners) {
   const uint32_t *of_vector = activations + uint64_t{blockIdx.x} * layout.padded_rows;
   const FlyShape &shape = layout.shape;
