@@ -1,4 +1,4 @@
-// Disjoint sets that all threads of a kernel unite: each node points to a smaller one of its set, or to
+// Disjoint sets that all threads of a kernel unite. Each node points to a smaller node of its set, or to
 // itself.
 #pragma once
 
@@ -10,8 +10,8 @@ inline __device__ uint32_t parent_of(const uint32_t *parents, uint32_t node) {
   return *static_cast<const volatile uint32_t *>(parents + node);
 }
 
-// Returns the node that stands for the set, halving the path to it. Parents are smaller than their children,
-// and other threads only ever replace one by an ancestor.
+// Returns the representative of the node's set, and halves the path to it. Parents are smaller than their
+// children, and other threads only replace a parent by an ancestor.
 inline __device__ uint32_t find_set(uint32_t *parents, uint32_t node) {
   uint32_t parent = parent_of(parents, node);
   while (parent != node) {
@@ -24,8 +24,9 @@ inline __device__ uint32_t find_set(uint32_t *parents, uint32_t node) {
   return node;
 }
 
-// Hooks the larger representative of the nodes' sets below the smaller one (as ECL-CC; Jaiganesh and
-// Burtscher: A high-performance connected components implementation for GPUs, 2018).
+// Unites the sets of two nodes: the larger representative gets the smaller one as its parent. The method is
+// that of ECL-CC (Jaiganesh and Burtscher: A high-performance connected components implementation for GPUs,
+// 2018).
 inline __device__ void unite_sets(uint32_t *parents, uint32_t a, uint32_t b) {
   if (a == b) return;
   a = find_set(parents, a);

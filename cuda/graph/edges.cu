@@ -12,9 +12,10 @@
 namespace simjoin::gpu {
 namespace {
 
-constexpr uint64_t sign_bit = uint64_t{1} << 63;  // flipped, it makes signed numbers sort as unsigned ones
-// A bitmap of all nodes that could be there replaces sorting where it has at most so many bits a node, or in
-// all: below, it is in the cache of any GPU.
+// Flipping this bit makes signed numbers sort as unsigned ones.
+constexpr uint64_t sign_bit = uint64_t{1} << 63;
+// A bitmap of all possible nodes replaces sorting if it has at most `bits_a_node` bits for each end of an
+// edge, or fewer than `bits_in_cache` bits. A bitmap of that size fits in the cache of any GPU.
 constexpr uint64_t bits_a_node = 64;
 constexpr uint64_t bits_in_cache = uint64_t{1} << 26;
 constexpr uint64_t most_nodes = UINT32_MAX - 1;
@@ -68,31 +69,31 @@ __global__ void number_places(uint64_t *places, uint64_t count) {
   SIMJOIN_GRID_STRIDE(i, count) places[i] = i;
 }
 
-// 1 for the first of equal keys, in sorted order; at the end a 0.
+// firsts[i] = 1 for the first of equal keys in sorted order, else 0. The last element is 0.
 __global__ void mark_firsts(const uint64_t *keys, uint64_t count, uint32_t *firsts) {
   SIMJOIN_GRID_STRIDE(i, count + 1) {
     firsts[i] = i < count && (i == 0 || keys[i] != keys[i - 1]) ? 1 : 0;
   }
 }
 
-// `before`: how many firsts come before each key.
+// `before` has the number of firsts before each key.
 __global__ void rank_sorted(const uint64_t *keys, const uint64_t *places, uint64_t count,
                             const uint32_t *before, uint32_t *ranks, int64_t *nodes) {
   SIMJOIN_GRID_STRIDE(i, count) {
     const bool first = before[i + 1] != before[i];
     const uint32_t rank = before[i + 1] - 1;
-    // The two ends of an edge are the two halves of a word; `from` is the upper one.
+    // The two ends of an edge are the halves of a word, and `from` is the upper half.
     ranks[places[i] ^ 1] = rank;
     if (first) nodes[rank] = static_cast<int64_t>(keys[i] ^ sign_bit);
   }
 }
 
-// An entry of no list gets a node of its own behind all others.
+// A dropped entry gets `none`: a node of its own behind all others.
 __global__ void make_entries(const uint64_t *edges, const uint64_t *weights, uint64_t count, bool both_ways,
                              uint64_t none, uint64_t *entries, uint64_t *entry_weights) {
   SIMJOIN_GRID_STRIDE(i, count) {
     const uint64_t edge = edges[i];
-    const bool dropped = weights != nullptr && weights[i] == 0;  // a weight of zero
+    const bool dropped = weights != nullptr && weights[i] == 0;
     entries[i] = dropped ? none : edge;
     if (weights != nullptr) entry_weights[i] = weights[i];
     if (!both_ways) continue;
@@ -127,7 +128,7 @@ void check_nodes(uint64_t count) {
     throw Error(ErrorKind::limit_exceeded, "the graph has more nodes than a GPU can number");
 }
 
-// Ranks nodes by a bitmap of all between the smallest and the greatest.
+// Ranks nodes with a bitmap of all numbers between the smallest and the greatest node.
 RankedEdges rank_by_bitmap(Device &device, Staging &staging, const EdgeList &edges, uint64_t range) {
   RankedEdges result;
   const uint64_t words = range / 32 + 1;
@@ -165,7 +166,7 @@ RankedEdges rank_by_bitmap(Device &device, Staging &staging, const EdgeList &edg
   return result;
 }
 
-// Ranks nodes by sorting all ends of edges.
+// Ranks nodes by sorting the ends of all edges.
 RankedEdges rank_by_sorting(Device &device, Staging &staging, const EdgeList &edges) {
   RankedEdges result;
   const uint64_t count = edges.size() + edges.lone().size();
@@ -180,7 +181,7 @@ RankedEdges rank_by_sorting(Device &device, Staging &staging, const EdgeList &ed
   DeviceBuffer<uint32_t> before(device, 2 * count + 1);
   launch(device, mark_firsts, blocks_for(device, 2 * count + 1), keys.data(), 2 * count, before.data());
   const uint64_t nodes = sum_of(device, before);
-  check_nodes(nodes);  // before ranks are made of it, which have 32 bits
+  check_nodes(nodes);  // ranks have 32 bits, so this must come first
   sum_before(device, before);
   result.count = edges.size();
   result.edges = DeviceBuffer<uint64_t>(device, count);
@@ -221,7 +222,7 @@ Entries sorted_entries(Device &device, Staging &staging, RankedEdges &ranked, co
   ranked.edges.reset();
   const int bits = 32 + std::bit_width(result.nodes);
   if (edges.weighted()) {
-    // By weight, then by nodes: weights that are not negative sort as their bits.
+    // Sorts by weight, then by nodes. Weights are not negative, so they sort as their bits.
     sort_pairs(device, result.weights, result.entries, 64);
     stop.check();
     sort_pairs(device, result.entries, result.weights, bits);

@@ -9,40 +9,40 @@
 
 namespace simjoin::gpu {
 
-// Edges between ranks, `from` in the upper half of each; the nodes in ascending order.
+// Edges between ranks, with `from` in the upper half of a word. Nodes ascend.
 struct RankedEdges {
-  DeviceBuffer<uint64_t> edges;  // behind them a loop for each node that was added by itself
-  size_t count = 0;              // of the edges proper
+  DeviceBuffer<uint64_t> edges;  // the edges, then a loop for each node that was added alone
+  size_t count = 0;              // number of edges without the loops
   DeviceBuffer<int64_t> nodes;
 };
 
 // Uploads the edges and ranks their nodes.
 RankedEdges upload_edges(Device &device, Staging &staging, const EdgeList &edges, const StopFlag &stop);
 
-// Adjacency lists: those of core/graph/graph.hpp.
+// Adjacency lists, as in core/graph/graph.hpp.
 struct DeviceGraph {
   uint32_t nodes = 0;
   DeviceBuffer<uint64_t> offsets;
   DeviceBuffer<uint32_t> targets;
-  DeviceBuffer<double> weights;  // empty where the edges have none
+  DeviceBuffer<double> weights;  // empty if the edges have none
 
   bool weighted() const { return !weights.empty(); }
   size_t entries() const { return targets.size(); }
 };
 
-// Entries of adjacency lists in order, `from` in the upper half of each; weights as bits.
+// Sorted entries of adjacency lists, with `from` in the upper half of a word. Weights are bits of doubles.
 struct Entries {
   DeviceBuffer<uint64_t> entries;
-  DeviceBuffer<uint64_t> weights;  // empty where the edges have none
+  DeviceBuffer<uint64_t> weights;  // empty if the edges have none
   uint32_t nodes = 0;
 };
 
-// Returns the entries that the edges give, directed or in both directions; the edges are used up.
+// Returns the entries of the edges, directed or in both directions. The edges of `ranked` are freed.
 Entries sorted_entries(Device &device, Staging &staging, RankedEdges &ranked, const EdgeList &edges,
                        bool both_ways, const StopFlag &stop);
 // Returns the lists of the entries.
 DeviceGraph lists_of(Device &device, const Entries &entries);
-// Turns every entry around and sorts them; weights are those of `graph`, made of the entries.
+// Reverses all entries and sorts them. `graph` holds their lists, and so their weights.
 void turn_around(Device &device, Entries &entries, const DeviceGraph &graph);
 
 }  // namespace simjoin::gpu

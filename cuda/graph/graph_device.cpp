@@ -15,11 +15,11 @@ namespace simjoin {
 namespace gpu {
 namespace {
 
-constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // of sets: some milliseconds
+constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // edges united by a launch: some milliseconds
 
 GraphFigures noted;
 
-// The device, what is on its way to it, and the clock of one function.
+// The state of one call of a graph function: the device, its transfers, and a clock.
 class Session {
  public:
   explicit Session(const HostSide &host)
@@ -29,7 +29,7 @@ class Session {
   }
 
   const StopFlag &stop() const { return host_.pool.stop(); }
-  // Notes the time since the last call, once the stream gets here.
+  // Adds the milliseconds since the last call, after all earlier work of the stream.
   void note(double &milliseconds) {
     next_.record(device.stream());
     next_.wait();
@@ -38,7 +38,7 @@ class Session {
     noted.device_memory_peak = device.memory_peak();
     stop().check();
   }
-  // Returns the array on the host.
+  // Copies the array to the host.
   template <typename To, typename From>
   Buffer<To> take(const DeviceBuffer<From> &from) {
     static_assert(sizeof(To) == sizeof(From));
@@ -58,7 +58,7 @@ class Session {
   Event last_, next_;
 };
 
-// Uploads edges and makes their lists; `nodes` gets the nodes on the host.
+// Returns the sorted entries of the edges. `nodes` gets the nodes on the host.
 Entries upload_entries(Session &session, const EdgeList &edges, EdgeUse use, Buffer<int64_t> &nodes) {
   RankedEdges ranked = upload_edges(session.device, session.staging, edges, session.stop());
   session.note(noted.upload_ms);
@@ -68,14 +68,14 @@ Entries upload_entries(Session &session, const EdgeList &edges, EdgeUse use, Buf
                         session.stop());
 }
 
-// Returns the lists, weights made probabilities.
+// Returns the adjacency lists of the entries, with weights turned into probabilities.
 DeviceGraph probability_lists(Session &session, const Entries &entries) {
   DeviceGraph graph = lists_of(session.device, entries);
   if (graph.weighted() && !normalize_weights(session.device, graph)) throw_weights_too_large();
   return graph;
 }
 
-// Power iteration; as PowerIteration of core/graph/pagerank.cpp.
+// Power iteration: the twin of PowerIteration in core/graph/pagerank.cpp.
 class DevicePower {
  public:
   DevicePower(Session &session, Entries entries, double damping)
@@ -118,12 +118,12 @@ class DevicePower {
   const double damping_;
   VectorSums sums_;
   DeviceGraph incoming_;
-  DeviceBuffer<uint64_t> offsets_;  // of the outgoing edges
+  DeviceBuffer<uint64_t> offsets_;  // of the lists of outgoing edges
   std::optional<ListSums> received_;
   DeviceBuffer<double> ranks_, next_, sent_;
 };
 
-// The power method; as PowerMethod of core/graph/spectrum.cpp.
+// The power method: the twin of PowerMethod in core/graph/spectrum.cpp.
 class DeviceSpectrum {
  public:
   DeviceSpectrum(Session &session, const DeviceGraph &graph)
@@ -135,7 +135,7 @@ class DeviceSpectrum {
         second_(session.device, graph.nodes),
         product_(session.device, graph.nodes) {}
 
-  // Returns the bound of the radius.
+  // Returns the bound of the spectral radius.
   double run() {
     Device &device = session_.device;
     const uint32_t nodes = graph_.nodes;

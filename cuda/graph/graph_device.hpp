@@ -1,5 +1,5 @@
-// Graph functions on one GPU, behind the interface of core/graph/graph_device.hpp. No CUDA header is needed
-// to use it.
+// Graph functions on one GPU, behind the interface of core/graph/graph_device.hpp. Callers need no CUDA
+// header.
 #pragma once
 
 #include "core/graph/graph_device.hpp"

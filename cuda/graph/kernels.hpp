@@ -1,4 +1,4 @@
-// The kernels of graph functions: one host function each.
+// The kernels of graph functions, each behind a host function.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace simjoin::gpu {
 
-// Disjoint sets of the ranks of nodes.
+// Disjoint sets of the nodes' ranks.
 class DeviceSets {
  public:
   DeviceSets(Device &device, uint32_t nodes);
 
-  // For kernels that unite sets themselves (cuda/graph/disjoint_sets.cuh).
+  // Parents for kernels that unite sets themselves (cuda/graph/disjoint_sets.cuh).
   uint32_t *parents() { return parents_.data(); }
   // Unites the ends of edges [begin, end).
   void unite(const RankedEdges &ranked, uint64_t begin, uint64_t end);
-  // Makes every node point to the smallest one of its set.
+  // Makes every node point to the smallest node of its set.
   void flatten();
-  // names[node] = the smallest node of its set; after flatten().
+  // Sets names[node] to the smallest node of its set. Call flatten() before.
   void name(const DeviceBuffer<int64_t> &nodes, int64_t *names);
 
  private:
@@ -27,23 +27,23 @@ class DeviceSets {
   DeviceBuffer<uint32_t> parents_;
 };
 
-// Divides the weights of each list by their sum; returns whether all sums are finite.
+// Divides the weights of each list by their sum. Returns whether all sums are finite.
 bool normalize_weights(Device &device, DeviceGraph &graph);
-// cumulative[i] = the sum of the weights of a list up to i, in its order.
+// Sets cumulative[i] to the sum of the weights of i's list up to i.
 void accumulate_weights(Device &device, const DeviceGraph &graph, double *cumulative);
 
-// sent[node] = what a node sends along each edge; of a weighted graph, over all edges.
+// Sets sent[node] to the rank that the node sends along each edge or, if `weighted`, in all.
 void send_ranks(Device &device, const uint64_t *offsets, uint32_t nodes, bool weighted, const double *ranks,
                 double *sent);
 // next[node] = base + damping * next[node].
 void damp_ranks(Device &device, uint32_t nodes, double base, double damping, double *next);
 
-// Walks that are under way, one a thread.
+// Random walks, one per thread.
 class WalkLanes {
  public:
   WalkLanes(Device &device, uint64_t coupons, uint64_t seed);
 
-  // Lets every walk go on for some milliseconds; returns whether all have ended.
+  // Continues every walk for some milliseconds. Returns whether all walks have ended.
   bool walk(const DeviceGraph &graph, const double *cumulative, double damping, uint32_t coupons_a_node,
             unsigned long long *visits);
 
@@ -52,20 +52,21 @@ class WalkLanes {
   const uint64_t coupons_;
   const uint64_t seed_;
   unsigned blocks_;
-  DeviceBuffer<uint64_t> coupon_;  // that each thread moves; beyond all where it has none
+  // The coupon that each thread moves; beyond all coupons if it has none.
+  DeviceBuffer<uint64_t> coupon_;
   DeviceBuffer<uint64_t> state_;
   DeviceBuffer<uint32_t> node_;
   DeviceBuffer<uint32_t> going_on_;
-  uint32_t steps_ = 0;  // of the next launch; none yet
+  uint32_t steps_ = 0;  // of the next launch; 0 before the first one
 };
-// shares[node] = visits / all.
+// Sets shares[node] to visits[node] / all.
 void share_visits(Device &device, const unsigned long long *visits, uint32_t nodes, double all,
                   double *shares);
 // Returns the sum of the visits.
 uint64_t add_up_visits(Device &device, const unsigned long long *visits, uint32_t nodes);
 
-// Vectors: all entries become `value`; those that the second eigenvector begins with; are divided by
-// `length`; vector = product + shift * vector; are raised to `least`; vector -= along * axis.
+// Entries of a vector, in this order: become `value`; become the start of the second eigenvector; are divided
+// by `length`; vector = product + shift * vector; are raised to at least `least`; vector -= along * axis.
 void set_entries(Device &device, double *vector, uint32_t count, double value);
 void start_second(Device &device, double *vector, uint32_t count);
 void divide_entries(Device &device, double *vector, uint32_t count, double length);

@@ -9,12 +9,14 @@
 namespace simjoin::gpu {
 namespace {
 
-// Steps of a launch, which are doubled or halved so that it takes about so long: a step takes 17 us where
-// every one misses the caches and all processors are busy (H200), and more where most walks meet at one node.
+// Steps of a launch. They are doubled or halved until a launch takes about `launch_time`. On an H200, a step
+// takes 17 us if every walk misses the caches and all multiprocessors are busy. It takes longer if most walks
+// meet at one node.
 constexpr uint32_t first_steps = 128;
 constexpr uint32_t most_steps = 1 << 16;
 constexpr std::chrono::milliseconds launch_time{20};
-constexpr unsigned blocks_a_processor = 8;  // of 256 threads: as many walks as a processor has threads
+// Blocks of 256 threads: as many walks as a multiprocessor has threads.
+constexpr unsigned blocks_a_processor = 8;
 
 __global__ void divide_weights(const uint64_t *offsets, uint64_t nodes, const double *totals, double *weights,
                                uint32_t *infinite) {
@@ -49,11 +51,11 @@ __global__ void damp(uint64_t nodes, double base, double damping, double *next) 
 struct Lists {
   const uint64_t *offsets;
   const uint32_t *targets;
-  const double *cumulative;  // null where the edges have no weights
+  const double *cumulative;  // null if the edges have no weights
   uint32_t nodes;
 };
 
-// Returns one of the entries [begin, end), each in proportion to its weight.
+// Returns a random entry of [begin, end), drawn in proportion to the weights.
 __device__ uint64_t weighted_entry(const double *cumulative, uint64_t begin, uint64_t end,
                                    WalkRandom &random) {
   const double bound = random.fraction() * cumulative[end - 1];
@@ -70,7 +72,7 @@ __device__ uint64_t weighted_entry(const double *cumulative, uint64_t begin, uin
   return begin;
 }
 
-// Returns the node that a walk goes to.
+// Returns the node that a walk visits next.
 __device__ uint32_t next_node(const Lists &lists, uint32_t node, WalkRandom &random) {
   const uint64_t begin = lists.offsets[node], end = lists.offsets[node + 1];
   if (begin == end) return static_cast<uint32_t>(random.below(lists.nodes));
@@ -79,8 +81,8 @@ __device__ uint32_t next_node(const Lists &lists, uint32_t node, WalkRandom &ran
   return lists.targets[entry];
 }
 
-// Each thread moves one coupon after the other, which evens out their lengths. One that is between two
-// coupons has the node `nodes`.
+// Each thread moves one coupon after another, which evens out the lengths of the walks. Between two coupons,
+// the thread's node is `nodes`.
 __global__ void move_coupons(Lists lists, uint32_t steps, double damping, uint32_t coupons_a_node,
                              uint64_t coupons, uint64_t seed, uint64_t *lane_coupons, uint64_t *states,
                              uint32_t *lane_nodes, unsigned long long *visits, uint32_t *going_on) {

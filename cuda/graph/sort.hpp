@@ -1,4 +1,4 @@
-// CUB's sorting and scanning for graphs, in a file of their own because they take long to compile.
+// Sorts and scans by CUB for graphs, in a file of their own because they compile slowly.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace simjoin::gpu {
 
 // Sorts keys by their lowest `bits` bits.
 void sort_keys(Device &device, DeviceBuffer<uint64_t> &keys, int bits);
-// The same, values going with their keys; equal keys keep their order.
+// Sorts keys by their lowest `bits` bits, together with their values. The sort is stable.
 void sort_pairs(Device &device, DeviceBuffer<uint64_t> &keys, DeviceBuffer<uint64_t> &values, int bits);
-// Returns the sum of all.
+// Returns the sum of the counts.
 uint64_t sum_of(Device &device, const DeviceBuffer<uint32_t> &counts);
-// Replaces each count by the sum of those before it; there must be one more than counts, whose value becomes
-// the sum of all, which must fit.
+// Replaces each count by the sum of all counts before it. The array has one element after the counts, which
+// becomes the sum of all counts. The sum must fit in 32 bits.
 void sum_before(Device &device, DeviceBuffer<uint32_t> &counts);
 
 }  // namespace simjoin::gpu

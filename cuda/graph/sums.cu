@@ -14,12 +14,12 @@ constexpr uint64_t lanes = sum_lanes;
 constexpr uint64_t segment = sum_segment;
 static_assert(warp_threads % lanes == 0);
 
-// The lanes of one sum are neighbors within a warp.
+// The lanes of one sum: adjacent lanes of a warp.
 struct Group {
-  uint64_t number;  // of all groups
+  uint64_t number;  // among all groups
   uint64_t groups;
   uint32_t lane;
-  uint32_t mask;  // of the lanes within the warp
+  uint32_t mask;  // lanes of the group within the warp
 
   __device__ Group()
       : number((uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) / lanes),
@@ -28,7 +28,7 @@ struct Group {
         mask(((1u << lanes) - 1) << (threadIdx.x % warp_threads / lanes * lanes)) {}
 };
 
-// Returns, to every lane of the group, the sum of value(i) for begin <= i < end, of at most one segment.
+// Returns to every lane the sum of value(i) for i in [begin, end), which is one segment at most.
 template <typename Value>
 __device__ double segment_sum_of(const Group &group, uint64_t begin, uint64_t end, Value value) {
   double sum = 0;
@@ -37,7 +37,7 @@ __device__ double segment_sum_of(const Group &group, uint64_t begin, uint64_t en
   return sum;
 }
 
-// Reduces a group's segments' sums, in place, as sum_of_segments does.
+// Reduces `count` sums of segments in place, in the order of sum_of_segments.
 __device__ double reduce_segments(const Group &group, double *sums, uint64_t count) {
   while (count > 1) {
     const uint64_t segments = (count + segment - 1) / segment;
@@ -53,7 +53,7 @@ __device__ double reduce_segments(const Group &group, double *sums, uint64_t cou
   return sums[0];
 }
 
-// What an entry of a list adds.
+// The summand of a list's entry.
 struct EntryValue {
   const uint32_t *targets;
   const double *weights;
@@ -136,7 +136,7 @@ struct WithoutList {
   __device__ double operator()(uint64_t i) const { return offsets[i + 1] == offsets[i] ? vector[i] : 0.0; }
 };
 
-// Numbers that are not negative are ordered as their bits.
+// Numbers that are not negative sort as their bits.
 __global__ void find_largest_ratio(const double *numerator, const double *denominator, uint64_t count,
                                    unsigned long long *largest) {
   double ratio = 0;
@@ -188,7 +188,7 @@ ListSums::ListSums(Device &device, const DeviceGraph &graph) : device_(device), 
   put(segment_ends_, ends);
   put(long_segments_, firsts);
   partial_ = DeviceBuffer<double>(device, segments_);
-  device.synchronize();  // the host's arrays end here
+  device.synchronize();  // the arrays of the host end here
 }
 
 void ListSums::add_up(const double *vector, double *sums) {

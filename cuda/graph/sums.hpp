@@ -8,39 +8,39 @@
 
 namespace simjoin::gpu {
 
-// Adds up over lists; long ones are cut into segments of their own, so that work is even.
+// Sums over the lists of all nodes. Long lists are cut into segments, so that the work is even.
 class ListSums {
  public:
   ListSums(Device &device, const DeviceGraph &graph);
 
-  // sums[node] = the sum of weight * vector[neighbor] over the node's list; of the weights alone where
-  // `vector` is null.
+  // Sets sums[node] to the sum of weight * vector[neighbor] over the node's list. If `vector` is null, it
+  // sums the weights alone.
   void add_up(const double *vector, double *sums);
 
  private:
   Device &device_;
   const DeviceGraph &graph_;
-  size_t segments_ = 0;  // of long lists
+  size_t segments_ = 0;  // segments of long lists
   size_t long_lists_ = 0;
   DeviceBuffer<uint64_t> segment_begins_;
   DeviceBuffer<uint64_t> segment_ends_;
   DeviceBuffer<uint32_t> long_nodes_;
-  DeviceBuffer<uint64_t> long_segments_;  // where each long list's segments begin; one more than there are
+  DeviceBuffer<uint64_t> long_segments_;  // first segment of each long list, then the number of segments
   DeviceBuffer<double> partial_;
 };
 
-// Adds up over vectors of one length.
+// Sums over vectors of `count` entries.
 class VectorSums {
  public:
   VectorSums(Device &device, size_t count);
 
   double total(const double *vector);
   double dot(const double *a, const double *b);
-  // The sum of absolute differences.
+  // Returns the sum of absolute differences.
   double distance(const double *a, const double *b);
-  // The sum over nodes whose list is empty.
+  // Returns the sum over nodes whose list is empty.
   double without_list(const uint64_t *offsets, const double *vector);
-  // The largest ratio of entries, at least 0.
+  // Returns the largest ratio of entries, at least 0.
   double largest_ratio(const double *numerator, const double *denominator);
 
  private:

@@ -1,5 +1,5 @@
-// Large arrays between the host's memory and a device: through two page-locked buffers, which all threads
-// fill or empty while the other one is on its way.
+// Copies large arrays between host memory and a device through two page-locked buffers. All threads fill or
+// empty one buffer while the other is being transferred.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace simjoin::gpu {
 class Staging {
  public:
   Staging(Device &device, WorkerPool &pool) : device_(device), pool_(pool) {}
-  ~Staging() { cudaStreamSynchronize(device_.stream()); }  // the buffers may be on their way
+  ~Staging() { cudaStreamSynchronize(device_.stream()); }  // copies from the buffers may be under way
   Staging(const Staging &) = delete;
   Staging &operator=(const Staging &) = delete;
 
-  // Writes to[i] = make(i) for all i < count; after(begin, end) is called once the elements before `end` are
-  // complete in the order of the stream.
+  // Writes to[i] = make(i) for all i < count. Calls after(begin, end) when elements [begin, end) have been
+  // uploaded in stream order.
   template <typename T, typename Make, typename After>
   void upload(T *to, size_t count, Make &&make, After &&after) {
     const size_t at_once = bytes / sizeof(T);
