@@ -1,5 +1,5 @@
-// The documents of a batch are searched among themselves: lists of those that have a term come from sorting
-// the terms, and each document looks at what is before it in its lists.
+// Groups the documents of a batch by a search among themselves. Sorting the terms yields, for each term, the
+// list of its documents. Each document looks at the earlier entries of its lists.
 #include "cuda/clusters/cluster_groups.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -14,17 +14,16 @@
 namespace simjoin::gpu {
 namespace {
 
-// Documents with more candidates on average, or ones that cost more than so many of a document of average
-// length, are one group: it takes a core less to cluster them in order.
+// If the documents have more candidates on average, or a search of that cost, all become one group. To
+// cluster them in order on one core then takes less time.
 constexpr uint64_t most_candidates = 4096;
 
-// Earlier documents by term. In the order of `sorted`, slots of a term are one behind the other, earlier ones
-// first.
+// The earlier documents of each term. The slots of a term are adjacent in `sorted`, earlier documents first.
 struct EarlierDocuments {
   Documents documents;
   RelationLimits limits;
   const uint32_t *sorted;
-  const uint32_t *list_starts;  // of each slot, in `sorted`
+  const uint32_t *list_starts;  // by slot: the start of its list in `sorted`
   uint32_t *parents;
 
   __device__ double needed(uint64_t document) const {
@@ -35,8 +34,8 @@ struct EarlierDocuments {
     const uint32_t earlier = documents.documents[sorted[list_starts[slot] + i]];
     return {earlier, documents.sizes[earlier], documents.terms + documents.begin(earlier)};
   }
-  // Where the sets are one already, no product can change that. Those of two documents that are too long to
-  // be multiplied become one.
+  // Skips pairs whose sets are already one, because no product changes that. Unites the sets of two documents
+  // that are too long to be multiplied.
   __device__ bool wants(uint32_t document, uint32_t terms, const CandidateVector &earlier) const {
     if (find_set(parents, document) == find_set(parents, earlier.number)) return false;
     if (min(terms, earlier.size) <= most_multiplied_terms) return true;
@@ -50,7 +49,7 @@ struct EarlierDocuments {
   }
 };
 
-// The terms to sort; unused slots come last.
+// Writes the terms to sort. Unused slots come last.
 __global__ void list_slots(Documents documents, uint64_t slots, uint32_t *terms, uint32_t *numbers) {
   SIMJOIN_GRID_STRIDE(slot, slots) {
     const bool used = slot < documents.end(documents.documents[slot]);
@@ -59,7 +58,7 @@ __global__ void list_slots(Documents documents, uint64_t slots, uint32_t *terms,
   }
 }
 
-// The list of each slot: what is before it of the slots that have its term, which are in order.
+// Finds the list of each slot: the earlier slots of the same term in sorted order.
 __global__ void find_lists(const uint32_t *terms, const uint32_t *sorted, uint64_t slots, uint32_t *starts,
                            uint32_t *sizes) {
   SIMJOIN_GRID_STRIDE(i, slots) {

@@ -10,7 +10,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// Finds out whose each slot is, and how long the list of its term is.
+// Finds the document of each slot and the length of the list of its term.
 __global__ void number_slots(Documents documents, uint64_t slots, const PoolRegion *lists,
                              uint64_t known_terms) {
   SIMJOIN_GRID_STRIDE(slot, slots) {
@@ -23,7 +23,7 @@ __global__ void number_slots(Documents documents, uint64_t slots, const PoolRegi
   }
 }
 
-// The clusters by term.
+// The clusters, listed by term.
 struct Clusters {
   Documents documents;
   const PoolRegion *lists;
@@ -107,8 +107,8 @@ class GpuClusterIndex final : public ClusterDevice {
             count,         documents_.data(), list_sizes_.data(), costs_.data()};
   }
 
-  // Puts the groups on their way to the host. Returns false, with nothing on its way, where all documents are
-  // one: they take too long, or there is too little memory for them.
+  // Starts the copy of the groups to the host. Returns false without a copy if all documents are one group,
+  // because grouping takes too long or too much memory.
   bool group(const DocumentVectors &documents, const Documents &on_device, uint32_t least,
              const StopFlag &stop) {
     const uint32_t least_reach = *std::min_element(documents.reaches.begin(), documents.reaches.end());
@@ -128,7 +128,7 @@ class GpuClusterIndex final : public ClusterDevice {
     }
   }
 
-  Device device_;  // first: it goes after its buffers
+  Device device_;  // first: its buffers must be destroyed before it
   bool loaded_ = false;
   DeviceLists lists_;
   DeviceCentroids centroids_;

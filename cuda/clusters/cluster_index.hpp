@@ -1,4 +1,4 @@
-// The clustering of documents on a GPU: lists of clusters and centroids in device memory, and the search.
+// Clusters of documents on a GPU: the centroids, the lists of clusters and the search.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace simjoin {
 
-// Returns an index on the current GPU, within so many bytes of its memory; 0 = most of what is free.
+// Returns an index on the current GPU that uses at most `memory_limit` bytes of its memory. 0 means most of
+// the free memory.
 std::unique_ptr<ClusterDevice> make_gpu_cluster_device(size_t memory_limit);
 
 }  // namespace simjoin

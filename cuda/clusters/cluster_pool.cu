@@ -3,12 +3,12 @@
 namespace simjoin::gpu {
 namespace {
 
-// Pageable memory is copied at some 10 GB/s: a piece takes 6 ms.
+// Bytes of one copy. Pageable memory is copied at some 10 GB/s, so a piece takes 6 ms.
 constexpr size_t bytes_a_piece = size_t{64} << 20;
-// Centroids staged between two looks at the stop flag: some 0.2 ms.
+// Centroids staged between two checks of the stop flag: some 0.2 ms.
 constexpr size_t centroids_a_look = 4096;
 constexpr uint64_t stays = UINT64_MAX;
-// Of lists' regions: one of them would be too long.
+// Added to the end of all regions if one of them would be too long.
 constexpr uint64_t no_end = uint64_t{1} << 63;
 
 template <typename Element>
@@ -21,7 +21,7 @@ void copy_in_pieces(Device &device, Element *to, const Element *from, size_t cou
   }
 }
 
-// A warp a centroid.
+// One warp per centroid.
 __global__ void place_centroids(const uint32_t *clusters, const PoolRegion *new_regions, const uint64_t *ends,
                                 const TermWeight *terms, uint64_t count, PoolRegion *regions,
                                 TermWeight *elements) {
@@ -35,7 +35,7 @@ __global__ void place_centroids(const uint32_t *clusters, const PoolRegion *new_
   }
 }
 
-// A warp a cluster. Writes the postings of its terms, in any order of the clusters.
+// Writes the postings of the clusters' terms, with clusters in any order. One warp per cluster.
 __global__ void list_terms(const PoolRegion *centroids, uint64_t clusters, const TermWeight *terms,
                            ClusterPosting *postings, unsigned long long *written) {
   const uint32_t lane = threadIdx.x % warp_threads;
@@ -56,7 +56,7 @@ __global__ void order_postings(const ClusterPosting *postings, uint64_t count, u
   SIMJOIN_GRID_STRIDE(i, count) orders[i] = atomicAdd(&added[postings[i].term], 1u);
 }
 
-// The first posting of each term finds a place for its list, where that outgrows the old one.
+// The first posting of each term reserves a new place for its list if the list outgrows its old one.
 __global__ void find_places(const ClusterPosting *postings, uint64_t count, const uint32_t *added,
                             const uint32_t *orders, const PoolRegion *lists, uint64_t *starts,
                             unsigned long long *end) {
@@ -75,7 +75,7 @@ __global__ void find_places(const ClusterPosting *postings, uint64_t count, cons
   }
 }
 
-// A warp a posting.
+// One warp per posting.
 __global__ void move_lists(const ClusterPosting *postings, uint64_t count, const uint32_t *added,
                            const uint64_t *starts, PoolRegion *lists, uint32_t *clusters) {
   const uint32_t lane = threadIdx.x % warp_threads;

@@ -1,4 +1,4 @@
-// The index in device memory: centroids, which follow the changes of the host's, and lists of clusters.
+// The index in device memory: centroids, which mirror the host's, and lists of clusters.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace simjoin::gpu {
 
-// An array of the host that can be copied while the CPU goes on; its size only grows.
+// A host array that can be copied while the CPU continues. It only grows.
 template <typename T>
 class PinnedArray {
  public:
-  // Returns room for `count` elements; what was there before is lost. No copy from it may be under way.
+  // Returns room for `count` elements and discards the old ones. No copy from the array may be under way.
   T *reserve(size_t count) {
     if (count > pinned_.size()) pinned_ = PinnedBuffer<T>(std::max<size_t>(count + count / 2, 4096));
     return pinned_.data();
@@ -26,7 +26,7 @@ class PinnedArray {
   PinnedBuffer<T> pinned_;
 };
 
-// Makes a device array have room for `size` elements, and keeps the first `used`.
+// Makes room for `size` elements in a device array, and keeps the first `used` ones.
 template <typename T>
 void grow(Device &device, DeviceBuffer<T> &buffer, size_t size, size_t used) {
   if (size <= buffer.size()) return;
@@ -35,7 +35,7 @@ void grow(Device &device, DeviceBuffer<T> &buffer, size_t size, size_t used) {
   buffer = std::move(larger);
 }
 
-// The same; all other elements become 0 where it grows.
+// The same, with zeros behind the `used` elements if the array grows.
 template <typename T>
 void grow_with_zeros(Device &device, DeviceBuffer<T> &buffer, size_t size, size_t used) {
   if (size <= buffer.size()) return;
@@ -44,13 +44,12 @@ void grow_with_zeros(Device &device, DeviceBuffer<T> &buffer, size_t size, size_
       cudaMemsetAsync(buffer.data() + used, 0, (buffer.size() - used) * sizeof(T), device.stream()));
 }
 
-// An array that goes to the device again and again.
+// An array that is uploaded repeatedly.
 template <typename T>
 class Staged {
  public:
   const T *data() const { return buffer_.data(); }
-  // Returns room for `count` values, to be filled for upload(). The copy of the last ones must have been
-  // made.
+  // Returns room for `count` values to be filled for upload(). The previous upload must have ended.
   T *reserve(Device &device, size_t count) {
     grow(device, buffer_, count, 0);
     return staging_.reserve(count);
@@ -68,7 +67,7 @@ class Staged {
   DeviceBuffer<T> buffer_;
 };
 
-// Regions by key and their elements, as in a RegionPool.
+// Regions by key and their elements, as in RegionPool.
 template <typename T>
 class DevicePool {
  public:
@@ -79,8 +78,8 @@ class DevicePool {
   uint64_t keys() const { return keys_; }
   uint64_t used() const { return used_; }
 
-  // Makes room for keys, of which new ones have no elements, and for elements. What regions do not use is
-  // copied, too, so all of it has values.
+  // Makes room for keys and elements. New keys have no elements. Unused elements are copied, too, so they
+  // must have values.
   void make_room(Device &device, size_t keys, size_t elements) {
     grow_with_zeros(device, regions_, keys, keys_);
     grow_with_zeros(device, elements_, elements, used_);
@@ -100,16 +99,16 @@ class DevicePool {
   DeviceBuffer<T> elements_;
 };
 
-// The centroids, a copy of the host's.
+// The centroids: a copy of the host's.
 class DeviceCentroids {
  public:
   const DevicePool<TermWeight> &pool() const { return pool_; }
-  // Returns the most terms that a centroid has had.
+  // Returns the most terms that a centroid ever had.
   uint32_t longest() const { return longest_; }
 
-  // Copies all of them. Throws Cancelled.
+  // Copies all centroids. Throws Cancelled.
   void load(Device &device, const RegionPool<TermWeight> &pool, const StopFlag &stop);
-  // Copies those of some clusters. Throws Cancelled.
+  // Copies the centroids of `clusters`. Throws Cancelled.
   void update(Device &device, const RegionPool<TermWeight> &pool, std::span<const uint32_t> clusters,
               const StopFlag &stop);
 
@@ -122,14 +121,14 @@ class DeviceCentroids {
   Staged<TermWeight> terms_;
 };
 
-// The lists of clusters by term: they exist on the device alone.
+// The lists of clusters by term. They exist only on the device.
 class DeviceLists {
  public:
   const DevicePool<uint32_t> &pool() const { return pool_; }
 
-  // Adds postings, whose terms are below `term_end`.
+  // Adds postings. Their terms must be below `term_end`.
   void append(Device &device, std::span<const ClusterPosting> postings, uint32_t term_end);
-  // Makes all lists anew: the terms of all centroids, of which there are `postings`.
+  // Rebuilds all lists from the terms of all centroids. `postings` is the number of those terms.
   void make(Device &device, const DevicePool<TermWeight> &centroids, size_t postings, uint32_t term_end);
 
  private:
@@ -137,10 +136,10 @@ class DeviceLists {
 
   DevicePool<uint32_t> pool_;
   Staged<ClusterPosting> postings_;
-  DeviceBuffer<uint32_t> added_;   // of each term, by the append under way; 0 between two
-  DeviceBuffer<uint32_t> orders_;  // of each posting, among those added to its term
-  DeviceBuffer<uint64_t> starts_;  // of each posting: where the list of its term moves to, or `stays`
-  DeviceBuffer<uint64_t> end_;     // one: of all lists' regions
+  DeviceBuffer<uint32_t> added_;   // by term: postings added by the current append(); 0 between two appends
+  DeviceBuffer<uint32_t> orders_;  // by posting: its place among those added to its term
+  DeviceBuffer<uint64_t> starts_;  // by posting: the new place of its term's list, or `stays`
+  DeviceBuffer<uint64_t> end_;     // one element: the end of all regions
 };
 
 }  // namespace simjoin::gpu

@@ -1,13 +1,14 @@
-// The search of documents among vectors by lists of those that have a term. What a posting of a list that a
-// document has to look at may cost depends on the document's terms; a prefix sum over the costs deals the
-// postings out, so that long lists and short ones, long documents and short ones keep the device equally busy
-// and no launch takes long. For each posting eight threads compute the product of two vectors.
+// The search of documents among vectors by lists of the vectors with a term. The cost of a posting depends on
+// the document's terms. A prefix sum over the costs distributes the postings, so that long and short lists
+// and documents keep the device evenly busy, and no launch takes long. Eight threads compute the product of
+// two vectors for each posting.
 //
-// What is searched is a type of its own, `Lists`:
-//   double needed(document): the length that what is left of a document needs to be similar by itself;
-//   CandidateVector candidate(slot, i): the vector of posting i of the list;
-//   bool wants(document, terms, candidate): whether the product with that vector matters, of a document of so
-//     many terms. Where it does, one of the two has at most most_multiplied_terms;
+// The searched vectors are a type of their own, `Lists`:
+//   double needed(document): the least length with which the rest of a document can be similar by itself;
+//   CandidateVector candidate(slot, i): the vector of posting i of the slot's list;
+//   bool wants(document, terms, candidate): whether the product of that vector and a document of `terms`
+//   terms
+//     matters. If so, one of the two has at most most_multiplied_terms terms;
 //   void take(document, number, product).
 #pragma once
 
@@ -24,36 +25,36 @@
 namespace simjoin::gpu {
 
 constexpr uint32_t group_threads = 8;
-// Documents of more terms look at all lists: choosing them takes the square of the terms.
+// A document of more terms looks at all its lists, because choosing takes the square of its terms.
 constexpr uint64_t most_compared_terms = 4096;
-// The terms of a candidate are read one behind the other, unless it has so many times as many as the document
-// or is as long as that, and the document is shorter. Not tuned.
+// A candidate's terms are read one after another. The exception is a candidate that has at least
+// `much_longer` times the terms of the document, or more than `long_terms` and more than the document. Not
+// tuned.
 constexpr uint32_t much_longer = 8;
 constexpr uint32_t long_terms = 4096;
-// A group takes some 30 ms to multiply a vector of so many terms with one of a million (by the latencies of
-// an H200).
+// A group multiplies a vector of this many terms by one of a million in some 30 ms, by the latencies of an
+// H200.
 constexpr uint32_t most_multiplied_terms = max_centroid_terms;
 
-// What a group takes at a time, in costs: about four postings of a document of 20 terms, one behind the
-// other.
+// The cost of a group's run: about four consecutive postings of a document of 20 terms.
 constexpr uint64_t cost_a_run = 128;
-// The costs of a launch: at first, in a millisecond, by a pessimistic estimate (an H200 goes through 2^27
-// terms in one where they lie close together), and at most, where short documents may be followed by long
-// ones: they should take it less than 50 ms, by its bandwidth, where every term is far from the one before.
-// Not tuned.
+// The cost of a launch. The first one is for a millisecond, by a pessimistic estimate: an H200 goes through
+// 2^27 adjacent terms in that time. The second one is a limit, because short documents may be followed by
+// long ones. It should take an H200 less than 50 ms, by its bandwidth, if every term is far from the one
+// before. Not tuned.
 constexpr double first_costs_a_ms = 1 << 24;
 constexpr double most_costs_a_launch = 1 << 28;
 
 // The documents of a search. A slot is a term of a document, or unused room behind its terms.
 struct Documents {
   const TermWeight *terms;
-  const uint64_t *ends;  // of each document's room, counted from `before` slots before the first one
+  const uint64_t *ends;  // by document: the end of its room, plus `before`
   uint64_t before;
   const uint32_t *sizes;
   uint64_t count;
-  uint32_t *documents;   // of each slot
-  uint32_t *list_sizes;  // of each slot
-  uint64_t *costs;  // of each slot, of what of its list is looked at; then their prefix sum, itself included
+  uint32_t *documents;   // by slot
+  uint32_t *list_sizes;  // by slot
+  uint64_t *costs;       // by slot: the cost of the wanted part of its list; later the inclusive prefix sum
 
   __device__ uint64_t begin(uint64_t document) const {
     return document == 0 ? 0 : ends[document - 1] - before;
@@ -67,11 +68,11 @@ struct CandidateVector {
   const TermWeight *terms;
 };
 
-// What a posting of a document's list may cost: as much as going through much_longer times so many terms that
-// lie close together.
+// The highest cost of a posting of a document's list: that of going through `much_longer` times as many
+// adjacent terms.
 class PostingCost {
  public:
-  // Candidates have `longest` terms at most.
+  // `longest` is the most terms of a candidate.
   explicit PostingCost(uint32_t longest)
       : most_terms_(std::min(longest, most_multiplied_terms) / much_longer + 1) {}
 
@@ -83,12 +84,12 @@ class PostingCost {
  private:
   static constexpr uint32_t overhead = 16;            // for the vector and its first terms; not tuned
   static constexpr uint32_t cached_terms = 1u << 14;  // half of an L1 cache
-  static constexpr uint32_t far_term = 16;            // of a document that the L1 cache does not hold
+  static constexpr uint32_t far_term = 16;  // per term of a document that the L1 cache does not hold
 
   uint32_t most_terms_;
 };
 
-// Chooses the lists of each document: the shortest ones, until what is left of the document is too short to
+// Chooses the lists of each document: the shortest ones first, until the rest of the document is too short to
 // be similar to anything by itself.
 template <class Lists>
 __global__ void choose_lists(Documents documents, uint64_t slots, PostingCost cost, Lists lists) {
@@ -113,8 +114,8 @@ __global__ void choose_lists(Documents documents, uint64_t slots, PostingCost co
   }
 }
 
-// Returns the first of the ascending terms [low, count) that is not below `term`, or count: soon where it is
-// near.
+// Returns the first of the ascending terms [low, count) that is not below `term`, or count. It is fast if
+// that term is near.
 inline __device__ uint32_t next_place(const TermWeight *terms, uint32_t low, uint32_t count, uint32_t term) {
   uint64_t high = uint64_t{low} + 32;
   for (uint64_t step = 64; high < count && terms[high].term < term; step *= 2) {
@@ -125,7 +126,8 @@ inline __device__ uint32_t next_place(const TermWeight *terms, uint32_t low, uin
                          [&](uint32_t i) { return terms[i].term < term; });
 }
 
-// Returns the product of a document and a candidate to all threads of a group, whose lanes `mask` has.
+// Returns the product of a document and a candidate to all threads of a group. `mask` has the lanes of the
+// group.
 inline __device__ uint64_t product_of_group(const TermWeight *terms, uint32_t count,
                                             const CandidateVector &candidate, uint32_t mask) {
   const bool swap =
@@ -146,7 +148,7 @@ inline __device__ uint64_t product_of_group(const TermWeight *terms, uint32_t co
   return sum;
 }
 
-// The postings that begin in [first, last) of the costs, group by group.
+// Searches the postings that begin in [first, last) of the costs, group by group.
 template <class Lists>
 __global__ void search_lists(Documents documents, uint64_t slots, PostingCost cost, uint64_t first,
                              uint64_t last, Lists lists) {
@@ -160,7 +162,7 @@ __global__ void search_lists(Documents documents, uint64_t slots, PostingCost co
     const uint64_t end = min(last, begin + cost_a_run);
     uint64_t slot = partition_point(uint64_t{0}, slots, [&](uint64_t i) { return sums[i] <= begin; });
     uint32_t document = documents.documents[slot], terms = documents.sizes[document];
-    uint64_t left = (sums[slot] - begin) / cost(terms);  // postings of the list that begin here or later
+    uint64_t left = (sums[slot] - begin) / cost(terms);  // postings of the list from this place on
     for (uint64_t at = sums[slot] - left * cost(terms); at < end; at += cost(terms), --left) {
       if (left == 0) {
         while (sums[slot] <= at) ++slot;
@@ -179,9 +181,9 @@ __global__ void search_lists(Documents documents, uint64_t slots, PostingCost co
   }
 }
 
-// Looks at all candidates of the documents, which have `slots` slots, numbered and with the sizes of their
-// lists; candidates have at most `longest` terms. Returns false, with none looked at, where they cost more
-// than `most`. Throws Cancelled.
+// Looks at all candidates of the documents. Their `slots` slots must be numbered and have the sizes of their
+// lists. Candidates have at most `longest` terms. Returns false without a search if the cost exceeds `most`.
+// Throws Cancelled.
 template <class Lists>
 bool search(Device &device, const Documents &documents, uint64_t slots, const Lists &lists, uint32_t longest,
             uint64_t most, const StopFlag &stop) {
