@@ -15,12 +15,12 @@
 namespace simjoin::gpu {
 namespace {
 
-constexpr int tile_items = 8;  // tokens a thread maps
+constexpr int tile_items = 8;  // tokens that a thread maps
 constexpr int tile_tokens = tile_items * block_threads;
-constexpr uint32_t excess_limit = 255;  // the order tells no larger ones apart
+constexpr uint32_t excess_limit = 255;  // the order treats larger ones alike
 constexpr int excess_bits = 8;
 
-// Where a token's rank is.
+// Finds the rank of token i.
 template <typename T>
 struct DirectLookup {
   const T *tokens;
@@ -49,8 +49,8 @@ __device__ uint32_t row_of(const uint64_t *offsets, uint32_t low, uint32_t high,
   return low;
 }
 
-// Appends (row << rank_bits | rank) for every token with a rank to `keys`, in no particular order, and counts
-// the others by row.
+// Appends (row << rank_bits | rank) to `keys` for every token with a rank, in any order. Counts the tokens
+// without a rank by row.
 template <typename Lookup>
 __global__ void map_tokens(Lookup lookup, uint64_t count, const uint64_t *offsets, uint32_t rows,
                            int rank_bits, uint64_t *keys, unsigned long long *kept, uint32_t *dropped) {
@@ -108,7 +108,7 @@ __global__ void take_ranks(const uint64_t *keys, uint64_t count, int rank_bits, 
   }
 }
 
-// starts[row] = the first of the ascending keys that is not below the row's, for row <= rows.
+// Sets starts[row] to the index of the first key that is not below the row's, for row <= rows. Keys ascend.
 __global__ void find_rows(const uint64_t *keys, uint64_t count, int rank_bits, uint32_t rows,
                           uint64_t *starts) {
   SIMJOIN_GRID_STRIDE(row, uint64_t{rows} + 1)
@@ -119,8 +119,8 @@ struct OrderLayouts {
   SignatureLayout layouts[SignatureWidths::count];
 };
 
-// Rows [0, rows) to be ordered, and where their sizes and sort keys go: size << excess_bits | excess, the
-// excess counted down in odd sizes so that it changes little from one size to the next.
+// Rows [0, rows) to be ordered, and the arrays for their sizes and sort keys: size << excess_bits | excess.
+// In odd sizes the excess counts down, so that it changes little from one size to the next.
 struct KeyedRows {
   const uint32_t *ranks;
   const uint64_t *starts;
@@ -136,7 +136,7 @@ struct KeyedRows {
   }
   __device__ uint32_t size(uint64_t row) const { return stored(row) + dropped[row]; }
 
-  // Writes what a row gets whose bitmap of so many words is there; by a warp.
+  // Writes the key of a row from its bitmap of `words` words. All lanes of a warp take part.
   __device__ void finish(uint64_t row, const uint32_t *bitmap, uint32_t words) const {
     const uint32_t lane = threadIdx.x % warp_threads;
     uint32_t bits = 0;
@@ -150,7 +150,7 @@ struct KeyedRows {
   }
 };
 
-// A warp a row, but for the long ones.
+// One warp per row, except for long rows.
 __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
                          LongSets longer) {
   __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
@@ -175,7 +175,7 @@ __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayo
   }
 }
 
-// A block a row, of the long ones.
+// One block per long row.
 __global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
                               LongSets longer) {
   __shared__ uint32_t bitmap[most_steps * step_words];
@@ -216,9 +216,9 @@ int bits_below(uint64_t count) {
   return count <= 1 ? 1 : std::bit_width(count - 1);
 }
 
-// All tokens and the rows' offsets in one piece.
+// The tokens of all sides, and the rows' offsets in them.
 struct Input {
-  DeviceBuffer<char> joined;  // only where there are two sides
+  DeviceBuffer<char> joined;  // only if there are two sides
   const void *tokens = nullptr;
   uint64_t count = 0;
   uint32_t rows = 0;
@@ -261,11 +261,11 @@ Input join_sides(Device &device, UploadedSide *sides[2], size_t token_bytes) {
   return input;
 }
 
-// The sets in row order, between mapping and ordering.
+// The sets by row, mapped but not yet ordered.
 struct RowSets {
   DeviceBuffer<uint32_t> ranks;
-  DeviceBuffer<uint64_t> starts;   // one more than there are rows
-  DeviceBuffer<uint32_t> dropped;  // tokens of each row that have no rank
+  DeviceBuffer<uint64_t> starts;   // by row, then the end
+  DeviceBuffer<uint32_t> dropped;  // by row: tokens without a rank
   uint64_t stored = 0;
   bool had_duplicates = false;
 };
@@ -278,7 +278,7 @@ void launch_map(Device &device, Lookup lookup, const Input &input, int rank_bits
          input.offsets.data(), input.rows, rank_bits, keys, kept, dropped);
 }
 
-// Writes the keys of all tokens that have a rank and returns how many those are.
+// Writes the keys of all tokens that have a rank, and returns their number.
 uint64_t map_all(Device &device, const Input &input, const TokenRanks &ranks, bool wide, int rank_bits,
                  uint64_t *keys, uint32_t *dropped) {
   DeviceBuffer<unsigned long long> kept(device, 1);
@@ -298,7 +298,7 @@ uint64_t map_all(Device &device, const Input &input, const TokenRanks &ranks, bo
   return read_value(device, kept.data());
 }
 
-// Sorts the keys and returns how many different ones there are; they end up in `keys`.
+// Sorts `keys`, removes duplicates, and returns the number of keys left.
 uint64_t sort_unique(Device &device, DeviceBuffer<uint64_t> &keys, uint64_t count, int bits) {
   if (count == 0) return 0;
   DeviceBuffer<uint64_t> other(device, count);
@@ -340,7 +340,7 @@ RowSets map_rows(Device &device, const Input &input, const TokenRanks &ranks, bo
   return rows;
 }
 
-// Fetches the distinct sizes of a side and where each begins.
+// Fetches the distinct sizes of a side and the first set of each.
 void read_classes(Device &device, const DeviceBuffer<uint32_t> &ordered_sizes, DeviceSide &side) {
   if (side.sets > 0) {
     DeviceBuffer<uint32_t> begins(device, side.sets), number(device, 1);
@@ -406,8 +406,7 @@ uint32_t DeviceSide::lower_bound(uint64_t size) const {
   return found == classes.end() ? sets : found->begin;
 }
 
-// A rank gets a bit of its own as long as it is more frequent than the ranks that would share the bit are
-// together.
+// A rank gets a bit of its own while its frequency exceeds the mean that all bits left would have without it.
 SignatureLayout DeviceCollection::layout(uint32_t steps) const {
   SignatureLayout layout{steps, 0, rank_count};
   if (rank_count <= layout.bits()) {

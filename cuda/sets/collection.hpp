@@ -12,12 +12,13 @@
 
 namespace simjoin::gpu {
 
-// One set; its stored tokens are ranks[start, start + stored), ascending. Tokens without a rank are left out.
+// One set. Its stored tokens are ranks[start, start + stored), ascending. Tokens without a rank are not
+// stored.
 struct alignas(32) SetRecord {
   uint64_t start;
   uint32_t stored;
-  uint32_t size;  // of the whole set
-  uint32_t row;   // on its side
+  uint32_t size;  // tokens of the whole set
+  uint32_t row;   // its number on its side
 };
 
 // Sets of one size: numbers [begin, next class's begin) of their side.
@@ -26,11 +27,12 @@ struct SizeClass {
   uint32_t begin;
 };
 
-// One side: records numbered by ascending size, then by signature excess, up and down in turn.
+// One side. Records ascend by size. Within a size they are ordered by signature excess, ascending and
+// descending in turn.
 struct DeviceSide {
   DeviceBuffer<SetRecord> records;
   uint32_t sets = 0;
-  std::vector<SizeClass> classes;  // ascending; a last entry with size UINT32_MAX ends it
+  std::vector<SizeClass> classes;  // ascending; a last entry with size UINT32_MAX marks the end
 
   // Returns the number of the first set with at least `size` tokens.
   uint32_t lower_bound(uint64_t size) const;
@@ -39,20 +41,20 @@ struct DeviceSide {
 struct DeviceCollection {
   DeviceBuffer<uint32_t> ranks;  // stored tokens of all sets
   DeviceSide sides[2];
-  // By row, duplicates removed; empty where there were none to remove.
+  // By row, without duplicates. Empty if there were no duplicates.
   std::vector<uint32_t> sizes[2];
   uint64_t tokens[2] = {0, 0};  // sums of the sizes
   uint32_t rank_count = 0;
-  uint64_t distinct_tokens = 0;  // those without a rank included
+  uint64_t distinct_tokens = 0;  // including those without a rank
   uint64_t stored_tokens = 0;
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks
 
-  // Returns the layout of signatures of this many steps.
+  // Returns the layout of signatures of `steps` steps.
   SignatureLayout layout(uint32_t steps) const;
 };
 
-// Builds the collection from what was uploaded and frees the upload. The second side is null in a self-join.
-// `widths` is what the order within a size refers to. Throws Cancelled where it is stopped.
+// Builds the collection from the uploaded sides and frees them. `right` is null in a self-join. The order
+// within a size depends on `widths`. Throws Cancelled.
 DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
                                   const SignatureWidths &widths, const StopFlag &stop);
 

@@ -1,5 +1,5 @@
-// Sets that are too long for one warp: a warp that meets one puts it on a list, and a block does it
-// afterwards.
+// Sets that are too long for one warp. A warp that meets one puts it on a list, and a block works on it
+// later.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace simjoin::gpu {
 
-// Most tokens of a set that a warp does: some 0.2 ms on an H200, where one of 10 million takes a warp 0.1 to
-// 0.2 s. Not tuned.
+// The most tokens of a set for a warp: some 0.2 ms on an H200. A set of 10 million tokens would take a warp
+// 0.1 to 0.2 s. Not tuned.
 inline constexpr uint32_t warp_set_tokens = uint32_t{1} << 14;
 inline constexpr unsigned long_set_threads = 1024;
 
@@ -22,7 +22,7 @@ struct LongSets {
   __device__ void add(uint32_t set) const { numbers[atomicAdd(count, 1u)] = set; }
 };
 
-// The list of one launch over sets of so many tokens in all, the longest of them of `longest`.
+// The list of one launch. Its sets have `tokens` tokens in all, and the longest set has `longest`.
 class LongSetList {
  public:
   LongSetList(Device &device, uint64_t tokens, uint64_t longest) : any_(longest > warp_set_tokens) {
@@ -32,10 +32,10 @@ class LongSetList {
     count_.fill(0);
   }
 
-  // Returns whether there may be some.
+  // Returns whether there may be long sets.
   bool any() const { return any_; }
   LongSets view() const { return {numbers_.data(), count_.data()}; }
-  // Returns the grid that does them, a block each.
+  // Returns the grid of a kernel over the list: one block per set.
   LaunchShape shape(const Device &device) const {
     const uint64_t blocks =
         std::min<uint64_t>(numbers_.size(), 2 * static_cast<uint64_t>(device.processors()));
@@ -48,7 +48,8 @@ class LongSetList {
   DeviceBuffer<uint32_t> count_;
 };
 
-// Sets the bits of a set's tokens in a zeroed bitmap, by `threads` threads of which this is number `thread`.
+// Sets the bits of a set's tokens in a zeroed bitmap. `threads` threads take part, and this one is number
+// `thread`.
 __device__ inline void set_bits(const uint32_t *ranks, uint32_t stored, const SignatureLayout &layout,
                                 uint32_t *bitmap, uint32_t thread, uint32_t threads) {
   for (uint32_t i = thread; i < stored; i += threads) {

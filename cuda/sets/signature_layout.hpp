@@ -1,4 +1,4 @@
-// Which bits of a signature a token sets.
+// The bits of a signature that a token sets.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ inline constexpr uint32_t step_bits = 256;
 inline constexpr uint32_t step_words = step_bits / 32;
 inline constexpr uint32_t most_steps = 64;
 
-// The most frequent ranks have a bit each; all others share the rest evenly, neighbours in frequency apart.
+// The most frequent ranks have one bit each. All others share the remaining bits evenly, and ranks of similar
+// frequency have different bits.
 struct SignatureLayout {
-  uint32_t steps = 1;  // of step_bits each
-  uint32_t own = 0;    // less than the bits there are, unless every rank has a bit of its own
+  uint32_t steps = 1;  // of step_bits bits each
+  uint32_t own = 0;    // ranks with a bit of their own; fewer than the bits, unless that is all ranks
   uint32_t ranks = 0;
 
   SIMJOIN_HOST_DEVICE uint32_t bits() const { return steps * step_bits; }
@@ -27,7 +28,7 @@ struct SignatureLayout {
   }
 };
 
-// Widths by set size, at least in proportion to it.
+// The width of a signature by set size. It grows at least in proportion to the size.
 struct SignatureWidths {
   static constexpr uint32_t count = 5;
 

@@ -13,12 +13,12 @@
 namespace simjoin::gpu {
 namespace {
 
-// Values index a table directly up to this many entries, or up to this many a token.
+// Values index a table directly if it has at most this many entries, or this many per token.
 constexpr uint64_t direct_entries = uint64_t{1} << 22;
 constexpr uint64_t direct_entries_a_token = 2;
-// Slots are numbers of 32 bits: those of the table, twice to four times as many as tokens, and one more.
+// Slot numbers have 32 bits. The table has twice to four times as many slots as tokens, and one more.
 constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
-// What signature layouts look at: the widest signature has so many bits.
+// Signature layouts need the frequencies of this many ranks: the bits of the widest signature.
 constexpr uint32_t reported_frequencies = most_steps * step_bits;
 constexpr unsigned long long empty_slot = 1ull << 63;  // as a token: the smallest int64
 
@@ -29,7 +29,8 @@ __global__ void count_direct(const T *tokens, uint64_t count, int64_t minimum, u
   }
 }
 
-// The same where the whole table fits in shared memory: frequent tokens meet there, not in global memory.
+// Counts as count_direct does, in shared memory if the whole table fits. Frequent tokens then collide there
+// instead of in global memory.
 template <typename T>
 __global__ void count_shared(const T *tokens, uint64_t count, int64_t minimum, uint32_t entries,
                              uint32_t *counts) {
@@ -53,7 +54,8 @@ __device__ uint64_t scramble(uint64_t x) {
   return x ^ x >> 32;
 }
 
-// Open addressing over capacity = mask + 1 keys; one more slot stands for the value that marks empty ones.
+// Counts tokens in a hash table with open addressing and mask + 1 keys. The slot after them stands for the
+// value that marks empty slots.
 template <typename T>
 __global__ void count_hashed(const T *tokens, uint64_t count, unsigned long long *keys, uint64_t mask,
                              uint32_t *counts, uint32_t *slots) {
@@ -99,7 +101,7 @@ struct IsUsed {
   __device__ uint64_t operator()(uint32_t count) const { return count > 0; }
 };
 
-// The slots with more than one occurrence, ascending.
+// Returns the slots with more than one occurrence, ascending.
 DeviceBuffer<uint32_t> shareable_slots(Device &device, const DeviceBuffer<uint32_t> &counts, uint64_t tokens,
                                        uint32_t &selected) {
   DeviceBuffer<uint32_t> slots(device, std::min<uint64_t>(counts.size(), tokens / 2 + 1));
@@ -128,8 +130,8 @@ void sort_slots(Device &device, DeviceBuffer<Key> &keys, DeviceBuffer<uint32_t> 
   if (slot_buffers.Current() != slots.data()) std::swap(slots, other_slots);
 }
 
-// Orders the slots, of which there is at least one, by their counts: they become the rank table. Also fetches
-// what the last ranks' frequencies are; the device's stream has to be waited for.
+// Sorts the slots by their counts, and makes the rank table of them. There must be at least one slot. Starts
+// the copy of the last ranks' frequencies; the caller must wait for the stream.
 void order_slots(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
                  uint32_t selected, uint64_t tokens, TokenRanks &result) {
   DeviceBuffer<uint32_t> frequencies(device, selected);
@@ -142,7 +144,7 @@ void order_slots(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuf
                frequencies.data() + (selected - result.most_frequent.size()), result.most_frequent.size());
 }
 
-// Makes the rank table of the slots with more than one occurrence, and counts those that have any.
+// Makes the rank table of the slots with more than one occurrence, and counts the slots with any.
 void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
                   uint32_t selected, uint64_t tokens, TokenRanks &result) {
   DeviceBuffer<uint64_t> used(device, 1);
@@ -158,8 +160,8 @@ void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBu
   std::reverse(result.most_frequent.begin(), result.most_frequent.end());
 }
 
-// Counts with shared memory where the table fits there and there are enough tokens for it to pay; returns
-// whether it did.
+// Counts in shared memory if the table fits there and there are enough tokens for it to pay. Returns whether
+// it did.
 template <typename T>
 bool count_in_shared(Device &device, const T *tokens, uint64_t count, int64_t minimum, uint64_t entries,
                      uint32_t *counts) {
@@ -204,7 +206,7 @@ void rank_hashed(Device &device, const T *tokens, uint64_t count, const StopFlag
   stop.check();
   if (selected > 0) {
     DeviceBuffer<int64_t> values(device, selected);
-    // The slot past the end has the smallest value of all; its key is never set, so it reads as that.
+    // The slot after the table stands for the smallest value. Its key is never set, and reads as that value.
     launch(device, gather_values, blocks_for(device, selected), slots.data(), selected, keys.data(),
            values.data());
     sort_slots(device, values, slots, selected, 64);

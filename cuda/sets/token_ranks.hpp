@@ -1,4 +1,4 @@
-// Ranks of tokens, on the device: the order by rarity in which sets are stored.
+// Ranks of tokens on the device. Sets are stored in the order of ranks, rarest first.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,30 @@
 
 namespace simjoin::gpu {
 
-// A token without a rank occurs once in the whole join, so no pair shares it; it counts in the size of its
-// set alone.
+// The rank of a token that occurs once in the whole join. No pair shares it, so it counts only in the size of
+// its set.
 inline constexpr uint32_t no_rank = UINT32_MAX;
 
-// The tokens of both sides, one after the other, as they were added.
+// The tokens of both sides, one after another, in the order of the input.
 struct RawTokens {
   const void *data;  // device memory
   uint64_t count;
-  bool wide;  // int64 tokens; otherwise int32
+  bool wide;  // int64 tokens instead of int32
 };
 
-// Returns, on the device, where to look up the rank of each token: `table[slot]`, with the token's slot
-// either listed or its value minus `minimum`.
+// The rank of each token is `table[slot]`, in device memory. A token's slot is either listed or its value
+// minus `minimum`.
 struct TokenRanks {
   DeviceBuffer<uint32_t> table;
-  DeviceBuffer<uint32_t> slots;  // by token; empty where values index the table directly
+  DeviceBuffer<uint32_t> slots;  // by token; empty if values index the table directly
   int64_t minimum = 0;
   uint32_t ranks = 0;
-  uint64_t distinct = 0;                // tokens, those without a rank included
+  uint64_t distinct = 0;                // tokens, including those without a rank
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks, most frequent first
 };
 
-// Ranks ascend by occurrences, ties by value, so they do not depend on the order of the input. Throws
-// Cancelled where it is stopped.
+// Returns ranks that ascend by occurrences, with ties by value, so they do not depend on the order of the
+// input. Throws Cancelled.
 TokenRanks rank_tokens(Device &device, const RawTokens &tokens, const StopFlag &stop);
 
 }  // namespace simjoin::gpu

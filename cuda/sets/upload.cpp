@@ -5,7 +5,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// The first room on the device for what is uploaded while it is not known how much that will be.
+// The first capacity of an array whose final size is unknown.
 constexpr size_t first_capacity = size_t{16} << 20;
 
 }  // namespace
@@ -33,7 +33,7 @@ void UploadedBytes::append(const void *data, size_t bytes) {
   size_ += bytes;
 }
 
-// Nothing may be read from a block's memory once it is given back.
+// Waits for all uploads, because they read from the blocks.
 UploadedSide::~UploadedSide() {
   if (!in_flight_.empty()) cudaStreamSynchronize(device_.stream());
 }

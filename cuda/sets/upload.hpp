@@ -1,5 +1,5 @@
-// The input of a join on its way to the device: the blocks that the host recorded, page-locked and uploaded
-// as they are, while the next ones fill.
+// The input of a join on its way to the device. Recorded blocks are page-locked and uploaded as they are,
+// while the next blocks fill.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace simjoin::gpu {
 
-// Returns how many bytes an array grows to that has room for `capacity` and needs room for `needed`, with
-// `left` more bytes of device memory to be had beside the old array. Each time it grows by half at least, or
-// by half of what is left, so that what it holds is not copied again and again.
+// Returns the new size in bytes of an array that has `capacity` and needs `needed`. `left` is the device
+// memory left beside the old array. The array grows by at least half of its size or half of what is left, so
+// that repeated appends copy little.
 size_t grown_capacity(size_t capacity, size_t needed, size_t left);
 
 // A growing array in device memory that is appended to from the host.
@@ -23,13 +23,13 @@ class UploadedBytes {
  public:
   explicit UploadedBytes(Device &device) : device_(device) {}
 
-  // Makes room for so many bytes in all, and no more.
+  // Makes room for `bytes` bytes in all, and no more.
   void reserve(size_t bytes);
-  // Appends in the order of the stream: the data must stay until the stream has got there.
+  // Appends in stream order. `data` must stay valid until the copy is done.
   void append(const void *data, size_t bytes);
   size_t bytes() const { return size_; }
   const char *data() const { return device_bytes_.data(); }
-  // Gives the device memory up.
+  // Frees the device memory.
   void reset() noexcept { device_bytes_.reset(); }
 
  private:
@@ -38,7 +38,7 @@ class UploadedBytes {
   size_t size_ = 0;
 };
 
-// One side's sets: all tokens one after the other, and how many each row has.
+// The sets of one side: all tokens one after another, and the length of each row.
 class UploadedSide {
  public:
   explicit UploadedSide(Device &device) : tokens(device), lengths(device), device_(device) {}
@@ -46,20 +46,20 @@ class UploadedSide {
   UploadedSide(const UploadedSide &) = delete;
   UploadedSide &operator=(const UploadedSide &) = delete;
 
-  // Appends the rows of a slice of the block, which is kept until they are uploaded.
+  // Appends the rows of a slice of `block`. The block is kept until they are uploaded.
   void append(const SharedBlock &block, const SetSlice &slice);
   // Waits for the uploads.
   void finish();
 
   UploadedBytes tokens;
-  UploadedBytes lengths;  // uint32_t a row
+  UploadedBytes lengths;  // one uint32_t per row
   uint32_t rows = 0;
   uint64_t total = 0;    // tokens
-  uint32_t longest = 0;  // at least the tokens of each row
+  uint32_t longest = 0;  // an upper bound of the tokens of a row
   bool wide = false;
   uint32_t blocks = 0;
-  uint32_t pageable_blocks = 0;  // those whose memory could not be page-locked
-  std::string why_pageable;      // of the last one
+  uint32_t pageable_blocks = 0;  // blocks whose memory could not be page-locked
+  std::string why_pageable;      // the reason for the last of them
 
  private:
   static constexpr size_t most_in_flight = 4;
