@@ -1,5 +1,5 @@
-// Candidate pairs and verified pairs in device memory: bounded, and counted past the bound, so that an
-// overflow is seen and the work repeated in smaller pieces.
+// Candidate pairs and verified pairs in device memory. Their number is bounded but counted beyond the bound,
+// so that an overflow is seen and the work repeated in smaller pieces.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace simjoin::gpu {
 
-// A pair of set numbers: on the probe side and on the partner side.
+// A pair of set numbers, one of each side.
 struct Candidate {
   uint32_t probe;
   uint32_t partner;
@@ -18,7 +18,7 @@ struct PairCounters {
   unsigned long long candidates;
   unsigned long long verified;  // candidates whose tokens were compared
   unsigned long long results;
-  unsigned long long long_pairs;  // of the verification under way
+  unsigned long long long_pairs;  // of the current verification
   unsigned int next_item;
 };
 
@@ -40,11 +40,11 @@ struct CandidateBuffer {
   CandidateView view() const { return {pairs.data(), pairs.size(), counters.data()}; }
 
   DeviceBuffer<Candidate> pairs;
-  // Results: rows, and the tokens that they share. There are never more than candidates.
+  // Results: rows and the number of tokens they share. There are never more results than candidates.
   DeviceBuffer<uint32_t> left;
   DeviceBuffer<uint32_t> right;
   DeviceBuffer<uint32_t> overlap;
-  DeviceBuffer<uint32_t> long_pairs;  // candidates that are verified by a block each
+  DeviceBuffer<uint32_t> long_pairs;  // candidates that a whole block verifies
   DeviceBuffer<PairCounters> counters;
 };
 

@@ -30,7 +30,7 @@ __global__ void list_prefixes(const SetRecord *records, uint32_t sets, const uin
   }
 }
 
-// starts[token] = the first entry of the ascending `tokens` that is not below.
+// Sets starts[token] to the index of the first of the ascending `tokens` that is not below `token`.
 __global__ void find_lists(const uint32_t *tokens, uint64_t count, uint32_t ranks, uint32_t *starts) {
   SIMJOIN_GRID_STRIDE(token, uint64_t{ranks} + 1)
   starts[token] =
@@ -58,7 +58,7 @@ std::vector<PrefixClass> plan_classes(const Bounds &bounds, const DeviceSide &ow
       c.index_prefix = static_cast<uint32_t>(size);
     } else if (c.end_partner > 0) {
       c.probe_prefix = static_cast<uint32_t>(bounds.prefix_length(size, smallest));
-      // In a self-join the listed sets are the smaller ones of their pairs.
+      // In a self-join, the indexed set is the smaller one of a pair.
       c.index_prefix = self_join ? static_cast<uint32_t>(bounds.prefix_length(size, size)) : c.probe_prefix;
     }
     classes.push_back(c);

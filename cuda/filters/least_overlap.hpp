@@ -1,4 +1,4 @@
-// A cheap bound for filters: verification has the exact one.
+// A cheap bound for filters. Verification has the exact one.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace simjoin::gpu {
 
-// Returns of a pair's sizes a number of tokens that it must share to qualify: hardly less than
-// Bounds::min_overlap(), and never more.
+// Returns a number of tokens that two sets of sizes `r` and `s` must share to qualify. It is slightly less
+// than Bounds::min_overlap() at most, and never more.
 class LeastOverlap {
  public:
   explicit LeastOverlap(const Bounds &bounds) : measure_(bounds.measure()), factor_(factor_of(bounds)) {}

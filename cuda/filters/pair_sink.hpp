@@ -1,4 +1,4 @@
-// Where a join on one device leaves its pairs.
+// The destination of the pairs of a join on one device.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct DeviceCollection;
 class PairSink {
  public:
   virtual ~PairSink() = default;
-  // Called once the sets are on the device, before the first pair.
+  // Called when the sets are on the device, before the first pair.
   virtual void built(const DeviceCollection &collection) { (void)collection; }
-  // Takes the pairs and leaves the batch empty. Throws Cancelled where the join is abandoned.
+  // Takes the pairs and leaves the batch empty. Throws Cancelled if the join is abandoned.
   virtual void push(Batch &batch) = 0;
 };
 
-// Passes the pairs on to the caller's queue.
+// Passes pairs on to the caller's queue.
 class QueueSink final : public PairSink {
  public:
   explicit QueueSink(ResultQueue &queue) : queue_(queue) {}
@@ -28,7 +28,7 @@ class QueueSink final : public PairSink {
     pushed_ = true;
     queue_.push(batch);
   }
-  // Returns whether there have been pairs.
+  // Returns whether any pairs were pushed.
   bool pushed() const { return pushed_; }
 
  private:

@@ -8,13 +8,13 @@
 namespace simjoin::gpu {
 namespace {
 
-// The look-ups of the probes [begin, end), and how many entries each visits.
+// The look-ups of all probes, and the number of entries that each visits.
 struct LookupJob {
   const SetRecord *records;
   const uint32_t *ranks;
   const PrefixClass *classes;
   uint32_t class_count;
-  const uint64_t *offsets;  // of each probe's look-ups
+  const uint64_t *offsets;  // by probe: its first look-up
   const uint32_t *postings;
   const uint32_t *starts;
   uint32_t probes;
@@ -67,8 +67,8 @@ struct FilterJob {
   CandidateView candidates;
 };
 
-// Returns whether `token` is the first that the two sets share, and whether what follows it can still make up
-// the overlap that is needed.
+// Returns whether `token` is the first one that both sets share, and enough tokens follow to reach the
+// overlap `needed`.
 __device__ bool first_and_promising(const FilterJob &job, const SetRecord &a, const SetRecord &b,
                                     uint32_t token, uint32_t needed) {
   const uint32_t *x = job.ranks + a.start, *y = job.ranks + b.start;
@@ -108,7 +108,7 @@ __device__ void visit(const FilterJob &job, uint64_t lookup, uint64_t entry) {
   if (shared < needed || !first_and_promising(job, a, b, found.token, needed)) return;
   const unsigned long long position = atomicAdd(&job.candidates.counters->candidates, 1ull);
   if (position >= job.candidates.capacity) return;
-  // In a self-join the probe is the later one of the two.
+  // In a self-join, the probe is the later of the two.
   job.candidates.pairs[position] = {found.probe, partner};
 }
 

@@ -1,5 +1,5 @@
-// The prefix index on the device: pairs that share a token of their prefixes, filtered by signature and
-// position.
+// The prefix index on the device. It finds pairs that share a token of their prefixes, and filters them by
+// signature and position.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@
 
 namespace simjoin::gpu {
 
-// Steps that the signatures of the prefix strategy have: a look at a list entry reads one sector of memory.
+// Steps of the prefix strategy's signatures. With one step, a check of a list entry reads one sector of
+// memory.
 inline constexpr uint32_t prefix_signature_steps = 1;
-// List entries that one thread block visits at a time; the pairs of one item.
+// List entries of an item, which one thread block visits.
 inline constexpr uint32_t prefix_item_entries = 4096;
 
-// One look-up of a probe's token: entries [begin, begin + length) of the postings.
+// One look-up of a probe's token. Its entries begin at `begin` of the postings.
 struct Lookup {
   uint32_t probe;
   uint32_t token;
@@ -30,14 +31,14 @@ struct Lookup {
 // The inverted lists of the partners' prefixes, and the look-ups of the probes' prefixes in them.
 class PrefixIndex {
  public:
-  // Indexes all partners and looks up all probes. Throws Cancelled where it is stopped.
+  // Indexes all partners and looks up all probes. Throws Cancelled.
   PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
               const StopFlag &stop);
 
-  // Returns how many list entries all look-ups visit, and those of the probes before one.
+  // Returns how many list entries all look-ups visit, or those of the probes before `probe`.
   uint64_t entries() const { return entries_; }
   uint64_t entries_before(Device &device, uint32_t probe) const;
-  // Returns how many entries the probes of each size visit, parallel to the classes of the probes' side.
+  // Returns how many entries the probes of each size visit, by class of the probes' side.
   const std::vector<uint64_t> &class_entries() const { return class_entries_; }
 
   const uint32_t *postings() const { return lists_.postings(); }
@@ -51,14 +52,14 @@ class PrefixIndex {
 
   InvertedIndex lists_;
   DeviceBuffer<Lookup> lookups_;
-  DeviceBuffer<uint64_t> offsets_;        // entries before each look-up; one more than there are look-ups
-  DeviceBuffer<uint64_t> probe_offsets_;  // of each probe's look-ups
+  DeviceBuffer<uint64_t> offsets_;        // entries before each look-up, then all entries
+  DeviceBuffer<uint64_t> probe_offsets_;  // by probe: its first look-up
   uint64_t entries_ = 0;
   std::vector<uint64_t> class_entries_;
 };
 
-// Visits the entries of the items [begin, end), of the first `entries` ones, and appends the pairs that may
-// qualify, each once, to the candidates.
+// Visits the items [begin, end) of the first `entries` list entries. Appends the pairs that may qualify to
+// the candidates, each pair once.
 void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
                           bool self_join, const PrefixIndex &index, uint64_t entries,
                           const SignatureView &probes, const SignatureView &partners, uint64_t begin,

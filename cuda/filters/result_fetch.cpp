@@ -5,7 +5,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// Pairs handed to the caller at a time, and fetched from the device at a time.
+// Pairs per batch for the caller, and pairs per copy from the device.
 constexpr size_t batch_pairs = size_t{1} << 15;
 constexpr size_t fetch_pairs = size_t{1} << 18;
 

@@ -1,4 +1,4 @@
-// From results in device memory to the caller's batches.
+// Copies results from device memory to the caller's batches.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace simjoin::gpu {
 
 class ResultFetcher {
  public:
-  // Fetches the first `results` results, a bounded number at a time, and gives them to push() batch by batch;
-  // with `swap`, left and right exchanged. Waits for the device's stream.
+  // Fetches the first `results` results piece by piece and passes them to push() in batches. `swap` exchanges
+  // left and right. Waits for the device's stream.
   void fetch(const Device &device, const CandidateBuffer &from, uint64_t results, bool swap,
              const std::function<void(Batch &)> &push);
 

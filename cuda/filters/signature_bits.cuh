@@ -1,11 +1,11 @@
-// Comparing two signatures bit by bit.
+// Comparison of two signatures bit by bit.
 #pragma once
 
 #include "cuda/filters/signatures.hpp"
 
 namespace simjoin::gpu {
 
-// Returns how many bits the signatures of two sets, numbered within their tables, share.
+// Returns how many bits the signatures of two sets share. `r` and `s` are relative to their tables.
 __device__ inline uint32_t shared_bits(const SignatureView &left, uint32_t r, const SignatureView &right,
                                        uint32_t s) {
   const uint32_t steps = left.steps, swapped = (r ^ s) >> 2 & 1;

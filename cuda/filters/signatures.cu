@@ -5,7 +5,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// Sets to be signed, and where their signatures go.
+// Sets to be signed, and the destination of their signatures.
 struct SignedSets {
   const uint32_t *ranks;
   const SetRecord *records;
@@ -16,7 +16,7 @@ struct SignedSets {
 
   __device__ uint32_t words_a_set() const { return layout.steps * step_words; }
 
-  // Writes the signature of a set whose bitmap is there; by a warp.
+  // Writes the signature of a set from its bitmap. All lanes of a warp take part.
   __device__ void finish(uint64_t set, const uint32_t *bitmap) const {
     const uint32_t lane = threadIdx.x % warp_threads;
     uint32_t bits = 0;
@@ -30,7 +30,7 @@ struct SignedSets {
   }
 };
 
-// A warp a set, but for the long ones.
+// One warp per set, except for long sets.
 __global__ void sign_sets(const SignedSets sets, LongSets longer) {
   __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
   const uint32_t lane = threadIdx.x % warp_threads;
@@ -52,7 +52,7 @@ __global__ void sign_sets(const SignedSets sets, LongSets longer) {
   }
 }
 
-// A block a set, of the long ones.
+// One block per long set.
 __global__ void sign_long_sets(const SignedSets sets, LongSets longer) {
   __shared__ uint32_t bitmap[most_steps * step_words];
   for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
@@ -67,7 +67,7 @@ __global__ void sign_long_sets(const SignedSets sets, LongSets longer) {
   }
 }
 
-// A warp a block of sets.
+// One warp per block of sets.
 __global__ void sum_up_blocks(const SetRecord *records, const uint32_t *excess, uint32_t sets,
                               uint32_t *block_excess, uint32_t *block_size) {
   const uint32_t lane = threadIdx.x % warp_threads;

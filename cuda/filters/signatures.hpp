@@ -1,4 +1,4 @@
-// Bitmap signatures of ordered sets, laid out for the binary tensor core instruction.
+// Bitmap signatures of ordered sets, in the layout of the binary tensor core instruction.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace simjoin::gpu {
 
-// Sets whose sizes and excesses are summed up together; the filter has one constant for each pair of blocks.
+// Sets of a block. The filter has one bound for each pair of blocks, from their sizes and excesses.
 inline constexpr uint32_t signature_block = 64;
-// Signatures are padded with empty ones to a multiple of this, and by as many more.
+// A table is padded with empty signatures to a multiple of this, and then by at least this many more.
 inline constexpr uint32_t signature_padding = 512;
 
-// What the kernels see of a table. Numbers are relative to `first`.
+// A table, as kernels see it. Numbers are relative to `first`.
 struct SignatureView {
-  const uint32_t *words;         // see signature_word()
-  const uint32_t *excess;        // stored tokens of a set beyond the bits set
-  const uint32_t *block_excess;  // the largest of each block
-  const uint32_t *block_size;    // the smallest set of each block
+  const uint32_t *words;         // see signature_row()
+  const uint32_t *excess;        // by set: stored tokens minus bits set
+  const uint32_t *block_excess;  // by block: the largest excess
+  const uint32_t *block_size;    // by block: the smallest set size
   uint32_t first;
   uint32_t sets;
   uint32_t steps;
@@ -45,14 +45,14 @@ class SignatureTable {
   DeviceBuffer<uint32_t> block_size_;
 };
 
-// Returns where a set's words of one step are: eight adjacent ones, and 64 of the eight sets that they are
-// stored with.
+// Returns the place of a set's words of one step. A set's eight words are adjacent, and so are the 64 words
+// of eight sets.
 SIMJOIN_HOST_DEVICE inline uint64_t signature_row(uint64_t set, uint32_t steps, uint32_t step) {
   return (((set >> 3) * steps + step) * 8 + (set & 7)) * step_words;
 }
 
-// Returns which of these is word `word`: of eight sets, the last four have their halves swapped, which is how
-// warpgroup instructions read rows of 32 bytes from shared memory without bank conflicts.
+// Returns the place of `word` within the row. In four of eight sets the halves are swapped, so that warpgroup
+// instructions read rows of 32 bytes from shared memory without bank conflicts.
 SIMJOIN_HOST_DEVICE inline uint32_t word_in_row(uint64_t set, uint32_t word) {
   return word ^ static_cast<uint32_t>(set & 4);
 }

@@ -6,11 +6,12 @@
 namespace simjoin::gpu {
 namespace {
 
-constexpr int pair_lanes = 8;  // threads that share one pair; sets of some dozens of tokens keep them busy
+// Threads that share one pair. Sets of some dozens of tokens keep them busy.
+constexpr int pair_lanes = 8;
 constexpr int warp_pairs = warp_threads / pair_lanes;
 constexpr uint32_t unreachable = UINT32_MAX;
-// Pairs with a set of so many tokens are shared by a block, which takes as many of them at a time: candidates
-// of `orkut` are mostly of 16,000 to 40,000 tokens.
+// A block shares a pair with a set of at least this many tokens, and takes this many tokens at a time.
+// Candidates of `orkut` mostly have 16,000 to 40,000 tokens.
 constexpr uint32_t long_tokens = 1024;
 
 struct ResultView {
@@ -24,14 +25,14 @@ struct ResultView {
   uint64_t begin, end;  // of the candidates to verify
 };
 
-// Returns the overlap that a pair of sets of these sizes needs.
+// Returns the overlap that a pair of sets of sizes `r` and `s` needs.
 __device__ uint32_t required_overlap(const VerificationJob &job, uint32_t r, uint32_t s) {
   if (job.everything) return 0;
   if (r == 0 || s == 0) return unreachable;
   return static_cast<uint32_t>(job.bounds.min_overlap(r, s));
 }
 
-// Returns the most tokens that the signatures let the pair share.
+// Returns an upper bound of the pair's overlap from its signatures.
 __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate &pair) {
   const uint32_t r = pair.probe - job.probe_signatures.first;
   const uint32_t s = pair.partner - job.partner_signatures.first;
@@ -39,8 +40,8 @@ __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate 
          min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
 }
 
-// Returns the overlap of two sets, in every lane of the group that shares the pair: each lane merges its part
-// of the larger set with what of the smaller one can match it.
+// Returns the overlap of two sets to all lanes of the group that shares the pair. Each lane merges its part
+// of the larger set with the matching part of the smaller set.
 __device__ uint32_t merge(const uint32_t *ranks, const SetRecord &a, const SetRecord &b, int lane,
                           unsigned group) {
   const bool swap = a.stored < b.stored;
@@ -79,7 +80,7 @@ __device__ void write_result(const VerificationJob &job, const ResultView &out, 
   out.overlap[position] = overlap;
 }
 
-// Returns a position behind those so far for each lane of the warp that `takes` one.
+// Returns a new position for each lane of the warp with `takes` set.
 __device__ unsigned long long next_position(unsigned long long *count, bool takes) {
   const unsigned takers = __ballot_sync(~0u, takes);
   if (takers == 0) return 0;
@@ -89,15 +90,15 @@ __device__ unsigned long long next_position(unsigned long long *count, bool take
   return __shfl_sync(~0u, position, 0) + __popc(takers & ((1u << lane) - 1));
 }
 
-// Appends a result for each lane of the warp that `found` one.
+// Appends a result for each lane of the warp with `found` set.
 __device__ void append_results(const VerificationJob &job, const ResultView &out, bool found,
                                uint32_t probe_row, uint32_t partner_row, uint32_t overlap) {
   const unsigned long long position = next_position(&out.counters->results, found);
   if (found) write_result(job, out, position, probe_row, partner_row, overlap);
 }
 
-// Compares the tokens of the pairs of the lanes `left_over`: pair_lanes lanes a pair, so many pairs at a
-// time.
+// Compares the tokens of the pairs of the lanes in `left_over`: `pair_lanes` lanes per pair, `warp_pairs`
+// pairs at a time.
 __device__ void verify_tokens(const VerificationJob &job, const ResultView &out, unsigned left_over,
                               const Candidate &pair, uint32_t required) {
   const int lane = threadIdx.x % warp_threads, group = lane / pair_lanes;
@@ -124,8 +125,9 @@ __device__ void verify_tokens(const VerificationJob &job, const ResultView &out,
   }
 }
 
-// A warp takes 32 pairs: first a lane a pair, for sizes and signatures; then the pairs that these leave.
-// Exact signatures leave results; long pairs are left to verify_long_pairs().
+// Each warp takes 32 pairs. First each lane checks the sizes and signatures of one pair, then the warp
+// compares the tokens of the pairs left. Exact signatures yield results at once. Long pairs are left to
+// verify_long_pairs().
 __global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
   if (out.counters->candidates > out.capacity) return;
   const uint64_t count = min(uint64_t{out.counters->candidates}, out.end);
@@ -162,16 +164,16 @@ __global__ void verify(const __grid_constant__ VerificationJob job, const Result
   }
 }
 
-// Returns the overlap of two sets to all threads of a block, or less than `required` where it is less. The
-// block takes the larger set tile by tile and looks for the tokens of the smaller one there, until too little
-// of one is left. All loads from device memory are of neighbours.
+// Returns the overlap of two sets to all threads of a block, or a number below `required` if the overlap is
+// smaller. The block takes the larger set tile by tile and searches it for the tokens of the smaller set. It
+// stops when too few tokens are left. Adjacent threads load adjacent words.
 __device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, const SetRecord &b,
                                      uint32_t required) {
   __shared__ uint32_t tile[long_tokens];
   const bool swap = a.stored < b.stored;
   const uint32_t *large = ranks + (swap ? b.start : a.start), *small = ranks + (swap ? a.start : b.start);
   const uint32_t larger = max(a.stored, b.stored), smaller = min(a.stored, b.stored);
-  uint32_t overlap = 0, taken = 0;  // tokens of the smaller set that have been looked for
+  uint32_t overlap = 0, taken = 0;  // tokens of the smaller set already searched for
   for (uint32_t begin = 0; begin < larger && taken < smaller; begin += long_tokens) {
     const uint32_t left = larger - begin;
     if (overlap + min(left, smaller - taken) < required) break;
@@ -190,7 +192,7 @@ __device__ uint32_t overlap_of_block(const uint32_t *ranks, const SetRecord &a, 
   return overlap;
 }
 
-// A block takes a pair.
+// One block per pair.
 __global__ void verify_long_pairs(const __grid_constant__ VerificationJob job, const ResultView out) {
   for (uint64_t i = blockIdx.x; i < out.counters->long_pairs; i += gridDim.x) {
     const Candidate pair = out.pairs[out.long_pairs[i]];
@@ -229,7 +231,7 @@ void launch_verification(Device &device, const VerificationJob &job, const Candi
   if (begin > 0)
     SIMJOIN_DEVICE_CALL(cudaMemsetAsync(&candidates.counters.data()->long_pairs, 0,
                                         sizeof(PairCounters::long_pairs), device.stream()));
-  // The number of candidates is known on the device only: enough blocks to fill it.
+  // Only the device knows the number of candidates, so the grid fills the device.
   const unsigned blocks = static_cast<unsigned>(device.processors()) * 8;
   launch(device, verify, blocks, job, out);
   if (!job.exact_signatures) launch(device, verify_long_pairs, blocks, job, out);

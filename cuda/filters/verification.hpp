@@ -11,28 +11,28 @@
 
 namespace simjoin::gpu {
 
-// What verification needs to know of the join.
+// The inputs of a verification.
 struct VerificationJob {
   Bounds bounds;
   const uint32_t *ranks;
   const SetRecord *probes;
   const SetRecord *partners;
-  // Signatures for a last look before tokens are compared; with `check_signatures` only.
+  // Signatures for a last check before tokens are compared. Used only if `check_signatures` is set.
   SignatureView probe_signatures;
   SignatureView partner_signatures;
   bool check_signatures;
-  bool exact_signatures;  // they have a bit for each token, so that shared bits are the overlap
-  bool everything;        // the threshold is met by every pair, empty sets included
+  bool exact_signatures;  // each token has a bit, so shared bits are the overlap
+  bool everything;        // every pair meets the threshold, even of empty sets
   bool self_join;         // results are ordered pairs of rows
 };
 
-// Verifies the candidates [begin, end), of those that there are, and appends those that qualify to the
-// results; does nothing where there are more candidates than fit.
+// Verifies the candidates [begin, end) that exist, and appends the qualifying pairs to the results. Does
+// nothing if there are more candidates than fit.
 void launch_verification(Device &device, const VerificationJob &job, const CandidateBuffer &candidates,
                          uint64_t begin = 0, uint64_t end = UINT64_MAX);
 
-// Appends the pairs [begin, end) of the cross product, in a self-join those with probe < partner, to the
-// candidates. Pairs are numbered probe by probe.
+// Appends the pairs [begin, end) of the cross product to the candidates, in a self-join only those with probe
+// < partner. Pairs are numbered probe by probe.
 void launch_enumeration(Device &device, uint64_t begin, uint64_t end, uint32_t partners, bool self_join,
                         const CandidateView &candidates);
 

@@ -5,7 +5,8 @@ namespace {
 
 constexpr int tile_rows = 16;  // of one tensor core instruction
 constexpr int tile_columns = 8;
-constexpr int warp_tiles = 4;  // instructions a warp issues for one group of columns: 64 probes a warp
+// Instructions that a warp issues for one group of columns: 64 probes per warp.
+constexpr int warp_tiles = 4;
 constexpr int warp_probes = warp_tiles * tile_rows;
 
 static_assert(warp_probes == signature_block, "one constant for a warp's probes");
@@ -20,16 +21,16 @@ __device__ void compare(int (&sum)[4], const uint32_t (&a)[4], uint2 b, const in
         "r"(start[2]), "r"(start[3]));
 }
 
-// Returns which two words of a group of eight sets' step are this lane's: of set lane / 4, words 2t and 2t +
-// 1 with t = lane % 4. They stand for the words t and t + 4 of the instruction's layout, for probes and
-// partners alike.
+// Returns the place of this lane's two words in one step of eight sets: words 2t and 2t + 1 of set lane / 4,
+// with t = lane % 4. They stand for words t and t + 4 of the instruction's layout, for probes and partners
+// alike.
 __device__ uint32_t lane_words() {
   const uint32_t lane = threadIdx.x % warp_threads;
   return lane ^ ((lane & 16) >> 3);
 }
 
-// Appends the pairs of non-negative sums. `column` is the first of the two groups of columns, relative to the
-// table.
+// Appends the pairs of non-negative sums. `probe` and `partner` are the first pair of this lane, relative to
+// the tables.
 __device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                                         unsigned survivors, uint32_t probe, uint32_t partner) {
   while (survivors != 0) {
@@ -42,7 +43,7 @@ __device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &seg
   }
 }
 
-// Compares the warp's probes with one stage.
+// Compares the warp's probes with one stage of partners.
 template <int steps>
 __device__ void compare_stage(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                               const uint32_t (&a)[warp_tiles][steps][4], const uint32_t *stage,
@@ -90,9 +91,9 @@ __device__ void compare_stage(const BitmapJob &job, const Segment &segment, Pair
   }
 }
 
-// Loads the warp's probes as the first operand of the instruction. It wants its four words in adjacent
-// registers; combined with a zero that the compiler cannot see through, they are put there once and not
-// before every use.
+// Loads the warp's probes as the first operand of the instruction, which needs its four words in adjacent
+// registers. The compiler cannot see that `zero` is 0, so it puts the words there once instead of before
+// every use.
 template <int steps>
 __device__ void load_probes(const BitmapJob &job, uint32_t probe, uint32_t (&a)[warp_tiles][steps][4]) {
   const uint32_t zero = job.segment >> 31;
@@ -153,8 +154,9 @@ __global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant
   flush(queue, job.candidates);
 }
 
-// For signatures too wide to stay in registers: a warp compares its probes with one block of partners at a
-// time, step by step. Longer sets are few, so this kernel reads through the cache what filter() stages.
+// For signatures too wide to stay in registers. A warp compares its probes with one block of partners at a
+// time, step by step. Long sets are few, so this kernel reads through the cache instead of staging like
+// filter().
 constexpr int wide_groups = static_cast<int>(signature_block) / tile_columns;
 
 __device__ void compare_wide(const BitmapJob &job, uint32_t probe, uint32_t partner,
@@ -248,7 +250,8 @@ void launch_warp_filter(Device &device, const BitmapJob &job) {
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                     bool self_join, const PlanRange &range, int processors, uint64_t most_pairs) {
   constexpr uint32_t largest_segment = 8192;
-  constexpr uint32_t items_a_processor = 24;  // so that the last ones to end leave few processors idle
+  // Enough items that few multiprocessors are idle at the end.
+  constexpr uint32_t items_a_processor = 24;
   TilePlan plan;
   const int64_t largest = partners.classes.size() < 2 ? 0 : partners.classes.end()[-2].size;
   auto probe_class = probes.classes.begin();
@@ -282,7 +285,7 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
     tile.first_item = static_cast<uint32_t>(items);
     items += (uint64_t{tile.partner_end} - tile.partner + plan.segment - 1) / plan.segment;
   }
-  // Blocks that find no item left have counted on.
+  // Blocks that find no item left have incremented the counter beyond it.
   if (items > UINT32_MAX / 2) {
     throw Error(ErrorKind::limit_exceeded,
                 "the join has too many sets of compatible sizes for one GPU at once");
@@ -294,7 +297,7 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
 
 BitmapKernel kernel_for(const Device &device, BitmapKernel wanted) {
   const bool warpgroups = device.capability() == 90;
-  // From compute capability 10 on, binary operands of tensor cores are emulated or gone.
+  // From compute capability 10 on, binary operands of tensor cores are emulated or removed.
   const bool emulated = device.capability() >= 100;
   if (wanted == BitmapKernel::fastest) {
     return emulated ? BitmapKernel::popcount : warpgroups ? BitmapKernel::warpgroup : BitmapKernel::warp;

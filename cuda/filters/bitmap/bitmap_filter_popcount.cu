@@ -1,11 +1,11 @@
-// The bitmap filter on the ordinary cores, for devices without fast binary tensor cores; any width.
+// The bitmap filter on ordinary cores, for devices without fast binary tensor cores. It takes any width.
 #include "cuda/filters/bitmap/bitmap_job.cuh"
 
 namespace simjoin::gpu {
 namespace {
 
 constexpr int lane_probes = 2;  // a warp has signature_block probes
-constexpr int group_sets = 8;   // partners at a time: those that are stored together
+constexpr int group_sets = 8;   // partners compared at a time: those stored together
 constexpr int block_groups = static_cast<int>(signature_block) / group_sets;
 
 static_assert(lane_probes * warp_threads == signature_block && block_warps == probe_blocks);
@@ -22,7 +22,7 @@ __device__ StepWords load_step(const SignatureView &table, uint32_t set, uint32_
   return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-// Adds three words bit by bit, by one instruction each for sums and carries.
+// Adds three words bit by bit, with one instruction each for sums and carries.
 struct BitSums {
   __device__ BitSums(uint32_t a, uint32_t b, uint32_t c) {
     asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(ones) : "r"(a), "r"(b), "r"(c));
@@ -31,8 +31,8 @@ struct BitSums {
   uint32_t ones, twos;
 };
 
-// Returns how many bits two sets share in one step: four counts of bits, the slow instruction here, in place
-// of eight.
+// Returns how many bits two sets share in one step. It counts the bits of four words instead of eight,
+// because popcount is the slow instruction here.
 __device__ int count_shared(const StepWords &a, const StepWords &b) {
   uint32_t both[step_words];
 #pragma unroll

@@ -1,23 +1,24 @@
-// The bitmap filter on warpgroup instructions, for compute capability 9.0 alone: both operands come from
-// shared memory, where they lie as in the tables. Compiled for sm_90a.
+// The bitmap filter with warpgroup instructions, which only compute capability 9.0 has. Both operands are in
+// shared memory, in the layout of the tables. Compiled for sm_90a.
 #include "cuda/filters/bitmap/bitmap_job.cuh"
 
 namespace simjoin::gpu {
 namespace {
 
-// One instruction compares 64 probes with 128 partners; a thread gets 64 of the counts.
+// One instruction compares 64 probes with 128 partners, and a thread gets 64 of the counts.
 constexpr int instruction_probes = 64;
 constexpr int instruction_partners = 128;
 constexpr int thread_sums = instruction_probes * instruction_partners / 128;
-constexpr int half_sums = thread_sums / 2;  // of the first 64 partners
+constexpr int half_sums = thread_sums / 2;  // counts of the first 64 partners
 constexpr int warpgroup_warps = 4;
 constexpr int warpgroups = block_warps / warpgroup_warps;
-constexpr int group_tiles = probe_blocks / warpgroups;  // instructions of a warpgroup for the same partners
+// Instructions of a warpgroup for the same partners.
+constexpr int group_tiles = probe_blocks / warpgroups;
 constexpr unsigned blocks_a_processor = 2;
 
 static_assert(instruction_probes == signature_block && instruction_partners == 2 * signature_block);
 
-// Buffers for stages of partners: as many as let two blocks share a processor.
+// Buffers for stages of partners: as many as still let two blocks share a multiprocessor.
 template <int steps>
 constexpr int buffers = steps < 4 ? 3 : 2;
 
@@ -30,8 +31,8 @@ struct Shared {
   Segment next;
 };
 
-// Describes a matrix of 256-bit rows in shared memory, eight of which are adjacent and swizzled by 16 bytes,
-// the next eight `stride` bytes on.
+// Describes a matrix of 256-bit rows in shared memory. Eight rows are adjacent and swizzled by 16 bytes. The
+// next eight begin `stride` bytes later.
 __device__ uint64_t describe(const uint32_t *rows, int stride) {
   constexpr uint64_t swizzle_32_bytes = 3;
   const auto address = static_cast<uint64_t>(__cvta_generic_to_shared(rows));
@@ -39,7 +40,7 @@ __device__ uint64_t describe(const uint32_t *rows, int stride) {
          swizzle_32_bytes << 62;
 }
 
-// Starts to count the bits that probes and partners share, on top of `sums` where `add` is not 0.
+// Starts to count the bits that probes and partners share. The counts are added to `sums` if `add` is not 0.
 __device__ void start_compare(int (&sums)[thread_sums], uint64_t probes, uint64_t partners, int add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %66, 0; "
@@ -62,7 +63,7 @@ __device__ void start_compare(int (&sums)[thread_sums], uint64_t probes, uint64_
       : "l"(probes), "l"(partners), "r"(add));
 }
 
-// The sums of probes and partners, which begin at these rows of shared memory.
+// Counts the bits that probes and partners share. The arguments point at their first rows in shared memory.
 template <int steps>
 __device__ void compare(int (&sums)[thread_sums], const uint32_t *probes, const uint32_t *partners) {
   constexpr int row_bytes = static_cast<int>(step_words * sizeof(uint32_t));
@@ -74,12 +75,12 @@ __device__ void compare(int (&sums)[thread_sums], const uint32_t *probes, const 
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  // Nothing that reads the sums moves before the wait.
+  // Keeps the compiler from reading the sums before the wait.
 #pragma unroll
   for (int i = 0; i < thread_sums; ++i) asm volatile("" : "+r"(sums[i])::"memory");
 }
 
-// Returns the largest of 32 sums from `first` on, by 16 instructions.
+// Returns the largest of 32 sums from `first` on, with 16 instructions.
 __device__ int largest_sum(const int (&sums)[thread_sums], int first) {
   int even = sums[first], odd = sums[first + 15];
 #pragma unroll
@@ -91,8 +92,8 @@ __device__ int largest_sum(const int (&sums)[thread_sums], int first) {
   return max(even, odd);
 }
 
-// Queues the pairs of a thread's sums: bit i stands for row 8 * (i / 2 % 2) and column 8 * (i / 4) + i % 2
-// from the given ones on.
+// Queues the pairs of a thread's sums. Bit i stands for row 8 * (i / 2 % 2) and column 8 * (i / 4) + i % 2,
+// counted from `probe` and `partner`.
 __device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                                         unsigned survivors, uint32_t probe, uint32_t partner) {
   while (survivors != 0) {
@@ -102,7 +103,7 @@ __device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &seg
   }
 }
 
-// Queues those of 64 probes and 128 partners whose sums reach the bounds of the partners' two blocks.
+// Queues the pairs of 64 probes and 128 partners whose sums reach the bounds of the partners' two blocks.
 __device__ void push_tile(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                           const int (&sums)[thread_sums], const int *bounds, uint32_t probe,
                           uint32_t partner) {
@@ -123,7 +124,7 @@ __device__ void push_tile(const BitmapJob &job, const Segment &segment, PairQueu
   __syncwarp();
 }
 
-// Compares the tile's probes with a stage of partners from `partner` on.
+// Compares the tile's probes with a stage of partners, which begins at `partner`.
 template <int steps>
 __device__ void compare_stage(const BitmapJob &job, const Segment &segment, Shared<steps> &shared, int buffer,
                               uint32_t partner, int (&sums)[thread_sums]) {
@@ -152,14 +153,15 @@ __device__ void load_stage(const BitmapJob &job, const Segment &segment, uint32_
   commit_copies();
 }
 
-// Stages of partners are copied while the ones before are compared.
+// Copies stages of partners while earlier ones are compared.
 template <int steps>
 __global__ __launch_bounds__(block_threads, blocks_a_processor) void filter_warpgroup(
     const __grid_constant__ BitmapJob job) {
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<steps> &shared = *reinterpret_cast<Shared<steps> *>(memory);
   constexpr int ahead = buffers<steps> - 1;
-  int sums[thread_sums] = {};  // here, so that they have a value before the first instruction
+  // Declared here, so that they have a value before the first instruction.
+  int sums[thread_sums] = {};
   if (threadIdx.x == 0) shared.queue.count = 0;
   for (Segment segment; next_segment(job, shared.next, segment);) {
     copy_words<tile_probes * steps * step_words>(

@@ -1,5 +1,5 @@
-// What the kernels of the bitmap filter have in common: their work, the bounds of its tiles, and the way of
-// the pairs that are left to global memory.
+// Code common to the kernels of the bitmap filter: items, bounds of tiles, and the output of pairs to global
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace simjoin::gpu {
 
-inline constexpr int unreachable_bound = 1 << 28;  // no pair shares so many bits
+inline constexpr int unreachable_bound = 1 << 28;  // no pair shares this many bits
 inline constexpr uint32_t queue_pairs = 1024;
-// Partners' signatures in one buffer of shared memory.
+// Words of one buffer for partners' signatures in shared memory.
 inline constexpr int stage_words = 4096;
 static_assert(stage_words / step_words == least_segment, "segments are whole stages");
 
 template <int steps>
 inline constexpr int stage_partners = stage_words / (steps * static_cast<int>(step_words));
-// Blocks of signature_block sets: of a stage, and of a tile's probes.
+// Blocks of signature_block sets in a stage, and in a tile's probes.
 template <int steps>
 inline constexpr int stage_blocks = stage_partners<steps> / static_cast<int>(signature_block);
 inline constexpr int probe_blocks = static_cast<int>(tile_probes / signature_block);
 
-// The kernels behind launch_filter() that are compiled on their own.
+// The kernels behind launch_filter() that are compiled separately.
 void launch_warpgroup_filter(Device &device, const BitmapJob &job);
 void launch_popcount_filter(Device &device, const BitmapJob &job);
 
 #ifdef __CUDACC__
 
-// One thread block's pairs on their way to global memory.
+// Pairs of one thread block on their way to global memory.
 struct PairQueue {
   Candidate pairs[queue_pairs];
   uint32_t count;
@@ -45,7 +45,7 @@ __device__ inline void push(PairQueue &queue, const CandidateView &out, Candidat
   if (place < out.capacity) out.pairs[place] = pair;
 }
 
-// Moves the queue to global memory; all threads of the block take part.
+// Moves the queue to global memory. All threads of the block must take part.
 __device__ inline void flush(PairQueue &queue, const CandidateView &out) {
   __syncthreads();
   const uint32_t count = min(queue.count, queue_pairs);
@@ -61,22 +61,22 @@ __device__ inline void flush(PairQueue &queue, const CandidateView &out) {
   __syncthreads();
 }
 
-// A barrier of the block, at which a queue that is half full is moved. One thread looks at it: others may be
-// pushing still.
+// A barrier of the block that moves the queue if it is half full. Only one thread reads the count, because
+// others may still be pushing.
 __device__ inline void meet(PairQueue &queue, const CandidateView &out) {
   const bool full = threadIdx.x == 0 && atomicAdd(&queue.count, 0u) >= queue_pairs / 2;
   if (__syncthreads_or(full)) flush(queue, out);
 }
 
-// What one item compares.
+// The sets that one item compares.
 struct Segment {
   uint32_t probe;
   uint32_t partner;
   uint32_t partner_end;
 };
 
-// Takes the next item, for all threads of the block; returns whether there is one. Once there are more
-// candidates than fit, and the launch will be repeated anyway, there is none.
+// Takes the next item for all threads of the block. Returns whether there is one. There is none after an
+// overflow of the candidates, because the launch will be repeated.
 __device__ inline bool next_segment(const BitmapJob &job, Segment &shared, Segment &segment) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -103,7 +103,7 @@ __device__ inline bool next_segment(const BitmapJob &job, Segment &shared, Segme
   return segment.partner_end > 0;
 }
 
-// Starts the copy of words to shared memory, 16 bytes a thread at a time.
+// Starts a copy to shared memory. Each thread copies 16 bytes at a time.
 template <int words>
 __device__ void copy_words(const uint32_t *from, uint32_t *to) {
   for (int i = static_cast<int>(threadIdx.x) * 4; i < words; i += static_cast<int>(blockDim.x) * 4) {
@@ -114,13 +114,13 @@ __device__ void copy_words(const uint32_t *from, uint32_t *to) {
 __device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;");
 }
-// Waits until at most so many commits are in flight.
+// Waits until at most `commits` commits are under way.
 template <int commits>
 __device__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(commits) : "memory");
 }
 
-// Returns the least number of shared bits with which a pair of these blocks can qualify.
+// Returns the fewest shared bits with which a pair of these blocks can qualify.
 __device__ inline int bound_blocks(const BitmapJob &job, uint32_t probe_block, uint32_t partner_block) {
   const uint32_t r = job.probes.block_size[probe_block], s = job.partners.block_size[partner_block];
   if (r == 0 || s == 0) return unreachable_bound;
@@ -129,7 +129,7 @@ __device__ inline int bound_blocks(const BitmapJob &job, uint32_t probe_block, u
   return static_cast<int>(min(job.least_overlap(r, s), uint32_t{unreachable_bound})) - excess;
 }
 
-// The bounds of each block of a tile's probes (rows) with each of a stage's partners.
+// Writes the bounds of each block of a tile's probes (rows) with each block of a stage's partners.
 template <int steps>
 __device__ void bound_stage(const BitmapJob &job, const Segment &segment, uint32_t partner, int *bounds) {
   constexpr int blocks = stage_blocks<steps>;
@@ -141,7 +141,7 @@ __device__ void bound_stage(const BitmapJob &job, const Segment &segment, uint32
                   : unreachable_bound;
 }
 
-// Queues a pair whose bits reach the bound, unless it is none of the join's. Numbers are the tables'.
+// Queues a pair whose bits reach the bound if the join includes it. `r` and `s` are relative to the tables.
 __device__ inline void push_pair(const BitmapJob &job, const Segment &segment, PairQueue &queue, uint32_t r,
                                  uint32_t s) {
   if (r >= job.probes.sets || s >= segment.partner_end) return;

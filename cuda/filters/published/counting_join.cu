@@ -33,19 +33,20 @@ namespace {
 
 constexpr unsigned counting_threads = 512;
 constexpr unsigned counting_warps = counting_threads / warp_threads;
-// Counters of one thread block: three blocks share a processor.
+// Words of one thread block's counters: three blocks share a multiprocessor.
 constexpr uint32_t table_words = 16384;
-// A probe whose lists have no more entries than this counts in a hash table, with a key and a count a slot.
+// A probe whose lists have at most this many entries counts in a hash table. A slot has a key and a count.
 constexpr uint32_t hash_slots = table_words / 2;
 constexpr uint32_t most_hashed = hash_slots / 2;
 constexpr uint32_t least_slots = counting_threads;
-// More entries than this are spread over several items, so that one item stays below about a millisecond.
+// A probe with more entries is divided into several items, so that an item takes less than about a
+// millisecond.
 constexpr uint64_t most_item_entries = uint64_t{4} << 20;
-// A lane walks a list of up to so many entries alone; longer ones are the warp's.
+// The longest list that one lane walks alone. The whole warp walks longer ones.
 constexpr uint32_t short_list = 8;
 constexpr uint32_t items_a_grab = 16;
 
-// A probe's tokens to look up, and the range of its partners.
+// The tokens of a probe to look up, and the range of its partners.
 struct Probe {
   const uint32_t *tokens;
   uint32_t count;
@@ -61,7 +62,7 @@ __device__ Probe probe_of(const CountingJob &job, uint32_t number) {
           max(end, c.first_partner)};
 }
 
-// Returns the bits of a counter: no count is above the number of tokens looked up.
+// Returns the bits of a counter. No count exceeds the number of tokens looked up.
 __device__ uint32_t counter_bits(uint32_t tokens) {
   return tokens < 1u << 8 ? 8 : tokens < 1u << 16 ? 16 : 32;
 }
@@ -76,7 +77,7 @@ __device__ List find_list(const CountingJob &job, uint32_t token, uint32_t first
   return {low, lower_bound(job.postings, low, list_end, end)};
 }
 
-// Plans the items of each probe, a warp a probe; adds up the entries.
+// Plans the items of each probe and adds up the entries. One warp per probe.
 __global__ void count_items(const __grid_constant__ CountingJob job, uint32_t *items,
                             unsigned long long *entries) {
   const uint32_t lane = threadIdx.x % warp_threads;
@@ -109,11 +110,11 @@ __global__ void count_items(const __grid_constant__ CountingJob job, uint32_t *i
 
 // One item, as all threads of its block see it.
 struct Item {
-  uint32_t number;  // of the probe
-  Probe probe;      // its range is the item's
-  uint32_t bits;    // of a counter; 0 where counters are hashed
+  uint32_t number;  // number of the probe
+  Probe probe;      // with the item's range of partners
+  uint32_t bits;    // of a counter; 0 if counters are hashed
   uint32_t slots;   // of the hash table
-  uint32_t least;   // no pair of the range qualifies with fewer shared tokens
+  uint32_t least;   // fewest shared tokens of a qualifying pair of the range
 };
 
 __device__ Item make_item(const CountingJob &job, uint32_t number, uint64_t part, uint64_t parts) {
@@ -148,7 +149,7 @@ __device__ void count_one(const Item &item, uint32_t *table, uint32_t partner) {
   atomicAdd(&table[hash_slots + slot], 1u);
 }
 
-// Counts the item's lists. A lane finds the list of a token; tokens are dealt out warp by warp.
+// Counts the item's lists. Each lane finds the list of one token, and tokens are distributed among the warps.
 __device__ void count_lists(const CountingJob &job, const Item &item, uint32_t *table) {
   const uint32_t lane = threadIdx.x % warp_threads, warp = threadIdx.x / warp_threads;
   for (uint32_t base = 0; base < item.probe.count; base += counting_threads) {
@@ -172,7 +173,7 @@ __device__ void count_lists(const CountingJob &job, const Item &item, uint32_t *
   }
 }
 
-// Appends a pair for each lane of the warp that `found` one.
+// Appends a pair for each lane of the warp with `found` set.
 __device__ void append(const CountingJob &job, const Item &item, bool found, uint32_t partner,
                        uint32_t overlap) {
   const unsigned finders = __ballot_sync(~0u, found);
@@ -196,14 +197,14 @@ __device__ void append(const CountingJob &job, const Item &item, bool found, uin
   job.overlap[position] = overlap;
 }
 
-// Returns whether a count is enough.
+// Returns whether `count` shared tokens are enough.
 __device__ bool qualifies(const CountingJob &job, const Item &item, uint32_t partner, uint32_t count) {
   if (count < item.least) return false;
   return job.part == IndexedPart::prefixes ||
          job.bounds.satisfied(count, job.probes[item.number].size, job.partners[partner].size);
 }
 
-// Hands over what was counted, and leaves the table empty.
+// Appends the counted pairs that qualify, and clears the table.
 __device__ void sweep_counters(const CountingJob &job, const Item &item, uint32_t *table) {
   const uint32_t range = item.probe.end - item.probe.first, counters = 32 / item.bits;
   const uint32_t words = (range + counters - 1) / counters;
@@ -232,7 +233,7 @@ __device__ void sweep_slots(const CountingJob &job, const Item &item, uint32_t *
   }
 }
 
-// Returns the probe whose items include `item`, from `number` on; all lanes of a warp take part.
+// Returns the probe of `item`, searching from `number` on. All lanes of a warp must take part.
 __device__ uint32_t advance(const CountingJob &job, uint32_t number, uint64_t item) {
   const uint32_t lane = threadIdx.x % warp_threads;
   for (;;) {

@@ -12,24 +12,23 @@
 
 namespace simjoin::gpu {
 
-struct CountingJob;  // what the kernels see
+struct CountingJob;
 
-// The lists of all partners, and the work of counting, cut into items: a probe and a range of its partners,
-// whose counters fit in a thread block's shared memory.
+// The lists of all partners, and the items of the count. An item is a probe and a range of partners whose
+// counters fit in a thread block's shared memory.
 class CountingJoin {
  public:
-  // Throws Cancelled where it is stopped.
+  // Throws Cancelled.
   CountingJoin(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
                IndexedPart part, const StopFlag &stop);
 
-  // Returns whether the counts are overlaps, so that what an item leaves are results; otherwise they are
-  // candidates.
+  // Returns whether the counts are overlaps. Then items produce results, otherwise candidates.
   bool exact() const { return part_ != IndexedPart::prefixes; }
   uint64_t items() const { return items_; }
   // Returns how many list entries all items visit.
   uint64_t entries() const { return entries_; }
 
-  // Runs the items [begin, end), whose pairs of results or candidates are counted as candidates.
+  // Runs the items [begin, end). Their pairs are counted as candidates, even if they are results.
   void launch_items(Device &device, uint64_t begin, uint64_t end, const CandidateBuffer &out) const;
 
  private:
@@ -42,8 +41,9 @@ class CountingJoin {
   InvertedIndex lists_;
   uint32_t class_count_;
   DeviceBuffer<PrefixClass> classes_;  // of the probes
-  DeviceBuffer<uint64_t> first_item_;  // of each probe; one more than there are probes
-  DeviceBuffer<uint32_t> slots_;  // of each probe's hash table; 0 where counters are numbered as partners
+  DeviceBuffer<uint64_t> first_item_;  // by probe, then the number of items
+  // By probe: slots of its hash table, or 0 if its counters are indexed by partner.
+  DeviceBuffer<uint32_t> slots_;
   uint64_t items_ = 0;
   uint64_t entries_ = 0;
 };
