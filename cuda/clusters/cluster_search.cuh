@@ -6,9 +6,8 @@
 // The searched vectors are a type of their own, `Lists`:
 //   double needed(document): the least length with which the rest of a document can be similar by itself;
 //   CandidateVector candidate(slot, i): the vector of posting i of the slot's list;
-//   bool wants(document, terms, candidate): whether the product of that vector and a document of `terms`
-//   terms
-//     matters. If so, one of the two has at most most_multiplied_terms terms;
+//   bool wants(document, terms, candidate): whether the product of that vector and a document of
+//     `terms` terms matters. If so, one of the two has at most most_multiplied_terms terms;
 //   void take(document, number, product).
 #pragma once
 

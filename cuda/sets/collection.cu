@@ -406,7 +406,7 @@ uint32_t DeviceSide::lower_bound(uint64_t size) const {
   return found == classes.end() ? sets : found->begin;
 }
 
-// A rank gets a bit of its own while its frequency exceeds the mean that all bits left would have without it.
+// A rank gets a bit of its own while it is at least as frequent as the average of the bits left.
 SignatureLayout DeviceCollection::layout(uint32_t steps) const {
   SignatureLayout layout{steps, 0, rank_count};
   if (rank_count <= layout.bits()) {
