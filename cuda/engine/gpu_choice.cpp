@@ -11,8 +11,8 @@ namespace {
 
 using namespace tuning;
 
-// Returns the share of pairs of sets of this size, of tokens that are equally frequent, whose signatures do
-// not tell them apart: the bits they share by chance, and those that a set loses by collisions, are enough.
+// Returns the share of pairs of sets of `size` that signatures of `bits` bits do not separate. It assumes
+// equally frequent tokens. The bits shared by chance, and the bits lost by collisions, then reach the bound.
 double surviving_share(const Bounds &bounds, uint32_t size, uint32_t bits) {
   const double set = bits * -std::expm1(-static_cast<double>(size) / bits), free = 1 - set / bits;
   const double shared = set * set / bits;

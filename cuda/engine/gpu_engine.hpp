@@ -1,4 +1,4 @@
-// The engine for one GPU, behind the interface of core/join.hpp. No CUDA header is needed to use it.
+// The engine for GPUs, behind the interface of core/join.hpp. Callers need no CUDA header.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 
 namespace simjoin {
 
-// What a join on the device did, beyond JoinStats. Milliseconds are wall clock on the host unless they say
+// Figures of a join on the device beyond JoinStats. Milliseconds are wall clock on the host unless stated
 // otherwise.
 struct GpuFigures {
-  std::string device;              // its name
+  std::string device;              // name of the device
   double start_ms = 0;             // context, memory pool, pinned staging
-  double marshal_ms = 0;           // in add(): copying tokens to the staging buffers, uploads overlapped
-  double upload_ms = 0;            // what of the upload was left when the input ended
+  double marshal_ms = 0;           // in add(): copies to the staging buffers, with uploads beside them
+  double upload_ms = 0;            // the part of the upload left when the input ended
   double build_ms = 0;             // ranks, order, signatures
-  double index_ms = 0;             // the prefix index, where one was built
+  double index_ms = 0;             // the prefix index, if one was built
   double filter_ms = 0;            // the filter kernels, by device events
   double verify_ms = 0;            // the verification kernels, by device events
-  double longest_launch_ms = 0;    // of both kinds; an abandoned join waits for it
+  double longest_launch_ms = 0;    // of both kinds; an abandoned join waits for this long
   double download_ms = 0;          // results to the host and to the caller
   double total_ms = 0;             // from the end of the input to the last pair
   double filter_pairs = 0;         // pairs that the bitmap filter compared
   double filter_bit_pairs = 0;     // the same, weighted by the width of the signatures in bits
   double list_entries = 0;         // list entries that the prefix index visited
   uint64_t candidates = 0;         // pairs that were verified
-  uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit and that ran again, smaller
-  size_t device_memory_peak = 0;   // bytes; of a join in tiles, of the largest
-  uint64_t tile_pairs = 0;         // joins of tiles; 0 where all was joined at once
-  uint64_t tile_pairs_failed = 0;  // those that found too little memory and were cut
+  uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit, repeated with fewer items
+  size_t device_memory_peak = 0;   // bytes; with tiles, of the largest one
+  uint64_t tile_pairs = 0;         // joins of tiles; 0 if all was joined at once
+  uint64_t tile_pairs_failed = 0;  // tile pairs that found too little memory and were cut
 };
 
 class GpuJoinEngine : public JoinEngine {
@@ -43,22 +43,22 @@ class GpuJoinEngine : public JoinEngine {
 };
 
 struct GpuOptions {
-  size_t memory_limit = 0;                  // bytes of device memory; 0 = most of what is free
+  size_t memory_limit = 0;                  // bytes of device memory; 0 = most of the free memory
   size_t kept_memory = kept_device_memory;  // bytes that this process may keep for its next join
-  int gpus = 1;                             // that share a join that is large enough; 0 = all
-  // Test hooks: joins in tiles of at most so many rows, 0 = only where there is a reason, in tiles as large
-  // as possible; and by so many workers, on GPUs in turn, 0 = one for each GPU that pays.
+  int gpus = 1;                             // GPUs that share a large join; 0 = all
+  // Test hooks. `tile_rows` is the most rows of a tile; 0 = only necessary tiles, as large as possible.
+  // `workers` share the GPUs in turn; 0 = one for each GPU that pays.
   uint32_t tile_rows = 0;
   int workers = 0;
-  size_t candidate_capacity = 0;  // pairs that one filter launch can leave; 0 = chosen by the engine
-  // `mixed` puts the border between the prefix index and the bitmap filter at the middle one of the sizes.
+  size_t candidate_capacity = 0;  // candidates of one filter launch; 0 = chosen by the engine
+  // `mixed` puts the border between prefix index and bitmap filter at the middle size.
   enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed, gssjoin, fgssjoin, sf_gssjoin };
   Strategy strategy = Strategy::automatic;
   BitmapKernel bitmap_kernel = BitmapKernel::fastest;
 };
 
-// Returns an engine that runs on the current GPU. It uses the device from the first set on; failures of the
-// device are Errors of kind device_failure, too little device memory is limit_exceeded.
+// Returns an engine that runs on the current GPU and uses it from the first set on. A failure of the device
+// is an Error of kind device_failure, too little device memory is limit_exceeded.
 std::unique_ptr<GpuJoinEngine> make_gpu_engine(const JoinSpec &spec, const GpuOptions &options = {});
 
 }  // namespace simjoin

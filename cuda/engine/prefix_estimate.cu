@@ -8,7 +8,8 @@
 namespace simjoin::gpu {
 namespace {
 
-// Sets of each side that are looked at: a fraction of a millisecond, and a few per cent of noise in the sums.
+// Sets sampled from each side. They take a fraction of a millisecond, with a few per cent of noise in the
+// sums.
 constexpr uint32_t sampled_sets = 1u << 15;
 
 // Every stride-th set of a side.
@@ -21,7 +22,7 @@ struct Sample {
   uint32_t stride;
 };
 
-// The lengths of the lists that the sampled sets would be in. A warp a set.
+// Counts the lengths of the sampled sets' lists. One warp per set.
 __global__ void count_lists(const Sample sample, uint32_t *lengths) {
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   for (uint64_t set = (uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads) * sample.stride;
@@ -35,7 +36,7 @@ __global__ void count_lists(const Sample sample, uint32_t *lengths) {
   }
 }
 
-// Sums up the lengths of the lists that the sampled sets look up, by class. A warp a set.
+// Sums up by class the lengths of the lists that the sampled sets look up. One warp per set.
 __global__ void sum_lookups(const Sample sample, const uint32_t *lengths, unsigned long long *sums) {
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   for (uint64_t set = (uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads) * sample.stride;

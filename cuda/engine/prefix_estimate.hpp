@@ -1,4 +1,4 @@
-// What a prefix index would have to do, estimated from a sample without building one.
+// The work of a prefix index, estimated from a sample without building the index.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 namespace simjoin::gpu {
 
 struct PrefixEstimate {
-  double tokens = 0;            // that the index lists and looks up
-  std::vector<double> entries;  // list entries that the probes of each size visit, parallel to their classes
+  double tokens = 0;            // tokens that the index lists and looks up
+  std::vector<double> entries;  // list entries that the probes visit, by class of the probes
 };
 
 PrefixEstimate estimate_prefixes(Device &device, const Bounds &bounds, const DeviceCollection &collection,
