@@ -1,13 +1,12 @@
-// simjoin_gpu_bench: times the GPU engine on collections as files (one set a line) and prints a table.
+// simjoin_gpu_bench: times the GPU engine on collections in files (one set per line) and prints a table.
 //   simjoin_gpu_bench [--strategy all|auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin|cpu_gpu,...]
-//     [--kernel fastest|warpgroup|warp|popcount,...] [--gpus N,...] [--gpu-memory MEBIBYTES,...] [--sets
-//     N,...]
-//     [--cpu THREADS,...] [--repeat N] [--time-limit SECONDS] [--reasons] [--csv FILE] [--baseline FILE]...
-//     FILE... -- THRESHOLD...
-// Lists, as in 1,2,4, are combined: every combination is timed. With --gpus so many GPUs share a join, with
-// --sets so many sets of a file are joined, evenly spread over it, and with --cpu the CPU engine is timed as
-// well; 0 threads are one for each core. `all` strategies are compared with each other. Files are named
-// PROFILE-SCALE where their results are to be compared with baselines.
+//     [--kernel fastest|warpgroup|warp|popcount,...] [--gpus N,...] [--gpu-memory MEBIBYTES,...]
+//     [--sets N,...] [--cpu THREADS,...] [--repeat N] [--time-limit SECONDS] [--reasons] [--csv FILE]
+//     [--baseline FILE]... FILE... -- THRESHOLD...
+// Every combination of lists such as 1,2,4 is timed. --gpus is the number of GPUs that share a join. --sets
+// is the number of sets of a file, evenly spread over it. --cpu also times the CPU engine; 0 threads are one
+// per core. The strategies of `all` are compared with each other. Files are named PROFILE-SCALE if their
+// results are to be compared with baselines.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,7 +25,7 @@ namespace {
 using namespace simjoin;
 using namespace simjoin::bench;
 
-// What to time of each file.
+// The joins to time with each file.
 struct Plan {
   std::vector<std::string> files;
   std::vector<double> thresholds;
@@ -83,7 +82,7 @@ Way way_of(const std::string &strategy, const std::string &kernel) {
   return way;
 }
 
-// Reads the arguments. Throws std::exception where they are not as above.
+// Reads the arguments. Throws std::exception if they are not as above.
 Plan plan_of(int argc, char **argv) {
   Plan plan;
   int i = 1;
@@ -128,7 +127,7 @@ Plan plan_of(int argc, char **argv) {
   return plan;
 }
 
-// Returns the ways of the plan, and what tells them apart in the table.
+// Returns the plan's ways of joining, each with its label in the table.
 std::vector<std::pair<Way, std::string>> ways_of(const Plan &plan, bool with_gpu) {
   std::vector<std::pair<Way, std::string>> ways;
   for (const std::string &strategy : plan.strategies) {
@@ -186,7 +185,7 @@ void time_file(const Plan &plan, const std::vector<std::pair<Way, std::string>> 
   }
 }
 
-// Sets the device up, so that the first join that is timed need not wait for that.
+// Sets the device up, so that the first timed join does not wait for that.
 void warm_up() {
   Collection sets;
   for (const uint32_t token : {1u, 2u}) sets.append(std::span(&token, 1));

@@ -9,7 +9,8 @@
 namespace simjoin::bench {
 namespace {
 
-constexpr double least_pairs_of_a_rate = 1e10;  // fewer are compared within the time of a few launches
+// Fewer pairs are compared within the time of a few launches.
+constexpr double least_pairs_of_a_rate = 1e10;
 
 std::string shape_of(const Joined &joined) {
   return joined.file.substr(0, joined.file.rfind('-'));
@@ -20,7 +21,7 @@ double scale_of(const Joined &joined) {
   return dash == std::string::npos ? 1 : std::atof(joined.file.c_str() + dash + 1);
 }
 
-// The join as the baselines know it.
+// Returns the join's cell in the baselines.
 Cell cell_of(const Joined &joined) {
   Cell cell;
   cell.shape = shape_of(joined);

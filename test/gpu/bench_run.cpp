@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Joins whose engine takes longer are not repeated.
+// A join whose engine takes longer is not repeated.
 constexpr double once_from_ms_on_cpu = 300, once_from_ms_on_gpu = 1000;
 
 double ms_since(Clock::time_point begin) {
@@ -29,7 +29,7 @@ std::span<const int32_t> tokens_of(const Collection &collection, size_t row) {
   return {reinterpret_cast<const int32_t *>(set.data()), set.size()};
 }
 
-// Returns the sets as a server hands them to an engine that takes blocks.
+// Returns the sets in blocks, as a server passes them to an engine.
 std::vector<SharedBlock> blocks_of(const Collection &collection, MemoryCounter &memory) {
   std::vector<SharedBlock> blocks;
   BlockWriter writer(memory);
@@ -42,7 +42,7 @@ std::vector<SharedBlock> blocks_of(const Collection &collection, MemoryCounter &
   return blocks;
 }
 
-// A new engine; `gpu` is the same one where it has figures of the device.
+// A new engine. `gpu` points at the same engine if it has figures of a device.
 struct Engine {
   Engine(double threshold, const Way &way) {
     JoinSpec spec;
@@ -69,7 +69,7 @@ struct TimeLimit : std::runtime_error {
   TimeLimit() : std::runtime_error("stopped at the time limit") {}
 };
 
-// Takes all pairs and returns how many there are. Throws TimeLimit where the limit is over.
+// Takes all pairs and returns their number. Throws TimeLimit after the limit.
 uint64_t take_pairs(JoinEngine &engine, Clock::time_point begin, double limit_s) {
   uint64_t pairs = 0;
   Batch batch;
@@ -80,7 +80,7 @@ uint64_t take_pairs(JoinEngine &engine, Clock::time_point begin, double limit_s)
   return pairs;
 }
 
-// One join of sets that are added one by one.
+// Joins sets that are added one by one.
 Run join_sets(const Collection &collection, double threshold, const Way &way, double limit_s) {
   Engine engine(threshold, way);
   Run run;
@@ -97,7 +97,7 @@ Run join_sets(const Collection &collection, double threshold, const Way &way, do
   return run;
 }
 
-// Returns the milliseconds of a join of sets that lie in memory.
+// Returns the milliseconds of a join of sets in host memory.
 double join_blocks(const Collection &collection, double threshold, const Way &way, double limit_s,
                    uint64_t pairs) {
   MemoryCounter memory;

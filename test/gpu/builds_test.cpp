@@ -1,4 +1,4 @@
-// Collections that are built of unusual shapes: very long sets, long runs of rows and ranks without tokens.
+// Collections of unusual shapes: very long sets, long runs of rows, and ranks without tokens.
 #include <iostream>
 #include <numeric>
 
@@ -10,7 +10,7 @@ namespace {
 
 class GpuBuilds : public OnDevice<testing::Test> {
  protected:
-  // The pairs of all strategies are those of the CPU.
+  // Checks the pairs of all strategies against the CPU's.
   static void check_all(const Input<int32_t> &input, double threshold) {
     JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
     spec.device = Device::cpu;
@@ -32,7 +32,7 @@ class GpuBuilds : public OnDevice<testing::Test> {
   }
 };
 
-// Around the size from which on a block does what a warp does, in sets that share all tokens but a few.
+// Sizes around the one from which a block replaces a warp. The sets share all tokens but a few.
 TEST_F(GpuBuilds, SetsAboutAsLongAsAWarpDoes) {
   Input<int32_t> input;
   input.self_join = true;
@@ -58,17 +58,17 @@ TEST_F(GpuBuilds, LongRunsOfEmptyRows) {
   check_all(input, 0.95);
 }
 
-// Tokens of probes that no partner has are ranks without a list, in one long run and many short ones.
+// Tokens of probes that no partner has are ranks without a list, in one long run and in many short ones.
 TEST_F(GpuBuilds, LongRunsOfUnusedRanks) {
   Input<int32_t> input;
   for (int32_t i = 0; i < 400; ++i) {
-    input.left.push_back(run_of(i / 2 * 5'000, 5'000));  // each token twice, and so with a rank
+    input.left.push_back(run_of(i / 2 * 5'000, 5'000));  // each token twice, so that it has a rank
     if (i % 50 == 0) input.right.push_back(run_of(i / 2 * 5'000 + 100, 4'900));
   }
   check_all(input, 0.9);
 }
 
-// What one warp took 0.1 to 0.2 s a launch for; the figure is for whoever looks.
+// One warp took 0.1 to 0.2 s per launch for such sets. The test prints the figure.
 TEST_F(GpuBuilds, SetsOfTenMillionTokens) {
   Input<int32_t> input;
   input.self_join = true;

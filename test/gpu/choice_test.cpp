@@ -1,4 +1,4 @@
-// The choice between the prefix index and the bitmap filter on a device; no GPU is needed for it.
+// The choice between prefix index and bitmap filter on a device. The tests need no GPU.
 #include "cuda/engine/gpu_choice.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace simjoin::gpu {
 namespace {
 
-// As many sets of each of these sizes.
+// Returns a side with `sets_per_size` sets of each size.
 DeviceSide sides_of(const std::vector<uint32_t> &sizes, uint32_t sets_per_size) {
   DeviceSide side;
   for (const uint32_t size : sizes) {
@@ -43,7 +43,7 @@ TEST(GpuCosts, BitmapsCostMoreForMorePairsSlowerKernelsAndLowerThresholds) {
   EXPECT_GT(cost(low, few, BitmapKernel::warpgroup), usual);
   EXPECT_GT(cost(high, few, BitmapKernel::warp), usual);
   EXPECT_GT(cost(high, few, BitmapKernel::popcount), cost(high, few, BitmapKernel::warp));
-  // Two sides have every pair, where a self-join has half of them.
+  // Two sides have every pair, a self-join has half of them.
   EXPECT_NEAR(total(bitmap_costs(high, few, few, false, widths, BitmapKernel::warp)),
               2 * cost(high, few, BitmapKernel::warp), 0.2 * usual);
 }

@@ -1,4 +1,4 @@
-// The clustering of documents on a GPU: the CPU's clusters, whatever fails.
+// The GPU clusters documents as the CPU does, even after failures.
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -42,7 +42,7 @@ constexpr DocumentCase cases[] = {
     {4000, 12, 300, 1, 20, 256},
 };
 
-// Every run has documents of its own; a failure tells their seed.
+// Every run has documents of its own. A failure prints their seed.
 TEST_F(GpuClusters, AreThoseOfTheCpu) {
   const auto seed = static_cast<uint64_t>(std::random_device{}());
   for (const DocumentCase &c : cases) {
@@ -53,7 +53,7 @@ TEST_F(GpuClusters, AreThoseOfTheCpu) {
   }
 }
 
-// Documents behind others, with room behind some.
+// Documents one after another, with unused room after some.
 class Batch {
  public:
   void add(const std::vector<TermWeight> &document, uint32_t max_terms, uint32_t least) {
@@ -68,7 +68,7 @@ class Batch {
     const auto from = [&](const auto &values) { return std::span(values).subspan(before_); };
     return {std::span(terms_).subspan(before), from(ends_), before, from(sizes_), from(reaches_)};
   }
-  // From now on without the documents so far.
+  // Starts anew, without the documents so far.
   void skip() { before_ = ends_.size(); }
 
  private:
@@ -114,7 +114,7 @@ TEST_F(GpuClusters, GroupsAreThoseOfTheDefinition) {
   }
 }
 
-// Where device memory holds the search but not the groups, all documents are one group.
+// If device memory holds the search but not the groups, all documents are one group.
 TEST_F(GpuClusters, GroupsNeedNotFit) {
   constexpr uint32_t documents = 3000, least = 1u << 23;
   constexpr size_t more = size_t{1} << 18;  // bytes; groups take a megabyte
@@ -155,7 +155,7 @@ TEST_F(GpuClusters, GroupsNeedNotFit) {
   EXPECT_NE(groups, std::vector<uint32_t>(documents, 0));
 }
 
-// Returns the unit vector of so many terms of the same weight, every so many terms.
+// Returns a unit vector of `terms` terms of equal weight: `first` and every `every`-th after it.
 std::vector<TermWeight> even_vector(uint32_t terms, uint32_t first, uint32_t every) {
   std::vector<TermWeight> vector(terms);
   const auto weight = static_cast<uint32_t>((1 << weight_bits) / std::sqrt(static_cast<double>(terms)));
@@ -163,7 +163,7 @@ std::vector<TermWeight> even_vector(uint32_t terms, uint32_t first, uint32_t eve
   return vector;
 }
 
-// Of two documents that are too long to be compared it is enough that they share a term.
+// Two documents too long to be compared are related if they share a term.
 TEST_F(GpuClusters, VeryLongDocumentsAreOneGroup) {
   constexpr uint32_t terms = 70000, short_documents = 20, least = 1u << 23;
   MemoryCounter memory;
@@ -184,7 +184,7 @@ TEST_F(GpuClusters, VeryLongDocumentsAreOneGroup) {
   EXPECT_EQ(groups, expected);
 }
 
-// Vectors of very different lengths, of which the longer one is searched.
+// Vectors of very different lengths. The longer one is searched.
 TEST_F(GpuClusters, VectorsMayDifferInLength) {
   RandomSets random(13);
   MemoryCounter memory;
@@ -211,7 +211,7 @@ TEST_F(GpuClusters, VectorsMayDifferInLength) {
   }
 }
 
-// What was made on one thread may be used on another, and destroyed on a third.
+// An object may be used on another thread than the one that made it, and destroyed on a third.
 TEST_F(GpuClusters, ThreadsMayChange) {
   RandomSets random(14);
   MemoryCounter memory;
@@ -234,7 +234,7 @@ TEST_F(GpuClusters, ThreadsMayChange) {
   on_thread([&] { device.reset(); });
 }
 
-// The copy follows an index that changes all the time, and is cleared out now and then.
+// The copy follows an index that changes all the time and is sometimes cleared.
 TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   MemoryCounter memory;
   RandomSets random(7);
@@ -262,7 +262,7 @@ TEST_F(GpuClusters, TheCopyFollowsTheIndex) {
   EXPECT_GT(cleared, 0);
 }
 
-// Documents with more terms than are compared with each other, and centroids as long; in batches so small
+// Documents with more terms than the limit for comparisons, and centroids as long. The batches are so small
 // that they are grouped, too.
 TEST_F(GpuClusters, DocumentsMayBeLong) {
   RandomSets random(11);
@@ -279,8 +279,8 @@ TEST_F(GpuClusters, DocumentsMayBeLong) {
   }
 }
 
-// Each device call fails in turn: that is an error, unless memory runs out for the groups of a batch, and the
-// device's memory is what it was.
+// Each device call fails in turn. That is an error, unless memory runs out for the groups of a batch. The
+// device's memory returns to its baseline.
 TEST_F(GpuClusters, EveryCallCanFail) {
   const DocumentCase c{1000, 12, 100, 0.6, 8, 256};
   const std::vector<Document> documents = documents_of(c);
@@ -299,7 +299,7 @@ TEST_F(GpuClusters, EveryCallCanFail) {
   EXPECT_EQ(free_memory(), free);
 }
 
-// A search waits for no launch that takes long, however long the vectors are.
+// No launch of a search takes long, however long the vectors are.
 TEST_F(GpuClusters, SearchesOfLongDocumentsEndSoon) {
   constexpr uint32_t terms = 1000000, centroid_terms = 2000, clusters = 1000, documents = 8, least = 1u << 23;
   MemoryCounter memory;

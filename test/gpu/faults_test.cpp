@@ -1,4 +1,4 @@
-// Device faults, injected at every device call, and joins that are abandoned.
+// Faults injected at every device call, and joins that are abandoned.
 #include <chrono>
 #include <thread>
 
@@ -23,7 +23,7 @@ class GpuFaults : public OnDevice<testing::Test> {
     lose_device(0, DeviceLoss::none);
   }
 
-  // Nothing kept, so that what is free tells what is lost.
+  // Keeps no memory, so that free memory shows what is lost.
   static GpuOptions keeping_nothing() {
     GpuOptions options;
     options.kept_memory = 0;
@@ -31,13 +31,13 @@ class GpuFaults : public OnDevice<testing::Test> {
   }
 };
 
-// Each device call of a join fails in turn: the join ends with the right kind of error, or where memory ran
-// out and nothing had been handed over, goes on in tiles; the next one works, and the device's memory is what
-// it was.
+// Each device call of a join fails in turn. The join ends with the right kind of error, or continues in tiles
+// if memory ran out before the first pair. The next join works, and the device's memory returns to its
+// baseline.
 TEST_F(GpuFaults, EveryCallCanFail) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
-  const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());  // sets the device up, too
+  const std::vector<Pair> expected = run_on_gpu(spec, input, keeping_nothing());  // also sets the device up
   GpuFigures figures;
   const auto run = [&] {
     EXPECT_EQ(difference(expected, run_on_gpu(spec, input, keeping_nothing(), &figures)), "");
@@ -62,7 +62,7 @@ TEST_F(GpuFaults, MemoryThatStaysShortIsAnError) {
   }
 }
 
-// A device that is gone fails every call from then on; one that comes back is used again.
+// A lost device fails every call from then on. A device that comes back is used again.
 TEST_F(GpuFaults, ALostDeviceIsAnErrorEachTime) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
@@ -86,7 +86,7 @@ TEST_F(GpuFaults, ALostDeviceIsAnErrorEachTime) {
 
 TEST_F(GpuFaults, TooLittleMemoryIsAnErrorWithAHint) {
   GpuOptions options = keeping_nothing();
-  options.memory_limit = size_t{1} << 20;  // not even enough for the candidates of the smallest tiles
+  options.memory_limit = size_t{1} << 20;  // too little for the candidates of the smallest tiles
   try {
     run_on_gpu(make_spec(Algorithm::automatic, Measure::jaccard, 0.6), two_sided_input(all_shapes[3], 1),
                options);
@@ -97,7 +97,7 @@ TEST_F(GpuFaults, TooLittleMemoryIsAnErrorWithAHint) {
   }
 }
 
-// Where even the smallest tiles do not fit, the error says what there is and what they need.
+// If even the smallest tiles do not fit, the error states the available and the needed memory.
 TEST_F(GpuFaults, TooManyTilesAreAnErrorWithTheMemoryNeeded) {
   GpuOptions options = keeping_nothing();
   options.memory_limit = 4096;
@@ -114,7 +114,7 @@ TEST_F(GpuFaults, TooManyTilesAreAnErrorWithTheMemoryNeeded) {
   }
 }
 
-// Abandoned at any moment, the engine lets go soon, with its memory.
+// An engine abandoned at any moment soon stops and frees its memory.
 TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
   RandomSets random(3);
   const IntSets sets = shapes::dense(random, 20000);
@@ -134,7 +134,7 @@ TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
       EXPECT_LT(std::chrono::steady_clock::now() - begin, patience) << steps << " steps";
     }
   };
-  // The first time, devices are set up and kernels loaded, which takes longer; they stay.
+  // The first run takes longer, because it sets up devices and loads kernels.
   abandon(keeping_nothing(), std::chrono::seconds(2));
   abandon(tiles, std::chrono::seconds(2));
   const size_t free = free_memory();
@@ -143,7 +143,7 @@ TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
   EXPECT_EQ(free_memory(), free);
 }
 
-// Sets of so many tokens each, of which any two share every tenth or so.
+// Returns sets of `tokens` tokens each. Any two share about every tenth token.
 IntSets sets_of(RandomSets &random, size_t rows, int32_t tokens, int32_t values_a_token) {
   IntSets sets(rows);
   for (IntSet &set : sets) {
@@ -153,8 +153,8 @@ IntSets sets_of(RandomSets &random, size_t rows, int32_t tokens, int32_t values_
   return sets;
 }
 
-// What an abandoned join waits for is the launch under way: none takes long, on the slowest kernel, where one
-// look at a list entry takes long, and where many long candidates are verified.
+// An abandoned join waits for its current launch, so no launch may take long. Covered are the slowest kernel,
+// expensive list entries, and verification of many long candidates.
 TEST_F(GpuFaults, NoLaunchTakesLong) {
   RandomSets random(6);
   const auto expect_short = [](const IntSets &sets, double threshold, const GpuOptions &options) {
@@ -182,7 +182,7 @@ TEST_F(GpuFaults, NoLaunchTakesLong) {
   expect_short(copies, 0.9, bitmap);
 }
 
-// The same sets everywhere: more candidates than fit, again and again, of which a launch soon has enough.
+// Equal sets, which have more candidates than fit in every launch. A launch has enough of them soon.
 TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
   RandomSets random(7);
   const Input<int32_t> input{IntSets(60000, random.set(20, 1000)), {}, true};
@@ -196,7 +196,7 @@ TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
     run_on_gpu(spec, some, options);  // loads the kernels
     const auto engine = make_gpu_engine(spec, options);
     feed(*engine, input);
-    // As many pairs as there are would take a minute to hand over: some batches of several launches do.
+    // To hand over all pairs would take a minute. Some batches of several launches suffice.
     Batch batch;
     uint64_t pairs = 0;
     while (pairs < uint64_t{24} << 20 && engine->step(step_budget, batch) != StepResult::done) {
@@ -210,7 +210,7 @@ TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
   }
 }
 
-// What is built before the first launch can be stopped, too.
+// The work before the first launch can be stopped, too.
 TEST_F(GpuFaults, BuildingEndsWhereItIsStopped) {
   RandomSets random(8);
   const IntSets sets = shapes::skewed(random, 2000);

@@ -1,4 +1,4 @@
-// Times FlyHash on the GPU: kernels by device events, and all of it from vectors in memory to hashes in
+// Times FlyHash on the GPU: kernels by device events, and everything from vectors in memory to hashes in
 // memory: simjoin_gpu_flyhash_bench [REPETITIONS [VECTORS DIMENSION HASH-LENGTH]...].
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns how many of some vectors' hashes are not those of the CPU.
+// Returns how many hashes of a sample differ from the CPU's.
 size_t wrong_hashes(const FlyShape &shape, const std::vector<uint16_t> &levels,
                     const std::vector<uint32_t> &winners) {
   FlyProjection projection(shape);

@@ -1,4 +1,4 @@
-// FlyHash on the GPU against the CPU: the same winners for any vectors and shape; device faults.
+// FlyHash on the GPU against the CPU: the same winners for any vectors and shape, and device faults.
 #include "core/flyhash/flyhash_bulk.hpp"
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@ class GpuFlyHash : public OnDevice<testing::Test> {
   void TearDown() override { fail_device_call(0, false); }
 };
 
-// Returns levels of so many vectors: of kind 0 anything, of kind 1 few distinct ones, of kind 2 all the same.
+// Returns levels of `vectors` vectors. Kind 0 has random levels, kind 1 few distinct ones, kind 2 one level.
 std::vector<uint16_t> random_levels(const FlyShape &shape, size_t vectors, int kind, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint16_t> levels(vectors * shape.dimension);
@@ -117,7 +117,7 @@ TEST_F(GpuFlyHash, ManyBatchesAndLittleMemoryGiveTheSame) {
   EXPECT_THROW(on_gpu(work, shape, levels), Error);
 }
 
-// Each device call fails in turn: the right kind of error, and no memory is lost.
+// Each device call fails in turn, with the right kind of error and without lost memory.
 TEST_F(GpuFlyHash, EveryCallCanFail) {
   const FlyShape shape{50, 3000, 150, 5, 1};
   const std::vector<uint16_t> levels = random_levels(shape, 300, 0, 6);
@@ -135,7 +135,7 @@ TEST_F(GpuFlyHash, EveryCallCanFail) {
   EXPECT_EQ(free_memory(), free);
 }
 
-// As a query uses it: rounds on the GPU, a failure in the middle, and the rest on the CPU.
+// As in a query: rounds on the GPU, a failure in the middle, and the rest on the CPU.
 TEST_F(GpuFlyHash, RoundsGoOnOnTheCpuWhereTheGpuFails) {
   const FlyShape shape{120, 5000, 250, 6, 1};
   const NaiveFlyHash naive(shape);
@@ -159,7 +159,7 @@ TEST_F(GpuFlyHash, RoundsGoOnOnTheCpuWhereTheGpuFails) {
   set_gpu_backend(nullptr);
 }
 
-// What was made on one thread may be used on another, and destroyed on a third.
+// An object may be used on another thread than the one that made it, and destroyed on a third.
 TEST_F(GpuFlyHash, ThreadsMayChange) {
   const FlyShape shape{50, 3000, 150, 5, 1};
   const std::vector<uint16_t> levels = random_levels(shape, 300, 0, 8);

@@ -1,4 +1,4 @@
-// Feeding the GPU engine and pulling its pairs, device calls that fail, and skipping where there is no GPU.
+// Helpers for tests of the GPU: joins, failing device calls, and skipping without a GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@
 
 namespace simjoin::test {
 
-// A test that needs a device; skipped with the reason where there is none.
+// A test that needs a device. It is skipped, with the reason, if there is none.
 template <class Base>
 class OnDevice : public Base {
  protected:
@@ -28,15 +28,15 @@ class OnDevice : public Base {
   }
 };
 
-// Returns how much of the device's memory is free, in bytes.
+// Returns the free bytes of device memory.
 inline size_t free_memory() {
   size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
   return free;
 }
 
-// Calls work() on a thread of its own and returns what it does, or throws that. The thread's GPU is CUDA's
-// first one, or with `last` the last that can be used.
+// Calls work() on a thread of its own, and returns its result or throws its exception. The thread's GPU is
+// CUDA's first one, or the last usable one if `last` is set.
 template <class Work>
 auto on_thread(Work &&work, bool last = false) {
   const auto body = [&] {
@@ -46,13 +46,13 @@ auto on_thread(Work &&work, bool last = false) {
   return std::async(std::launch::async, body).get();
 }
 
-// Runs `work`, which does not fail by itself, and lets each of its device calls fail in turn, as one that
-// finds too little memory and as a failed launch, or some of them where there are more than `most_calls`. It
-// has to end with the right kind of error; where memory ran out it may go on, after which went_on() is
-// called. Now and then it is run without a fault in between.
+// Runs `work`, which must succeed by itself, and lets each of its device calls fail in turn: by too little
+// memory, and as a failed launch. If there are more than `most_calls`, only some fail. `work` must end with
+// the right kind of error. If memory ran out it may continue, and then went_on() is called. Sometimes it runs
+// without a fault in between.
 template <class Work, class WentOn>
 void fail_each_call(uint64_t least_calls, Work &&work, WentOn &&went_on, uint64_t most_calls = UINT64_MAX) {
-  work();  // what the process keeps is there from now on
+  work();  // from now on the process holds what it keeps
   const uint64_t before = device_calls();
   work();
   const uint64_t calls = device_calls() - before;
@@ -76,7 +76,7 @@ void fail_each_call(uint64_t least_calls, Work &&work, WentOn &&went_on, uint64_
   }
 }
 
-// The same for work that cannot go on.
+// The same for work that cannot continue after a fault.
 template <class Work>
 void fail_each_call(uint64_t least_calls, Work &&work) {
   fail_each_call(least_calls, work, [] { ADD_FAILURE() << "failed unnoticed"; });

@@ -1,4 +1,4 @@
-// Graph functions on the GPU against those of the CPU, bit by bit; faults and interrupts.
+// Graph functions on the GPU against the CPU's, bit by bit, with faults and interrupts.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,16 +17,16 @@
 namespace simjoin::test {
 namespace {
 
-// How a random graph looks.
+// The shape of a random graph.
 struct Shape {
   const char *name;
   int64_t nodes;
   size_t edges;
-  int64_t spread;  // distance of ids
+  int64_t spread;  // distance between ids
   int64_t start;   // smallest id
   double skew;     // share of edges that begin at the first node
   bool weighted;
-  size_t lone;  // nodes that are added by themselves
+  size_t lone;  // nodes added alone
 };
 
 const Shape shapes[] = {
@@ -57,7 +57,7 @@ EdgeList make_edges(const Shape &shape, uint64_t seed, MemoryCounter &memory) {
       to = from + 1;
     }
     if (random.below(2) == 0) std::swap(from, to);
-    // Weights of zero and repeated ones among them.
+    // Some weights are zero, and some repeat.
     if (shape.weighted)
       edges.add_edge(node(from), node(to), static_cast<double>(random.below(50)) * 0.1);
     else
@@ -171,7 +171,7 @@ TEST_F(GpuGraphFaults, TooLittleMemoryIsAnErrorWithAHint) {
   }
 }
 
-// A function that is told to stop ends soon.
+// A stopped function ends soon.
 TEST_F(GpuGraphFaults, StopsWhereItIs) {
   const EdgeList list = make_edges(shapes[6], 1, memory_);
   { const Components first = cuda_graphs().components(list, {pool_, memory_, 0}); }

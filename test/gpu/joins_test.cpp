@@ -71,7 +71,7 @@ class EachStrategy : public OnDevice<testing::TestWithParam<Strategy>> {};
 INSTANTIATE_TEST_SUITE_P(Every, EachStrategy, testing::ValuesIn(all_strategies),
                          [](const auto &info) { return name_of(info.param); });
 
-// Numbers of rows about the widths of words, warps and tiles, on both sides and with themselves.
+// Row counts around the widths of words, warps and tiles, for two sides and for self-joins.
 TEST_P(EachStrategy, RowCountsAboutBlockBorders) {
   constexpr size_t counts[] = {0, 1, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1025};
   RandomSets random(4);
@@ -91,7 +91,7 @@ TEST_P(EachStrategy, RowCountsAboutBlockBorders) {
   }
 }
 
-// Enough rows for many tiles, and for more candidates than fit at a time.
+// Enough rows for many tiles, and for more candidates than fit at once.
 TEST_P(EachStrategy, LargerCollectionsEqualTheCpu) {
   for (const ShapeFunction shape :
        {shapes::skewed, shapes::dense, shapes::near_duplicates, shapes::equal_sets}) {
@@ -107,7 +107,7 @@ TEST_P(EachStrategy, LargerCollectionsEqualTheCpu) {
                                              {Measure::overlap, 6.0}}) {
       const JoinSpec spec = spec_of(measure, threshold);
       GpuOptions options = with(GetParam());
-      options.candidate_capacity = 1;  // the least that the engine can do with
+      options.candidate_capacity = 1;  // the least that the engine works with
       EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options)), "");
       EXPECT_EQ(difference(run(spec, two), run_on_gpu(spec, two, options)), "");
     }

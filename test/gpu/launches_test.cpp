@@ -1,4 +1,4 @@
-// How much the launches of a join do. No device is needed for that.
+// Sizes of a join's launches. The tests need no device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,12 +40,12 @@ TEST(Launches, FewCandidatesTellNothingUnlessTheyTakeLong) {
   EXPECT_DOUBLE_EQ(next_window({1e6, gpu::launch_ms / 2}, 1e6), 2e6);
 }
 
-// Devices up to a hundred times slower than the first launch takes them for, and items that take up to fifty
-// times as long at the end as at the beginning: no launch takes 100 ms, and those of a fast device are few.
+// Devices up to a hundred times slower than the first launch assumes, and items that become up to fifty times
+// slower. No launch takes 100 ms, and a fast device needs few launches.
 TEST(Launches, NoneTakesLongOnAnyDevice) {
   constexpr double items = 1e6;
-  for (const double estimate : {1e3, 1e5, 1e7}) {        // items a millisecond
-    for (const double error : {0.01, 0.1, 1.0, 10.0}) {  // of what they come to
+  for (const double estimate : {1e3, 1e5, 1e7}) {        // items per millisecond
+    for (const double error : {0.01, 0.1, 1.0, 10.0}) {  // of the true rate
       double next = gpu::first_items(estimate, 132), sum = 0, begin = 0;
       EXPECT_DOUBLE_EQ(next, estimate * gpu::first_launch_ms);
       int launches = 0;
@@ -64,7 +64,7 @@ TEST(Launches, NoneTakesLongOnAnyDevice) {
   }
 }
 
-// More items than 32 bits can number, which a join of hundreds of millions of sets of one size has.
+// More items than 32 bits can number, as in a join of hundreds of millions of sets of one size.
 TEST(Launches, TooManyItemsAreAnError) {
   const Bounds bounds(Measure::jaccard, 0.5);
   const auto plan = [&](uint32_t sets) {

@@ -1,5 +1,4 @@
-// What a session leaves to others: devices that it has not used for a while, memory that others take
-// meanwhile, and errors that pass.
+// What a session leaves to others: idle devices, memory that others take meanwhile, and errors that pass.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -50,7 +49,7 @@ TEST(DeviceErrors, ArePassingOrNot) {
   EXPECT_EQ(kind_of(cudaErrorMemoryAllocation), ErrorKind::limit_exceeded);
 }
 
-// Wherever the limit lies, an array that is appended to until it is full is copied a few times only.
+// An array is copied only a few times until it is full, for any limit.
 TEST(Uploads, GrowInFewSteps) {
   constexpr size_t piece = size_t{4} << 20;
   for (const size_t limit : {size_t{30} << 20, size_t{1} << 30, size_t{3} << 29, size_t{100} << 30}) {
@@ -59,7 +58,7 @@ TEST(Uploads, GrowInFewSteps) {
       if (size + piece > capacity) {
         const size_t left = limit - capacity, grown = gpu::grown_capacity(capacity, size + piece, left);
         ASSERT_GE(grown, size + piece);
-        if (grown > left) break;  // it does not fit beside the old one
+        if (grown > left) break;  // it does not fit beside the old array
         copied += size;
         capacity = grown;
       }
@@ -103,8 +102,8 @@ class GpuSharing : public OnDevice<testing::Test> {
   }
 };
 
-// Contexts, pools and page-locked memory go once nothing has used the devices for the timeout; the next
-// computations, on the same thread or on others, set up what they need.
+// Contexts, pools and page-locked memory are freed when nothing has used the devices for the timeout. The
+// next computations set up what they need, on the same thread or on others.
 TEST_F(GpuSharing, AnIdleProcessGivesItsDevicesBack) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
@@ -155,7 +154,7 @@ TEST_F(GpuSharing, WhatIsInUseStays) {
   }
   ASSERT_TRUE(soon([] { return !gpu_started(); }));
 
-  // Memory that is page-locked and not given back yet keeps the context, which is needed to unlock it.
+  // Page-locked memory in use keeps the context, because unlocking needs it.
   SharedBlock block = block_of({{1, 2, 3}});
   {
     gpu::Device device(0, 0);
@@ -168,7 +167,7 @@ TEST_F(GpuSharing, WhatIsInUseStays) {
   EXPECT_TRUE(soon([] { return !gpu_started(); }));
 }
 
-// A device that others have for now fails each call, and is used again when they are through.
+// A device in use by others fails each call. When it is free, it is used again.
 TEST_F(GpuSharing, ABusyDeviceIsUsedLater) {
   const Input<int32_t> input = two_sided_input(all_shapes[3], 1);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
@@ -187,9 +186,9 @@ TEST_F(GpuSharing, ABusyDeviceIsUsedLater) {
   }
 }
 
-// Memory that is not for page-locking is uploaded all the same, and what is told of it says how much.
+// Memory that cannot be page-locked is uploaded all the same, and the reasons say how much it was.
 TEST_F(GpuSharing, BlocksThatCannotBePageLockedAreUploaded) {
-  HostPieces::of_process().free_kept();  // which are page-locked already
+  HostPieces::of_process().free_kept();  // these are page-locked already
   const IntSets sets = {{1, 2, 3}, {4, 5}, {}, {6, 7, 8, 9}};
   const SharedBlock block = block_of(sets);
   const HostPiece &piece = block->piece();
@@ -211,7 +210,7 @@ TEST_F(GpuSharing, BlocksThatCannotBePageLockedAreUploaded) {
   ASSERT_EQ(mprotect(piece.data, piece.bytes, PROT_READ | PROT_WRITE), 0);
 }
 
-// Memory of the device that another program has.
+// Device memory that another program holds.
 class Hog {
  public:
   explicit Hog(size_t left_over) {
@@ -229,7 +228,7 @@ class Hog {
   void *data_ = nullptr;
 };
 
-// Sets of 50 tokens, every fourth a near copy of the one before it.
+// Returns sets of 50 tokens. Every fourth set is a near copy of the one before it.
 Input<int32_t> many_sets(size_t rows) {
   Input<int32_t> input;
   input.self_join = true;
@@ -256,7 +255,7 @@ GpuOptions keeping_nothing() {
   return options;
 }
 
-// A join that another one has taken the memory of, after it was planned for, does with what is left.
+// A join whose planned memory is taken by another program works with the rest.
 TEST_F(GpuSharing, MemoryThatOthersTakeMeansTiles) {
   const Input<int32_t> input = many_sets(1'000'000);
   JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9);
@@ -273,7 +272,7 @@ TEST_F(GpuSharing, MemoryThatOthersTakeMeansTiles) {
   EXPECT_GT(engine->figures().tile_pairs, 0u);
 }
 
-// A join that begins while another one has all the memory waits for some.
+// A join waits for memory if another one has all of it at the start.
 TEST_F(GpuSharing, MemoryThatComesBackSoonIsWaitedFor) {
   const Input<int32_t> input = many_sets(200'000);
   JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9);

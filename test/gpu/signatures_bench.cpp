@@ -37,8 +37,8 @@ struct Options {
   size_t tokens = 2'400'000;
   uint32_t samples = 128;
   int repeat = 5;
-  int passes = 10;                 // of the streamed run, each with rows of its own
-  std::string only;                // one part; empty for all
+  int passes = 10;                 // of the streamed run; each has rows of its own
+  std::string only;                // one part, or empty for all
   std::string profile = "dblp1m";  // of the joins
   double scale = 1, threshold = 0.8;
 };
@@ -62,8 +62,8 @@ Options options_of(int argc, char **argv) {
   return options;
 }
 
-// Makes rows of so many different tokens each, in ascending order; small numbers are frequent (the k-th token
-// about as k^(-2/3)). Each pass has others.
+// Writes rows of distinct tokens in ascending order. Small numbers are frequent: the k-th token about as
+// k^(-2/3). Each pass has other rows.
 void make_rows(const Options &options, int pass, WorkerPool &pool, std::vector<WeightedToken> &rows) {
   rows.resize(options.rows * options.nonzeros);
   pool.parallel(options.rows, [&](int, size_t row) {
@@ -92,7 +92,7 @@ struct Times {
   double kernel = 0;  // ms in kernels
 };
 
-// Returns the median run of `repeat`, after one to warm up, each with a signer of its own.
+// Returns the median of `repeat` runs after a warm-up. Each has a signer of its own.
 template <class Sets>
 Times time_signer(SignatureFamily family, const Options &options, const Sets &sets, WorkerPool &pool,
                   std::vector<uint32_t> &values) {
@@ -109,9 +109,10 @@ Times time_signer(SignatureFamily family, const Options &options, const Sets &se
   return runs[runs.size() / 2];
 }
 
-// Hash evaluations that the device could make in a second if it did nothing but the instructions of one: two
-// 32-bit multiply-adds with 64-bit sums, of which a multiprocessor of compute capability 9.0 begins 32 lanes
-// a cycle, and beside them, in another pipe of 64 lanes a cycle, two shifts and a minimum of a sum.
+// An upper bound of the device's hash evaluations per second, if it ran only their instructions. Those are
+// two 32-bit multiply-adds with 64-bit sums, and two shifts and a minimum of a sum. A multiprocessor of
+// compute capability 9.0 begins 32 lanes of the former per cycle and, in another pipe, 64 lanes of the
+// latter.
 struct Ceiling {
   static constexpr double wide_multiplications = 2, wide_lanes_a_cycle = 32;
   static constexpr double others = 3, other_lanes_a_cycle = 64;
@@ -125,7 +126,7 @@ struct Ceiling {
   }
 };
 
-// Returns whether the rows that are compared are the CPU's.
+// Returns whether the sampled rows equal the CPU's.
 bool bench_weighted(const Options &options, WorkerPool &pool) {
   std::vector<WeightedToken> rows;
   make_rows(options, 0, pool, rows);
@@ -161,7 +162,7 @@ bool bench_weighted(const Options &options, WorkerPool &pool) {
   return wrong == 0;
 }
 
-// Returns whether the rows that are compared are the CPU's.
+// Returns whether the sampled rows equal the CPU's.
 bool bench_hashed(const Options &options, WorkerPool &pool) {
   std::vector<uint32_t> hashes(options.rows * options.nonzeros);
   pool.parallel(options.rows, [&](int, size_t row) {
@@ -190,8 +191,8 @@ bool bench_hashed(const Options &options, WorkerPool &pool) {
   return wrong == 0;
 }
 
-// Times the sort of a band's keys; of each number the fastest of several runs. Returns
-// whether both devices sort them in the same way.
+// Times the sort of a band's keys: the fastest of several runs of each size. Returns whether both devices
+// agree.
 bool bench_sort(WorkerPool &pool) {
   constexpr int repeats = 7;
   MemoryCounter memory;
@@ -222,7 +223,7 @@ bool bench_sort(WorkerPool &pool) {
   return right;
 }
 
-// Returns whether the joins are right.
+// Returns whether the joins are correct.
 bool bench_join(const Options &options) {
   set_gpu_backend(&cuda_backend());
   const bench::BandJoin join(options.profile, options.scale, options.threshold,

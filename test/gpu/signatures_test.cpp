@@ -1,4 +1,4 @@
-// Signatures made on the device against those of the CPU: the same bits, whatever the sizes.
+// Signatures made on the device have the same bits as the CPU's, for any size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Sets {
   }
 };
 
-// Around the sizes at which warps, blocks of lanes and pieces begin.
+// Sizes around the borders of warps, blocks of lanes and pieces.
 const std::vector<size_t> sizes = {0,   1,   2,   31,  32,   33,   63,   64,   65,   100, 300, 500,
                                    511, 512, 513, 700, 1023, 1024, 1025, 1026, 5000, 0,   1,   40};
 
@@ -54,7 +54,7 @@ Sets<uint32_t> hashed_sets(uint64_t seed, size_t repeat) {
   return sets;
 }
 
-// Tokens of a universe of so many, some repeated, with weights of all kinds.
+// Returns sets of tokens below `universe`, some repeated, with weights of all kinds.
 Sets<WeightedToken> weighted_sets(uint64_t seed, uint64_t universe, size_t repeat) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -80,9 +80,9 @@ Sets<WeightedToken> weighted_sets(uint64_t seed, uint64_t universe, size_t repea
         }
         if (random() % 8 > 0) token.weight = static_cast<float>(token.weight);
       }
-      // What the device marks a free place by is an identity, too.
+      // The device's mark of a free place is an identity, too.
       if (size == 33) set[5].identity = 0x9AE16A3B2F90404Fu;
-      // Half of the sets as most sets are: in order, each token once.
+      // Half of the sets are like most sets: in order, each token once.
       if (i % 2 == 0) {
         std::sort(set.begin(), set.end());
         set.resize(combine_equal(set.data(), set.size()));
@@ -119,7 +119,7 @@ Values expected_values(const Sets<WeightedToken> &sets, uint32_t samples, uint64
   return values;
 }
 
-// Returns where two arrays of values differ, in words; empty where they do not.
+// Describes the first difference of two arrays of values. Empty if they are equal.
 std::string difference(const Values &expected, const Values &values, size_t permutations) {
   size_t wrong = 0, first = 0;
   for (size_t i = 0; i < expected.size(); ++i)
@@ -155,7 +155,7 @@ TEST_F(GpuSignatures, HashedSetsHaveTheValuesOfTheCpu) {
   }
 }
 
-// What was made on one thread may be used on another, and destroyed on a third.
+// An object may be used on another thread than the one that made it, and destroyed on a third.
 TEST_F(GpuSignatures, ThreadsMayChange) {
   const Sets<uint32_t> sets = hashed_sets(4, 2);
   const Values expected = expected_values(sets, MinHasher(64, 5));
@@ -167,7 +167,7 @@ TEST_F(GpuSignatures, ThreadsMayChange) {
   on_thread([&] { signer.reset(); });
 }
 
-// Residues next to the modulus, where the kernel has to correct itself.
+// Residues next to the modulus, which the kernel has to correct.
 TEST_F(GpuSignatures, ResiduesNextToTheModulusAreExact) {
   std::mt19937_64 random(2);
   for (const size_t count : {3, 50, 200}) {
@@ -206,7 +206,7 @@ TEST_F(GpuSignatures, WeightedSetsHaveTheValuesOfTheCpu) {
   }
 }
 
-// Tokens that do not fit the table of random numbers, or are too many to be worth it.
+// Tokens that do not fit in the table of random numbers, or are too many for it to pay.
 TEST_F(GpuSignatures, TokensOutsideTheTableGiveTheSame) {
   const Sets<WeightedToken> sets = weighted_sets(4, 1'000'000, 9);
   const Values expected = expected_values(sets, 128, 5);
@@ -221,7 +221,7 @@ TEST_F(GpuSignatures, TokensOutsideTheTableGiveTheSame) {
   }
 }
 
-// A set of more tokens than the memory limit has places for in the table: they are drawn without.
+// A set of more tokens than the table holds within the memory limit. The kernel draws their numbers.
 TEST_F(GpuSignatures, LittleMemoryIsEnoughWithoutATable) {
   std::mt19937_64 random(10);
   Sets<WeightedToken> sets;
@@ -271,7 +271,7 @@ bool same_keys(const std::vector<SortKey> &a, const std::vector<SortKey> &b) {
                     [](const SortKey &x, const SortKey &y) { return x.hi == y.hi && x.lo == y.lo; });
 }
 
-// The largest takes more than two of the pieces that keys are copied in.
+// The largest size takes more than two of the pieces in which keys are copied.
 TEST_F(GpuSignatures, SortsKeysByTheirHashes) {
   for (const size_t count : {0, 1, 2, 1000, 300'000, 1'700'001}) {
     const std::vector<SortKey> keys = random_keys(count);
@@ -293,7 +293,7 @@ TEST_F(GpuSignatures, EveryCallOfASortCanFail) {
   EXPECT_THROW(gpu::CudaSignatures().sort(keys, sorted, pool_, 0), Cancelled);
 }
 
-// A join by bands with enough rows for their keys to be sorted on the device.
+// A join by bands with enough rows for the device to sort their keys.
 TEST_F(GpuSignatures, JoinsByBandsAreThoseOfTheCpu) {
   set_gpu_backend(&cuda_backend());
   std::mt19937_64 random(9);
@@ -345,7 +345,7 @@ TEST_F(GpuSignatures, EveryCallCanFail) {
   run();
 }
 
-// Stopped at any moment, in the longest kernels there are, the signer lets go soon.
+// A signer stopped at any moment, in its longest kernels, ends soon.
 TEST_F(GpuSignatures, StopsSoon) {
   Sets<WeightedToken> weighted;
   Sets<uint32_t> hashed;

@@ -1,5 +1,5 @@
-// The parts that one strategy has to itself: kernels of the bitmap filter, counters of the counting joins,
-// and candidates streamed from the CPU.
+// Parts that belong to one strategy: kernels of the bitmap filter, counters of the counting joins, and
+// candidates streamed from the CPU.
 #include <chrono>
 #include <memory>
 
@@ -18,8 +18,7 @@ std::string name_of(BitmapKernel kernel) {
   return names[static_cast<size_t>(kernel)];
 }
 
-// Sets of about `size` tokens with near-duplicates among them, so that signatures of a certain width are
-// used.
+// Returns sets of about `size` tokens with near-duplicates, so that signatures of a certain width are used.
 IntSets sets_of_size(RandomSets &random, size_t rows, int32_t size) {
   const int32_t universe = 40 * size;
   IntSets sets;
@@ -69,7 +68,7 @@ TEST_P(EachKernel, FewSetsInTiles) {
 }
 
 TEST_P(EachKernel, EveryWidthOfSignatures) {
-  // With the base of 70 tokens that belongs to this threshold: 1, 2, 4, 16 and 64 steps.
+  // With a base of 70 tokens, as at this threshold: 1, 2, 4, 16 and 64 steps.
   for (int32_t size : {40, 140, 280, 800, 3000}) {
     RandomSets random(static_cast<uint64_t>(size));
     Input<int32_t> input{sets_of_size(random, 700, size), {}, true};
@@ -102,7 +101,7 @@ TEST_P(EachKernel, EqualSetsEverywhere) {
   EXPECT_EQ(run_on_gpu(spec, input, options()).size(), 1500u * 1499u / 2);
 }
 
-// A universe of no more tokens than bits: what is counted is the overlap.
+// A universe with no more tokens than bits, so that the counts are overlaps.
 TEST_P(EachKernel, SmallUniverse) {
   RandomSets random(14);
   for (int32_t universe : {3, 100, 256, 257, 512, 1024}) {
@@ -118,7 +117,7 @@ TEST_P(EachKernel, SmallUniverse) {
   }
 }
 
-// Of random sets few pairs pass the filter, however low the threshold is: signatures are wide enough.
+// Few pairs of random sets pass the filter even at low thresholds, because signatures are wide enough.
 TEST_P(EachKernel, LowThresholds) {
   RandomSets random(15);
   Input<int32_t> input;
@@ -155,7 +154,7 @@ TEST_P(WithAnIndex, FewSets) {
   }
 }
 
-// Sets so long, and candidates so many, that these are verified part by part.
+// Sets so long and candidates so many that verification takes several launches.
 TEST_P(WithAnIndex, ManyCandidatesOfLongSets) {
   RandomSets random(17);
   const IntSet set = random.set(3000, 1 << 20);
@@ -189,7 +188,7 @@ TEST_P(CountingJoins, FewSets) {
   EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), options())), "");
 }
 
-// More partners than one block has counters for, in lists that hold all of them.
+// More partners than one block has counters, in lists that hold all of them.
 TEST_P(CountingJoins, MorePartnersThanCounters) {
   RandomSets random(15);
   Input<int32_t> input;
@@ -215,7 +214,7 @@ TEST_P(CountingJoins, LongProbes) {
       input.left.push_back(set);
     }
   }
-  // Enough sets with a frequent token that a hash table does not do.
+  // Enough sets with a frequent token that a hash table is too small.
   for (int32_t i = 0; i < 6000; ++i) input.left.push_back({0, 1, 2, random.between(3, 60000)});
   for (double threshold : {0.65, 0.95}) {
     const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
@@ -228,11 +227,11 @@ TEST_P(CountingJoins, EveryCallCanFail) {
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
   const std::vector<Pair> expected = run_on_gpu(spec, input, options());
   const auto run = [&] { EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), ""); };
-  fail_each_call(1, run, [] {});  // where memory runs out the join may go on in tiles
+  fail_each_call(1, run, [] {});  // if memory runs out, the join may continue in tiles
   run();
 }
 
-// What `auto` does, not how long it takes.
+// Tests what `auto` does, not how long it takes.
 class GpuChoice : public OnDevice<testing::Test> {
  protected:
   struct Outcome {
@@ -270,8 +269,8 @@ TEST_F(GpuChoice, ManyTinySetsAreIndexed) {
   EXPECT_LT(outcome.figures.list_entries, 1e8);
 }
 
-// Pairs that a block each verifies, of more tokens than the widest signature has bits: a bit for each token
-// would make the bitmap exact.
+// Pairs that are verified by a block each. They have more tokens than the widest signature has bits, because
+// a bit for each token would make the bitmap exact.
 class LongPairs : public OnDevice<testing::TestWithParam<Strategy>> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, LongPairs, testing::Values(Strategy::bitmap, Strategy::fgssjoin),
@@ -334,7 +333,7 @@ TEST_F(CpuGpu, EveryShapeEqualsTheOracle) {
   }
 }
 
-// Threads of its own, chunk after chunk of candidates, either side indexed.
+// Several threads, chunks of candidates one after another, and either side indexed.
 TEST_F(CpuGpu, ManyChunks) {
   RandomSets random(23);
   const Input<int32_t> self{shapes::skewed(random, 14000), {}, true};

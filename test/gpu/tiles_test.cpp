@@ -1,4 +1,4 @@
-// Joins in tiles: larger than the memory they may use, and shared by several workers.
+// Joins in tiles: larger than their memory limit, or shared by several workers.
 #include <tuple>
 
 #include "core/base/error.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 class GpuTiles : public OnDevice<testing::TestWithParam<std::tuple<Shape, int>>> {
  protected:
-  // Joins in tiles of several sizes, of one row too, and expects the CPU's pairs.
+  // Joins in tiles of several sizes, down to one row, and expects the CPU's pairs.
   static void expect_cpu_pairs(const Input<int32_t> &input, int workers) {
     for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.5}, {Measure::overlap, 3.0}}) {
       const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
@@ -52,7 +52,7 @@ TEST_P(GpuTiles, TwoSidedJoinEqualsTheCpu) {
 
 class GpuTileMemory : public OnDevice<testing::Test> {};
 
-// So little device memory that the first tiles are too large and are cut again: the same pairs all the same.
+// With little device memory the first tiles are too large and are cut again. The pairs are the same.
 TEST_F(GpuTileMemory, LargerThanTheLimit) {
   RandomSets random(13);
   Input<int32_t> input;
@@ -77,8 +77,8 @@ TEST_F(GpuTileMemory, LargerThanTheLimit) {
   }
 }
 
-// Tokens all over the range take more memory than is planned with. The first tiles fail; those that are as
-// large are not tried.
+// Tokens all over the range take more memory than planned. The first tiles fail, and tiles as large are not
+// tried.
 TEST_F(GpuTileMemory, ScatteredTokens) {
   RandomSets random(18);
   Input<int32_t> input{{}, {}, true};
@@ -110,7 +110,7 @@ TEST_F(GpuTileMemory, EveryPair) {
   }
 }
 
-// Sizes are those without repeats, of rows of all tiles.
+// Sizes do not count repeated tokens, for rows of all tiles.
 TEST_F(GpuTileMemory, SetSizes) {
   JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.1);
   spec.self_join = true;
@@ -130,7 +130,7 @@ TEST_F(GpuTileMemory, SetSizes) {
   EXPECT_EQ(stats.pairs, 10u);
 }
 
-// Beyond the memory limit the sets are not kept: one join on the device does, and tiles are not possible.
+// Beyond the memory limit the sets are not kept. One join on the device works, and tiles are not possible.
 TEST_F(GpuTileMemory, WithoutTheSetsInHostMemory) {
   RandomSets random(14);
   Input<int32_t> input;
