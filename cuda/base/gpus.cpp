@@ -92,14 +92,14 @@ GpuSlowdown gpu_slowdown() {
     cudaGetLastError();
     return value;
   };
-  constexpr double khz_a_ghz = 1e6, transfers_a_cycle = 2, bits_a_byte = 8;
+  constexpr double khz_per_ghz = 1e6, transfers_per_cycle = 2, bits_per_byte = 8;
   GpuTraits traits;
   traits.capability =
       10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
   traits.processors = attribute(cudaDevAttrMultiProcessorCount);
-  traits.clock_ghz = attribute(cudaDevAttrClockRate) / khz_a_ghz;
-  traits.memory_gb_s = attribute(cudaDevAttrMemoryClockRate) / khz_a_ghz * transfers_a_cycle *
-                       attribute(cudaDevAttrGlobalMemoryBusWidth) / bits_a_byte;
+  traits.clock_ghz = attribute(cudaDevAttrClockRate) / khz_per_ghz;
+  traits.memory_gb_s = attribute(cudaDevAttrMemoryClockRate) / khz_per_ghz * transfers_per_cycle *
+                       attribute(cudaDevAttrGlobalMemoryBusWidth) / bits_per_byte;
   return slowdown_of(traits);
 }
 

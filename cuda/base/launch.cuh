@@ -12,19 +12,20 @@ inline constexpr int block_threads = 256;
 inline constexpr int warp_threads = 32;
 inline constexpr int block_warps = block_threads / warp_threads;
 
-// Returns the number of blocks for a grid-stride kernel over `count` items of `threads_an_item` threads each.
-inline unsigned blocks_for(const Device &device, uint64_t count, uint64_t threads_an_item = 1) {
+// Returns the number of blocks for a grid-stride kernel over `count` items of `threads_per_item` threads
+// each.
+inline unsigned blocks_for(const Device &device, uint64_t count, uint64_t threads_per_item = 1) {
   // Enough blocks to even out the load, few enough to keep indexing cheap.
   constexpr uint64_t waves = 16;
   const uint64_t most = static_cast<uint64_t>(device.processors()) * 8 * waves;
-  const uint64_t wanted = (count * threads_an_item + block_threads - 1) / block_threads;
+  const uint64_t wanted = (count * threads_per_item + block_threads - 1) / block_threads;
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, most));
 }
 
 // A grid: the number of blocks, the threads of a block, and the bytes of dynamic shared memory of a block.
 struct LaunchShape {
-  LaunchShape(unsigned grid_blocks, unsigned threads_a_block = block_threads, size_t bytes = 0)
-      : blocks(grid_blocks), threads(threads_a_block), shared_bytes(bytes) {}
+  LaunchShape(unsigned grid_blocks, unsigned threads_per_block = block_threads, size_t bytes = 0)
+      : blocks(grid_blocks), threads(threads_per_block), shared_bytes(bytes) {}
   unsigned blocks;
   unsigned threads;
   size_t shared_bytes;

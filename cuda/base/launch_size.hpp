@@ -25,9 +25,9 @@ struct FinishedLaunch {
   uint64_t found = 0;  // candidates
 };
 
-// Returns the items of the first launch. `items_a_ms` is an estimate of how many take a millisecond.
-inline double first_items(double items_a_ms, int processors) {
-  return std::max(1.0, items_a_ms * first_launch_ms * processors / tuned_processors);
+// Returns the items of the first launch. `items_per_ms` is an estimate of how many take a millisecond.
+inline double first_items(double items_per_ms, int processors) {
+  return std::max(1.0, items_per_ms * first_launch_ms * processors / tuned_processors);
 }
 
 // Returns the items of the next launch: if they are like those of `last`, it takes `launch_ms` at most and

@@ -4,16 +4,16 @@ namespace simjoin::gpu {
 namespace {
 
 // Bytes of one copy. Pageable memory is copied at some 10 GB/s, so a piece takes 6 ms.
-constexpr size_t bytes_a_piece = size_t{64} << 20;
+constexpr size_t bytes_per_piece = size_t{64} << 20;
 // Centroids staged between two checks of the stop flag: some 0.2 ms.
-constexpr size_t centroids_a_look = 4096;
+constexpr size_t centroids_per_look = 4096;
 constexpr uint64_t stays = UINT64_MAX;
 // Added to the end of all regions if one of them would be too long.
 constexpr uint64_t no_end = uint64_t{1} << 63;
 
 template <typename Element>
 void copy_in_pieces(Device &device, Element *to, const Element *from, size_t count, const StopFlag &stop) {
-  constexpr size_t piece = bytes_a_piece / sizeof(Element);
+  constexpr size_t piece = bytes_per_piece / sizeof(Element);
   for (size_t begin = 0; begin < count; begin += piece) {
     stop.check();
     copy_to_device(device, to + begin, from + begin, std::min(piece, count - begin));
@@ -128,7 +128,7 @@ void DeviceCentroids::update(Device &device, const RegionPool<TermWeight> &pool,
   uint64_t *ends = ends_.reserve(device, clusters.size());
   TermWeight *terms = terms_.reserve(device, count), *to = terms;
   for (size_t i = 0; i < clusters.size(); ++i) {
-    if (i % centroids_a_look == 0) stop.check();
+    if (i % centroids_per_look == 0) stop.check();
     const std::span<const TermWeight> centroid = pool[clusters[i]];
     to = std::copy(centroid.begin(), centroid.end(), to);
     regions[i] = pool.region(clusters[i]);

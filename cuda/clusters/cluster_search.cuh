@@ -36,13 +36,13 @@ constexpr uint32_t long_terms = 4096;
 constexpr uint32_t most_multiplied_terms = max_centroid_terms;
 
 // The cost of a group's run: about four consecutive postings of a document of 20 terms.
-constexpr uint64_t cost_a_run = 128;
+constexpr uint64_t cost_per_run = 128;
 // The cost of a launch. The first one is for a millisecond, by a pessimistic estimate: an H200 goes through
 // 2^27 adjacent terms in that time. The second one is a limit, because short documents may be followed by
 // long ones. It should take an H200 less than 50 ms, by its bandwidth, if every term is far from the one
 // before. Not tuned.
-constexpr double first_costs_a_ms = 1 << 24;
-constexpr double most_costs_a_launch = 1 << 28;
+constexpr double first_costs_per_ms = 1 << 24;
+constexpr double most_costs_per_launch = 1 << 28;
 
 // The documents of a search. A slot is a term of a document, or unused room behind its terms.
 struct Documents {
@@ -157,8 +157,8 @@ __global__ void search_lists(Documents documents, uint64_t slots, PostingCost co
   const uint64_t groups = uint64_t{gridDim.x} * (block_threads / group_threads);
   const uint64_t group = (uint64_t{blockIdx.x} * block_threads + threadIdx.x) / group_threads;
   const uint64_t *sums = documents.costs;
-  for (uint64_t begin = first + group * cost_a_run; begin < last; begin += groups * cost_a_run) {
-    const uint64_t end = min(last, begin + cost_a_run);
+  for (uint64_t begin = first + group * cost_per_run; begin < last; begin += groups * cost_per_run) {
+    const uint64_t end = min(last, begin + cost_per_run);
     uint64_t slot = partition_point(uint64_t{0}, slots, [&](uint64_t i) { return sums[i] <= begin; });
     uint32_t document = documents.documents[slot], terms = documents.sizes[document];
     uint64_t left = (sums[slot] - begin) / cost(terms);  // postings of the list from this place on
@@ -196,19 +196,19 @@ bool search(Device &device, const Documents &documents, uint64_t slots, const Li
   });
   const uint64_t costs = read_value(device, documents.costs + slots - 1);
   if (costs > most) return false;
-  double a_launch = first_items(first_costs_a_ms, device.processors());
+  double a_launch = first_items(first_costs_per_ms, device.processors());
   for (uint64_t first = 0; first < costs;) {
     stop.check();
     const Clock::time_point begin = Clock::now();
     const uint64_t last = first + std::min(costs - first, static_cast<uint64_t>(a_launch));
     launch(device, search_lists<Lists>,
-           blocks_for(device, (last - first + cost_a_run - 1) / cost_a_run, group_threads), documents, slots,
-           cost, first, last, lists);
+           blocks_for(device, (last - first + cost_per_run - 1) / cost_per_run, group_threads), documents,
+           slots, cost, first, last, lists);
     if (last < costs) {
       device.synchronize();
       const std::chrono::duration<double, std::milli> passed = Clock::now() - begin;
       const FinishedLaunch done{static_cast<double>(last - first), passed.count()};
-      a_launch = std::min(next_items(done, UINT64_MAX), most_costs_a_launch);
+      a_launch = std::min(next_items(done, UINT64_MAX), most_costs_per_launch);
     }
     first = last;
   }

@@ -347,16 +347,16 @@ void GpuJoin::run_bitmap(const Range &range) {
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
   explain(describe(kernel, device_, layout));
   open_window(plan_range.begin, plan_range.end);
-  const double items_a_ms = pairs_per_ms(kernel) / (plan.pairs_an_item() * range.steps);
-  const double compared = run_items(&job, plan.items, first_items(items_a_ms, device_.processors()),
+  const double items_per_ms = pairs_per_ms(kernel) / (plan.pairs_per_item() * range.steps);
+  const double compared = run_items(&job, plan.items, first_items(items_per_ms, device_.processors()),
                                     [&](uint64_t begin, uint64_t end) {
                                       filter_job.begin_item = static_cast<uint32_t>(begin);
                                       filter_job.end_item = static_cast<uint32_t>(end);
                                       launch_filter(device_, kernel, filter_job);
                                     });
   const std::lock_guard lock(mutex_);
-  figures_.filter_pairs += compared * plan.pairs_an_item();
-  figures_.filter_bit_pairs += compared * plan.pairs_an_item() * range.steps * step_bits;
+  figures_.filter_pairs += compared * plan.pairs_per_item();
+  figures_.filter_bit_pairs += compared * plan.pairs_per_item() * range.steps * step_bits;
   stats_.used_bitmap = true;
 }
 
@@ -419,8 +419,8 @@ void GpuJoin::run_counting(IndexedPart part) {
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
   const double items = static_cast<double>(join.items());
   open_window(0, probes().sets);
-  const double items_a_ms = std::min(counting_items_per_ms, items * counted_entries_per_ms / entries);
-  run_items(join.exact() ? nullptr : &job, join.items(), first_items(items_a_ms, device_.processors()),
+  const double items_per_ms = std::min(counting_items_per_ms, items * counted_entries_per_ms / entries);
+  run_items(join.exact() ? nullptr : &job, join.items(), first_items(items_per_ms, device_.processors()),
             [&](uint64_t first, uint64_t end) { join.launch_items(device_, first, end, *candidates_); });
   char text[200];
   std::snprintf(text, sizeof text, "%s asked for: %.3g list entries counted in shared memory, in %.0f parts",

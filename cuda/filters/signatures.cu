@@ -14,13 +14,13 @@ struct SignedSets {
   uint32_t *words;
   uint32_t *excess;
 
-  __device__ uint32_t words_a_set() const { return layout.steps * step_words; }
+  __device__ uint32_t words_per_set() const { return layout.steps * step_words; }
 
   // Writes the signature of a set from its bitmap. All lanes of a warp take part.
   __device__ void finish(uint64_t set, const uint32_t *bitmap) const {
     const uint32_t lane = threadIdx.x % warp_threads;
     uint32_t bits = 0;
-    for (uint32_t word = lane; word < words_a_set(); word += warp_threads) {
+    for (uint32_t word = lane; word < words_per_set(); word += warp_threads) {
       bits += __popc(bitmap[word]);
       words[signature_row(set, layout.steps, word / step_words) + word_in_row(set, word % step_words)] =
           bitmap[word];
@@ -43,7 +43,7 @@ __global__ void sign_sets(const SignedSets sets, LongSets longer) {
       if (lane == 0) longer.add(static_cast<uint32_t>(set));
       continue;
     }
-    for (uint32_t word = lane; word < sets.words_a_set(); word += warp_threads) bitmap[word] = 0;
+    for (uint32_t word = lane; word < sets.words_per_set(); word += warp_threads) bitmap[word] = 0;
     __syncwarp();
     set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, lane, warp_threads);
     __syncwarp();
@@ -58,7 +58,7 @@ __global__ void sign_long_sets(const SignedSets sets, LongSets longer) {
   for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
     const uint32_t set = longer.numbers[i];
     const SetRecord record = sets.records[set];
-    for (uint32_t word = threadIdx.x; word < sets.words_a_set(); word += blockDim.x) bitmap[word] = 0;
+    for (uint32_t word = threadIdx.x; word < sets.words_per_set(); word += blockDim.x) bitmap[word] = 0;
     __syncthreads();
     set_bits(sets.ranks + record.start, record.stored, sets.layout, bitmap, threadIdx.x, blockDim.x);
     __syncthreads();

@@ -7,8 +7,8 @@ namespace simjoin::gpu {
 namespace {
 
 constexpr uint32_t step_positions = 32;
-constexpr uint32_t steps_a_group = 4;
-constexpr uint32_t steps_a_stage = 2;
+constexpr uint32_t steps_per_group = 4;
+constexpr uint32_t steps_per_stage = 2;
 
 // Bytes of a batch's activations: enough tiles to keep an H200 busy (25,088 rows: 15 by 98 tiles).
 constexpr size_t batch_bytes = size_t{192} << 20;
@@ -34,8 +34,8 @@ constexpr uint32_t round_up(uint32_t count, uint32_t to) {
 
 FlyLayout::FlyLayout(const FlyShape &fly_shape)
     : shape(fly_shape),
-      steps(round_up((shape.dimension + step_positions - 1) / step_positions, steps_a_stage)),
-      groups((steps + steps_a_group - 1) / steps_a_group),
+      steps(round_up((shape.dimension + step_positions - 1) / step_positions, steps_per_stage)),
+      groups((steps + steps_per_group - 1) / steps_per_group),
       padded_rows(round_up(shape.hash_length, fly_tile_rows)) {}
 
 CudaFlyHash::CudaFlyHash(const FlyShape &shape, size_t memory_limit, size_t kept_memory)

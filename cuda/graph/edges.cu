@@ -14,9 +14,9 @@ namespace {
 
 // Flipping this bit makes signed numbers sort as unsigned ones.
 constexpr uint64_t sign_bit = uint64_t{1} << 63;
-// A bitmap of all possible nodes replaces sorting if it has at most `bits_a_node` bits for each end of an
+// A bitmap of all possible nodes replaces sorting if it has at most `bits_per_node` bits for each end of an
 // edge, or fewer than `bits_in_cache` bits. A bitmap of that size fits in the cache of any GPU.
-constexpr uint64_t bits_a_node = 64;
+constexpr uint64_t bits_per_node = 64;
 constexpr uint64_t bits_in_cache = uint64_t{1} << 26;
 constexpr uint64_t most_nodes = UINT32_MAX - 1;
 
@@ -198,7 +198,7 @@ RankedEdges upload_edges(Device &device, Staging &staging, const EdgeList &edges
   const uint64_t range = static_cast<uint64_t>(edges.greatest()) - static_cast<uint64_t>(edges.least());
   RankedEdges result;
   if (ends == 0) return result;
-  const bool close = range < UINT32_MAX && (range < bits_in_cache || range / bits_a_node < ends);
+  const bool close = range < UINT32_MAX && (range < bits_in_cache || range / bits_per_node < ends);
   result = close ? rank_by_bitmap(device, staging, edges, range) : rank_by_sorting(device, staging, edges);
   device.synchronize();
   stop.check();

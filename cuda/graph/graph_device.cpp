@@ -15,7 +15,7 @@ namespace simjoin {
 namespace gpu {
 namespace {
 
-constexpr uint64_t edges_a_launch = uint64_t{1} << 25;  // edges united by a launch: some milliseconds
+constexpr uint64_t edges_per_launch = uint64_t{1} << 25;  // edges united by a launch: some milliseconds
 
 GraphFigures noted;
 
@@ -192,8 +192,8 @@ class CudaGraphs final : public GraphDevice {
     session.note(noted.upload_ms);
     const auto nodes = static_cast<uint32_t>(ranked.nodes.size());
     DeviceSets sets(session.device, nodes);
-    for (uint64_t begin = 0; begin < ranked.count; begin += edges_a_launch) {
-      sets.unite(ranked, begin, std::min(ranked.count, begin + edges_a_launch));
+    for (uint64_t begin = 0; begin < ranked.count; begin += edges_per_launch) {
+      sets.unite(ranked, begin, std::min(ranked.count, begin + edges_per_launch));
       session.device.synchronize();
       session.stop().check();
     }

@@ -44,7 +44,7 @@ class WalkLanes {
   WalkLanes(Device &device, uint64_t coupons, uint64_t seed);
 
   // Continues every walk for some milliseconds. Returns whether all walks have ended.
-  bool walk(const DeviceGraph &graph, const double *cumulative, double damping, uint32_t coupons_a_node,
+  bool walk(const DeviceGraph &graph, const double *cumulative, double damping, uint32_t coupons_per_node,
             unsigned long long *visits);
 
  private:

@@ -16,7 +16,7 @@ constexpr uint32_t first_steps = 128;
 constexpr uint32_t most_steps = 1 << 16;
 constexpr std::chrono::milliseconds launch_time{20};
 // Blocks of 256 threads: as many walks as a multiprocessor has threads.
-constexpr unsigned blocks_a_processor = 8;
+constexpr unsigned blocks_per_processor = 8;
 
 __global__ void divide_weights(const uint64_t *offsets, uint64_t nodes, const double *totals, double *weights,
                                uint32_t *infinite) {
@@ -83,7 +83,7 @@ __device__ uint32_t next_node(const Lists &lists, uint32_t node, WalkRandom &ran
 
 // Each thread moves one coupon after another, which evens out the lengths of the walks. Between two coupons,
 // the thread's node is `nodes`.
-__global__ void move_coupons(Lists lists, uint32_t steps, double damping, uint32_t coupons_a_node,
+__global__ void move_coupons(Lists lists, uint32_t steps, double damping, uint32_t coupons_per_node,
                              uint64_t coupons, uint64_t seed, uint64_t *lane_coupons, uint64_t *states,
                              uint32_t *lane_nodes, unsigned long long *visits, uint32_t *going_on) {
   const uint64_t lane = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x,
@@ -93,7 +93,7 @@ __global__ void move_coupons(Lists lists, uint32_t steps, double damping, uint32
   WalkRandom random(states[lane]);
   for (uint32_t step = 0; step < steps && coupon < coupons; ++step) {
     if (node == lists.nodes) {
-      node = static_cast<uint32_t>(coupon / coupons_a_node);
+      node = static_cast<uint32_t>(coupon / coupons_per_node);
       random = WalkRandom(seed, coupon);
     }
     atomicAdd(&visits[node], 1ull);
@@ -160,7 +160,7 @@ WalkLanes::WalkLanes(Device &device, uint64_t coupons, uint64_t seed)
     : device_(device),
       coupons_(coupons),
       seed_(seed),
-      blocks_(std::min(static_cast<unsigned>(device.processors()) * blocks_a_processor,
+      blocks_(std::min(static_cast<unsigned>(device.processors()) * blocks_per_processor,
                        blocks_for(device, coupons))),
       coupon_(device, size_t{blocks_} * block_threads),
       state_(device, size_t{blocks_} * block_threads),
@@ -168,7 +168,7 @@ WalkLanes::WalkLanes(Device &device, uint64_t coupons, uint64_t seed)
       going_on_(device, 1) {}
 
 bool WalkLanes::walk(const DeviceGraph &graph, const double *cumulative, double damping,
-                     uint32_t coupons_a_node, unsigned long long *visits) {
+                     uint32_t coupons_per_node, unsigned long long *visits) {
   if (steps_ == 0) {
     launch(device_, start_lanes, blocks_, uint64_t{coupon_.size()}, graph.nodes, coupon_.data(),
            state_.data(), node_.data());
@@ -178,7 +178,7 @@ bool WalkLanes::walk(const DeviceGraph &graph, const double *cumulative, double 
   device_.synchronize();
   const auto begin = std::chrono::steady_clock::now();
   const Lists lists{graph.offsets.data(), graph.targets.data(), cumulative, graph.nodes};
-  launch(device_, move_coupons, blocks_, lists, steps_, damping, coupons_a_node, coupons_, seed_,
+  launch(device_, move_coupons, blocks_, lists, steps_, damping, coupons_per_node, coupons_, seed_,
          coupon_.data(), state_.data(), node_.data(), visits, going_on_.data());
   const bool ended = read_value(device_, going_on_.data()) == 0;
   const auto time = std::chrono::steady_clock::now() - begin;

@@ -11,13 +11,13 @@ namespace {
 // Marks a free place. It can be an identity, too, but that identity is never kept in the table.
 constexpr uint64_t free_place = 0x9AE16A3B2F90404Full;
 constexpr size_t least_places = size_t{1} << 16;
-constexpr size_t numbers_a_sample = 3;
+constexpr size_t numbers_per_sample = 3;
 
 // Returns the most tokens whose table takes at most `limit` bytes while it grows. A growing table holds the
 // old and the new random numbers and identities of all tokens. A token has up to four places.
 size_t most_tokens(size_t limit, uint32_t stride) {
   constexpr size_t a_place = sizeof(uint64_t) + sizeof(uint32_t);
-  const size_t a_token = 2 * numbers_a_sample * stride * sizeof(float) + 2 * sizeof(uint64_t) + 4 * a_place;
+  const size_t a_token = 2 * numbers_per_sample * stride * sizeof(float) + 2 * sizeof(uint64_t) + 4 * a_place;
   if (limit <= least_places * a_place) return 0;
   return std::min<size_t>((limit - least_places * a_place) / a_token, no_token - 1);
 }
@@ -75,7 +75,7 @@ __global__ void draw_numbers(const uint64_t *identities, uint64_t first, uint64_
     const uint64_t identity = identities[number];
     const SampleNumbers drawn =
         sample_numbers(seed, static_cast<uint32_t>(identity), static_cast<uint32_t>(identity >> 32), sample);
-    float *to = draws + number * numbers_a_sample * stride + sample;
+    float *to = draws + number * numbers_per_sample * stride + sample;
     to[0] = drawn.r;
     to[stride] = drawn.ln_c;
     to[uint64_t{2} * stride] = drawn.beta;
@@ -149,7 +149,7 @@ void DrawTable::fill() {
 
 void DrawTable::grow_draws(size_t tokens) {
   if (tokens <= capacity_) return;
-  const size_t row = numbers_a_sample * stride_;
+  const size_t row = numbers_per_sample * stride_;
   const size_t capacity = std::min(most_tokens_, tokens * 3 / 2);
   draws_ = grown(device_, draws_, count_ * row, capacity * row);
   capacity_ = capacity;

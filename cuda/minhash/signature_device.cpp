@@ -11,8 +11,8 @@ namespace simjoin::gpu {
 namespace {
 
 // Keys of a page-locked piece (8 MB), and keys that a worker copies at a time. Not tuned.
-constexpr size_t keys_a_piece = size_t{1} << 19;
-constexpr size_t keys_a_copy = size_t{1} << 14;
+constexpr size_t keys_per_piece = size_t{1} << 19;
+constexpr size_t keys_per_copy = size_t{1} << 14;
 
 static_assert(sizeof(SortKey) == sizeof(BandKey));
 
@@ -21,7 +21,7 @@ static_assert(sizeof(SortKey) == sizeof(BandKey));
 class StagedCopy {
  public:
   StagedCopy(Device &device, WorkerPool &pool, size_t count) : device_(device), pool_(pool), count_(count) {
-    for (Piece &piece : pieces_) piece.keys = PinnedBuffer<BandKey>(std::min(count, keys_a_piece));
+    for (Piece &piece : pieces_) piece.keys = PinnedBuffer<BandKey>(std::min(count, keys_per_piece));
   }
 
   void to_device(BandKey *to, const SortKey *from) {
@@ -54,13 +54,13 @@ class StagedCopy {
     Event copied;
   };
 
-  size_t pieces() const { return (count_ + keys_a_piece - 1) / keys_a_piece; }
-  size_t begin(size_t piece) const { return piece * keys_a_piece; }
-  size_t size(size_t piece) const { return std::min(keys_a_piece, count_ - begin(piece)); }
+  size_t pieces() const { return (count_ + keys_per_piece - 1) / keys_per_piece; }
+  size_t begin(size_t piece) const { return piece * keys_per_piece; }
+  size_t size(size_t piece) const { return std::min(keys_per_piece, count_ - begin(piece)); }
 
   void copy(void *to, const void *from, size_t count) {
-    pool_.parallel((count + keys_a_copy - 1) / keys_a_copy, [&](int, size_t i) {
-      const size_t done = i * keys_a_copy, keys = std::min(keys_a_copy, count - done);
+    pool_.parallel((count + keys_per_copy - 1) / keys_per_copy, [&](int, size_t i) {
+      const size_t done = i * keys_per_copy, keys = std::min(keys_per_copy, count - done);
       std::memcpy(static_cast<BandKey *>(to) + done, static_cast<const BandKey *>(from) + done,
                   keys * sizeof(BandKey));
     });

@@ -11,8 +11,8 @@ namespace simjoin::gpu {
 namespace {
 
 // Tokens of the sets that one worker stages at a time, about, and bytes that it copies at a time.
-constexpr size_t tokens_a_chunk = size_t{1} << 14;
-constexpr size_t bytes_a_copy = size_t{1} << 20;
+constexpr size_t tokens_per_chunk = size_t{1} << 14;
+constexpr size_t bytes_per_copy = size_t{1} << 20;
 // Smaller rounds would hide no copies behind the kernels. Not tuned.
 constexpr size_t least_round_tokens = size_t{1} << 14;
 
@@ -204,7 +204,7 @@ std::vector<size_t> lay_out(const SetArrays<Token> &sets, size_t first, size_t c
     const auto end = static_cast<uint32_t>(sets.ends[first + i] - base);
     ranges[i] = {begin, end, 0};
     cutter.add(static_cast<uint32_t>(i), begin, end - begin);
-    if (sets.ends[first + i] - chunk_begin < tokens_a_chunk && i + 1 < count) continue;
+    if (sets.ends[first + i] - chunk_begin < tokens_per_chunk && i + 1 < count) continue;
     chunks.push_back(i + 1);
     chunk_begin = sets.ends[first + i];
   }
@@ -219,7 +219,7 @@ void Signer::stage(Round &round, const SetArrays<uint32_t> &sets, WorkerPool &po
   round.piece_count = cutter.count();
   round.slots = cutter.slots();
   const uint32_t *from = sets.tokens.data() + sets.begin(round.first);
-  constexpr size_t a_copy = bytes_a_copy / sizeof(uint32_t);
+  constexpr size_t a_copy = bytes_per_copy / sizeof(uint32_t);
   pool.parallel((round.tokens + a_copy - 1) / a_copy, [&](int, size_t i) {
     const size_t count = std::min(a_copy, round.tokens - i * a_copy);
     std::memcpy(round.hashes.host.data() + i * a_copy, from + i * a_copy, count * sizeof(uint32_t));
@@ -337,9 +337,9 @@ void Signer::finish(Round &round, WorkerPool &pool, const Output &output) {
   char *to = (bands ? reinterpret_cast<char *>(output.bands) : reinterpret_cast<char *>(output.values)) +
              round.first * row;
   const size_t bytes = round.sets * row;
-  pool.parallel((bytes + bytes_a_copy - 1) / bytes_a_copy, [&](int, size_t i) {
-    std::memcpy(to + i * bytes_a_copy, from + i * bytes_a_copy,
-                std::min(bytes_a_copy, bytes - i * bytes_a_copy));
+  pool.parallel((bytes + bytes_per_copy - 1) / bytes_per_copy, [&](int, size_t i) {
+    std::memcpy(to + i * bytes_per_copy, from + i * bytes_per_copy,
+                std::min(bytes_per_copy, bytes - i * bytes_per_copy));
   });
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 // Values index a table directly if it has at most this many entries, or this many per token.
 constexpr uint64_t direct_entries = uint64_t{1} << 22;
-constexpr uint64_t direct_entries_a_token = 2;
+constexpr uint64_t direct_entries_per_token = 2;
 // Slot numbers have 32 bits. The table has twice to four times as many slots as tokens, and one more.
 constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
 // Signature layouts need the frequencies of this many ranks: the bits of the widest signature.
@@ -165,9 +165,9 @@ void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBu
 template <typename T>
 bool count_in_shared(Device &device, const T *tokens, uint64_t count, int64_t minimum, uint64_t entries,
                      uint32_t *counts) {
-  constexpr uint64_t tokens_an_entry = 64;
+  constexpr uint64_t tokens_per_entry = 64;
   const size_t bytes = entries * sizeof(uint32_t);
-  if (bytes > device.shared_memory() || count < entries * tokens_an_entry) return false;
+  if (bytes > device.shared_memory() || count < entries * tokens_per_entry) return false;
   constexpr unsigned threads = 1024;
   const unsigned blocks =
       static_cast<unsigned>(device.processors()) * (bytes <= device.shared_memory() / 2 ? 2 : 1);
@@ -231,7 +231,7 @@ TokenRanks rank_values(Device &device, const T *tokens, uint64_t count, const St
   TokenRanks result;
   result.minimum = host[0];
   const uint64_t range = static_cast<uint64_t>(host[1]) - static_cast<uint64_t>(host[0]);
-  if (range < std::max(direct_entries, direct_entries_a_token * count) && range < UINT32_MAX) {
+  if (range < std::max(direct_entries, direct_entries_per_token * count) && range < UINT32_MAX) {
     rank_direct(device, tokens, count, range + 1, stop, result);
   } else {
     rank_hashed(device, tokens, count, stop, result);

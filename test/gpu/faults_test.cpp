@@ -144,11 +144,11 @@ TEST_F(GpuFaults, AbandonedJoinsEndSoon) {
 }
 
 // Returns sets of `tokens` tokens each. Any two share about every tenth token.
-IntSets sets_of(RandomSets &random, size_t rows, int32_t tokens, int32_t values_a_token) {
+IntSets sets_of(RandomSets &random, size_t rows, int32_t tokens, int32_t values_per_token) {
   IntSets sets(rows);
   for (IntSet &set : sets) {
     for (int32_t i = 0; i < tokens; ++i)
-      set.push_back(i * values_a_token + random.between(0, values_a_token - 1));
+      set.push_back(i * values_per_token + random.between(0, values_per_token - 1));
   }
   return sets;
 }

@@ -75,7 +75,7 @@ TEST(Launches, TooManyItemsAreAnError) {
   };
   const gpu::TilePlan fits = plan(50'000'000);
   EXPECT_GT(fits.pairs, 1.2e15);
-  EXPECT_GE(static_cast<double>(fits.items) * fits.pairs_an_item(), 1.2e15);
+  EXPECT_GE(static_cast<double>(fits.items) * fits.pairs_per_item(), 1.2e15);
   EXPECT_EQ(fits.tiles.back().first_item + 1, fits.items);
   EXPECT_THROW(plan(200'000'000), Error);
 }

@@ -114,14 +114,15 @@ Times time_signer(SignatureFamily family, const Options &options, const Sets &se
 // compute capability 9.0 begins 32 lanes of the former per cycle and, in another pipe, 64 lanes of the
 // latter.
 struct Ceiling {
-  static constexpr double wide_multiplications = 2, wide_lanes_a_cycle = 32;
-  static constexpr double others = 3, other_lanes_a_cycle = 64;
+  static constexpr double wide_multiplications = 2, wide_lanes_per_cycle = 32;
+  static constexpr double others = 3, other_lanes_per_cycle = 64;
 
-  static double evaluations_a_second() {
+  static double evaluations_per_second() {
     int processors = 0, kilohertz = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
     cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0);
-    const double a_cycle = std::min(wide_lanes_a_cycle / wide_multiplications, other_lanes_a_cycle / others);
+    const double a_cycle =
+        std::min(wide_lanes_per_cycle / wide_multiplications, other_lanes_per_cycle / others);
     return processors * a_cycle * kilohertz * 1e3;
   }
 };
@@ -174,7 +175,7 @@ bool bench_hashed(const Options &options, WorkerPool &pool) {
   const Times times =
       time_signer(SignatureFamily::minhash, options, SetArrays<uint32_t>{hashes, ends}, pool, values);
   const double evaluations = static_cast<double>(hashes.size()) * options.samples;
-  const double rate = evaluations / times.kernel * 1e3, ceiling = Ceiling::evaluations_a_second();
+  const double rate = evaluations / times.kernel * 1e3, ceiling = Ceiling::evaluations_per_second();
   std::printf(
       "minhash, %zu rows x %zu: %.1f ms, kernels %.1f ms, %.3g evaluations/s in kernels, ceiling %.3g, %.0f "
       "%%\n",

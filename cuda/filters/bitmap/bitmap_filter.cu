@@ -251,7 +251,7 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
                     bool self_join, const PlanRange &range, int processors, uint64_t most_pairs) {
   constexpr uint32_t largest_segment = 8192;
   // Enough items that few multiprocessors are idle at the end.
-  constexpr uint32_t items_a_processor = 24;
+  constexpr uint32_t items_per_processor = 24;
   TilePlan plan;
   const int64_t largest = partners.classes.size() < 2 ? 0 : partners.classes.end()[-2].size;
   auto probe_class = probes.classes.begin();
@@ -276,7 +276,7 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
                           end - range.partner_begin, 0});
     columns += end - aligned;
   }
-  const uint64_t share = columns / (static_cast<uint64_t>(processors) * items_a_processor);
+  const uint64_t share = columns / (static_cast<uint64_t>(processors) * items_per_processor);
   plan.segment = largest_segment;
   const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes);
   while (plan.segment > least_segment && plan.segment > limit) plan.segment /= 2;

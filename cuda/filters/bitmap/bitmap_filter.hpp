@@ -37,7 +37,7 @@ struct TilePlan {
   uint32_t items = 0;
   double pairs = 0;  // compared by all items
 
-  double pairs_an_item() const { return static_cast<double>(tile_probes) * segment; }
+  double pairs_per_item() const { return static_cast<double>(tile_probes) * segment; }
 };
 
 // Probes [begin, end) of a side, and partners [partner_begin, partner_end) of another.

@@ -91,9 +91,9 @@ __global__ __launch_bounds__(block_threads) void filter_popcount(const __grid_co
 }  // namespace
 
 void launch_popcount_filter(Device &device, const BitmapJob &job) {
-  constexpr unsigned blocks_a_processor = 4;
+  constexpr unsigned blocks_per_processor = 4;
   launch(device, filter_popcount,
-         std::min<unsigned>(device.processors() * blocks_a_processor, job.end_item - job.begin_item), job);
+         std::min<unsigned>(device.processors() * blocks_per_processor, job.end_item - job.begin_item), job);
 }
 
 }  // namespace simjoin::gpu

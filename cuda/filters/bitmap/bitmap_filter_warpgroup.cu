@@ -14,7 +14,7 @@ constexpr int warpgroup_warps = 4;
 constexpr int warpgroups = block_warps / warpgroup_warps;
 // Instructions of a warpgroup for the same partners.
 constexpr int group_tiles = probe_blocks / warpgroups;
-constexpr unsigned blocks_a_processor = 2;
+constexpr unsigned blocks_per_processor = 2;
 
 static_assert(instruction_probes == signature_block && instruction_partners == 2 * signature_block);
 
@@ -155,7 +155,7 @@ __device__ void load_stage(const BitmapJob &job, const Segment &segment, uint32_
 
 // Copies stages of partners while earlier ones are compared.
 template <int steps>
-__global__ __launch_bounds__(block_threads, blocks_a_processor) void filter_warpgroup(
+__global__ __launch_bounds__(block_threads, blocks_per_processor) void filter_warpgroup(
     const __grid_constant__ BitmapJob job) {
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<steps> &shared = *reinterpret_cast<Shared<steps> *>(memory);
@@ -188,7 +188,7 @@ __global__ __launch_bounds__(block_threads, blocks_a_processor) void filter_warp
 template <int steps>
 void launch_steps(Device &device, const BitmapJob &job) {
   const unsigned blocks =
-      std::min<unsigned>(device.processors() * blocks_a_processor, job.end_item - job.begin_item);
+      std::min<unsigned>(device.processors() * blocks_per_processor, job.end_item - job.begin_item);
   launch(device, filter_warpgroup<steps>, LaunchShape(blocks, block_threads, sizeof(Shared<steps>)), job);
 }
 

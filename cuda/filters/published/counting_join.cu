@@ -44,7 +44,7 @@ constexpr uint32_t least_slots = counting_threads;
 constexpr uint64_t most_item_entries = uint64_t{4} << 20;
 // The longest list that one lane walks alone. The whole warp walks longer ones.
 constexpr uint32_t short_list = 8;
-constexpr uint32_t items_a_grab = 16;
+constexpr uint32_t items_per_grab = 16;
 
 // The tokens of a probe to look up, and the range of its partners.
 struct Probe {
@@ -251,7 +251,7 @@ __global__ __launch_bounds__(counting_threads) void run_items(const __grid_const
   for (uint32_t i = threadIdx.x; i < table_words; i += counting_threads) table[i] = 0;
   for (;;) {
     __syncthreads();
-    if (threadIdx.x == 0) grabbed = atomicAdd(&job.candidates.counters->next_item, items_a_grab);
+    if (threadIdx.x == 0) grabbed = atomicAdd(&job.candidates.counters->next_item, items_per_grab);
     __syncthreads();
     const uint64_t first = job.begin_item + grabbed;
     if (first >= job.end_item) return;
@@ -268,7 +268,7 @@ __global__ __launch_bounds__(counting_threads) void run_items(const __grid_const
       }
       number = low;
     }
-    for (uint64_t i = first; i < min(first + items_a_grab, job.end_item); ++i) {
+    for (uint64_t i = first; i < min(first + items_per_grab, job.end_item); ++i) {
       if (threadIdx.x < warp_threads) {
         number = advance(job, number, i);
         const uint64_t own = job.first_item[number], end = job.first_item[number + 1];
@@ -350,10 +350,10 @@ void CountingJoin::launch_items(Device &device, uint64_t begin, uint64_t end,
   CountingJob job = make_job(&out);
   job.begin_item = begin;
   job.end_item = end;
-  constexpr unsigned blocks_a_processor = 3;
+  constexpr unsigned blocks_per_processor = 3;
   const auto blocks = static_cast<unsigned>(
-      std::min<uint64_t>(static_cast<uint64_t>(device.processors()) * blocks_a_processor,
-                         (end - begin + items_a_grab - 1) / items_a_grab));
+      std::min<uint64_t>(static_cast<uint64_t>(device.processors()) * blocks_per_processor,
+                         (end - begin + items_per_grab - 1) / items_per_grab));
   launch(device, run_items, LaunchShape(blocks, counting_threads, table_words * sizeof(uint32_t)), job);
 }
 
