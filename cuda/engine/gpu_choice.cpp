@@ -35,7 +35,7 @@ double entries_ms(double entries, uint32_t size) {
 
 std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
                                  bool self_join, const SignatureWidths &widths, BitmapKernel kernel) {
-  const std::vector<SizeClass> &classes = probes.classes;
+  const std::vector<DeviceSizeClass> &classes = probes.classes;
   std::vector<double> costs(classes.size() - 1, 0);
   if (partners.sets == 0) return costs;
   const int64_t largest = partners.classes.end()[-2].size;
@@ -65,7 +65,7 @@ double index_cost(double tokens) {
 
 BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &entries,
                            const std::vector<double> &bitmap_ms, double index_ms) {
-  const std::vector<SizeClass> &classes = probes.classes;
+  const std::vector<DeviceSizeClass> &classes = probes.classes;
   double bitmap = 0, prefix = index_ms;
   for (double cost : bitmap_ms) bitmap += cost;
   const double all_bitmap = bitmap;

@@ -61,7 +61,7 @@ const char *counting_name(GpuOptions::Strategy strategy) {
 }
 
 // Returns what compares signatures of this layout, for EXPLAIN.
-std::string describe(BitmapKernel kernel, const Device &device, const SignatureLayout &layout) {
+std::string describe(BitmapKernel kernel, const Device &device, const DeviceSignatureLayout &layout) {
   const bool wide = layout.steps > widest_warpgroup_steps;
   const char *how = kernel == BitmapKernel::popcount             ? "ordinary cores"
                     : kernel == BitmapKernel::warpgroup && !wide ? "tensor cores by warpgroups"
@@ -179,7 +179,7 @@ std::vector<GpuJoin::Range> GpuJoin::bitmap_ranges(uint32_t border) const {
     if (begin >= end) continue;
     const auto size_of = [&](uint32_t set) {
       return std::upper_bound(probes().classes.begin(), probes().classes.end(), set,
-                              [](uint32_t number, const SizeClass &c) { return number < c.begin; })[-1]
+                              [](uint32_t number, const DeviceSizeClass &c) { return number < c.begin; })[-1]
           .size;
     };
     const int64_t smallest_partner = bounds_.min_partner(size_of(begin));
@@ -310,20 +310,20 @@ void GpuJoin::run_everything() {
 // Compares all pairs of a range by their signatures. A launch whose candidates do not fit is repeated with
 // fewer items; capacity for one item is checked beforehand.
 void GpuJoin::run_bitmap(const Range &range) {
-  const SignatureLayout layout = collection_.layout(range.steps);
+  const DeviceSignatureLayout layout = collection_.layout(range.steps);
   const PlanRange &plan_range = range.plan;
   const TilePlan plan = plan_tiles(bounds_, probes(), partners(), spec_.self_join, plan_range,
                                    device_.processors(), candidates_->pairs.size());
   if (plan.items == 0) return;
   const uint32_t probe_end =
       spec_.self_join ? std::max(plan_range.end, plan_range.partner_end) : plan_range.end;
-  const SignatureTable probe_table(device_, collection_, probes(), plan_range.begin,
-                                   probe_end - plan_range.begin, layout);
-  std::unique_ptr<SignatureTable> partner_table;
+  const DeviceSignatureTable probe_table(device_, collection_, probes(), plan_range.begin,
+                                         probe_end - plan_range.begin, layout);
+  std::unique_ptr<DeviceSignatureTable> partner_table;
   if (!spec_.self_join) {
     partner_table =
-        std::make_unique<SignatureTable>(device_, collection_, partners(), plan_range.partner_begin,
-                                         plan_range.partner_end - plan_range.partner_begin, layout);
+        std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), plan_range.partner_begin,
+                                               plan_range.partner_end - plan_range.partner_begin, layout);
   }
   DeviceBuffer<ProbeTile> tiles(device_, plan.tiles.size());
   copy_to_device(device_, tiles.data(), plan.tiles.data(), plan.tiles.size());
@@ -361,16 +361,16 @@ void GpuJoin::run_bitmap(const Range &range) {
 }
 
 // Visits the lists of the prefixes of the probes before the border.
-void GpuJoin::run_prefix(const PrefixIndex &index, uint32_t border) {
+void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
   const uint64_t entries = index.entries_before(device_, border);
   if (entries == 0) return;
   const uint64_t items = (entries + prefix_item_entries - 1) / prefix_item_entries;
-  const SignatureLayout layout = collection_.layout(prefix_signature_steps);
-  const SignatureTable probe_table(device_, collection_, probes(), 0, probes().sets, layout);
-  std::unique_ptr<SignatureTable> partner_table;
+  const DeviceSignatureLayout layout = collection_.layout(prefix_signature_steps);
+  const DeviceSignatureTable probe_table(device_, collection_, probes(), 0, probes().sets, layout);
+  std::unique_ptr<DeviceSignatureTable> partner_table;
   if (!spec_.self_join) {
     partner_table =
-        std::make_unique<SignatureTable>(device_, collection_, partners(), 0, partners().sets, layout);
+        std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), 0, partners().sets, layout);
   }
   VerificationJob job = verification_job();
   job.probe_signatures = probe_table.view();
@@ -435,8 +435,8 @@ void GpuJoin::run_counting(IndexedPart part) {
 // Returns the set before which the prefix index finds the pairs, and from which on the bitmap filter does,
 // with the index where there is any of the former. An index is built only where an estimate promises that it
 // pays.
-uint32_t GpuJoin::choose_border(std::unique_ptr<PrefixIndex> &index) {
-  const std::vector<SizeClass> &classes = probes().classes;
+uint32_t GpuJoin::choose_border(std::unique_ptr<DevicePrefixIndex> &index) {
+  const std::vector<DeviceSizeClass> &classes = probes().classes;
   const auto strategy = options_.strategy;
   if (strategy == GpuOptions::Strategy::bitmap) return 0;
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
@@ -456,7 +456,7 @@ uint32_t GpuJoin::choose_border(std::unique_ptr<PrefixIndex> &index) {
     if (choice.border == 0) return 0;
   }
   const auto begin = Clock::now();
-  index = std::make_unique<PrefixIndex>(device_, bounds_, collection_, spec_.self_join, *stop_);
+  index = std::make_unique<DevicePrefixIndex>(device_, bounds_, collection_, spec_.self_join, *stop_);
   {
     const std::lock_guard lock(mutex_);
     figures_.index_ms = milliseconds_since(begin);
@@ -477,7 +477,7 @@ void GpuJoin::explain(std::string reason) {
 }
 
 void GpuJoin::run_filters() {
-  std::unique_ptr<PrefixIndex> index;
+  std::unique_ptr<DevicePrefixIndex> index;
   const uint32_t border = choose_border(index);
   if (border > 0) run_prefix(*index, border);
   index.reset();

@@ -67,9 +67,9 @@ class GpuJoin {
   void run_everything();
   void run_filters();
   void run_bitmap(const Range &range);
-  uint32_t choose_border(std::unique_ptr<PrefixIndex> &index);
+  uint32_t choose_border(std::unique_ptr<DevicePrefixIndex> &index);
   void explain(std::string reason);
-  void run_prefix(const PrefixIndex &index, uint32_t border);
+  void run_prefix(const DevicePrefixIndex &index, uint32_t border);
   void run_counting(IndexedPart part);
   template <typename Filter>
   double run_items(const VerificationJob *job, uint64_t items, double first, Filter &&filter);

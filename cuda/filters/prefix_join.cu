@@ -129,8 +129,8 @@ __global__ void filter_entries(const __grid_constant__ FilterJob job) {
 
 }  // namespace
 
-PrefixIndex::PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                         bool self_join, const StopFlag &stop)
+DevicePrefixIndex::DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                                     bool self_join, const StopFlag &stop)
     : lists_(device, collection, bounds, self_join, IndexedPart::prefixes, stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   look_up(device, collection, probes,
@@ -139,8 +139,9 @@ PrefixIndex::PrefixIndex(Device &device, const Bounds &bounds, const DeviceColle
   stop.check();
 }
 
-void PrefixIndex::look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
-                          const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop) {
+void DevicePrefixIndex::look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
+                                const DeviceBuffer<PrefixClass> &classes, bool self_join,
+                                const StopFlag &stop) {
   uint64_t count = 0;
   class_entries_.assign(classes.size(), 0);
   probe_offsets_ = prefix_offsets(device, probes, classes, false, count);
@@ -170,13 +171,13 @@ void PrefixIndex::look_up(Device &device, const DeviceCollection &collection, co
   entries_ = read_value(device, offsets_.data() + count);
 }
 
-uint64_t PrefixIndex::entries_before(Device &device, uint32_t probe) const {
+uint64_t DevicePrefixIndex::entries_before(Device &device, uint32_t probe) const {
   if (entries_ == 0) return 0;
   return read_value(device, offsets_.data() + read_value(device, probe_offsets_.data() + probe));
 }
 
 void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                          bool self_join, const PrefixIndex &index, uint64_t entries,
+                          bool self_join, const DevicePrefixIndex &index, uint64_t entries,
                           const SignatureView &probes, const SignatureView &partners, uint64_t begin,
                           uint64_t end, const CandidateView &candidates) {
   if (begin >= end) return;

@@ -29,11 +29,11 @@ struct Lookup {
 };
 
 // The inverted lists of the partners' prefixes, and the look-ups of the probes' prefixes in them.
-class PrefixIndex {
+class DevicePrefixIndex {
  public:
   // Indexes all partners and looks up all probes. Throws Cancelled.
-  PrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
-              const StopFlag &stop);
+  DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
+                    const StopFlag &stop);
 
   // Returns how many list entries all look-ups visit, or those of the probes before `probe`.
   uint64_t entries() const { return entries_; }
@@ -61,7 +61,7 @@ class PrefixIndex {
 // Visits the items [begin, end) of the first `entries` list entries. Appends the pairs that may qualify to
 // the candidates, each pair once.
 void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                          bool self_join, const PrefixIndex &index, uint64_t entries,
+                          bool self_join, const DevicePrefixIndex &index, uint64_t entries,
                           const SignatureView &probes, const SignatureView &partners, uint64_t begin,
                           uint64_t end, const CandidateView &candidates);
 

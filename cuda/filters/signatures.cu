@@ -10,7 +10,7 @@ struct SignedSets {
   const uint32_t *ranks;
   const SetRecord *records;
   uint32_t sets;
-  SignatureLayout layout;
+  DeviceSignatureLayout layout;
   uint32_t *words;
   uint32_t *excess;
 
@@ -90,8 +90,9 @@ __global__ void sum_up_blocks(const SetRecord *records, const uint32_t *excess, 
 
 }  // namespace
 
-SignatureTable::SignatureTable(Device &device, const DeviceCollection &collection, const DeviceSide &side,
-                               uint32_t first, uint32_t sets, const SignatureLayout &layout)
+DeviceSignatureTable::DeviceSignatureTable(Device &device, const DeviceCollection &collection,
+                                           const DeviceSide &side, uint32_t first, uint32_t sets,
+                                           const DeviceSignatureLayout &layout)
     : first_(first), sets_(sets), steps_(layout.steps) {
   const uint64_t padded = (uint64_t{sets} / signature_padding + 2) * signature_padding;
   const uint64_t blocks = padded / signature_block;

@@ -26,10 +26,10 @@ struct SignatureView {
 };
 
 // The signatures of the sets [first, first + sets) of a side.
-class SignatureTable {
+class DeviceSignatureTable {
  public:
-  SignatureTable(Device &device, const DeviceCollection &collection, const DeviceSide &side, uint32_t first,
-                 uint32_t sets, const SignatureLayout &layout);
+  DeviceSignatureTable(Device &device, const DeviceCollection &collection, const DeviceSide &side,
+                       uint32_t first, uint32_t sets, const DeviceSignatureLayout &layout);
 
   SignatureView view() const {
     return {words_.data(), excess_.data(), block_excess_.data(), block_size_.data(), first_, sets_, steps_};

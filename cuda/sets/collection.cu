@@ -116,7 +116,7 @@ __global__ void find_rows(const uint64_t *keys, uint64_t count, int rank_bits, u
 }
 
 struct OrderLayouts {
-  SignatureLayout layouts[SignatureWidths::count];
+  DeviceSignatureLayout layouts[SignatureWidths::count];
 };
 
 // Rows [0, rows) to be ordered, and the arrays for their sizes and sort keys: size << excess_bits | excess.
@@ -164,7 +164,7 @@ __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayo
       if (lane == 0) longer.add(static_cast<uint32_t>(row));
       continue;
     }
-    const SignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
+    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
     const uint32_t words = layout.steps * step_words;
     for (uint32_t word = lane; word < words; word += warp_threads) bitmap[word] = 0;
     __syncwarp();
@@ -181,7 +181,7 @@ __global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ Orde
   __shared__ uint32_t bitmap[most_steps * step_words];
   for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
     const uint32_t row = longer.numbers[i];
-    const SignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
+    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
     const uint32_t words = layout.steps * step_words;
     for (uint32_t word = threadIdx.x; word < words; word += blockDim.x) bitmap[word] = 0;
     __syncthreads();
@@ -208,7 +208,7 @@ struct IsFirstOfSize {
 };
 
 __global__ void list_classes(const uint32_t *begins, uint32_t count, const uint32_t *ordered_sizes,
-                             SizeClass *classes) {
+                             DeviceSizeClass *classes) {
   SIMJOIN_GRID_STRIDE(i, count) classes[i] = {ordered_sizes[begins[i]], begins[i]};
 }
 
@@ -350,7 +350,7 @@ void read_classes(Device &device, const DeviceBuffer<uint32_t> &ordered_sizes, D
                                    device.stream());
     });
     const uint32_t classes = read_value(device, number.data());
-    DeviceBuffer<SizeClass> found(device, classes);
+    DeviceBuffer<DeviceSizeClass> found(device, classes);
     launch(device, list_classes, blocks_for(device, classes), begins.data(), classes, ordered_sizes.data(),
            found.data());
     side.classes.resize(classes);
@@ -401,14 +401,15 @@ void order_side(Device &device, const RowSets &rows, uint32_t first, uint32_t se
 }  // namespace
 
 uint32_t DeviceSide::lower_bound(uint64_t size) const {
-  const auto found = std::lower_bound(classes.begin(), classes.end(), size,
-                                      [](const SizeClass &c, uint64_t value) { return c.size < value; });
+  const auto found =
+      std::lower_bound(classes.begin(), classes.end(), size,
+                       [](const DeviceSizeClass &c, uint64_t value) { return c.size < value; });
   return found == classes.end() ? sets : found->begin;
 }
 
 // A rank gets a bit of its own while it is at least as frequent as the average of the bits left.
-SignatureLayout DeviceCollection::layout(uint32_t steps) const {
-  SignatureLayout layout{steps, 0, rank_count};
+DeviceSignatureLayout DeviceCollection::layout(uint32_t steps) const {
+  DeviceSignatureLayout layout{steps, 0, rank_count};
   if (rank_count <= layout.bits()) {
     layout.own = rank_count;
     return layout;

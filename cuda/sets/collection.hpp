@@ -22,7 +22,7 @@ struct alignas(32) SetRecord {
 };
 
 // Sets of one size: numbers [begin, next class's begin) of their side.
-struct SizeClass {
+struct DeviceSizeClass {
   uint32_t size;
   uint32_t begin;
 };
@@ -32,7 +32,7 @@ struct SizeClass {
 struct DeviceSide {
   DeviceBuffer<SetRecord> records;
   uint32_t sets = 0;
-  std::vector<SizeClass> classes;  // ascending; a last entry with size UINT32_MAX marks the end
+  std::vector<DeviceSizeClass> classes;  // ascending; a last entry with size UINT32_MAX marks the end
 
   // Returns the number of the first set with at least `size` tokens.
   uint32_t lower_bound(uint64_t size) const;
@@ -50,7 +50,7 @@ struct DeviceCollection {
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks
 
   // Returns the layout of signatures of `steps` steps.
-  SignatureLayout layout(uint32_t steps) const;
+  DeviceSignatureLayout layout(uint32_t steps) const;
 };
 
 // Builds the collection from the uploaded sides and frees them. `right` is null in a self-join. The order

@@ -50,7 +50,7 @@ class LongSetList {
 
 // Sets the bits of a set's tokens in a zeroed bitmap. `threads` threads take part, and this one is number
 // `thread`.
-__device__ inline void set_bits(const uint32_t *ranks, uint32_t stored, const SignatureLayout &layout,
+__device__ inline void set_bits(const uint32_t *ranks, uint32_t stored, const DeviceSignatureLayout &layout,
                                 uint32_t *bitmap, uint32_t thread, uint32_t threads) {
   for (uint32_t i = thread; i < stored; i += threads) {
     const uint32_t bit = layout.bit_of(ranks[i]);

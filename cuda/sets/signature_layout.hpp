@@ -14,7 +14,7 @@ inline constexpr uint32_t most_steps = 64;
 
 // The most frequent ranks have one bit each. All others share the remaining bits evenly, and ranks of similar
 // frequency have different bits.
-struct SignatureLayout {
+struct DeviceSignatureLayout {
   uint32_t steps = 1;  // of step_bits bits each
   uint32_t own = 0;    // ranks with a bit of their own; fewer than the bits, unless that is all ranks
   uint32_t ranks = 0;

@@ -236,8 +236,8 @@ TEST_F(GpuFaults, BuildingEndsWhereItIsStopped) {
       gpu::build_collection(device, upload().get(), nullptr, widths, running);
   EXPECT_EQ(collection.sides[0].sets, sets.size());
   const Bounds bounds(Measure::jaccard, 0.6);
-  EXPECT_GT(gpu::PrefixIndex(device, bounds, collection, true, running).entries(), 0u);
-  EXPECT_THROW(gpu::PrefixIndex(device, bounds, collection, true, stopped), Cancelled);
+  EXPECT_GT(gpu::DevicePrefixIndex(device, bounds, collection, true, running).entries(), 0u);
+  EXPECT_THROW(gpu::DevicePrefixIndex(device, bounds, collection, true, stopped), Cancelled);
   EXPECT_THROW(gpu::CountingJoin(device, bounds, collection, true, gpu::IndexedPart::all, stopped),
                Cancelled);
 }
