@@ -12,18 +12,17 @@
 
 namespace simjoin {
 
-// Runs a function once, on a thread of its own with a pool of workers. The destructor makes it stop and waits
-// for that: the function looks at the pool's stop flag every few milliseconds.
+// Runs a function once, on a thread of its own with a pool of workers. The function looks at the pool's stop
+// flag every few milliseconds. The destructor sets the flag and waits until the function ends.
 class BackgroundTask {
  public:
-  // `threads`: of the pool; 0 = one for each core.
+  // `threads` is the number of workers; 0 = one for each core.
   BackgroundTask(int threads, std::function<void(WorkerPool &pool)> body);
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask &) = delete;
   BackgroundTask &operator=(const BackgroundTask &) = delete;
 
-  // Returns whether the function has ended, after waiting for it for `budget` at most. Rethrows what it
-  // threw.
+  // Waits for at most `budget`, and returns whether the function has ended. Rethrows what the function threw.
   bool wait(std::chrono::microseconds budget);
 
  private:

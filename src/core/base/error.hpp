@@ -1,4 +1,4 @@
-// Errors of the core: every failure a caller can act on carries its kind, and a hint where there is one.
+// Errors of the core: every failure that a caller can act on carries its kind and, if possible, a hint.
 #pragma once
 
 #include <stdexcept>
@@ -9,14 +9,14 @@ namespace simjoin {
 
 enum class ErrorKind {
   invalid_argument,
-  limit_exceeded,         // of a design, or of device memory
-  memory_limit_exceeded,  // of memory, where there is no way around it
+  limit_exceeded,         // of the design, or of device memory
+  memory_limit_exceeded,  // the computation has no way to need less
   file_limit_exceeded,    // of the temporary file
   disk_full,
   io_failure,
-  device_unavailable,  // for now: another try may find the GPU
+  device_unavailable,  // another try may find the GPU
   device_failure,
-  no_threads,  // the system gives no more
+  no_threads,  // the system gives no more threads
   internal
 };
 

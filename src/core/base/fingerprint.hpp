@@ -1,4 +1,4 @@
-// 128-bit fingerprints of bytes, to see later whether they have changed.
+// 128-bit fingerprints of bytes, which show whether the bytes have changed.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Fingerprint {
   bool operator==(const Fingerprint &) const = default;
 };
 
-// Returns the fingerprint (XXH3) of the bytes; `kind` tells apart equal bytes that mean different things.
+// Returns the fingerprint (XXH3) of the bytes. `kind` tells apart equal bytes that mean different things.
 Fingerprint fingerprint(const void *data, size_t size, uint64_t kind);
 
 }  // namespace simjoin

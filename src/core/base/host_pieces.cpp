@@ -10,9 +10,9 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t alignment = size_t{2} << 20;  // of a huge page
+constexpr size_t alignment = size_t{2} << 20;  // the size of a huge page
 
-// Returns memory at a border of huge pages.
+// Returns memory that begins at a border of huge pages.
 char *map_aligned(size_t bytes) {
   const size_t mapped = bytes + alignment;
   void *data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,8 +32,7 @@ void free_piece(const HostPiece &piece) noexcept {
 
 }  // namespace
 
-// Never destroyed: at the end of the process its memory goes with it, and the device layer may be gone
-// before.
+// The object is never destroyed. The device layer, whose code unlocks the pieces, may be gone before it.
 HostPieces &HostPieces::of_process() {
   static HostPieces &pieces = *new HostPieces;
   return pieces;

@@ -1,5 +1,5 @@
-// Large pieces of host memory that the process keeps and uses again: memory that is touched for the first
-// time costs more than copying into it, and page-locking it for a GPU costs once more.
+// Large pieces of host memory that the process keeps and uses again. Touching memory for the first time costs
+// more than copying into it, and page-locking it for a GPU costs as much again.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace simjoin {
 struct HostPiece {
   char *data = nullptr;
   size_t bytes = 0;
-  // Undoes the page-locking; null where the piece is not page-locked. Set and called by the device layer's
-  // code, see cuda/sets/upload.
+  // Undoes the page-locking; null if the piece is not page-locked. The device layer sets it
+  // (cuda/sets/upload).
   void (*unlock)(void *data) noexcept = nullptr;
 };
 
@@ -23,21 +23,21 @@ class HostPieces {
 
   static HostPieces &of_process();
 
-  // Returns a piece of at least `bytes`, its content undefined: one of usual_bytes that was given back, where
-  // that is enough. Throws std::bad_alloc.
+  // Returns a piece of at least `bytes` with undefined content. A kept piece is used again if usual_bytes are
+  // enough. Throws std::bad_alloc.
   HostPiece take(size_t bytes);
-  // Takes a piece back. Up to so many bytes are kept for the next take(), the rest is freed. Pieces that are
-  // not page-locked are soon made again: of these fewer are kept.
+  // Takes a piece back. At most `most_kept` bytes are kept for the next take(), the rest is freed. Pieces
+  // that are not page-locked are cheap to make, so at most `most_plain_kept` bytes of them are kept.
   static constexpr size_t most_kept = size_t{512} << 20, most_plain_kept = size_t{16} << 20;
   void give_back(const HostPiece &piece) noexcept;
-  // Frees all that is kept.
+  // Frees all kept pieces.
   void free_kept() noexcept;
-  // Returns how many bytes are kept.
+  // Returns the number of bytes that are kept.
   size_t kept() const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<HostPiece> kept_;  // of usual_bytes each
+  std::vector<HostPiece> kept_;  // each of usual_bytes
 };
 
 }  // namespace simjoin

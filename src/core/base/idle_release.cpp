@@ -36,7 +36,7 @@ void IdleRelease::end() noexcept {
   start_waiting();
 }
 
-// Lets the thread look at what has changed. Where the system gives no thread, the next use tries again.
+// Wakes the thread, or starts it. If the system gives no thread, the next use tries again.
 void IdleRelease::start_waiting() {
   if (thread_.joinable()) {
     changed_.notify_all();

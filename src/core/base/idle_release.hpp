@@ -1,4 +1,4 @@
-// What a process holds of a device, given back once nothing has used it for some time.
+// Gives back what a process holds of a device once nothing has used it for some time.
 #pragma once
 
 #include <chrono>
@@ -10,24 +10,24 @@
 
 namespace simjoin {
 
-// Calls `release` on a thread of its own, which blocks all signals, when nothing has been in use for the
-// timeout. The thread starts when a use ends that a timeout is set for, and stays.
+// Calls `release` when nothing has been in use for the timeout. The calls come from a thread of its own that
+// blocks all signals. The thread starts at the end of the first use with a timeout, and stays.
 class IdleRelease {
  public:
-  // `release` returns whether it gave everything back. Where not, it is called again after the timeout. It
-  // must not throw, and must not begin a use.
+  // `release` returns whether it gave everything back. If it did not, it is called again after the timeout.
+  // It must not throw and must not begin a use.
   explicit IdleRelease(std::function<bool()> release) : release_(std::move(release)) {}
   ~IdleRelease() { stop(); }
   IdleRelease(const IdleRelease &) = delete;
   IdleRelease &operator=(const IdleRelease &) = delete;
 
-  // Sets how long nothing is in use before the release; 0 = it never comes.
+  // Sets the time without a use after which the release comes; 0 = never.
   void set_timeout(std::chrono::milliseconds timeout);
 
-  // Ends the thread, after a release under way. From then on nothing is released.
+  // Waits for a release under way and ends the thread. From then on nothing is released.
   void stop();
 
-  // Begins a use, after a release under way. While there is one, nothing is released.
+  // Waits for a release under way and begins a use. Nothing is released during a use.
   void begin();
   void end() noexcept;
 
@@ -36,7 +36,7 @@ class IdleRelease {
   void serve();
 
   const std::function<bool()> release_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::chrono::milliseconds timeout_{0};
   std::chrono::steady_clock::time_point idle_since_{};

@@ -1,4 +1,4 @@
-// Counted memory: the large arrays of a join, with their bytes added up against the join's limit.
+// Counted memory: the large arrays of a join, whose bytes are added up against the join's limit.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace simjoin {
 
-// Bytes held by the arrays of one computation, and the most there ever were. Safe for use by several threads.
+// Counts the bytes that the arrays of one computation hold, and their peak. Safe for use by several threads.
 class MemoryCounter {
  public:
-  // What an Error says that refuses memory: who needs it ("the graph needs"), what would take less ("leave
-  // edges out"), and where the limit is what something else leaves of the setting, that (" that the join
-  // leaves"). All are literals.
+  // The words of an Error that refuses memory, all literals. `needs` says who needs it ("the graph needs"),
+  // `less` what would take less ("leave edges out"). `rest` is given if the limit is only a part of the
+  // setting (" that the join leaves").
   struct Subject {
     const char *needs;
     const char *less;
@@ -31,22 +31,22 @@ class MemoryCounter {
   };
 
   MemoryCounter() = default;
-  // Returns what a large computation has freed to the system: the allocator keeps up to 64 MB in the arena
-  // of every thread there ever was.
+  // Returns the freed memory of a large computation to the system: the allocator keeps up to 64 MB in the
+  // arena of every thread that ever was.
   ~MemoryCounter() {
     if (peak() >= large) give_back_free_memory();
   }
   MemoryCounter(const MemoryCounter &) = delete;
   MemoryCounter &operator=(const MemoryCounter &) = delete;
 
-  // From now on arrays that would make it more than so many bytes are refused, with an Error of kind
+  // From now on, an array that would make the sum exceed `bytes` is refused with an Error of kind
   // memory_limit_exceeded.
   void set_limit(size_t bytes, Subject subject) noexcept {
     limit_ = bytes;
     subject_ = subject;
   }
   size_t limit() const noexcept { return limit_; }
-  // Throws that Error where `bytes` more are too many.
+  // Throws that Error if there is no room for `bytes` more.
   void check_room(size_t bytes) const {
     if (limit_ != no_limit && current() + bytes > limit_) throw_no_room();
   }
@@ -63,7 +63,7 @@ class MemoryCounter {
   static constexpr size_t no_limit = std::numeric_limits<size_t>::max();
 
  private:
-  // Bytes from which on a fresh page for each later use costs little beside the work done on them.
+  // From this many bytes on, giving memory back costs little beside the work done on it.
   static constexpr size_t large = size_t{16} << 20;
 
   static void give_back_free_memory() noexcept;
@@ -76,11 +76,12 @@ class MemoryCounter {
 };
 
 // Asks for huge pages under a large array: random access then misses the TLB less, and freeing takes
-// microseconds instead of tens of milliseconds. All pages are asked for alike: the system remaps only what is
-// of one kind, and realloc() copies the rest.
+// microseconds instead of tens of milliseconds. The whole range is asked for, since the system remaps only
+// pages of one kind and realloc() copies the others.
 inline void prefer_huge_pages([[maybe_unused]] void *data, [[maybe_unused]] size_t bytes) noexcept {
 #ifdef __linux__
-  constexpr size_t page = size_t{1} << 12;  // at most as large: otherwise nothing is asked for
+  constexpr size_t page =
+      size_t{1} << 12;  // the least page size; with larger pages the system refuses the request
   const auto begin = reinterpret_cast<uintptr_t>(data) & ~(page - 1);
   const auto end = (reinterpret_cast<uintptr_t>(data) + bytes + page - 1) & ~(page - 1);
   madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
@@ -128,7 +129,7 @@ class Buffer {
   const T *end() const { return data_ + size_; }
   T &back() { return data_[size_ - 1]; }
 
-  // Makes room for `size` elements in all; grows by at least a quarter, so that appending is amortised.
+  // Makes room for `size` elements in all. Grows by at least a quarter, so that appending is amortised.
   void reserve(size_t size) {
     if (size > capacity_) reallocate(std::max(size, capacity_ + capacity_ / 4 + 16));
   }
@@ -145,7 +146,7 @@ class Buffer {
     reserve(size_ + 1);
     data_[size_++] = value;
   }
-  // Appends `count` elements and returns the first of them.
+  // Appends `count` elements and returns a pointer to the first of them.
   T *extend(size_t count) {
     reserve(size_ + count);
     T *first = data_ + size_;
@@ -153,7 +154,7 @@ class Buffer {
     return first;
   }
   void clear() { size_ = 0; }
-  // Gives back what goes beyond the elements there are.
+  // Gives back the memory beyond the last element.
   void shrink() {
     if (size_ == 0) return release();
     if (size_ < capacity_) reallocate(size_);

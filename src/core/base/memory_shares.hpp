@@ -1,4 +1,4 @@
-// How simjoin.memory_limit is divided within one join: here and nowhere else.
+// The division of simjoin.memory_limit within one join, here and nowhere else.
 #pragma once
 
 #include <algorithm>
@@ -6,30 +6,31 @@
 
 namespace simjoin {
 
-// The engine has half of the limit (JoinSpec::memory_limit): its sets, indexes and files' buffers, or, of a
-// join on a GPU, the sets that are kept beside it.
+// Returns the engine's half of the limit (JoinSpec::memory_limit). It holds sets, indexes and buffers of
+// files, or, for a join on a GPU, the sets that are kept beside it.
 constexpr size_t engine_share(size_t limit) {
   return limit / 2;
 }
 
-// Returns the least limit of which the engine has so much.
+// Returns the least limit whose engine_share() is `share`.
 constexpr size_t limit_for_engine(size_t share) {
   return 2 * share;
 }
 
-// The rows that wait for their pairs have a quarter on either side.
+// Returns the share of the rows that wait for their pairs: a quarter for each side.
 constexpr size_t row_share(size_t limit) {
   return limit / 4;
 }
 
-// What functions over the pairs of a join keep of them: groups of duplicates, neighbours. Sets that may come
-// again are kept in as much as waiting rows have, but not longer than sets come in.
+// Returns the share of functions that keep something of the pairs of a join: groups of duplicates,
+// neighbours. Sets that may come again are kept within row_share() of both sides, but only while sets come
+// in.
 constexpr size_t pair_share(size_t limit) {
   return limit - engine_share(limit);
 }
 
-// Returns what of its share an engine gets that takes over from a GPU while `kept` bytes of sets wait to be
-// fed to it: these become fewer as it gets them, so never less than half.
+// Returns the share of an engine that takes over from a GPU while `kept` bytes of sets wait to be fed to it.
+// The waiting sets become fewer as the engine gets them, so its share is never less than half.
 constexpr size_t engine_share_beside(size_t share, size_t kept) {
   return share - std::min(kept, share / 2);
 }

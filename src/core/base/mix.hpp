@@ -1,4 +1,4 @@
-// Functions that spread the bits of a number, for hashes and for random numbers (Steele, Lea and Flood: Fast
+// Functions that spread the bits of a number, for hashes and random numbers (Steele, Lea and Flood: Fast
 // splittable pseudorandom number generators, 2014).
 #pragma once
 
@@ -11,7 +11,7 @@ namespace simjoin {
 inline constexpr uint64_t golden_gamma = 0x9E3779B97F4A7C15u;  // the step of SplitMix64
 
 // Returns a bijection of 64-bit words in which every bit of the result depends on every bit of x (the
-// finalizer of SplitMix64); 0 for 0.
+// finalizer of SplitMix64). The result for 0 is 0.
 SIMJOIN_HOST_DEVICE constexpr uint64_t mix64(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;

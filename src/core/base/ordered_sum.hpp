@@ -1,8 +1,8 @@
-// Sums of doubles in one order, whoever adds them up: any number of threads, and GPUs.
+// Sums of doubles in one order, for any number of threads and for GPUs.
 //
-// Values come in segments. Within a segment lane l adds up values l, l + sum_lanes, ...; then the upper half
-// of the lanes is added to the lower half, again and again. The sums of segments are added up in the same
-// way.
+// Values come in segments. Within a segment, lane l adds up the values l, l + sum_lanes, ... Then the upper
+// half of the lanes is added to the lower half, until one lane is left. The sums of segments are added up in
+// the same way.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace simjoin {
 
-// As many lanes as threads of a GPU share a node's list: graphs have about ten neighbors a node.
+// This many threads of a GPU share the list of a node, since graphs have about ten neighbors for each node.
 inline constexpr size_t sum_lanes = 8;
 inline constexpr size_t sum_segment = 1024;
 
@@ -36,7 +36,7 @@ double segment_sum(size_t count, Value &&value) {
   return lanes[0];
 }
 
-// Returns the sum of the segments' sums, which are overwritten.
+// Returns the sum of the segments' sums. Overwrites `sums`.
 double sum_of_segments(double *sums, size_t count);
 
 // Returns the sum of value(i) over [0, count).
@@ -52,7 +52,7 @@ double ordered_sum(size_t count, const StopFlag &stop, Value &&value) {
   return sum_of_segments(sums.data(), sums.size());
 }
 
-// As ordered_sum, in parallel.
+// Returns the same as ordered_sum, in parallel.
 template <typename Value>
 double parallel_sum(WorkerPool &pool, size_t count, MemoryCounter &memory, Value &&value) {
   constexpr size_t segments_a_range = 16;

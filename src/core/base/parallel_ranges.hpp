@@ -1,4 +1,4 @@
-// Loops over the nodes and edges of graphs, in pieces that do not depend on who works.
+// Loops over the nodes and edges of graphs, in pieces that do not depend on the number of workers.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace simjoin {
 
-// Entries that one worker takes at a time from a loop over an array: some milliseconds where each is a cache
-// miss. The pool looks at the stop flag between two of them.
+// The entries of an array that one worker takes at a time: some milliseconds if each is a cache miss. The
+// pool looks at the stop flag between two ranges.
 inline constexpr size_t entries_a_range = size_t{1} << 15;
 
-// Calls body(begin, end) for consecutive ranges of [0, count), in parallel; the ranges do not depend on the
+// Calls body(begin, end) for consecutive ranges of [0, count), in parallel. The ranges do not depend on the
 // number of workers.
 template <typename Body>
 void for_ranges(WorkerPool &pool, size_t count, size_t range, Body &&body) {
@@ -22,8 +22,7 @@ void for_ranges(WorkerPool &pool, size_t count, size_t range, Body &&body) {
                 [&](int, size_t i) { body(i * range, std::min(count, (i + 1) * range)); });
 }
 
-// Resizes the array and sets all of it to the value, in parallel: memory that is touched for the first time
-// takes the system a while.
+// Resizes the array and sets all of it to `value`, in parallel, since the first touch of memory is slow.
 template <typename T>
 void fill(Buffer<T> &buffer, size_t size, T value, WorkerPool &pool) {
   buffer.resize(size);
@@ -32,7 +31,7 @@ void fill(Buffer<T> &buffer, size_t size, T value, WorkerPool &pool) {
   });
 }
 
-// Returns the comparison `less`, which looks at the stop flag now and then: for sorting any number of things.
+// Returns the comparison `less` with a look at the stop flag now and then, for sorting arrays of any size.
 template <typename Less>
 auto stoppable(const StopFlag &stop, Less less) {
   return [&stop, less](const auto &a, const auto &b) {

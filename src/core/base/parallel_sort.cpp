@@ -9,17 +9,17 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t bucket_target = size_t{1} << 15;  // keys a bucket: sorted within a millisecond
+constexpr size_t bucket_target = size_t{1} << 15;  // keys per bucket, which are sorted within a millisecond
 constexpr size_t max_buckets = size_t{1} << 15;    // bucket numbers are kept in 16 bits
-constexpr size_t oversampling = 16;                // sampled keys a bucket
-constexpr size_t chunk_target = size_t{1} << 16;   // keys a piece of the distribution passes
+constexpr size_t oversampling = 16;                // sampled keys per bucket
+constexpr size_t chunk_target = size_t{1} << 16;   // keys per chunk of the distribution passes
 
 bool less(const SortKey &a, const SortKey &b) {
   return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo;
 }
 
 void sort_run(SortKey *keys, size_t count) {
-  // VQSort aborts the process where it has no vectors to sort these keys with.
+  // VQSort aborts the process if no vector instructions are available for these keys.
   if ((hwy::SupportedTargets() & ~int64_t{HWY_SCALAR | HWY_EMU128}) == 0) {
     std::sort(keys, keys + count, less);
     return;
@@ -28,7 +28,7 @@ void sort_run(SortKey *keys, size_t count) {
   sorter(keys, count, hwy::SortAscending());
 }
 
-// Returns `buckets - 1` keys that cut the array into about equal buckets.
+// Returns `buckets - 1` keys that cut the array into buckets of about equal size.
 std::vector<SortKey> choose_splitters(const Buffer<SortKey> &keys, size_t buckets) {
   const size_t samples = buckets * oversampling;
   std::vector<SortKey> sample(samples);
@@ -51,7 +51,8 @@ void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
   const auto chunk_begin = [&](size_t chunk) { return chunk * n / chunks; };
 
   Buffer<uint16_t> bucket_of(memory, n);
-  Buffer<uint64_t> cursors(memory, chunks * buckets, 0);  // keys of each chunk in each bucket, then places
+  Buffer<uint64_t> cursors(memory, chunks * buckets,
+                           0);  // the count of keys by chunk and bucket, then their places
   pool.parallel(chunks, [&](int, size_t chunk) {
     uint64_t *counts = cursors.data() + chunk * buckets;
     for (size_t i = chunk_begin(chunk); i < chunk_begin(chunk + 1); ++i) {

@@ -1,4 +1,4 @@
-// Sorting of large key arrays on all workers, in pieces small enough to be abandoned at any time.
+// Sorting of large key arrays on all workers, in pieces so small that the sort can be abandoned at any time.
 #pragma once
 
 #include <hwy/base.h>
@@ -10,7 +10,7 @@ namespace simjoin {
 
 using SortKey = hwy::uint128_t;
 
-// Sorts the keys ascending (sample sort over VQSort). Fast where few keys are equal. Needs room for a second
+// Sorts the keys ascending (sample sort over VQSort). Fast if few keys are equal. Needs room for a second
 // copy of the keys while it runs.
 void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory);
 

@@ -1,4 +1,4 @@
-// Sorting of one set: short runs of 32-bit numbers, one after the other.
+// Sorting of the tokens of one set after the other: short runs of 32-bit numbers.
 #pragma once
 
 #include <hwy/contrib/sort/vqsort.h>
@@ -8,7 +8,7 @@
 
 namespace simjoin {
 
-// Sorts runs ascending; one object for many of them, since making it allocates.
+// Sorts runs ascending. One object sorts many runs, since making it allocates.
 class ShortSort {
  public:
   void operator()(uint32_t *numbers, size_t count) const {
@@ -25,7 +25,7 @@ class ShortSort {
   }
 
  private:
-  // Below this many numbers an insertion sort wins over the dispatch of VQSort (tuned on kosarak- and
+  // For this many numbers or fewer, an insertion sort beats the dispatch of VQSort (tuned on kosarak- and
   // dblp-shaped sets, Cascade Lake).
   static constexpr size_t insertion_sort_limit = 20;
 

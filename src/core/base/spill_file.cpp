@@ -13,7 +13,7 @@
 namespace simjoin {
 namespace {
 
-// Bytes a system call: done within a fraction of a millisecond where the page cache takes them.
+// Bytes per system call: it takes a fraction of a millisecond if the page cache takes the bytes.
 constexpr size_t piece = size_t{1} << 18;
 
 [[noreturn]] void throw_failure(const char *what, int error) {

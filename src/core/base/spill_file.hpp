@@ -1,5 +1,5 @@
-// The temporary file of a join that does not fit into its memory: one plain file descriptor, which any thread
-// of the engine reads and writes.
+// The temporary file of a join that exceeds its memory: one plain file descriptor, which any thread of the
+// engine reads and writes.
 #pragma once
 
 #include <atomic>
@@ -13,20 +13,21 @@ namespace simjoin {
 // Errors are simjoin::Error: disk_full, io_failure, or file_limit_exceeded.
 class SpillFile {
  public:
-  // Takes the descriptor over: an empty file, whose name is somebody else's business. At most `limit` bytes
-  // are written.
+  // Takes over the descriptor of an empty file; removing its name is the caller's business. At most `limit`
+  // bytes are written.
   SpillFile(int descriptor, uint64_t limit, const StopFlag &stop)
       : descriptor_(descriptor), limit_(limit), stop_(stop) {}
   ~SpillFile();
   SpillFile(const SpillFile &) = delete;
   SpillFile &operator=(const SpillFile &) = delete;
 
-  // Returns the place of `bytes` bytes that nobody else gets. Called by one thread at a time. What is never
-  // written takes no space on the disk.
+  // Returns the place of `bytes` bytes that nobody else gets. Called by one thread at a time. Bytes that are
+  // never written take no space on the disk.
   uint64_t reserve(uint64_t bytes) { return end_ += bytes, end_ - bytes; }
-  // Write and read all of it, in pieces between which they look at the stop flag. Safe for several threads.
+  // write() and read() move all bytes, in pieces between which they look at the stop flag. Safe for several
+  // threads.
   void write(uint64_t offset, const void *data, size_t bytes);
-  // Writes over what was written before, which does not count against the limit.
+  // Writes over what was written before. These bytes do not count against the limit.
   void overwrite(uint64_t offset, const void *data, size_t bytes) const;
   void read(uint64_t offset, void *data, size_t bytes) const;
   // Returns the number of bytes written.

@@ -6,8 +6,8 @@
 
 namespace simjoin {
 
-// A clock of the calling thread: it stands still while the thread waits or another one has its core. Reading
-// it takes a system call.
+// A clock of the calling thread. It stands still while the thread waits or another thread has its core.
+// Reading it takes a system call.
 struct ThreadClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;

@@ -1,4 +1,4 @@
-// Hashes of tokens by value, the same in every process: integers of any width, and texts.
+// Hashes of tokens by value: integers of any width, and texts. They are the same in every process.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace simjoin {
 
-// Returns 64 bits in which each bit of the token counts.
+// Returns 64 bits that depend on every bit of the token.
 template <typename Token>
 uint64_t token_value_hash(const Token &token) {
   if constexpr (std::is_same_v<Token, std::string_view>)

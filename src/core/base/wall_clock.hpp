@@ -1,4 +1,4 @@
-// The time that passes.
+// Elapsed time.
 #pragma once
 
 #include <chrono>

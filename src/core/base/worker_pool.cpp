@@ -35,7 +35,7 @@ WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), s
       threads_.push_back(start_thread([this, worker] { serve(worker); }));
     }
   } catch (const std::exception &) {
-    // No more threads, or no memory for them: go on with these.
+    // The system gives no more threads, or no memory for them: continue with those that there are.
     workers_ = static_cast<int>(threads_.size()) + 1;
   }
 }
@@ -88,7 +88,7 @@ void WorkerPool::serve(int worker) {
   }
 }
 
-// Takes indices until none is left; keeps the first exception and lets the others' work run out.
+// Takes indices until none is left. Keeps the first exception, and then lets no worker take another index.
 void WorkerPool::drain(int worker) {
   try {
     for (;;) {

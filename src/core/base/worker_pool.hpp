@@ -14,10 +14,10 @@
 
 namespace simjoin {
 
-// Thrown inside the engine's threads once the join is abandoned; never leaves the engine.
+// Thrown inside the engine's threads once the join is abandoned. It never leaves the engine.
 struct Cancelled {};
 
-// Set once, by whoever abandons the join; looked at by everything that runs for long.
+// The caller that abandons the join sets it once. Everything that runs for long looks at it.
 class StopFlag {
  public:
   void set() noexcept { stopped_.store(true, std::memory_order_relaxed); }
@@ -30,8 +30,8 @@ class StopFlag {
   std::atomic<bool> stopped_{false};
 };
 
-// Blocks every signal in the calling thread, and so in the threads that are started meanwhile, for good: the
-// process's handlers run in others.
+// Blocks every signal in the calling thread while it lives. Threads that are started meanwhile block them for
+// good: other threads run the process's handlers.
 class SignalsBlocked {
  public:
   SignalsBlocked();
@@ -43,12 +43,12 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Returns a thread that runs `body` with every signal blocked: the only way to start one. Throws Error
-// no_threads where the system gives none.
+// Returns a thread that runs `body` with every signal blocked. Threads are started in no other way. Throws
+// Error no_threads if the system gives none.
 std::thread start_thread(std::function<void()> body);
 
-// A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool's own (fewer
-// where the system gives no more).
+// A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool. There are fewer
+// if the system gives no more.
 class WorkerPool {
  public:
   WorkerPool(int workers, const StopFlag &stop);
@@ -59,13 +59,13 @@ class WorkerPool {
   int workers() const { return workers_; }
   const StopFlag &stop() const { return stop_; }
 
-  // Runs body(worker, i) for every i < count, each once, in no particular order but handed out ascending.
-  // Returns when all have run. Rethrows the first exception of a body; throws Cancelled where the stop flag
-  // was set. Called by one thread at a time, not from within a body.
+  // Runs body(worker, i) once for every i < count. Numbers are handed out in ascending order. Returns when
+  // all have run. Rethrows the first exception of a body, and throws Cancelled if the stop flag was set.
+  // Called by one thread at a time, not from within a body.
   void parallel(size_t count, const std::function<void(int worker, size_t i)> &body);
 
-  // The same, `piece` consecutive numbers at a time, between which the stop flag is looked at. The calling
-  // thread alone runs fewer than two pieces: to wake others takes longer than it saves.
+  // The same, `piece` consecutive numbers at a time. Looks at the stop flag before each number. The calling
+  // thread alone runs fewer than two pieces, since waking others takes longer than it saves.
   void parallel_pieces(size_t count, size_t piece, const std::function<void(int worker, size_t i)> &body);
 
  private:
