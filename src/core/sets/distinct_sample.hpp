@@ -1,4 +1,4 @@
-// How many distinct values a stream of 32-bit values has, about: adaptive sampling (Wegman; Flajolet 1990).
+// An estimate of the number of distinct 32-bit values in a stream: adaptive sampling (Wegman; Flajolet 1990).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace simjoin {
 
-// Keeps the distinct values whose hashes are below a bound, and lowers the bound where these become too many.
+// Keeps the distinct values whose hashes are below a bound, and lowers the bound when these become too many.
 // The estimate has a standard error of 3 %.
 class DistinctSample {
  public:
@@ -28,7 +28,7 @@ class DistinctSample {
   static constexpr size_t slots = 4096;
   static constexpr size_t most_used = slots / 2;
 
-  // A bijection, so that different values never collide.
+  // Returns a bijection of the value, so that different values never collide.
   static uint32_t hash_of(uint32_t value) {
     value *= 0x9E3779B1u;
     value ^= value >> 15;

@@ -1,4 +1,4 @@
-// Ranks of integers that lie far apart: counted in hash tables, each of which one worker fills.
+// Ranks of integers that lie far apart: they are counted in hash tables, and one worker fills each table.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace simjoin {
 // full (and another one while the table grows), and a key, sorted, of each number that can be shared.
 constexpr size_t hashed_bytes = 48;
 
-// Replaces the numbers in the blocks of one side (a self-join) or two by ranks, which Ranking::rank_in()
-// takes: there is no table. Blocks may be in the file (not null then). `distinct` is about how many numbers
-// there are.
+// Replaces the numbers in the blocks by ranks, which Ranking::rank_in() takes; there is no table. `sides` has
+// one side for a self-join, otherwise two. Blocks may be in the file (then not null). `distinct` is about the
+// number of distinct numbers.
 Ranking rank_hashed(const std::vector<RawSets *> &sides, SpillFile *file, uint64_t distinct, WorkerPool &pool,
                     MemoryCounter &memory);
 

@@ -11,16 +11,17 @@
 namespace simjoin {
 namespace {
 
-// Values in a range of so many a token are counted in a table with an entry for each, others in hash tables.
-// On livejournal, in parts (two cores, two threads): up to about twice as many the table takes less time of
-// the processors, and its entries then take no more memory than sorting the sets does.
+// If the range of the values has at most this many values per token, they are counted in a table with an
+// entry for each, otherwise in hash tables. On livejournal, in parts (two cores, two threads), the table
+// takes less processor time up to about twice this. Up to this figure, its entries take no more memory than
+// sorting the sets does.
 constexpr uint64_t dense_per_token = 2;
-// A table for each worker is had only where all of them have no more entries than so many a token, so that
+// Each worker has a table of its own only if all tables together have at most this many entries per token. So
 // nothing takes more memory than sorting the sets does.
 constexpr uint64_t copied_per_token = 1;
 constexpr size_t check_interval = size_t{1} << 16;  // table entries between looks at the stop flag
 
-// Values compare as the numbers that this makes of them do.
+// number_of(value) compares as the value does.
 constexpr uint32_t sign_bit = uint32_t{1} << 31;
 uint32_t number_of(int32_t value) {
   return static_cast<uint32_t>(value) ^ sign_bit;
@@ -74,8 +75,8 @@ Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
   return rank_dense(sides, file, parts, copies, pool);
 }
 
-// Returns how often each number of the range is in the side's sets. Each worker counts the numbers of one
-// part, of which a line of the cache has no other.
+// Returns how often each number of the range occurs in the side's sets. Each worker counts the numbers of one
+// part. A cache line holds numbers of one part only.
 Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_t parts,
                                           WorkerPool &pool) const {
   constexpr size_t line = 64;  // bytes
@@ -100,7 +101,7 @@ Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_
   return table;
 }
 
-// Returns the same. Each of the workers counts some of the sets, in a table of its own.
+// Returns the same. Each worker counts some of the sets, in a table of its own.
 Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
                                            WorkerPool &pool) const {
   std::vector<Buffer<uint32_t>> tables;
@@ -151,7 +152,7 @@ Ranking PlainValues::rank_dense(const std::vector<RawSets *> &sides, SpillFile *
   return ranking;
 }
 
-// Uses about half of the bytes for a table, if it can, since the sets' slices will need the others.
+// Uses about half of `extra_bytes` for a table, if that is enough, since the sets' slices will need the rest.
 Ranking PlainValues::rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                                  WorkerPool &pool) const {
   uint64_t block = 0;

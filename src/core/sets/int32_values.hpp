@@ -1,4 +1,4 @@
-// Integers of 32 bits, which wait for the end of the input as they are: then all threads count them.
+// Integers of 32 bits wait for the end of the input as they are. Then all threads count them.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@
 
 namespace simjoin {
 
-// The sets of a join before their values are known: what is stored of a value is a number in the order of the
-// values, not yet an id.
+// The sets of a join before their values are known. A value is stored as a number in the order of the values,
+// not yet as an id.
 class PlainValues {
  public:
   PlainValues(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory) {}
 
-  // Of numbers that are in blocks already, and below `numbers`.
+  // For numbers below `numbers` that are in blocks already.
   PlainValues(bool self_join, uint32_t numbers, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory), smallest_(0), largest_(numbers - 1) {}
 
-  // Writes a set's distinct values to `numbers` (room for tokens.size()), ascending, and returns how many.
+  // Writes the distinct values of a set to `numbers` (room for tokens.size()), ascending. Returns their
+  // number.
   uint32_t take(std::span<const int32_t> tokens, uint32_t *numbers);
-  // Returns how many distinct values there are, about.
+  // Returns about the number of distinct values.
   uint64_t distinct_values() const { return sample_.estimate(); }
-  // Returns the bytes that rank() takes at least, about, for sets of so many tokens.
+  // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all.
   size_t ranking_bytes(uint64_t tokens) const;
 
-  // Returns the ranks of all values, by what apply_ranks() finds in the blocks of the sides then: the numbers
-  // that are there, or in their place ids. Blocks may be in the file (not null then). Uses about
-  // `extra_bytes` where more than the least would help.
+  // Returns the ranks of all values. apply_ranks() looks them up by what the blocks of the sides hold then:
+  // the numbers, or ids in their place. Blocks may be in the file (then not null). Uses about `extra_bytes`
+  // more than the least if that helps.
   Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool) const;
 
  private:

@@ -8,11 +8,11 @@
 namespace simjoin {
 namespace {
 
-// Passes over the blocks are no more than this many for each worker: each takes as long as reading them.
+// The most passes over the blocks for each worker. A pass takes as long as reading the blocks.
 constexpr uint64_t most_passes = 16;
 // A range of fewer values than this is not worth a pass.
 constexpr uint64_t least_width = uint64_t{1} << 16;
-// Values whose codes are read or written at a time.
+// The number of values whose codes are read or written at a time.
 constexpr size_t piece = size_t{1} << 14;
 
 uint64_t divided_up(uint64_t value, uint64_t by) {
@@ -43,7 +43,7 @@ Ranking RangedRanks::rank(size_t table_bytes) {
     fill(numbers_.first, span, ranking.rank_of.data(), Ranking::none, 0);
     return ranking;
   }
-  // Ranks follow the numbers, modulo 2^32, and what stands for none follows the last rank.
+  // Ranks follow the numbers, modulo 2^32. The number after the last rank stands for `none`.
   ranking.first_id = numbers_.first + span;
   const uint64_t passes = divided_up(numbers_.span * sizeof(uint32_t), std::max<size_t>(1, bytes_));
   const uint64_t width =
@@ -59,8 +59,8 @@ Ranking RangedRanks::rank(size_t table_bytes) {
   return ranking;
 }
 
-// Counts all values, and leaves their codes in the file. Each worker looks for the values of a range in all
-// blocks: nothing is shared, and sets are ascending, so that it passes over the others fast.
+// Counts all values and leaves their codes in the file. Each worker looks for the values of a range in all
+// blocks, so that workers share nothing. Sets are ascending, so other values are passed over fast.
 void RangedRanks::count() {
   const uint64_t passes = divided_up(numbers_.span * numbers_.sides.size(), std::max<size_t>(1, bytes_));
   const uint64_t ranges =
@@ -97,7 +97,7 @@ void RangedRanks::count_side(RawSets &raw, uint32_t first, Counts &counts) const
   }
 }
 
-// Writes the codes of a range whose values have been counted, and adds them to the frequencies there are.
+// Writes the codes of a range whose values have been counted, and adds them to the counts of frequencies.
 void RangedRanks::write_codes(uint32_t first, const std::vector<Counts> &counts) {
   const bool one_side = counts.size() == 1;
   const size_t width = counts[0].low.size();
@@ -139,7 +139,7 @@ void RangedRanks::write_codes(uint32_t first, const std::vector<Counts> &counts)
   distinct_ += distinct;
 }
 
-// Gives each frequency its ranks, and the frequent values theirs. Returns how many ranks there are.
+// Gives each frequency its first rank, and each frequent value its rank. Returns the number of ranks.
 uint32_t RangedRanks::place_frequencies() {
   uint32_t ranked = 0;
   for (uint32_t &next : next_) ranked += std::exchange(next, ranked);
@@ -155,8 +155,7 @@ uint32_t RangedRanks::place_frequencies() {
   return ranked;
 }
 
-// Writes rank + offset of each value of a range, in which none has been before, or `none`. Ranges come in
-// ascending order.
+// Writes rank + offset, or `none`, for each value of a range. Ranges come in ascending order, each once.
 void RangedRanks::fill(uint32_t first, uint32_t width, uint32_t *table, uint32_t none, uint32_t offset) {
   std::vector<Code> codes(piece);
   const uint32_t base = numbers_.first;
@@ -178,7 +177,7 @@ void RangedRanks::fill(uint32_t first, uint32_t width, uint32_t *table, uint32_t
   }
 }
 
-// Replaces the numbers of a range in all blocks by what the table says.
+// Replaces the numbers of a range in all blocks by their entries of the table.
 void RangedRanks::replace(uint32_t first, uint32_t width, const Buffer<uint32_t> &table) {
   for (RawSets *raw : numbers_.sides) {
     raw->change(0, raw->blocks.size(), &file_, pool_, [&](uint32_t *ids, size_t count) {

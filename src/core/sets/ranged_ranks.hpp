@@ -1,4 +1,4 @@
-// Ranks of integers beside little memory: values are counted, and then ranked, range by range.
+// Ranks of integers with little memory: values are counted, and then ranked, range by range.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace simjoin {
 
-// The numbers in the blocks of one side or two, all in [first, first + span). Blocks may be in the file.
+// The numbers in the blocks of one or two sides, all in [first, first + span). Blocks may be in the file.
 struct RangedNumbers {
   std::vector<RawSets *> sides;
   uint32_t first;
@@ -22,29 +22,30 @@ struct RangedNumbers {
 
 class RangedRanks {
  public:
-  // Returns whether rank() can do these: numbers and ranks must be told apart.
+  // Returns whether rank() can take `numbers`: numbers and ranks together must fit into 32 bits.
   static bool takes(const RangedNumbers &numbers) { return 2 * numbers.span < UINT32_MAX; }
 
-  // Uses about `bytes`, but for ranges of very many values a quarter of a byte for each.
+  // Uses about `bytes`. Very large ranges of values take a quarter of a byte for each value.
   RangedRanks(const RangedNumbers &numbers, SpillFile &file, size_t bytes, WorkerPool &pool,
               MemoryCounter &memory);
 
-  // Returns the ranks in a table where that takes `table_bytes` at most. Otherwise the blocks' numbers become
-  // what Ranking::of() takes without a table.
+  // Returns the ranks in a table if it takes at most `table_bytes`. Otherwise replaces the numbers in the
+  // blocks by what Ranking::rank_in() takes without a table.
   Ranking rank(size_t table_bytes);
 
  private:
-  // What is known of a value before it has a rank: its frequency, or one of these.
+  // What is known of a value before it has a rank: its frequency, or one of these codes.
   using Code = uint16_t;
-  static constexpr Code frequent = 1u << 13;  // so often or more: they are so few that they are sorted
+  static constexpr Code frequent =
+      1u << 13;  // values of this frequency or a higher one are so few that they are sorted
   static constexpr Code unshared = UINT16_MAX;
   struct Frequent {
     uint32_t frequency;
     uint32_t number;
     uint32_t rank;
   };
-  // How often a range's values are in a side's sets: a byte each, and the number of each value whose byte
-  // has begun anew, for each time.
+  // How often the values of a range occur in a side's sets: `low` has the lowest byte of each count, `wraps`
+  // the value's number once for each overflow of that byte.
   struct Counts {
     explicit Counts(MemoryCounter &memory) : low(memory), wraps(memory) {}
     Buffer<uint8_t> low;
@@ -64,9 +65,9 @@ class RangedRanks {
   const size_t bytes_;
   WorkerPool &pool_;
   MemoryCounter &memory_;
-  const uint64_t codes_place_;  // in the file: the code of each value
-  std::mutex mutex_;            // guards what follows while ranges are counted
-  Buffer<uint32_t> next_;       // by frequency: how many values have it, then the next one's rank
+  const uint64_t codes_place_;  // the place of the values' codes in the file
+  std::mutex mutex_;            // guards all members below while ranges are counted
+  Buffer<uint32_t> next_;  // by frequency: the number of values that have it, then the rank of the next one
   std::vector<Frequent> frequent_;
   uint32_t distinct_ = 0;
 };

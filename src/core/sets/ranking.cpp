@@ -8,15 +8,15 @@
 
 namespace simjoin {
 
-static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these need no work
+static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these entries stay as they are
 
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // tokens between looks at the stop flag
-// Frequencies up to this one are counted one by one, in a table that stays in the first-level cache; tokens
-// that are in more sets are so few that they are sorted.
+// Frequencies below this one are counted in a table that stays in the first-level cache. Tokens of higher
+// frequencies are so few that they are sorted.
 constexpr uint32_t counted_frequencies = 1u << 13;
-// How many tokens ahead their frequencies are asked for.
+// Frequencies are prefetched this many tokens ahead.
 constexpr size_t prefetch_distance = 16;
 
 struct Frequent {
@@ -24,15 +24,16 @@ struct Frequent {
   uint32_t id;
 };
 
-// Gives tokens that are too frequent to be counted, in the order of their values, the ranks after all others.
+// Gives the tokens that are too frequent for the table the ranks after all others. `tokens` are in the order
+// of their values.
 void rank_frequent(std::vector<Frequent> &tokens, Ranking &ranking) {
   const auto rarer = [](const Frequent &a, const Frequent &b) { return a.frequency < b.frequency; };
   std::stable_sort(tokens.begin(), tokens.end(), rarer);
   for (const Frequent &token : tokens) ranking.rank_of[token.id] = ranking.ranks++;
 }
 
-// Counting sort by frequency, in the place of the frequencies: tokens come in the order of their values, and
-// those of equal frequency keep it.
+// Counting sort by frequency, in the place of the frequencies. Tokens come in the order of their values, and
+// tokens of equal frequency keep it.
 class FrequencySort {
  public:
   FrequencySort(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory)
@@ -48,7 +49,7 @@ class FrequencySort {
   bool shareable(uint32_t id) const { return rank_of_[id] != Ranking::none; }
   uint32_t shareable_tokens() const { return shareable_; }
   void prefetch(uint32_t id) const { __builtin_prefetch(rank_of_.data() + id); }
-  // Takes the token with the next value; those that cannot be shared need not be added.
+  // Takes the token with the next value. Tokens that cannot be shared need not be added.
   void add(uint32_t id) {
     if (added_++ % check_interval == 0) stop_.check();
     const uint32_t frequency = rank_of_[id];
@@ -69,7 +70,7 @@ class FrequencySort {
 
  private:
   const StopFlag &stop_;
-  Buffer<uint32_t> rank_of_;  // by id: the frequency until the token is added
+  Buffer<uint32_t> rank_of_;  // by id: the token's frequency, then its rank
   Buffer<uint32_t> next_;     // by frequency: the rank of the next token
   uint32_t ranked_ = 0;
   uint32_t shareable_ = 0;
@@ -89,7 +90,7 @@ uint32_t id_of(const SortKey &key) {
   return static_cast<uint32_t>(key.lo);
 }
 
-// Integers compare as the numbers that this makes of them do.
+// An integer with its sign bit flipped compares, as an unsigned number, as the integer does.
 constexpr uint64_t sign_bit = uint64_t{1} << 63;
 
 // Returns the first eight bytes as a number that compares as the bytes do.
@@ -139,7 +140,7 @@ void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
 
 }  // namespace
 
-// The counting sort of FrequencySort, by runs of ids, each on one worker.
+// Does the counting sort of FrequencySort by runs of ids, each on one worker.
 Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory) {
   Ranking ranking(memory);
   ranking.rank_of = std::move(frequencies);
@@ -181,8 +182,8 @@ Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCoun
   return ranking;
 }
 
-// Values in the direct table are in order; the others are sorted, and come before and after these. So the
-// frequencies need no place in the keys, and most tokens no key.
+// Values in the direct table are in order. The others are sorted, and come before and after them. So the keys
+// need no frequencies, and most tokens need no key.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
   FrequencySort sort(interner.frequencies().take_shareable(), pool.stop(), memory);
   Buffer<SortKey> keys(memory);

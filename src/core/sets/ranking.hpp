@@ -1,4 +1,4 @@
-// Ranks: the order of the tokens by rarity, on which prefixes rest.
+// Ranks: the order of the tokens by rarity, which prefixes depend on.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,34 @@
 
 namespace simjoin {
 
-// Ranks of token ids: 0 is the rarest token that can be shared at all. Tokens that no pair can share (in one
-// set only; or, between two collections, on one side only) have none: they count in the size of their set
-// alone.
+// Ranks of token ids: 0 is the rarest token that a pair can share. No pair can share a token that is in one
+// set only or, between two collections, on one side only. Such tokens have no rank and count in the size of
+// their set alone.
 struct Ranking {
   static constexpr uint32_t none = UINT32_MAX;
 
   explicit Ranking(MemoryCounter &memory) : rank_of(memory) {}
 
-  // Returns whether there is a table of ranks. Otherwise ids are ranks themselves, from first_id on.
+  // Returns whether there is a table of ranks. Otherwise ids are ranks plus first_id.
   bool has_table() const { return !rank_of.empty(); }
-  // Returns the rank of an id, or `none`: with a table, and without.
+  // Both return the rank of an id, or `none`: of() if there is a table, rank_in() if not.
   uint32_t of(uint32_t id) const { return rank_of[id - first_id]; }
   uint32_t rank_in(uint32_t id) const { return id - first_id < ranks ? id - first_id : none; }
 
-  Buffer<uint32_t> rank_of;  // by id, from the first one on
+  Buffer<uint32_t> rank_of;  // by id, from first_id on
   uint32_t first_id = 0;
   uint32_t ranks = 0;
   uint32_t distinct = 0;  // ids that occur
 };
 
-// Returns the ranks of all ids: ascending by the number of sets with the token, ties by value (bytes, for
-// text), and so independent of the order in which the sets came. Takes the interner's frequencies.
+// Returns the ranks of all ids, ascending by the number of sets with the token. Ties are in the order of the
+// values (bytes, for text), so ranks do not depend on the order in which the sets came. Takes the interner's
+// frequencies.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory);
 Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory);
 
-// Returns the same for ids that are in the order of their values, from their frequencies (with `none` for
-// those that cannot be shared).
+// Returns the same for ids in the order of their values. `frequencies` has `none` for ids that cannot be
+// shared.
 Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

@@ -5,8 +5,8 @@
 namespace simjoin {
 namespace {
 
-// A block holds no fewer ids than this, and the first ones no more than there were before them: a small join
-// takes little.
+// A block holds at least this many ids. The first blocks hold at most as many as came before them, so that a
+// small join takes little memory.
 constexpr size_t least_block_ids = 1024;
 
 }  // namespace

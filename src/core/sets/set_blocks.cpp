@@ -7,8 +7,8 @@
 namespace simjoin {
 namespace {
 
-// What a row is taken for while none has been seen: short sets fill a block's room for lengths first, which
-// wastes less than long ones filling the room for tokens would.
+// The expected size of a row before the first. With short sets, the room for lengths is full first. That
+// wastes less than long sets, which fill the room for tokens first.
 constexpr double first_row_bytes = 24;
 constexpr size_t token_alignment = 64;
 

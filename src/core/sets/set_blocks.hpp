@@ -1,4 +1,4 @@
-// Sets of integers as they came, in blocks that are shared between whoever may need them without a copy.
+// Sets of integers as they came, in blocks that several readers share without a copy.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace simjoin {
 // Consecutive rows of one side within a block.
 struct SetSlice {
   const char *tokens = nullptr;       // of all rows, one after the other
-  const uint32_t *lengths = nullptr;  // of each row, in tokens
+  const uint32_t *lengths = nullptr;  // the number of tokens of each row
   uint32_t rows = 0;
   uint64_t token_count = 0;
   bool wide = false;  // tokens are int64, otherwise int32
@@ -25,14 +25,14 @@ struct SetSlice {
 // A run of rows of one side, immutable once it is handed on. Its memory goes back to the process's pieces.
 class SetBlock {
  public:
-  // Room for at least one set of `count` tokens; `row_bytes` is what a row is expected to take. What
-  // it uses of its memory is counted from close() on.
+  // Has room for at least one set of `count` tokens. `row_bytes` is the expected size of a row. The bytes
+  // used are counted from close() on.
   SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes);
   ~SetBlock();
   SetBlock(const SetBlock &) = delete;
   SetBlock &operator=(const SetBlock &) = delete;
 
-  // Appends a set and returns true, or false where there is no room for it.
+  // Appends a set and returns true. Returns false if there is no room for it.
   bool append(const void *tokens, uint32_t count);
   void close();
 
@@ -44,11 +44,12 @@ class SetBlock {
   bool wide() const { return width_ == sizeof(int64_t); }
   size_t bytes_used() const { return token_bytes_ + rows_ * sizeof(uint32_t); }
   uint32_t length(uint32_t row) const { return lengths_[row - first_row_]; }
-  // Returns the rows [first_row, first_row + rows), all of this block; the others are passed in linear time.
+  // Returns the rows [first_row, first_row + rows), all of this block. Passes over the rows before them in
+  // linear time.
   SetSlice slice(uint32_t first_row, uint32_t rows) const;
   SetSlice all() const { return {tokens_, lengths_, rows_, token_count(), wide()}; }
 
-  // The memory that the tokens and lengths lie in.
+  // Returns the memory that holds the tokens and lengths.
   HostPiece &piece() const { return piece_; }
 
  private:
@@ -58,7 +59,7 @@ class SetBlock {
   const size_t width_;
   mutable HostPiece piece_;
   uint32_t *lengths_;  // at the beginning of the piece
-  char *tokens_;       // behind the room for lengths
+  char *tokens_;       // after the room for lengths
   uint32_t most_rows_;
   size_t most_token_bytes_;
   uint32_t rows_ = 0;
@@ -69,14 +70,14 @@ class SetBlock {
 
 using SharedBlock = std::shared_ptr<const SetBlock>;
 
-// Sets in the order in which they come, made into blocks.
+// Makes blocks of sets, in the order in which they come.
 class BlockWriter {
  public:
   explicit BlockWriter(MemoryCounter &memory) : memory_(memory) {}
 
-  // Appends a set. Returns the block before it, where that had no room for it; it is complete then.
+  // Appends a set. If the block before had no room for it, returns that block, which is complete then.
   SharedBlock append(Side side, const void *tokens, uint32_t count, bool wide);
-  // Returns the side's last block; null where it has none.
+  // Returns the side's last block, or null if there is none.
   SharedBlock take_last(Side side);
   // Returns the bytes in blocks that are not complete.
   size_t open_bytes() const;
@@ -87,7 +88,7 @@ class BlockWriter {
   uint32_t rows_[2] = {0, 0};
 };
 
-// Calls add(tokens) for each row of the block, tokens a span of int32_t or int64_t.
+// Calls add(tokens) for each row of the block. `tokens` is a span of int32_t or int64_t.
 template <typename Add>
 void for_each_set(const SetBlock &block, Add &&add) {
   const SetSlice all = block.all();

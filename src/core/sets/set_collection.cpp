@@ -9,7 +9,7 @@ namespace simjoin {
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;  // rows between looks at the stop flag
-// Ids that are looked up together: what becomes of them stays in the first-level cache.
+// The number of ids that are looked up together: their ranks stay in the first-level cache.
 constexpr ptrdiff_t lookups = 1 << 12;
 
 }  // namespace
@@ -43,11 +43,11 @@ void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, ui
                  const StopFlag &stop) {
   const ShortSort sort;
   uint32_t *ids = block.ids.data();
-  uint32_t *mapped = ids;  // the first id that was not looked up yet
+  uint32_t *mapped = ids;  // the first id that has not been looked up
   uint32_t *const end = ids + block.tokens;
   for (uint32_t i = 0; i < block.rows; ++i) {
     const uint32_t size = raw.sizes[block.first_row + i];
-    // Looked up many at a time, since cache misses overlap only where nothing waits for them.
+    // Ids are looked up many at a time: cache misses overlap only while nothing waits for them.
     while (mapped < ids + size) {
       stop.check();
       uint32_t *const to = mapped + std::min<ptrdiff_t>(end - mapped, lookups);

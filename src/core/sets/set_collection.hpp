@@ -1,4 +1,4 @@
-// One side of a join as the join needs it, ordered and ranked.
+// One side of a join as the join needs it: ranked, and ordered by size.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,33 @@ struct SizeClass {
   uint32_t end;
 };
 
-// The sets of a side, numbered by ascending size, each as ranks in ascending order. Tokens that cannot be
-// shared are left out ("dropped"); they come before all others in rarity, so a set's stored ranks are its
-// last ones.
+// The sets of a side, numbered by ascending size. Each set is stored as ascending ranks. Tokens that cannot
+// be shared are left out ("dropped"). They are rarer than all others, so a set's stored ranks are its last
+// ones.
 class SetCollection {
  public:
   explicit SetCollection(MemoryCounter &memory) : tokens(memory), starts(memory), rows(memory) {}
 
   uint32_t sets() const { return static_cast<uint32_t>(rows.size()); }
   const uint32_t *begin(uint32_t set) const { return tokens.data() + starts[set]; }
-  // Returns how many tokens of the set are stored.
+  // Returns the number of stored tokens of the set.
   uint32_t stored(uint32_t set) const { return static_cast<uint32_t>(starts[set + 1] - starts[set]); }
-  // Ask for the memory of what begin() and stored() will read, and of the ranks themselves.
+  // Both prefetch memory: what begin() and stored() will read, and the ranks themselves.
   void prefetch_start(uint32_t set) const { __builtin_prefetch(starts.data() + set); }
   void prefetch_tokens(uint32_t set) const { __builtin_prefetch(tokens.data() + starts[set]); }
-  // Returns how many of the set's first `prefix` tokens are stored; `size` is the size of the set.
+  // Returns how many of the set's first `prefix` tokens are stored. `size` is the size of the set.
   uint32_t stored_prefix(uint32_t set, uint32_t size, uint32_t prefix) const {
     const uint32_t dropped = size - stored(set);
     return prefix > dropped ? prefix - dropped : 0;
   }
-  // Returns the index of the class that a set belongs to.
+  // Returns the index of the set's class.
   uint32_t class_of(uint32_t set) const;
 
   Buffer<uint32_t> tokens;
-  Buffer<uint64_t> starts;  // one more than there are sets
-  Buffer<uint32_t> rows;    // of each set
+  Buffer<uint64_t> starts;  // one more entry than there are sets
+  Buffer<uint32_t> rows;    // by set
   std::vector<SizeClass> classes;
-  uint32_t ranks = 0;  // every rank is below
+  uint32_t ranks = 0;  // every rank is less
 };
 
 // The sizes that occur on a side.
@@ -53,23 +53,23 @@ struct SizeClasses {
   explicit SizeClasses(MemoryCounter &memory) : class_of_size(memory) {}
 
   std::vector<SizeClass> classes;  // ascending
-  Buffer<uint32_t> class_of_size;  // by size; only those of sizes that occur mean anything
+  Buffer<uint32_t> class_of_size;  // by size; defined for sizes that occur
 };
 
-// Returns the classes of all sizes that occur; 0 only with `keep_empty`.
+// Returns the classes of all sizes that occur. Size 0 is among them only with `keep_empty`.
 SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &stop, MemoryCounter &memory);
 
-// Replaces the ids of a block's rows by ranks, ascending, at the beginning of each row's place, and drops
-// those without; `stored` (by row) gets how many each row keeps.
+// Replaces the ids of a block's rows by ranks, ascending, at the beginning of each row's place. Ids without a
+// rank are dropped. `stored` (by row) gets the number of ranks that each row keeps.
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop);
 
-// Returns the collection of the rows after apply_ranks to all blocks, and releases the blocks. Sets of equal
-// size are in the order of their rows. Empty sets are left out unless `keep_empty`.
+// Returns the collection of the rows, and releases the blocks. apply_ranks has been called for all blocks.
+// Sets of equal size are in the order of their rows. Empty sets are left out unless `keep_empty`.
 SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
                             WorkerPool &pool, MemoryCounter &memory);
 
-// Returns the sets of the rows for which `wanted` (by row) is not 0, in their order.
+// Returns the sets of the rows whose `wanted` (by row) is not 0, in the same order.
 SetCollection sets_of_rows(const SetCollection &sets, const Buffer<uint8_t> &wanted, const StopFlag &stop,
                            MemoryCounter &memory);
 

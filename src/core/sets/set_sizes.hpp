@@ -1,4 +1,4 @@
-// The sizes of the sets of a side, by row: the one thing of each set that a join keeps in memory to its end.
+// The sizes of the sets of a side, by row. A join keeps nothing else of each set in memory to its end.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace simjoin {
 
-// As many bits a set as the largest size of 64 neighbouring ones needs.
+// Each size takes as many bits as the largest of 64 neighbouring sizes needs.
 class SetSizes {
  public:
   explicit SetSizes(MemoryCounter &memory) : words_(memory), begins_(memory) {}
@@ -40,14 +40,14 @@ class SetSizes {
   }
   // Returns the bytes that the sizes take, packed.
   size_t bytes() const { return words_.size() * sizeof(uint64_t) + begins_.size() * sizeof(uint32_t); }
-  // Returns the largest size; 0 where there is none.
+  // Returns the largest size; 0 if there is none.
   uint32_t largest() const { return largest_; }
 
  private:
-  // Rows; with so many, the words that a block takes are the bits that each of its sizes takes.
+  // The rows of a block. With 64, a block takes as many words as each of its sizes takes bits.
   static constexpr size_t block = 64;
 
-  // Packs the last sizes, a whole block of them.
+  // Packs the sizes of a whole block.
   void pack() {
     uint32_t all = 0;
     for (const uint32_t size : last_) all |= size;
@@ -63,8 +63,8 @@ class SetSizes {
   }
 
   Buffer<uint64_t> words_;
-  Buffer<uint32_t> begins_;  // of each block in the words
-  uint32_t last_[block];     // those that have not been packed
+  Buffer<uint32_t> begins_;  // where each block begins in the words
+  uint32_t last_[block];     // sizes that have not been packed
   size_t size_ = 0;
   uint32_t largest_ = 0;
 };
