@@ -17,11 +17,11 @@ inline constexpr double equal_probe = 30;      // a probe that only equal sets m
 inline constexpr double sweep_token = 50;      // a token looked up list by list
 inline constexpr double signed_posting = 0.8;  // a posting that its signature rules out
 inline constexpr double near_posting = 10;     // a posting that its signature does not rule out
-inline constexpr double near_token =
-    0.5;  // for each token of the probe: verification of a new candidate pair
+// The verification of a new candidate pair, for each token of the probe.
+inline constexpr double near_token = 0.5;
 inline constexpr double unit_probe = 150;  // a probe looked up by itself, whatever its lists
-inline constexpr double unit_token =
-    60;  // a token of such a probe: finding its list and the list's part for the sizes
+// A token of such a probe: finding its list, and the part of the list for the sizes.
+inline constexpr double unit_token = 60;
 inline constexpr double unit_posting = 12;  // a posting counted, and verified if the count suffices
 inline constexpr double index_token = 20;   // putting a token of a prefix into the index
 inline constexpr double sign_posting = 30;  // putting a posting with a signature into the index

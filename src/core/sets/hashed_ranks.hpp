@@ -12,8 +12,9 @@
 
 namespace simjoin {
 
-// Of each distinct number, about, the bytes that rank_hashed() takes at most: a place in a table that is not
-// full (and another one while the table grows), and a key, sorted, of each number that can be shared.
+// The bytes that rank_hashed() takes at most for each distinct number, about. The number has a place in a
+// table that is not full, and another one while the table grows. If it can be shared, it has a sorted key,
+// too.
 constexpr size_t hashed_bytes = 48;
 
 // Replaces the numbers in the blocks by ranks, which Ranking::rank_in() takes; there is no table. `sides` has

@@ -36,8 +36,7 @@ class RangedRanks {
  private:
   // What is known of a value before it has a rank: its frequency, or one of these codes.
   using Code = uint16_t;
-  static constexpr Code frequent =
-      1u << 13;  // values of this frequency or a higher one are so few that they are sorted
+  static constexpr Code frequent = 1u << 13;  // or more: such values are few, so they are sorted
   static constexpr Code unshared = UINT16_MAX;
   struct Frequent {
     uint32_t frequency;
