@@ -1,4 +1,4 @@
-// Every pair there is, with its overlap: for thresholds that everything meets.
+// Every pair with its overlap, for thresholds that every pair reaches.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace simjoin {
 
-// Emits all pairs of the probe sets [begin, end), empty sets included; in a self-join, those with sets
-// before. `held` may be null.
+// Emits all pairs of the probe sets [begin, end), empty sets included. In a self-join, partners are the sets
+// before the probe. `held` may be null.
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
                      ResultWriter &writer, HeldPairs *held, const StopFlag &stop, JoinCounters &counters);
 

@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Ranks = hn::CappedTag<uint32_t, 16>;
 
-// Returns the overlap of what is left, rank by rank.
+// Returns `overlap` plus the overlap of the remaining ranks, rank by rank.
 HWY_INLINE uint32_t merge_rest(const uint32_t *r, const uint32_t *r_end, const uint32_t *s,
                                const uint32_t *s_end, uint32_t overlap) {
   while (r < r_end && s < s_end) {
@@ -27,8 +27,8 @@ HWY_INLINE uint32_t merge_rest(const uint32_t *r, const uint32_t *r_end, const u
   return overlap;
 }
 
-// Compares each rank of r with a whole vector of s at once: as many steps as r has ranks and s has vectors.
-// The last vector overlaps the one before, whose ranks are all below what is left of r.
+// Compares each rank of r with a whole vector of s at once. The steps are as many as r has ranks and s has
+// vectors. The last vector overlaps the one before, whose ranks are all below the rest of r.
 uint32_t intersect_vectors_dispatched(const uint32_t *HWY_RESTRICT r, uint32_t r_size,
                                       const uint32_t *HWY_RESTRICT s, uint32_t s_size, uint32_t known,
                                       uint32_t required) {
@@ -49,7 +49,7 @@ uint32_t intersect_vectors_dispatched(const uint32_t *HWY_RESTRICT r, uint32_t r
   return overlap;
 }
 
-// Finds the vector of s that could have a rank by doubling steps, then halving ones.
+// Finds the vector of s that may hold a rank, by doubling steps and then halving steps.
 uint32_t intersect_galloping_dispatched(const uint32_t *HWY_RESTRICT r, uint32_t r_size,
                                         const uint32_t *HWY_RESTRICT s, uint32_t s_size, uint32_t known,
                                         uint32_t required) {
@@ -61,7 +61,7 @@ uint32_t intersect_galloping_dispatched(const uint32_t *HWY_RESTRICT r, uint32_t
   for (; i < r_size; ++i) {
     if (overlap + uint64_t{r_size - i} < required) return overlap;
     const uint32_t rank = r[i];
-    uint32_t end = block;  // all blocks before `block` are too low, and `end` is not, or is the end
+    uint32_t end = block;  // blocks before `block` are too low; block `end` is not, or does not exist
     for (uint32_t step = 1; end < blocks && last_of(end) < rank; step *= 2) {
       block = end + 1;
       end = blocks - block > step ? block + step : blocks;

@@ -63,10 +63,10 @@ uint64_t JoinProblem::compatible_pairs() const {
 }
 
 uint32_t JoinProblem::most_differences(uint32_t probe_class) const {
-  // Up to this many partner sizes are looked at one by one.
+  // Up to this number of partner sizes, each is looked at.
   constexpr uint32_t exact_limit = 64;
-  // The difference r + s - 2 * required grows with s but for the rounding of `required`, which moves it by
-  // less than 4 (one for the ceiling, one for the floating point, twice each).
+  // The difference r + s - 2 * required grows with s except for the rounding of `required`. The rounding
+  // moves it by less than 4: one for the ceiling, one for the floating point, twice each.
   constexpr int64_t rounding = 4;
   const ProbeClass &c = probe_classes[probe_class];
   const int64_t r = probe.classes[probe_class].size;

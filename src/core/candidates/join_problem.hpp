@@ -1,4 +1,4 @@
-// What a join is once its sets are in order: who is probed against whom, and which sizes can be partners.
+// A join whose sets are in order: which sets are probed against which, and which sizes can be partners.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace simjoin {
 
-// What holds for every probe of one size.
+// The bounds of the probes of one size.
 struct ProbeClass {
   uint32_t class_begin;  // partners are the sets of the index side's classes [class_begin, class_end); in a
   uint32_t class_end;    // self-join, of the own class only the sets before the probe
-  uint32_t prefix;       // tokens of the probe that must be looked at; 0 where there is no partner
+  uint32_t prefix;       // tokens of the probe to look up; 0 if there is no partner
 };
 
-// A join of the probe side with the index side; in a self-join both are the same collection, and each pair
+// A join of the probe side with the index side. In a self-join both are the same collection, and each pair
 // belongs to the probe with the larger number.
 struct JoinProblem {
-  // `larger_probes`: no probe is smaller than any set of the index side, so that shorter prefixes do there.
+  // With `larger_probes`, no probe is smaller than any set of the index side, so shorter prefixes suffice
+  // there.
   JoinProblem(const Bounds &bounds, const SetCollection &probe, const SetCollection &index,
               bool larger_probes = false);
 
@@ -30,18 +31,19 @@ struct JoinProblem {
   // Returns the number of pairs of compatible sizes.
   uint64_t compatible_pairs() const;
 
-  // Returns a number of tokens in only one of two sets that no pair of the class's probes with a partner
-  // exceeds if it qualifies.
+  // Returns an upper bound of the number of tokens that only one of two sets has, for all qualifying pairs of
+  // the class's probes.
   uint32_t most_differences(uint32_t probe_class) const;
 
   const Bounds bounds;
   const SetCollection &probe;
   const SetCollection &index;
   std::vector<ProbeClass> probe_classes;  // parallel to probe.classes
-  std::vector<uint32_t> index_prefix;     // parallel to index.classes: tokens that must be indexed
+  std::vector<uint32_t> index_prefix;     // parallel to index.classes: tokens to index
 };
 
-// The least overlaps that the probes of one class need, by the partner's class; computed on first use.
+// The least overlaps that the probes of one class need, by the partner's class. They are computed on first
+// use.
 class RequiredOverlaps {
  public:
   explicit RequiredOverlaps(const JoinProblem &problem)

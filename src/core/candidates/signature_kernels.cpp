@@ -11,7 +11,8 @@ namespace simjoin {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whether the target counts the bits of 64-bit lanes by itself; others count bytes and add them up.
+// Whether the target counts the bits of 64-bit lanes itself. Other targets count bits of bytes and add them
+// up.
 #undef SIMJOIN_COUNTS_WORDS
 #if HWY_TARGET <= HWY_AVX3_DL || HWY_TARGET == HWY_SCALAR
 #define SIMJOIN_COUNTS_WORDS 1
@@ -27,7 +28,7 @@ using Numbers = hn::RebindToSigned<Words>;  // not every target compares unsigne
 using Bytes = hn::Repartition<uint8_t, Words>;
 using ByteVector = hn::Vec<Bytes>;
 
-// Sums and carries of three words, bit by bit.
+// Adds up three words bit by bit, into sums and carries.
 HWY_INLINE void add_bits(WordVector a, WordVector b, WordVector c, WordVector &sum, WordVector &carry) {
   const WordVector difference = hn::Xor(a, b);
   sum = hn::Xor(difference, c);
@@ -38,8 +39,8 @@ HWY_INLINE ByteVector bits_of_bytes(WordVector v) {
   return hn::PopulationCount(hn::BitCast(Bytes(), v));
 }
 
-// Returns the bits set in each byte over eight words, four population counts instead of eight (Harley and
-// Seal).
+// Returns, for each byte, the number of bits set over eight words, by four population counts instead of eight
+// (Harley and Seal).
 HWY_INLINE ByteVector bits_of_eight(const WordVector (&w)[8]) {
   WordVector one_a, one_b, ones, two_a, two_b, two_c, twos, fours;
   add_bits(w[0], w[1], w[2], one_a, two_a);
@@ -53,7 +54,8 @@ HWY_INLINE ByteVector bits_of_eight(const WordVector (&w)[8]) {
 
 #endif
 
-// Returns for each lane the bits that `words` words of the column and the row share; `words` is at most 8.
+// Returns, for each lane, the number of bits that `words` words of column and row share. `words` is at most
+// 8.
 template <size_t words>
 HWY_INLINE WordVector shared_bits(const uint64_t *HWY_RESTRICT column, const uint64_t *HWY_RESTRICT row) {
   const Words d;
@@ -82,7 +84,7 @@ HWY_INLINE WordVector shared_bits(const uint64_t *HWY_RESTRICT column, const uin
 #endif
 }
 
-// `words` is that of the signatures, and a multiple of 8 where it is more.
+// `step` is `words`, or 8 if `words` is more, which must be a multiple of 8 then.
 template <size_t step>
 size_t filter_row_of(const SignatureRow &row, size_t words, uint32_t *HWY_RESTRICT hits) {
   const Words d;

@@ -11,23 +11,23 @@ namespace simjoin {
 inline constexpr size_t signature_block = 8;
 inline constexpr size_t max_signature_words = 256;
 
-// A row of comparisons: one signature against consecutive ones. A pair's overlap is at most
-// popcount(a & b) + min(excess of a, excess of b), the excess being the tokens beyond the bits set.
+// A row of comparisons: one signature against consecutive ones. A pair's overlap is at most popcount(a & b) +
+// min(excess of a, excess of b). The excess is the number of tokens minus the bits set.
 struct SignatureRow {
   const uint64_t *row;  // `words` words
   int64_t row_excess;
   const uint64_t *columns;  // `blocks` blocks
   const int64_t *excess;    // by column
-  const int64_t *required;  // by column: least overlap
+  const int64_t *required;  // by column: the least overlap
   size_t blocks;
 };
 
-// Writes the numbers of the columns whose bound reaches what is required to `hits` (room for all columns plus
-// one block) and returns how many. `words` is a power of two up to max_signature_words.
+// Writes the columns whose bound reaches `required` to `hits` (room for all columns plus one block). Returns
+// their number. `words` is a power of two up to max_signature_words.
 size_t filter_row(const SignatureRow &row, size_t words, uint32_t *hits);
 
-// Copies to `out` those of `values` whose signature differs from `probe` in at most `limit` bits, and returns
-// how many; room for `count` values plus one vector (signature_padding).
+// Copies the `values` whose signature differs from `probe` in at most `limit` bits to `out`, and returns
+// their number. `out` has room for `count` values plus one vector (signature_padding).
 size_t select_near(const uint64_t *signatures, const uint64_t *values, size_t count, uint64_t probe,
                    uint32_t limit, uint64_t *out);
 inline constexpr size_t signature_padding = 64;

@@ -1,4 +1,4 @@
-// Verification: the exact overlap of two sets of ascending ranks, or that it is too small.
+// Verification: the exact overlap of two sets of ascending ranks, or the fact that it is too small.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace simjoin {
 
-// Returns the number of ranks that r and s share plus `known`, exact where that is at least `required`; some
-// number below `required` where it is not. Merges rank by rank.
+// Returns `known` plus the number of ranks that r and s share. The result is exact if it is at least
+// `required`. Otherwise it is some number below `required`. Merges rank by rank.
 inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
                                uint32_t known, uint32_t required) {
   constexpr uint32_t unrolled = 4;  // merge steps between two looks at the bound
@@ -32,7 +32,7 @@ inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_
   return overlap;
 }
 
-// Returns the same by the means that suits the sizes.
+// Returns the same by the method that suits the sizes.
 inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
                                 uint32_t known, uint32_t required) {
   if (r_size > s_size) {
@@ -41,13 +41,12 @@ inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32
   }
   if (s_size / galloping_ratio > r_size) return intersect_galloping(r, r_size, s, s_size, known, required);
   if (s_size < least_vector_size) return merged_overlap(r, r_size, s, s_size, known, required);
-  if (known + uint64_t{r_size} < required) return known;  // before the costs of a call
+  if (known + uint64_t{r_size} < required) return known;  // spares the call
   return intersect_vectors(r, r_size, s, s_size, known, required);
 }
 
-// Returns the same for sets of which the first r_prefix and s_prefix ranks, both above zero, have been
-// compared with each other and share `known`: the merge goes on where the shorter reach of the two prefixes
-// ends.
+// Returns the same for sets whose first r_prefix and s_prefix ranks, both above zero, have been compared and
+// share `known`. The merge continues where the shorter reach of the two prefixes ends.
 inline uint32_t bounded_overlap_after_prefix(const uint32_t *r, uint32_t r_size, uint32_t r_prefix,
                                              const uint32_t *s, uint32_t s_size, uint32_t s_prefix,
                                              uint32_t known, uint32_t required) {

@@ -7,8 +7,8 @@
 namespace simjoin {
 namespace {
 
-// Bytes of signatures a tile: they stay in the first-level cache while all rows of an item pass over them.
-// Wide ones come from the second-level cache, which keeps up with them.
+// Bytes of signatures per tile: they stay in the first-level cache while all rows of an item pass over them.
+// Wide signatures come from the second-level cache, which is fast enough for them.
 constexpr size_t tile_bytes = size_t{1} << 14;
 constexpr uint32_t least_columns = 64;
 constexpr int64_t unreachable = int64_t{1} << 40;
@@ -53,7 +53,7 @@ void BitmapProber::run_rows(uint32_t begin, uint32_t end, JoinCounters &counters
   uint32_t first = UINT32_MAX, last = 0;
   for (const Row &row : rows_) {
     if (row.first >= row.end) continue;
-    // All are compared: no filter of the prefix index rules one out.
+    // All partners are compared: no filter of the prefix index rules one out.
     counters.after_prefix += row.end - row.first;
     counters.after_positional += row.end - row.first;
     first = std::min(first, row.first);
@@ -97,7 +97,8 @@ void BitmapProber::prepare_rows(uint32_t begin, uint32_t end) {
   }
 }
 
-// Sets what the tile's columns require of probes of a class; columns that are no partners require too much.
+// Sets what the tile's columns require of probes of a class. Columns that are no partners require more than
+// can be reached.
 void BitmapProber::load_required(uint32_t probe_class, uint32_t tile, uint32_t tile_end) {
   required_.set_probe_class(probe_class);
   const ProbeClass &partners = problem_.probe_classes[probe_class];
@@ -112,7 +113,7 @@ void BitmapProber::load_required(uint32_t probe_class, uint32_t tile, uint32_t t
   }
 }
 
-// Appends the candidates of all rows, `begin` being the first, with the columns [tile, tile_end).
+// Appends the candidates of all rows with the columns [tile, tile_end). `begin` is the first row.
 void BitmapProber::filter_tile(uint32_t begin, uint32_t tile, uint32_t tile_end) {
   stop_.check();
   std::fill(tile_required_.begin(), tile_required_.end(), unreachable);

@@ -1,5 +1,5 @@
-// All pairs of compatible sizes through their bitmap signatures, tile by tile, and the verification of those
-// left.
+// Compares all pairs of compatible sizes through their bitmap signatures, tile by tile, and verifies the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class BitmapProber {
   struct Row {
     uint32_t excess;
     uint32_t probe_class;
-    uint32_t first;  // partners
+    uint32_t first;  // [first, end) are the partners
     uint32_t end;
   };
 
@@ -46,7 +46,7 @@ class BitmapProber {
 
   const JoinProblem &problem_;
   const SignatureTables &tables_;
-  const SignatureTable *table_ = nullptr;  // of the rows being compared
+  const SignatureTable *table_ = nullptr;  // the table of the rows that are compared
   ResultWriter &writer_;
   HeldPairs *const held_;
   const StopFlag &stop_;

@@ -8,7 +8,7 @@ SignatureTable::SignatureTable(const SetCollection &sets, uint32_t first, uint32
                                const SignatureLayout &layout, WorkerPool &pool, MemoryCounter &memory)
     : layout_(layout), first_(first), words_(memory), excess_(memory) {
   constexpr size_t blocks_a_task = 256;
-  constexpr size_t vector_words = 8;  // of the widest vectors
+  constexpr size_t vector_words = 8;  // the words of the widest vectors
   const size_t blocks = (end - first + signature_block - 1) / signature_block;
   words_.resize(blocks * signature_block * layout.words + vector_words);
   const auto address = reinterpret_cast<uintptr_t>(words_.data()) / sizeof(uint64_t);

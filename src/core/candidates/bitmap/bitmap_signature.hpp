@@ -14,10 +14,10 @@
 
 namespace simjoin {
 
-// How ranks map to bits: the most frequent ones have a bit each, all others share the rest evenly.
+// The map from ranks to bits: the most frequent ranks have a bit each, all others share the rest evenly.
 struct SignatureLayout {
   uint32_t words = 4;
-  uint32_t own = 0;  // ranks with a bit of their own, less than the bits there are
+  uint32_t own = 0;  // ranks with a bit of their own, less than the number of bits
   uint32_t ranks = 0;
 
   bool operator==(const SignatureLayout &) const = default;
@@ -28,7 +28,7 @@ struct SignatureLayout {
     return from_top < own ? from_top
                           : own + static_cast<uint32_t>(uint64_t{spread} * (words * 64 - own) >> 32);
   }
-  // Sets `signature` (`words` words) to the set's bitmap and returns how many tokens go beyond the bits set.
+  // Sets `signature` (`words` words) to the set's bitmap. Returns the excess: the tokens minus the bits set.
   uint32_t sign(const uint32_t *tokens, uint32_t count, uint64_t *signature) const {
     std::memset(signature, 0, words * sizeof(uint64_t));
     for (uint32_t i = 0; i < count; ++i) {
@@ -57,12 +57,12 @@ class SignatureTable {
 
   const SignatureLayout &layout() const { return layout_; }
   uint32_t first() const { return first_; }
-  // Returns the blocks from that of a set on; the set must be in [first, end).
+  // Returns the blocks from the block of `set` on. The set must be in [first, end).
   const uint64_t *block_of(uint32_t set) const {
     return words_.data() + align_ + (set - first_) / signature_block * signature_block * layout_.words;
   }
   uint32_t excess(uint32_t set) const { return excess_[set - first_]; }
-  // Returns whether the table has a set of its collection, whose signature copy() then writes.
+  // Returns whether the table has the set. If so, copy() writes its signature.
   bool has(uint32_t set) const { return set >= first_ && set - first_ < excess_.size(); }
   void copy(uint32_t set, uint64_t *signature) const {
     const uint64_t *words = block_of(set) + (set - first_) % signature_block;
@@ -77,11 +77,11 @@ class SignatureTable {
   Buffer<uint32_t> excess_;
 };
 
-// The signatures of a join: longer sets have wider bitmaps, so that neighbouring classes of probes share a
-// table of their partners, signed alike, and others have their own.
+// The signatures of a join. Longer sets have wider bitmaps. Neighbouring classes of probes whose partners are
+// signed alike share a table; other classes have their own.
 class SignatureTables {
  public:
-  // Signs the partners of the probe classes that use bitmaps; `layouts` are theirs, by probe class.
+  // Signs the partners of the probe classes that use bitmaps. `layouts` is by probe class.
   SignatureTables(const JoinProblem &problem, const std::vector<bool> &use_bitmap,
                   const std::vector<SignatureLayout> &layouts, WorkerPool &pool, MemoryCounter &memory);
 
@@ -91,7 +91,7 @@ class SignatureTables {
     tables_.emplace_back(sets, 0, sets.sets(), layout, pool, memory);
   }
 
-  // Returns the table that has the partners of a class that uses bitmaps; null where it has no partners.
+  // Returns the table with the partners of a class that uses bitmaps; null if the class has no partners.
   const SignatureTable *of(uint32_t probe_class) const {
     const uint32_t number = table_of_.empty() ? 0 : table_of_[probe_class];
     return number < tables_.size() ? &tables_[number] : nullptr;
@@ -99,7 +99,7 @@ class SignatureTables {
 
  private:
   std::vector<SignatureTable> tables_;
-  std::vector<uint32_t> table_of_;  // by probe class; empty where one table serves all
+  std::vector<uint32_t> table_of_;  // by probe class; empty if one table serves all
 };
 
 }  // namespace simjoin

@@ -10,7 +10,7 @@
 namespace simjoin {
 namespace {
 
-constexpr int part_bits = 8;  // the entries are sorted in so many parts: each fits the first-level cache
+constexpr int part_bits = 8;  // entries are sorted in 2^8 parts: each fits the first-level cache
 constexpr size_t parts = size_t{1} << part_bits;
 constexpr uint32_t sets_a_chunk = 1u << 15;
 constexpr uint32_t probes_a_group = 64;  // looked up together, so that their cache misses overlap
@@ -52,7 +52,7 @@ EqualSets::EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter
 // Sorts the entries of the ranges by hash, in parts.
 void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory) {
   const SetCollection &sets = problem_.index;
-  // A token that was dropped is in one set only: the set has no equal.
+  // A dropped token is in one set only, so a set with one has no equal.
   const auto visit = [&](const Range &range, auto &&body) {
     const uint32_t size = sets.classes[sets.class_of(range.begin)].size;
     for (uint32_t set = range.begin; set < range.end; ++set) {
@@ -89,7 +89,7 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
   pool.parallel(parts, [&](int, size_t part) { index_part(part, starts[part], starts[part + 1]); });
 }
 
-// Sorts the entries of a part, [begin, end), and notes in the directory where each value starts.
+// Sorts the entries [begin, end) of a part, and notes in the directory where each value starts.
 void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
   if (problem_.self_join()) {
@@ -178,9 +178,9 @@ void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWr
   writer.emit(probes.rows[probe], partners.rows[partner], size);
 }
 
-// Hands over pairs of one probe as long as they are wanted, and postpones the others, without a look at each:
-// a probe of n copies takes no n steps. In a self-join that begins with the copies next to it, so that each
-// copy is both a probe and a partner of some.
+// Hands over pairs of one probe while they are wanted, and postpones the others without a look at each. So a
+// probe of n copies takes no n steps. In a self-join, this begins with the copies next to the probe, so that
+// each copy is both a probe and a partner.
 void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
                              HeldPairs &held, JoinCounters &counters) const {
   const Entry *const slot_begin = entries_.data() + directory_[slot(hash)];
@@ -194,7 +194,7 @@ void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, Resul
   counters.after_prefix += candidates;
   counters.after_positional += candidates;
   counters.after_bitmap += candidates;
-  // The partners want pairs, each for itself: once none of them does, none will.
+  // Each partner wants pairs for itself. Once no partner wants one, none will again.
   const bool by_partner = writer.index_first();
   const auto run = static_cast<uint64_t>(first - entries_.data());
   if (by_partner && is_left(run)) {

@@ -1,5 +1,5 @@
-// Sets found by equality: where only an equal set can qualify, as among short sets at high thresholds, a hash
-// of the whole set finds it at once.
+// Sets found by equality. Among short sets at high thresholds, only equal sets can qualify. A hash of the
+// whole set finds them at once.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@ namespace simjoin {
 bool only_equal_sets(const JoinProblem &problem, uint32_t probe_class);
 
 class EqualSets {
-  // A hash (upper half) and a set, ascending; `directory_` has the first entry of each leading-bits value.
+  // A hash (upper half) and a set, ascending. `directory_` has the first entry of each value of the leading
+  // bits.
   using Entry = uint64_t;
 
  public:
-  // Returns the bytes for so many sets, about.
+  // Returns about the bytes for `sets` sets.
   static size_t bytes(uint64_t sets) {
     return sets * (sizeof(Entry) + sizeof(uint32_t)) + sets / 4 + (size_t{1} << 16);
   }
 
-  // Indexes the partners of all probe classes that it takes.
+  // Indexes the partners of all probe classes for which takes() holds.
   EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
   bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
-  // Finds all pairs of the probe sets [begin, end), all of classes that it takes; `held` may be null. Safe
-  // for several threads.
+  // Finds all pairs of the probe sets [begin, end). takes() must hold for their classes. `held` may be null.
+  // Safe for several threads.
   void run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
            JoinCounters &counters) const;
 
@@ -60,9 +61,9 @@ class EqualSets {
   int directory_bits_ = 0;
   Buffer<Entry> entries_;
   Buffer<uint32_t> directory_;
-  // In a self-join, a bit for each set: whether another one has its hash. The others need no look.
+  // In a self-join, a bit for each set: whether another set has the same hash. Other sets need no look.
   Buffer<uint64_t> repeated_;
-  // Where not every pair is wanted, a bit for the first entry of each hash: whether its pairs are left from
+  // If not every pair is wanted, a bit for the first entry of each hash: whether its pairs are left out from
   // here on.
   mutable Buffer<uint64_t> left_;
 };

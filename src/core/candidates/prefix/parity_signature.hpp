@@ -10,10 +10,10 @@
 
 namespace simjoin {
 
-// Writes the signature of a set of `size` tokens: bit b is the parity of how many of its tokens map to b. Two
-// signatures differ in no more bits than there are tokens in only one of the two sets. Neighbours in
-// frequency map to different bits; tokens that were dropped, in no partner by definition, to any. `words` is
-// a power of two.
+// Writes the signature of a set of `size` tokens: bit b is the parity of the number of its tokens that map to
+// b. Two signatures differ in at most as many bits as there are tokens in only one of the two sets.
+// Neighbours in frequency map to different bits. Dropped tokens are in no partner and map to any bit. `words`
+// is a power of two.
 template <uint32_t words>
 void parity_signature(const SetCollection &sets, uint32_t set, uint32_t size, uint64_t *signature) {
   constexpr uint32_t bits = words * 64;
@@ -36,7 +36,7 @@ inline uint64_t parity_signature(const SetCollection &sets, uint32_t set, uint32
   return signature;
 }
 
-// Signatures of unrelated sets differ in half of their 64 bits, give or take four: pairs that may differ in
+// Signatures of unrelated sets differ in half of their 64 bits, give or take four. Pairs that may differ in
 // this many tokens are not worth the comparison.
 inline constexpr uint32_t useful_differences = 26;
 
@@ -44,12 +44,12 @@ inline constexpr uint32_t useful_differences = 26;
 class ParityTable {
  public:
   static constexpr uint32_t words = 4;
-  // As useful_differences, of 256 bits.
+  // The same for 256 bits.
   static constexpr uint32_t useful_differences = 120;
 
   ParityTable(const SetCollection &sets, WorkerPool &pool, MemoryCounter &memory);
 
-  // Returns in how many bits the signature of a set differs from another.
+  // Returns the number of bits in which the signature of a set differs from `other`.
   uint32_t differences(uint32_t set, const uint64_t *other) const {
     const uint64_t *signature = signatures_.data() + size_t{set} * words;
     int bits = 0;

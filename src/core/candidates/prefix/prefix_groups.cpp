@@ -13,8 +13,8 @@ size_t blocks_of(size_t sets) {
   return (sets + sets_a_block - 1) / sets_a_block;
 }
 
-// Returns the key (class: 32 bits, first rank: 32 bits, hash of the prefix: 32 bits, set: 32 bits): the first
-// rank keeps sets that meet in an index list close to each other, the hash brings equal prefixes together.
+// Returns the key (class: 32 bits, first rank: 32 bits, hash of the prefix: 32 bits, set: 32 bits). The first
+// rank keeps sets of one index list close to each other. The hash makes equal prefixes neighbours.
 SortKey prefix_key(const SetCollection &sets, uint32_t size_class, uint32_t set, uint32_t prefix) {
   const uint32_t length = sets.stored_prefix(set, sets.classes[size_class].size, prefix);
   const uint32_t *ranks = sets.begin(set);

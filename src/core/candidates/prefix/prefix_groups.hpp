@@ -1,5 +1,5 @@
-// Groups of sets that a prefix index cannot tell apart: equal size, equal prefix (the idea of GroupJoin,
-// Bouros, Ge and Mamoulis 2012).
+// Groups of sets that a prefix index cannot tell apart, since size and prefix are equal (the idea of
+// GroupJoin, Bouros, Ge and Mamoulis 2012).
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct PrefixGroups {
   explicit PrefixGroups(MemoryCounter &memory) : first(memory) {}
 
   uint32_t groups() const { return static_cast<uint32_t>(first.size() - 1); }
-  // Returns the group that a set belongs to.
+  // Returns the set's group.
   uint32_t group_of(uint32_t set) const;
 
   Buffer<uint32_t> first;
 };
 
-// Reorders the sets within each size so that equal prefixes (`prefix[k]` tokens for the sets of class k) are
-// neighbours, and returns the groups.
+// Reorders the sets within each size so that equal prefixes are neighbours, and returns the groups.
+// `prefix[k]` is the prefix length of the sets of class k.
 PrefixGroups group_by_prefix(SetCollection &sets, const std::vector<uint32_t> &prefix, WorkerPool &pool,
                              MemoryCounter &memory);
 

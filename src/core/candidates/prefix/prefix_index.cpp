@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t check_interval = 1u << 14;  // units between looks at the stop flag
 constexpr int bucket_bits = 10;
 constexpr size_t parts_a_worker = 8;
-// Room for one unsorted posting is made for so many tokens, or for so many postings at least.
+// Room for unsorted postings is made for one per this many tokens, but at least for least_room.
 constexpr size_t tokens_an_unsorted_posting = 8;
 constexpr size_t least_room = size_t{1} << 14;
 
@@ -50,7 +50,7 @@ uint32_t PrefixIndex::class_of(uint32_t unit) const {
          1;
 }
 
-// Chooses the classes that have probes to be found by.
+// Chooses the classes that need postings: a probe looks them up.
 void PrefixIndex::choose_classes(const std::vector<bool> *elsewhere) {
   posted_.assign(problem_.index.classes.size(), elsewhere == nullptr);
   if (elsewhere == nullptr) return;
@@ -61,8 +61,8 @@ void PrefixIndex::choose_classes(const std::vector<bool> *elsewhere) {
   }
 }
 
-// Calls visit(rank, posting, set, size of the set) for the index prefixes of units [begin, end), units
-// ascending.
+// Calls visit(rank, posting, set, size of the set) for the index prefixes of the units [begin, end), in
+// ascending order.
 template <typename Visit>
 void PrefixIndex::visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &stop, Visit &&visit) const {
   if (begin >= end) return;
@@ -86,9 +86,9 @@ void PrefixIndex::visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &s
   }
 }
 
-// Sorts the postings by rank in two steps, each of which writes to no more places than the second-level cache
-// has lines for: into buckets of neighbouring ranks, and those into lists. Within a list they keep the order
-// of their units. As many buckets at a time as the room for unsorted postings allows.
+// Sorts the postings by rank in two steps: into buckets of neighbouring ranks, and those into lists. Neither
+// step writes to more places than the second-level cache has lines for. Within a list, postings keep the
+// order of their units. The room for unsorted postings limits the number of buckets per round.
 void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
   const uint32_t ranks = problem_.index.ranks;
   starts_.resize(size_t{ranks} + 1);
@@ -137,7 +137,7 @@ void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
                      });
     });
     pool.parallel(last - first, [&](int, size_t i) {
-      const size_t bucket = last - 1 - i;  // the most frequent ranks, with most postings, first
+      const size_t bucket = last - 1 - i;  // the most frequent ranks first: they have the most postings
       const auto first_rank = static_cast<uint32_t>(bucket << shift);
       const auto end_rank = static_cast<uint32_t>(std::min<uint64_t>(ranks, (uint64_t{bucket} + 1) << shift));
       sort_bucket(first_rank, end_rank, begins[bucket], begins[bucket + 1], unsorted, begins[first],
@@ -146,8 +146,8 @@ void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
   }
 }
 
-// Makes the lists of the ranks [first_rank, end_rank) of the unsorted postings whose places in the index are
-// [begin, end); `base` is the place of the first unsorted one.
+// Makes the lists of the ranks [first_rank, end_rank). Their places in the index are [begin, end). `base` is
+// the place of the first unsorted posting.
 void PrefixIndex::sort_bucket(uint32_t first_rank, uint32_t end_rank, uint64_t begin, uint64_t end,
                               const Unsorted &unsorted, uint64_t base, const StopFlag &stop) {
   std::vector<uint64_t> places(end_rank - first_rank, 0);

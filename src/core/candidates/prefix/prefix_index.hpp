@@ -16,7 +16,7 @@
 
 namespace simjoin {
 
-// One occurrence of a token in an index prefix, packed into a word so that vectors of them can be compressed.
+// One occurrence of a token in an index prefix, packed into a word for vectorised compression.
 struct Posting {
   static constexpr uint32_t saturated = UINT16_MAX;
 
@@ -25,29 +25,29 @@ struct Posting {
       : packed(unit | uint64_t{std::min(size_class, saturated)} << 32 |
                uint64_t{std::min(rest, saturated)} << 48) {}
 
-  // Returns the set, or the group.
+  // Returns the set or group.
   uint32_t unit() const { return static_cast<uint32_t>(packed); }
-  // Returns the class of the unit's size, or `saturated` where it does not fit.
+  // Returns the class of the unit's size, or `saturated` if it does not fit.
   uint32_t size_class() const { return packed >> 32 & saturated; }
-  // Returns the tokens of the set after this one, or `saturated` where they are that many or more.
+  // Returns the number of the set's tokens after this one, at most `saturated`.
   uint32_t rest() const { return static_cast<uint32_t>(packed >> 48); }
 
   uint64_t packed;
 };
 
-// Units are the sets of the index side, or its groups where there are any.
+// Units are the groups of the index side if there are groups, otherwise its sets.
 class PrefixIndex {
  public:
   struct Options {
-    const PrefixGroups *groups = nullptr;  // where there are any; they must outlive the index
+    const PrefixGroups *groups = nullptr;  // may be null; must outlive the index
     bool sign = false;                     // each posting gets the parity signature of its unit's first set
     bool equal_sets = false;               // probes that only equal sets match are left to equal_sets()
-    // Probe classes that are not probed: their partners are left out where nobody else needs them. Where it
-    // is null probes of any size may come.
+    // The probe classes that are not probed: partners that only they need are left out. If null, probes of
+    // any size may come.
     const std::vector<bool> *elsewhere = nullptr;
   };
 
-  // Returns the bytes that the making of an index takes besides the index, about.
+  // Returns about the bytes that making an index takes besides the index itself.
   static size_t building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers);
 
   // The problem must outlive the index.
@@ -67,16 +67,16 @@ class PrefixIndex {
   std::span<const Posting> postings(uint32_t rank) const {
     return {postings_.data() + starts_[rank], static_cast<size_t>(starts_[rank + 1] - starts_[rank])};
   }
-  // Ask for the memory of what postings() will read, and of the list itself.
+  // Both prefetch memory: what postings() will read, and the list itself.
   void prefetch_start(uint32_t rank) const { __builtin_prefetch(starts_.data() + rank); }
   void prefetch_postings(uint32_t rank) const {
     __builtin_prefetch(postings_.data() + starts_[rank]);
     if (has_signatures()) __builtin_prefetch(signatures_.data() + starts_[rank]);
   }
-  // Returns the index of equal sets; null where there is none.
+  // Returns the index of equal sets, or null if there is none.
   const EqualSets *equal_sets() const { return equal_sets_ ? &*equal_sets_ : nullptr; }
   bool has_signatures() const { return !signatures_.empty(); }
-  // Returns the signature of a posting in its list's storage.
+  // Returns the signature of a posting. The pointer must point into the posting's list.
   const uint64_t *signature_of(const Posting *posting) const {
     return signatures_.data() + (posting - postings_.data());
   }

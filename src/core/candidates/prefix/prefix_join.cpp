@@ -9,20 +9,20 @@
 namespace simjoin {
 namespace {
 
-// Candidates that are verified together: enough that two clock readings do not count, and few enough that the
-// list stays in the second-level cache.
+// The number of candidates that are verified together: enough for two clock readings not to count, and few
+// enough for the second-level cache.
 constexpr size_t candidates_a_round = size_t{1} << 13;
 constexpr uint32_t pairs_between_checks = 1u << 13;
-// Where pairs may differ in no more tokens than this, the signatures in the index say it all.
+// If pairs may differ in at most this many tokens, the signatures in the index suffice.
 constexpr uint32_t small_differences = 10;
-// How far ahead memory is asked for: candidates, starts of lists, and their postings. The starts must have
-// arrived when the postings are asked for.
+// The prefetch distances of candidates, starts of lists, and postings. The starts must have arrived when the
+// postings are asked for.
 constexpr size_t prefetch_distance = 8;
 constexpr uint32_t list_distance = 8;
 constexpr uint32_t posting_distance = 4;
 constexpr int32_t pruned = INT32_MIN / 2;
 
-// Returns the first posting of the list whose unit is not below `unit`, without a branch to mispredict.
+// Returns the first posting of the list whose unit is at least `unit`, without a branch to mispredict.
 const Posting *first_not_below(const Posting *list, size_t length, uint32_t unit) {
   while (length > 0) {
     const size_t half = length / 2;
@@ -75,7 +75,7 @@ PrefixProber::Way PrefixProber::way_of(uint32_t probe_class) {
   return sweeper_.takes(probe_class) ? Way::sweep : Way::units;
 }
 
-// Runs one stretch of classes after the other, each the way that suits it.
+// Runs one stretch of classes after the other, each in the way that suits it.
 void PrefixProber::run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &counters) {
   const std::vector<SizeClass> &classes = join_.problem.probe.classes;
   for (uint32_t k = join_.problem.probe.class_of(begin); begin < end;) {
@@ -128,7 +128,7 @@ void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counter
   round();
 }
 
-// Appends the candidates of a unit, `sets` of whose sets are being probed.
+// Appends the candidates of a unit. `sets` is the number of its sets that are probed.
 template <bool grouped, bool positional>
 void PrefixProber::probe(uint32_t unit, uint32_t probe_class, uint32_t sets, JoinCounters &counters) {
   const JoinProblem &problem = join_.problem;
@@ -189,8 +189,8 @@ void PrefixProber::set_probe_class(uint32_t probe_class) {
   use_table_ = join_.signatures != nullptr && most_differences_ >= small_differences;
 }
 
-// Returns the end of the classes, within [begin, end), that require no more than `left` shared tokens: the
-// others share a token with the probe before its last `left`, or do not qualify.
+// Returns the end of the classes within [begin, end) that require at most `left` shared tokens. Partners in
+// the other classes share a token with the probe before its last `left`, or do not qualify.
 uint32_t PrefixProber::last_reachable(uint32_t begin, uint32_t end, uint32_t left) {
   if (begin == end || required_[end - 1] <= left) return end;
   while (begin < end) {
@@ -204,7 +204,7 @@ uint32_t PrefixProber::last_reachable(uint32_t begin, uint32_t end, uint32_t lef
   return begin;
 }
 
-// Returns whether a partner's signature shows that too few tokens are shared.
+// Returns whether a partner's signature shows that the pair shares too few tokens.
 bool PrefixProber::differs_too_much(uint32_t partner, uint32_t index_class, const uint64_t *signature) {
   const JoinProblem &problem = join_.problem;
   const uint64_t both =
@@ -214,7 +214,7 @@ bool PrefixProber::differs_too_much(uint32_t partner, uint32_t index_class, cons
          join_.signatures->differences(partner, signature) > allowed;
 }
 
-// Counts one token of the probe, `probe_rest` tokens before its end, in every unit of the list.
+// Counts one token of the probe in every unit of the list. The probe has `probe_rest` tokens after it.
 template <bool positional>
 void PrefixProber::scan(std::span<const Posting> postings, uint32_t probe_rest) {
   if (postings.empty()) return;
@@ -240,7 +240,7 @@ void PrefixProber::scan(std::span<const Posting> postings, uint32_t probe_rest) 
   touched_.resize(static_cast<size_t>(touched - touched_.begin()));
 }
 
-// Leaves the candidates to the verifier.
+// Hands the candidates to the verifier.
 void PrefixProber::submit() {
   submitted_.clear();
   for (const Candidate &candidate : candidates_) submitted_.push_back({candidate.probe, candidate.unit});

@@ -1,5 +1,5 @@
-// Candidate generation through the prefix index, and the verification of what it finds: AllPairs (Bayardo, Ma
-// and Srikant 2007), PPJoin (Xiao et al. 2008) and GroupJoin (Bouros, Ge and Mamoulis 2012).
+// Candidate generation through the prefix index, and verification: AllPairs (Bayardo, Ma and Srikant 2007),
+// PPJoin (Xiao et al. 2008) and GroupJoin (Bouros, Ge and Mamoulis 2012).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace simjoin {
 
-// What the workers share. The probes' groups are null exactly where the index has none.
+// What the workers share. `probe_groups` is null exactly if the index has no groups.
 struct PrefixJoin {
   const JoinProblem &problem;
   const PrefixIndex &index;
   const PrefixGroups *probe_groups;
   bool positional;
   const ParityTable *signatures;  // of the index side, checked before verification; may be null
-  PairVerifier *verifier;         // gets the candidates; null where they are verified here. Not with groups.
+  PairVerifier *verifier;         // gets the candidates; null if they are verified here or are groups
 };
 
 // One worker: probes the index with ranges of sets.
@@ -46,7 +46,7 @@ class PrefixProber {
     uint32_t index_class;
   };
 
-  // How the probes of a class meet the index: by a hash of the whole set, list by list, or one by one.
+  // How probes of a class are looked up: by a hash of the whole set, list by list, or one by one.
   enum class Way : uint8_t { equality, sweep, units };
 
   Way way_of(uint32_t probe_class);
@@ -72,10 +72,11 @@ class PrefixProber {
   const StopFlag &stop_;
   PrefixSweeper sweeper_;
   RequiredOverlaps required_;
-  uint32_t probe_class_ = UINT32_MAX;  // the class that the next ones are for
+  uint32_t probe_class_ = UINT32_MAX;  // the class that set_probe_class() has set
   uint32_t most_differences_ = 0;
-  bool use_table_ = false;   // of signatures
-  Buffer<int32_t> shared_;   // by unit, once one is looked up: tokens shared so far; pruned; 0 between probes
+  bool use_table_ = false;  // whether join_.signatures is used
+  // by unit, once one is looked up: tokens shared so far, or pruned; 0 between probes
+  Buffer<int32_t> shared_;
   Buffer<Posting> touched_;  // the first posting of each unit whose count is not 0
   Buffer<Candidate> candidates_;
   Buffer<CandidatePair> submitted_;

@@ -11,19 +11,20 @@
 namespace simjoin {
 namespace {
 
-// Probes a block: many, so that lists are read seldom, but few enough that their tokens stay in the
+// Probes per block: many, so that lists are read seldom, but so few that their tokens stay in the
 // second-level cache (tuned on kosarak- and bms-shaped sets at 0.5 to 0.9, Cascade Lake, 1 MiB).
 constexpr uint32_t most_block_probes = 1u << 15;
-// Fewer where the index is small, for it stays in the cache itself: a block for each so many of its sets.
+// A small index stays in the cache itself, so blocks are smaller: a quarter of its sets, at least this
+// number.
 constexpr uint32_t least_block_probes = 1u << 8;
 constexpr uint32_t blocks_an_index = 4;
 constexpr uint32_t position_bits = 8;
 constexpr size_t candidates_a_round = size_t{1} << 13;
-// How many entries ahead starts of lists and their postings are asked for.
+// Starts of lists and their postings are prefetched this many entries ahead.
 constexpr size_t start_distance = 16;
 constexpr size_t posting_distance = 8;
 constexpr size_t prefetch_distance = 8;  // candidates
-// Postings that are compared one by one: fewer do not pay for the call of the vectorised kernel.
+// Fewer postings than this are compared one by one: they do not pay for the call of the vectorised kernel.
 constexpr size_t few_postings = 6;
 constexpr size_t postings_between_checks = size_t{1} << 13;
 
@@ -37,7 +38,7 @@ uint32_t position_of(uint64_t entry) {
   return entry & ((1u << position_bits) - 1);
 }
 
-// Returns the first posting in [low, end) whose unit is not below `unit`; fast where it is near `low`.
+// Returns the first posting in [low, end) whose unit is at least `unit`. Fast if it is near `low`.
 const Posting *seek(const Posting *low, const Posting *end, uint32_t unit) {
   size_t step = 1;
   const Posting *high = low;
@@ -94,8 +95,8 @@ bool PrefixSweeper::takes(uint32_t probe_class) {
   return index_.has_signatures() && bounds_of(probe_class).most_differences < useful_differences;
 }
 
-// Returns the bounds of a class; the overlaps required only where it has few differences, and so few
-// partners' sizes.
+// Returns the bounds of a class. The overlaps are computed only if the class has few differences, and so few
+// sizes of partners.
 const PrefixSweeper::ClassBounds &PrefixSweeper::bounds_of(uint32_t probe_class) {
   ClassBounds &bounds = bounds_[probe_class];
   if (bounds.known) return bounds;
@@ -132,7 +133,7 @@ void PrefixSweeper::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
   verify_round(counters);
 }
 
-// Verifies the candidates there are, and adds up the CPU time since the last ones were.
+// Verifies the candidates, and adds up the CPU time since the last round.
 void PrefixSweeper::verify_round(JoinCounters &counters) {
   const auto generated = JoinCounters::Clock::now();
   verify(counters);
@@ -142,7 +143,7 @@ void PrefixSweeper::verify_round(JoinCounters &counters) {
   since_ = verified;
 }
 
-// Sets the block to the probes [begin, end) and its entries to their prefix tokens, in no order.
+// Sets the block to the probes [begin, end), and its entries to their prefix tokens, unordered.
 void PrefixSweeper::load(uint32_t begin, uint32_t end) {
   probes_.resize(end - begin);
   entries_.clear();
@@ -163,8 +164,8 @@ void PrefixSweeper::load(uint32_t begin, uint32_t end) {
   }
 }
 
-// Finds the candidates of the block's entries of one rank; the block starts with the probe `begin`. Of a
-// frequent token there are many: they are verified as they come.
+// Finds the candidates of the block's entries of one rank. The block starts with the probe `begin`. A
+// frequent token has many candidates, so they are verified as they come.
 void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries, JoinCounters &counters) {
   const std::span<const Posting> list = index_.postings(rank_of(entries[0]));
   const Posting *low = list.data(), *high = low;
@@ -180,7 +181,7 @@ void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries, Joi
       low = seek(low, list_end, index_.class_begin(partners.class_begin));
       high = std::max(low, high);
     }
-    // Partners that need more than the tokens from here on share an earlier one, or do not qualify.
+    // Partners that need more than the `left` tokens from here on share an earlier one, or do not qualify.
     const uint32_t left = probe.stored - position_of(entry);
     size_t classes = bounds->required.size();
     while (classes > 0 && bounds->required[classes - 1] > left) --classes;
@@ -192,7 +193,7 @@ void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries, Joi
   }
 }
 
-// Appends the candidates among the postings, of one list, with the probe of an entry.
+// Appends the candidates among the postings, all of one list, with the probe of `entry`.
 void PrefixSweeper::match(uint32_t begin, uint64_t entry, std::span<const Posting> postings,
                           const ClassBounds &bounds) {
   if (postings.size() >= postings_between_checks) stop_.check();

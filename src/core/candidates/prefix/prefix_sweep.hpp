@@ -1,5 +1,5 @@
-// Candidate generation for short sets, list by list: the prefix tokens of a block of probes, in the order of
-// their ranks, meet each list of the index once.
+// Candidate generation for short sets, list by list. The prefix tokens of a block of probes are sorted by
+// rank and meet each list of the index once.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace simjoin {
 
-// One worker. Where the signatures in the index reject nearly all postings there is little to count: a pair
-// is verified at the first token that its prefixes share, and passed over at the others. What is left is
-// reading lists, and reading each of them once for many probes costs a fraction of finding it again for each.
+// One worker. If signatures in the index reject nearly all postings, there is little to count: a pair is
+// verified at the first token that its prefixes share, and skipped at the others. The rest of the work is
+// reading lists. Reading each list once for many probes costs a fraction of finding it again for each.
 class PrefixSweeper {
  public:
-  // Returns how many probes are swept together over an index of so many sets.
+  // Returns the number of probes that are swept together over an index of `index_sets` sets.
   static uint32_t block_probes(uint64_t index_sets);
 
   // `held` may be null.
   PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer, HeldPairs *held,
                 const StopFlag &stop, MemoryCounter &memory);
 
-  // Returns whether run() can take the probes of a class: the index must have signatures, and a pair few
+  // Returns whether run() can take the probes of a class. The index must have signatures, and a pair few
   // differences.
   bool takes(uint32_t probe_class);
-  // Finds all pairs of the probe sets [begin, end), all of classes that it takes.
+  // Finds all pairs of the probe sets [begin, end). takes() must hold for their classes.
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
 
  private:
-  // What is known of a probe class once it was needed.
+  // The bounds of a probe class, computed on first use.
   struct ClassBounds {
     uint32_t most_differences = 0;
     bool known = false;
@@ -51,7 +51,7 @@ class PrefixSweeper {
     uint32_t partner;
     uint32_t required;
     uint32_t position;  // of the shared token in the probe
-    uint32_t rest;      // tokens of the partner after it
+    uint32_t rest;      // tokens of the partner after the shared token
   };
 
   const ClassBounds &bounds_of(uint32_t probe_class);
@@ -71,9 +71,9 @@ class PrefixSweeper {
   std::vector<ClassBounds> bounds_;  // by probe class
   Buffer<Probe> probes_;             // of the block
   Buffer<uint64_t> entries_;         // of the block: rank (32 bits), number in the block (16), position (16)
-  Buffer<Posting> near_;             // postings of a list that the signatures left
+  Buffer<Posting> near_;             // the postings of a list that the signatures do not rule out
   Buffer<Candidate> candidates_;
-  JoinCounters::Clock::time_point since_;  // when the last candidates had been verified
+  JoinCounters::Clock::time_point since_;  // the time after the last verification
 };
 
 }  // namespace simjoin
