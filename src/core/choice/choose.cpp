@@ -15,25 +15,26 @@ namespace {
 
 namespace candidates = costs::candidates;
 
-// A ParityTable pays where so many postings are counted for each token that it reads.
+// A ParityTable pays if at least this many postings are counted for each token that it reads.
 constexpr double least_counted_postings = 1;
-// Two generators in one join cost memory and time of their own: the second must save this share.
+// Two generators in one join cost memory and time of their own: the second must save at least this share.
 constexpr double least_gain = 0.1;
-// A band with less than this share of the time is not looked at closely.
+// A band with less than this share of the time is not examined closely.
 constexpr double least_share = 0.02;
 constexpr uint32_t pairs_a_band = 512;
 constexpr uint32_t probes_a_band = 256;
 constexpr uint64_t tokens_a_band = uint64_t{1} << 16;  // of the sampled pairs, and of the sampled probes
 constexpr uint64_t counted_tokens = uint64_t{1} << 19;
-// Fewer pairs than this are compared before a sample of them is.
+// With fewer pairs than this, the pairs are compared without a sample.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
-// How often ranks occur in index prefixes, estimated from every so many sets.
+// The frequencies of ranks in index prefixes, estimated from every n-th set.
 struct PostingCounts {
   Buffer<uint32_t> counts;
-  double scale;               // true numbers a counted one
+  double scale;               // true postings for each counted one
   std::vector<double> below;  // postings of the classes below each one
 
-  // Returns the share of all postings that the partners of a probe class have: longer sets have more.
+  // Returns the share of all postings that belong to partners of a probe class. Longer sets have more
+  // postings.
   double share(const ProbeClass &partners) const {
     return below.back() > 0 ? (below[partners.class_end] - below[partners.class_begin]) / below.back() : 0;
   }
@@ -60,7 +61,7 @@ PostingCounts count_postings(const JoinProblem &problem, const StopFlag &stop, M
   return postings;
 }
 
-// Returns the share of the pairs that the signatures in the prefix index leave.
+// Returns the share of the pairs that the signatures in the prefix index do not rule out.
 double near_rate(const JoinProblem &problem, const std::vector<SampledPair> &pairs) {
   size_t near = 0;
   for (const SampledPair &pair : pairs) {
@@ -72,10 +73,10 @@ double near_rate(const JoinProblem &problem, const std::vector<SampledPair> &pai
   return pairs.empty() ? 0 : static_cast<double>(near) / static_cast<double>(pairs.size());
 }
 
-// What the sampled probes of a band would read of the prefix index, a probe.
+// The average work of a probe of a band in the prefix index, from a sample.
 struct PrefixWork {
-  double tokens = 0;    // of the prefix
-  double postings = 0;  // of compatible sizes
+  double tokens = 0;    // tokens of the prefix
+  double postings = 0;  // postings of compatible sizes
 };
 
 PrefixWork prefix_work(const JoinProblem &problem, const PostingCounts &postings, const SizeBand &band) {
@@ -99,22 +100,22 @@ PrefixWork prefix_work(const JoinProblem &problem, const PostingCounts &postings
   return work;
 }
 
-// A band and what each way would cost it, in nanoseconds.
+// A band, and its cost in nanoseconds by each generator.
 struct Estimate {
   SizeBand band{};
-  double signed_ns = 0;  // through the prefix index, its share of building that included: with signatures
-  double plain_ns = 0;   // and without
-  double postings = 0;   // counted where the probes are looked up by themselves,
-  bool sweeps = false;   // which they are not where there are signatures
-  double bitmap_ns = 0;  // of bands that were not looked at closely, the least that it can be
+  double signed_ns = 0;  // through the prefix index with signatures, a share of building it included
+  double plain_ns = 0;   // the same without signatures
+  double postings = 0;   // postings counted if the probes are looked up one by one
+  bool sweeps = false;   // with signatures, the probes are swept
+  double bitmap_ns = 0;  // the least possible cost if the band was not examined closely
   BitmapCost bitmap{};
-  bool compared = false;  // whether they were
+  bool compared = false;  // whether layouts of bitmaps were compared
   bool use_bitmap = false;
 
   double prefix_ns() const { return std::min(signed_ns, plain_ns); }
 };
 
-// The probes bear this share of the index's costs for each of their tokens.
+// The probes bear `index_share` of the index's costs for each of their tokens.
 void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, double index_share,
                      Estimate &estimate) {
   const SizeBand &band = estimate.band;
@@ -146,7 +147,8 @@ double sign_ns(const JoinProblem &problem, const SizeBand &band) {
   return static_cast<double>(band.sets) * problem.probe.classes[band.end - 1].size * candidates::sign_token;
 }
 
-// Returns the estimates of all bands; the layouts of bitmaps only where those might be better.
+// Returns the estimates of all bands. Layouts of bitmaps are chosen only for bands that bitmaps might suit
+// better.
 std::vector<Estimate> estimate_bands(const JoinProblem &problem, double index_share, WorkerPool &pool,
                                      MemoryCounter &memory) {
   std::vector<Estimate> estimates;
@@ -176,7 +178,7 @@ std::vector<Estimate> estimate_bands(const JoinProblem &problem, double index_sh
   return estimates;
 }
 
-// Gives the bitmaps up where they save too little.
+// Gives up bitmaps if they save too little.
 void drop_small_gain(std::vector<Estimate> &estimates) {
   double alone = 0, mixed = 0;
   for (const Estimate &e : estimates) {
@@ -198,8 +200,8 @@ void describe_bitmaps(const JoinProblem &problem, const SizeBand &band, const Bi
   plan.reasons.push_back(text);
 }
 
-// Describes what goes through bitmaps, or what does not. What has not been looked at closely takes at least
-// so long through bitmaps; where that says nothing, it is left out.
+// Describes the sets that go through bitmaps, or those that do not. The cost through bitmaps is a lower bound
+// for bands that were not examined closely. It is left out if it says nothing.
 void describe_choice(const std::vector<Estimate> &estimates, bool bitmaps, GeneratorPlan &plan) {
   uint64_t sets = 0;
   double prefix = 0, bitmap = 0;
@@ -232,8 +234,8 @@ void set_band(const SizeBand &band, bool use_bitmap, const SignatureLayout &layo
   }
 }
 
-// Decides on the signatures of the sets and postings for the bands that go through the prefix index.
-// The estimates are for this share of the probes.
+// Decides on signatures of postings and sets, for the bands that go through the prefix index. The estimates
+// are for `share` of the probes.
 void choose_signatures(const JoinProblem &problem, const std::vector<Estimate> &estimates, double share,
                        GeneratorPlan &plan) {
   double with = 0, without = 0, counted = 0;
@@ -250,13 +252,14 @@ void choose_signatures(const JoinProblem &problem, const std::vector<Estimate> &
       counted > share * least_counted_postings * static_cast<double>(problem.index.tokens.size());
 }
 
-// What all bands cost through bitmaps of one layout.
+// The cost of all bands through bitmaps of one layout.
 struct OneLayout {
   SignatureLayout layout;
   double ns = std::numeric_limits<double>::infinity();
 };
 
-// Returns the one of the bands' layouts that makes all bands cheapest; where no band has one, no layout.
+// Returns the layout, among those of the bands, that makes all bands cheapest. If no band has a layout, the
+// cost is infinite.
 OneLayout best_for_all(const JoinProblem &problem, const std::vector<Estimate> &estimates,
                        const StopFlag &stop) {
   OneLayout best;

@@ -11,11 +11,11 @@
 
 namespace simjoin {
 
-// Which probes go through bitmaps, which through the prefix index, and why.
+// Which probes go through bitmaps and which through the prefix index, and why.
 struct GeneratorPlan {
   std::vector<bool> use_bitmap;          // by probe class
-  std::vector<SignatureLayout> layouts;  // by probe class, where it uses bitmaps
-  SignatureLayout layout;                // the one for all, where there can be only one
+  std::vector<SignatureLayout> layouts;  // by probe class that uses bitmaps
+  SignatureLayout layout;                // the layout for all, if there can be only one
   bool sign_postings = false;            // whether signatures in the prefix index pay
   bool sign_sets = false;                // whether a ParityTable pays for the probes of the prefix index
   std::vector<std::string> reasons;
@@ -24,8 +24,8 @@ struct GeneratorPlan {
 // Returns the plan with the least estimated time, size band by size band.
 GeneratorPlan choose_generators(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
-// Returns the plan with the least estimated time in which all probes go through one generator, bitmaps of one
-// layout where it is that. The problem's probes are a sample: this share of all.
+// Returns the plan with the least estimated time in which all probes go through one generator, bitmaps with
+// one layout. `sampled_share` is the fraction of all probes that `problem.probe` holds.
 GeneratorPlan choose_one_generator(const JoinProblem &problem, double sampled_share, WorkerPool &pool,
                                    MemoryCounter &memory);
 

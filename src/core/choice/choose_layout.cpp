@@ -13,17 +13,18 @@ static_assert(std::size(candidates::bitmap_pair) == static_cast<size_t>(std::bit
 
 constexpr uint32_t sampled_pairs = 2048;
 constexpr uint64_t sampled_tokens = uint64_t{1} << 16;
-// The widths tried have from half a bit to this many bits a token of the band's largest sets.
+// The widest layout tried has this many bits per token of the band's largest sets.
 constexpr uint64_t most_bits_per_token = 16;
 
-// How many pairs a sample is taken to have that pass in addition to those that do, since none in a sample is
-// not none in all: among the layouts of one band, and where bitmaps are compared with the index for sets that
-// the layout was not made for. (Of long sets few pairs are sampled: with the smaller number bitmaps of 512
-// bits seemed to suit enron-shaped sets of 300 to 600 tokens at 0.5, which took six times as long.)
+// The number of passing pairs that is added to those of a sample, since none in a sample is not none in all.
+// `least_passed` is for comparing the layouts of one band. `doubtful_passed` is for comparing bitmaps with
+// the index, for sets that the layout was not made for. Of long sets, few pairs are sampled. With the smaller
+// number, bitmaps of 512 bits seemed to suit enron-shaped sets of 300 to 600 tokens at 0.5, which took six
+// times as long.
 constexpr double least_passed = 0.25;
 constexpr double doubtful_passed = 1;
 
-// Returns the share of the pairs that bitmaps of the layout leave.
+// Returns the share of the pairs that bitmaps of the layout do not rule out.
 double pass_rate(const JoinProblem &problem, const std::vector<SampledPair> &pairs,
                  const SignatureLayout &layout, double added, const StopFlag &stop) {
   constexpr size_t check_interval = 64;

@@ -10,8 +10,8 @@
 
 namespace simjoin {
 
-// What a pair costs through bitmaps of a layout, in nanoseconds of one thread, verification of the share
-// `rate` that they leave included.
+// The cost of a pair through bitmaps of a layout, in nanoseconds of one thread. It includes the verification
+// of the share `rate` of pairs that bitmaps do not rule out.
 struct BitmapCost {
   SignatureLayout layout;
   double pair_ns = 0;
@@ -21,14 +21,14 @@ struct BitmapCost {
 // Returns the layout that makes the pairs of a band cheapest.
 BitmapCost choose_layout(const JoinProblem &problem, const SizeBand &band, const StopFlag &stop);
 
-// Returns what the pairs of a band cost through bitmaps of this layout.
+// Returns the cost of the pairs of a band through bitmaps of `layout`.
 BitmapCost cost_of_layout(const JoinProblem &problem, const SizeBand &band, const SignatureLayout &layout,
                           const StopFlag &stop);
 
-// Returns the words of the widest layout that choose_layout() tries for sets of a size.
+// Returns the words of the widest layout that choose_layout() tries for sets of `size` tokens.
 uint32_t widest_layout_words(uint32_t size);
 
-// Returns the least that a pair can cost through bitmaps, whatever the sets.
+// Returns the least cost of a pair through bitmaps, for any sets.
 double least_bitmap_pair_ns();
 
 }  // namespace simjoin

@@ -36,7 +36,7 @@ std::vector<SizeBand> size_bands(const JoinProblem &problem) {
 
 std::vector<SampledPair> sample_pairs(const JoinProblem &problem, const SizeBand &band, uint32_t count,
                                       uint64_t tokens) {
-  std::vector<uint64_t> ends;  // of each class's pairs
+  std::vector<uint64_t> ends;  // the end of each class's pairs
   uint64_t total = 0;
   for (uint32_t k = band.begin; k < band.end; ++k) ends.push_back(total += pairs_of_class(problem, k));
   std::vector<SampledPair> pairs;

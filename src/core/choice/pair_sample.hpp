@@ -1,4 +1,4 @@
-// Samples of the pairs of a join, for estimates of what filters leave.
+// Samples of the pairs of a join, to estimate what filters rule out.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Random {
   uint64_t state_;
 };
 
-// Probe classes [begin, end), sets so alike in size that one sample stands for all, and the pairs of
-// compatible sizes that their probes have.
+// The probe classes [begin, end) and their pairs of compatible sizes. The sets are so alike in size that one
+// sample stands for all.
 struct SizeBand {
   uint32_t begin;
   uint32_t end;
@@ -40,11 +40,11 @@ struct SampledPair {
   uint32_t partner;
   uint32_t probe_class;
   uint32_t index_class;
-  uint32_t required;  // least overlap
+  uint32_t required;  // the least overlap
 };
 
-// Returns up to `count` pairs of compatible sizes drawn evenly from those of a band, and fewer where their
-// sets have more than `tokens` tokens in all.
+// Returns up to `count` pairs of compatible sizes, drawn evenly from those of a band. There are fewer if
+// their sets have more than `tokens` tokens in all.
 std::vector<SampledPair> sample_pairs(const JoinProblem &problem, const SizeBand &band, uint32_t count,
                                       uint64_t tokens);
 
