@@ -1,4 +1,4 @@
-// What engines share that join on threads of their own: the thread, its failure, and the queue to the caller.
+// What engines with threads of their own share: the thread, its failure, and the queue to the caller.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace simjoin {
 
-// Runs a join beside its caller. As the last member of an engine it is destroyed first, so that the thread
-// ends before what it works on. Where other members use the queue or the flag to their end it is the first
-// one, and the engine's destructor calls end().
+// Runs a join beside its caller. As the last member of an engine it is destroyed first, so the thread ends
+// before the objects that it works on. If other members use the queue or the flag until their end, it is the
+// first member, and the engine's destructor calls end().
 class EngineThread {
  public:
   EngineThread() = default;
@@ -25,18 +25,18 @@ class EngineThread {
 
   const StopFlag &stop() const { return stop_; }
 
-  // Makes the queue, once; with capacity 0 no producer ever waits.
+  // Makes the queue, once. With capacity 0 no producer ever waits.
   ResultQueue &open_queue(size_t capacity) { return queue_.emplace(capacity, stop_); }
   bool is_open() const { return queue_.has_value(); }
   ResultQueue &queue() { return *queue_; }
 
-  // Runs `body` on a thread. When it ends the queue is finished, also where it throws.
+  // Runs `body` on a thread. When `body` ends or throws, the queue is finished.
   void start(std::function<void()> body);
 
   // Stops the join and waits for its thread.
   void end() noexcept;
 
-  // Returns the next batch of the queue as JoinEngine::step does; rethrows what the body threw.
+  // Returns the next batch of the queue as JoinEngine::step does. Rethrows what the body threw.
   StepResult pop(std::chrono::microseconds budget, Batch &out);
 
  private:

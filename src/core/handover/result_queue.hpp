@@ -13,25 +13,25 @@
 
 namespace simjoin {
 
-// Batches on their way to the caller. Producers wait while it is full, so a caller that stops early costs
-// little.
+// Batches on their way to the caller. Producers wait while the queue is full, so a caller that stops early
+// costs little.
 class ResultQueue {
  public:
-  // With capacity 0 nobody ever waits: for the join that runs within the caller's own thread.
+  // With capacity 0 nobody ever waits, for a join within the caller's own thread.
   ResultQueue(size_t capacity, const StopFlag &stop) : capacity_(capacity), stop_(stop) {}
 
   // Hands the pairs over and leaves `batch` empty. Throws Cancelled if the join is abandoned meanwhile.
   void push(Batch &batch);
-  // Swaps the next batch into `out` and returns true; waits for one up to `wait`, or until the end.
+  // Swaps the next batch into `out` and returns true. Waits for a batch up to `wait`, or until the end.
   bool pop(Batch &out, std::chrono::microseconds wait);
-  // Waits until the caller has come back after the last batch that was pushed before: it has looked at all of
-  // its pairs then. Throws Cancelled if the join is abandoned meanwhile.
+  // Waits until the caller has looked at all batches pushed so far: it has come back after the last of them.
+  // Throws Cancelled if the join is abandoned meanwhile.
   void settle();
   // Returns whether producers run beside the caller, so that they may wait for it.
   bool bounded() const { return capacity_ > 0; }
   // Marks the end: no more batches will come.
   void finish();
-  // Wakes all who wait for the caller, after the stop flag was set.
+  // Wakes all threads that wait for the caller, after the stop flag was set.
   void wake();
   // Returns whether the end is reached and every batch was taken.
   bool drained() const;
@@ -51,29 +51,29 @@ class ResultQueue {
   bool finished_ = false;
 };
 
-// One worker's way to hand over pairs; knows which side is which.
+// Hands over the pairs of one worker, with left and right in their places.
 class ResultWriter {
  public:
-  // Pairs are (probe row, index row); `swap` where the probe side is the right one, `ordered` in a self-join.
-  // `demand` is null where every pair is wanted.
+  // Pairs are (probe row, index row). `swap`: the probe side is the right one. `ordered`: a self-join.
+  // `demand` is null if every pair is wanted.
   ResultWriter(ResultQueue &queue, bool swap, bool ordered, PairDemand *demand = nullptr)
       : queue_(queue), swap_(swap), ordered_(ordered), demand_(demand) {}
 
   bool has_demand() const { return demand_ != nullptr; }
-  // Returns what the demand says of a pair. Nobody asks for a row with itself.
+  // Returns the demand's answer for a pair. A row is no partner of itself.
   PairDemand::Answer ask(uint32_t probe_row, uint32_t index_row, uint32_t limit) const {
     if (ordered_ && probe_row == index_row) return PairDemand::Answer::never;
     if (index_first()) std::swap(probe_row, index_row);
     return demand_->ask(probe_row, index_row, limit);
   }
-  // Returns whether the index row is a pair's first one to the demand.
+  // Returns whether the demand takes the index row first.
   bool index_first() const { return swap_ && !ordered_; }
   bool postpones() const { return demand_->postpones(); }
   void postpone(uint32_t probe_row, uint32_t index_row) {
     if (index_first()) std::swap(probe_row, index_row);
     demand_->postpone(probe_row, index_row);
   }
-  // Hands over what there is and waits until the caller has looked at it.
+  // Hands over all pairs so far, and waits until the caller has looked at them.
   void settle();
 
   void emit(uint32_t probe_row, uint32_t index_row, uint32_t overlap) {

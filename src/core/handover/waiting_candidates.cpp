@@ -4,8 +4,8 @@
 
 namespace simjoin {
 
-// Puts the pairs into another order: partners come in the order of their sets, often that of rows, in which
-// the ones that meet a filter like b.id > a.id all stand at the end.
+// Shuffles the pairs. Partners come in the order of their sets, which is often that of rows. In that order,
+// all partners that pass a filter like b.id > a.id stand at the end.
 void HeldPairs::shuffle() {
   for (size_t i = pairs_.size(); i > 1; --i) {
     random_ ^= random_ << 13;

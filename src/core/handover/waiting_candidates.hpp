@@ -1,4 +1,4 @@
-// Candidate pairs of one worker that nobody may want to see verified.
+// Candidates that a worker postpones because the caller may not need them.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace simjoin {
 
-// Asks for each candidate whether it is wanted. Those for later wait here, unless they are postponed, until
-// the caller has looked at what was handed over.
+// Asks for each candidate whether it is wanted. Candidates for later wait here until the caller has looked at
+// the pairs so far, unless they are postponed.
 class HeldPairs {
  public:
   // Verifies a pair and, if it qualifies, emits it.
   using Verify = std::function<void(uint32_t probe, uint32_t partner, JoinCounters &counters)>;
 
-  // `probe_rows` and `partner_rows` are the rows of the sets by their numbers; null where those are the same.
-  // The writer must have a demand.
+  // `probe_rows` and `partner_rows` are the rows of the sets by number; null if the numbers are the rows. The
+  // writer must have a demand.
   HeldPairs(ResultWriter &writer, const uint32_t *probe_rows, const uint32_t *partner_rows, Verify verify,
             const StopFlag &stop, MemoryCounter &memory)
       : writer_(writer),
@@ -30,7 +30,7 @@ class HeldPairs {
         stop_(stop),
         pairs_(memory) {}
 
-  // Returns whether the caller is to verify the candidate. Where not, it is left out or taken care of.
+  // Returns whether the caller is to verify the candidate. If not, the candidate is left out or waits.
   bool take(uint32_t probe, uint32_t partner, JoinCounters &counters) {
     const PairDemand::Answer answer = ask({probe, partner}, PairDemand::first_pairs);
     if (answer == PairDemand::Answer::now) return true;
@@ -43,7 +43,7 @@ class HeldPairs {
     return false;
   }
 
-  // Waits for the caller and verifies those held pairs that are still wanted.
+  // Waits for the caller, and verifies those waiting pairs that are still wanted.
   void settle(JoinCounters &counters);
 
  private:
@@ -51,7 +51,7 @@ class HeldPairs {
     uint32_t probe;
     uint32_t partner;
   };
-  // Enough that waiting for the caller (some 20 us where cores are free) does not count.
+  // So many that waiting for the caller (some 20 us if cores are free) does not count.
   static constexpr size_t most_pairs = size_t{1} << 15;
 
   uint32_t row_of_probe(uint32_t probe) const { return probe_rows_ == nullptr ? probe : probe_rows_[probe]; }

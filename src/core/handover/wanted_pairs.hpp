@@ -1,4 +1,4 @@
-// Which pairs a caller wants that asks only whether rows have partners (JoinSpec::done_rows).
+// The pairs that a caller wants if it asks only whether rows have partners (JoinSpec::done_rows).
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,26 @@
 
 namespace simjoin {
 
-// Shared by the engine's threads, which run ahead of the caller by more pairs than a row of a family of
-// copies has: so a row is handed over a few pairs at first, and by the time that the caller has looked at
-// them it is probably done. Counts are approximate where threads meet: a pair is then handed over sooner or
-// later than it would have been.
+// Shared by the engine's threads, which run ahead of the caller by more pairs than a row in a family of
+// copies has. So a row gets a few pairs at first. Once the caller has looked at them, the row is probably
+// done. Counts are approximate if threads meet: a pair is then handed over sooner or later.
 //
-// Pairs are (first row, second row): in a self-join the probe's and the partner's, else the left and the
-// right one. A row of a self-join has some pairs in either role, since a filter like b.id < a.id may be met
+// Pairs are (first row, second row): the probe's and the partner's in a self-join, otherwise the left and the
+// right one. A row of a self-join gets some pairs in each role, since a filter like b.id < a.id may pass in
+// one role only.
 // in one of them only.
 class PairDemand {
  public:
   enum class Answer : uint8_t { never, later, now };
 
-  // Pairs that a row is handed over at first, in each role: those of 20,000 copies take a tenth of a second,
-  // and a filter that half the partners meet in random order leaves few rows that need more.
+  // The pairs that a row gets at first, in each role. Those of 20,000 copies take a tenth of a second. If
+  // half the partners pass a filter, in random order, few rows need more.
   static constexpr uint32_t first_pairs = 32;
-  // Where those were not enough.
+  // The limit for rows that need more.
   static constexpr uint32_t no_limit = UINT32_MAX;
 
-  // `postpones`: pairs for later are noted by their rows, not kept, since the join can be done again for
-  // these.
+  // With `postpones`, pairs for later are noted by their rows and not kept, since the join can be repeated
+  // for these rows.
   PairDemand(const DoneRows &done, bool self_join, bool postpones, uint32_t left_rows, MemoryCounter &memory)
       : done_(done),
         self_join_(self_join),
@@ -41,8 +41,8 @@ class PairDemand {
     if (postpones) postponed_.resize(left_rows, 0);
   }
 
-  // Returns whether the pair is wanted now, by a row that has had fewer than `limit` pairs; later, by one
-  // that is not done yet; or never.
+  // Returns `now` if a row that has had fewer than `limit` pairs wants the pair, `later` if a row that is not
+  // done may want it, and otherwise `never`.
   Answer ask(uint32_t first, uint32_t second, uint32_t limit) {
     const bool both = asks_for_both(second);
     if (both && !both_rows_ && first < second) return Answer::never;  // comes as (second, first), too
@@ -63,9 +63,9 @@ class PairDemand {
     if (both_rows_) postpone(second);
   }
 
-  // Ends postponing, while no thread asks. Returns, by row, whether it is not done and has had pairs
-  // postponed, and how many rows there are of these: they are to be the first rows of all their pairs. Of
-  // those between two of them each is wanted one way round only.
+  // Ends postponing, while no thread asks. Returns, by row, whether the row is not done and had pairs
+  // postponed. Sets `count` to the number of such rows. They are to be the first rows of all their pairs. A
+  // pair of two such rows is wanted in one direction only.
   const Buffer<uint8_t> &end_postponing(uint32_t &count) {
     both_rows_ = postpones_ = false;
     count = 0;
@@ -78,7 +78,7 @@ class PairDemand {
 
  private:
   static constexpr uint8_t done = UINT8_MAX;
-  static constexpr uint8_t most = done - 1;  // and more
+  static constexpr uint8_t most = done - 1;  // `most` pairs or more
 
   bool asks_for_both(uint32_t second) const {
     return both_rows_ || (self_join_ && !postpones_ && postponed_[second] != 0);
@@ -105,9 +105,9 @@ class PairDemand {
 
   const DoneRows &done_;
   const bool self_join_;
-  bool both_rows_;  // of every pair count
+  bool both_rows_;  // whether both rows of every pair count
   bool postpones_;
-  Buffer<uint8_t> handed_over_[2];  // by role and row; `done` for a row that is
+  Buffer<uint8_t> handed_over_[2];  // by role and row; `done` if the row is done
   Buffer<uint8_t> postponed_;       // by row
 };
 
