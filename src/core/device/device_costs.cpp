@@ -8,17 +8,17 @@
 namespace simjoin {
 namespace {
 
-// The GPU that costs were measured on.
+// The GPU on which costs were measured.
 constexpr GpuTraits measured{90, 132, 1.98, 4917};
 
-// Pairs of 256-bit signatures that a processor compares in a second for each GHz, by the kernel that
-// cuda/filters/bitmap/bitmap_filter takes on these devices: from what cuda/engine/gpu_choice says of an H200.
-// The tensor cores of 8.0 are taken to be like those of the H200 under the same instructions; those of 8.6
-// to 8.9 do half as many binary operations in a cycle. From 10.0 on there are none, and the ordinary cores
-// count bits at the same rate in all of these.
+// The pairs of 256-bit signatures that a processor compares in a second for each GHz, by the kernel that
+// cuda/filters/bitmap/bitmap_filter takes on these devices. The figures follow from those of an H200 in
+// cuda/engine/gpu_choice. The tensor cores of 8.0 are assumed to be like those of the H200 under the same
+// instructions. Those of 8.6 to 8.9 do half as many binary operations in a cycle. From 10.0 on there are
+// none. Ordinary cores count bits at the same rate in all of these.
 struct DeviceClass {
   int least_capability;
-  double pairs_on_h200;  // in a millisecond, were it as large
+  double pairs_on_h200;  // in a millisecond, for a device as large as an H200
 };
 constexpr DeviceClass classes[] = {{0, 3.5e9}, {80, 7e9}, {81, 3.5e9}, {90, 10e9}, {91, 0.35e9}};
 

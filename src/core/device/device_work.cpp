@@ -32,7 +32,7 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) 
   const auto compare = [&](double slowdown) {
     if (cpu_ms <= gpu_ms * slowdown + gpu_start_ms()) reason = cpu_is_sooner;
   };
-  if (reason.empty()) compare(1);  // no GPU is looked for where the fastest would not pay
+  if (reason.empty()) compare(1);  // no GPU is looked for if the fastest would not pay
   if (reason.empty() && gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);
   if (reason.empty()) return true;
   if (refused != nullptr) *refused = std::move(reason);

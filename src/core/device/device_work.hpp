@@ -1,4 +1,4 @@
-// Computations that may run on a GPU: which device does one, and what follows where a GPU fails.
+// Computations that may run on a GPU: the choice of the device, and what follows if a GPU fails.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 namespace simjoin {
 
 inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
-// Why Device::automatic leaves a GPU alone that could be used.
+// The reason of Device::automatic for not using a GPU that works.
 inline constexpr const char *cpu_is_sooner = "the CPU is estimated to be sooner";
 
-// Returns what to tell the user of why Device::automatic left a GPU alone: where there is no driver, for
-// which the choice does not look, not that the CPU is sooner.
+// Returns the reason to tell the user why Device::automatic used no GPU. The choice does not look for a
+// driver. If there is none, that is the reason, and not that the CPU is sooner.
 std::string told_reason(const std::string &refused);
 
-// Returns the backend of a GPU that can be used. Throws device_failure where there is none.
+// Returns the backend of a usable GPU. Throws device_failure if there is none.
 GpuBackend &require_gpu();
 
 // Returns the milliseconds that setting the device up adds to the first computation of this process.
@@ -30,19 +30,19 @@ double gpu_start_ms();
 // Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 
-// Which device a computation ran on, in one part or several.
+// The device that a computation ran on, in one part or several.
 struct DeviceUse {
   bool gpu = false;     // some of it on a GPU
-  std::string refused;  // why the last part on the CPU was not; empty where none was asked for
+  std::string refused;  // why the last part ran on the CPU; empty if no GPU was asked for
 };
 
-// Returns what to tell the user where a computation goes on on the CPU after this error of the GPU; null
-// where it cannot, because the error is another one. A failed GPU is not used again by this process; one that
-// had too little memory or was not available is.
+// Returns what to tell the user if a computation continues on the CPU after this error of the GPU. Returns
+// null for any other error, after which it cannot continue. This process does not use a failed GPU again. It
+// does use one that had too little memory or was not available.
 std::unique_ptr<Notice> notice_of_gpu(const Error &error);
 
-// Returns gpu(GpuBackend &) where use_gpu() says so, otherwise cpu(). Under Device::automatic cpu() also
-// replaces a gpu() that failed or had too little memory; `notice` then gets what to tell the user. `use` gets
+// Returns gpu(GpuBackend &) if use_gpu() says so, otherwise cpu(). Under Device::automatic, cpu() also
+// replaces a gpu() that failed or had too little memory. Then `notice` gets what to tell the user. `use` gets
 // what happened.
 template <class Gpu, class Cpu>
 auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice,

@@ -12,19 +12,19 @@
 namespace simjoin {
 namespace {
 
-// A look is due after so many rows, or such a part of the memory limit.
+// A look is due after this many rows, or after this part of the memory limit.
 constexpr uint32_t rows_between_looks = 1024;
 constexpr size_t looks_a_limit = 64;
-// What was recorded is fed to a new engine this much faster than more is recorded.
+// Recorded sets are fed to a new engine this many times as fast as more are recorded.
 constexpr size_t catching_up = 2;
 
-// Returns why a join by this algorithm cannot run on a GPU; empty where it can.
+// Returns why a join by this algorithm cannot run on a GPU; empty if it can.
 std::string not_for_gpus(Algorithm algorithm) {
   if (!needs_cpu(algorithm)) return {};
   return "the algorithm " + std::string(algorithm_names[static_cast<int>(algorithm)]) + " runs on the CPU";
 }
 
-// Returns an engine on the CPU where that is what the user asked for.
+// Returns the engine of a user who asked for the CPU.
 std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
   if (needs_gpu(spec.algorithm)) {
     throw Error(
@@ -79,7 +79,7 @@ void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens)
   record(side, tokens);
 }
 
-// What is recorded of texts are numbers.
+// Texts are recorded as their numbers.
 void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
   if (direct_) {
     engine_->add(side, tokens);
@@ -111,7 +111,7 @@ void DeviceChoice::record(Side side, std::span<const T> tokens) {
   }
 }
 
-// Now and then: chooses the device, keeps to the memory limit, and lets a new engine catch up.
+// Now and then chooses the device, keeps to the memory limit, and lets a new engine catch up.
 void DeviceChoice::look_around() {
   const size_t recorded = bytes_unseen_;
   rows_unseen_ = 0;
@@ -127,7 +127,7 @@ void DeviceChoice::look_around() {
   vocabulary_.release();
 }
 
-// Leaves the sets to the CPU, which has a file for them, where keeping them takes too much.
+// Leaves the sets to the CPU, which has a file for them, if keeping them takes too much memory.
 void DeviceChoice::keep_to_limit() {
   const bool keeps = !engine_ || (gpu_ && keeps_);
   if (keeps && memory_.current() + writer_.open_bytes() > spec_.memory_limit) {
@@ -135,7 +135,7 @@ void DeviceChoice::keep_to_limit() {
   }
 }
 
-// Feeds the engine so many bytes of blocks, or the blocks that there are; at least one.
+// Feeds the engine about `bytes` bytes of blocks, at least one block if there is one.
 void DeviceChoice::feed(size_t bytes) {
   for (size_t fed = 0; fed_ < blocks_.size() && (fed == 0 || fed < bytes);) {
     fed += std::max<size_t>(1, blocks_[fed_]->bytes_used());
@@ -143,15 +143,15 @@ void DeviceChoice::feed(size_t bytes) {
   }
 }
 
-// Completes the blocks that are being filled.
+// Completes the open blocks.
 void DeviceChoice::close_blocks() {
   for (Side side : {Side::left, Side::right}) {
     if (SharedBlock last = writer_.take_last(side)) blocks_.push_back(std::move(last));
   }
 }
 
-// Returns whether the CPU is expected to take longer for the sets so far than a GPU, its start included, or
-// the algorithm is one for GPUs.
+// Returns whether the algorithm needs a GPU, or the CPU is expected to take longer for the sets so far than a
+// GPU, its start included.
 bool DeviceChoice::worth_a_gpu() const {
   if (needs_gpu(spec_.algorithm)) return true;
   JoinLoad load;
@@ -165,7 +165,7 @@ bool DeviceChoice::worth_a_gpu() const {
   return cpu_join_ms(load, threads) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
 }
 
-// Starts on the GPU, unless it turns out to be one that does not pay yet.
+// Starts on the GPU, unless the GPU found does not pay yet.
 void DeviceChoice::try_gpu() {
   std::string reason;
   if (!gpu_backend()->available(reason)) {
@@ -177,7 +177,7 @@ void DeviceChoice::try_gpu() {
   gpu_ = true;
   try {
     JoinSpec spec = spec_;
-    // That one keeps the sets once more, on the CPU.
+    // That engine keeps the sets once more, on the CPU.
     if (spec.algorithm == Algorithm::cpu_gpu) spec.memory_limit = engine_share(spec.memory_limit);
     engine_ = gpu_backend()->make_engine(spec);
   } catch (const Error &error) {
@@ -185,7 +185,7 @@ void DeviceChoice::try_gpu() {
   }
 }
 
-// What was recorded is fed block by block from here on.
+// From here on, recorded sets are fed block by block.
 void DeviceChoice::go_to_cpu(std::string reason) {
   refused_ = std::move(reason);
   engine_.reset();
@@ -197,7 +197,8 @@ void DeviceChoice::go_to_cpu(std::string reason) {
   direct_ = rows_[0] + rows_[1] == 0;
 }
 
-// Goes on without the GPU after an error of its own; false where the error is another, or nothing was kept.
+// Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
+// was kept.
 bool DeviceChoice::leave_gpu(const Error &error) {
   if (!gpu_ || spec_.device == Device::gpu) return false;
   std::unique_ptr<Notice> notice = notice_of_gpu(error);
@@ -210,7 +211,7 @@ bool DeviceChoice::leave_gpu(const Error &error) {
   return true;
 }
 
-// In place, since the pairs may take the memory limit: seconds, beside the CPU's engine.
+// Sorts in place, since the pairs may take the memory limit. This takes seconds, beside the CPU's engine.
 void DeviceChoice::sort_handed_over(const StopFlag &stop) {
   std::sort(handed_over_.begin(), handed_over_.end(), [&stop](uint64_t a, uint64_t b) {
     stop.check();
@@ -218,7 +219,7 @@ void DeviceChoice::sort_handed_over(const StopFlag &stop) {
   });
 }
 
-// Hands the engine the next block. On the CPU it is needed no more then.
+// Hands the next block to the engine. On the CPU, the block is not needed any more.
 void DeviceChoice::feed_block() {
   try {
     if (joins_texts_on_cpu()) {
@@ -277,8 +278,8 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
   }
 }
 
-// Notes pairs that the caller gets, so that the CPU would not give them again. Where they become too many,
-// the join stays on the GPU whatever happens.
+// Notes the pairs that the caller gets, so that the CPU does not give them again. If they become too many,
+// the join stays on the GPU in any case.
 void DeviceChoice::remember(const Batch &batch) {
   if (!keeps_) return;
   if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {

@@ -1,5 +1,5 @@
-// A join that may run on a GPU: sets are recorded until it is clear which device pays, and a GPU that fails
-// is replaced by the CPU without a difference in the result.
+// A join that may run on a GPU. Sets are recorded until it is clear which device pays. The CPU replaces a GPU
+// that fails, without a difference in the result.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 namespace simjoin {
 
 // The join of Device::automatic and Device::gpu. Under `automatic` it keeps the sets beside a GPU, up to the
-// engine's memory limit, and the pairs that the GPU gave, up to as much again; once those are more, a failure
-// of the GPU is an error, as it is under `gpu`.
+// engine's memory limit. It also keeps the pairs that the GPU gave, up to as much again. Once there are more
+// pairs, a failure of the GPU is an error, as it is under `gpu`.
 class DeviceChoice final : public JoinEngine {
  public:
   explicit DeviceChoice(const JoinSpec &spec);
@@ -70,18 +70,20 @@ class DeviceChoice final : public JoinEngine {
   uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look
   size_t bytes_unseen_ = 0;
   BlockWriter writer_;
-  std::deque<SharedBlock> blocks_;  // that are complete; beside a GPU those that are kept, else those to feed
-  size_t fed_ = 0;                  // of blocks_, how many the engine has got
+  // complete blocks: beside a GPU those that are kept, otherwise those to feed
+  std::deque<SharedBlock> blocks_;
+  size_t fed_ = 0;                      // the number of blocks_ that the engine has got
   std::unique_ptr<JoinEngine> engine_;  // null while the choice is open
   bool gpu_ = false;                    // engine_ runs on a GPU
   bool keeps_ = true;                   // sets and pairs are kept in case the GPU fails
-  bool direct_ = false;                 // on the CPU, and all that was recorded is fed: sets go to the engine
-  bool ended_ = false;                  // all sets have been added
-  Buffer<uint64_t> handed_over_;        // pairs that came from the GPU; sorted once that is given up
-  GpuSlowdown slowdown_;                // of the GPU, once it is known which one there is
-  std::string refused_;                 // why the join does not run on a GPU
+  bool direct_ = false;           // on the CPU, with all recorded sets fed: sets go straight to the engine
+  bool ended_ = false;            // all sets have been added
+  Buffer<uint64_t> handed_over_;  // pairs that came from the GPU; sorted once it is given up
+  GpuSlowdown slowdown_;          // of the GPU, once it has been found
+  std::string refused_;           // why the join does not run on a GPU
   std::unique_ptr<Notice> notice_;
-  std::unique_ptr<BackgroundTask> sorting_;  // of handed_over_; last: it ends before what it works on
+  // sorts handed_over_; last, so that it ends before what it works on
+  std::unique_ptr<BackgroundTask> sorting_;
 };
 
 }  // namespace simjoin

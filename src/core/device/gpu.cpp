@@ -9,7 +9,7 @@ namespace simjoin {
 namespace {
 
 std::atomic<GpuBackend *> backend{nullptr};
-std::mutex mutex;  // guards what follows
+std::mutex mutex;  // guards `failure`
 std::string failure;
 
 }  // namespace
@@ -17,7 +17,7 @@ std::string failure;
 bool GpuSearch::available(std::string &reason) {
   const std::lock_guard lock(mutex_);
   if (!known_) {
-    const SignalsBlocked blocked;  // in threads that the device's driver starts
+    const SignalsBlocked blocked;  // also in the threads that the device's driver starts
     found_ = look_();
   }
   known_ = true;

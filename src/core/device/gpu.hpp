@@ -1,4 +1,4 @@
-// What the core knows of GPUs: a backend that the device layer provides, where the build has one.
+// What the core knows of GPUs: a backend that the device layer provides, if the build has one.
 #pragma once
 
 #include <chrono>
@@ -30,29 +30,29 @@ struct GpuDevice {
   size_t memory_free = 0;
 };
 
-// How a test can let devices be gone for good: little memory, a device that is lost, and the reasons for
-// which there is none from the start; or for now: a device that others use alone.
+// The ways in which a test can lose devices. For good: little memory, a lost device, or a reason for having
+// no device from the start. For now: a device that another process uses alone.
 enum class DeviceLoss : uint8_t { none, short_memory, lost, no_device, no_driver, old_driver, busy };
 
 inline constexpr std::string_view device_loss_names[] = {"none",      "short_memory", "lost", "no_device",
                                                          "no_driver", "old_driver",   "busy"};
 
-// What a look for a GPU has found.
+// The finding of a look for a GPU.
 struct GpuLook {
   bool usable = false;
-  bool lasting = false;  // it will not change: there is one, or there is no driver or no device
+  bool lasting = false;  // the finding will not change: there is a GPU, or there is no driver or no device
   std::string reason;    // why none is usable
 };
 
-// What a process knows of there being a GPU, so that it looks once, which may take a while. Any thread may
+// What a process knows about its GPU, so that it looks only once: a look may take a while. Any thread may
 // ask.
 class GpuSearch {
  public:
   explicit GpuSearch(std::function<GpuLook()> look) : look_(std::move(look)) {}
 
-  // Returns whether a GPU can be used, and looks where that is not known; `reason` gets why not.
+  // Returns whether a GPU can be used. Looks for one if that is unknown. `reason` gets why not.
   bool available(std::string &reason);
-  // Lets the next call look anew where the last look failed for a reason that may have passed.
+  // Lets the next call look anew if the last look failed for a reason that may have passed.
   void look_again();
   void forget();
 
@@ -63,8 +63,8 @@ class GpuSearch {
   GpuLook found_;
 };
 
-// The GPUs that a process can use, by number. Looked for until there are some: a look that finds none may
-// have failed. Any thread may ask.
+// The GPUs that a process can use, by number. A look that finds none may have failed, so the next call looks
+// again. Any thread may ask.
 class GpuList {
  public:
   explicit GpuList(std::function<std::vector<int>()> look) : look_(std::move(look)) {}
@@ -83,34 +83,34 @@ class GpuBackend {
 
   // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
   virtual bool available(std::string &reason) = 0;
-  // Called before each query that may use a GPU: whatever kept `available` from finding one, other than that
-  // there is none, may have passed.
+  // Called before each query that may use a GPU. A reason for which `available` found none may have passed,
+  // unless there is no GPU.
   virtual void look_again() {}
   // Returns whether there is a driver, without a look for a device.
   virtual bool has_driver() { return true; }
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
-  // Returns how long the first GPU takes. Only called where the backend is available.
+  // Returns the slowdown of the first GPU. Only called if the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
-  // Sets how long no computation is on a GPU before the process gives back what it holds of them; 0 = it
-  // keeps it.
+  // Sets the time without a computation on a GPU after which the process gives back what it holds of the
+  // GPUs; 0 = never.
   virtual void set_idle_timeout(std::chrono::milliseconds) {}
-  // Returns the GPUs that can be used; none, and no error, where there is no driver.
+  // Returns the usable GPUs; none, and no error, if there is no driver.
   virtual std::vector<GpuDevice> devices() = 0;
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
-  // kind device_failure, too little device memory is limit_exceeded.
+  // kind device_failure; too little device memory is limit_exceeded.
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
-  // Returns what hashes vectors on the GPU (core/flyhash/flyhash_device.hpp); null where the backend cannot.
+  // Returns the hasher of vectors on the GPU (core/flyhash/flyhash_device.hpp); null if the backend has none.
   virtual FlyHashDevice *flyhash() { return nullptr; }
-  // Returns what makes signatures on the GPU, which it touches when it is first used.
+  // Returns the signer on the GPU, which it touches on first use.
   virtual SignatureDevice *signatures() = 0;
-  // Returns who computes over graphs (core/graph/graph_device.hpp); null where the backend does not.
+  // Returns the computations over graphs (core/graph/graph_device.hpp); null if the backend has none.
   virtual GraphDevice *graphs() { return nullptr; }
-  // Returns an index of document clusters on a GPU (core/clusters/cluster_device.hpp), within so many bytes
-  // of its memory; 0 = most of what is free. Only called where the backend is available.
+  // Returns an index of document clusters on a GPU (core/clusters/cluster_device.hpp), within `memory_limit`
+  // bytes of its memory; 0 = most of the free memory. Only called if the backend is available.
   virtual std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) = 0;
-  // Test hook: makes the n-th device call from now on fail, as one that finds too little memory or, where
-  // `launch` is set, as a failed launch; 0 turns it off.
+  // Test hook: makes the n-th device call from now on fail; 0 turns it off. The call finds too little memory
+  // or, if `launch` is set, its launch fails.
   virtual void fail_call(uint64_t n, bool launch) = 0;
   // Test hook: lets every device call fail from the n-th on (1 = the next) until `none` turns it off.
   virtual void lose_device(uint64_t n, DeviceLoss loss) {
