@@ -8,14 +8,14 @@
 namespace simjoin {
 namespace {
 
-// Bytes before the window that are kept at least, lest every step move the window.
+// At least this many bytes before the window are kept, so that few steps move the window.
 constexpr size_t kept_text = 4096;
 
 uint8_t byte_at(std::string_view text, size_t i) {
   return static_cast<uint8_t>(text[i]);
 }
 
-// Returns how many bytes the first character of a text that is not empty has.
+// Returns the number of bytes of the first character of a text that is not empty.
 size_t character_length(std::string_view text) {
   const uint8_t lead = byte_at(text, 0);
   const size_t length = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
@@ -63,14 +63,14 @@ bool Shingler::step(size_t budget) {
   return !rest_.empty();
 }
 
-// Forgets the text before the window where that is most of it.
+// Forgets the text before the window if it is most of the text.
 void Shingler::forget_text() {
   if (window_begin_ < kept_text || window_begin_ < normal_.size() / 2) return;
   normal_.erase(0, window_begin_);
   window_begin_ = 0;
 }
 
-// Adds a character to the folded text; where characters are the units, the window moves on.
+// Adds a character to the folded text. If characters are the units, the window moves on.
 void Shingler::append(std::string_view character) {
   normal_ += character;
   if (unit_ == ShingleUnit::word) return;
@@ -81,7 +81,7 @@ void Shingler::append(std::string_view character) {
   if (units_ == size_) work_ += hash_window();
 }
 
-// The folded text ends with a complete word: the window moves on.
+// Moves the window on, after the folded text has got a complete word.
 void Shingler::finish_word() {
   if (units_ == size_)
     window_begin_ = normal_.find(' ', window_begin_) + 1;

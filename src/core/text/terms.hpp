@@ -17,18 +17,18 @@ class TermTable {
  public:
   explicit TermTable(MemoryCounter &memory);
 
-  // Returns the term's id, a new one where it has none.
+  // Returns the term's id. A new term gets a new id.
   uint32_t id_of(int64_t value);
   uint32_t id_of(std::string_view text);
 
   uint32_t size() const { return static_cast<uint32_t>(starts_.size() - 1 + values_.size()); }
-  // The term of an id, for tables of integers and of texts.
+  // Return the term of an id, for tables of integers and of texts.
   int64_t value(uint32_t id) const { return values_[id]; }
   std::string_view text(uint32_t id) const {
     return {bytes_.data() + starts_[id], static_cast<size_t>(starts_[id + 1] - starts_[id])};
   }
   // Returns whether term a is before term b: the smaller number, or the smaller text byte by byte. Unlike
-  // ids this does not depend on what came before them.
+  // ids, this does not depend on the order in which terms came.
   bool before(uint32_t a, uint32_t b) const {
     return values_.empty() ? text(a) < text(b) : value(a) < value(b);
   }
@@ -37,21 +37,22 @@ class TermTable {
   static constexpr uint32_t no_id = UINT32_MAX;
 
   struct Entry {
-    uint64_t key;  // of an integer its value, of a text its hash
+    uint64_t key;  // the value of an integer, the hash of a text
     uint32_t id;
 
     bool free() const { return id == no_id; }
     uint64_t hash() const { return mix64(key); }
   };
 
-  // Returns the id of the entry with this key for which same(id) holds, or that of add(), which makes one.
+  // Returns the id of the entry with this key for which same(id) holds. If there is none, calls add() and
+  // returns the new id.
   template <class Same, class Add>
   uint32_t find(uint64_t key, Same &&same, Add &&add);
 
   ProbeTable<Entry> table_;
   Buffer<int64_t> values_;
   Buffer<char> bytes_;
-  Buffer<uint64_t> starts_;  // of each text's bytes; one more than there are texts
+  Buffer<uint64_t> starts_;  // where each text's bytes begin; one more entry than there are texts
 };
 
 }  // namespace simjoin

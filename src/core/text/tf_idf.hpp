@@ -1,4 +1,4 @@
-// Weights of a document's terms: by how often they are in it, and in how few documents they are.
+// Weights of a document's terms, by their count in the document and the number of documents that have them.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,27 @@ struct TermScore {
   double score;
 };
 
-// All documents of a collection, as bags of terms. A term that is `count` times in a document, and in `df` of
-// `n` documents, scores count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn. Functions throw Error and
+// All documents of a collection, as bags of terms. A term that is `count` times in a document and in `df` of
+// `n` documents scores count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn. Functions throw Error and
 // std::bad_alloc.
 class TfIdf {
  public:
-  // `memory_limit`: bytes of the documents and their terms; beyond, memory_limit_exceeded.
+  // `memory_limit` is in bytes, for the documents and their terms. Beyond it functions throw
+  // memory_limit_exceeded.
   explicit TfIdf(size_t memory_limit = MemoryCounter::no_limit);
 
   TermTable &terms() { return terms_; }
   const TermTable &terms() const { return terms_; }
-  // Adds a term to the document under way, and ends it.
+  // Adds a term to the open document; end_document() ends it.
   void add_term(uint32_t term);
   void end_document();
 
   size_t documents() const { return ends_.size(); }
-  // Returns how many different terms a document has.
+  // Returns the number of different terms of a document.
   size_t size(size_t document) const { return ends_[document] - begin(document); }
   // Writes the document's terms with their scores, in the order in which they first occur.
   void score(size_t document, TermScore *to) const;
-  // Returns whether a is heavier than b, or as heavy and before it.
+  // Returns whether a is heavier than b, or equally heavy and before it.
   bool heavier(const TermScore &a, const TermScore &b) const {
     return a.score > b.score || (a.score == b.score && terms_.before(a.term, b.term));
   }
@@ -48,7 +49,7 @@ class TfIdf {
   };
   struct TermUse {
     uint32_t documents;
-    uint64_t last;  // of counts_: where the last document with the term has it, one more
+    uint64_t last;  // one more than the term's place in counts_ in the last document that has it
   };
 
   size_t begin(size_t document) const { return document == 0 ? 0 : ends_[document - 1]; }
@@ -56,7 +57,7 @@ class TfIdf {
   MemoryCounter memory_;
   TermTable terms_;
   Buffer<Count> counts_;
-  Buffer<size_t> ends_;   // of each document's counts
+  Buffer<size_t> ends_;   // the end of each document's counts
   Buffer<TermUse> uses_;  // of each term
 };
 
