@@ -14,7 +14,7 @@ namespace simjoin {
 
 inline constexpr uint32_t max_permutations = 65535;
 
-// Returns the identity of a token: what its random numbers are drawn by.
+// Returns the identity of a token, by which its random numbers are drawn.
 inline uint64_t token_identity(int64_t token) {
   return static_cast<uint64_t>(token);
 }
@@ -29,7 +29,7 @@ class MinHasher {
 
   uint32_t permutations() const { return static_cast<uint32_t>(permutations_.size()); }
 
-  // Sets the values to those of the empty set, which are above or equal to all others.
+  // Sets the values to those of the empty set, which no other set's values exceed.
   void start(uint32_t *values) const;
 
   // Lowers the values by the tokens of these hashes (token_hash). A set may be added in parts, in any order,

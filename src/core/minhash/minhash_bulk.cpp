@@ -10,12 +10,12 @@
 namespace simjoin {
 namespace {
 
-// Hash evaluations between two looks at the stop flag, and of a round: about 0.5 ms and 70 ms of one core.
-// A sample of weighted MinHash counts as so many.
+// Hash evaluations between two looks at the stop flag and per round: about 0.5 ms and 70 ms of one core. A
+// sample of weighted MinHash counts as several evaluations.
 constexpr size_t evaluations_per_look = size_t{1} << 21;
 constexpr size_t evaluations_per_round = size_t{1} << 28;
 constexpr size_t evaluations_per_sample = 32;
-// What waits for a round is bounded as well: bytes of tokens and signatures.
+// The bytes of tokens and signatures of a round, which are bounded as well.
 constexpr size_t bytes_per_round = size_t{32} << 20;
 constexpr size_t sets_per_piece = 32;
 
@@ -79,8 +79,8 @@ void BulkSigner::begin() {
   task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
 }
 
-// Returns whether the round is signed on the GPU. One that has to be set up first pays once the CPU has been
-// busy for as long as that takes.
+// Returns whether the round is signed on the GPU. A GPU that is not set up pays once the CPU has been busy
+// for as long as the start takes.
 bool BulkSigner::choose_gpu() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);

@@ -26,11 +26,11 @@ struct BulkSpec {
   uint64_t seed = 1;
   int threads = 0;  // 0 = one for each core
   Device device = Device::automatic;
-  size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
+  size_t gpu_memory_limit = 0;  // bytes; 0 = most of the free memory
 };
 
-// Returns the milliseconds that signatures of sets with so many tokens and values in all take on the threads
-// of the CPU, and on a GPU with its transfers.
+// Returns the milliseconds that signatures of sets with `tokens` tokens in all take on the threads of the
+// CPU, and on a GPU with its transfers.
 struct SigningCosts {
   double cpu_ms;
   double gpu_ms;
@@ -38,42 +38,42 @@ struct SigningCosts {
 SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values, uint32_t permutations,
                            int threads);
 
-// Makes the signatures of one family, number of values and seed, in rounds, of which one is signed while the
-// next is added: add sets until the round is full, begin it, and once the one before is done, take its
-// signatures. All calls come from one thread. Functions throw std::bad_alloc and, for the GPU, Error;
-// afterwards only the destructor may be called.
+// Makes signatures of one family, number of values and seed, in rounds. One round is signed while the next is
+// added: add sets until the round is full, begin it, and once the round before is done, take its signatures.
+// All calls come from one thread. Functions throw std::bad_alloc and, for the GPU, Error. After an exception
+// only the destructor may be called.
 class BulkSigner {
  public:
   explicit BulkSigner(const BulkSpec &spec);
 
-  // Adds a set of the family minhash, by its tokens' hashes.
+  // Adds a set of the family minhash by the hashes of its tokens.
   void add(std::span<const uint32_t> hashes);
   // Adds a weighted set of the family weighted.
   void add(std::span<const WeightedToken> tokens);
-  // Sets added since the last round began.
+  // Returns the number of sets added since the last round began.
   size_t added() const { return adding_.headers.size(); }
-  // Returns whether they are enough for a round.
+  // Returns whether they suffice for a round.
   bool full() const;
 
-  // Begins to sign the sets added. What was begun before must be done; its signatures are gone.
+  // Begins to sign the sets added. The round before must be done; its signatures are gone.
   void begin();
-  // Returns whether the round that was begun is done, after waiting for it for `budget` at most.
+  // Waits for at most `budget`, and returns whether the round is done.
   bool step(std::chrono::microseconds budget);
-  // The sets of the round that was begun, and the signature of each once it is done.
+  // Return the number of sets of the round and, once it is done, the signature of each.
   size_t sets() const { return signing_.headers.size(); }
   size_t signature_bytes(size_t set) const { return signing_.headers[set].bytes(); }
   void write(size_t set, uint8_t *signature) const;
 
-  // Returns what to tell the user since the last call; null where there is nothing.
+  // Returns what to tell the user since the last call; null if there is nothing.
   std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
-  // Returns which device the rounds so far were signed on; where none is under way.
+  // Returns the device of the rounds so far. Called while no round is under way.
   const DeviceUse &use() const { return use_; }
 
  private:
   struct Round {
     std::vector<uint32_t> hashes;
     std::vector<WeightedToken> weighted;
-    std::vector<size_t> ends;  // of each set's hashes or weighted tokens
+    std::vector<size_t> ends;  // the end of each set's hashes or weighted tokens
     std::vector<SignatureHeader> headers;
 
     void clear();
@@ -93,12 +93,12 @@ class BulkSigner {
   Round adding_;
   Round signing_;
   std::vector<uint32_t> values_;  // of signing_
-  bool gpu_ = false;              // where signing_ is signed
+  bool gpu_ = false;              // whether signing_ is signed on a GPU
   std::optional<Error> gpu_error_;
   std::unique_ptr<Notice> notice_;
   DeviceUse use_;
   std::unique_ptr<DeviceSigner> signer_;
-  std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
+  std::unique_ptr<BackgroundTask> task_;  // last, so that it ends before what it works on
 };
 
 }  // namespace simjoin

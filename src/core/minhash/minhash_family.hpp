@@ -1,6 +1,6 @@
-// The hash families of signatures: every random number there is, as functions of the seed and a position, so
-// that no table has to be shared and any device computes the same bits. docs/formats.md specifies them. A
-// change needs a new format version (core/minhash/minhash_signature.hpp).
+// The hash families of signatures. Every random number is a function of the seed and a position, so no table
+// has to be shared and any device computes the same bits. docs/formats.md specifies them. A change needs a
+// new format version (core/minhash/minhash_signature.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace simjoin {
 
-// What the random numbers at a position are for; the last word of their counter.
+// The use of the random numbers at a position; the last word of their counter.
 enum class RandomUse : uint32_t { permutation = 1, weighted_sample = 2, fly_projection = 3 };
 
 // 128 random bits.
@@ -48,7 +48,7 @@ struct Permutation {
   uint64_t b;  // 0 to 2^61 - 2
 };
 
-// Returns the permutation of this number. Those of one seed are the same however many there are.
+// Returns permutation `number` of a seed. It does not depend on the number of permutations.
 SIMJOIN_HOST_DEVICE inline Permutation permutation_at(uint64_t seed, uint32_t number) {
   const RandomWords random = random_words(seed, 0, 0, number, RandomUse::permutation);
   const uint64_t x = random.word[0] | uint64_t{random.word[1]} << 32;

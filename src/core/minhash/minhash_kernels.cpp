@@ -44,7 +44,7 @@ using Bytes = hn::Repartition<uint8_t, Words>;
 constexpr int bits_above = 64 - 32 - fraction_bits;
 constexpr size_t hashes_at_once = 128;
 
-// Permutations in registers, one a lane, with the least values so far above their fractions.
+// Permutations in registers, one per lane, with the least values so far above their fractions.
 struct Lanes {
   hn::Vec<Halves> a_low;
   hn::Vec<Doubles> a, b;
@@ -59,8 +59,7 @@ struct Lanes {
     least = hn::Or(hn::ShiftLeft<32>(hn::PromoteTo(d, hn::LoadU(Values(), values))), hn::Set(d, UINT32_MAX));
   }
 
-  // `low_bytes` moves the lower half of a lane up: a shuffle, because shifts have to share a port with
-  // minima.
+  // `low_bytes` moves the lower half of a lane up. A shuffle does it, because shifts and minima share a port.
   HWY_INLINE void lower(uint64_t hash, double hash_number, hn::Vec<Bytes> low_bytes) {
     const Words d;
     const Word product = hn::MulEven(a_low, hn::BitCast(Halves(), hn::Set(d, hash)));
@@ -115,7 +114,7 @@ using Word = hn::Vec<Words>;
 using Halves = hn::Repartition<uint32_t, Words>;
 using Values = hn::Rebind<uint32_t, Words>;
 
-// Permutations in registers, one a lane, with the least values so far in the lower halves of the lanes.
+// Permutations in registers, one per lane, with the least values so far in the lower halves of the lanes.
 struct Lanes {
   hn::Vec<Halves> a_low, a_high;
   Word b, least;

@@ -7,9 +7,10 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t points = 512;  // of each integral, by the midpoint rule; errors are below 1e-5
+constexpr size_t points = 512;  // per integral, by the midpoint rule; errors are below 1e-5
 
-// Up to so many rows every number is tried, beyond it about as many each time that they double.
+// Up to this number of rows, every number is tried. Beyond it, each doubling of the number has about as many
+// steps.
 constexpr uint32_t exact_rows = 256;
 
 // The two integrals of one number of rows, for any number of bands.
@@ -45,9 +46,9 @@ class Areas {
   std::array<double, points> below_, above_;
 };
 
-// Returns the number of bands from 1 to `most` with the fewest errors: their sum falls until there and rises
-// from there on, since each band more adds false positives that shrink more slowly than the negatives it
-// removes.
+// Returns the number of bands from 1 to `most` with the fewest errors. The sum of errors falls until there
+// and rises afterwards. Each further band adds false positives, which shrink more slowly than the false
+// negatives that it removes.
 uint32_t best_bands(const Areas &areas, uint32_t most) {
   uint32_t low = 1, high = most;
   while (low < high) {
@@ -76,7 +77,7 @@ BandPlan best_band_plan(double threshold, uint32_t permutations) {
   for (uint32_t rows = 1; rows <= permutations; rows += 1 + rows / exact_rows) {
     const Areas areas(threshold, rows);
     const uint32_t most = permutations / rows;
-    // More rows leave fewer bands and so only more false negatives.
+    // More rows leave fewer bands, so false negatives can only increase.
     if (areas.false_negatives(most) > least) break;
     const uint32_t bands = best_bands(areas, most);
     if (const double errors = areas.errors(bands); errors < least) {

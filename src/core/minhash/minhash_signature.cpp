@@ -107,7 +107,7 @@ uint32_t common_values(const uint8_t *a, const uint8_t *b) {
 
 double estimated_similarity(const SignatureHeader &header, uint32_t common) {
   const double share = static_cast<double>(common) / header.permutations;
-  // Of full values, 2.3e-10 are equal by chance: less than any estimate resolves.
+  // Full values are equal by chance with 2.3e-10, less than any estimate resolves.
   if (header.bits == full_bits) return share;
   const double chance = 1.0 / static_cast<double>(uint64_t{1} << header.bits);
   return std::max(0.0, (share - chance) / (1.0 - chance));

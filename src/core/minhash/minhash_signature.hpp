@@ -39,7 +39,7 @@ struct SignatureHeader {
   uint16_t permutations = 0;
   uint64_t seed = 0;
 
-  // Returns whether signatures with these headers can be compared: all but `empty` is equal.
+  // Returns whether signatures with these headers can be compared: all fields except `empty` are equal.
   bool comparable(const SignatureHeader &other) const {
     return family == other.family && bits == other.bits && permutations == other.permutations &&
            seed == other.seed;
@@ -50,7 +50,7 @@ struct SignatureHeader {
   }
 };
 
-// Returns what is wrong with the bytes of a supposed signature, as a phrase, or null where nothing is.
+// Returns what is wrong with the bytes of a supposed signature, as a phrase, or null if nothing is.
 const char *signature_flaw(std::span<const uint8_t> bytes);
 
 // Returns the header of a signature without flaws.
@@ -59,21 +59,22 @@ SignatureHeader read_header(const uint8_t *signature);
 // Writes a header.
 void write_header(const SignatureHeader &header, uint8_t *signature);
 
-// Writes a signature (header.bytes() of them) of the lowest header.bits bits of each value.
+// Writes a signature (header.bytes() bytes) of the lowest header.bits bits of each value.
 void write_signature(const SignatureHeader &header, const uint32_t *values, uint8_t *signature);
 
-// Writes the values [first, first + count) of a signature that is not empty.
+// Reads the values [first, first + count) of a signature that is not empty.
 void read_values(const uint8_t *signature, size_t first, size_t count, uint32_t *values);
 
-// Returns how many values two comparable signatures have in common; 0 where either is of an empty set.
+// Returns the number of values that two comparable signatures share; 0 if either is of an empty set.
 uint32_t common_values(const uint8_t *a, const uint8_t *b);
 
-// Returns the estimated similarity for so many values in common: their share, for truncated values corrected
-// by the share that is equal by chance, and not below 0 (Li and Koenig, b-bit minwise hashing, 2010).
+// Returns the estimated similarity if `common` values are equal: their share. For truncated values it is
+// corrected by the share that is equal by chance, and not below 0 (Li and Koenig, b-bit minwise hashing,
+// 2010).
 double estimated_similarity(const SignatureHeader &header, uint32_t common);
 
-// Returns the hash of a band: of `rows` values, the family, the bits of a value, the seed and the band's
-// number. Signatures that differ only in their number of permutations have the same bands.
+// Returns the hash of a band of `rows` values. It also depends on the family, the bits of a value, the seed
+// and the band's number. Signatures that differ only in their number of permutations have the same bands.
 SIMJOIN_HOST_DEVICE inline uint64_t band_hash(const SignatureHeader &header, uint32_t band,
                                               const uint32_t *values, uint32_t rows) {
   const uint64_t what = static_cast<uint64_t>(header.family) | uint64_t{header.bits} << 8 |

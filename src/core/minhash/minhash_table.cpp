@@ -7,8 +7,8 @@
 namespace simjoin {
 namespace {
 
-// Which of a permutation's two forms fits 64 bits: a_low h + b + 2^32 stays below 2^64 while a_low is below
-// 7 * 2^29, and the other form's a_low is the complement.
+// The form of a permutation that fits 64 bits. a_low h + b + 2^32 stays below 2^64 while a_low is below 7 *
+// 2^29. The a_low of the flipped form is the complement.
 enum class Form : uint8_t { plain_only, either, flipped_only };
 
 constexpr uint32_t most_a_low = 7u << 29;
@@ -19,7 +19,7 @@ Form form_of(const Permutation &permutation) {
   return ~a_low >= most_a_low ? Form::plain_only : Form::either;
 }
 
-// Returns x * y mod 2^61 - 1, both below that.
+// Returns x * y mod 2^61 - 1. Both factors must be below the modulus.
 uint64_t multiply(uint64_t x, uint64_t y) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<uint64_t>(Wide{x} * y % mersenne61);
@@ -98,13 +98,13 @@ void PermutationTable::append_group(std::span<const Permutation> permutations,
     }
     a_low_.push_back(a & UINT32_MAX);
     a_high_.push_back(a >> 32);
-    b_.push_back(b + (uint64_t{1} << 32));  // carries into bit 61 where bits 32 to 60 are all ones
+    b_.push_back(b + (uint64_t{1} << 32));  // carries into bit 61 if bits 32 to 60 are all ones
     numbers_.push_back(i < numbers.size() ? numbers[i] : padding);
   }
 }
 
 void PermutationTable::append_scaled(uint64_t a, uint64_t b) {
-  // Without its lowest 8 bits, and one more, a has 53 bits.
+  // Without its lowest 8 bits, and rounded up, a has 53 bits.
   const uint64_t rounded_up = (a >> 8) + 1;
   plain_low_.push_back(a & UINT32_MAX);
   scaled_a_.push_back(std::ldexp(static_cast<double>(rounded_up), 8 - 61));

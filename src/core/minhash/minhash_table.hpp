@@ -1,5 +1,5 @@
-// The permutations of MinHash in the form in which all devices evaluate them: fewest operations, exact all
-// the same.
+// The permutations of MinHash in the form in which all devices evaluate them: with the fewest operations, and
+// exact.
 //
 // With a = a_high * 2^32 + a_low, S = a h + b and S = hi * 2^61 + lo, the value is the low half of lo + hi,
 // and one more where lo + hi reaches the modulus. `upper_value` adds that one exactly where bits 32 to 60 of
@@ -27,16 +27,15 @@
 
 namespace simjoin {
 
-// Returns the value of a hash, or one more (see above). The hash is already complemented where `flip` says
-// so.
+// Returns the value of a hash, or one more (see above). `hash` is already complemented if `flip` says so.
 SIMJOIN_HOST_DEVICE inline uint32_t upper_value(uint32_t a_low, uint32_t a_high, uint64_t b, uint32_t hash) {
   const uint64_t low = uint64_t{a_low} * hash + b;
   const uint64_t high = uint64_t{a_high} * hash + (low >> 32);
   return static_cast<uint32_t>(low) + static_cast<uint32_t>(high >> 29);
 }
 
-// Returns whether the set whose least upper value is `least` may have a least value of one less, but for one
-// in 2^28 never; `inverse` is that of the permutation.
+// Returns whether a set whose least upper value is `least` may have a least value of one less. That is so
+// once in 2^28. `inverse` is the permutation's inverse.
 SIMJOIN_HOST_DEVICE inline bool suspect_value(const Permutation &inverse, uint32_t least) {
   const uint64_t low = (inverse.a & UINT32_MAX) * least + (inverse.b & UINT32_MAX);
   const uint64_t high = (inverse.a >> 32) * least + (inverse.b >> 32) + (low >> 32);
@@ -75,19 +74,19 @@ class PermutationTable {
   const uint64_t *a_low() const { return a_low_.data(); }
   const uint64_t *a_high() const { return a_high_.data(); }
   const uint64_t *b() const { return b_.data(); }
-  // The permutations of a least upper value that tell the hash to look for.
+  // The permutations of a least upper value that give the hash to look for.
   const uint64_t *inverse_a() const { return inverse_a_.data(); }
   const uint64_t *inverse_b() const { return inverse_b_.data(); }
   Permutation inverse(size_t i) const { return {inverse_a_[i], inverse_b_[i]}; }
-  // Which permutation this is; `padding` where it is none.
+  // The number of each permutation, or `padding`.
   const uint32_t *numbers() const { return numbers_.data(); }
-  // The low half of a as it was given, whichever the group takes; a / 2^61 rounded up; and what is added to
-  // its product with the hash: 2^33, so that the last bit is that of the fraction, the low half of b, b /
-  // 2^61 and 2^-18.
+  // The low half of a as it was given, in either form; a / 2^61 rounded up; and the sum that is added to its
+  // product with the hash. That sum is 2^33 (so that the last bit is that of the fraction), the low half of
+  // b, b / 2^61 and 2^-18.
   const uint64_t *plain_low() const { return plain_low_.data(); }
   const double *scaled_a() const { return scaled_a_.data(); }
   const double *scaled_b() const { return scaled_b_.data(); }
-  // By group: all ones where it takes the complement of the hash, else 0.
+  // By group: all ones if the group takes the complement of the hash, otherwise 0.
   const uint32_t *flips() const { return flips_.data(); }
 
  private:

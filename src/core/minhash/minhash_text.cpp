@@ -18,7 +18,7 @@ constexpr std::string_view empty_values = "empty";
 // The name of a family, four numbers and the colons.
 constexpr size_t longest_header = 8 + 4 * std::numeric_limits<int64_t>::digits10 + 16;
 
-// Reads a decimal number and the colon after it; false where there is none or it is out of range.
+// Reads a decimal number and the colon after it. Returns false if there is none, or if it is out of range.
 bool next_number(const char *&next, long long least, long long most, long long *number) {
   char *end;
   errno = 0;

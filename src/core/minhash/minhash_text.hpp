@@ -9,19 +9,18 @@
 
 namespace simjoin {
 
-// Reads the header of a text. Returns what is wrong with it, as a sentence, or null where nothing is; then
-// `values` points at what follows the header.
+// Reads the header of a text. Returns what is wrong with it, as a sentence, or null if nothing is. Then
+// `values` points at the text after the header.
 const char *parse_signature_header(const char *text, SignatureHeader *header, const char **values);
 
-// Writes the signature (header.bytes() of them) with these values. Returns what is wrong with them, as a
+// Writes the signature (header.bytes() bytes) with these values. Returns what is wrong with them, as a
 // sentence, or null.
 const char *parse_signature_values(const SignatureHeader &header, const char *values, uint8_t *signature);
 
-// Returns how many characters the text of a signature has at most.
+// Returns the largest number of characters that the text of a signature has.
 size_t max_signature_text(const SignatureHeader &header);
 
-// Writes the text of a signature without flaws, without a zero at its end; returns how many characters it
-// has.
+// Writes the text of a signature without flaws, without a zero at its end. Returns the number of characters.
 size_t write_signature_text(const uint8_t *signature, char *text);
 
 }  // namespace simjoin

@@ -1,4 +1,4 @@
-// What a GPU does for signatures: those of many sets, the hashes of their bands, and the order of those.
+// Signatures on a GPU: signatures of many sets, the hashes of their bands, and the order of those hashes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace simjoin {
 
-// Sets one after the other: those of a set end before ends[set].
+// Sets one after the other: the tokens of a set end before ends[set].
 template <class Token>
 struct SetArrays {
   std::span<const Token> tokens;
@@ -24,9 +24,9 @@ struct SetArrays {
   size_t begin(size_t set) const { return set == 0 ? 0 : ends[set - 1]; }
 };
 
-// Makes signatures of one family, number of values and seed. The functions throw Error where the device
-// fails or has too little memory, and Cancelled where the pool's stop flag is set; afterwards only the
-// destructor may be called. The pool's workers move the data from and to the device's buffers.
+// Makes signatures of one family, number of values and seed. Functions throw Error if the device fails or has
+// too little memory, and Cancelled if the pool's stop flag is set. After an exception only the destructor may
+// be called. The pool's workers move data between host and device buffers.
 class DeviceSigner {
  public:
   virtual ~DeviceSigner() = default;
@@ -39,7 +39,7 @@ class DeviceSigner {
   virtual void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
                           uint64_t *hashes) = 0;
 
-  // The device's name, and the bytes of its memory that were held at most.
+  // The device's name, and the peak of the bytes of its memory that were held.
   virtual std::string device() const = 0;
   virtual size_t memory_peak() const = 0;
 };
@@ -48,13 +48,13 @@ class SignatureDevice {
  public:
   virtual ~SignatureDevice() = default;
 
-  // Returns a signer for signatures with this header, which takes at most `memory_limit` bytes of the device
-  // (0 = most of what is free).
+  // Returns a signer for signatures with this header. It takes at most `memory_limit` bytes of the device (0
+  // = most of the free memory).
   virtual std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t memory_limit) = 0;
 
-  // Writes the keys to `sorted`, which is other memory, by their upper halves; those of equal upper halves
-  // stay in their order. Returns the bytes of device memory that were held at most. Throws as a DeviceSigner
-  // does; `sorted` then has no defined values.
+  // Writes the keys to `sorted`, which is other memory, by their upper halves. Keys of equal upper halves
+  // stay in their order. Returns the peak of the device memory held, in bytes. Throws as a DeviceSigner does;
+  // then `sorted` has no defined values.
   virtual size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &pool,
                       size_t memory_limit) = 0;
 };

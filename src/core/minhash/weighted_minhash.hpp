@@ -1,6 +1,7 @@
 // Consistent weighted sampling (Ioffe, Improved consistent sampling, weighted minhash and L1 sketching,
-// 2010): each sample picks a token and a number t, and two weighted sets have a sample in common with the
-// probability of their weighted Jaccard similarity, the sum of the smaller by the sum of the larger weights.
+// 2010). Each sample picks a token and a number t. Two weighted sets have a sample in common with the
+// probability of their weighted Jaccard similarity: the sum of the smaller weights divided by the sum of the
+// larger.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,23 @@ struct WeightedToken {
   double weight;
 };
 
-// The order in which tokens are worked through: equal ones by weight, so that their sum does not depend on
-// the order of the input.
+// The order in which tokens are worked through. Equal tokens are in the order of their weights, so that their
+// sum does not depend on the order of the input.
 inline bool operator<(const WeightedToken &a, const WeightedToken &b) {
   return a.identity < b.identity || (a.identity == b.identity && a.weight < b.weight);
 }
 
-// Adds up the weights of equal tokens and removes those of weight 0; returns how many are left. The tokens
-// are in order, their weights finite and not negative.
+// Adds up the weights of equal tokens and removes tokens of weight 0. Returns the number of tokens left. The
+// tokens must be in order, their weights finite and not negative.
 size_t combine_equal(WeightedToken *tokens, size_t count);
 
-// Returns a set's tokens in order, with the weights of equal ones added up and without those of weight 0: the
-// tokens themselves where they are so, otherwise in `scratch`. Throws Cancelled where the flag is set.
+// Returns a set's tokens in order, with the weights of equal tokens added up and without tokens of weight 0.
+// These are `tokens` themselves if they are so already, otherwise a copy in `scratch`. Throws Cancelled if
+// the flag is set.
 std::span<const WeightedToken> in_order(std::span<const WeightedToken> tokens,
                                         std::vector<WeightedToken> &scratch, const StopFlag &stop);
 
-// The samples of a weighted set that is being worked through.
+// The samples of a weighted set whose tokens are being added.
 struct WeightedSamples {
   std::vector<float> least;     // ln a of the token picked so far, by sample
   std::vector<uint64_t> token;  // that token's identity
@@ -41,16 +43,16 @@ struct WeightedSamples {
 
   // Makes these the samples of the empty set.
   void start(uint32_t samples);
-  // Writes what a signature keeps of each sample: 32 bits of a hash of the token and t.
+  // Writes the part of each sample that a signature keeps: 32 bits of a hash of the token and t.
   void write_values(uint32_t *values) const;
 };
 
-// Lowers the samples by tokens in order, after combine_equal. A set may be worked through in parts, one after
-// the other. All arithmetic is in single precision, each operation rounded by itself, so that every machine
-// has the same bits. Takes about 10 ns a token and sample.
+// Lowers the samples by tokens in order, after combine_equal. A set may be added in parts, one after the
+// other. All arithmetic is in single precision and each operation is rounded by itself, so every machine has
+// the same bits. Takes about 10 ns per token and sample.
 void add_weighted(const WeightedToken *tokens, size_t count, uint64_t seed, WeightedSamples &samples);
 
-// The same, one sample of one token at a time: what add_weighted is measured against.
+// The same, one sample of one token at a time. add_weighted is measured against it.
 void add_weighted_by_definition(const WeightedToken *tokens, size_t count, uint64_t seed,
                                 WeightedSamples &samples);
 

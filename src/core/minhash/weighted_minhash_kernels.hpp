@@ -1,4 +1,4 @@
-// The vectorised loop of weighted MinHash, for the best instruction set of the host, and what it computes.
+// The vectorised loop of weighted MinHash, for the best instruction set of the host, and its definition.
 // Compiled without contraction of products and sums to fused operations, which would round differently.
 #pragma once
 
@@ -55,7 +55,7 @@ SIMJOIN_HOST_DEVICE inline SampleNumbers sample_numbers(uint64_t seed, uint32_t 
   return {r, log_of(c), beta};
 }
 
-// What a token is for one sample: the smallest ln_a of a set's tokens is the sample.
+// The draw of a token for one sample. The token with the smallest ln_a of a set is the sample.
 struct WeightedDraw {
   float ln_a;
   int32_t t;
@@ -77,9 +77,9 @@ SIMJOIN_HOST_DEVICE inline WeightedDraw draw_weighted(uint64_t seed, uint32_t id
   return {ln_a_of(numbers, static_cast<float>(t)), t};
 }
 
-// Returns what a signature keeps of a sample: 32 bits of a hash of its number, the token and t. Without the
-// number two tokens whose hashes have the low bits in common would have them in common in every sample, and
-// truncated signatures of sets that few tokens dominate would be alike by that.
+// Returns the part of a sample that a signature keeps: 32 bits of a hash of its number, the token and t. The
+// number is needed: otherwise two tokens whose hashes share the low bits would share them in every sample.
+// Truncated signatures of sets that few tokens dominate would then be alike.
 SIMJOIN_HOST_DEVICE inline uint32_t sample_value(uint32_t sample, uint64_t identity, int32_t t) {
   return static_cast<uint32_t>(mix64(mix64(identity) ^ (uint64_t{sample} << 32 | static_cast<uint32_t>(t))) >>
                                32);
@@ -93,7 +93,7 @@ void lower_samples(uint64_t identity, float ln_weight, uint64_t seed, size_t cou
 void lower_samples_by_definition(uint64_t identity, float ln_weight, uint64_t seed, size_t count,
                                  float *least, uint64_t *token, int32_t *t);
 
-// Returns the logarithm of a positive finite number; of one that is a normal number in single precision it is
+// Returns the logarithm of a positive finite number. If the number is normal in single precision, that is
 // log_of.
 float log_of_weight(double weight);
 
