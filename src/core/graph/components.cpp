@@ -27,7 +27,7 @@ void DisjointSets::unite(uint32_t a, uint32_t b) {
   }
 }
 
-// Unites the ends of edges, of which there are at most most_unasked.
+// Unites the ends of at most most_unasked edges.
 void ComponentFinder::absorb(const int64_t *ends, size_t edges) {
   uint32_t numbers[2 * most_unasked];
   numbers_.numbers_of(ends, 2 * edges, numbers);

@@ -1,4 +1,4 @@
-// Connected components of a graph whose edges stream in: nothing is kept of an edge but what it joins.
+// Connected components of a graph whose edges stream in. Only the connections that edges make are kept.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace simjoin {
 
-// Disjoint sets of numbers: union by the smaller number, with path halving.
+// Disjoint sets of numbers, by union by the smaller number with path halving.
 class DisjointSets {
  public:
   explicit DisjointSets(MemoryCounter &memory) : parents_(memory) {}
 
-  // Makes `count` numbers, each new one in a set of its own.
+  // Adds numbers up to `count` in all, each in a set of its own.
   void grow(uint32_t count);
   // Returns the smallest number of the set.
   uint32_t find(uint32_t number) {
@@ -25,7 +25,7 @@ class DisjointSets {
     return number;
   }
   void unite(uint32_t a, uint32_t b);
-  // Asks for the memory that find() will look at first.
+  // Prefetches the memory that find() will look at first.
   void prefetch(uint32_t number) const { __builtin_prefetch(&parents_[number]); }
   uint32_t count() const { return static_cast<uint32_t>(parents_.size()); }
 
@@ -33,7 +33,7 @@ class DisjointSets {
   Buffer<uint32_t> parents_;
 };
 
-// The nodes in ascending order, and beside each the smallest node of its component.
+// The nodes in ascending order, and for each the smallest node of its component.
 struct Components {
   explicit Components(MemoryCounter &memory) : nodes(memory), components(memory) {}
 
@@ -41,15 +41,15 @@ struct Components {
   Buffer<int64_t> components;
 };
 
-// Takes edges in any order, and once all are there gives the components. Uses memory for the nodes, and for
-// those edges that it is told to hold back.
+// Takes edges in any order and then gives the components. Uses memory for the nodes and for the edges that it
+// is told to hold back.
 class ComponentFinder {
  public:
   explicit ComponentFinder(MemoryCounter &memory)
       : memory_(memory), held_(memory), numbers_(memory), sets_(memory) {}
 
-  // From now on up to so many edges are held back, so that all of them can be looked at together; then
-  // whoever adds edges calls absorb().
+  // From now on up to `edges` edges are held back, so that all of them can be processed together. The caller
+  // that adds edges then calls absorb().
   void hold_back(size_t edges) { most_held_ = std::max(edges, most_unasked); }
   bool full() const { return held_.size() >= most_held_; }
   const EdgeList &held() const { return held_; }
@@ -59,16 +59,16 @@ class ComponentFinder {
     held_.add_edge(a, b);
     if (held_.size() >= most_unasked && most_held_ == most_unasked) absorb(never_);
   }
-  // Puts together what the edges that are held back join.
+  // Unites what the edges held back connect.
   void absorb(const StopFlag &stop);
-  // The same, their components being known.
+  // The same, with the components of these edges known.
   void absorb(const Components &components, const StopFlag &stop);
-  // Returns whether the edges that are held back are all that there were.
+  // Returns whether all edges so far are held back.
   bool holds_all() const { return numbers_.count() == 0; }
   Components components(WorkerPool &pool);
 
  private:
-  static constexpr size_t most_unasked = 1024;  // edges whose nodes are numbered together, in the cache
+  static constexpr size_t most_unasked = 1024;  // edges whose nodes are numbered together, within the cache
 
   void absorb(const int64_t *ends, size_t edges);
 

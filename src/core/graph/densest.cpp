@@ -16,12 +16,13 @@
 namespace simjoin {
 namespace {
 
-// Directions in the plane of the two eigenvectors whose largest entries are tried. Twice as many changed
-// densities by less than 1 % on R-MAT graphs and planted dense subgraphs of 8,192 nodes, k from 5 to 1000.
+// The number of directions that are tried in the plane of the two eigenvectors. Their largest entries are
+// candidates. Twice as many changed densities by less than 1 % on R-MAT graphs and planted dense subgraphs of
+// 8,192 nodes, k from 5 to 1000.
 constexpr size_t directions = 64;
-constexpr int improvements = 16;                    // truncated power steps from one candidate, at most
+constexpr int improvements = 16;  // at most this many truncated power steps from one candidate
 constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
-// A bound may be lower than the density by this part of it, from rounding.
+// Rounding may make a bound lower than the density by this share of it.
 constexpr double rounding = 1e-9;
 
 struct Scored {
@@ -44,7 +45,7 @@ bool denser(const Candidate &a, const Candidate &b) {
   return a.weight != b.weight ? a.weight > b.weight : a.nodes < b.nodes;
 }
 
-// One worker's arrays to find candidates with.
+// The arrays with which one worker finds candidates.
 class Finder {
  public:
   Finder(const Graph &graph, size_t k, const StopFlag &stop, MemoryCounter &memory)
@@ -54,7 +55,7 @@ class Finder {
         degrees_(memory, graph.node_count(), 0.0),
         scored_(memory, graph.node_count()) {}
 
-  // Returns the k nodes of highest score, improved as long as a truncated power step makes them denser.
+  // Returns the k nodes of highest score, improved while a truncated power step makes them denser.
   template <typename Score>
   Candidate best(Score &&score) {
     Candidate candidate = highest(score);
@@ -94,7 +95,7 @@ class Finder {
     return candidate;
   }
 
-  // Sets every node's weighted degree into the candidate, and the candidate's weight.
+  // Finds every node's weighted degree into the candidate, and the candidate's weight.
   void find_degrees(Candidate &candidate) {
     for (const uint32_t node : candidate.nodes) {
       for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
@@ -122,7 +123,7 @@ class Finder {
   Buffer<Scored> scored_;
 };
 
-// Removing the node of least degree, again and again.
+// The result of removing the node of least degree, again and again.
 struct Peeling {
   explicit Peeling(MemoryCounter &memory) : order(memory), degrees(memory) {}
 
@@ -152,7 +153,7 @@ double heaviest_weight(const Graph &graph, const StopFlag &stop) {
   return heaviest;
 }
 
-// The remaining nodes of a graph without weights, ordered by their degrees, which can be lowered by one in no
+// The remaining nodes of a graph without weights, ordered by degree. A degree is lowered by one in constant
 // time (as Batagelj and Zaversnik: An O(m) algorithm for cores decomposition of networks, 2003).
 class DegreeOrder {
  public:
@@ -172,7 +173,8 @@ class DegreeOrder {
     for (size_t degree = 1; degree < firsts_.size(); ++degree) firsts_[degree] += firsts_[degree - 1];
     Buffer<uint32_t> next(memory, firsts_.size());
     std::copy(firsts_.begin(), firsts_.end(), next.begin());
-    for (uint32_t node = graph.node_count(); node-- > 0;) {  // of equal degrees the larger node comes first
+    for (uint32_t node = graph.node_count();
+         node-- > 0;) {  // among equal degrees the larger node comes first
       if (node % check_interval == 0) stop.check();
       places_[node] = next[degrees_[node]]++;
       order_[places_[node]] = node;
@@ -217,7 +219,7 @@ Peeling peel_unweighted(const Graph &graph, const StopFlag &stop, MemoryCounter 
 }
 
 Peeling peel_weighted(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
-  const auto later = [](const Scored &a, const Scored &b) {  // of equal degrees the larger node goes first
+  const auto later = [](const Scored &a, const Scored &b) {  // among equal degrees the larger node goes first
     return a.score != b.score ? a.score > b.score : a.node < b.node;
   };
   Buffer<double> degrees = weighted_degrees(graph, stop, memory);
@@ -266,9 +268,9 @@ double capped_sum(Buffer<double> values, size_t k, const StopFlag &stop, Cap &&c
 
 // Returns a bound of the mean weighted degree of k nodes, the least of three:
 // - the largest eigenvalue;
-// - the k largest degrees, of which each is at most that of a node with k - 1 heaviest edges;
-// - peeling's: of each edge of the subgraph, the end that was removed first had it among its degree then, and
-//   when i nodes of the subgraph were left, such an end had at most i - 1 of its edges.
+// - the k largest degrees, each capped at that of a node with k - 1 heaviest edges;
+// - the bound of peeling: the end of an edge that was removed first counted the edge in its degree. When i
+// nodes of the subgraph were left, such an end had at most i - 1 of its edges.
 double density_bound(const Graph &graph, const Peeling &peeling, double radius, size_t k,
                      const StopFlag &stop, MemoryCounter &memory) {
   const double heaviest = heaviest_weight(graph, stop);
@@ -301,8 +303,8 @@ Candidate bilinear_candidate(const Graph &graph, const Spectrum &spectrum, size_
   return best;
 }
 
-// Divides all weights by a power of two, which makes the heaviest about 1, so that nothing overflows; returns
-// the power's exponent.
+// Divides all weights by a power of two, so that the heaviest is about 1 and nothing overflows. Returns the
+// exponent of the power.
 int scale_weights(Graph &graph, const StopFlag &stop) {
   int exponent;
   std::frexp(heaviest_weight(graph, stop), &exponent);

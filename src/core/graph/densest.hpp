@@ -1,4 +1,4 @@
-// The densest subgraph of k nodes: candidates, and how dense any could be.
+// The densest subgraph of k nodes: candidates, and a bound of the density.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct DenseSubgraph {
   explicit DenseSubgraph(MemoryCounter &memory) : nodes(memory), degrees(memory) {}
 
   Buffer<int64_t> nodes;   // ascending
-  Buffer<double> degrees;  // of each of them, weighted, within the subgraph
-  double weight = 0;       // of the edges between them
+  Buffer<double> degrees;  // the weighted degree of each node within the subgraph
+  double weight = 0;       // the sum over the edges between them
   double density = 0;      // 2 * weight / nodes, the mean weighted degree
-  double upper_bound = 0;  // of the density of any such subgraph, rounding aside
+  double upper_bound = 0;  // of the density of any subgraph of this size, rounding aside
 };
 
-// Returns a dense subgraph of k >= 1 nodes, or of all where there are fewer. The graph is simple and
-// undirected: loops do not count, and of repeated and reversed edges the heaviest does.
+// Returns a dense subgraph of k >= 1 nodes, or of all nodes if there are fewer. The graph is simple and
+// undirected: loops do not count, and only the heaviest of repeated and reversed edges does.
 //
 // `bilinear`: the k largest entries of combinations of the two leading eigenvectors of the adjacency matrix
 // (Papailiopoulos, Mitliagkas, Dimakis, Caramanis: Finding dense subgraphs via low-rank bilinear

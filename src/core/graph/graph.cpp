@@ -32,7 +32,7 @@ bool in_both_lists(const Edge &edge, EdgeUse use) {
   return use != EdgeUse::directed && edge.from != edge.to;
 }
 
-// Calls place(from, to, i) for each entry of an adjacency list that the edges give, in parallel.
+// Calls place(from, to, i) in parallel for each entry that the edges give to adjacency lists.
 template <typename Place>
 void visit_entries(const EdgeList &edges, EdgeUse use, WorkerPool &pool, Place &&place) {
   for_ranges(pool, edges.size(), entries_a_range, [&](size_t begin, size_t end) {
@@ -49,8 +49,8 @@ uint64_t add_one(uint64_t &counter) {
   return std::atomic_ref<uint64_t>(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
-// Orders one list by target, then weight; where `merge`, keeps the heaviest entry of each target. Returns how
-// many entries remain.
+// Orders one list by target, then weight. With `merge`, keeps the heaviest entry of each target. Returns the
+// number of remaining entries.
 size_t order_list(Graph &graph, size_t node, bool merge, const StopFlag &stop, Buffer<Neighbor> &scratch) {
   uint32_t *targets = graph.targets.data() + graph.offsets[node];
   const size_t count = graph.offsets[node + 1] - graph.offsets[node];
@@ -104,7 +104,7 @@ void order_lists(Graph &graph, bool merge, WorkerPool &pool, MemoryCounter &memo
   if (merge) compact(graph, kept, pool.stop());
 }
 
-// Returns a copy of where the lists begin.
+// Returns a copy of the offsets at which lists begin.
 Buffer<uint64_t> list_begins(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
   Buffer<uint64_t> begins(memory, graph.offsets.size() - 1);
   for_ranges(pool, begins.size(), entries_a_range, [&](size_t begin, size_t end) {

@@ -15,7 +15,7 @@ struct Edge {
   uint32_t to;
 };
 
-// The edges of a graph as they come in, repeated ones and loops included.
+// The edges of a graph as they come in, with repeated edges and loops.
 class EdgeList {
  public:
   explicit EdgeList(MemoryCounter &memory) : ends_(memory), lone_(memory), weights_(memory) {}
@@ -32,11 +32,11 @@ class EdgeList {
     ends[0] = from;
     ends[1] = to;
   }
-  // The edges of one list have either all a weight or none. Throws Error invalid_argument where the weight is
-  // negative or not finite.
+  // Edges of one list have all a weight or none. Throws Error invalid_argument if the weight is negative or
+  // not finite.
   void add_edge(int64_t from, int64_t to, double weight);
 
-  // Adds `count` edges between nodes of [least, greatest] and returns where both ends of each are to be put.
+  // Adds `count` edges between nodes of [least, greatest]. Returns where to put both ends of each.
   int64_t *add_edges(size_t count, int64_t least, int64_t greatest) {
     include(least);
     include(greatest);
@@ -46,13 +46,13 @@ class EdgeList {
   size_t size() const { return ends_.size() / 2; }
   bool weighted() const { return !weights_.empty(); }
   double weight(size_t i) const { return weighted() ? weights_[i] : 1.0; }
-  // Both nodes of each edge; added nodes; bounds of all, where there is any.
+  // Both nodes of each edge; the added nodes; the bounds of all nodes, if there are any.
   const Buffer<int64_t> &ends() const { return ends_; }
   const Buffer<int64_t> &lone() const { return lone_; }
   int64_t least() const { return least_; }
   int64_t greatest() const { return greatest_; }
 
-  // Replaces the nodes of edges by their ranks among all nodes, which are returned in ascending order.
+  // Replaces the nodes of edges by their ranks among all nodes. Returns the nodes in ascending order.
   Buffer<int64_t> rank_nodes(WorkerPool &pool, MemoryCounter &memory);
   // The edge between ranks.
   Edge ranked(size_t i) const {
@@ -74,15 +74,16 @@ class EdgeList {
   int64_t greatest_ = INT64_MIN;
 };
 
-// What becomes of edges in adjacency lists.
+// The way in which edges get into adjacency lists.
 enum class EdgeUse : uint8_t {
-  directed,    // each edge is in its source's list, repeated ones repeatedly
-  undirected,  // each edge is in both lists, a loop in one, repeated ones repeatedly
-  simple,      // undirected; loops are left out, of repeated and reversed edges the heaviest is kept
+  directed,    // each edge is in its source's list, as often as it is repeated
+  undirected,  // each edge is in both lists, a loop in one, as often as it is repeated
+  simple,      // undirected, without loops; only the heaviest of repeated and reversed edges is kept
 };
 
-// A graph whose nodes are numbered by ascending id: neighbors in ascending order, so that results depend on
-// neither the order of the edges nor the threads. Edges of weight zero are left out; their nodes are not.
+// A graph whose nodes are numbered by ascending id. Neighbors are in ascending order, so results depend
+// neither on the order of the edges nor on the threads. Edges of weight zero are left out, their nodes are
+// not.
 struct Graph {
   explicit Graph(MemoryCounter &memory) : nodes(memory), offsets(memory), targets(memory), weights(memory) {}
 
@@ -93,16 +94,16 @@ struct Graph {
   double weight(size_t i) const { return is_weighted ? weights[i] : 1.0; }
 
   Buffer<int64_t> nodes;     // the id of each node
-  Buffer<uint64_t> offsets;  // where each node's list begins; one more than there are nodes
+  Buffer<uint64_t> offsets;  // the begin of each node's list; one more entry than there are nodes
   Buffer<uint32_t> targets;
-  Buffer<double> weights;  // empty where the edges have none
+  Buffer<double> weights;  // empty if the edges have none
   bool is_weighted = false;
 };
 
-// Replaces counts in offsets[1], offsets[2], ... by where lists of such sizes begin, offsets[0] being 0.
+// Replaces counts in offsets[1], offsets[2], ... by the begins of lists of such sizes. offsets[0] must be 0.
 void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop);
 
-// Returns the graph with every edge the other way round; its nodes are left to the original.
+// Returns the graph with every edge reversed. The original keeps its nodes.
 Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the graph of the edges, which are released.

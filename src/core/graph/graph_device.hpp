@@ -1,4 +1,4 @@
-// What a GPU does for graphs: the interface between the core, which decides, and the device layer.
+// Computations over graphs on a GPU: the interface between the core, which decides, and the device layer.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,26 @@
 
 namespace simjoin {
 
-// What a computation on a device uses on the host's side.
+// The host's side of a computation on a device.
 struct HostSide {
   WorkerPool &pool;
-  MemoryCounter &memory;        // of what is returned
-  size_t gpu_memory_limit = 0;  // bytes of device memory; 0 = most of what is free
+  MemoryCounter &memory;        // counts the memory of results
+  size_t gpu_memory_limit = 0;  // bytes of device memory; 0 = most of the free memory
 };
 
-// What the last function of a device did: milliseconds by the device's clock.
+// The figures of the last function of a device, in milliseconds by the device's clock.
 struct GraphFigures {
   double upload_ms = 0;   // edges to the device, their nodes ranked
   double lists_ms = 0;    // adjacency lists
   double compute_ms = 0;  // the function itself
   double download_ms = 0;
-  uint64_t steps = 0;  // of walks, in visits; of power iteration
+  uint64_t steps = 0;  // visits of walks, or steps of power iteration
   size_t device_memory_peak = 0;
 };
 
-// Functions return what those of the CPU return, to the last bit, and leave the edges as they are. They look
+// Functions return the same as those of the CPU, to the last bit, and leave the edges as they are. They look
 // at the pool's stop flag at least every few tens of milliseconds. Failures of the device are Errors of kind
-// device_failure, too little device memory is limit_exceeded.
+// device_failure; too little device memory is limit_exceeded.
 class GraphDevice {
  public:
   virtual ~GraphDevice() = default;

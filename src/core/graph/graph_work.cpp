@@ -12,18 +12,18 @@
 namespace simjoin {
 namespace {
 
-// Of the steps of power iteration that might be necessary about half are.
+// About half of the steps of power iteration that might be necessary are necessary.
 constexpr double share_of_steps = 0.5;
 constexpr double products_per_spectrum = 3.0 * spectrum_iterations;
 constexpr size_t bytes_per_edge = 2 * sizeof(int64_t);
-// Edges that are held back before a GPU is asked for: fewer are never worth one.
+// The edges that are held back before a GPU is asked for: fewer are never worth a GPU.
 constexpr size_t held_first = size_t{1} << 20;
 
 HostSide host_side(const GraphWork &work, WorkerPool &pool, MemoryCounter &memory) {
   return {pool, memory, work.gpu_memory_limit};
 }
 
-// Returns whether a GPU can be used. Throws device_failure where it cannot and is demanded.
+// Returns whether a GPU can be used. Throws device_failure if it cannot and is demanded.
 bool can_use_gpu(GraphWork &work) {
   if (work.device == Device::cpu) return false;
   if (work.device == Device::gpu) require_gpu();
@@ -37,7 +37,7 @@ double milliseconds(double count, double nanoseconds) {
   return count * nanoseconds * 1e-6;
 }
 
-// What a PageRank is made of, beside adjacency lists: sums or steps.
+// Returns the sums or steps of a PageRank, beside its adjacency lists.
 double pagerank_operations(const EdgeList &edges, const PageRankSpec &spec) {
   const auto entries = static_cast<double>(edges.size());
   if (!spec.random_walk)

@@ -14,12 +14,12 @@
 
 namespace simjoin {
 
-// Who computes; the answer is the same.
+// The device and its limits; the answer does not depend on them.
 struct GraphWork {
   Device device = Device::cpu;
-  size_t gpu_memory_limit = 0;     // bytes; 0 = most of what is free
-  std::unique_ptr<Notice> notice;  // what the user should know of a computation that left the GPU
-  DeviceUse use;                   // what it ran on
+  size_t gpu_memory_limit = 0;     // bytes; 0 = most of the free memory
+  std::unique_ptr<Notice> notice;  // what to tell the user of a computation that left the GPU
+  DeviceUse use;                   // the device that it ran on
 };
 
 // How PageRank is computed; see pagerank_power and pagerank_random_walk.
@@ -32,16 +32,15 @@ struct PageRankSpec {
   uint64_t seed = 1;
 };
 
-// What the components of edges that stream in are found with: where a GPU may be used, edges are held back
-// for it.
+// Finds the components of edges that stream in. If a GPU may be used, edges are held back for it.
 class ComponentWork {
  public:
-  // Up to `most_held` bytes of edges are held back.
+  // At most `most_held` bytes of edges are held back.
   ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &memory);
 
   void add_node(int64_t node) { finder_.add_node(node); }
   void add_edge(int64_t a, int64_t b) { finder_.add_edge(a, b); }
-  // Returns whether make_room() must be called before more is added; it may take long.
+  // Returns whether make_room(), which may take long, must be called before the next edge is added.
   bool full() const { return holding_ && finder_.full(); }
   void make_room(WorkerPool &pool);
   // Returns the components of all edges that were added.
@@ -58,7 +57,7 @@ class ComponentWork {
   ComponentFinder finder_;
 };
 
-// The edges are used up.
+// Uses up the edges.
 Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, WorkerPool &pool,
                MemoryCounter &memory);
 DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method, GraphWork &work,

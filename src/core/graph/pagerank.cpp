@@ -14,14 +14,14 @@ namespace simjoin {
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;   // entries between looks at the stop flag
-constexpr size_t nodes_a_range = size_t{1} << 12;    // one worker's at a time
-constexpr size_t coupons_a_range = size_t{1} << 12;  // likewise; a range takes a few milliseconds
+constexpr size_t nodes_a_range = size_t{1} << 12;    // that one worker takes at a time
+constexpr size_t coupons_a_range = size_t{1} << 12;  // that one worker takes at a time: a few milliseconds
 constexpr size_t rounds_a_check = 1024;              // of walks side by side
-// Walks that one worker moves side by side, so that their memory is fetched together: on an R-MAT graph of
-// 548,153 nodes and 8.4 M edges 16 took 22 % of the time of one at a time, 32 hardly less.
+// The walks that one worker moves side by side, so that their memory is fetched together. On an R-MAT graph
+// of 548,153 nodes and 8.4 M edges, 16 took 22 % of the time of one at a time, and 32 hardly less.
 constexpr size_t lane_count = 16;
 
-// Turns weights into probabilities: those of each node add up to 1.
+// Turns weights into probabilities that add up to 1 for each node.
 void normalize_weights(Graph &graph, WorkerPool &pool) {
   if (!graph.weighted()) return;
   for_ranges(pool, graph.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
@@ -35,10 +35,10 @@ void normalize_weights(Graph &graph, WorkerPool &pool) {
   });
 }
 
-// Power iteration over the edges that lead to each node.
+// Power iteration over the incoming edges of each node.
 class PowerIteration {
  public:
-  // The graph is used up, but for its nodes.
+  // Uses up the graph, except for its nodes.
   PowerIteration(Graph &graph, double damping, WorkerPool &pool, MemoryCounter &memory)
       : nodes_(graph.node_count()),
         damping_(damping),
@@ -54,7 +54,7 @@ class PowerIteration {
     fill(ranks_, nodes_, 1.0 / static_cast<double>(nodes_), pool);
   }
 
-  // Replaces the ranks by the next ones; returns the sum of absolute differences.
+  // Replaces the ranks by the next ones. Returns the sum of absolute differences.
   double step() {
     for_ranges(pool_, nodes_, nodes_a_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
@@ -74,7 +74,7 @@ class PowerIteration {
     return parallel_sum(pool_, nodes_, memory_, [&](size_t i) { return std::fabs(ranks_[i] - next_[i]); });
   }
 
-  // Returns the ranks, made to add up to 1.
+  // Returns the ranks, scaled so that they add up to 1.
   Buffer<double> take_ranks() {
     const double sum = parallel_sum(pool_, nodes_, memory_, [&](size_t i) { return ranks_[i]; });
     for_ranges(pool_, nodes_, entries_a_range, [&](size_t begin, size_t end) {
@@ -100,7 +100,7 @@ class PowerIteration {
   Graph incoming_;
   Buffer<uint64_t> offsets_;  // of the outgoing edges
   Buffer<double> ranks_;
-  Buffer<double> sent_;  // along each edge; of a weighted graph, over all edges
+  Buffer<double> sent_;  // along each edge; in a weighted graph, over all edges
   Buffer<double> next_;
 };
 
@@ -150,7 +150,7 @@ class Walker {
   struct Lane {
     WalkRandom random{0, 0};
     uint32_t node;
-    uint64_t edge;  // to be followed; no_edge where the node is that to be visited
+    uint64_t edge;  // the edge to follow; no_edge if the node is the next to visit
   };
 
   void accumulate(WorkerPool &pool) {
@@ -170,7 +170,7 @@ class Walker {
     return {WalkRandom(seed_, coupon), static_cast<uint32_t>(coupon / coupons_), no_edge};
   }
 
-  // Counts the visit and chooses where to go next; false where the walk ends.
+  // Counts the visit and chooses the next edge. Returns false if the walk ends.
   bool leave(Lane &lane) {
     std::atomic_ref<uint64_t>(visits_[lane.node]).fetch_add(1, std::memory_order_relaxed);
     if (lane.random.fraction() >= damping_) return false;
@@ -186,7 +186,7 @@ class Walker {
     return true;
   }
 
-  // Returns one of the edges [begin, end), each in proportion to its weight.
+  // Returns one of the edges [begin, end), with a probability in proportion to its weight.
   size_t weighted_edge(size_t begin, size_t end, WalkRandom &random) const {
     const double *first = cumulative_.begin() + begin, *last = cumulative_.begin() + end - 1;
     return begin + static_cast<size_t>(std::upper_bound(first, last, random.fraction() * *last) - first);
@@ -197,7 +197,7 @@ class Walker {
   const uint32_t coupons_;
   const uint64_t seed_;
   const StopFlag &stop_;
-  Buffer<double> cumulative_;  // probabilities of each node's edges up to here
+  Buffer<double> cumulative_;  // probabilities of each node's edges, summed up to here
   Buffer<uint64_t> visits_;
 };
 

@@ -15,26 +15,26 @@ struct Ranks {
   Buffer<double> ranks;
 };
 
-// A surfer follows one of a node's edges with the probability `damping`, each in proportion to its weight,
-// and else goes to any node; from a node without edges to any node, too.
+// A surfer follows an edge of the node with the probability `damping`, in proportion to the edges' weights.
+// Otherwise, and from a node without edges, the surfer goes to any node.
 //
 // Returns the probabilities of the nodes, with an error of at most `tolerance` over all of them (the sum of
 // absolute differences, rounding aside). 0 <= damping < 1, tolerance > 0. The same for any number of workers.
 Ranks pagerank_power(EdgeList &edges, EdgeUse use, double damping, double tolerance, WorkerPool &pool,
                      MemoryCounter &memory);
 
-// Returns estimates of the same probabilities: from each node `coupons` walks start, which end with the
-// probability 1 - damping in each step, and a node's rank is its share of all visits (Das Sarma, Molla,
+// Returns estimates of the same probabilities. From each node `coupons` walks start, which end with the
+// probability 1 - damping in each step. A node's rank is its share of all visits (Das Sarma, Molla,
 // Pandurangan, Upfal: Fast distributed PageRank computation, 2013). The same for any number of workers and
-// every device; of a node that has v visits the relative error is about 1 / sqrt(v).
+// every device. A node with v visits has a relative error of about 1 / sqrt(v).
 Ranks pagerank_random_walk(EdgeList &edges, EdgeUse use, double damping, uint32_t coupons, uint64_t seed,
                            WorkerPool &pool, MemoryCounter &memory);
 
-// Returns after how many steps of power iteration the error is below the tolerance whatever the graph: each
-// multiplies it by the damping factor, and it begins below 2.
+// Returns the number of steps of power iteration after which the error is below the tolerance for any graph.
+// The error begins below 2, and each step multiplies it by the damping factor.
 uint64_t most_power_steps(double damping, double tolerance);
 
-// Throws Error invalid_argument: the weights of a node's edges have no finite sum.
+// Throws Error invalid_argument, since the weights of a node's edges have no finite sum.
 [[noreturn]] void throw_weights_too_large();
 
 }  // namespace simjoin

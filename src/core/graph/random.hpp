@@ -1,4 +1,4 @@
-// Random numbers for walks: a function of seed, walk and step, so that they do not depend on who walks.
+// Random numbers for walks: functions of seed, walk and step, so they do not depend on the thread or device.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace simjoin {
 
-// The numbers of one walk, in order. A step of a walk draws a fraction(), with which it ends or goes on, and
-// one more number for the way it goes.
+// The numbers of one walk, in order. A step draws a fraction(), which decides whether the walk ends, and one
+// more number for the way it goes.
 class WalkRandom {
  public:
-  // Goes on from a state().
+  // Continues from a state().
   SIMJOIN_HOST_DEVICE constexpr explicit WalkRandom(uint64_t state) : state_(state) {}
   SIMJOIN_HOST_DEVICE constexpr WalkRandom(uint64_t seed, uint64_t walk)
       : state_(mix_bits(mix_bits(seed) ^ walk)) {}

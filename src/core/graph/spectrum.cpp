@@ -21,7 +21,7 @@ class PowerMethod {
     return parallel_sum(pool_, a.size(), memory_, [&](size_t i) { return a[i] * b[i]; });
   }
 
-  // Makes the vector's length 1; false where it is 0.
+  // Makes the vector's length 1. Returns false if it is 0.
   bool normalize(Buffer<double> &vector) {
     const double length = std::sqrt(dot(vector, vector));
     if (!(length > 0)) return false;
@@ -48,8 +48,8 @@ class PowerMethod {
     for_entries([&](size_t i) { vector[i] = product[i] + shift * vector[i]; });
   }
 
-  // Returns the largest ratio of an entry of matrix * vector to the vector's own: an upper bound of all
-  // eigenvalues where the vector is positive (Collatz, Wielandt).
+  // Returns the largest ratio of an entry of matrix * vector to the entry of the vector. If the vector is
+  // positive, this is an upper bound of all eigenvalues (Collatz, Wielandt).
   double largest_ratio(const Buffer<double> &vector) {
     const Buffer<double> &product = multiply(vector);
     std::mutex mutex;
@@ -89,14 +89,14 @@ Spectrum leading_eigenvectors(const Graph &graph, WorkerPool &pool, MemoryCounte
   method.for_entries([&](size_t i) { result.second[i] = second_start(i); });
   double bound = method.largest_ratio(result.first);
   for (int iteration = 0; iteration < spectrum_iterations && bound > 0; ++iteration) {
-    // The shift keeps the eigenvalues near -bound, those of bipartite parts, from winning.
+    // The shift keeps the eigenvalues near -bound, which bipartite parts have, from winning.
     const double shift = bound / 2;
     method.step(result.first, shift);
     method.normalize(result.first);
     method.for_entries([&](size_t i) { result.first[i] = std::max(result.first[i], least_entry); });
     bound = std::min(bound, method.largest_ratio(result.first));
     method.step(result.second, shift);
-    // Takes out what is along the first vector.
+    // Removes the component along the first vector.
     const double along = method.dot(result.first, result.second);
     method.for_entries([&](size_t i) { result.second[i] -= along * result.first[i]; });
     if (!method.normalize(result.second)) break;

@@ -14,13 +14,13 @@ struct Spectrum {
   double radius_bound = 0;  // no eigenvalue is larger, rounding aside
 };
 
-// Steps of the power method. The vectors only propose subgraphs and the bound holds for every vector, so
-// neither needs convergence: four times as many steps changed densities by less than 2 % and bounds by less
+// Steps of the power method. The vectors only propose subgraphs, and the bound holds for every vector, so
+// neither needs convergence. Four times as many steps changed densities by less than 2 % and bounds by less
 // than 1 % on R-MAT graphs and planted dense subgraphs of 8,192 nodes.
 inline constexpr int spectrum_iterations = 60;
 // Entries of the positive vector are kept above this, so that the bound can divide by them.
 inline constexpr double least_entry = 1e-200;
-// Returns what the second vector begins with.
+// Returns the entries with which the second vector begins.
 SIMJOIN_HOST_DEVICE inline double second_start(uint64_t node) {
   return WalkRandom(1, node).fraction() - 0.5;
 }
