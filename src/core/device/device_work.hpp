@@ -25,9 +25,9 @@ GpuBackend &require_gpu();
 // Returns the milliseconds that setting the device up adds to the first computation of this process.
 double gpu_start_ms();
 
-// Returns whether a computation runs on the GPU that takes about `cpu_ms` milliseconds on all threads of the
-// CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure where `device` is
-// Device::gpu and there is none. `refused`, where it is given, gets why Device::automatic does not.
+// Returns whether a computation is to run on the GPU. It takes about `cpu_ms` milliseconds on all threads of
+// the CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure if `device` is
+// Device::gpu and there is none. `refused` (may be null) gets the reason why Device::automatic uses no GPU.
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 
 // The device that a computation ran on, in one part or several.
