@@ -79,7 +79,8 @@ void JoinRound::build_bitmaps(const GeneratorPlan &plan, WorkerPool &pool) {
   }
 }
 
-// Cuts probes into items, the largest sets first: they take longest, and what is left for the end is small.
+// Cuts probes into items, the largest sets first: they take longest, so only small items are left for the
+// end.
 std::vector<JoinRound::Item> JoinRound::cut(const Probes &probes, const std::vector<bool> &use_bitmap) const {
   return every_pair() ? cut_cartesian(probes) : cut_filtered(probes, use_bitmap);
 }
@@ -138,7 +139,7 @@ void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCount
     }
   }
   const Probes all{probes, problem ? &*problem : nullptr, groups ? &*groups : nullptr};
-  // With more probes to come, all of a round go through the one generator that was built.
+  // If more probes come, all probes of a round go through the one generator that was built.
   const std::vector<bool> use_bitmap(probes.classes.size(), signatures_.has_value());
   Prober prober;
   for (const Item &item : cut(all, use_bitmap)) {
@@ -147,7 +148,7 @@ void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCount
   }
 }
 
-// Returns a verification of pairs of which nothing is known.
+// Returns a verification of pairs without known shared tokens.
 HeldPairs::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
   return [&sets = probes.sets, &writer, this](uint32_t probe, uint32_t partner, JoinCounters &counters) {
     int64_t required = 0;

@@ -1,5 +1,5 @@
-// A round of a join: an index side, which is in memory with all that is built over it, and the probes that
-// meet it there. A join within its memory limit is one round; beyond it, one for each part of the index side.
+// A round of a join: an index side in memory with its index, and the probes that meet it there. A join within
+// its memory limit is one round. Beyond the limit, there is a round for each part of the index side.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace simjoin {
 
-// What a round is made of besides its index side.
+// What a round is made of, beside its index side.
 struct RoundInput {
   // The other side of a join of two sides; in a self-join the index side is joined with itself. Where more
   // probes come later, only the classes are looked at, which must be those of all of them.
@@ -45,26 +45,26 @@ class JoinRound {
   JoinRound &operator=(const JoinRound &) = delete;
 
   const SetCollection &index() const { return index_; }
-  // Returns the problem; there is none where every pair qualifies.
+  // Returns the problem. There is none if every pair qualifies.
   const JoinProblem &problem() const { return *problem_; }
   bool every_pair() const { return !problem_; }
-  // Take the sets out; the round must not be used any more. There is no probe side in a self-join.
+  // Both take the sets out; the round must not be used afterwards. A self-join has no probe side.
   SetCollection take_index() { return std::move(index_); }
   std::optional<SetCollection> take_probe() { return std::move(input_.probe); }
 
   // Builds what the plan needs, and cuts the probes that are in memory into items.
   void build(const GeneratorPlan &plan, WorkerPool &pool);
-  // Returns how many items there are; each is run once, by any worker, in any order.
+  // Returns the number of items. Each is run once, by any worker, in any order.
   size_t items() const { return items_.size(); }
   void run_item(size_t item, int worker, ResultWriter &writer, JoinCounters &counters);
-  // Joins more probes, which have the ranks of the index side, with it; calls `after_range` now and then.
+  // Joins more probes with the index side, whose ranks they have. Calls `after_range` now and then.
   void run_probes(SetCollection probes, ResultWriter &writer, JoinCounters &counters,
                   const std::function<void()> &after_range) const;
 
   bool used_prefix() const { return prefix_index_.has_value(); }
   // Returns whether probes are compared with all their partners' bitmaps.
   bool used_tiles() const { return signatures_.has_value(); }
-  // Returns whether bitmaps of any kind filter.
+  // Returns whether any bitmaps filter.
   bool used_bitmap() const {
     return signatures_ || parity_table_ || (prefix_index_ && prefix_index_->has_signatures());
   }
@@ -76,14 +76,14 @@ class JoinRound {
     uint32_t end;
     Generator generator;
   };
-  // What one worker keeps between items of the same probes.
+  // The state of one worker between items of the same probes.
   struct Prober {
-    std::unique_ptr<HeldPairs> held;  // where not every pair is wanted
+    std::unique_ptr<HeldPairs> held;  // set if not every pair is wanted
     std::unique_ptr<PrefixProber> prefix;
     std::unique_ptr<BitmapProber> bitmap;
   };
 
-  // Probes, and what they are to the index side; no problem where every pair qualifies.
+  // Probes and their problem with the index side; no problem if every pair qualifies.
   struct Probes {
     const SetCollection &sets;
     const JoinProblem *problem;

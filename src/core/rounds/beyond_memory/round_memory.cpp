@@ -19,17 +19,17 @@ RoundBytes estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, 
                                  int workers) {
   constexpr size_t token = sizeof(uint32_t), start = sizeof(uint64_t), row = sizeof(uint32_t);
   constexpr size_t posting = sizeof(uint64_t), signature = sizeof(uint64_t);
-  // Counts of shared tokens, and lists of the sets with some.
+  // For each set, the count of its shared tokens and its entry in the list of counted sets.
   constexpr size_t counted_set = 12;
-  // Blocks of short sets and their prefixes.
+  // For each set of a block of short sets: the set and its prefix.
   constexpr size_t swept_set = 64;
-  // Of sets of 16 tokens or more on average.
+  // Sets of 16 tokens or more on average have a wide signature.
   constexpr size_t wide_signature = 4 * sizeof(uint64_t);
   constexpr uint64_t wide_tokens = 16;
 
   RoundBytes bytes;
   const size_t sets = shape.tokens * token + shape.sets * (start + row);
-  // A key for each set where they are grouped.
+  // The key of each set if sets are grouped.
   const size_t key = spec.algorithm == Algorithm::groupjoin ? 16 : 0;
   bytes.ordering = 2 * sets + shape.ranks * sizeof(uint32_t) + shape.sets * key;
   if (bitmap_words > 0) {

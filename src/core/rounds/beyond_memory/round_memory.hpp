@@ -1,4 +1,4 @@
-// What a round of a join takes, estimated before it is built: the measure by which a join is cut into rounds.
+// The estimated memory of a round of a join, before it is built. A join is cut into rounds by it.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@ struct RoundShape {
   uint64_t postings = 0;  // tokens in index prefixes
   uint64_t ranks = 0;
   bool signs_postings = true;  // whether `auto` may put signatures into the index
-  bool signs_sets = true;      // and make a table of signatures of sets
+  bool signs_sets = true;      // whether it may make a table of signatures of sets
   bool counts = true;          // whether probes may be looked up one by one
 };
 
-// Returns how many of a set's `size` tokens are in its index prefix.
+// Returns the number of a set's `size` tokens that are in its index prefix.
 uint32_t index_prefix_length(const JoinSpec &spec, uint32_t size);
 
-// Bytes, about; more rather than less.
+// Estimates in bytes, rather too large than too small.
 struct RoundBytes {
-  size_t ordering;  // of sets being brought into order, in a second copy of themselves
-  size_t building;  // of the index side and what is built over it, meanwhile
-  size_t joining;   // of the same, and what the workers keep for each of its sets
+  size_t ordering;  // the sets while they are ordered, with a second copy
+  size_t building;  // the index side and its index, while it is built
+  size_t joining;   // the same, and what the workers keep for each of its sets
 };
 
-// Returns what the index side takes. `bitmap_words` is the width of the bitmaps where they are the generator,
-// 0 where it is the prefix index.
+// Returns the bytes of the index side. `bitmap_words` is the width of the bitmaps, or 0 if the prefix index
+// is the generator.
 RoundBytes estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, uint32_t bitmap_words,
                                  int workers);
 
-// What one worker takes whatever it works on: lists of candidates, a tile of bitmaps, a batch of results.
+// The bytes of one worker for any work: lists of candidates, a tile of bitmaps, a batch of results.
 inline constexpr size_t bytes_a_worker = size_t{192} << 10;
 
 }  // namespace simjoin

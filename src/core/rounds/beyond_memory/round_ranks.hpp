@@ -9,12 +9,12 @@
 
 namespace simjoin {
 
-// A bit for each rank, and the number of bits before each word of them: a fifth of a byte a rank.
+// A bit for each rank, and for each word of bits the number of bits before it: a fifth of a byte per rank.
 class LocalRanks {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // For ranks below `ranks`, of which none is marked.
+  // For ranks below `ranks`. None is marked at first.
   LocalRanks(uint32_t ranks, MemoryCounter &memory)
       : ranks_(ranks), bits_(memory, ranks / 64 + 1, 0), before_(memory), table_(memory) {}
 
@@ -22,8 +22,8 @@ class LocalRanks {
   size_t numbering_bytes(bool with_table) const {
     return bits_.size() * sizeof(uint32_t) + (with_table ? ranks_ * sizeof(uint32_t) : 0);
   }
-  // Marks a rank and returns whether it was not marked before. Several threads may mark at a time; each tells
-  // by add_marked() how many it was first to mark.
+  // Marks a rank and returns whether it was not marked before. Several threads may mark at a time. Each
+  // reports the number of ranks that it marked first by add_marked().
   bool mark(uint32_t rank) {
     const std::atomic_ref word(bits_[rank / 64]);
     const uint64_t bit = uint64_t{1} << rank % 64;
@@ -32,7 +32,7 @@ class LocalRanks {
   }
   void add_marked(uint32_t count) { marked_.fetch_add(count, std::memory_order_relaxed); }
   uint32_t marked() const { return marked_.load(std::memory_order_relaxed); }
-  // Numbers the marked ranks; of() is for after that. With a table, which takes four bytes a rank, it is
+  // Numbers the marked ranks; of() may be called afterwards. A table takes four bytes per rank and makes of()
   // several times as fast.
   void number(bool with_table) {
     before_.resize(bits_.size());
@@ -56,8 +56,8 @@ class LocalRanks {
   }
 
  private:
-  // Returns the number of bits set. Without the instruction, which not every machine has, std::popcount is a
-  // call into a library; this one is done within the loop over a set's ranks.
+  // Returns the number of bits set. Not every machine has an instruction for it, and without it std::popcount
+  // calls a library. This function is inlined into the loop over a set's ranks.
   static uint32_t ones(uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
@@ -66,8 +66,8 @@ class LocalRanks {
   }
 
   const uint32_t ranks_;
-  // Apart, since most ranks of most sets are looked up in vain: so the second-level cache holds what that
-  // takes.
+  // Separate from before_: most ranks of most sets are looked up in vain, and these bits alone fit into the
+  // second-level cache.
   Buffer<uint64_t> bits_;
   Buffer<uint32_t> before_;
   Buffer<uint32_t> table_;

@@ -11,26 +11,26 @@
 namespace simjoin {
 namespace {
 
-// A slice of probes takes this part of the limit, for each worker: they are read, ordered and joined by one
-// worker each.
+// A slice of probes takes this part of the limit for each worker. One worker reads, orders and joins it.
 constexpr size_t slices_a_limit = 16;
 constexpr size_t least_slice_bytes = 256;
 constexpr size_t most_slice_bytes = size_t{4} << 20;
-// What a slice takes while its sets become probes, in copies of itself; more where they are grouped.
+// The copies of a slice while its sets become probes. Grouped probes need more copies.
 constexpr size_t slice_copies = 2;
 constexpr size_t grouped_slice_copies = 6;
-// Each slice has a buffer and an entry in tables: there are no more than these.
+// Each slice has a buffer and an entry in tables, so there are at most this many.
 constexpr uint64_t most_slices = 1024;
 // The part of the limit for the buffers of all slices.
 constexpr size_t buffer_share = 4;
-// What a join cannot do without, such as the sizes of its sets, may leave too little of the limit: rounds
+// The data that a join always needs, such as the sizes of its sets, may leave too little of the limit. Rounds
 // have this part of it in any case.
 constexpr size_t least_round_share = 2;
 // A table of the ranks of a round is worth this part of the limit.
 constexpr size_t rank_tables_a_limit = 16;
 
-// Sets whose sizes differ by less than a fifth are so alike that one decision does for all: a quarter of an
-// octave. (Within half an octave, bitmaps that suit the smallest sets let too much pass of the largest.)
+// Sets whose sizes differ by less than a fifth (a quarter of an octave) are so alike that one decision
+// suffices for all. Within half an octave, bitmaps that suit the smallest sets let too many pairs of the
+// largest pass.
 int kin_of(uint32_t size) {
   return static_cast<int>(4 * std::log2(std::max(1u, size)));
 }
@@ -59,7 +59,7 @@ Partitions::Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, Raw
   }
 }
 
-// Returns whether sets of a size are similar to equal ones alone.
+// Returns whether sets of this size are similar to equal sets alone.
 bool Partitions::only_equal_partners(uint32_t size) const {
   if (every_pair() || size == 0) return false;
   const Bounds bounds(spec_.measure, spec_.threshold);
@@ -67,7 +67,7 @@ bool Partitions::only_equal_partners(uint32_t size) const {
   return bounds.min_partner(n) == n && bounds.max_partner(n, n + 1) == n && bounds.min_overlap(n, n) == n;
 }
 
-// Returns a collection with the classes of all sets, but no sets.
+// Returns a collection that has the classes of all sets, but no sets.
 SetCollection Partitions::outline(const SlicedSets &sets) const {
   SetCollection collection(memory_);
   collection.classes = sets.classes();
@@ -108,7 +108,7 @@ std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
   return nullptr;
 }
 
-// Returns the tokens of a slice's sets that are in their index prefixes, about.
+// Returns about the number of tokens of a slice's sets that are in their index prefixes.
 size_t Partitions::postings_of(const Slice &slice) const {
   double share = 0;
   for (uint32_t k = slice.class_begin; k < slice.class_end; ++k) {
@@ -119,7 +119,7 @@ size_t Partitions::postings_of(const Slice &slice) const {
   return std::min(stored, static_cast<uint64_t>(share * static_cast<double>(slice.tokens)) + 1);
 }
 
-// Returns whether all probes that meet sets of up to this size are swept, where postings have signatures.
+// Returns whether all probes that meet sets of up to `size` tokens are swept if postings have signatures.
 bool Partitions::sweeps_all(uint32_t size) const {
   const Bounds bounds(spec_.measure, spec_.threshold);
   const int64_t largest = probe_sets().classes().back().size;
@@ -127,8 +127,8 @@ bool Partitions::sweeps_all(uint32_t size) const {
   return partner + size - 2 * bounds.min_overlap(partner, size) < useful_differences;
 }
 
-// Returns the bytes of a round of this shape beside `probes` bytes of probes, by the generator that was
-// decided on for its sets; before that, by any.
+// Returns the bytes of a round of this shape beside `probes` bytes of probes. If a generator was decided on
+// for its sets, the bytes are for that generator, otherwise for any.
 size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const {
   const auto bytes = [&](uint32_t bitmap_words) {
     const RoundBytes round = estimated_round_bytes(spec_, shape, bitmap_words, workers);
@@ -148,14 +148,14 @@ size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes
   return bytes(0);
 }
 
-// Returns what a round may take beside what is taken.
+// Returns the bytes that a round may take if `taken` bytes are in use.
 size_t Partitions::budget(size_t taken) const {
   const size_t limit = spec_.memory_limit;
   return std::max(limit / least_round_share, limit > taken ? limit - taken : 0);
 }
 
-// Returns the end of the next slices that can be a round in which equal sets alone are looked for: whole
-// buckets, as many as fit into the limit. Where there are none, the number of the next slice.
+// Returns the end of the next slices for a round that looks for equal sets alone: as many whole buckets as
+// fit into the limit. If there are none, returns the number of the next slice.
 size_t Partitions::end_of_equal_round(int workers) const {
   const std::vector<Slice> &slices = index_sets().slices();
   size_t end = next_slice_;
@@ -176,15 +176,15 @@ size_t Partitions::end_of_equal_round(int workers) const {
   return end;
 }
 
-// Reads the slices up to `end`, with their own ranks: nothing is looked up by rank.
+// Reads the slices up to `end`. The ranks stay as they are, since nothing is looked up by rank.
 SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
   const size_t first = std::exchange(next_slice_, end);
   const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
   return index_sets().load(slices, nullptr, ranks_, pool, memory_);
 }
 
-// Reads as many of the next slices of the index side as fit into the limit, but at least one; a few at a
-// time, since how many ranks they have in common shows only then.
+// Reads as many of the next slices of the index side as fit into the limit, but at least one. Reads a few at
+// a time, since the number of ranks that they share shows only then.
 SetCollection Partitions::read_index(WorkerPool &pool) {
   const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
@@ -222,8 +222,8 @@ SetCollection Partitions::read_index(WorkerPool &pool) {
                            local_ranks_->marked(), pool, memory_);
 }
 
-// Lists the slices of probes that can have partners in the slices [first, end) of the index side; in a
-// self-join, of those after them.
+// Lists the slices of probes that can have partners in the slices [first, end) of the index side. In a
+// self-join, only slices after them are listed.
 void Partitions::find_probe_slices(size_t first, size_t end) {
   const std::vector<Slice> &slices = index_sets().slices();
   const uint32_t smallest = index_sets().smallest(slices[first]);
@@ -239,7 +239,7 @@ void Partitions::find_probe_slices(size_t first, size_t end) {
   }
 }
 
-// Returns whether sets of the slice can have partners among sets of these sizes.
+// Returns whether sets of the slice can have partners of sizes from `smallest` to `largest`.
 bool Partitions::compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const {
   if (every_pair()) return true;
   const Bounds bounds(spec_.measure, spec_.threshold);
@@ -252,8 +252,8 @@ bool Partitions::compatible(const Slice &probe, uint32_t smallest, uint32_t larg
   return false;
 }
 
-// Returns the sets of the probe slices of these numbers, descending, with the ranks of the round, but for
-// those that share too few tokens with all of its index side.
+// Returns the sets of these probe slices, with the ranks of the round. `numbers` descend. Sets that share too
+// few tokens with the whole index side are left out.
 SetCollection Partitions::read_probes(std::span<const size_t> numbers, const SetCollection &index,
                                       WorkerPool *pool) const {
   std::vector<const Slice *> slices;
@@ -278,7 +278,7 @@ void Partitions::run_slice(size_t slice, const JoinRound &round, ResultWriter &w
   round.run_probes(read_probes(one, round.index(), nullptr), writer, counters, after_range);
 }
 
-// Decides for a round; rounds of sets of about the same size are decided once.
+// Decides for a round. Rounds of sets of about the same size share one decision.
 Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool) {
   if (!uses_choice()) return {};
   const SetCollection &index = round.index();
@@ -300,15 +300,15 @@ Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool
   return decision;
 }
 
-// Chooses by a sample of the probes, of all sizes; where there are none but the round's own sets, by these.
+// Chooses by a sample of the probes of all sizes. If there are only the round's own sets, chooses by these.
 GeneratorPlan Partitions::choose(const JoinRound &round, WorkerPool &pool) {
   const auto choose_for = [&](const JoinProblem &problem, double share) {
     return spec_.algorithm == Algorithm::bitmap ? choose_bitmaps(problem, stop_)
                                                 : choose_one_generator(problem, share, pool, memory_);
   };
   if (probe_slices_.empty()) return choose_for(round.problem(), 1);
-  // Evenly spread, as many slices as have a quarter of the tokens of the index side: two copies of these take
-  // no more memory than an index would.
+  // The sample is evenly spread slices with a quarter of the tokens of the index side: two copies of them
+  // take no more memory than an index would.
   uint64_t tokens = 1;
   for (const size_t number : probe_slices_) {
     tokens += SlicedSets::stored_tokens(probe_sets().slices()[number]);

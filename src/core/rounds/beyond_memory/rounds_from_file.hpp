@@ -1,5 +1,5 @@
-// A join beyond its memory limit: the sets go to the temporary file by ascending size, then one round after
-// the other takes a part of the index side into memory and streams past it the probes of compatible sizes.
+// A join beyond its memory limit. The sets go to the temporary file by ascending size. Then each round takes
+// a part of the index side into memory, and streams the probes of compatible sizes past it.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ namespace simjoin {
 
 class Partitions {
  public:
-  // Ranks the sets and moves them into slices in the file. Of the raw sets, only the sizes remain. The side
-  // with fewer tokens will be the index side.
+  // Ranks the sets and moves them into slices in the file. Only the sizes of the raw sets remain. The side
+  // with fewer tokens becomes the index side.
   Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
              WorkerPool &pool, MemoryCounter &memory);
 
@@ -38,18 +38,18 @@ class Partitions {
   // Returns the number of pairs of compatible sizes.
   uint64_t compatible_pairs() const;
 
-  // Returns the next round, built; null after the last. The round before must be gone.
+  // Returns the next round, built, or null after the last. The round before must be destroyed.
   std::unique_ptr<JoinRound> next_round(WorkerPool &pool);
-  // Returns how many slices of probes meet the round; each is run once, by any worker, in any order.
+  // Returns the number of slices of probes for the round. Each is run once, by any worker, in any order.
   size_t slices() const { return probe_slices_.size(); }
   void run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
                  const std::function<void()> &after_range) const;
 
-  // Returns what was decided since the last call, one line each.
+  // Returns the decisions since the last call, one line each.
   std::vector<std::string> take_reasons() { return std::exchange(reasons_, {}); }
 
  private:
-  // Which generator a round uses, for all its probes alike.
+  // The generator of a round, the same for all its probes.
   struct Decision {
     bool bitmap = false;
     bool sign_postings = false;
@@ -88,9 +88,9 @@ class Partitions {
   int index_side_ = 0;
   int probe_side_ = 0;
   size_t next_slice_ = 0;                  // of the index side
-  std::optional<LocalRanks> local_ranks_;  // of the round, where it has any
-  std::vector<size_t> probe_slices_;       // that meet the round, the largest sets first
-  std::map<int, Decision> decisions_;      // by kin_of() the sets' size
+  std::optional<LocalRanks> local_ranks_;  // of the round, if it has its own ranks
+  std::vector<size_t> probe_slices_;       // of the slices that meet the round, the largest sets first
+  std::map<int, Decision> decisions_;      // by kin_of() the size of the sets
   std::vector<std::string> reasons_;
 };
 
