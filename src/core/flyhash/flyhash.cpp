@@ -9,23 +9,22 @@
 namespace simjoin {
 namespace {
 
-// Rows whose activations tell about where the least winner will be, and how many standard deviations below
-// that candidates begin: with 4, one block in a thousand has to be hashed again. 1024 of 25,088 rows leave an
-// eighth of the activations as candidates, with 1,254 winners.
+// A sample of rows whose activations tell about where the least winner will be. Candidates begin some
+// standard deviations below it. With 4, one block in a thousand has to be hashed again. 1024 of 25,088 rows
+// leave an eighth of the activations as candidates, with 1,254 winners.
 constexpr uint32_t sample_rows = 1024;
 constexpr double sample_margin = 4;
-// Fewer rows than that times the sample are not worth a guess.
+// A projection of fewer rows than this times the sample is not worth a guess.
 constexpr uint32_t least_samples = 4;
 
-// Candidates of a block, in bytes.
+// The bytes of a block's candidates.
 constexpr size_t list_bytes = size_t{32} << 20;
 
-// Activations among which `ranked` counts classes instead of comparing, and the classes.
+// Up to this number of activations `ranked` compares, otherwise it counts classes.
 constexpr size_t few_activations = 64;
 constexpr int class_bits = 8;
 
-// Returns how many of the sampled activations may win: those that will with near certainty be at least as
-// many, in all rows, as win.
+// Returns the rank among the sampled activations below which no activation can win, with near certainty.
 size_t sample_rank(const FlyShape &shape) {
   const double share = static_cast<double>(shape.winners) / shape.hash_length;
   const double expected = share * sample_rows;
@@ -113,7 +112,8 @@ bool FlyBlock::step(uint32_t rows) {
   return true;
 }
 
-// Guesses, from the sample, which activations can win: candidates below go, now and from now on.
+// Guesses from the sample which activations can win. Candidates below the guess are dropped, now and from now
+// on.
 void FlyBlock::raise_bound(size_t vector) {
   const std::span<FlyCandidate> sample = candidates(vector);
   size_t larger;
@@ -141,7 +141,7 @@ uint32_t FlyBlock::take_best(size_t vector, Take &&take) {
   return bound;
 }
 
-// Keeps the winners so far. From now on only larger activations can still win, since ties go to earlier rows.
+// Keeps the winners so far. From now on only larger activations can win, since ties go to earlier rows.
 void FlyBlock::keep_best(size_t vector) {
   FlyCandidate *kept = list(vector);
   const uint32_t bound = take_best(vector, [&](FlyCandidate candidate, bool wins) {
@@ -155,7 +155,7 @@ void FlyBlock::keep_best(size_t vector) {
 void FlyBlock::write(size_t vector, uint32_t *winners) {
   const uint32_t *end = winners + shape_.winners;
   take_best(vector, [&](FlyCandidate candidate, bool wins) {
-    if (winners == end) return;  // what follows would be written behind the last one
+    if (winners == end) return;  // any other would be written behind the last winner
     *winners = candidate.row;
     winners += wins ? 1 : 0;
   });
@@ -171,7 +171,7 @@ uint32_t FlyBlock::ranked(std::span<const FlyCandidate> candidates, size_t rank,
     least = std::min(least, activation);
     most = std::max(most, activation);
   }
-  // Keeps the one class of activations, of 2^class_bits, that holds the rank, until few are left.
+  // Keeps the one of 2^class_bits classes of activations that holds the rank, until few activations are left.
   while (class_.size() > few_activations && least < most) {
     const int shift = std::max(0, static_cast<int>(std::bit_width(most - least)) - class_bits);
     uint32_t counts[size_t{1} << class_bits] = {};

@@ -13,13 +13,14 @@
 
 namespace simjoin {
 
-// Returns how many rows are drawn or added up between two looks for interrupts: a few milliseconds' worth.
+// Returns the number of rows to draw or add up between two looks for interrupts, which take a few
+// milliseconds.
 inline uint32_t fly_rows_at_once(const FlyShape &shape) {
   return std::max(1u, (uint32_t{1} << 20) / shape.projection);
 }
 
-// The positions that each row of a shape's projection adds up, in ascending order. Drawn row by row:
-// different ranges may be drawn by different threads, each row once.
+// The positions that each row of a shape's projection adds up, in ascending order. Different threads may draw
+// different ranges of rows, each row once.
 class FlyProjection {
  public:
   explicit FlyProjection(const FlyShape &shape);
@@ -40,19 +41,18 @@ class FlyBlock {
  public:
   explicit FlyBlock(const FlyProjection &projection);
 
-  // Returns how many vectors can be hashed together: fly_block_vectors, or fewer where so many win that their
-  // candidates would take too much memory.
+  // Returns the number of vectors that can be hashed together: fly_block_vectors, or fewer if the candidates
+  // of all winners would take too much memory.
   size_t most_vectors() const { return most_vectors_; }
-  // `levels`: of the vectors, one after the other; at most most_vectors().
+  // `levels` has the levels of at most most_vectors() vectors, one after the other.
   void start(const uint16_t *levels, size_t vectors);
-  // Returns whether the winners are known, after that many more rows at most.
+  // Works on at most `rows` more rows. Returns whether the winners are known.
   bool step(uint32_t rows);
   // Writes the winners of a vector, shape.winners positions in ascending order.
   void write(size_t vector, uint32_t *winners);
 
  private:
-  // Keeps lists apart in the caches, which they would share the sets of with capacities that are powers of
-  // two.
+  // A gap between lists, since lists at distances of powers of two would share sets of the caches.
   static constexpr size_t list_gap = 24;
 
   struct alignas(64) Line {
@@ -68,22 +68,22 @@ class FlyBlock {
   int32_t &above(size_t vector) { return above_.values[vector % 2][vector / 2]; }
   void raise_bound(size_t vector);
   void keep_best(size_t vector);
-  // Calls take(candidate, wins) for a vector's candidates in the order of the rows, and returns the winners'
-  // least activation.
+  // Calls take(candidate, wins) for a vector's candidates in the order of the rows. Returns the least
+  // activation of the winners.
   template <class Take>
   uint32_t take_best(size_t vector, Take &&take);
-  // Returns the activation of this rank among the candidates', the largest being the first, and how many are
-  // larger.
+  // Returns the activation of this rank among the candidates; the largest has the first rank. Sets `larger`
+  // to the number of larger ones.
   uint32_t ranked(std::span<const FlyCandidate> candidates, size_t rank, size_t &larger);
 
   const FlyProjection &projection_;
   const FlyShape &shape_;
   const size_t capacity_;  // of a list
   const size_t most_vectors_;
-  const size_t guess_row_;  // how many rows tell which activations may win; 0 = none
+  const size_t guess_row_;  // the rows that tell which activations may win; 0 = no guess
   std::vector<Line> block_;
   std::unique_ptr<FlyCandidate[]> lists_;
-  FlyCandidate *next_[fly_block_vectors];  // behind the last of each list
+  FlyCandidate *next_[fly_block_vectors];  // behind the last entry of each list
   FlyCandidate *ends_[fly_block_vectors];
   Above above_;
   size_t vectors_ = 0;

@@ -8,7 +8,7 @@
 namespace simjoin {
 namespace {
 
-// What waits for a round: bytes of levels, and of winners.
+// The most bytes of levels, and of winners, that wait for a round.
 constexpr size_t bytes_per_round = size_t{64} << 20;
 constexpr size_t values_at_first = 1 << 16;
 
@@ -61,8 +61,8 @@ bool BulkFlyHasher::step(std::chrono::microseconds budget) {
 void BulkFlyHasher::run(WorkerPool &pool) {
   const double cpu_ms = cpu_ms_of(shape_, vectors_, pool.workers(), projection_ != nullptr);
   cpu_ms_ += cpu_ms;
-  // Nobody knows how many rounds follow. As many as there were so far is a good guess: a query that has kept
-  // the CPU busy for as long as it takes to set a GPU up goes on there.
+  // The number of later rounds is unknown. A good guess is as many as before: once a query has kept the CPU
+  // busy for as long as the start of a GPU takes, it continues there.
   const double expected_ms = gpu_ ? cpu_ms : cpu_ms_;
   const auto on_gpu = [&](GpuBackend &backend) {
     FlyHashDevice *device = backend.flyhash();
@@ -82,7 +82,7 @@ void BulkFlyHasher::run_on_cpu(WorkerPool &pool) {
   const uint32_t rows = fly_rows_at_once(shape_);
   if (!projection_) {
     auto projection = std::make_unique<FlyProjection>(shape_);
-    const uint32_t piece = std::max(1u, rows / 16);  // small enough to be shared out
+    const uint32_t piece = std::max(1u, rows / 16);  // small enough for all threads to get some
     pool.parallel((shape_.hash_length + piece - 1) / piece, [&](int, size_t i) {
       const auto begin = static_cast<uint32_t>(i) * piece;
       projection->draw(begin, std::min(shape_.hash_length, begin + piece));

@@ -17,10 +17,11 @@
 namespace simjoin {
 
 // Hashes vectors of one shape in rounds: add vectors until the round is full, step until it is done, take the
-// winners, clear. Functions throw Error or std::bad_alloc; afterwards only the destructor may be called.
+// winners, clear. Functions throw Error or std::bad_alloc. After an exception only the destructor may be
+// called.
 class BulkFlyHasher {
  public:
-  // `gpu_memory_limit`: bytes of device memory; 0 = most of what is free.
+  // `gpu_memory_limit` is in bytes of device memory; 0 = most of the free memory.
   BulkFlyHasher(const FlyShape &shape, Device device, size_t gpu_memory_limit, int threads);
 
   // Adds a vector: shape.dimension finite values.
@@ -28,10 +29,10 @@ class BulkFlyHasher {
   // Returns whether the round has enough to do.
   bool full() const;
 
-  // Returns whether the round is done, after waiting for it for `budget` at most.
+  // Waits for at most `budget`, and returns whether the round is done.
   bool step(std::chrono::microseconds budget);
 
-  // The vectors of the round, and the positions that each one's hash consists of, in ascending order.
+  // Return the number of vectors of the round, and the positions of each one's hash in ascending order.
   size_t vectors() const { return vectors_; }
   std::span<const uint32_t> winners(size_t vector) const {
     return {winners_.data() + vector * shape_.winners, shape_.winners};
@@ -39,9 +40,9 @@ class BulkFlyHasher {
   // Begins the next round.
   void clear();
 
-  // Returns what has happened since the last call that the user should know of; null where nothing has.
+  // Returns what to tell the user since the last call; null if there is nothing.
   std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
-  // Returns which device the rounds so far ran on; between rounds.
+  // Returns the device of the rounds so far. Called between rounds.
   const DeviceUse &use() const { return use_; }
 
  private:
@@ -55,13 +56,13 @@ class BulkFlyHasher {
   size_t vectors_ = 0;
   std::vector<uint16_t> levels_;
   std::vector<uint32_t> winners_;
-  std::unique_ptr<FlyProjection> projection_;      // once a round has run on the CPU
-  std::vector<std::unique_ptr<FlyBlock>> blocks_;  // of each worker, as they are needed
-  std::unique_ptr<FlyHashWork> gpu_;               // once a round has run on a GPU
+  std::unique_ptr<FlyProjection> projection_;      // null before the first round on the CPU
+  std::vector<std::unique_ptr<FlyBlock>> blocks_;  // of each worker that has worked
+  std::unique_ptr<FlyHashWork> gpu_;               // null before the first round on a GPU
   std::unique_ptr<Notice> notice_;
   DeviceUse use_;
   double cpu_ms_ = 0;                     // estimate for all rounds so far, on the CPU
-  std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
+  std::unique_ptr<BackgroundTask> task_;  // last, so that it ends before what it works on
 };
 
 }  // namespace simjoin

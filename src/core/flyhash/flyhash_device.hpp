@@ -1,4 +1,4 @@
-// What FlyHash asks of a GPU.
+// FlyHash on a GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace simjoin {
 
-// Hashes vectors of one shape on a GPU, which it holds a projection and buffers on.
+// Hashes vectors of one shape on a GPU, which holds the projection and buffers.
 class FlyHashWork {
  public:
   virtual ~FlyHashWork() = default;
 
-  // Writes the winners of each vector, shape.winners positions in ascending order, from the vectors' levels,
-  // shape.dimension each. The pool's threads help with copying. Throws Cancelled soon after its stop flag is
-  // set; Error as GpuBackend::make_engine.
+  // Writes the winners of each vector, shape.winners positions in ascending order. `levels` has
+  // shape.dimension levels for each vector. The pool's threads help with copying. Throws Cancelled soon after
+  // its stop flag is set, and Error as GpuBackend::make_engine does.
   virtual void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) = 0;
 };
 
@@ -25,7 +25,7 @@ class FlyHashDevice {
  public:
   virtual ~FlyHashDevice() = default;
 
-  // `memory_limit`: bytes of device memory; 0 = most of what is free. Throws Error.
+  // `memory_limit` is in bytes of device memory; 0 = most of the free memory. Throws Error.
   virtual std::unique_ptr<FlyHashWork> open(const FlyShape &shape, size_t memory_limit) = 0;
 };
 

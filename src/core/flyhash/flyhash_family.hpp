@@ -14,7 +14,7 @@ namespace simjoin {
 // Positions have 16 bits, and activations fewer than 32.
 inline constexpr uint32_t max_fly_dimension = 65535;
 inline constexpr uint32_t max_fly_hash_length = uint32_t{1} << 20;
-// Positions of all rows together: 512 MB of them.
+// The positions of all rows together take at most 512 MB.
 inline constexpr uint64_t max_fly_projected = uint64_t{1} << 28;
 
 // A vector's values become integers from 1 to 2^15 - 1, around the one that stands for 0.
@@ -22,7 +22,7 @@ inline constexpr uint32_t fly_level_bits = 15;
 inline constexpr uint32_t fly_zero_level = uint32_t{1} << (fly_level_bits - 1);
 inline constexpr uint32_t fly_most_level = (uint32_t{1} << fly_level_bits) - 1;
 
-// What a hash depends on beside the vector.
+// The parameters of a hash.
 struct FlyShape {
   uint32_t dimension;    // of the vectors, 1 to max_fly_dimension
   uint32_t hash_length;  // rows of the projection, 1 to max_fly_hash_length
@@ -33,7 +33,8 @@ struct FlyShape {
   bool operator==(const FlyShape &) const = default;
 };
 
-// Returns a twentieth, rounded, and at least 1: the published share of a projection's ones and of winners.
+// Returns a twentieth of `count`, rounded, and at least 1: the published share of ones in a projection and of
+// winners.
 constexpr uint32_t fly_share(uint32_t count) {
   return count < 30 ? 1 : (count + 10) / 20;
 }

@@ -31,7 +31,7 @@ float largest_magnitude_dispatched(const float *values, size_t count) {
   return largest;
 }
 
-// Two factors, since a power of two that enlarges the least numbers enough is none of a float.
+// Two factors, since one float cannot be the power of two that enlarges the least numbers enough.
 void write_levels_dispatched(const float *values, size_t count, float factor, float second,
                              uint16_t *levels) {
   size_t i = 0;
@@ -106,8 +106,8 @@ HWY_INLINE hn::Vec<Levels> levels_at(const uint16_t *levels, uint16_t position) 
   return hn::Load(Levels(), levels + position * fly_block_vectors);
 }
 
-// Two levels share a 32-bit lane, and two of 15 bits can be added without a carry into the other half. `all`
-// adds up the lanes as they are, `high` their upper halves; what is left of `all` are the lower ones.
+// Two levels share a 32-bit lane, and two levels of 15 bits can be added without a carry into the other half.
+// `all` adds up the lanes as they are, `high` their upper halves. The difference gives the lower halves.
 HWY_INLINE bool project_part(const uint16_t *positions, size_t projection, const uint16_t *block, size_t part,
                              size_t row, const FlyCandidates &candidates) {
   const Pairs pairs;

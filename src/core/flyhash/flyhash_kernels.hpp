@@ -21,8 +21,8 @@ struct FlyCandidate {
 };
 
 struct FlyCandidates {
-  FlyCandidate **next;        // where the next one of each vector goes
-  FlyCandidate *const *ends;  // of each one's list, which is full there
+  FlyCandidate **next;        // the place of each vector's next candidate
+  FlyCandidate *const *ends;  // the end of each vector's list
   // Activations above this are taken into a list: at [0][i] that of vector 2 * i, at [1][i] that of the
   // vector after it. Aligned to 64 bytes.
   const int32_t (*above)[fly_block_vectors / 2];
@@ -37,8 +37,8 @@ struct FlyRows {
 };
 
 // Computes the activations of the rows and appends candidates, until a list is full. `block` holds the levels
-// of fly_block_vectors vectors, all those of a position beside each other, aligned to 64 bytes. Returns
-// the first row that it did not come to.
+// of fly_block_vectors vectors, all levels of a position side by side, aligned to 64 bytes. Returns the first
+// row that was not computed.
 size_t project_rows(const FlyRows &rows, const uint16_t *block, const FlyCandidates &candidates);
 
 }  // namespace simjoin
