@@ -1,4 +1,4 @@
-// What the device layer does for the clustering of documents: the index in device memory, and the search.
+// Clustering of documents on a GPU: the index in device memory, and the search.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct DocumentVectors {
   std::span<const TermWeight> terms;
   std::span<const uint64_t> ends;  // of each document's room, counted from so many terms before `terms`:
   uint64_t before;
-  std::span<const uint32_t> sizes;    // how many terms each document has
-  std::span<const uint32_t> reaches;  // core/clusters/cluster_relations.hpp; empty where no groups are wanted
+  std::span<const uint32_t> sizes;    // the number of terms of each document
+  std::span<const uint32_t> reaches;  // core/clusters/cluster_relations.hpp; empty if no groups are wanted
 
   size_t size() const { return ends.size(); }
   uint64_t begin(size_t document) const { return document == 0 ? 0 : ends[document - 1] - before; }
@@ -31,8 +31,8 @@ struct DocumentVectors {
 class ClusterDevice {
  public:
   virtual ~ClusterDevice() = default;
-  // Follows the index, which has changed since the last call as it says; the first one takes all of it. A
-  // find() comes between two of them.
+  // Brings the copy up to the index. The first call takes all of it, later calls the changes that the index
+  // reports. A find() comes between two calls.
   virtual void update(const ClusterIndex &index, const StopFlag &stop) = 0;
   // Gives for each document what ClusterSearch::find would and, where `groups` is not null, the first
   // document of its group. Related documents (core/clusters/cluster_relations.hpp) are in one group; groups

@@ -1,5 +1,5 @@
-// Which documents of a batch may meet in a cluster that one of them begins. Those that cannot are clustered
-// side by side.
+// Which documents of a batch may meet in a cluster that one of them begins. Documents that cannot meet are
+// clustered side by side.
 //
 // Say that document j joins, with a similarity of at least t, a cluster of the documents m = 1, 2, ... whose
 // sum s has been cut after each. Its product with s is at least t |s|, and at most the sum of its products
@@ -47,14 +47,15 @@ inline uint32_t reach_of(std::span<const TermWeight> document, uint32_t max_term
   return static_cast<uint32_t>(std::min(threshold, std::sqrt(square) * slack));
 }
 
-// Returns the similarity at which a document joins a cluster of its batch rather than what it has found.
+// Returns the similarity at which a document joins a cluster of its batch rather than the cluster found
+// before.
 SIMJOIN_HOST_DEVICE inline uint32_t least_newer(uint32_t least, FoundCluster found) {
   const uint32_t above = similarity_of(found) + 1;
   return above > least ? above : least;
 }
 
-// Returns the least product of a document, for which `similarity` is the least_newer(), with an earlier one
-// to which it is related.
+// Returns the least product at which a document is related to an earlier one. `similarity` is its
+// least_newer(), `reach` the reach of the earlier document.
 SIMJOIN_HOST_DEVICE inline double least_related(uint32_t similarity, uint32_t reach) {
   return least_product_with_sum(similarity) * reach;
 }

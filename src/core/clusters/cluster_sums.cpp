@@ -57,8 +57,8 @@ void ClusterSum::combine(const StopFlag &stop) {
   sums_.resize(count);
 }
 
-// Finds the weight above which terms stay, so that those need no sorting anew; of those that have it, as
-// many stay as there is room for.
+// Finds the weight above which terms stay, so that these need no sorting. Of the terms with exactly this
+// weight, as many stay as there is room for.
 void ClusterSum::cut() {
   const size_t most = order_.max_terms();
   if (sums_.size() <= most) return;

@@ -1,4 +1,4 @@
-// What a cluster keeps of its documents: the sum of their unit vectors, cut to the heaviest terms.
+// The part of its documents that a cluster keeps: the sum of their unit vectors, cut to the heaviest terms.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace simjoin {
 
-// How sums are cut: to how many terms, and which come first where sums are equal.
+// The cut of sums: the number of terms, and the order of terms with equal sums.
 class SumOrder {
  public:
   SumOrder(const TermTable &terms, uint32_t max_terms) : terms_(&terms), max_terms_(max_terms) {}
@@ -27,7 +27,7 @@ class SumOrder {
   uint32_t max_terms_;
 };
 
-// A thread's cluster in the making. Terms of sums and documents ascend.
+// A thread's cluster while it is made. Terms of sums and documents ascend.
 class ClusterSum {
  public:
   explicit ClusterSum(const SumOrder &order) : order_(order) {}

@@ -7,7 +7,7 @@
 namespace simjoin {
 namespace {
 
-// Weights of a document are first put in proportion to the largest one, which becomes this.
+// The weights of a document are first scaled so that the largest becomes this.
 constexpr double largest_raw = uint64_t{1} << 31;
 constexpr double one = uint64_t{1} << weight_bits;
 
@@ -54,7 +54,7 @@ size_t make_unit_vector(std::span<const TermSum> sums, TermWeight *to) {
 
 size_t make_document_vector(std::span<const RawTerm> terms, const StopFlag &stop, VectorScratch &scratch,
                             TermWeight *to) {
-  // By term, and by weight among equal ones: their sum then does not depend on the order of the input.
+  // By term, and by weight among equal terms: so their sum does not depend on the order of the input.
   sort_keys(terms, stop, scratch.keys);
   auto &[keys, weights, sums] = scratch;
   weights.clear();

@@ -1,5 +1,5 @@
 // Documents and centroids as vectors of unit length in fixed point. Sums and products of integers are exact,
-// so that a similarity does not depend on the order in which threads or a device add it up.
+// so a similarity does not depend on the order in which threads or a device add it up.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace simjoin {
 inline constexpr int weight_bits = 30;      // a weight of 1 is 2^30
 inline constexpr int similarity_bits = 24;  // similarities are multiples of 2^-24
 
-// So many terms are sorted without a look at the stop flag: some 2 ms.
+// This number of terms is sorted without a look at the stop flag: some 2 ms.
 inline constexpr size_t terms_without_look = size_t{1} << 15;
 // The most terms that a centroid can be asked to keep.
 inline constexpr uint32_t max_centroid_terms = 65535;
@@ -59,15 +59,15 @@ inline double similarity_value(uint32_t similarity) {
 // 2^32), to `to` (room for sums.size()); returns how many weights are not 0. The order is that of the sums.
 size_t make_unit_vector(std::span<const TermSum> sums, TermWeight *to);
 
-// What a thread needs to make vectors of documents.
+// A thread's scratch memory for vectors of documents.
 struct VectorScratch {
   std::vector<uint64_t> keys;
   std::vector<double> weights;
   std::vector<TermSum> sums;
 };
 
-// Writes the unit vector of a document to `to` (room for terms.size()), by ascending term; returns how many
-// terms it has. Repeated terms add up; those without weight, which is not negative, are left out. Throws
+// Writes the unit vector of a document to `to` (room for terms.size()), by ascending term. Returns its number
+// of terms. Repeated terms add up. Weights are not negative; terms of weight 0 are left out. Throws
 // Cancelled.
 size_t make_document_vector(std::span<const RawTerm> terms, const StopFlag &stop, VectorScratch &scratch,
                             TermWeight *to);

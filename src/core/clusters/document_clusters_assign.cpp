@@ -1,4 +1,4 @@
-// Which cluster each document of a round joins, or that it begins one.
+// The cluster that each document of a round joins or begins.
 #include "core/clusters/document_clusters.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace simjoin {
 namespace {
 
-// What threads take at a time of groups of related documents, of which most have more than one.
+// The groups of related documents that threads take at a time. Most groups have more than one document.
 constexpr size_t groups_per_piece = 4;
 
 }  // namespace
@@ -26,8 +26,7 @@ void DocumentClusters::assign(size_t begin, size_t end, WorkerPool &pool) {
   figures_.assign_ms += milliseconds_since(start);
 }
 
-// Assigns group by group, side by side. A group of which every document has found something begins no
-// cluster.
+// Assigns group by group, side by side. A group whose documents have all found something begins no cluster.
 void DocumentClusters::assign_groups(size_t begin, size_t count, WorkerPool &pool) {
   grouped_.resize(count);
   beginning_.clear();
@@ -55,8 +54,8 @@ void DocumentClusters::assign_groups(size_t begin, size_t count, WorkerPool &poo
   });
 }
 
-// Lets a document join the most similar cluster of the index and of the worker's, or begin one of the
-// worker's. Returns which of those it is; none where it is one of the index.
+// Lets a document join the most similar cluster of the index and of the worker, or begin a cluster of the
+// worker. Returns the worker's cluster; none if it is a cluster of the index.
 DocumentClusters::Open DocumentClusters::assign_document(size_t number, uint32_t worker,
                                                          const StopFlag &stop) {
   stop.check();
@@ -120,8 +119,8 @@ void DocumentClusters::add_open(Open open) {
   opens_.push_back(open);
 }
 
-// Makes the open clusters one group, that of the first worker, in their order: any document of the next round
-// may join them.
+// Makes the open clusters one group, of the first worker, in their order: any document of the next round may
+// join them.
 void DocumentClusters::gather_open(const StopFlag &stop) {
   if (!opens_are_spread_) return;
   OpenClusters gathered(memory_, lists_of_open(1));
@@ -149,7 +148,7 @@ void DocumentClusters::add_member(uint32_t cluster, uint32_t document) {
   ++grown.members;
 }
 
-// Returns the cluster's place in grown_, a new one where it has none.
+// Returns the cluster's place in grown_. A cluster without a place gets a new one.
 DocumentClusters::Grown &DocumentClusters::grow(uint32_t cluster) {
   const uint32_t at = grown_at_[cluster];
   if (at < grown_.size() && grown_[at].cluster == cluster) return grown_[at];

@@ -9,10 +9,11 @@
 namespace simjoin {
 namespace {
 
-// Documents that are added to a cluster's sum one after the other; of more, all terms are sorted together.
+// Up to this number of documents are added to a cluster's sum one by one. The terms of more documents are
+// sorted together.
 constexpr size_t documents_added_singly = 4;
 
-// Clusters that a batch publishes at a time: what threads leave of them takes some 10 MB.
+// The clusters that a batch publishes at a time: the scratch of the threads for them takes some 10 MB.
 constexpr size_t clusters_per_turn = size_t{1} << 16;
 
 }  // namespace
@@ -32,8 +33,8 @@ void DocumentClusters::publish(WorkerPool &pool) {
   figures_.publish_ms += milliseconds_since(start);
 }
 
-// Threads make what is new of these clusters, which are first those that have grown, then those that the
-// batch has begun, and store it where there is room; the rest is done in their order.
+// Threads make the new sums and centroids of these clusters and store them if there is room. Clusters that
+// have grown come first, then those that the batch has begun. The rest is done in their order.
 void DocumentClusters::publish_some(size_t begin, size_t end, WorkerPool &pool) {
   const size_t pieces = (end - begin + documents_per_piece - 1) / documents_per_piece;
   if (published_.size() < pieces) published_.resize(pieces);
@@ -103,7 +104,7 @@ void DocumentClusters::forget_open(const StopFlag &stop) {
   }
 }
 
-// Adds the members of the batch under way to what is pending, so that the round's documents can go.
+// Adds the members of the batch under way to the pending sums, so that the round's documents can be released.
 void DocumentClusters::fold_members(const StopFlag &stop) {
   ClusterSum &sum = workers_[0].sum;
   pending_.add_keys(grown_.size());

@@ -1,6 +1,6 @@
-// The clusters that a batch has begun, or those of them that one thread has: they change with each document.
-// They come in groups, of which only the last one matters. Few clusters of a group are compared one by one;
-// more are searched.
+// The clusters that a batch has begun, or those of one thread. They change with each document. They come in
+// groups, and only the last group matters. Few clusters of a group are compared one by one, more are
+// searched.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,14 @@ class OpenClusters {
   std::span<const TermSum> sum(uint32_t cluster) const { return sums_[cluster]; }
   std::span<const TermWeight> centroid(uint32_t cluster) const { return index_.centroid(cluster); }
 
-  // From now on documents cannot join the clusters there are.
+  // From now on documents cannot join the clusters so far.
   void begin_group() {
     group_ = size();
     listed_ = false;
   }
-  // Returns the most similar cluster of the group with at least this similarity. Those before it are left out
-  // even where they are similar: documents of their groups may come later than this one. Throws Cancelled.
+  // Returns the most similar cluster of the group with at least this similarity. Clusters before the group
+  // are left out even if they are similar: documents of their groups may come later than this one. Throws
+  // Cancelled.
   FoundCluster find(std::span<const TermWeight> document, uint32_t least, ClusterSearch &search,
                     const StopFlag &stop) const;
   // Adds a cluster with this sum, which finish() has cut.
