@@ -39,7 +39,7 @@ void DuplicateGrouper::read_families(const SetFamilies &families) {
   }
 }
 
-// Makes `other` the partner where it is the most similar one so far; of equal ones the earliest.
+// Makes `other` the partner if it is the most similar one so far, or as similar and earlier.
 void DuplicateGrouper::offer(Link &link, uint32_t other, double similarity) {
   if (similarity > link.similarity || (similarity == link.similarity && other < link.place))
     link = {similarity, other};
@@ -62,8 +62,8 @@ bool DuplicateGrouper::represents_itself(uint32_t place) const {
   return links_[place].similarity == no_similarity;
 }
 
-// Returns the earlier partners of all places, those of one place together; ends[p] becomes the end of p's.
-// Leaves no pairs.
+// Returns the earlier partners of all places, those of one place side by side. ends[p] becomes the end of the
+// partners of p. Releases the pairs.
 Buffer<DuplicateGrouper::Link> DuplicateGrouper::earlier_partners(Buffer<uint64_t> &ends,
                                                                   const StopFlag &stop) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
@@ -83,7 +83,7 @@ Buffer<DuplicateGrouper::Link> DuplicateGrouper::earlier_partners(Buffer<uint64_
   return earlier;
 }
 
-// Decides place by place, from the pairs with earlier ones, which are then decided.
+// Decides place by place, from the pairs with earlier places, which are decided by then.
 void DuplicateGrouper::link_stars(const StopFlag &stop) {
   const auto rows = static_cast<uint32_t>(links_.size());
   Buffer<uint64_t> ends(memory_, size_t{rows} + 1, 0);
@@ -98,8 +98,8 @@ void DuplicateGrouper::link_stars(const StopFlag &stop) {
   }
 }
 
-// Links a place to the best representative among its earlier partners, or, where it is not the first of its
-// family, to what is best for that by now.
+// Links a place to the best representative among its earlier partners. A later place of a family is linked to
+// the family's best representative so far.
 void DuplicateGrouper::link_star(uint32_t place, const Link *begin, const Link *end, const StopFlag &stop) {
   Family *family = family_of(place);
   if (family != nullptr && family->first != place) {
@@ -120,7 +120,7 @@ void DuplicateGrouper::link_star(uint32_t place, const Link *begin, const Link *
   }
 }
 
-// Links the rows of families, whose first places have the best partners of them all outside.
+// Links the rows of families. Their first places have the best partners of the whole family outside.
 void DuplicateGrouper::link_families(const StopFlag &stop) {
   for (uint32_t place = 0; place < family_at_.size(); ++place) {
     if (place % check_interval == 0) stop.check();

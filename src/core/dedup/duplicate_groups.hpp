@@ -1,4 +1,4 @@
-// Groups of duplicates: rows put together by their similar pairs, and the one of each group that survives.
+// Groups of duplicates: rows connected by their similar pairs, and the row of each group that survives.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ enum class Grouping : uint8_t { components, star, best_link };
 
 inline constexpr std::string_view grouping_names[] = {"components", "star", "best_link"};
 
-// For each row the first row of its group, its representative, and a similarity: of two rows of a star, that
-// of the pair; else that with the most similar row of the group. A row that represents itself has none (-1).
+// For each row the first row of its group (its representative) and a similarity. In a star, it is the
+// similarity of the two rows, otherwise that with the most similar row of the group. A row that represents
+// itself has none (-1).
 struct DuplicateGroups {
   explicit DuplicateGroups(MemoryCounter &memory) : representatives(memory), similarities(memory) {}
 
@@ -43,7 +44,7 @@ struct DuplicateGroups {
 //     similar representative before its own place, which may be one that comes after the first row.
 class DuplicateGrouper {
  public:
-  // `places`: of each row in that order, a permutation; it must outlive the grouper.
+  // `places` has the place of each row, a permutation. It must outlive the grouper.
   DuplicateGrouper(Grouping grouping, const uint32_t *places, uint32_t rows, MemoryCounter &memory,
                    const SetFamilies &families = {});
 
@@ -62,13 +63,13 @@ class DuplicateGrouper {
   };
   struct Family {
     uint32_t first;     // place of a row
-    double similarity;  // of two of its rows
-    Link best;          // what its next row would be linked to
+    double similarity;  // of two rows of the family
+    Link best;          // the link that the family's next row would get
   };
 
   static void offer(Link &link, uint32_t other, double similarity);
   void read_families(const SetFamilies &families);
-  // Returns the family of a place; nullptr where it has none.
+  // Returns the family of a place, or nullptr if it has none.
   Family *family_of(uint32_t place) {
     return families_.empty() || family_at_[place] == SetFamilies::none ? nullptr
                                                                        : &families_[family_at_[place]];
@@ -89,9 +90,9 @@ class DuplicateGrouper {
   MemoryCounter &memory_;
   DisjointSets sets_;   // of places
   Buffer<Link> links_;  // of each place, the most similar partner so far, or, of a star, the representative
-  Buffer<Pair> pairs_;  // of stars only
+  Buffer<Pair> pairs_;  // for stars only
   Buffer<Family> families_;
-  Buffer<uint32_t> family_at_;  // number of each place's family; empty where there are no families
+  Buffer<uint32_t> family_at_;  // the number of each place's family; empty if there are no families
 };
 
 }  // namespace simjoin

@@ -8,7 +8,7 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t bits_a_token = 16;  // of the bitmap: one token in 16 that is not there seems to be
+constexpr size_t bits_a_token = 16;  // of the bitmap: one in 16 absent tokens seems to be present
 
 }  // namespace
 
@@ -25,8 +25,8 @@ void TokenFilter::finish() {
   added_ = {};
 }
 
-// Returns how many tokens a set of this size has to share at least with any other one: as many as with a set
-// of nothing but those.
+// Returns the least number of tokens that a set of this size shares with a similar set. A set of just these
+// tokens needs the fewest.
 uint32_t TokenFilter::least_overlap(size_t size) {
   if (size >= least_overlap_.size()) least_overlap_.resize(std::bit_ceil(size + 1), 0);
   uint32_t &least = least_overlap_[size];
@@ -54,8 +54,7 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
   if (shared >= least_overlap(tokens.size())) return true;
   const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
   if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) == tokens.end()) return false;
-  // Tokens that repeat count once. Those of equal hashes might differ, so the shared ones are not counted
-  // anew.
+  // Repeated tokens count once. Tokens of equal hashes might differ, so the shared ones are not counted anew.
   std::sort(hashes_.begin(), hashes_.end());
   const auto distinct = static_cast<size_t>(std::unique(hashes_.begin(), hashes_.end()) - hashes_.begin());
   return shared >= least_overlap(distinct);

@@ -1,4 +1,4 @@
-// Which of many sets can be similar to one of a few, told from the tokens of the few.
+// Which of many sets can be similar to one of a few sets, by the tokens of the few.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace simjoin {
 
-// Remembers hashes of tokens; two tokens may have one.
+// Keeps hashes of tokens. Two tokens may have one hash.
 class TokenFilter {
  public:
   // `threshold`: above zero.
   TokenFilter(Measure measure, double threshold) : bounds_(measure, threshold) {}
 
-  // Adds the tokens of one of the few.
+  // Adds tokens of one of the few sets.
   template <typename Token>
   void add(std::span<const Token> tokens);
   // Ends the adding.
   void finish();
-  // Returns false where no set of some of these tokens, and of others, is similar enough to the set.
+  // Returns false if no set of some of the added tokens, and of others, is similar enough to `tokens`.
   template <typename Token>
   bool may_match(std::span<const Token> tokens);
 
@@ -32,10 +32,10 @@ class TokenFilter {
 
   const Bounds bounds_;
   std::vector<uint64_t> added_;
-  std::vector<uint64_t> words_;  // a bit for each of the upper bits that a hash can have
+  std::vector<uint64_t> words_;  // a bit for each value of the upper bits of a hash
   int shift_ = 0;
-  std::vector<uint32_t> least_overlap_;  // of each size so far; 0 = not known yet
-  std::vector<uint64_t> hashes_;         // of the set that is looked at
+  std::vector<uint32_t> least_overlap_;  // by size; 0 = not known yet
+  std::vector<uint64_t> hashes_;         // of the set that is tested
 };
 
 }  // namespace simjoin

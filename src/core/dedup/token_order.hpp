@@ -1,5 +1,5 @@
-// A fixed order of tokens, and the prefixes of sets in it: what an index needs to find the sets that can be
-// similar to a given one.
+// A fixed order of tokens, and the prefixes of sets in it. An index needs both to find the sets that can be
+// similar to a given set.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace simjoin {
 // nevertheless, because it holds of the hashes of a set, each as often as tokens have it.
 using TokenCode = int32_t;
 
-// Counts tokens, of a sample where there are many.
+// Counts tokens, or a sample of them if there are many.
 class TokenCounts {
  public:
   template <typename Token>
   void add(std::span<const Token> tokens);
-  // Returns the most frequent tokens, at most so many, the most frequent one first, and none that was seen
-  // but once.
+  // Returns at most `most` of the most frequent tokens, the most frequent first. Tokens that were seen only
+  // once are left out.
   std::vector<TokenCode> most_frequent(size_t most);
 
  private:
@@ -30,24 +30,23 @@ class TokenCounts {
 
   std::vector<TokenCode> sample_;
   uint64_t seen_ = 0;
-  uint64_t one_in_ = 1;  // tokens of the sample
+  uint64_t one_in_ = 1;  // one in this many tokens is in the sample
 };
 
-// The part of a set that it shares a token of with each similar set, and two where they share two at all;
-// sizes count distinct tokens.
+// The part of a set that shares a token with each similar set, and two tokens if the sets share two. Sizes
+// count distinct tokens.
 struct SetPrefix {
   int64_t size;
   std::span<const TokenCode> codes;  // in the order
 };
 
-// The same as an index has it: codes of sets of very different sizes differ, so that nobody meets those.
+// The same in an index. Codes of sets of very different sizes differ, so that such sets do not meet.
 struct IndexedPrefix {
   int64_t size;
   std::span<const TokenCode> entries;
 };
 
-// What to look for in an index: sets that have one of some entries and, where there are any, one of the
-// others.
+// A lookup in an index: sets that have one of some entries and, if `others` are given, one of these.
 struct PrefixLookup {
   std::span<const TokenCode> one;
   std::span<const TokenCode> other;
@@ -55,8 +54,8 @@ struct PrefixLookup {
 
 class TokenOrder {
  public:
-  // Rare tokens come first: `frequent` ones (the most frequent first) after all others, which are in the
-  // order of their codes. Whatever tokens are in the list, everything below holds.
+  // Rare tokens come first. The `frequent` tokens (the most frequent first) come after all others, which are
+  // in the order of their codes. Everything below holds for any list of tokens.
   TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds);
 
   // Returns the prefix of the set. It is valid until the next call, as are the other results.
@@ -64,9 +63,9 @@ class TokenOrder {
   SetPrefix prefix_of(std::span<const Token> tokens);
   // Returns the prefix's entries in an index.
   std::span<const TokenCode> entries_of(const SetPrefix &prefix);
-  // Returns what to look for: each similar set is found by one of these.
+  // Returns the lookups. Each similar set is found by one of them.
   std::span<const PrefixLookup> lookups(const SetPrefix &prefix);
-  // Returns false where the sets that these are prefixes of are not similar.
+  // Returns false if the sets with these prefixes are not similar.
   bool may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const;
 
  private:
@@ -78,8 +77,8 @@ class TokenOrder {
   // The partners of a class of sizes.
   struct Partners {
     TokenCode salt;
-    size_t codes;  // so many of the first ones are looked for
-    bool pairs;    // two of which they have, not one
+    size_t codes;  // the number of first codes to look up
+    bool pairs;    // whether partners have two of these codes, not one
   };
 
   void find_partners(const SetPrefix &prefix, bool pairs);
