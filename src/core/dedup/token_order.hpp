@@ -46,7 +46,7 @@ struct IndexedPrefix {
   std::span<const TokenCode> entries;
 };
 
-// A lookup in an index: sets that have one of some entries and, if `others` are given, one of these.
+// A lookup in an index: sets that have one of some entries and, if `other` is not empty, one of those.
 struct PrefixLookup {
   std::span<const TokenCode> one;
   std::span<const TokenCode> other;

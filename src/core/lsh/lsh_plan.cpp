@@ -6,7 +6,8 @@
 namespace simjoin {
 namespace {
 
-// Returns the least number of bands that reaches the recall; more than `most` where more are needed.
+// Returns the least number of bands that reaches the recall. The result is above `most` if more bands are
+// needed.
 uint32_t least_bands(double jaccard, uint32_t rows, double recall, uint32_t most) {
   const double match = std::pow(jaccard, rows);
   if (match >= 1) return 1;
@@ -33,8 +34,8 @@ double least_jaccard(Measure measure, double threshold) {
   return 0;
 }
 
-// With the recall given, more rows need more bands, and leave fewer candidates at every lower similarity s:
-// about (s / jaccard)^rows of them. So the plan of the most rows that still fits is the best.
+// With a given recall, more rows need more bands and leave fewer candidates at every lower similarity s,
+// about (s / jaccard)^rows. So the plan of the most rows that fits is the best.
 BandPlan plan_for_recall(double jaccard, double recall, uint32_t permutations) {
   const auto fits = [&](uint32_t rows) {
     return uint64_t{least_bands(jaccard, rows, recall, permutations)} * rows <= permutations;
