@@ -287,7 +287,7 @@ void GpuJoin::note_launch(double ms) {
 // Fetches the results and pushes them to the queue.
 void GpuJoin::hand_over(uint64_t results) {
   const auto begin = Clock::now();
-  fetcher_.fetch(device_, *candidates_, results, false, [this](Batch &batch) { queue_->push(batch); });
+  fetcher_.fetch(device_, *candidates_, results, false, [this](Batch &batch) { sink_->push(batch); });
   const std::lock_guard lock(mutex_);
   stats_.output += results;
   figures_.download_ms += milliseconds_since(begin);
@@ -486,7 +486,7 @@ void GpuJoin::run_filters() {
 }
 
 void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
-  queue_ = &sink;
+  sink_ = &sink;
   stop_ = &stop;
   const auto begin = Clock::now();
   build();

@@ -93,7 +93,7 @@ class GpuJoin {
   ResultFetcher fetcher_;
   Event begin_, filtered_, verified_;
   double window_ = 1;  // candidates that one launch verifies
-  PairSink *queue_ = nullptr;
+  PairSink *sink_ = nullptr;
   const StopFlag *stop_ = nullptr;
 
   mutable std::mutex mutex_;  // guards what follows

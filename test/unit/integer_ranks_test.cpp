@@ -39,7 +39,7 @@ std::vector<IntSet> sets_of(uint32_t seed) {
 
 // A side as an engine has it before tokens have ranks: in the file, if there is one, but for its last block.
 struct SideOfJoin {
-  SideOfJoin(const std::vector<IntSet> &sets, PlainValues &values, SpillFile *file, MemoryCounter &memory)
+  SideOfJoin(const std::vector<IntSet> &sets, Int32Values &values, SpillFile *file, MemoryCounter &memory)
       : raw(block_bytes, memory) {
     if (file != nullptr) raw.spill_to(*file);
     for (const IntSet &set : sets) raw.add_row(values.take(set, raw.room(set.size())));
@@ -105,7 +105,7 @@ void expect_ranks(bool self_join, size_t bytes, size_t table_bytes, int threads)
   const StopFlag stop;
   WorkerPool pool(threads, stop);
   SpillFile file(unlinked_file(), UINT64_MAX, stop);
-  PlainValues values(self_join, memory);
+  Int32Values values(self_join, memory);
   SideOfJoin left(sets_of_side(0), values, &file, memory);
   SideOfJoin right(self_join ? std::vector<IntSet>{} : sets_of_side(1), values, &file, memory);
   const uint32_t first = static_cast<uint32_t>(smallest) ^ (uint32_t{1} << 31);
@@ -141,7 +141,7 @@ void expect_ranks_in_memory(bool self_join, int32_t width, int threads) {
   MemoryCounter memory;
   const StopFlag stop;
   WorkerPool pool(threads, stop);
-  PlainValues values(self_join, memory);
+  Int32Values values(self_join, memory);
   const auto folded = [&](int side) {
     std::vector<IntSet> sets = sets_of_side(side);
     for (IntSet &set : sets) {
@@ -186,7 +186,7 @@ void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int th
   WorkerPool pool(threads, stop);
   SpillFile spilled(unlinked_file(), UINT64_MAX, stop);
   SpillFile *const file = in_file ? &spilled : nullptr;
-  PlainValues values(self_join, memory);
+  Int32Values values(self_join, memory);
   SideOfJoin left(far_apart(sets_of_side(0)), values, file, memory);
   SideOfJoin right(self_join ? std::vector<IntSet>{} : far_apart(sets_of_side(1)), values, file, memory);
   const std::vector<uint32_t> before[] = {left.ids(file), right.ids(file)};

@@ -15,7 +15,7 @@ TEST(RoundRanks, AreNumberedInOrderWithAndWithoutTable) {
   for (const uint32_t ranks : {1u, 63u, 64u, 65u, 1'000u}) {
     std::mt19937 random(ranks);
     MemoryCounter memory;
-    LocalRanks plain(ranks, memory), table(ranks, memory);
+    RoundRanks plain(ranks, memory), table(ranks, memory);
     std::vector<bool> marked(ranks, false);
     for (uint32_t i = 0; i < ranks / 3 + 1; ++i) {
       const auto rank = static_cast<uint32_t>(random() % ranks);
@@ -29,7 +29,7 @@ TEST(RoundRanks, AreNumberedInOrderWithAndWithoutTable) {
     EXPECT_GE(memory.current() - before, plain.numbering_bytes(false) + table.numbering_bytes(true));
     uint32_t next = 0;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
-      const uint32_t expected = marked[rank] ? next++ : LocalRanks::none;
+      const uint32_t expected = marked[rank] ? next++ : RoundRanks::none;
       ASSERT_EQ(plain.of(rank), expected) << rank << " of " << ranks;
       ASSERT_EQ(table.of(rank), expected) << rank << " of " << ranks;
     }
@@ -44,39 +44,39 @@ struct DoneList {
   DoneRows rows{&bits};
 };
 
-using Answer = PairDemand::Answer;
+using Answer = WantedPairs::Answer;
 
 TEST(WantedPairs, ARowGetsAFewPairsFirstAndNoneOnceItIsDone) {
   MemoryCounter memory;
   DoneList done;
-  PairDemand demand(done.rows, false, false, 4, memory);
-  for (uint32_t i = 0; i < PairDemand::first_pairs; ++i) {
-    ASSERT_EQ(demand.ask(1, i, PairDemand::first_pairs), Answer::now);
+  WantedPairs demand(done.rows, false, false, 4, memory);
+  for (uint32_t i = 0; i < WantedPairs::first_pairs; ++i) {
+    ASSERT_EQ(demand.ask(1, i, WantedPairs::first_pairs), Answer::now);
     demand.note(1, i);
   }
-  EXPECT_EQ(demand.ask(1, 77, PairDemand::first_pairs), Answer::later);
-  EXPECT_EQ(demand.ask(1, 77, PairDemand::no_limit), Answer::now);
-  EXPECT_EQ(demand.ask(2, 77, PairDemand::first_pairs), Answer::now);
+  EXPECT_EQ(demand.ask(1, 77, WantedPairs::first_pairs), Answer::later);
+  EXPECT_EQ(demand.ask(1, 77, WantedPairs::no_limit), Answer::now);
+  EXPECT_EQ(demand.ask(2, 77, WantedPairs::first_pairs), Answer::now);
   done.set(1);
-  EXPECT_EQ(demand.ask(1, 77, PairDemand::no_limit), Answer::never);
+  EXPECT_EQ(demand.ask(1, 77, WantedPairs::no_limit), Answer::never);
 }
 
 TEST(WantedPairs, APairOfASelfJoinIsWantedAsLongAsOneOfItsRowsIs) {
   MemoryCounter memory;
   DoneList done;
-  PairDemand demand(done.rows, true, false, 3, memory);
+  WantedPairs demand(done.rows, true, false, 3, memory);
   done.set(0);
-  EXPECT_EQ(demand.ask(1, 0, PairDemand::first_pairs), Answer::now);
-  EXPECT_EQ(demand.ask(0, 1, PairDemand::first_pairs), Answer::now);
+  EXPECT_EQ(demand.ask(1, 0, WantedPairs::first_pairs), Answer::now);
+  EXPECT_EQ(demand.ask(0, 1, WantedPairs::first_pairs), Answer::now);
   done.set(1);
-  EXPECT_EQ(demand.ask(1, 0, PairDemand::first_pairs), Answer::never);
-  EXPECT_EQ(demand.ask(2, 0, PairDemand::first_pairs), Answer::now);
+  EXPECT_EQ(demand.ask(1, 0, WantedPairs::first_pairs), Answer::never);
+  EXPECT_EQ(demand.ask(2, 0, WantedPairs::first_pairs), Answer::now);
 }
 
 TEST(WantedPairs, PostponedRowsAreTheFirstOfTheirPairs) {
   MemoryCounter memory;
   DoneList done;
-  PairDemand demand(done.rows, true, true, 4, memory);
+  WantedPairs demand(done.rows, true, true, 4, memory);
   demand.postpone(2, 1);
   demand.postpone(3, 1);
   done.set(3);
@@ -85,9 +85,9 @@ TEST(WantedPairs, PostponedRowsAreTheFirstOfTheirPairs) {
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(std::vector<uint8_t>(first.data(), first.data() + 4), (std::vector<uint8_t>{0, 1, 1, 0}));
   // Between the two the pair comes one way round only.
-  EXPECT_EQ(demand.ask(1, 2, PairDemand::no_limit), Answer::never);
-  EXPECT_EQ(demand.ask(2, 1, PairDemand::no_limit), Answer::now);
-  EXPECT_EQ(demand.ask(1, 0, PairDemand::no_limit), Answer::now);
+  EXPECT_EQ(demand.ask(1, 2, WantedPairs::no_limit), Answer::never);
+  EXPECT_EQ(demand.ask(2, 1, WantedPairs::no_limit), Answer::now);
+  EXPECT_EQ(demand.ask(1, 0, WantedPairs::no_limit), Answer::now);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace simjoin {
 
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
-                     ResultWriter &writer, HeldPairs *held, const StopFlag &stop, JoinCounters &counters) {
+                     ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
+                     JoinCounters &counters) {
   constexpr uint32_t check_interval = 1024;  // pairs between looks at the stop flag
   const auto since = JoinCounters::Clock::now();
   for (uint32_t probe = begin; probe < end; ++probe) {

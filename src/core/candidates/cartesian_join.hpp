@@ -14,6 +14,7 @@ namespace simjoin {
 // Emits all pairs of the probe sets [begin, end), empty sets included. In a self-join, partners are the sets
 // before the probe. `held` may be null.
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
-                     ResultWriter &writer, HeldPairs *held, const StopFlag &stop, JoinCounters &counters);
+                     ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
+                     JoinCounters &counters);
 
 }  // namespace simjoin

@@ -43,10 +43,10 @@ uint64_t packed(uint32_t left, uint32_t right) {
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
   if (spec.device == Device::cpu) return make_cpu_join(spec);
-  return std::make_unique<DeviceChoice>(spec);
+  return std::make_unique<FailoverEngine>(spec);
 }
 
-DeviceChoice::DeviceChoice(const JoinSpec &spec)
+FailoverEngine::FailoverEngine(const JoinSpec &spec)
     : spec_(spec), vocabulary_(spec.self_join, memory_), writer_(memory_), handed_over_(memory_) {
   if (spec.device == Device::gpu) {
     const std::string reason = not_for_gpus(spec.algorithm);
@@ -61,7 +61,7 @@ DeviceChoice::DeviceChoice(const JoinSpec &spec)
   if (!reason.empty()) go_to_cpu(std::move(reason));
 }
 
-void DeviceChoice::set_kind(Kind kind) {
+void FailoverEngine::set_kind(Kind kind) {
   if (kind_ == kind) return;
   if (kind_ != Kind::none) {
     throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
@@ -70,7 +70,7 @@ void DeviceChoice::set_kind(Kind kind) {
 }
 
 template <typename T>
-void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens) {
+void FailoverEngine::add_integers(Side side, Kind kind, std::span<const T> tokens) {
   if (direct_) {
     engine_->add(side, tokens);
     return;
@@ -80,7 +80,7 @@ void DeviceChoice::add_integers(Side side, Kind kind, std::span<const T> tokens)
 }
 
 // Texts are recorded as their numbers.
-void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
+void FailoverEngine::add(Side side, std::span<const std::string_view> tokens) {
   if (direct_) {
     engine_->add(side, tokens);
     return;
@@ -92,7 +92,7 @@ void DeviceChoice::add(Side side, std::span<const std::string_view> tokens) {
 }
 
 template <typename T>
-void DeviceChoice::record(Side side, std::span<const T> tokens) {
+void FailoverEngine::record(Side side, std::span<const T> tokens) {
   const auto s = static_cast<size_t>(side);
   if (rows_[s] >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
@@ -112,7 +112,7 @@ void DeviceChoice::record(Side side, std::span<const T> tokens) {
 }
 
 // Now and then chooses the device, keeps to the memory limit, and lets a new engine catch up.
-void DeviceChoice::look_around() {
+void FailoverEngine::look_around() {
   const size_t recorded = bytes_unseen_;
   rows_unseen_ = 0;
   bytes_unseen_ = 0;
@@ -128,7 +128,7 @@ void DeviceChoice::look_around() {
 }
 
 // Leaves the sets to the CPU, which has a file for them, if keeping them takes too much memory.
-void DeviceChoice::keep_to_limit() {
+void FailoverEngine::keep_to_limit() {
   const bool keeps = !engine_ || (gpu_ && keeps_);
   if (keeps && memory_.current() + writer_.open_bytes() > spec_.memory_limit) {
     go_to_cpu("half of simjoin.memory_limit does not hold the sets, which a join on a GPU keeps");
@@ -136,7 +136,7 @@ void DeviceChoice::keep_to_limit() {
 }
 
 // Feeds the engine about `bytes` bytes of blocks, at least one block if there is one.
-void DeviceChoice::feed(size_t bytes) {
+void FailoverEngine::feed(size_t bytes) {
   for (size_t fed = 0; fed_ < blocks_.size() && (fed == 0 || fed < bytes);) {
     fed += std::max<size_t>(1, blocks_[fed_]->bytes_used());
     feed_block();
@@ -144,7 +144,7 @@ void DeviceChoice::feed(size_t bytes) {
 }
 
 // Completes the open blocks.
-void DeviceChoice::close_blocks() {
+void FailoverEngine::close_blocks() {
   for (Side side : {Side::left, Side::right}) {
     if (SharedBlock last = writer_.take_last(side)) blocks_.push_back(std::move(last));
   }
@@ -152,7 +152,7 @@ void DeviceChoice::close_blocks() {
 
 // Returns whether the algorithm needs a GPU, or the CPU is expected to take longer for the sets so far than a
 // GPU, its start included.
-bool DeviceChoice::worth_a_gpu() const {
+bool FailoverEngine::worth_a_gpu() const {
   if (needs_gpu(spec_.algorithm)) return true;
   JoinLoad load;
   for (size_t side = 0; side < 2; ++side) load.rows[side] = static_cast<double>(rows_[side]);
@@ -166,7 +166,7 @@ bool DeviceChoice::worth_a_gpu() const {
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
-void DeviceChoice::try_gpu() {
+void FailoverEngine::try_gpu() {
   std::string reason;
   if (!gpu_backend()->available(reason)) {
     go_to_cpu(std::move(reason));
@@ -186,7 +186,7 @@ void DeviceChoice::try_gpu() {
 }
 
 // From here on, recorded sets are fed block by block.
-void DeviceChoice::go_to_cpu(std::string reason) {
+void FailoverEngine::go_to_cpu(std::string reason) {
   refused_ = std::move(reason);
   engine_.reset();
   gpu_ = false;
@@ -199,7 +199,7 @@ void DeviceChoice::go_to_cpu(std::string reason) {
 
 // Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
 // was kept.
-bool DeviceChoice::leave_gpu(const Error &error) {
+bool FailoverEngine::leave_gpu(const Error &error) {
   if (!gpu_ || spec_.device == Device::gpu) return false;
   std::unique_ptr<Notice> notice = notice_of_gpu(error);
   if (!keeps_ || !notice) return false;
@@ -212,7 +212,7 @@ bool DeviceChoice::leave_gpu(const Error &error) {
 }
 
 // Sorts in place, since the pairs may take the memory limit. This takes seconds, beside the CPU's engine.
-void DeviceChoice::sort_handed_over(const StopFlag &stop) {
+void FailoverEngine::sort_handed_over(const StopFlag &stop) {
   std::sort(handed_over_.begin(), handed_over_.end(), [&stop](uint64_t a, uint64_t b) {
     stop.check();
     return a < b;
@@ -220,7 +220,7 @@ void DeviceChoice::sort_handed_over(const StopFlag &stop) {
 }
 
 // Hands the next block to the engine. On the CPU, the block is not needed any more.
-void DeviceChoice::feed_block() {
+void FailoverEngine::feed_block() {
   try {
     if (joins_texts_on_cpu()) {
       feed_texts(*blocks_[fed_]);
@@ -237,7 +237,7 @@ void DeviceChoice::feed_block() {
 }
 
 // The CPU's engine numbers texts by itself, since it can do so beside a file.
-void DeviceChoice::feed_texts(const SetBlock &block) {
+void FailoverEngine::feed_texts(const SetBlock &block) {
   for_each_set(block, [&](auto ids) {
     texts_.clear();
     for (const auto id : ids) texts_.push_back(vocabulary_.text(static_cast<uint32_t>(id)));
@@ -245,7 +245,7 @@ void DeviceChoice::feed_texts(const SetBlock &block) {
   });
 }
 
-StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
+StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
   if (!engine_) {
     if (worth_a_gpu()) try_gpu();
@@ -280,7 +280,7 @@ StepResult DeviceChoice::step(std::chrono::microseconds budget, Batch &out) {
 
 // Notes the pairs that the caller gets, so that the CPU does not give them again. If they become too many,
 // the join stays on the GPU in any case.
-void DeviceChoice::remember(const Batch &batch) {
+void FailoverEngine::remember(const Batch &batch) {
   if (!keeps_) return;
   if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {
     handed_over_.release();
@@ -292,7 +292,7 @@ void DeviceChoice::remember(const Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) handed_over_.push_back(packed(batch.left[i], batch.right[i]));
 }
 
-void DeviceChoice::drop_known(Batch &batch) const {
+void FailoverEngine::drop_known(Batch &batch) const {
   size_t kept = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     const uint64_t pair = packed(batch.left[i], batch.right[i]);
@@ -306,7 +306,7 @@ void DeviceChoice::drop_known(Batch &batch) const {
   batch.overlap.resize(kept);
 }
 
-JoinStats DeviceChoice::stats() const {
+JoinStats FailoverEngine::stats() const {
   JoinStats stats;
   if (engine_) stats = engine_->stats();
   stats.memory_peak += memory_.peak();

@@ -22,9 +22,9 @@ namespace simjoin {
 // The join of Device::automatic and Device::gpu. Under `automatic` it keeps the sets beside a GPU, up to the
 // engine's memory limit. It also keeps the pairs that the GPU gave, up to as much again. Once there are more
 // pairs, a failure of the GPU is an error, as it is under `gpu`.
-class DeviceChoice final : public JoinEngine {
+class FailoverEngine final : public JoinEngine {
  public:
-  explicit DeviceChoice(const JoinSpec &spec);
+  explicit FailoverEngine(const JoinSpec &spec);
 
   void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }

@@ -48,7 +48,7 @@ class JoinExecution {
  private:
   // What one worker keeps between items.
   struct Worker {
-    Worker(ResultQueue &queue, bool swap, bool ordered, PairDemand *demand)
+    Worker(ResultQueue &queue, bool swap, bool ordered, WantedPairs *demand)
         : writer(queue, swap, ordered, demand) {}
     ResultWriter writer;
     JoinCounters counters;  // that have not been added to the join's
@@ -73,12 +73,12 @@ class JoinExecution {
   const StopFlag &stop_;
   MemoryCounter &memory_;
 
-  std::optional<Partitions> partitions_;  // with a file
+  std::optional<RoundsFromFile> partitions_;  // with a file
   std::unique_ptr<JoinRound> round_;
   bool index_left_ = true;
   bool begun_ = false;  // there has been a round
   bool ended_ = false;
-  std::optional<PairDemand> demand_;  // where not every pair is wanted
+  std::optional<WantedPairs> demand_;  // where not every pair is wanted
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable std::mutex mutex_;  // guards what follows

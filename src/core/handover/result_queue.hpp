@@ -56,13 +56,13 @@ class ResultWriter {
  public:
   // Pairs are (probe row, index row). `swap`: the probe side is the right one. `ordered`: a self-join.
   // `demand` is null if every pair is wanted.
-  ResultWriter(ResultQueue &queue, bool swap, bool ordered, PairDemand *demand = nullptr)
+  ResultWriter(ResultQueue &queue, bool swap, bool ordered, WantedPairs *demand = nullptr)
       : queue_(queue), swap_(swap), ordered_(ordered), demand_(demand) {}
 
   bool has_demand() const { return demand_ != nullptr; }
   // Returns the demand's answer for a pair. A row is no partner of itself.
-  PairDemand::Answer ask(uint32_t probe_row, uint32_t index_row, uint32_t limit) const {
-    if (ordered_ && probe_row == index_row) return PairDemand::Answer::never;
+  WantedPairs::Answer ask(uint32_t probe_row, uint32_t index_row, uint32_t limit) const {
+    if (ordered_ && probe_row == index_row) return WantedPairs::Answer::never;
     if (index_first()) std::swap(probe_row, index_row);
     return demand_->ask(probe_row, index_row, limit);
   }
@@ -95,7 +95,7 @@ class ResultWriter {
   ResultQueue &queue_;
   const bool swap_;
   const bool ordered_;
-  PairDemand *const demand_;
+  WantedPairs *const demand_;
   Batch batch_;
   uint64_t emitted_ = 0;
 };

@@ -14,15 +14,15 @@ namespace simjoin {
 
 // Asks for each candidate whether it is wanted. Candidates for later wait here until the caller has looked at
 // the pairs so far, unless they are postponed.
-class HeldPairs {
+class WaitingCandidates {
  public:
   // Verifies a pair and, if it qualifies, emits it.
   using Verify = std::function<void(uint32_t probe, uint32_t partner, JoinCounters &counters)>;
 
   // `probe_rows` and `partner_rows` are the rows of the sets by number; null if the numbers are the rows. The
   // writer must have a demand.
-  HeldPairs(ResultWriter &writer, const uint32_t *probe_rows, const uint32_t *partner_rows, Verify verify,
-            const StopFlag &stop, MemoryCounter &memory)
+  WaitingCandidates(ResultWriter &writer, const uint32_t *probe_rows, const uint32_t *partner_rows,
+                    Verify verify, const StopFlag &stop, MemoryCounter &memory)
       : writer_(writer),
         probe_rows_(probe_rows),
         partner_rows_(partner_rows),
@@ -32,13 +32,13 @@ class HeldPairs {
 
   // Returns whether the caller is to verify the candidate. If not, the candidate is left out or waits.
   bool take(uint32_t probe, uint32_t partner, JoinCounters &counters) {
-    const PairDemand::Answer answer = ask({probe, partner}, PairDemand::first_pairs);
-    if (answer == PairDemand::Answer::now) return true;
-    if (answer == PairDemand::Answer::later && !writer_.postpones()) {
+    const WantedPairs::Answer answer = ask({probe, partner}, WantedPairs::first_pairs);
+    if (answer == WantedPairs::Answer::now) return true;
+    if (answer == WantedPairs::Answer::later && !writer_.postpones()) {
       hold({probe, partner}, counters);
       return false;
     }
-    if (answer == PairDemand::Answer::later) writer_.postpone(row_of_probe(probe), row_of_partner(partner));
+    if (answer == WantedPairs::Answer::later) writer_.postpone(row_of_probe(probe), row_of_partner(partner));
     ++counters.left_out;
     return false;
   }
@@ -58,7 +58,7 @@ class HeldPairs {
   uint32_t row_of_partner(uint32_t partner) const {
     return partner_rows_ == nullptr ? partner : partner_rows_[partner];
   }
-  PairDemand::Answer ask(Pair pair, uint32_t limit) const {
+  WantedPairs::Answer ask(Pair pair, uint32_t limit) const {
     return writer_.ask(row_of_probe(pair.probe), row_of_partner(pair.partner), limit);
   }
   void hold(Pair pair, JoinCounters &counters) {

@@ -18,7 +18,7 @@ namespace simjoin {
 // right one. A row of a self-join gets some pairs in each role, since a filter like b.id < a.id may pass in
 // one role only.
 // in one of them only.
-class PairDemand {
+class WantedPairs {
  public:
   enum class Answer : uint8_t { never, later, now };
 
@@ -30,7 +30,7 @@ class PairDemand {
 
   // With `postpones`, pairs for later are noted by their rows and not kept, since the join can be repeated
   // for these rows.
-  PairDemand(const DoneRows &done, bool self_join, bool postpones, uint32_t left_rows, MemoryCounter &memory)
+  WantedPairs(const DoneRows &done, bool self_join, bool postpones, uint32_t left_rows, MemoryCounter &memory)
       : done_(done),
         self_join_(self_join),
         both_rows_(self_join),

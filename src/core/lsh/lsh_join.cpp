@@ -57,11 +57,11 @@ class LshJoinOfSets final : public LshJoin {
  private:
   // What one thread keeps, in cache lines of its own.
   struct alignas(64) Worker {
-    Worker(LshJoinOfSets &join, PairDemand *demand);
+    Worker(LshJoinOfSets &join, WantedPairs *demand);
 
     ResultWriter writer;
-    LshLoader held_rows[2];           // of one held pair
-    std::unique_ptr<HeldPairs> held;  // where not every pair is wanted
+    LshLoader held_rows[2];                   // of one held pair
+    std::unique_ptr<WaitingCandidates> held;  // where not every pair is wanted
     uint64_t candidates = 0;
     JoinCounters counters;  // only of pairs left out
   };
@@ -123,7 +123,7 @@ void LshJoinOfSets::join(WorkerPool &pool) {
     LshSigner signer(spec_, device_);
     rows_->build(signer, pool);
   }
-  std::optional<PairDemand> demand;
+  std::optional<WantedPairs> demand;
   if (spec_.done_rows != nullptr)
     demand.emplace(*spec_.done_rows, spec_.self_join, false, rows_->left_rows(), memory_);
   for (int worker = 0; worker < threads_; ++worker)
@@ -146,7 +146,7 @@ void LshJoinOfSets::join(WorkerPool &pool) {
   stats_ = stats;
 }
 
-LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, PairDemand *demand)
+LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
     : writer(join.thread_.queue(), false, join.spec_.self_join, demand),
       held_rows{LshLoader(*join.rows_, lsh_memory::loaded_bytes(join.spec_, join.threads_), join.memory_),
                 LshLoader(*join.rows_, lsh_memory::loaded_bytes(join.spec_, join.threads_), join.memory_)} {
@@ -154,7 +154,8 @@ LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, PairDemand *demand)
   const auto verify = [&join, this](uint32_t l, uint32_t right, JoinCounters &) {
     join.compare_held(*this, l, right);
   };
-  held = std::make_unique<HeldPairs>(writer, nullptr, nullptr, verify, join.thread_.stop(), join.memory_);
+  held = std::make_unique<WaitingCandidates>(writer, nullptr, nullptr, verify, join.thread_.stop(),
+                                             join.memory_);
 }
 
 // Hands over the similar pairs band by band, each in the first band in which it shares a bucket.

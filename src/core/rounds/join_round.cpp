@@ -149,7 +149,7 @@ void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCount
 }
 
 // Returns a verification of pairs without known shared tokens.
-HeldPairs::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
+WaitingCandidates::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
   return [&sets = probes.sets, &writer, this](uint32_t probe, uint32_t partner, JoinCounters &counters) {
     int64_t required = 0;
     if (!every_pair()) {
@@ -171,10 +171,10 @@ HeldPairs::Verify JoinRound::verification(const Probes &probes, ResultWriter &wr
 void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, ResultWriter &writer,
                     JoinCounters &counters) const {
   if (writer.has_demand() && !prober.held) {
-    prober.held = std::make_unique<HeldPairs>(writer, probes.sets.rows.data(), index_.rows.data(),
-                                              verification(probes, writer), stop_, memory_);
+    prober.held = std::make_unique<WaitingCandidates>(writer, probes.sets.rows.data(), index_.rows.data(),
+                                                      verification(probes, writer), stop_, memory_);
   }
-  HeldPairs *const held = prober.held.get();
+  WaitingCandidates *const held = prober.held.get();
   switch (item.generator) {
     case Generator::prefix:
       if (!prober.prefix) {

@@ -29,7 +29,7 @@ uint32_t number_of(int32_t value) {
 
 }  // namespace
 
-uint32_t PlainValues::take(std::span<const int32_t> tokens, uint32_t *numbers) {
+uint32_t Int32Values::take(std::span<const int32_t> tokens, uint32_t *numbers) {
   size_t count = tokens.size();
   if (count == 0) return 0;
   bool ascending = true;
@@ -48,17 +48,17 @@ uint32_t PlainValues::take(std::span<const int32_t> tokens, uint32_t *numbers) {
   return static_cast<uint32_t>(count);
 }
 
-bool PlainValues::dense(uint64_t tokens) const {
+bool Int32Values::dense(uint64_t tokens) const {
   const uint64_t sides = self_join_ ? 1 : 2;
   return span() < UINT32_MAX && span() * sides <= dense_per_token * tokens;
 }
 
-size_t PlainValues::ranking_bytes(uint64_t tokens) const {
+size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
   return std::min(tokens, distinct_values()) * hashed_bytes;
 }
 
-Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                           WorkerPool &pool) const {
   std::vector<RawSets *> sides = {&left};
   if (!self_join_) sides.push_back(&right);
@@ -77,7 +77,7 @@ Ranking PlainValues::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
 
 // Returns how often each number of the range occurs in the side's sets. Each worker counts the numbers of one
 // part. A cache line holds numbers of one part only.
-Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_t parts,
+Buffer<uint32_t> Int32Values::count_parts(RawSets &raw, SpillFile *file, uint32_t parts,
                                           WorkerPool &pool) const {
   constexpr size_t line = 64;  // bytes
   Buffer<uint32_t> table(memory_, span(), 0);
@@ -102,7 +102,7 @@ Buffer<uint32_t> PlainValues::count_parts(RawSets &raw, SpillFile *file, uint32_
 }
 
 // Returns the same. Each worker counts some of the sets, in a table of its own.
-Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
+Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
                                            WorkerPool &pool) const {
   std::vector<Buffer<uint32_t>> tables;
   for (size_t i = 0; i < copies; ++i) tables.emplace_back(memory_);
@@ -127,7 +127,7 @@ Buffer<uint32_t> PlainValues::count_copies(RawSets &raw, SpillFile *file, uint32
   return std::move(tables[0]);
 }
 
-Ranking PlainValues::rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts,
+Ranking Int32Values::rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts,
                                 bool copies, WorkerPool &pool) const {
   const auto count = [&](RawSets &raw) {
     return copies ? count_copies(raw, file, parts, pool) : count_parts(raw, file, parts, pool);
@@ -153,7 +153,7 @@ Ranking PlainValues::rank_dense(const std::vector<RawSets *> &sides, SpillFile *
 }
 
 // Uses about half of `extra_bytes` for a table, if that is enough, since the sets' slices will need the rest.
-Ranking PlainValues::rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
+Ranking Int32Values::rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                                  WorkerPool &pool) const {
   uint64_t block = 0;
   for (const RawSets *raw : numbers.sides) {

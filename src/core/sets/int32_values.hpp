@@ -18,13 +18,13 @@ namespace simjoin {
 
 // The sets of a join before their values are known. A value is stored as a number in the order of the values,
 // not yet as an id.
-class PlainValues {
+class Int32Values {
  public:
-  PlainValues(bool self_join, MemoryCounter &memory)
+  Int32Values(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory) {}
 
   // For numbers below `numbers` that are in blocks already.
-  PlainValues(bool self_join, uint32_t numbers, MemoryCounter &memory)
+  Int32Values(bool self_join, uint32_t numbers, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory), smallest_(0), largest_(numbers - 1) {}
 
   // Writes the distinct values of a set to `numbers` (room for tokens.size()), ascending. Returns their

@@ -64,7 +64,7 @@ class JoinTokens {
   MemoryCounter &memory_;
   Vocabulary vocabulary_;  // of the sets since the last run ended
   std::optional<TokenRuns> runs_;
-  std::optional<PlainValues> plain_;
+  std::optional<Int32Values> plain_;
   InMemory ranked_;
 };
 

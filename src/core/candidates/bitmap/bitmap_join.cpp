@@ -21,7 +21,7 @@ uint32_t tile_columns(uint32_t words) {
 }  // namespace
 
 BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
-                           HeldPairs *held, const StopFlag &stop)
+                           WaitingCandidates *held, const StopFlag &stop)
     : problem_(problem), tables_(tables), writer_(writer), held_(held), stop_(stop), required_(problem) {}
 
 // Runs the probes that share a table together.

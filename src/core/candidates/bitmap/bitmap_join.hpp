@@ -19,7 +19,7 @@ class BitmapProber {
  public:
   // The tables must hold the partners of every probe that is run; `held` may be null.
   BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
-               HeldPairs *held, const StopFlag &stop);
+               WaitingCandidates *held, const StopFlag &stop);
 
   // Finds all pairs of the probe sets [begin, end).
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
@@ -48,7 +48,7 @@ class BitmapProber {
   const SignatureTables &tables_;
   const SignatureTable *table_ = nullptr;  // the table of the rows that are compared
   ResultWriter &writer_;
-  HeldPairs *const held_;
+  WaitingCandidates *const held_;
   const StopFlag &stop_;
   RequiredOverlaps required_;
   std::vector<Row> rows_;

@@ -111,8 +111,8 @@ void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   }
 }
 
-void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
-                    JoinCounters &counters) const {
+void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingCandidates *held,
+                    const StopFlag &stop, JoinCounters &counters) const {
   const auto since = JoinCounters::Clock::now();
   const SetCollection &probes = problem_.probe;
   uint32_t probe_class = probes.class_of(begin);
@@ -149,8 +149,8 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPair
 }
 
 // Hands over the pairs of one probe.
-void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
-                      JoinCounters &counters) const {
+void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+                      WaitingCandidates *held, JoinCounters &counters) const {
   const uint32_t end = directory_[slot(hash) + 1];
   for (uint32_t i = directory_[slot(hash)]; i < end; ++i) {
     if (entries_[i] >> 32 != hash) continue;
@@ -182,7 +182,7 @@ void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWr
 // probe of n copies takes no n steps. In a self-join, this begins with the copies next to the probe, so that
 // each copy is both a probe and a partner.
 void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
-                             HeldPairs &held, JoinCounters &counters) const {
+                             WaitingCandidates &held, JoinCounters &counters) const {
   const Entry *const slot_begin = entries_.data() + directory_[slot(hash)];
   const Entry *const slot_end = entries_.data() + directory_[slot(hash) + 1];
   const Entry key = uint64_t{hash} << 32;

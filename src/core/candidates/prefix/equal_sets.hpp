@@ -34,7 +34,7 @@ class EqualSets {
   bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
   // Finds all pairs of the probe sets [begin, end). takes() must hold for their classes. `held` may be null.
   // Safe for several threads.
-  void run(uint32_t begin, uint32_t end, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+  void run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
            JoinCounters &counters) const;
 
  private:
@@ -46,10 +46,10 @@ class EqualSets {
   void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
   void index_part(size_t part, uint64_t begin, uint64_t end);
   bool is_repeated(uint32_t set) const { return repeated_[set / 64] >> set % 64 & 1; }
-  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs *held,
+  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, WaitingCandidates *held,
              JoinCounters &counters) const;
-  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, HeldPairs &held,
-                    JoinCounters &counters) const;
+  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
+                    WaitingCandidates &held, JoinCounters &counters) const;
   void verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
               JoinCounters &counters) const;
   bool is_left(uint64_t run) const;

@@ -47,7 +47,7 @@ std::span<const Posting> clip(std::span<const Posting> postings, uint32_t first,
 
 }  // namespace
 
-PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, HeldPairs *held,
+PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, WaitingCandidates *held,
                            const StopFlag &stop, MemoryCounter &memory)
     : join_(join),
       writer_(writer),

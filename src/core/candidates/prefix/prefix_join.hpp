@@ -32,7 +32,7 @@ struct PrefixJoin {
 class PrefixProber {
  public:
   // `held` may be null.
-  PrefixProber(const PrefixJoin &join, ResultWriter &writer, HeldPairs *held, const StopFlag &stop,
+  PrefixProber(const PrefixJoin &join, ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
                MemoryCounter &memory);
 
   // Finds all pairs of the probe sets [begin, end).
@@ -68,7 +68,7 @@ class PrefixProber {
 
   const PrefixJoin join_;
   ResultWriter &writer_;
-  HeldPairs *const held_;
+  WaitingCandidates *const held_;
   const StopFlag &stop_;
   PrefixSweeper sweeper_;
   RequiredOverlaps required_;

@@ -78,7 +78,7 @@ uint32_t PrefixSweeper::block_probes(uint64_t index_sets) {
 }
 
 PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
-                             HeldPairs *held, const StopFlag &stop, MemoryCounter &memory)
+                             WaitingCandidates *held, const StopFlag &stop, MemoryCounter &memory)
     : problem_(problem),
       index_(index),
       writer_(writer),

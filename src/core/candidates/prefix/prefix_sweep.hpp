@@ -25,8 +25,8 @@ class PrefixSweeper {
   static uint32_t block_probes(uint64_t index_sets);
 
   // `held` may be null.
-  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer, HeldPairs *held,
-                const StopFlag &stop, MemoryCounter &memory);
+  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
+                WaitingCandidates *held, const StopFlag &stop, MemoryCounter &memory);
 
   // Returns whether run() can take the probes of a class. The index must have signatures, and a pair few
   // differences.
@@ -65,7 +65,7 @@ class PrefixSweeper {
   const JoinProblem &problem_;
   const PrefixIndex &index_;
   ResultWriter &writer_;
-  HeldPairs *const held_;
+  WaitingCandidates *const held_;
   const StopFlag &stop_;
   const uint32_t block_probes_;
   std::vector<ClassBounds> bounds_;  // by probe class

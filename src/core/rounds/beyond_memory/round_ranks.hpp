@@ -10,12 +10,12 @@
 namespace simjoin {
 
 // A bit for each rank, and for each word of bits the number of bits before it: a fifth of a byte per rank.
-class LocalRanks {
+class RoundRanks {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
   // For ranks below `ranks`. None is marked at first.
-  LocalRanks(uint32_t ranks, MemoryCounter &memory)
+  RoundRanks(uint32_t ranks, MemoryCounter &memory)
       : ranks_(ranks), bits_(memory, ranks / 64 + 1, 0), before_(memory), table_(memory) {}
 
   // Returns the bytes that number() will take.

@@ -31,7 +31,7 @@ constexpr size_t rank_tables_a_limit = 16;
 // Sets whose sizes differ by less than a fifth (a quarter of an octave) are so alike that one decision
 // suffices for all. Within half an octave, bitmaps that suit the smallest sets let too many pairs of the
 // largest pass.
-int kin_of(uint32_t size) {
+int size_quarter_octave(uint32_t size) {
   return static_cast<int>(4 * std::log2(std::max(1u, size)));
 }
 
@@ -41,8 +41,8 @@ uint64_t file_bytes(const RawSets &raw) {
 
 }  // namespace
 
-Partitions::Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
-                       WorkerPool &pool, MemoryCounter &memory)
+RoundsFromFile::RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right,
+                               SpillFile &file, WorkerPool &pool, MemoryCounter &memory)
     : spec_(spec), stop_(pool.stop()), memory_(memory) {
   RawSets *raw[] = {&left, &right};
   const int sides = spec.self_join ? 1 : 2;
@@ -60,7 +60,7 @@ Partitions::Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, Raw
 }
 
 // Returns whether sets of this size are similar to equal sets alone.
-bool Partitions::only_equal_partners(uint32_t size) const {
+bool RoundsFromFile::only_equal_partners(uint32_t size) const {
   if (every_pair() || size == 0) return false;
   const Bounds bounds(spec_.measure, spec_.threshold);
   const int64_t n = size;
@@ -68,13 +68,13 @@ bool Partitions::only_equal_partners(uint32_t size) const {
 }
 
 // Returns a collection that has the classes of all sets, but no sets.
-SetCollection Partitions::outline(const SlicedSets &sets) const {
+SetCollection RoundsFromFile::outline(const SlicedSets &sets) const {
   SetCollection collection(memory_);
   collection.classes = sets.classes();
   return collection;
 }
 
-uint64_t Partitions::compatible_pairs() const {
+uint64_t RoundsFromFile::compatible_pairs() const {
   const SetCollection index = outline(index_sets());
   if (spec_.self_join)
     return JoinProblem(Bounds(spec_.measure, spec_.threshold), index, index).compatible_pairs();
@@ -82,7 +82,7 @@ uint64_t Partitions::compatible_pairs() const {
   return JoinProblem(Bounds(spec_.measure, spec_.threshold), probe, index).compatible_pairs();
 }
 
-std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
+std::unique_ptr<JoinRound> RoundsFromFile::next_round(WorkerPool &pool) {
   while (next_slice_ < index_sets().slices().size()) {
     local_ranks_.reset();
     const size_t first = next_slice_, equal_end = end_of_equal_round(pool.workers());
@@ -109,7 +109,7 @@ std::unique_ptr<JoinRound> Partitions::next_round(WorkerPool &pool) {
 }
 
 // Returns about the number of tokens of a slice's sets that are in their index prefixes.
-size_t Partitions::postings_of(const Slice &slice) const {
+size_t RoundsFromFile::postings_of(const Slice &slice) const {
   double share = 0;
   for (uint32_t k = slice.class_begin; k < slice.class_end; ++k) {
     const uint32_t size = index_sets().classes()[k].size;
@@ -120,7 +120,7 @@ size_t Partitions::postings_of(const Slice &slice) const {
 }
 
 // Returns whether all probes that meet sets of up to `size` tokens are swept if postings have signatures.
-bool Partitions::sweeps_all(uint32_t size) const {
+bool RoundsFromFile::sweeps_all(uint32_t size) const {
   const Bounds bounds(spec_.measure, spec_.threshold);
   const int64_t largest = probe_sets().classes().back().size;
   const int64_t partner = std::max<int64_t>(size, bounds.max_partner(size, largest));
@@ -129,7 +129,7 @@ bool Partitions::sweeps_all(uint32_t size) const {
 
 // Returns the bytes of a round of this shape beside `probes` bytes of probes. If a generator was decided on
 // for its sets, the bytes are for that generator, otherwise for any.
-size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const {
+size_t RoundsFromFile::round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const {
   const auto bytes = [&](uint32_t bitmap_words) {
     const RoundBytes round = estimated_round_bytes(spec_, shape, bitmap_words, workers);
     const size_t joined = std::max(round.building, round.joining + probes);
@@ -138,7 +138,7 @@ size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes
   };
   if (!uses_choice()) return bytes(0);
   const auto size = static_cast<uint32_t>(shape.tokens / shape.sets);
-  const auto decided = decisions_.find(kin_of(size));
+  const auto decided = decisions_.find(size_quarter_octave(size));
   if (decided == decisions_.end()) return std::max(bytes(0), bytes(widest_layout_words(size)));
   const Decision &decision = decided->second;
   if (decision.bitmap) return bytes(decision.layout.words);
@@ -149,14 +149,14 @@ size_t Partitions::round_bytes(RoundShape shape, uint32_t largest, size_t probes
 }
 
 // Returns the bytes that a round may take if `taken` bytes are in use.
-size_t Partitions::budget(size_t taken) const {
+size_t RoundsFromFile::budget(size_t taken) const {
   const size_t limit = spec_.memory_limit;
   return std::max(limit / least_round_share, limit > taken ? limit - taken : 0);
 }
 
 // Returns the end of the next slices for a round that looks for equal sets alone: as many whole buckets as
 // fit into the limit. If there are none, returns the number of the next slice.
-size_t Partitions::end_of_equal_round(int workers) const {
+size_t RoundsFromFile::end_of_equal_round(int workers) const {
   const std::vector<Slice> &slices = index_sets().slices();
   size_t end = next_slice_;
   if (spec_.algorithm != Algorithm::automatic || !spec_.self_join) return end;
@@ -177,7 +177,7 @@ size_t Partitions::end_of_equal_round(int workers) const {
 }
 
 // Reads the slices up to `end`. The ranks stay as they are, since nothing is looked up by rank.
-SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
+SetCollection RoundsFromFile::read_equal_round(size_t end, WorkerPool &pool) {
   const size_t first = std::exchange(next_slice_, end);
   const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
   return index_sets().load(slices, nullptr, ranks_, pool, memory_);
@@ -185,7 +185,7 @@ SetCollection Partitions::read_equal_round(size_t end, WorkerPool &pool) {
 
 // Reads as many of the next slices of the index side as fit into the limit, but at least one. Reads a few at
 // a time, since the number of ranks that they share shows only then.
-SetCollection Partitions::read_index(WorkerPool &pool) {
+SetCollection RoundsFromFile::read_index(WorkerPool &pool) {
   const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
   local_ranks_.emplace(ranks_, memory_);
@@ -224,7 +224,7 @@ SetCollection Partitions::read_index(WorkerPool &pool) {
 
 // Lists the slices of probes that can have partners in the slices [first, end) of the index side. In a
 // self-join, only slices after them are listed.
-void Partitions::find_probe_slices(size_t first, size_t end) {
+void RoundsFromFile::find_probe_slices(size_t first, size_t end) {
   const std::vector<Slice> &slices = index_sets().slices();
   const uint32_t smallest = index_sets().smallest(slices[first]);
   const uint32_t largest = index_sets().largest(slices[end - 1]);
@@ -240,7 +240,7 @@ void Partitions::find_probe_slices(size_t first, size_t end) {
 }
 
 // Returns whether sets of the slice can have partners of sizes from `smallest` to `largest`.
-bool Partitions::compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const {
+bool RoundsFromFile::compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const {
   if (every_pair()) return true;
   const Bounds bounds(spec_.measure, spec_.threshold);
   for (uint32_t k = probe.class_begin; k < probe.class_end; ++k) {
@@ -254,8 +254,8 @@ bool Partitions::compatible(const Slice &probe, uint32_t smallest, uint32_t larg
 
 // Returns the sets of these probe slices, with the ranks of the round. `numbers` descend. Sets that share too
 // few tokens with the whole index side are left out.
-SetCollection Partitions::read_probes(std::span<const size_t> numbers, const SetCollection &index,
-                                      WorkerPool *pool) const {
+SetCollection RoundsFromFile::read_probes(std::span<const size_t> numbers, const SetCollection &index,
+                                          WorkerPool *pool) const {
   std::vector<const Slice *> slices;
   for (const size_t number : numbers) slices.push_back(&probe_sets().slices()[number]);
   std::reverse(slices.begin(), slices.end());
@@ -272,18 +272,18 @@ SetCollection Partitions::read_probes(std::span<const size_t> numbers, const Set
   return probe_sets().collect(slices, *local_ranks_, least, pool, memory_);
 }
 
-void Partitions::run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
-                           const std::function<void()> &after_range) const {
+void RoundsFromFile::run_slice(size_t slice, const JoinRound &round, ResultWriter &writer,
+                               JoinCounters &counters, const std::function<void()> &after_range) const {
   const std::span<const size_t> one(&probe_slices_[slice], 1);
   round.run_probes(read_probes(one, round.index(), nullptr), writer, counters, after_range);
 }
 
 // Decides for a round. Rounds of sets of about the same size share one decision.
-Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool) {
+RoundsFromFile::Decision RoundsFromFile::decide(const JoinRound &round, WorkerPool &pool) {
   if (!uses_choice()) return {};
   const SetCollection &index = round.index();
   const uint32_t size = index.classes[index.class_of(index.sets() / 2)].size;
-  const int kin = kin_of(size);
+  const int kin = size_quarter_octave(size);
   if (!decisions_.contains(kin)) {
     const GeneratorPlan plan = choose(round, pool);
     const bool bitmap = !plan.use_bitmap.empty() && plan.use_bitmap.front();
@@ -301,7 +301,7 @@ Partitions::Decision Partitions::decide(const JoinRound &round, WorkerPool &pool
 }
 
 // Chooses by a sample of the probes of all sizes. If there are only the round's own sets, chooses by these.
-GeneratorPlan Partitions::choose(const JoinRound &round, WorkerPool &pool) {
+GeneratorPlan RoundsFromFile::choose(const JoinRound &round, WorkerPool &pool) {
   const auto choose_for = [&](const JoinProblem &problem, double share) {
     return spec_.algorithm == Algorithm::bitmap ? choose_bitmaps(problem, stop_)
                                                 : choose_one_generator(problem, share, pool, memory_);

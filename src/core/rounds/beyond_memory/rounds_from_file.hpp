@@ -27,12 +27,12 @@
 
 namespace simjoin {
 
-class Partitions {
+class RoundsFromFile {
  public:
   // Ranks the sets and moves them into slices in the file. Only the sizes of the raw sets remain. The side
   // with fewer tokens becomes the index side.
-  Partitions(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
-             WorkerPool &pool, MemoryCounter &memory);
+  RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &left, RawSets &right, SpillFile &file,
+                 WorkerPool &pool, MemoryCounter &memory);
 
   bool index_left() const { return index_side_ == 0; }
   // Returns the number of pairs of compatible sizes.
@@ -88,9 +88,9 @@ class Partitions {
   int index_side_ = 0;
   int probe_side_ = 0;
   size_t next_slice_ = 0;                  // of the index side
-  std::optional<LocalRanks> local_ranks_;  // of the round, if it has its own ranks
+  std::optional<RoundRanks> local_ranks_;  // of the round, if it has its own ranks
   std::vector<size_t> probe_slices_;       // of the slices that meet the round, the largest sets first
-  std::map<int, Decision> decisions_;      // by kin_of() the size of the sets
+  std::map<int, Decision> decisions_;      // by size_quarter_octave() the size of the sets
   std::vector<std::string> reasons_;
 };
 

@@ -254,7 +254,7 @@ void SlicedSets::visit_slice(const Slice &slice, MemoryCounter &memory, Visit &&
   visit(words.data(), words.size(), visit_set);
 }
 
-void SlicedSets::mark_ranks(std::span<const Slice *const> slices, LocalRanks &local, WorkerPool &pool,
+void SlicedSets::mark_ranks(std::span<const Slice *const> slices, RoundRanks &local, WorkerPool &pool,
                             MemoryCounter &memory) const {
   pool.parallel(slices.size(), [&](int, size_t i) {
     uint32_t marked = 0;
@@ -265,7 +265,7 @@ void SlicedSets::mark_ranks(std::span<const Slice *const> slices, LocalRanks &lo
   });
 }
 
-SetCollection SlicedSets::load(std::span<const Slice> slices, const LocalRanks *local, uint32_t ranks,
+SetCollection SlicedSets::load(std::span<const Slice> slices, const RoundRanks *local, uint32_t ranks,
                                WorkerPool &pool, MemoryCounter &memory) const {
   SetCollection sets(memory);
   sets.ranks = ranks;
@@ -300,7 +300,7 @@ SetCollection SlicedSets::load(std::span<const Slice> slices, const LocalRanks *
 
 // Makes the ranks of a slice's records local ones, in place, and moves the records that are kept up to each
 // other; notes what they are by class. Returns the end of what is left.
-size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
+size_t SlicedSets::localise(Records &records, size_t slice, const RoundRanks &local, uint32_t class_begin,
                             std::span<const uint32_t> least, Places &kept) const {
   PeriodicCheck check(stop_);
   uint32_t *const words = records.words.data();
@@ -320,7 +320,7 @@ size_t SlicedSets::localise(Records &records, size_t slice, const LocalRanks &lo
     uint32_t found = 0;
     for (uint32_t i = 0; i < header.stored && i - found <= most_missed; ++i) {
       to[found] = local.of(from[i]);
-      found += to[found] != LocalRanks::none;
+      found += to[found] != RoundRanks::none;
     }
     if (found < needed) continue;
     header.stored = found;
@@ -359,7 +359,7 @@ void SlicedSets::make_room(std::vector<Places> &parts, SetCollection &sets) cons
   sets.tokens.resize(placed.token);
 }
 
-SetCollection SlicedSets::collect(std::span<const Slice *const> slices, const LocalRanks &local,
+SetCollection SlicedSets::collect(std::span<const Slice *const> slices, const RoundRanks &local,
                                   std::span<const uint32_t> least, WorkerPool *pool,
                                   MemoryCounter &memory) const {
   Records records(memory);

@@ -63,17 +63,17 @@ class SlicedSets {
     return slice.words - uint64_t{slice.sets} * header_words;
   }
   // Marks the ranks of the slices.
-  void mark_ranks(std::span<const Slice *const> slices, LocalRanks &local, WorkerPool &pool,
+  void mark_ranks(std::span<const Slice *const> slices, RoundRanks &local, WorkerPool &pool,
                   MemoryCounter &memory) const;
   // Returns the collection of the sets of these slices, all of whose ranks are marked, with local ranks; with
   // their own where there are no local ones (null). Sets `ranks` in it to their number. Reads slices twice
   // rather than to have them in memory twice.
-  SetCollection load(std::span<const Slice> slices, const LocalRanks *local, uint32_t ranks, WorkerPool &pool,
+  SetCollection load(std::span<const Slice> slices, const RoundRanks *local, uint32_t ranks, WorkerPool &pool,
                      MemoryCounter &memory) const;
   // Returns the collection of the sets of these slices, in ascending order, with local ranks. Ranks without
   // are dropped; sets of the class k that keep less than least[k - the first class] are left out. By all
   // threads of a pool, where there is one.
-  SetCollection collect(std::span<const Slice *const> slices, const LocalRanks &local,
+  SetCollection collect(std::span<const Slice *const> slices, const RoundRanks &local,
                         std::span<const uint32_t> least, WorkerPool *pool, MemoryCounter &memory) const;
 
  private:
@@ -109,7 +109,7 @@ class SlicedSets {
   void flush(size_t slice);
   void read(std::span<const Slice *const> slices, Records &records, WorkerPool *pool) const;
   static Places places_of(const Slice &slice);
-  size_t localise(Records &records, size_t slice, const LocalRanks &local, uint32_t class_begin,
+  size_t localise(Records &records, size_t slice, const RoundRanks &local, uint32_t class_begin,
                   std::span<const uint32_t> least, Places &kept) const;
   void make_room(std::vector<Places> &parts, SetCollection &sets) const;
   template <typename Visit>
