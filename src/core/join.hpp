@@ -33,7 +33,7 @@ enum class Algorithm : uint8_t {
 inline constexpr std::string_view algorithm_names[] = {
     "auto", "allpairs", "ppjoin", "groupjoin", "bitmap", "gssjoin", "fgssjoin", "sf_gssjoin", "cpu_gpu"};
 
-// Which algorithms need a GPU, and which run on the CPU alone; the others run on either.
+// Which algorithms need a GPU, and which run on the CPU alone. The others run on either.
 constexpr bool needs_gpu(Algorithm algorithm) {
   return algorithm >= Algorithm::gssjoin;
 }
@@ -42,15 +42,15 @@ constexpr bool needs_cpu(Algorithm algorithm) {
          algorithm == Algorithm::groupjoin;
 }
 
-// Where a join runs. `automatic`: on the GPU where there is one and it pays, else on the CPU.
+// Where a join runs. `automatic`: on the GPU if there is one and it pays, otherwise on the CPU.
 enum class Device : uint8_t { automatic, cpu, gpu };
 
 inline constexpr std::string_view device_names[] = {"auto", "cpu", "gpu"};
 
 enum class Side : uint8_t { left, right };
 
-// Left rows of which nothing more is asked, a bit each; the caller's thread sets bits while the engine's
-// threads look. Null until the caller's last set has been added.
+// The left rows that are done: nothing more is asked of them. Each has a bit. The caller's thread sets bits
+// while the engine's threads look. Null until the caller's last set has been added.
 struct DoneRows {
   uint8_t *bits = nullptr;
 
@@ -61,8 +61,8 @@ struct DoneRows {
 
 struct JoinSpec {
   Measure measure = Measure::jaccard;
-  // Pairs with similarity >= threshold are found. Any number: with a threshold of zero or less every pair
-  // qualifies, empty sets included; with one that is not a number none does.
+  // Pairs with similarity >= threshold are found. With a threshold of zero or less every pair qualifies, also
+  // with empty sets. With NaN no pair does.
   double threshold = 0.7;
   Algorithm algorithm = Algorithm::automatic;
   // One collection, fed as Side::left, against itself: each unordered pair of different rows once, left <
@@ -71,14 +71,14 @@ struct JoinSpec {
   Device device = Device::automatic;
   int threads = 0;                        // compute threads; 0 = one for each core
   size_t memory_limit = size_t{1} << 30;  // bytes; see wants_spill_file()
-  size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of what is free
+  size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of the free memory
   int gpus = 0;                           // that may share the join; 0 = all there are
-  // Where it is not null, the caller asks only whether rows have partners: an engine may leave out pairs of
-  // left rows that are done (in a self-join, where both are), and give a pair twice.
+  // If not null, the caller asks only whether rows have partners. Then an engine may leave out pairs whose
+  // left row is done (in a self-join, pairs whose rows both are), and may give a pair twice.
   const DoneRows *done_rows = nullptr;
 };
 
-// Result pairs, as parallel arrays: row numbers on each side and the exact number of shared tokens.
+// Result pairs as parallel arrays: the row numbers of each side, and the exact number of shared tokens.
 struct Batch {
   std::vector<uint32_t> left;
   std::vector<uint32_t> right;
@@ -112,13 +112,14 @@ struct PairCounts {
   PairCounts &operator+=(const PairCounts &other);
 };
 
-// What a join did. Counts are pairs; each filter's figure is what it left over, where it did not run for some
-// of the sets all of theirs: none is larger than the one before. (A semi or anti join may look at a pair
-// twice, and one on a GPU does not count what the filters of its prefix index leave.)
+// The figures of a join. Counts are pairs. Each filter's figure is the number of pairs left after it. If the
+// filter did not run for some sets, their pairs all count, so no figure is larger than the one before. (A
+// semi or anti join may look at a pair twice. A join on a GPU does not count the pairs that the filters of
+// its prefix index leave.)
 struct JoinStats : PairCounts {
   uint64_t sets[2] = {0, 0};     // non-empty sets of each side
   uint64_t tokens[2] = {0, 0};   // tokens of each side, duplicates within a set removed
-  uint64_t distinct_tokens = 0;  // different ones of both sides; 0 where that is not known, in joins in tiles
+  uint64_t distinct_tokens = 0;  // of both sides together; 0 if unknown, in joins in tiles
   uint64_t pairs = 0;            // pairs of the cross product (self-join: unordered pairs)
   uint64_t after_length = 0;     // pairs of compatible sizes
   double order_ms = 0;           // ranks and sorting, the first part of the build: wall clock
@@ -136,18 +137,18 @@ struct JoinStats : PairCounts {
   bool used_bitmap = false;          // a bitmap filter ran
   std::string algorithm;             // e.g. "ppjoin", or for auto "ppjoin + bitmap"
   std::string device = "cpu";        // what ran the join: "cpu", "gpu" or its name
-  std::string gpu_refused;           // why a join that could have run on a GPU did not; empty where it did
+  std::string gpu_refused;           // why a join that could have run on a GPU did not; empty if it did
   size_t device_memory_peak = 0;     // bytes of GPU memory
-  std::vector<std::string> reasons;  // why, one line a decision: the figures behind `auto`
+  std::vector<std::string> reasons;  // the figures behind `auto`, one line per decision
 
-  // Adds another join. What is no number becomes a list of what differs; the reasons are those of the last
-  // join that has some.
+  // Adds another join. Texts become lists of the different values. The reasons are those of the last join
+  // that has some.
   JoinStats &operator+=(const JoinStats &other);
 };
 
 enum class StepResult { working, batch, done };
 
-// What the caller's user should know of a join that goes on: that it left the GPU, and why.
+// What to tell the user of a join that continues: that it left the GPU, and why.
 struct Notice {
   enum class Cause : uint8_t {
     too_large,    // too little memory on the GPU, or too many items for it
@@ -160,10 +161,10 @@ struct Notice {
 
 class SetBlock;
 
-// One join. Use: add every set; then step until `done`. Not safe for use by several threads at a time (the
-// engine's own threads aside). The destructor stops whatever runs within a few milliseconds.
+// One join. Use: add every set, then step until `done`. Not safe for use by several threads at a time (the
+// engine's own threads aside). The destructor stops running work within a few milliseconds.
 //
-// Functions throw simjoin::Error or std::bad_alloc; afterwards only the destructor may be called.
+// Functions throw simjoin::Error or std::bad_alloc. After an exception only the destructor may be called.
 class JoinEngine {
  public:
   virtual ~JoinEngine() = default;
@@ -176,37 +177,37 @@ class JoinEngine {
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
 
   // Adds the rows of a block, the next ones of its side, as add() would one by one. The engine may keep the
-  // block to save itself a copy.
+  // block, which spares a copy.
   virtual void add_block(std::shared_ptr<const SetBlock> block);
 
-  // Returns whether the sets added so far make the join larger than its memory limit. It keeps to the limit
-  // from set_spill_file() on; without a file it goes on in memory.
+  // Returns whether the sets so far make the join larger than its memory limit. The join keeps to the limit
+  // from set_spill_file() on. Without a file it continues in memory.
   virtual bool wants_spill_file() const { return false; }
-  // Gives the join a temporary file, at most once, before the first step: an empty one, of which it will
-  // write `limit` bytes at most. Any thread of the engine uses the descriptor; the engine closes it.
+  // Gives the join an empty temporary file, at most once, before the first step. The join writes at most
+  // `limit` bytes. Any thread of the engine uses the descriptor; the engine closes it.
   virtual void set_spill_file(int descriptor, uint64_t limit);
 
-  // Works for about `budget` at most, or waits that long for the engine's threads. Returns `batch` with
-  // `out` filled (its old content replaced; bounded size), `working` where there is nothing to hand over
-  // yet, `done` once every pair has been handed over. The first call ends the input.
+  // Works for about `budget` at most, or waits that long for the engine's threads. Returns `batch` with `out`
+  // filled (its old content replaced; bounded size), `working` if no pairs are ready yet, `done` once every
+  // pair has been handed over. The first call ends the input.
   virtual StepResult step(std::chrono::microseconds budget, Batch &out) = 0;
 
-  // Returns how many tokens the set of a row has, duplicates removed.
+  // Returns the number of distinct tokens of a row's set.
   virtual uint32_t set_size(Side side, uint32_t row) const = 0;
 
   // Returns the figures so far; complete after `done`. Callable at any time between other calls.
   virtual JoinStats stats() const = 0;
 
-  // Returns what has happened since the last call that the user should know of; null where nothing has.
+  // Returns what to tell the user since the last call; null if there is nothing.
   virtual std::unique_ptr<Notice> take_notice() { return nullptr; }
 };
 
-// Returns an engine on the device that the specification asks for. Throws Error invalid_argument or
-// device_failure where that is the GPU and it cannot be used.
+// Returns an engine on the device that `spec` asks for. Throws Error invalid_argument or device_failure if
+// that is the GPU and it cannot be used.
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec);
 
-// Returns an engine that runs on the CPU cores of this host; an algorithm that needs a GPU is `automatic`
-// there.
+// Returns an engine that runs on the CPU cores of this host. It runs an algorithm that needs a GPU as
+// `automatic`.
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec);
 
 }  // namespace simjoin

@@ -12,8 +12,8 @@
 
 namespace simjoin {
 
-// Returns the first place from `home` on for which ends(place) holds, the first of all `places` after the
-// last. There has to be one.
+// Returns the first place from `home` on for which ends(place) holds. The first of all `places` follows the
+// last. There must be such a place.
 template <class Ends>
 size_t probe(size_t home, size_t places, Ends &&ends) {
   size_t place = home;
@@ -21,18 +21,17 @@ size_t probe(size_t home, size_t places, Ends &&ends) {
   return place;
 }
 
-// A table for as many entries as come, which never stops for long to grow: it is cut into parts, each of
-// which grows on its own. An Entry is trivial. It says whether it is free(), and its hash(): 64 bits, of
-// which the upper ones tell its place.
+// A table for any number of entries, which never stops for long to grow: it is cut into parts, and each part
+// grows on its own. An Entry is trivial. It has free() and hash(), 64 bits whose upper bits choose its place.
 //
-// Parts of one size lie side by side in one array, so that it can have huge pages: a part that grows moves to
-// the array of the next size, and the last one to leave an array takes its memory along.
+// Parts of one size lie side by side in one array, so that the array can have huge pages. A part that grows
+// moves to the array of the next size. The last part to leave an array releases its memory.
 template <class Entry>
 class ProbeTable {
  public:
   ProbeTable(MemoryCounter &memory, const Entry &free) : memory_(memory), free_(free) { clear(); }
 
-  // Asks for the memory that find() looks at first.
+  // Prefetches the memory that find() looks at first.
   void prefetch(uint64_t hash) const { __builtin_prefetch(first_place(hash)); }
   // Returns where find() looks first: maybe the entry with this hash.
   const Entry *first_place(uint64_t hash) const {
@@ -96,18 +95,18 @@ class ProbeTable {
   }
   // Returns the number of entries.
   size_t size() const { return used_; }
-  // Returns the bytes that it takes, about and at most, with so many entries.
+  // Returns the bytes that the table takes with `entries` entries, about and at most.
   static size_t bytes_of(size_t entries) {
     // An array is begun when the first parts of the one before it are half full.
     size_t places = first_places;
     while (entries * 2 >= places * parts_count) places *= 2;
     return (places + places / 2) * parts_count * sizeof(Entry);
   }
-  // Gives the memory back; only the destructor may be called then.
+  // Gives the memory back. Afterwards only the destructor may be called.
   void release() { arrays_.clear(); }
 
  private:
-  // To grow the table of 100,000,000 entries part by part takes some 20 ms each.
+  // In a table of 100,000,000 entries, each part takes some 20 ms to grow.
   static constexpr int part_bits = 7;
   static constexpr int part_shift = 64 - part_bits;
   static constexpr size_t parts_count = size_t{1} << part_bits;
@@ -116,12 +115,12 @@ class ProbeTable {
   struct Part {
     Entry *entries;
     size_t places;
-    uint32_t room;  // for so many entries more it does not grow
+    uint32_t room;  // the part grows after this number of further entries
     int shift;      // of a hash without the bits that tell its part
   };
   struct Array {
-    Buffer<Entry> entries;  // of all parts, whether they are there or not
-    size_t parts;           // that are there
+    Buffer<Entry> entries;  // room for all parts, whether they are there or not
+    size_t parts;           // the parts that are there
   };
 
   static size_t home(const Part &part, uint64_t hash) { return hash << part_bits >> part.shift; }
@@ -129,12 +128,12 @@ class ProbeTable {
     return part.entries +
            probe(home(part, hash), part.places, [&](size_t place) { return part.entries[place].free(); });
   }
-  // Returns how many entries a part has when it is full: from half to three quarters of its places, since all
+  // Returns the number of entries with which a part is full: from half to three quarters of its places. All
   // parts have about as many entries, but must not grow at once.
   static size_t most_entries(size_t number, size_t places) {
     return (places * (2 * parts_count + number) + 4 * parts_count - 1) / (4 * parts_count);
   }
-  // Returns the part of an array of parts with so many places, when it has `used` entries.
+  // Returns part `number` of an array whose parts have `places` places, with `used` entries.
   static Part part_of(Array &array, size_t number, size_t places, size_t used) {
     const auto room = static_cast<uint32_t>(most_entries(number, places) - used);
     return {array.entries.data() + number * places, places, room, 64 - std::countr_zero(places)};
@@ -144,7 +143,7 @@ class ProbeTable {
     for (size_t place = 0; place < part.places; ++place)
       if (!part.entries[place].free()) visit(part.entries[place]);
   }
-  // Returns the number of the array whose parts have so many places.
+  // Returns the number of the array whose parts have `places` places.
   static size_t array_of(size_t places) {
     return static_cast<size_t>(std::countr_zero(places) - std::countr_zero(first_places));
   }

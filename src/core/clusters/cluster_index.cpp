@@ -8,14 +8,15 @@
 namespace simjoin {
 namespace {
 
-// Lists are cleared out where they have more than twice as many postings as there are, and this many more.
+// Lists are cleared out when they have more than twice as many postings as centroids have terms, and this
+// many more.
 constexpr size_t tolerated_postings = size_t{1} << 16;
-// Clusters of a list whose centroids are fetched ahead of the one at hand: regions first, then terms.
+// The clusters of a list whose centroids are fetched ahead: regions first, then terms.
 constexpr size_t regions_ahead = 16;
 constexpr size_t centroids_ahead = 8;
 // Candidates between two looks at the stop flag: some 0.2 ms.
 constexpr size_t candidates_a_look = 4096;
-// Postings added ahead of which their list is fetched: its region first, then the place for the posting.
+// The postings added ahead whose lists are fetched: the region first, then the place for the posting.
 constexpr size_t lists_ahead = 16;
 constexpr size_t places_ahead = 8;
 // Lists between two looks at the stop flag: some 1 ms.
@@ -163,8 +164,8 @@ void ClusterIndex::mark_copied() {
   lists_are_stale_ = false;
 }
 
-// Sorts the lists of the document's terms and makes its table; returns whether that has a point: whether the
-// terms that clusters have are long enough a vector.
+// Sorts the lists of the document's terms and makes its table. Returns whether a search has a point: whether
+// the terms that clusters have form a vector that is long enough.
 bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight> document,
                           double needed_square) {
   lists_.clear();
@@ -185,7 +186,7 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
     std::fill(seen_.begin(), seen_.end(), 0);
     search_ = 1;
   }
-  // At most a quarter full, so that a term that the document does not have is mostly told by one look.
+  // At most a quarter full, so that one look mostly tells that the document lacks a term.
   const size_t slots = std::bit_ceil(4 * document.size() + 1);
   table_.assign(slots, {0, 0});
   table_shift_ = 32 - static_cast<uint32_t>(std::countr_zero(slots));
@@ -220,8 +221,8 @@ FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const Term
                                  uint32_t least, const StopFlag &stop, uint32_t first) {
   const double least_length = least_shared_length(least);
   if (!start(index, document, least_length * least_length)) return 0;
-  // Shortest lists first. What has none of their terms can be as similar as what is left of the document is
-  // long, at most.
+  // Shortest lists first. The similarity of a cluster with none of their terms is at most the length of the
+  // rest of the document.
   uint64_t left = 0;
   for (const ListOfTerm &entry : lists_) left += uint64_t{entry.weight} * entry.weight;
   FoundCluster best = 0;

@@ -1,5 +1,5 @@
-// Which clusters have a term, and what their centroids are: lists that grow without bounds, and the search
-// for the most similar centroid.
+// The clusters that have a term, and the centroids of clusters: lists that grow without bounds, and the
+// search for the most similar centroid.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace simjoin {
 
-// What terms are multiplied by where they are hashed to a few bits, the topmost ones.
+// The factor by which terms are multiplied before their topmost bits are taken as a hash.
 inline constexpr uint32_t term_spread = 0x9E3779B1u;
 
-// Where the elements of a key are.
+// The place of the elements of a key.
 struct PoolRegion {
   uint64_t start = 0;
   uint32_t size = 0;
   uint32_t capacity = 0;
 };
 
-// Returns how many elements an array of so many gets room for: at least 4, and twice as many as before where
-// it grows; 0 where it is too long for a region, with more than 2^32 - 1.
+// Returns the room for an array of `size` elements: at least 4, and twice as many as before if it grows.
+// Returns 0 for more than 2^32 - 1 elements, too many for a region.
 SIMJOIN_HOST_DEVICE inline uint32_t capacity_for(uint64_t size) {
   if (size > UINT32_MAX) return 0;
   uint64_t capacity = 4;
@@ -35,7 +35,7 @@ SIMJOIN_HOST_DEVICE inline uint32_t capacity_for(uint64_t size) {
 // Throws Error limit_exceeded.
 [[noreturn]] void throw_region_too_long();
 
-// Many arrays in one: an array that outgrows its place moves to the end, into one of twice the size.
+// Many arrays in one. An array that outgrows its place moves to the end, into a place of twice the size.
 template <class T>
 class RegionPool {
  public:
@@ -57,7 +57,7 @@ class RegionPool {
     while (regions_.size() < keys) regions_.push_back({});
   }
   void truncate(size_t key, uint32_t size) { regions_[key].size = size; }
-  // Makes room for so many elements of a key.
+  // Makes room for `size` elements of a key.
   void reserve(size_t key, size_t size) {
     PoolRegion &region = regions_[key];
     if (size <= region.capacity) return;
@@ -76,8 +76,8 @@ class RegionPool {
     std::copy(elements.begin(), elements.end(), elements_.data() + regions_[key].start);
     regions_[key].size = static_cast<uint32_t>(elements.size());
   }
-  // The same where there is room for the elements; returns whether there is. Different keys may be assigned
-  // in place by several threads at a time.
+  // Assigns the elements if there is room for them, and returns whether there is. Several threads may assign
+  // different keys in place at a time.
   bool assign_in_place(size_t key, std::span<const T> elements) {
     PoolRegion &region = regions_[key];
     if (elements.size() > region.capacity) return false;
@@ -92,8 +92,8 @@ class RegionPool {
   }
 
  private:
-  // Arrays below 32 MB the C library copies to let them grow; these double, larger ones grow as all Buffers
-  // do.
+  // The C library copies arrays below 32 MB to let them grow. So these double; larger arrays grow as all
+  // Buffers do.
   static constexpr size_t copied_elements = (size_t{32} << 20) / sizeof(T);
 
   Buffer<PoolRegion> regions_;
@@ -101,8 +101,8 @@ class RegionPool {
   size_t room_ = 0;  // of elements_, where these double
 };
 
-// A cluster and how similar it is, as one number: the best is the largest, among equals the oldest cluster.
-// 0 is none.
+// A cluster and its similarity in one number: the best is the largest, and among equals the oldest cluster. 0
+// is none.
 using FoundCluster = uint64_t;
 SIMJOIN_HOST_DEVICE inline FoundCluster found_cluster(uint32_t similarity, uint32_t cluster) {
   return uint64_t{similarity} << 32 | (UINT32_MAX - cluster);
@@ -127,9 +127,9 @@ struct ClusterPosting {
   uint32_t cluster;
 };
 
-// What new centroids of some clusters change beside themselves: which terms the old ones lacked.
+// The changes that new centroids make beside themselves: the terms that the old centroids lacked.
 struct IndexChange {
-  // A centroid for which there was no room where the old one is.
+  // A centroid that has no room in the place of the old one.
   struct Outgrown {
     uint32_t cluster;
     std::vector<TermWeight> centroid;
@@ -138,29 +138,29 @@ struct IndexChange {
   std::vector<uint32_t> clusters;
   std::vector<ClusterPosting> postings;
   std::vector<Outgrown> outgrown;
-  size_t old_terms = 0;  // of the centroids that were
-  size_t new_terms = 0;  // of those that are
+  size_t old_terms = 0;  // of the old centroids
+  size_t new_terms = 0;  // of the new centroids
 };
 
 // The centroids of clusters 0, 1, ... and, for each term, the list of the clusters whose centroids have it. A
-// list may also have clusters that had the term once, or have one twice, since candidates are verified; where
-// most of the postings are of that kind, they are cleared out. The lists may be somebody else's, who follows
-// the changes.
+// list may also have clusters that had the term once, or a cluster twice, since candidates are verified. When
+// most postings are of that kind, they are cleared out. Another object may hold the lists and follow the
+// changes.
 class ClusterIndex {
  public:
-  // `shared_lists`: not 0 for an index of so many terms at a time. It has about as many lists, which terms
-  // share by their hash: they stay in a core's cache however many terms there are.
+  // `shared_lists` is not 0 for an index of this many terms at a time. The index has about as many lists,
+  // which terms share by their hash. So the lists stay in a core's cache for any number of terms.
   explicit ClusterIndex(MemoryCounter &memory, size_t shared_lists = 0);
 
   uint32_t clusters() const { return clusters_; }
-  // Adds a cluster with an empty centroid, which has room for `terms`. Throws Error limit_exceeded at 2^32 -
-  // 1 of them.
+  // Adds a cluster with an empty centroid that has room for `terms`. Throws Error limit_exceeded at 2^32 - 1
+  // clusters.
   void add_cluster(size_t terms = 0);
   // The centroid: a unit vector, terms ascending. Throws Cancelled.
   void set_centroid(uint32_t cluster, std::span<const TermWeight> centroid,
                     const StopFlag &stop = StopFlag());
-  // The same in two steps. The first one several threads can do at a time, for different clusters and with
-  // different changes, to which it adds; the second one leaves the change empty.
+  // The same in two steps. Several threads can do the first step at a time, for different clusters and with
+  // different changes, to which it adds. The second step leaves the change empty.
   void prepare_centroid(uint32_t cluster, std::span<const TermWeight> centroid, IndexChange &change);
   void apply(IndexChange &change, const StopFlag &stop);
   // A centroid that the lists do not have, and its way there.
@@ -178,13 +178,13 @@ class ClusterIndex {
     const char *data = reinterpret_cast<const char *>(centroids_[cluster].data());
     for (size_t line = 0; line < 3; ++line) __builtin_prefetch(data + 64 * line);
   }
-  // Returns whether a document shares enough with the terms of all clusters together to have this similarity
-  // with one. A quick answer from few cache lines: where there are many terms it is always yes.
+  // Returns whether a document shares enough with the terms of all clusters together to be this similar to
+  // one. A quick answer from few cache lines. With many terms it is always true.
   bool may_have(std::span<const TermWeight> document, uint32_t similarity) const;
   // Forgets all clusters. Only for an index with shared lists. Throws Cancelled.
   void clear(const StopFlag &stop = StopFlag());
 
-  // From now on the lists are somebody else's; and back again, which makes them anew. Throws Cancelled.
+  // Gives the lists to another object, or takes them back and makes them anew. Throws Cancelled.
   void give_lists_away();
   void take_lists_back(const StopFlag &stop);
   // For who has the lists, and a copy of the centroids: what has changed since mark_copied(). Where
@@ -221,8 +221,8 @@ class ClusterIndex {
   bool lists_are_stale_ = true;
   std::vector<ClusterPosting> new_postings_;
   std::vector<uint32_t> changed_centroids_;
-  std::vector<uint32_t> used_lists_;  // of shared ones
-  std::vector<uint64_t> known_;       // a bit for each term of a list, and for those that share it
+  std::vector<uint32_t> used_lists_;  // of the shared lists
+  std::vector<uint64_t> known_;       // a bit for each term that a list has; several terms may share a bit
   IndexChange change_;                // scratch of set_centroid()
 };
 
@@ -231,8 +231,8 @@ class ClusterSearch {
  public:
   explicit ClusterSearch(MemoryCounter &memory) : seen_(memory) {}
 
-  // Returns the most similar cluster of the index, of those from `first` on, with at least this similarity,
-  // which is above 0. Throws Cancelled.
+  // Returns the most similar cluster of the index from `first` on with at least this similarity, which must
+  // be above 0. Throws Cancelled.
   FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
                     const StopFlag &stop, uint32_t first = 0);
 
@@ -244,7 +244,7 @@ class ClusterSearch {
   };
 
   bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
-  // Returns the slot of the term, or the empty one where it would be.
+  // Returns the slot of the term, or the empty slot for it.
   size_t slot_of(uint32_t term) const {
     const uint32_t hash = term * term_spread;
     return probe(static_cast<size_t>(uint64_t{hash} >> table_shift_), table_.size(),

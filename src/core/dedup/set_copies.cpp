@@ -10,7 +10,7 @@
 namespace simjoin {
 namespace {
 
-// So many hashes are kept in any case: the table that there is at first has room for them.
+// At least this number of hashes is kept: the first table has room for them.
 constexpr size_t least_hashes = 1024;
 
 // Returns 32 bits that are the same for the same tokens in any order.
@@ -21,7 +21,7 @@ uint32_t tag_of(std::span<const Token> tokens) {
   return static_cast<uint32_t>(mix_bits(sum) >> 32);
 }
 
-// Returns the bytes in which the tokens are kept: texts one after the other, each behind its size.
+// Returns the bytes in which the tokens are kept: texts one after the other, each after its size.
 template <typename Token>
 size_t kept_bytes(std::span<const Token> tokens) {
   if constexpr (std::is_same_v<Token, std::string_view>) {
@@ -63,7 +63,7 @@ std::vector<Token> read_tokens(const char *from, size_t count) {
   return tokens;
 }
 
-// Returns whether the kept tokens are these, in the same order.
+// Returns whether the kept tokens are `tokens`, in the same order.
 template <typename Token>
 bool same_bytes(const char *kept, std::span<const Token> tokens) {
   if constexpr (std::is_same_v<Token, std::string_view>) {
@@ -114,7 +114,7 @@ bool SetCopies::add(std::span<const Token> tokens) {
   return true;
 }
 
-// Returns whether the row belongs to a family that an earlier row has begun. Otherwise the set is remembered.
+// Returns whether the row belongs to a family of an earlier row. Otherwise the set is remembered.
 template <typename Token>
 bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
   const Entry entry = {tag_of(tokens), not_kept};
@@ -136,8 +136,8 @@ bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
   return true;
 }
 
-// Keeps a set whose hash has come for the second time, and returns its number; not_kept where there is no
-// room.
+// Keeps a set whose hash has come for the second time, and returns its number. Returns not_kept if there is
+// no room.
 template <typename Token>
 uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens) {
   const size_t bytes = kept_bytes(tokens);
@@ -174,7 +174,7 @@ void SetCopies::put_into_family(uint32_t row, KeptSet &kept) {
   put(row);
 }
 
-// Returns the bytes that are taken when the table has so many hashes.
+// Returns the bytes in use when the table has `hashes` hashes.
 size_t SetCopies::used_memory(size_t hashes) const {
   return ProbeTable<Entry>::bytes_of(hashes) + kept_.size() * sizeof(KeptSet) + bytes_.size();
 }

@@ -1,4 +1,4 @@
-// Rows with equal sets: of many copies of a set one is joined, and the others have the partners that it has.
+// Rows with equal sets. One of the copies of a set is joined, and the others have the same partners.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ namespace simjoin {
 struct SetFamilies {
   static constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
 
-  const uint32_t *of_row = nullptr;  // the family of each row, or `none`; nullptr where there is no family
-  const double *similarities = nullptr;  // of each family: that of two of its rows
+  const uint32_t *of_row = nullptr;      // the family of each row, or `none`; nullptr if there is no family
+  const double *similarities = nullptr;  // of each family: the similarity of two of its rows
   uint32_t count = 0;
 };
 
-// Takes the sets of a join with itself, row by row, and says which of them need not be joined.
+// Takes the sets of a self-join row by row, and tells which sets need not be joined.
 //
-// To be different is the usual case, so a set costs its hash, 32 bits of it kept, when it comes for the first
-// time. Only when a hash comes again the set is kept, and begins a family, which every later one that is
-// compared with it, element by element, and found equal belongs to. So the first row of a set is in no
-// family: it is joined like a row of any other set, and found similar to the family's first. The same holds
-// for sets that are not recognised, for being equal only once the repetitions of an element are left out, or
-// for want of memory: what is found changes how much is joined, never which pairs are similar.
+// Most sets are different, so a set that comes for the first time costs only its hash, of which 32 bits are
+// kept. When a hash comes again, the set is kept and begins a family. Every later set that has the hash is
+// compared with it element by element, and belongs to the family if it is equal. So the first row of a set is
+// in no family. It is joined like any other row, and is found similar to the family's first row. The same
+// holds for copies that are not recognised: for want of memory, or because they are equal only after repeated
+// elements are left out. Families change how much is joined, never which pairs are similar.
 class SetCopies {
  public:
-  // Sets are kept, and hashes of new ones, in `memory_limit` bytes.
+  // Keeps sets, and hashes of new sets, in `memory_limit` bytes.
   SetCopies(Measure measure, double threshold, size_t memory_limit, MemoryCounter &memory);
 
-  // Adds the next row. Returns whether its set is to be joined: false where that of an earlier row of its
+  // Adds the next row. Returns whether its set is to be joined: false if the set of an earlier row of its
   // family is.
   template <typename Token>
   bool add(std::span<const Token> tokens);
-  // Ends the adding, and frees what only that needs.
+  // Ends the adding, and frees the memory that only adding needs.
   void finish();
 
   // Returns the row of the i-th set that is to be joined.
@@ -54,8 +54,8 @@ class SetCopies {
   static constexpr double no_similarity = -1;
 
   struct Entry {
-    uint32_t tag;   // of the hash
-    uint32_t kept;  // number of the kept set; not_kept where it came once
+    uint32_t tag;   // part of the hash
+    uint32_t kept;  // number of the kept set; not_kept if the set came once
 
     bool free() const { return kept == free_place; }
     uint64_t hash() const { return uint64_t{tag} << 32; }
@@ -65,7 +65,7 @@ class SetCopies {
     uint64_t tokens;
     uint32_t row;
     uint32_t family;    // `none` until a copy comes
-    double similarity;  // with itself; no_similarity where that is below the threshold
+    double similarity;  // with itself; no_similarity if it is below the threshold
   };
 
   template <typename Token>
@@ -81,7 +81,7 @@ class SetCopies {
   const size_t memory_limit_;
   uint32_t rows_ = 0;
   Buffer<uint32_t> joined_;      // rows
-  Buffer<uint32_t> families_;    // of each row up to the last one that has a family, at least
+  Buffer<uint32_t> families_;    // at least of each row up to the last one in a family
   Buffer<double> similarities_;  // of each family
   ProbeTable<Entry> table_;
   Buffer<KeptSet> kept_;

@@ -9,16 +9,17 @@
 namespace simjoin {
 namespace {
 
-// Tokens that are counted at most: sorting these takes 80 ms. More than that are sampled, which orders
-// frequent ones nearly as well.
+// The most tokens that are counted: sorting them takes 80 ms. More tokens are sampled, which orders frequent
+// tokens nearly as well.
 constexpr size_t most_sampled = size_t{1} << 20;
 
-// Sizes of a class differ by a fifth at most. Smaller classes would be more to look for, larger ones would
-// hold more sets that are too large or too small (1 M sets of 20 tokens, Jaccard 0.7: five classes each).
+// Sizes of a class differ by a fifth at most. With smaller classes there would be more to look up. Larger
+// classes would hold more sets that are too large or too small (1 M sets of 20 tokens, Jaccard 0.7: five
+// classes each).
 constexpr int64_t class_growth = 19, class_base = 16;
 constexpr int64_t largest_size = INT32_MAX;
 
-// Prefixes whose codes are all compared with each other, before their order is looked up.
+// The codes of smaller prefixes are compared each with each, before their order is looked up.
 constexpr size_t most_compared = 4096;  // pairs of codes: about as long as looking up 100 of them
 
 template <typename Token>
@@ -26,17 +27,18 @@ TokenCode code_of(const Token &token) {
   return static_cast<TokenCode>(token_value_hash(token) >> 32);
 }
 
-// Entries that one lookup has of each kind at most: what an index does for each set that has some of them
-// takes time in proportion.
+// The most entries of each kind in a lookup. The time of an index for each set with some of them grows with
+// their number.
 constexpr size_t looked_up_at_once = 16;
-// With more codes than this to look for, of all classes together, one of them has to do: with pairs there
-// would be a lookup for nearly each code. With fewer, pairs find a tenth of the sets (1 M sets of 20 tokens).
+// With more codes to look up than this, in all classes together, partners are looked up by one code: with
+// pairs there would be a lookup for nearly each code. With fewer codes, pairs find a tenth of the sets (1 M
+// sets of 20 tokens).
 constexpr size_t most_paired = 64;
 
 }  // namespace
 
 void TokenCounts::add(TokenCode code) {
-  // A random choice: sets often have about the same size, and their tokens in some order.
+  // A random choice, since sets often have about the same size and their tokens in some order.
   if ((mix_bits(seen_++) & (one_in_ - 1)) != 0) return;
   sample_.push_back(code);
   if (sample_.size() < most_sampled) return;
@@ -93,7 +95,7 @@ size_t TokenOrder::class_of(int64_t size) const {
   return static_cast<size_t>(next - class_sizes_.begin()) - 1;
 }
 
-// Returns the slot that the code is in, or would be.
+// Returns the slot of the code, or the empty slot for it.
 size_t TokenOrder::slot_of(TokenCode code) const {
   return probe(static_cast<uint32_t>(code) & (slots_.size() - 1), slots_.size(),
                [&](size_t slot) { return slots_[slot].place == 0 || slots_[slot].code == code; });
@@ -129,9 +131,9 @@ std::span<const TokenCode> TokenOrder::entries_of(const SetPrefix &prefix) {
   return entries_;
 }
 
-// Gives what is looked for in each class of sizes. With larger sets more tokens have to be shared, so fewer
-// of the first ones need looking for. Of two sets that share n tokens, each has the first of these among all
-// but n - 1 of its tokens, and the second one among all but n - 2.
+// Sets the codes to look up for each class of sizes. Larger sets must share more tokens, so fewer first codes
+// suffice. Two sets that share n tokens each have the first shared one among all but n - 1 of their tokens,
+// and the second one among all but n - 2.
 void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
   partners_.clear();
   const int64_t least = bounds_.min_partner(prefix.size);
@@ -145,7 +147,7 @@ void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
   }
 }
 
-// Adds lookups for the partners of which one code is known.
+// Adds lookups for the partners that one code finds.
 void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
   const size_t begin = entries_.size();
   for (const Partners &partners : partners_) {
@@ -157,7 +159,7 @@ void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
     lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
 }
 
-// Adds lookups for the partners of which two codes are known: one for each code that can be the first.
+// Adds lookups for the partners that two codes find: one lookup for each code that can be the first.
 void TokenOrder::look_for_pairs(std::span<const TokenCode> codes) {
   for (size_t first = 0; first + 1 < codes.size(); ++first) {
     const size_t begin = entries_.size();
@@ -188,9 +190,9 @@ std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
   return lookups_;
 }
 
-// What is passed over in one prefix is less than all that is left of the other set, so only what is left of
-// both can be shared besides what has been met. Before the order is looked at, so much is known: one of the
-// prefixes is passed to its end.
+// A token that is skipped in one prefix comes before the rest of the other set. So beside the tokens that
+// met, only tokens in the rest of both can be shared. This is tried before the order is looked up: at least
+// one prefix is read to its end.
 bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const {
   if (r.size == 0 || s.size == 0) return false;
   const int64_t wanted = bounds_.min_overlap(r.size, s.size);

@@ -19,10 +19,10 @@
 namespace simjoin {
 namespace {
 
-// A join of fewer tokens than this runs within the caller's thread: starting threads would take longer.
+// A join of fewer tokens runs within the caller's thread: starting threads would take longer.
 constexpr size_t inline_tokens = 20000;
-// Where pairs may be left out and there may be more of them than this, the engine runs beside its caller, who
-// tells it meanwhile: to hand over so many takes longer than starting threads.
+// If pairs may be left out and there may be more than this, the engine runs beside its caller, who tells
+// meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr int max_threads = 1024;
 constexpr size_t queued_batches_a_thread = 4;
@@ -30,9 +30,9 @@ constexpr size_t queued_batches_a_thread = 4;
 constexpr size_t raw_block_bytes = size_t{1} << 20;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_a_limit = 16;
-// Beside a file the numbering of tokens may take so much, however small the limit is.
+// With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
-// The input grows by one part in so many between two estimates of what the join takes.
+// The input grows by one part in this many between two estimates of the join's memory.
 constexpr uint64_t estimate_growth = 64;
 
 size_t block_bytes(const JoinSpec &spec) {
@@ -87,16 +87,16 @@ class CpuEngine final : public JoinEngine {
   JoinTokens tokens_;
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
-  uint64_t estimate_at_ = 0;   // sets and tokens from which on it is estimated anew
+  uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
   int threads_ = 0;
   std::optional<JoinExecution> execution_;
-  std::unique_ptr<PairVerifier> verifier_;  // stopped before what it refers to
+  std::unique_ptr<PairVerifier> verifier_;  // destroyed before the members that it refers to
   std::optional<WorkerPool> pool_;          // of an inline join
   size_t next_item_ = 0;                    // of an inline join
   bool ended_ = false;                      // of an inline join
   std::atomic<int64_t> built_{0};           // Clock ticks at the end of the build, and at the last pair
   std::atomic<int64_t> done_{0};
-  std::atomic<size_t> one_part_limit_{0};  // of a join with a file: what it would have needed without
+  std::atomic<size_t> one_part_limit_{0};  // of a join with a file: the limit that would need none
 };
 
 template <typename T>
@@ -136,8 +136,8 @@ RoundShape CpuEngine::shape() const {
   return shape;
 }
 
-// Estimates the bytes that a join in memory takes of sets of this shape with `distinct` different tokens. To
-// rank them it takes `ranking`.
+// Estimates the bytes of a join in memory of sets of this shape with `distinct` different tokens. Ranking
+// them takes `ranking` bytes.
 size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const {
   shape.ranks = std::min(shape.tokens, distinct);
   const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
@@ -147,7 +147,7 @@ size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ran
   return std::max(ranking, sizes + std::max({round.ordering, round.building, round.joining}));
 }
 
-// Estimates what the join of the sets so far would take, now and then.
+// Now and then estimates the bytes that the join of the sets so far would take.
 void CpuEngine::estimate_peak() {
   const RoundShape shape = this->shape();
   if (shape.sets + shape.tokens < estimate_at_) return;
@@ -157,7 +157,7 @@ void CpuEngine::estimate_peak() {
   estimated_peak_ = now + now / estimate_growth;  // until the next estimate
 }
 
-// Returns the memory limit within which the join would not have needed its file, once its tokens are ranked.
+// Returns the memory limit with which the join would have needed no file, once its tokens are ranked.
 size_t CpuEngine::one_part_limit() const {
   const RoundShape shape = this->shape();
   const JoinTokens::InMemory &tokens = tokens_.ranked();
@@ -191,7 +191,7 @@ void CpuEngine::start() {
   }
 }
 
-// The whole join, on the engine's main thread and its pool.
+// Runs the whole join on the engine's main thread and its pool.
 void CpuEngine::run_on_threads() {
   WorkerPool pool(threads_, thread_.stop());
   execution_->build(pool);
@@ -211,7 +211,7 @@ void CpuEngine::end_join() {
   done_ = Clock::now().time_since_epoch().count();
 }
 
-// Runs items of the one round until the time is up or there are pairs to hand over.
+// Runs items of the one round until the time is up or a batch is ready.
 void CpuEngine::run_inline(std::chrono::microseconds budget) {
   if (ended_) return;
   const auto until = Clock::now() + budget;

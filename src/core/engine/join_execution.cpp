@@ -7,7 +7,7 @@
 namespace simjoin {
 namespace {
 
-// A worker that finds little hands over what it has at least this often.
+// A worker that finds little hands over its pairs at least this often.
 constexpr auto flush_interval = std::chrono::milliseconds(10);
 
 double milliseconds(std::chrono::nanoseconds duration) {
@@ -63,7 +63,7 @@ void JoinExecution::build(WorkerPool &pool) {
   }
   // A join within its caller's thread would wait for that forever.
   if (spec_.done_rows != nullptr && queue_.bounded() && verifier_ == nullptr) {
-    // A second round has an index of its own, and the sets of its rows once more.
+    // A second round has an index of its own, and a second copy of the sets of its rows.
     const bool room_for_two = file_ == nullptr && 3 * memory_.peak() <= spec_.memory_limit;
     demand_.emplace(*spec_.done_rows, spec_.self_join, room_for_two, left_.rows(), memory_);
   }
@@ -73,14 +73,14 @@ void JoinExecution::build(WorkerPool &pool) {
   }
 }
 
-// Returns the ranks of the tokens. What is left of the memory limit may be used to count them.
+// Returns the ranks of the tokens. Counting may use the rest of the memory limit.
 Ranking JoinExecution::rank(WorkerPool &pool) {
   const size_t used = memory_.current();
   const size_t extra = spec_.memory_limit > used ? spec_.memory_limit - used : 0;
   return tokens_.take_ranking(left_, right_, file_, extra, pool);
 }
 
-// Notes the sizes of what was added.
+// Notes the sizes of the input.
 void JoinExecution::describe_input(uint64_t distinct_tokens) {
   const std::lock_guard lock(mutex_);
   const RawSets *sides[] = {&left_, &right_};
@@ -137,8 +137,8 @@ bool JoinExecution::next_round(WorkerPool &pool) {
   return round_ != nullptr;
 }
 
-// Returns a round, not built yet, for the rows that have had pairs postponed and are still not done: with all
-// their partners, which in a self-join stand on both sides of them. Null where there are no such rows.
+// Returns a round, not built yet, for the rows that had pairs postponed and are still not done. It has all
+// their partners, which in a self-join stand on both sides. Returns null if there are no such rows.
 std::unique_ptr<JoinRound> JoinExecution::postponed_round() {
   for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.settle();
   uint32_t count;
@@ -175,7 +175,7 @@ GeneratorPlan JoinExecution::plan_for(const JoinRound &round, WorkerPool &pool) 
   return plan;
 }
 
-// Notes what the new round, if there is one, uses.
+// Notes what the new round uses, if there is a round.
 void JoinExecution::describe_round() {
   const std::lock_guard lock(mutex_);
   if (partitions_) {

@@ -1,5 +1,5 @@
-// The phases of a join on the CPU, from sets as they were added to pairs: build, then round after round of
-// items of work for any number of workers.
+// The phases of a join on the CPU, from sets to pairs: build, then round after round of items of work for any
+// number of workers.
 #pragma once
 
 #include <chrono>
@@ -33,10 +33,10 @@ class JoinExecution {
 
   // Ranks and orders the sets.
   void build(WorkerPool &pool);
-  // Prepares the next round and returns true, or false after the last. Called when every item of the one
-  // before has run.
+  // Prepares the next round and returns true, or returns false after the last. Called when every item of the
+  // round before has run.
   bool next_round(WorkerPool &pool);
-  // Returns how many items the round has; each is run once, by any worker, in any order.
+  // Returns the number of items of the round. Each is run once, by any worker, in any order.
   size_t items() const;
   void run_item(int worker, size_t item);
   // Hands over the last pairs. Called when every item has run.
@@ -46,12 +46,12 @@ class JoinExecution {
   JoinStats stats() const;
 
  private:
-  // What one worker keeps between items.
+  // The state of one worker between items.
   struct Worker {
     Worker(ResultQueue &queue, bool swap, bool ordered, WantedPairs *demand)
         : writer(queue, swap, ordered, demand) {}
     ResultWriter writer;
-    JoinCounters counters;  // that have not been added to the join's
+    JoinCounters counters;  // not yet added to the join's counters
     std::chrono::steady_clock::time_point flushed = std::chrono::steady_clock::now();
   };
 
@@ -73,12 +73,12 @@ class JoinExecution {
   const StopFlag &stop_;
   MemoryCounter &memory_;
 
-  std::optional<RoundsFromFile> partitions_;  // with a file
+  std::optional<RoundsFromFile> partitions_;  // set with a file
   std::unique_ptr<JoinRound> round_;
   bool index_left_ = true;
   bool begun_ = false;  // there has been a round
   bool ended_ = false;
-  std::optional<WantedPairs> demand_;  // where not every pair is wanted
+  std::optional<WantedPairs> demand_;  // set if not every pair is wanted
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -11,10 +11,10 @@
 namespace simjoin {
 namespace {
 
-// Nodes looked up together: of 3.5 M known nodes a batch of 8 took 61 to 66 ns a node, 32 and 64 took 53 to
-// 62, each by itself 125 (two cores of a busy Xeon).
+// Nodes that are looked up together. With 3.5 M known nodes a batch of 8 took 61 to 66 ns per node, 32 and 64
+// took 53 to 62, and single nodes took 125 (two cores of a busy Xeon).
 constexpr size_t batch_nodes = 32;
-// The direct table may have this many slots whatever the nodes, and this many a node.
+// The direct table may have this many slots for any nodes, and this many more per node.
 constexpr size_t direct_free = size_t{1} << 12;
 constexpr size_t direct_a_node = 4;
 constexpr size_t first_direct = 1024;
@@ -47,7 +47,7 @@ uint32_t NodeNumbers::add(Entry *place, uint64_t hash, int64_t node) {
   const uint32_t number = count();
   const auto slot = static_cast<uint64_t>(node);
   if (!direct(node) && slot < direct_free + direct_a_node * nodes_.size()) {
-    // At least a quarter more than there was: a growing range moves few times.
+    // At least a quarter more than before, so that a growing range seldom moves.
     const size_t before = direct_.size();
     direct_.resize(std::max({first_direct, before + before / 4, static_cast<size_t>(slot) + 1}));
     std::fill(direct_.begin() + before, direct_.end(), no_number);

@@ -9,8 +9,8 @@
 
 namespace simjoin {
 
-// Gives nodes numbers, 0, 1, ... in the order in which they are first seen. Small ones that are not negative,
-// where they are dense enough, index a table directly, so that neighbors stay neighbors; all others go
+// Gives nodes the numbers 0, 1, ... in the order in which they are first seen. Small nodes that are not
+// negative index a table directly if they are dense enough, so that neighbors stay neighbors. All others go
 // through a hash table. Memory is fetched ahead for many nodes at a time.
 class NodeNumbers {
  public:
@@ -42,13 +42,13 @@ class NodeNumbers {
   uint32_t find_or_add(uint64_t hash, int64_t node);
   uint32_t add(Entry *place, uint64_t hash, int64_t node);
 
-  Buffer<uint32_t> direct_;  // of each small node, its number
+  Buffer<uint32_t> direct_;  // the number of each small node
   ProbeTable<Entry> table_;  // may still have nodes that the direct table has come to cover
   Buffer<int64_t> nodes_;
 };
 
-// The distinct ones of some nodes in ascending order, and the rank of each, where they lie so closely that a
-// bitmap of all there could be is small.
+// The distinct nodes in ascending order and the rank of each, for nodes so close together that a bitmap of
+// their range is small.
 class NodeBitmap {
  public:
   // Returns whether a bitmap from `least` to `greatest` takes at most a few bytes for each of `count` nodes.
@@ -62,7 +62,7 @@ class NodeBitmap {
     if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & bit) == 0)
       __atomic_fetch_or(&word, bit, __ATOMIC_RELAXED);
   }
-  // Ends the marking. Throws Error limit_exceeded where there are too many nodes.
+  // Ends the marking. Throws Error limit_exceeded if there are too many nodes.
   void rank();
   uint32_t rank_of(int64_t node) const {
     const uint64_t word = words_[offset(node) / 64], below = (uint64_t{1} << (offset(node) % 64)) - 1;
@@ -82,7 +82,8 @@ class NodeBitmap {
   uint32_t count_ = 0;
 };
 
-// Returns the nodes of the numbers in ascending order; rank_of[number] becomes the place in it.
+// Returns the nodes of the numbers in ascending order. rank_of[number] becomes the place of the number's
+// node.
 Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_of, WorkerPool &pool,
                              MemoryCounter &memory);
 

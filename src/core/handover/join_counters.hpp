@@ -1,4 +1,4 @@
-// What one worker has done so far, added up over workers for the statistics.
+// The counts and times of one worker, added up over workers for the statistics.
 #pragma once
 
 #include "core/base/thread_clock.hpp"

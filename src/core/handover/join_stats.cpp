@@ -5,7 +5,7 @@
 namespace simjoin {
 namespace {
 
-// Adds a name to a list of names, where it is not there yet.
+// Adds a name to a list of names, unless the list has it.
 void add_name(std::string &list, const std::string &name, std::string_view separator) {
   if (name.empty() || list == name) return;
   for (size_t begin = 0; begin < list.size();) {

@@ -50,12 +50,12 @@ void LshBuckets::end_band() {
   ++band_;
 }
 
-// Returns how many pairs a bucket of `all` rows has of which `left` are left ones.
+// Returns the number of pairs of a bucket with `all` rows, `left` of them left ones.
 uint64_t LshBuckets::pairs_of(size_t left, size_t all) const {
   return self_join_ ? uint64_t{all} * (all - 1) / 2 : uint64_t{left} * (all - left);
 }
 
-// Returns how many of the rows, which ascend, are left ones.
+// Returns the number of left rows among `rows`, which ascend.
 size_t LshBuckets::count_left(std::span<const SortKey> rows) const {
   const auto is_left = [&](const SortKey &key) { return row_of(key) < rows_.left_rows(); };
   return static_cast<size_t>(std::partition_point(rows.begin(), rows.end(), is_left) - rows.begin());
@@ -98,7 +98,7 @@ void LshBuckets::visit_large(const LshKeys &keys, const LshKeys::Range &range, W
   });
 }
 
-// Notes a chained bucket of `all` rows of which `left` are left ones.
+// Notes a chained bucket with `all` rows, `left` of them left ones.
 void LshBuckets::chain(const Chained &bucket, size_t left, size_t all) {
   const uint64_t pairs = pairs_of(left, all);
   comparisons_.fetch_add(pairs, std::memory_order_relaxed);
@@ -162,8 +162,8 @@ void LshBuckets::visit_among(std::span<const SortKey> rows, int worker, const St
   }
 }
 
-// Returns whether an earlier band has visited the pair: they shared one of its buckets and, where that was
-// chained, one of them was its representative.
+// Returns whether an earlier band has visited the pair. That is so if the rows shared a bucket of it that was
+// not chained, or if one of them was the representative of a chained one.
 bool LshBuckets::visited_before(const LshRow &l, const LshRow &r) const {
   for (uint32_t band = 0; band < band_; ++band) {
     if (l.hashes[band] != r.hashes[band]) continue;

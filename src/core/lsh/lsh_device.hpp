@@ -1,4 +1,4 @@
-// Where a join by bands makes its signatures and sorts their bands: on the GPU, else on the CPU, and why.
+// The device that makes the signatures of a join by bands and sorts their bands: the GPU or the CPU, and why.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ class LshDevice {
  public:
   explicit LshDevice(const LshSpec &spec) : spec_(spec) {}
 
-  // Chooses the device, for signatures of so many values of sets with so many tokens. Throws as use_gpu().
+  // Chooses the device for sets with `tokens` tokens and signatures of `values` values. Throws as use_gpu()
+  // does.
   void choose(size_t tokens, size_t values, int threads);
-  // Does gpu(), where the join is on the GPU; cpu() where it is not, or the GPU fails and need not have done
-  // it.
+  // Calls gpu() if the join is on the GPU. Calls cpu() if it is not, or if the GPU fails.
   template <class Gpu, class Cpu>
   void run(Gpu &&gpu, Cpu &&cpu);
   // Sorts a band's keys, whose rows ascend.
   void sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory);
 
-  // Notes that the GPU of this name was used and how many bytes of it were held.
+  // Notes the name of the GPU in use, and the number of bytes of it that were held.
   void note_use(const std::string &name, size_t bytes);
-  // Returns what to tell the user of a failure since the last call; null where there was none.
+  // Returns what to tell the user of a failure since the last call; null if there was none.
   std::unique_ptr<Notice> take_notice();
   void add_to(JoinStats &stats) const;
 

@@ -26,7 +26,7 @@ LshInput::LshInput(const LshSpec &spec, MemoryCounter &memory)
       sides_{RawSets(lsh_memory::block_bytes(spec), memory), RawSets(lsh_memory::block_bytes(spec), memory)},
       hashes_{TokenHashes(memory), TokenHashes(memory)} {}
 
-// Returns how many different tokens a set has.
+// Returns the number of different tokens of a set.
 template <typename T>
 uint32_t LshInput::distinct_tokens(std::span<const T> tokens) {
   identities_.clear();
@@ -63,7 +63,7 @@ template void LshInput::add_set(Side, std::span<const int32_t>);
 template void LshInput::add_set(Side, std::span<const int64_t>);
 template void LshInput::add_set(Side, std::span<const std::string_view>);
 
-// Returns the bytes of the token hashes of rows, and of what is made of them.
+// Returns the bytes of the token hashes of rows, and of their signatures.
 size_t LshInput::signing_bytes(size_t rows, size_t tokens) const {
   return tokens * sizeof(uint32_t) + rows * (sizeof(size_t) + lsh_memory::signed_bytes(spec_));
 }

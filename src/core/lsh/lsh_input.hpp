@@ -1,5 +1,5 @@
-// The sets of a join by bands as they are added: numbers of their tokens, to verify pairs by, and hashes of
-// their tokens, to sign them by. Both can wait in the temporary file.
+// The sets of a join by bands as they are added: numbers of their tokens for verification, and hashes of
+// their tokens for signatures. Both can wait in the temporary file.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,10 @@ class LshInput {
   uint32_t rows() const { return sides_[0].rows() + sides_[1].rows(); }
   // Returns the number of distinct tokens of each row of a side.
   const SetSizes &sizes(int side) const { return sides_[side].sizes; }
-  // Returns how many tokens the sets have, repeated ones included.
+  // Returns the number of tokens of the sets, repeated ones included.
   uint64_t hashed_tokens() const { return hashed_tokens_; }
 
-  // Returns the bytes that the join of the sets so far takes at most without a file, about.
+  // Returns about the bytes that the join of the sets so far takes at most without a file.
   size_t peak_in_memory() const;
   // From now on sets wait in the file.
   void spill_to(SpillFile &file);
@@ -43,10 +43,10 @@ class LshInput {
   // Ends the input: equal tokens have equal numbers from now on.
   void number(WorkerPool &pool);
   // Calls visit(first_row, hashes) for the hashes of all tokens, consecutive rows at a time, in the order of
-  // the rows, and forgets them.
+  // the rows. Then releases the hashes.
   using VisitHashes = std::function<void(uint32_t first_row, const SetArrays<uint32_t> &hashes)>;
   void take_hashes(const VisitHashes &visit);
-  // Returns the numbers of the tokens of a side's sets; where pairs are not verified, only their sizes.
+  // Returns the numbers of the tokens of a side's sets, or only their sizes if pairs are not verified.
   RawSets &sets(int side) { return sides_[side]; }
 
  private:

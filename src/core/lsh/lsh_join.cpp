@@ -30,7 +30,7 @@ namespace {
 
 constexpr int max_threads = 1024;
 constexpr size_t queued_batches_a_thread = 4;
-// Estimates of what a join takes in memory are too low by no more than one part in so many.
+// Estimates of the memory of a join are too low by at most one part in this many.
 constexpr size_t estimate_margin = 8;
 
 class LshJoinOfSets final : public LshJoin {
@@ -55,13 +55,13 @@ class LshJoinOfSets final : public LshJoin {
   std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
  private:
-  // What one thread keeps, in cache lines of its own.
+  // The state of one thread, in cache lines of its own.
   struct alignas(64) Worker {
     Worker(LshJoinOfSets &join, WantedPairs *demand);
 
     ResultWriter writer;
     LshLoader held_rows[2];                   // of one held pair
-    std::unique_ptr<WaitingCandidates> held;  // where not every pair is wanted
+    std::unique_ptr<WaitingCandidates> held;  // set if not every pair is wanted
     uint64_t candidates = 0;
     JoinCounters counters;  // only of pairs left out
   };
@@ -75,7 +75,7 @@ class LshJoinOfSets final : public LshJoin {
   void take(Worker &worker, const LshRow &l, const LshRow &r);
   void compare_held(Worker &worker, uint32_t l, uint32_t right);
   void compare(const LshRow &l, const LshRow &r, ResultWriter &writer) const;
-  // Returns the row of a right row's number on its side, and back.
+  // Converts a right row's number to its row on its side, or back.
   uint32_t row_of_right(uint32_t right) const { return spec_.self_join ? right : right + rows_->left_rows(); }
   uint32_t right_of_row(uint32_t row) const { return spec_.self_join ? row : row - rows_->left_rows(); }
 

@@ -5,7 +5,7 @@
 namespace simjoin {
 namespace {
 
-// Hashes are counted by so many of their bits at a time.
+// Hashes are counted by this many of their bits at a time.
 constexpr int counted_bits = 10;
 
 // Returns the last hash that has all but the lowest bits of `first`.
@@ -47,7 +47,7 @@ void LshKeys::cut(uint32_t band, Prefix prefix, std::vector<Range> &ranges, Work
   }
 }
 
-// Returns how many rows have a hash that begins with the prefix, by the bits that follow it.
+// Returns the number of rows whose hash begins with the prefix, by the bits that follow it.
 std::vector<uint64_t> LshKeys::count(uint32_t band, Prefix prefix, int cell_bits, WorkerPool &pool) const {
   const size_t cells = size_t{1} << (prefix.bits - cell_bits);
   const Range range = {prefix.first, last_of(prefix.first, prefix.bits), 0};

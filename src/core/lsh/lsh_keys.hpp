@@ -13,25 +13,25 @@ namespace simjoin {
 
 class LshKeys {
  public:
-  // Hashes from `first` to `last`, and how many rows have them.
+  // The hashes from `first` to `last`, and the number of rows that have them.
   struct Range {
     uint64_t first;
     uint64_t last;
     uint64_t rows;
   };
 
-  // Of at most `most` rows at a time.
+  // For at most `most` rows at a time.
   LshKeys(const LshRows &rows, size_t most, MemoryCounter &memory)
       : rows_(rows), most_(most), memory_(memory) {}
 
-  // Returns ranges that have all hashes of a band, ascending. One that has more rows than those at a time is
-  // a single hash.
+  // Returns ranges that cover all hashes of a band, ascending. A range with more rows than fit at a time is a
+  // single hash.
   std::vector<Range> ranges(uint32_t band, WorkerPool &pool) const;
   bool is_too_large(const Range &range) const { return range.rows > most_; }
 
   // Returns the hashes in a range, each with its row in the low half; the rows ascend.
   Buffer<SortKey> keys(uint32_t band, const Range &range, WorkerPool &pool) const;
-  // Returns those of one piece of the rows.
+  // Returns the keys of one piece of the rows.
   Buffer<SortKey> keys_of_piece(uint32_t band, const Range &range, size_t piece) const;
 
  private:

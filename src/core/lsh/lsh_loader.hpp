@@ -17,18 +17,18 @@ inline uint32_t row_of(const SortKey &key) {
 
 class LshLoader {
  public:
-  // Takes `bytes`, more only for a row that is larger.
+  // Takes `bytes`, and more only for a larger row.
   LshLoader(const LshRows &rows, size_t bytes, MemoryCounter &memory)
       : all_(rows), bytes_(bytes), rows_(memory), words_(memory) {}
 
-  // Brings the rows of the first keys into memory, as many as there is room for and at least one, and returns
-  // how many.
+  // Brings the rows of the first keys into memory, as many as there is room for and at least one. Returns
+  // their number.
   size_t load(std::span<const SortKey> keys);
   // Returns the rows that were loaded last.
   std::span<const LshRow> rows() const { return {rows_.data(), rows_.size()}; }
-  // Returns whether one of the keys' rows is larger than what there is room for.
+  // Returns whether the row of a key is larger than the room.
   bool any_large(std::span<const SortKey> keys) const;
-  // Gives back what a large row has taken.
+  // Gives back the memory of a large row.
   void forget_large();
 
  private:
@@ -41,8 +41,8 @@ class LshLoader {
   bool large_ = false;      // whether these have become more than there is room for
 };
 
-// Held by the one worker that loads large rows, once for each time that it claims them. Of many workers each
-// with rows of its own, memory would be too little.
+// Held by the one worker that loads large rows, once for each time that it claims them. If many workers had
+// large rows of their own, memory would not suffice.
 using LargeRows = std::recursive_mutex;
 
 }  // namespace simjoin

@@ -1,4 +1,5 @@
-// How a join by bands divides its memory limit beside a file, and what it would take without one.
+// The division of the memory limit of a join by bands beside a file, and the bytes that it would take without
+// one.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ inline size_t chunk_bytes(const LshSpec &spec) {
   return std::clamp(spec.memory_limit / 8, size_t{1} << 18, size_t{1} << 26);
 }
 
-// Returns how many keys of a band are sorted at a time.
+// Returns the number of keys of a band that are sorted at a time.
 inline size_t keys_at_a_time(const LshSpec &spec) {
   constexpr size_t key_bytes = 2 * 16 + 2;  // keys, sorted ones, and which bucket of the sort each is in
   return std::max(spec.memory_limit / 2 / key_bytes, size_t{1} << 13);
@@ -36,7 +37,7 @@ inline size_t loaded_bytes(const LshSpec &spec, int workers) {
   return std::clamp(spec.memory_limit / 16 / static_cast<size_t>(workers), size_t{1} << 15, size_t{1} << 18);
 }
 
-// Returns the bytes that are made of a row's token hashes.
+// Returns the bytes of the signature data made of a row's token hashes.
 inline size_t signed_bytes(const LshSpec &spec) {
   return spec.plan.bands * sizeof(uint64_t) + (spec.verify ? 0 : spec.permutations * sizeof(uint32_t));
 }

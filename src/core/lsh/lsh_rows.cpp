@@ -49,7 +49,7 @@ void LshRows::build(LshSigner &signer, WorkerPool &pool) {
   for (int side = 0; side < 2; ++side) take_sets(side, pool);
 }
 
-// Writes what was signed of consecutive rows to the file.
+// Writes the signature data of consecutive rows to the file.
 void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values,
                     WorkerPool &pool) {
   file_->write(hashes_place_ + first * bands_ * sizeof(uint64_t), hashes, rows * bands_ * sizeof(uint64_t));
@@ -76,7 +76,7 @@ void LshRows::find_starts(const StopFlag &stop) {
   words_before_.shrink();
 }
 
-// Returns how many words the rows before this one have.
+// Returns the number of words of the rows before this one.
 uint64_t LshRows::words_before(uint32_t number) const {
   if (!spec_.verify) return uint64_t{number} * spec_.permutations;
   uint64_t words = words_before_[number / rows_a_start];

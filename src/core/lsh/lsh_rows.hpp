@@ -45,9 +45,9 @@ class LshRows {
     const uint32_t *words = spec_.verify ? sets_[number] : words_.data() + words_before(number);
     return {hashes_.data() + number * bands_, words, number, size_of(number)};
   }
-  // Returns how many words of 64 bits read() writes for a row, at most.
+  // Returns the most words of 64 bits that read() writes for a row.
   size_t stored_words(uint32_t number) const { return bands_ + (words_of(number) + 1) / 2; }
-  // Reads consecutive rows from the file, from this number on: what they have goes to `to`.
+  // Reads consecutive rows from the file, from `number` on. Their hashes and words go to `to`.
   void read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const;
 
   // Rows that visit_hashes() reads at a time.
@@ -74,7 +74,7 @@ class LshRows {
   Buffer<uint64_t> hashes_;        // by row and band
   Buffer<uint32_t> words_;         // by row: signatures
   Buffer<const uint32_t *> sets_;  // by row: numbers of its tokens
-  SpillFile *const file_;          // where it is not null, all of these are in it:
+  SpillFile *const file_;          // if not null, the arrays above are in the file:
   uint64_t columns_place_ = 0;     // hashes by band and row
   uint64_t hashes_place_ = 0;      // the same by row and band
   uint64_t words_place_ = 0;       // words by row

@@ -10,7 +10,7 @@
 namespace simjoin {
 namespace {
 
-// Rows that one worker takes at a time, at most; of fewer rows each has several parts.
+// Rows that one worker takes at a time, at most. Fewer rows are cut into several parts for each worker.
 constexpr size_t rows_a_piece = 256, pieces_a_worker = 4;
 // Hash evaluations between two looks at the stop flag: about two milliseconds.
 constexpr size_t evaluations_a_look = size_t{1} << 21;

@@ -31,7 +31,7 @@ class LshSigner {
   const LshSpec spec_;
   LshDevice &device_;
   const MinHasher hasher_;
-  std::unique_ptr<DeviceSigner> gpu_signer_;  // from its first use on
+  std::unique_ptr<DeviceSigner> gpu_signer_;  // null before its first use
 };
 
 }  // namespace simjoin
