@@ -1,4 +1,4 @@
-// The engine for GPUs: takes sets, runs the join from a thread of its own, hands batches to the caller.
+// The engine for GPUs. It takes sets, runs the join on a thread of its own, and passes batches to the caller.
 #include "cuda/engine/gpu_engine.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t queued_batches = 16;
 
-// Uploads every block to one GPU as it comes and joins them all at once. Where they are too many for that, or
-// several GPUs pay, it joins them in tiles, from the blocks, which it keeps up to JoinSpec::memory_limit.
+// Uploads every block to one GPU as it comes, and joins all at once. If they do not fit, or several GPUs pay,
+// it joins them in tiles, from blocks that it keeps up to JoinSpec::memory_limit.
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
@@ -67,24 +67,24 @@ class GpuEngine final : public GpuJoinEngine {
   std::vector<uint32_t> ids_;
   Kind kind_ = Kind::none;
   size_t rows_[2] = {0, 0};
-  BlockWriter writer_;  // of sets that come one by one
+  BlockWriter writer_;  // for sets added one by one
   gpu::RecordedSides recorded_;
   size_t recorded_bytes_ = 0;
-  bool keeps_ = true;  // all blocks are in recorded_; otherwise only their lengths are known, in lengths_
+  bool keeps_ = true;  // recorded_ has all blocks; otherwise lengths_ has only their lengths
   std::vector<uint32_t> lengths_[2];
   double start_ms_ = 0, marshal_ms_ = 0;
 
   std::optional<gpu::DeviceUse> use_;      // from the first set on
-  mutable std::mutex mutex_;               // guards which of these there is
-  std::unique_ptr<gpu::GpuJoin> single_;   // of all sets at once
-  std::unique_ptr<gpu::TiledJoin> tiled_;  // of tiles
+  mutable std::mutex mutex_;               // guards the two pointers below
+  std::unique_ptr<gpu::GpuJoin> single_;   // the join of all sets at once
+  std::unique_ptr<gpu::TiledJoin> tiled_;  // the join in tiles
   EngineThread thread_;
 };
 
 void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
   const auto begin = Clock::now();
-  const SignalsBlocked blocked;  // in threads that CUDA starts when it sets the device up
+  const SignalsBlocked blocked;  // threads that CUDA starts inherit the mask
   use_.emplace();
   gpu::use_device(0);
   single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
@@ -129,7 +129,7 @@ void GpuEngine::add_block(SharedBlock block) {
   marshal_ms_ += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Keeps the block, or where the memory limit does not allow that, the lengths of its sets alone.
+// Keeps the block, or only the lengths of its sets if the memory limit allows no more.
 void GpuEngine::keep(const SharedBlock &block) {
   recorded_bytes_ += block->bytes_used();
   if (keeps_ && recorded_bytes_ > spec_.memory_limit) {
@@ -153,7 +153,7 @@ void GpuEngine::keep(const SharedBlock &block) {
   lengths.insert(lengths.end(), all.lengths, all.lengths + all.rows);
 }
 
-// Uploads the block as long as one GPU is expected to have room for all.
+// Uploads the block while one GPU is expected to have room for all sets.
 void GpuEngine::upload(const SharedBlock &block) {
   const bool fits = !keeps_ || recorded_.device_bytes() < static_cast<double>(single_->memory_limit());
   try {
@@ -170,7 +170,7 @@ void GpuEngine::give_single_up() {
   gone = std::move(single_);
 }
 
-// Returns how many GPUs are to share the join.
+// Returns how many GPUs share the join.
 int GpuEngine::workers() const {
   if (options_.workers > 0) return options_.workers;
   const auto usable = static_cast<int>(usable_gpus().size());
@@ -195,7 +195,7 @@ void GpuEngine::run_in_tiles(int workers, const char *why) {
   tiled_->run(thread_.queue(), thread_.stop());
 }
 
-// The join, on the engine's thread.
+// Runs the join. Called on the engine's thread.
 void GpuEngine::run() {
   gpu::use_device(0);
   const int workers = this->workers();
@@ -206,7 +206,7 @@ void GpuEngine::run() {
     single_->run(sink, thread_.stop());
     return;
   } catch (const Error &error) {
-    // Pairs that were handed over must not come again.
+    // A new join would repeat the pairs that were handed over.
     if (error.kind() != ErrorKind::limit_exceeded || !keeps_ || sink.pushed()) throw;
   }
   run_in_tiles(1, "one GPU has too little memory for all sets at once");

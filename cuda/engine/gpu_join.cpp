@@ -21,13 +21,13 @@ namespace {
 using namespace tuning;
 using Clock = WallClock;
 
-// Candidates that one launch can leave, unless memory is short.
+// Candidates of one launch, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;
 constexpr size_t bytes_per_candidate = sizeof(Candidate) + 4 * sizeof(uint32_t);
-// Returns the sizes up to which signatures of one step tell sets apart, wider ones in proportion, for sets of
-// this average size. What is needed of two sets of a size, as a Jaccard similarity, decides; measured on
-// DBLP-shaped sets from 0.5 on. Below, the bits that sets share by chance and what they lose by collisions
-// are at most about 0.6 of what is needed: 1.5 * size^2 / bits of size * 2t / (1 + t).
+// Returns the size up to which signatures of one step separate sets of this average size. Wider signatures
+// take sizes in proportion. It depends on the Jaccard similarity that two sets of equal size need. The sizes
+// were measured on DBLP-shaped sets for similarities from 0.5 on. Below, they keep the bits shared by chance
+// and lost by collisions within about 0.6 of the needed ones: 1.5 * size^2 / bits of size * 2t / (1 + t).
 SignatureWidths widths_for(const Bounds &bounds, double average_size) {
   const int64_t size =
       bounds.measure() == Measure::overlap ? std::max<int64_t>(1, static_cast<int64_t>(average_size)) : 1000;
@@ -40,7 +40,7 @@ SignatureWidths widths_for(const Bounds &bounds, double average_size) {
   return widths;
 }
 
-// Returns what the strategies that count list; nothing for the others.
+// Returns what a counting strategy lists, and nothing for other strategies.
 std::optional<IndexedPart> counted_part(GpuOptions::Strategy strategy) {
   switch (strategy) {
     case GpuOptions::Strategy::gssjoin:
@@ -60,7 +60,7 @@ const char *counting_name(GpuOptions::Strategy strategy) {
                                                       : "sf_gssjoin";
 }
 
-// Returns what compares signatures of this layout, for EXPLAIN.
+// Describes for EXPLAIN how signatures of this layout are compared.
 std::string describe(BitmapKernel kernel, const Device &device, const DeviceSignatureLayout &layout) {
   const bool wide = layout.steps > widest_warpgroup_steps;
   const char *how = kernel == BitmapKernel::popcount             ? "ordinary cores"
@@ -124,7 +124,7 @@ void GpuJoin::build() {
               input->why_pageable);
     }
   }
-  // Now, while the join can still be cut into tiles, and before another process takes the memory.
+  // Done here, while the join can still be cut into tiles, and before another process takes the memory.
   device_.secure(static_cast<size_t>(
       std::min(join_device_bytes(tokens, rows, wide), static_cast<double>(device_.memory_limit()))));
   widths_ = widths_for(bounds_, static_cast<double>(tokens) / std::max(1.0, static_cast<double>(rows)));
@@ -164,8 +164,8 @@ void GpuJoin::count_compatible() {
   stats_.after_length = pairs;
 }
 
-// One range of probes for each signature width, with all partners that these can have. The pairs of sets
-// before the border are left out: of the later set in a self-join, else of the left one.
+// Returns one range of probes for each signature width, with all their possible partners. Pairs of sets
+// before the border are left out: of the later set in a self-join, of the left set otherwise.
 std::vector<GpuJoin::Range> GpuJoin::bitmap_ranges(uint32_t border) const {
   std::vector<Range> ranges;
   if (probes().sets == 0 || partners().sets == 0) return ranges;
@@ -199,8 +199,8 @@ VerificationJob GpuJoin::verification_job() const {
       false,   spec_.threshold <= 0,     spec_.self_join};
 }
 
-// Sets how many candidates are verified at first, of probes [begin, end): of sets of the size that the token
-// in the middle of theirs belongs to, more or less.
+// Sets the first number of candidates to verify, for probes [begin, end). It assumes sets of the size to
+// which the middle one of their tokens belongs, roughly.
 void GpuJoin::open_window(uint32_t begin, uint32_t end) {
   double tokens = 0, squares = 0;
   for (size_t i = 0; i + 1 < probes().classes.size(); ++i) {
@@ -215,9 +215,9 @@ void GpuJoin::open_window(uint32_t begin, uint32_t end) {
   window_ = first_items(verified_tokens_per_ms / pair_tokens, device_.processors());
 }
 
-// Runs one filter launch of so many items and the verification of what it leaves, unless those are results
-// (`job` is null); hands the pairs over and returns what the filter did. Where there were too many candidates
-// to keep, that is all it does.
+// Runs one filter launch of `items` items and verifies its candidates. If `job` is null, the candidates are
+// results. Hands the pairs over and returns the filter's work and time. After an overflow of the candidates
+// it does nothing more.
 template <typename Filter>
 FinishedLaunch GpuJoin::run_batch(const VerificationJob *job, uint64_t items, Filter &&filter) {
   stop_->check();
@@ -250,14 +250,14 @@ FinishedLaunch GpuJoin::run_batch(const VerificationJob *job, uint64_t items, Fi
     }
   }
   if (fits) hand_over(found.results);
-  // A filter that has left too many candidates may have ended before its last item.
+  // After an overflow, the filter may have ended before its last item.
   const bool all = fits || found.next_item == 0;
   const uint64_t taken = all ? items : std::min<uint64_t>(items, found.next_item);
   return {static_cast<double>(taken), filter_ms, found.candidates};
 }
 
-// Verifies the candidates behind the window that was verified together with the filter, in `first_ms`;
-// returns how long verifying all took. The counters are on the host then.
+// Verifies the candidates after the window that was verified together with the filter in `first_ms`. Returns
+// the milliseconds of all verification. The counters are on the host at the end.
 double GpuJoin::verify_rest(const VerificationJob &job, uint64_t candidates, double first_ms) {
   double sum = first_ms, ms = first_ms;
   for (uint64_t done = 0;;) {
@@ -278,7 +278,7 @@ double GpuJoin::verify_rest(const VerificationJob &job, uint64_t candidates, dou
   }
 }
 
-// Remembers how long the longest launch took.
+// Records the longest launch.
 void GpuJoin::note_launch(double ms) {
   const std::lock_guard lock(mutex_);
   figures_.longest_launch_ms = std::max(figures_.longest_launch_ms, ms);
@@ -293,7 +293,7 @@ void GpuJoin::hand_over(uint64_t results) {
   figures_.download_ms += milliseconds_since(begin);
 }
 
-// Hands over every pair there is.
+// Hands over every pair.
 void GpuJoin::run_everything() {
   const VerificationJob job = verification_job();
   const uint64_t pairs = uint64_t{probes().sets} * partners().sets;
@@ -308,7 +308,7 @@ void GpuJoin::run_everything() {
 }
 
 // Compares all pairs of a range by their signatures. A launch whose candidates do not fit is repeated with
-// fewer items; capacity for one item is checked beforehand.
+// fewer items. The capacity for one item is checked beforehand.
 void GpuJoin::run_bitmap(const Range &range) {
   const DeviceSignatureLayout layout = collection_.layout(range.steps);
   const PlanRange &plan_range = range.plan;
@@ -392,9 +392,9 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
   stats_.used_prefix = true;
 }
 
-// Runs the items [0, items) by filter(begin, end), `first` of them at first. A launch whose candidates do not
-// fit is repeated with fewer items; those of one item always fit. Returns how many items ran, repeats
-// included.
+// Runs the items [0, items) by filter(begin, end), with `first` items in the first launch. A launch whose
+// candidates do not fit is repeated with fewer items; those of one item always fit. Returns how many items
+// ran, including repeats.
 template <typename Filter>
 double GpuJoin::run_items(const VerificationJob *job, uint64_t items, double first, Filter &&filter) {
   const uint64_t room = candidates_->pairs.size();
@@ -432,8 +432,8 @@ void GpuJoin::run_counting(IndexedPart part) {
   stats_.reasons.push_back(text);
 }
 
-// Returns the set before which the prefix index finds the pairs, and from which on the bitmap filter does,
-// with the index where there is any of the former. An index is built only where an estimate promises that it
+// Returns the border: the prefix index takes the probes before it, the bitmap filter those from it on.
+// `index` gets an index if there are any probes before it. An index is built only if an estimate says that it
 // pays.
 uint32_t GpuJoin::choose_border(std::unique_ptr<DevicePrefixIndex> &index) {
   const std::vector<DeviceSizeClass> &classes = probes().classes;

@@ -26,34 +26,34 @@
 
 namespace simjoin::gpu {
 
-// Returns about how much device memory a join takes, at least: what it has at its peak for each token and
-// row.
+// Returns an estimate of the least device memory of a join: its peak for each token and row.
 double join_device_bytes(uint64_t tokens, uint64_t rows, bool wide);
 
 class GpuJoin {
  public:
   GpuJoin(const JoinSpec &spec, const GpuOptions &options);
 
-  // Makes room on the device for all rows of a side, where it is known how many there will be.
+  // Makes room on the device for all rows of a side, if their number is known.
   void reserve(Side side, uint64_t token_bytes, uint64_t rows);
-  // Adds the next rows of a side: those of a slice of the block, uploaded from where they are.
+  // Adds the next rows of a side. They are a slice of `block`, and are uploaded from its memory.
   void add(Side side, const SharedBlock &block, const SetSlice &slice);
-  // The join, once every row is added; pushes its pairs to the sink. Throws Cancelled where it is stopped.
+  // Runs the join after all rows were added, and pushes its pairs to `sink`. Throws Cancelled.
   void run(PairSink &sink, const StopFlag &stop);
 
   // Returns the bytes of device memory that the join may use.
   size_t memory_limit() const { return device_.memory_limit(); }
 
-  // Safe to call while run() runs in another thread.
+  // Safe to call while run() runs on another thread.
   JoinStats stats() const;
   GpuFigures figures() const;
-  // Distinct tokens by row, after the first pair was handed over; empty where no set had a token twice.
+  // Returns the distinct tokens by row, after the first pair was handed over. Empty if no set had a token
+  // twice.
   const std::vector<uint32_t> &set_sizes(Side side) const {
     return collection_.sizes[static_cast<int>(side)];
   }
 
  private:
-  // Probes of one signature width with all sets that may be their partners, and that width.
+  // Probes of one signature width and all their possible partners, with that width.
   struct Range {
     PlanRange plan;
     uint32_t steps;
@@ -85,7 +85,7 @@ class GpuJoin {
   const GpuOptions options_;
   const Bounds bounds_;
   Device device_;
-  SignatureWidths widths_;  // once all sets are there
+  SignatureWidths widths_;  // set when all sets have been added
   std::unique_ptr<UploadedSide> input_[2];
   DeviceCollection collection_;
   std::unique_ptr<CandidateBuffer> candidates_;
@@ -96,7 +96,7 @@ class GpuJoin {
   PairSink *sink_ = nullptr;
   const StopFlag *stop_ = nullptr;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   JoinStats stats_;
   GpuFigures figures_;
 };

@@ -16,20 +16,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double most_of_limit = 0.9;
-// Where less device memory is free than this and other processes have the rest, they may be about to give
-// some back: a worker waits for that, so long in all.
+// If less device memory than this is free and other processes have the rest, they may soon give some back. A
+// worker waits for it, for `longest_wait` in all.
 constexpr size_t ample_memory = size_t{1} << 30;
 constexpr std::chrono::seconds longest_wait{2};
-// Into how many tiles one is cut that did not fit.
+// Parts into which a tile that did not fit is cut.
 constexpr uint32_t cut_parts = 4;
-// Of the tokens and rows of a pair of tiles that did not fit: pairs that have as many do not, either.
+// A fraction of the tokens and rows of a pair of tiles that did not fit. Pairs with at least as many do not
+// fit either.
 constexpr double as_large = 0.9;
-// So many pairs that are cut at once at most: where memory stays short whatever the size, it would be all
-// rows.
+// The most pairs after one round of cuts. If memory stays short whatever the size, cuts would otherwise go
+// down to single rows.
 constexpr size_t most_cut = 1 << 14;
-// Pairs of tiles that are planned at most; as many joins of tiles would take an hour.
+// The most pairs of tiles in a plan. Their joins would take an hour.
 constexpr size_t most_planned = 1 << 20;
-// How often the caller's stop flag is passed on to the workers.
+// Interval at which the caller's stop flag is passed on to the workers.
 constexpr std::chrono::milliseconds look_interval{10};
 
 uint32_t load(const uint32_t &size) {
@@ -57,7 +58,7 @@ double RecordedSides::device_bytes() const {
   return join_device_bytes(tokens[0] + tokens[1], rows[0] + rows[1], wide);
 }
 
-// Hands the pairs of two tiles over as pairs of the whole join's rows.
+// Hands over the pairs of two tiles, with rows of the whole join.
 class TiledJoin::Sink final : public PairSink {
  public:
   Sink(TiledJoin &join, const TilePair &pair) : join_(join), pair_(pair) {}
@@ -80,7 +81,7 @@ class TiledJoin::Sink final : public PairSink {
   bool pushed() const { return pushed_; }
 
  private:
-  // Other workers may write the same sizes meanwhile.
+  // Other workers may write the same sizes at the same time.
   void note_sizes(const std::vector<uint32_t> &sizes, Side side, Rows rows) {
     uint32_t *all = join_.sizes_[static_cast<size_t>(side)].data() + rows.begin;
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -103,11 +104,11 @@ TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const Reco
       sizes_[side].insert(sizes_[side].end(), all.lengths, all.lengths + all.rows);
     }
   }
-  options_.kept_memory = SIZE_MAX;  // for the next pair of tiles; run() gives it back
+  options_.kept_memory = SIZE_MAX;  // kept for the next pair of tiles; run() gives it back
   stats_.reasons.push_back(std::move(why));
 }
 
-// Cuts a side's rows into about so many runs of about as many tokens each.
+// Cuts a side's rows into about `parts` runs with about equally many tokens.
 std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
   const std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
   const uint64_t rows = sizes.size();
@@ -128,8 +129,8 @@ std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
   return tiles;
 }
 
-// Lists the pairs of tiles, the largest last: two tiles fit into `device_limit` bytes. Throws limit_exceeded
-// where they would be too many.
+// Lists the pairs of tiles, the largest last. Two tiles fit in `device_limit` bytes. Throws limit_exceeded if
+// there would be too many pairs.
 void TiledJoin::plan(double device_limit) {
   const double tiles = std::ceil(2 * sides_.device_bytes() / (most_of_limit * std::max(device_limit, 1.0)));
   const double all = static_cast<double>(sides_.tokens[0] + sides_.tokens[1]);
@@ -141,7 +142,7 @@ void TiledJoin::plan(double device_limit) {
   const std::vector<Rows> left = cut(Side::left, parts(0));
   const std::vector<Rows> right = spec_.self_join ? left : cut(Side::right, parts(1));
   if (left.size() * right.size() > most_planned) {
-    // Of the whole join, two tiles of the smallest kind that is planned.
+    // Tiles of the whole join, if they are as small as a plan allows.
     const double all_tiles = std::sqrt(static_cast<double>(most_planned)) * (spec_.self_join ? 1 : 2);
     throw Error(ErrorKind::limit_exceeded,
                 "the join may use " + in_kilobytes(device_limit) +
@@ -161,7 +162,7 @@ void TiledJoin::plan(double device_limit) {
   }
 }
 
-// Cuts rows into so many parts of as many rows each, as far as there are so many.
+// Cuts rows into `parts` parts of equally many rows, or into fewer if there are fewer rows.
 std::vector<TiledJoin::Rows> TiledJoin::split(Rows rows, uint32_t parts) {
   std::vector<Rows> cut;
   for (uint32_t i = 0; i < parts; ++i) {
@@ -174,7 +175,7 @@ std::vector<TiledJoin::Rows> TiledJoin::split(Rows rows, uint32_t parts) {
   return cut;
 }
 
-// Appends pairs of smaller tiles in place of a pair; false where there are none.
+// Appends the pairs of smaller tiles that replace a pair. Returns false if it cannot be cut.
 bool TiledJoin::cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
   if (pair.same) {
     if (pair.left.count() < 2) return false;
@@ -193,8 +194,8 @@ bool TiledJoin::cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
   return true;
 }
 
-// Replaces a pair of tiles that did not fit by pairs of smaller ones, and with it all about as large that are
-// still to come: they would be uploaded only to fail in the same way. False where it cannot be cut.
+// Replaces a pair of tiles that did not fit by pairs of smaller ones. Pending pairs that are about as large
+// are cut, too, because they would be uploaded only to fail. Returns false if the pair cannot be cut.
 bool TiledJoin::cut_again(const TilePair &pair) {
   const std::lock_guard lock(mutex_);
   std::vector<TilePair> smaller;
@@ -227,7 +228,7 @@ void TiledJoin::finish_pair() {
   changed_.notify_all();
 }
 
-// Uploads rows of one side of the collection as one side of a join.
+// Uploads rows of side `of` of the input as side `side` of a join.
 void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, Rows rows) const {
   std::vector<std::pair<const SharedBlock *, SetSlice>> slices;
   uint64_t tokens = 0;
@@ -245,8 +246,8 @@ void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, Rows rows) const {
   }
 }
 
-// Returns how much device memory the calling thread's GPU has for the join, once that is as much as `wanted`
-// or the wait has been long enough; no more is wanted than the user allows.
+// Returns the device memory that the calling thread's GPU has for the join. It waits until there are `wanted`
+// bytes, but not beyond `longest_wait`. `wanted` is lowered to the user's limit.
 size_t TiledJoin::wait_for_memory(double wanted, const StopFlag &stop, Clock::duration &waited) const {
   if (options_.memory_limit > 0) wanted = std::min(wanted, static_cast<double>(options_.memory_limit));
   for (;;) {
@@ -271,7 +272,7 @@ void TiledJoin::join(const TilePair &pair) {
     join.run(sink, stop_);
     merge(join);
   } catch (const Error &error) {
-    // Pairs that were handed over must not come again.
+    // A new join would repeat the pairs that were handed over.
     if (error.kind() != ErrorKind::limit_exceeded || sink.pushed() || !cut_again(pair)) throw;
   }
 }
@@ -311,7 +312,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
     try {
       threads.push_back(start_thread([this, worker] { work(worker); }));
     } catch (const std::exception &) {
-      const std::lock_guard lock(mutex_);  // fewer workers do it, too
+      const std::lock_guard lock(mutex_);  // fewer workers suffice
       if (threads.empty()) throw;
       --running_;
     }
@@ -345,8 +346,8 @@ void TiledJoin::merge(const GpuJoin &join) {
   if (stats.algorithm.size() > stats_.algorithm.size()) stats_.algorithm = stats.algorithm;
   stats.reasons.clear();
   stats.algorithm.clear();
-  stats.distinct_tokens = 0;   // of all tiles together it is not known; count_input() counts the input
-  stats.build_ms /= workers_;  // which work side by side
+  stats.distinct_tokens = 0;   // unknown for all tiles together; count_input() counts the input
+  stats.build_ms /= workers_;  // the workers run side by side
   stats_ += stats;
   figures_.device = figures.device;
   for (double GpuFigures::*sum :
@@ -362,7 +363,7 @@ void TiledJoin::merge(const GpuJoin &join) {
   figures_.tile_pairs = joined_;
 }
 
-// Counts the sets and tokens of the whole input, once all sizes are known.
+// Counts the sets and tokens of the whole input. All sizes must be known.
 void TiledJoin::count_input() {
   uint64_t sets[2] = {0, 0}, tokens[2] = {0, 0};
   for (size_t side = 0; side < 2; ++side) {

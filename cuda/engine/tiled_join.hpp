@@ -1,5 +1,5 @@
-// A join as many joins of runs of its rows: what does not fit into a device's memory at once, or is shared by
-// several devices.
+// A join as many joins of runs of its rows. It is for inputs that do not fit in a device's memory at once,
+// and for several devices.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace simjoin::gpu {
 
-// The sets of both sides in host memory, in the order of their rows; a self-join has a left side only.
+// The sets of both sides in host memory, by row. A self-join has only a left side.
 struct RecordedSides {
   std::vector<SharedBlock> blocks[2];
   uint64_t rows[2] = {0, 0};
@@ -27,39 +27,39 @@ struct RecordedSides {
   bool wide = false;
 
   void add(const SharedBlock &block);
-  // Returns how many tokens a row has, repeated ones included.
+  // Returns how many tokens a row has, including repeated ones.
   uint32_t length(size_t side, uint32_t row) const;
-  // Returns about how much device memory one join of all this takes.
+  // Returns an estimate of the device memory of one join of all sets.
   double device_bytes() const;
 };
 
-// Tiles are runs of rows with about the same number of tokens. Pairs of tiles are joined one after the other,
-// each by a GpuJoin of its own, which any of the workers takes from a common list; tiles that turn out too
-// large are cut again. Every pair of rows belongs to one pair of tiles.
+// Tiles are runs of rows with about the same number of tokens. Workers take pairs of tiles from a common list
+// and join each by a GpuJoin of its own. Tiles that turn out too large are cut again. Every pair of rows
+// belongs to one pair of tiles.
 class TiledJoin {
  public:
   // `why` tells the user why there is more than one tile.
   TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
             std::string why);
 
-  // The join; pushes its pairs to the queue. Throws Cancelled where it is stopped.
+  // Runs the join and pushes its pairs to `queue`. Throws Cancelled.
   void run(ResultQueue &queue, const StopFlag &stop);
 
-  // Safe to call while run() runs in another thread.
+  // Safe to call while run() runs on another thread.
   JoinStats stats() const;
   GpuFigures figures() const;
-  // Distinct tokens of a row, after a pair of it was handed over.
+  // Returns the distinct tokens of a row, after a pair of that row was handed over.
   uint32_t set_size(Side side, uint32_t row) const;
 
  private:
   struct Rows {
     uint32_t begin = 0, end = 0;
-    double weight = 0;  // tokens and rows, about
+    double weight = 0;  // approximate number of tokens and rows
     uint32_t count() const { return end - begin; }
   };
   struct TilePair {
     Rows left, right;
-    bool same;  // a tile with itself; otherwise, in a self-join, the right tile lies behind the left one
+    bool same;  // a tile with itself; otherwise, in a self-join, the right tile follows the left one
     double weight() const { return left.weight + right.weight; }
   };
   class Sink;
@@ -81,18 +81,18 @@ class TiledJoin {
 
   const JoinSpec spec_;
   GpuOptions options_;
-  const size_t kept_memory_;  // bytes that the process keeps of each device's memory after the join
+  const size_t kept_memory_;  // bytes of each device's memory that the process keeps after the join
   const RecordedSides &sides_;
   const int workers_;
-  std::vector<uint32_t> sizes_[2];  // by row; written and read through atomic_ref
-  double planned_bytes_ = 0;        // of device memory that a worker waits for
+  std::vector<uint32_t> sizes_[2];  // by row; accessed through atomic_ref
+  double planned_bytes_ = 0;        // device memory that a worker waits for
   ResultQueue *queue_ = nullptr;
   StopFlag stop_;  // of the workers
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<TilePair> pending_;  // the last one is next
-  int busy_ = 0;                   // pairs that are being joined
+  int busy_ = 0;                   // pairs being joined
   int running_ = 0;                // workers
   uint64_t joined_ = 0;            // pairs of tiles
   std::exception_ptr failure_;

@@ -30,24 +30,24 @@ using gpu::Event;
 using gpu::PairCounters;
 using gpu::PinnedBuffer;
 
-// Candidates in a chunk: enough that a chunk's transfer and verification outweigh their launches.
+// Candidates of a chunk: enough for its transfer and verification to outweigh its launches.
 constexpr size_t chunk_pairs = size_t{1} << 19;
-// One is filled and one verified while another waits.
+// One chunk is filled and one verified while another waits.
 constexpr size_t chunk_count = 3;
-// Candidates of a chunk that are verified at first, as its sets may be much longer than those of the one
-// before; how many the next launch gets follows from the time that they took. Pairs of sets of 20,000 tokens,
-// like those of `orkut`, should take some 4 ms, by what GpuJoin expects of an H200; not tuned.
+// Candidates of a chunk's first launch. It is small because the sets may be much longer than those of the
+// chunk before. The time of each launch determines the size of the next. Pairs of sets of 20,000 tokens, as
+// in `orkut`, should take some 4 ms, by what GpuJoin expects of an H200. Not tuned.
 constexpr double first_window = 4096;
-// Bytes uploaded between two looks at the stop flag.
+// Bytes uploaded between two checks of the stop flag.
 constexpr size_t upload_piece = size_t{16} << 20;
-constexpr auto longest_wait = std::chrono::milliseconds(10);  // between looks at the stop flag
+constexpr auto longest_wait = std::chrono::milliseconds(10);  // between checks of the stop flag
 
 struct Chunk {
   PinnedBuffer<Candidate> pairs{chunk_pairs};
   size_t count = 0;
 };
 
-// What lives on the device, from start() on.
+// Objects on the device, from start() on.
 struct OnDevice {
   explicit OnDevice(size_t memory_limit) : device(memory_limit) {}
 
@@ -96,19 +96,19 @@ class GpuVerifier final : public PairVerifier {
   std::thread thread_;
   std::atomic<bool> quit_{false};
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::unique_ptr<Chunk> filling_;
   std::deque<std::unique_ptr<Chunk>> full_;
   std::vector<std::unique_ptr<Chunk>> empty_;
-  size_t chunks_ = 0;  // that there are
+  size_t chunks_ = 0;  // chunks made so far
   bool last_ = false;  // no more candidates come
   bool done_ = false;  // the thread has ended
   std::exception_ptr failure_;
   JoinStats stats_;
 };
 
-// Waits until ready(); throws what the thread failed with, and Cancelled where the join is abandoned.
+// Waits until ready(). Throws the thread's failure, and Cancelled if the join is abandoned.
 template <typename Ready>
 void GpuVerifier::wait(std::unique_lock<std::mutex> &lock, Ready &&ready) {
   for (;;) {
@@ -134,7 +134,7 @@ void GpuVerifier::start(const JoinProblem &problem, ResultQueue &queue, const St
   thread_ = start_thread([this] { serve(); });
 }
 
-// Both sides' tokens lie one after the other, as verification wants them.
+// Puts the tokens of both sides one after another, as verification needs them.
 void GpuVerifier::upload_sets(const JoinProblem &problem, const StopFlag &stop) {
   OnDevice &on = *on_device_;
   const uint64_t probe_tokens = problem.probe.tokens.size();
@@ -194,7 +194,7 @@ void GpuVerifier::submit(std::span<const CandidatePair> pairs) {
   }
 }
 
-// Takes an empty chunk to fill; page-locked memory is made only when it is needed.
+// Takes an empty chunk to fill. Page-locked memory is only allocated when needed.
 void GpuVerifier::open_chunk() {
   if (empty_.empty()) {
     on_device_->device.make_current();
@@ -215,7 +215,7 @@ void GpuVerifier::finish() {
   wait(lock, [this] { return done_; });
 }
 
-// Returns the next chunk to verify; null where there will be none.
+// Returns the next chunk to verify, or null at the end.
 std::unique_ptr<Chunk> GpuVerifier::next_chunk() {
   std::unique_lock lock(mutex_);
   while (full_.empty() && !last_ && !quit_ && !stop_->is_set()) wake_.wait_for(lock, longest_wait);
@@ -272,8 +272,8 @@ void GpuVerifier::verify(const Chunk &chunk) {
   on.fetcher.fetch(on.device, *on.buffer, results, swap_, [this](Batch &batch) { queue_->push(batch); });
 }
 
-// Verifies the candidates [begin, end) of the chunk that is on the device, and fetches the counters; returns
-// the milliseconds that the verification took.
+// Verifies the candidates [begin, end) of the chunk on the device, and fetches the counters. Returns the
+// milliseconds of the verification.
 double GpuVerifier::verify_window(uint64_t begin, uint64_t end) {
   OnDevice &on = *on_device_;
   on.begin.record(on.device.stream());
