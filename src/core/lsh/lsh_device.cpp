@@ -26,8 +26,6 @@ void LshDevice::note_failure(const Error &error) {
   const std::lock_guard lock(mutex_);
   error_ = error;
   refused_ = error.what();
-  name_.clear();  // what it has made is made again or goes on beside the CPU's: the reason tells more
-  memory_peak_ = 0;
   gpu_ = false;
 }
 
@@ -35,6 +33,12 @@ void LshDevice::note_use(const std::string &name, size_t bytes) {
   const std::lock_guard lock(mutex_);
   name_ = name;
   memory_peak_ = std::max(memory_peak_, bytes);
+}
+
+void LshDevice::note_cpu() {
+  const std::lock_guard lock(mutex_);
+  name_.clear();
+  memory_peak_ = 0;
 }
 
 void LshDevice::sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {

@@ -32,6 +32,8 @@ class LshDevice {
 
   // Notes the name of the GPU in use, and the number of bytes of it that were held.
   void note_use(const std::string &name, size_t bytes);
+  // Notes that the CPU makes signatures: the join then tells why, and names no GPU that has made others.
+  void note_cpu();
   // Returns what to tell the user of a failure since the last call; null if there was none.
   std::unique_ptr<Notice> take_notice();
   void add_to(JoinStats &stats) const;

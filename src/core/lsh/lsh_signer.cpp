@@ -29,6 +29,7 @@ void LshSigner::sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t
   device_.run([&] { sign_on_gpu(sets, pool, values, hashes); },
               [&] {
                 gpu_signer_.reset();
+                device_.note_cpu();
                 sign_on_cpu(sets, pool, values, hashes);
               });
 }
