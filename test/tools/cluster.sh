@@ -1,19 +1,21 @@
-# Sourced by the scripts that need a server: a private copy of the PostgreSQL installation with simjoin in it,
-# temporary clusters that run on it, and the removal of all that however the script ends.
+# Sourced by scripts that need a server: makes a private copy of the PostgreSQL installation with simjoin in
+# it, and temporary clusters that run on it. Removes everything however the script ends.
 #
-# PostgreSQL finds its libraries and its share folder relative to its programs, so a copy of the programs beside
-# links to the rest is an installation of its own: nothing is written to the system's, no right to do so is
-# needed, and a server that runs on the machine is left alone.
+# PostgreSQL finds its libraries and its share folder relative to its programs. A copy of the programs beside
+# links to the rest is therefore an installation of its own. Nothing is written to the system's installation,
+# no right to do so is needed, and a server that runs on the machine is left alone.
 #
-# Everything lies in one new folder below the temporary folder: $work. Servers listen on a socket in it only.
-# As root, which PostgreSQL refuses to run as, all this belongs to and runs as the user postgres (or nobody).
+# Everything is in one new folder below the temporary folder: $work. Servers listen only on a socket in it.
+# PostgreSQL refuses to run as root. For root, everything belongs to and runs as the user postgres (or
+# nobody).
 
 work=
 child=
 
 say() { printf '%s\n' "$*" >&2; }
 
-# Runs a command so that a signal to this script stops it: in a process group of its own, which stop_child ends.
+# Runs a command so that a signal to this script stops it. The command has a process group of its own, which
+# stop_child ends.
 interruptible() {
   set -m
   "$@" &
@@ -42,7 +44,7 @@ as_owner() {
 # The same in $work, since the owner may not be allowed to enter the current folder.
 in_work() { (cd "$work" && as_owner "$@"); }
 
-# Stops every server that was started in $work, the tests' own included, and removes $work.
+# Stops every server that was started in $work, including the tests' own, and removes $work.
 remove_work() {
   local pidfile
   trap '' HUP INT TERM  # a second signal must not stop the cleaning up
@@ -55,7 +57,7 @@ remove_work() {
   work=
 }
 
-# Has all that is running stopped and $work removed however the script ends.
+# Stops everything that is running and removes $work, however the script ends.
 remove_work_at_exit() {
   trap remove_work EXIT
   trap 'exit 129' HUP
@@ -63,7 +65,7 @@ remove_work_at_exit() {
   trap 'exit 143' TERM
 }
 
-# Prints the full path of the pg_config to build and test with; fails where there is none.
+# Prints the full path of the pg_config to build and test with. Fails if there is none.
 find_postgres() { test/tools/find-pg-config --server 2> /dev/null; }
 
 no_postgres="there is no PostgreSQL here that extensions can be built for"
@@ -109,7 +111,7 @@ make_work() {
     say "set TMPDIR to a folder that all users may enter, on a file system that allows execution (not mounted noexec)."
     exit 1
   fi
-  # Some pg_config print folders that are written down in them: initdb shows where the server looks.
+  # Some pg_config print built-in folders. initdb shows where the server really looks.
   if ! in_work "$bindir/initdb" --show -D "$work/none" 2>&1 | grep -qxF "share_path=$installation$sharedir"; then
     say "simjoin: the PostgreSQL of $PG_CONFIG cannot be copied to another folder;"
     say "install simjoin (make install) and run make installcheck against a server of it."
@@ -119,7 +121,7 @@ make_work() {
   export PATH
 }
 
-# Builds simjoin and installs it into the private copy; what the tools print goes to the file log.
+# Builds simjoin and installs it into the private copy. The output of the tools goes to the file log.
 install_privately() {
   local log=$1
   mkdir -p build
@@ -130,7 +132,7 @@ install_privately() {
   ) 9> build/make.lock > "$log" 2>&1 || { tail -n 40 "$log" >&2; say "simjoin: the build failed"; return 1; }
 }
 
-# Makes a copy of what tests need, which the clusters' owner can read and write, and sets tree.
+# Copies what the tests need to a place that the clusters' owner can read and write, and sets tree.
 make_tree() {
   tree=$work/tree
   mkdir "$tree"
@@ -142,9 +144,9 @@ make_tree() {
 # Runs a command in that copy as the owner.
 in_tree() { (cd "$tree" && as_owner "$@"); }
 
-# Makes and starts a cluster in $work/NAME; further arguments are settings, each as name=value. Sets PGHOST,
-# PGPORT and PGUSER, so that clients find it, and removes all else that would tell them where to go. Statistics change
-# only where a test says so: plans must not depend on how long it takes.
+# Makes and starts a cluster in $work/NAME. Further arguments are settings, each as name=value. Sets PGHOST,
+# PGPORT and PGUSER, so that clients find it, and removes all other variables that lead them elsewhere.
+# Statistics change only if a test says so, because plans must not depend on the time that a test takes.
 start_cluster() {
   local name=$1 locale=C.UTF-8 setting
   shift

@@ -1,5 +1,5 @@
-# Sourced, after cluster.sh, by the scripts that run suites of tests: a line a suite, and counts of what passed and failed.
-# $logs names the folder for their output.
+# Sourced, after cluster.sh, by scripts that run suites of tests. Prints one line per suite, and counts the
+# tests that passed and failed. $logs names the folder for their output.
 passed=0
 failed=0
 reported=0
@@ -23,9 +23,9 @@ took() {
 # Usage: count PATTERN FILE: prints how many lines match.
 count() { grep -cE "$1" "$2" || true; }
 
-# Usage: suite NAME OK-PATTERN FAILED-PATTERN COMMAND...: runs a suite with its output in $logs/NAME.log and reports
-# the lines that match. A command that fails without naming a failed test counts as one; one that exits with 77 cannot run
-# here and says why. Sets suite_failed.
+# Usage: suite NAME OK-PATTERN FAILED-PATTERN COMMAND...: runs a suite with its output in $logs/NAME.log and
+# reports the matching lines. A command that fails without naming a failed test counts as one. A command that
+# exits with 77 cannot run here and says why. Sets suite_failed.
 suite() {
   local name=$1 ok=$2 not_ok=$3 log=$logs/$1.log status=0 good bad
   shift 3
@@ -41,18 +41,18 @@ suite() {
   suite_failed=$bad
 }
 
-# Says how long it all took, and how many tests passed and failed in all; fails where any did.
+# Prints the total time and the numbers of passed and failed tests. Fails if any test failed.
 report_all() {
   printf '%-11s (%d s)\n' "in all" $SECONDS
   echo "$passed passed, $failed failed"
   [ $failed = 0 ]
 }
 
-# Runs TAP tests in the copy that make_tree made; their servers' logs are below tmp_check.
+# Runs TAP tests in the copy that make_tree made. Their servers' logs are below tmp_check.
 tap() {
   in_tree env PG_REGRESS="$regress_dir/regress/pg_regress" TESTDIR="$tree" TESTLOGDIR="$tree/tmp_check/log" \
     TESTDATADIR="$tree/tmp_check" prove --verbose --nocolor -I "$regress_dir/perl" "$@"
 }
 
-# Keeps the servers' logs where the suite that just ran failed.
+# Keeps the servers' logs if the last suite failed.
 keep_tap_logs() { [ "$suite_failed" = 0 ] || cp -rT "$tree/tmp_check/log" "$logs/tap-logs"; }
