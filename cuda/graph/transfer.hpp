@@ -29,7 +29,7 @@ class Staging {
       half.on_its_way.wait();
       T *staged = reinterpret_cast<T *>(half.bytes.data());
       const size_t end = std::min(count, begin + at_once);
-      for_ranges(pool_, end - begin, entries_a_range, [&](size_t first, size_t last) {
+      for_ranges(pool_, end - begin, entries_per_range, [&](size_t first, size_t last) {
         for (size_t i = first; i < last; ++i) staged[i] = make(begin + i);
       });
       copy_to_device(device_, to + begin, staged, end - begin);
@@ -58,7 +58,7 @@ class Staging {
       if (begin + at_once < count) fetch(begin + at_once);
       half.on_its_way.wait();
       const T *staged = reinterpret_cast<const T *>(half.bytes.data());
-      for_ranges(pool_, std::min(at_once, count - begin), entries_a_range, [&](size_t first, size_t last) {
+      for_ranges(pool_, std::min(at_once, count - begin), entries_per_range, [&](size_t first, size_t last) {
         std::copy(staged + first, staged + last, to + begin + first);
       });
     }

@@ -162,7 +162,7 @@ class Generator {
   }
 
  private:
-  static constexpr int retries_of_a_copy = 64, copies_of_one_source = 8;
+  static constexpr int retries_per_copy = 64, copies_of_one_source = 8;
   static constexpr int draws_of_one_size = 16, most_retries = 5000;
 
   void add_set(Collection &collection) {
@@ -183,7 +183,7 @@ class Generator {
         grow(size);
       }
       if (keep_equal_sets_ || seen_.insert(set_)) break;
-      if (++retry == retries_of_a_copy && copy) {
+      if (++retry == retries_per_copy && copy) {
         copy = false;
         retry = 0;
       }

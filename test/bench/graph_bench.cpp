@@ -87,7 +87,7 @@ class Rmat {
     const int64_t last = static_cast<int64_t>(options_.nodes) - 1;
     int64_t *ends = options_.scattered ? list.add_edges(options_.edges, INT64_MIN, INT64_MAX)
                                        : list.add_edges(options_.edges, 0, last);
-    for_ranges(pool, options_.edges, entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool, options_.edges, entries_per_range, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) edge(i, ends + 2 * i);
     });
     return list;

@@ -64,7 +64,7 @@ double clock_rate() {
 struct Vectors {
   const char *name;
   double lanes;
-  double operations_a_cycle;
+  double operations_per_cycle;
   double operations;
 };
 Vectors vectors() {
@@ -90,7 +90,7 @@ void bench_signatures(int threads) {
   const MinHasher hasher(permutations, 1);
   const StopFlag stop;
   const Vectors vector = vectors();
-  const double ceiling = clock_rate() * vector.lanes * vector.operations_a_cycle / vector.operations;
+  const double ceiling = clock_rate() * vector.lanes * vector.operations_per_cycle / vector.operations;
   std::printf("scalar loop: %.3g evaluations/s on one core\n", scalar_rate);
   for (int used = 1; used <= threads; used *= 2) {
     WorkerPool pool(used, stop);

@@ -13,7 +13,7 @@ namespace simjoin::bench {
 namespace {
 
 constexpr size_t story_terms = 20;
-constexpr double documents_a_story = 12;
+constexpr double documents_per_story = 12;
 constexpr double longest_story = 500;
 constexpr double story_spread = 3'000;  // documents of the stream, mean
 constexpr size_t document_terms = 20;
@@ -40,7 +40,7 @@ std::vector<Report> schedule(size_t documents, Random &random) {
     const double start = random.fraction() * static_cast<double>(documents);
     // A Pareto distribution, cut: most stories are short, some go on and on.
     const double size =
-        std::min(longest_story, documents_a_story / 3 / std::pow(1 - random.fraction(), 1 / 1.5));
+        std::min(longest_story, documents_per_story / 3 / std::pow(1 - random.fraction(), 1 / 1.5));
     for (double i = 0; i < size; ++i) reports.push_back({start + exponential(random, story_spread), story});
     ++story;
   }

@@ -23,7 +23,7 @@ GetOptions(\%option, 'seed=i', 'cases=i', 'first=i', 'case=i', 'show') or exit 2
 
 my $database = 'simjoin_equivalence';
 my $role = 'regress_simjoin_equivalence';
-my $cases_of_a_world = 25;
+my $cases_per_world = 25;
 my @algorithms = qw(auto allpairs ppjoin groupjoin bitmap);
 my $most_lines = 12;    # of a difference that are shown
 
@@ -70,7 +70,7 @@ sub enter_world
 	my ($rows, $errors) = $session->run('world', "DROP SCHEMA IF EXISTS equivalence CASCADE; DISCARD TEMP;
 		CREATE SCHEMA equivalence;\n$world->{sql}
 		GRANT ALL ON SCHEMA equivalence TO $role; GRANT ALL ON ALL TABLES IN SCHEMA equivalence TO $role;");
-	die "the world of case @{[$number * $cases_of_a_world + 1]} cannot be made:\n$errors->{world}"
+	die "the world of case @{[$number * $cases_per_world + 1]} cannot be made:\n$errors->{world}"
 	  if $errors->{world};
 	$world_number = $number;
 	return;
@@ -163,7 +163,7 @@ sub check_case
 {
 	my ($number) = @_;
 	my ($case, @problems);
-	my $world_of_case = int(($number - 1) / $cases_of_a_world);
+	my $world_of_case = int(($number - 1) / $cases_per_world);
 	eval {
 		enter_world($world_of_case);
 		$case = draw_case($world, $option{seed}, $number, $role);

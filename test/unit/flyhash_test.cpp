@@ -25,14 +25,14 @@ std::vector<uint16_t> levels_of(const std::vector<float> &vector) {
 
 // Returns the winners of up to 32 vectors, so many rows a step.
 std::vector<std::vector<uint32_t>> hash_block(FlyBlock &block, const FlyShape &shape, const Vectors &vectors,
-                                              uint32_t rows_a_step = 1000) {
+                                              uint32_t rows_per_step = 1000) {
   std::vector<uint16_t> levels;
   for (const auto &vector : vectors) {
     const std::vector<uint16_t> own = levels_of(vector);
     levels.insert(levels.end(), own.begin(), own.end());
   }
   block.start(levels.data(), vectors.size());
-  while (!block.step(rows_a_step)) {
+  while (!block.step(rows_per_step)) {
   }
   std::vector<std::vector<uint32_t>> result;
   for (size_t i = 0; i < vectors.size(); ++i) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int threads = 2;
 // What the engine promises for a join in memory, besides results.
-constexpr size_t bytes_a_token = 12;
-constexpr size_t bytes_a_set = 64;
+constexpr size_t bytes_per_token = 12;
+constexpr size_t bytes_per_set = 64;
 
 struct ShapeCase {
   const char *profile;
@@ -65,7 +65,7 @@ class MemoryTest : public testing::TestWithParam<ShapeCase> {
     const auto values = static_cast<size_t>(largest_);
     return input_.left.size() * sizeof(uint16_t) +
            std::max(values / 16, std::min(values, size_t{1} << 16)) * sizeof(uint32_t) +
-           threads * bytes_a_worker;
+           threads * bytes_per_worker;
   }
 
   Input<int32_t> input_;
@@ -81,7 +81,7 @@ TEST_P(MemoryTest, InMemoryIsBoundedByTokensAndSets) {
     JoinStats stats;
     run(make_spec(Algorithm::automatic, Measure::jaccard, threshold, threads), input_, &stats);
     EXPECT_EQ(stats.partitions, 0u);
-    EXPECT_LE(stats.memory_peak, bytes_a_token * tokens_ + bytes_a_set * input_.left.size())
+    EXPECT_LE(stats.memory_peak, bytes_per_token * tokens_ + bytes_per_set * input_.left.size())
         << "at " << threshold << " by " << stats.algorithm;
   }
 }

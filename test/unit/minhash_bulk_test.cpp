@@ -112,7 +112,7 @@ class BulkSignerTest : public testing::Test {
   }
 
   // Signs all sets in rounds of so many, each begun while the one before is taken.
-  std::vector<Signature> sign(const BulkSpec &spec, size_t sets_a_round, int *notices = nullptr) const {
+  std::vector<Signature> sign(const BulkSpec &spec, size_t sets_per_round, int *notices = nullptr) const {
     BulkSigner signer(spec);
     std::vector<Signature> signatures;
     const auto take = [&] {
@@ -129,7 +129,7 @@ class BulkSignerTest : public testing::Test {
         signer.add(sets_[i]);
       else
         signer.add(weighted_[i]);
-      if (signer.added() < sets_a_round && i + 1 < sets_.size()) continue;
+      if (signer.added() < sets_per_round && i + 1 < sets_.size()) continue;
       if (begun) take();
       signer.begin();
       begun = true;
@@ -162,9 +162,9 @@ TEST_F(BulkSignerTest, RoundsGiveTheSignatureOfEachSet) {
     header = {SignatureFamily::weighted, tokens.empty(), full_bits, 50, 3};
     write_signature(header, values.data(), expected_weighted.emplace_back(header.bytes()).data());
   }
-  for (const size_t sets_a_round : {1, 7, 1000}) {
-    EXPECT_EQ(sign(spec_of(SignatureFamily::minhash, Device::cpu), sets_a_round), expected);
-    EXPECT_EQ(sign(spec_of(SignatureFamily::weighted, Device::cpu), sets_a_round), expected_weighted);
+  for (const size_t sets_per_round : {1, 7, 1000}) {
+    EXPECT_EQ(sign(spec_of(SignatureFamily::minhash, Device::cpu), sets_per_round), expected);
+    EXPECT_EQ(sign(spec_of(SignatureFamily::weighted, Device::cpu), sets_per_round), expected_weighted);
   }
 }
 

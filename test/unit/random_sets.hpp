@@ -229,11 +229,11 @@ inline constexpr Shape all_shapes[] = {
 // Returns the input with so many rows of tokens that occur nowhere else: no pair more at any threshold above
 // zero, but enough tokens that an engine does not think the join too small for several threads.
 inline Input<int32_t> with_unrelated_rows(Input<int32_t> input) {
-  constexpr int32_t rows = 18, tokens_a_row = 2'000;
+  constexpr int32_t rows = 18, tokens_per_row = 2'000;
   int32_t token = 1'000'000;
   for (int32_t row = 0; row < rows; ++row) {
     IntSet set;
-    for (int32_t i = 0; i < tokens_a_row; ++i) set.push_back(token++);
+    for (int32_t i = 0; i < tokens_per_row; ++i) set.push_back(token++);
     input.left.push_back(std::move(set));
   }
   return input;

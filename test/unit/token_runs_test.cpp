@@ -82,7 +82,7 @@ TYPED_TEST(TokenRunsTest, PairsAreTheSameWithinTheLimit) {
     EXPECT_EQ(difference(expected, run(spec, input, &stats)), "");
     EXPECT_EQ(stats.distinct_tokens, distinct);
     // Their tables alone would take some five times as much.
-    EXPECT_LE(stats.memory_peak, limit + numbering + threads * bytes_a_worker + 2 * distinct);
+    EXPECT_LE(stats.memory_peak, limit + numbering + threads * bytes_per_worker + 2 * distinct);
   }
 }
 

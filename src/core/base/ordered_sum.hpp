@@ -55,9 +55,9 @@ double ordered_sum(size_t count, const StopFlag &stop, Value &&value) {
 // Returns the same as ordered_sum, in parallel.
 template <typename Value>
 double parallel_sum(WorkerPool &pool, size_t count, MemoryCounter &memory, Value &&value) {
-  constexpr size_t segments_a_range = 16;
+  constexpr size_t segments_per_range = 16;
   Buffer<double> sums(memory, segments_of(count));
-  for_ranges(pool, sums.size(), segments_a_range, [&](size_t first, size_t last) {
+  for_ranges(pool, sums.size(), segments_per_range, [&](size_t first, size_t last) {
     for (size_t s = first; s < last; ++s) {
       const size_t begin = s * sum_segment;
       sums[s] = segment_sum(std::min(sum_segment, count - begin), [&](size_t i) { return value(begin + i); });

@@ -12,7 +12,7 @@ namespace simjoin {
 
 // The entries of an array that one worker takes at a time: some milliseconds if each is a cache miss. The
 // pool looks at the stop flag between two ranges.
-inline constexpr size_t entries_a_range = size_t{1} << 15;
+inline constexpr size_t entries_per_range = size_t{1} << 15;
 
 // Calls body(begin, end) for consecutive ranges of [0, count), in parallel. The ranges do not depend on the
 // number of workers.

@@ -21,9 +21,9 @@ constexpr double least_counted_postings = 1;
 constexpr double least_gain = 0.1;
 // A band with less than this share of the time is not examined closely.
 constexpr double least_share = 0.02;
-constexpr uint32_t pairs_a_band = 512;
-constexpr uint32_t probes_a_band = 256;
-constexpr uint64_t tokens_a_band = uint64_t{1} << 16;  // of the sampled pairs, and of the sampled probes
+constexpr uint32_t pairs_per_band = 512;
+constexpr uint32_t probes_per_band = 256;
+constexpr uint64_t tokens_per_band = uint64_t{1} << 16;  // of the sampled pairs, and of the sampled probes
 constexpr uint64_t counted_tokens = uint64_t{1} << 19;
 // With fewer pairs than this, the pairs are compared without a sample.
 constexpr uint64_t pairs_worth_sampling = uint64_t{1} << 23;
@@ -84,7 +84,7 @@ PrefixWork prefix_work(const JoinProblem &problem, const PostingCounts &postings
   Random random(band.begin);
   PrefixWork work;
   uint32_t samples = 0;
-  for (uint64_t read = 0; samples < probes_a_band && read < tokens_a_band; ++samples) {
+  for (uint64_t read = 0; samples < probes_per_band && read < tokens_per_band; ++samples) {
     const auto set = static_cast<uint32_t>(first + random.below(band.sets));
     const uint32_t k = problem.probe.class_of(set);
     const uint32_t prefix =
@@ -135,7 +135,7 @@ void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, 
   estimate.signed_ns = estimate.plain_ns + sets * sign;
   estimate.sweeps = problem.most_differences(middle) < useful_differences;
   if (!estimate.sweeps) return;
-  const double near = near_rate(problem, sample_pairs(problem, band, pairs_a_band, tokens_a_band));
+  const double near = near_rate(problem, sample_pairs(problem, band, pairs_per_band, tokens_per_band));
   const double posting_ns =
       candidates::signed_posting + near * (candidates::near_posting + candidates::near_token * size);
   estimate.signed_ns =

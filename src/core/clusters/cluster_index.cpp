@@ -15,12 +15,12 @@ constexpr size_t tolerated_postings = size_t{1} << 16;
 constexpr size_t regions_ahead = 16;
 constexpr size_t centroids_ahead = 8;
 // Candidates between two looks at the stop flag: some 0.2 ms.
-constexpr size_t candidates_a_look = 4096;
+constexpr size_t candidates_per_look = 4096;
 // The postings added ahead whose lists are fetched: the region first, then the place for the posting.
 constexpr size_t lists_ahead = 16;
 constexpr size_t places_ahead = 8;
 // Lists between two looks at the stop flag: some 1 ms.
-constexpr size_t lists_a_look = 16384;
+constexpr size_t lists_per_look = 16384;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void ClusterIndex::append(std::span<const ClusterPosting> postings, const StopFl
   const size_t count = postings.size();
   const auto list_at = [&](size_t i) { return i < count ? list_of(postings[i].term) : UINT32_MAX; };
   for (size_t i = 0; i < count; ++i) {
-    if (i % lists_a_look == 0) stop.check();
+    if (i % lists_per_look == 0) stop.check();
     if (const uint32_t list = list_at(i + lists_ahead); list < lists_.keys())
       __builtin_prefetch(&lists_.region(list), 1);
     if (const uint32_t list = list_at(i + places_ahead); list < lists_.keys())
@@ -132,7 +132,7 @@ void ClusterIndex::make_lists(const StopFlag &stop) {
   for (size_t list = 0; list < lists_.keys(); ++list) lists_.truncate(list, 0);
   used_lists_.clear();
   for (uint32_t cluster = 0; cluster < clusters_; ++cluster) {
-    if (cluster % candidates_a_look == 0) stop.check();
+    if (cluster % candidates_per_look == 0) stop.check();
     for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
   }
 }
@@ -149,7 +149,7 @@ void ClusterIndex::take_lists_back(const StopFlag &stop) {
 
 void ClusterIndex::clear(const StopFlag &stop) {
   for (size_t i = 0; i < used_lists_.size(); ++i) {
-    if (i % lists_a_look == 0) stop.check();
+    if (i % lists_per_look == 0) stop.check();
     lists_.truncate(used_lists_[i], 0);
   }
   used_lists_.clear();
@@ -206,7 +206,7 @@ uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
 void ClusterSearch::search_list(const ClusterIndex &index, std::span<const uint32_t> list, uint32_t least,
                                 uint32_t first, FoundCluster &best, const StopFlag &stop) {
   for (size_t i = 0; i < list.size(); ++i) {
-    if (i % candidates_a_look == 0) stop.check();
+    if (i % candidates_per_look == 0) stop.check();
     if (i + regions_ahead < list.size()) index.prefetch_region(list[i + regions_ahead]);
     if (i + centroids_ahead < list.size()) index.prefetch_centroid(list[i + centroids_ahead]);
     const uint32_t cluster = list[i];

@@ -89,12 +89,13 @@ size_t DocumentClusters::lists_of_open(size_t workers) const {
 }
 
 bool DocumentClusters::full() const {
-  constexpr size_t bytes_a_term = sizeof(RawTerm) + sizeof(TermWeight);
-  constexpr size_t bytes_a_document = sizeof(size_t) + 4 * sizeof(uint32_t) + sizeof(FoundCluster) +
-                                      sizeof(ClusteredDocument) + sizeof(Member) + sizeof(Grouped) +
-                                      sizeof(Open);
+  constexpr size_t bytes_per_term = sizeof(RawTerm) + sizeof(TermWeight);
+  constexpr size_t bytes_per_document = sizeof(size_t) + 4 * sizeof(uint32_t) + sizeof(FoundCluster) +
+                                        sizeof(ClusteredDocument) + sizeof(Member) + sizeof(Grouped) +
+                                        sizeof(Open);
   return raw_.size() >= terms_per_round || ends_.size() >= documents_per_round ||
-         raw_.size() * bytes_a_term + ends_.size() * bytes_a_document >= options_.memory_limit / round_share;
+         raw_.size() * bytes_per_term + ends_.size() * bytes_per_document >=
+             options_.memory_limit / round_share;
 }
 
 bool DocumentClusters::step(std::chrono::microseconds budget) {

@@ -8,7 +8,7 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t bits_a_token = 16;  // of the bitmap: one in 16 absent tokens seems to be present
+constexpr size_t bits_per_token = 16;  // of the bitmap: one in 16 absent tokens seems to be present
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void TokenFilter::add(std::span<const Token> tokens) {
 }
 
 void TokenFilter::finish() {
-  const size_t bits = std::bit_ceil(std::max<size_t>(added_.size() * bits_a_token, 64));
+  const size_t bits = std::bit_ceil(std::max<size_t>(added_.size() * bits_per_token, 64));
   shift_ = 64 - std::countr_zero(bits);
   words_.assign(bits / 64, 0);
   for (const uint64_t hash : added_) words_[hash >> shift_ >> 6] |= uint64_t{1} << (hash >> shift_ & 63);

@@ -14,7 +14,7 @@ namespace {
 
 // A look is due after this many rows, or after this part of the memory limit.
 constexpr uint32_t rows_between_looks = 1024;
-constexpr size_t looks_a_limit = 64;
+constexpr size_t looks_per_limit = 64;
 // Recorded sets are fed to a new engine this many times as fast as more are recorded.
 constexpr size_t catching_up = 2;
 
@@ -106,7 +106,7 @@ void FailoverEngine::record(Side side, std::span<const T> tokens) {
     if (gpu_) feed_block();
   }
   bytes_unseen_ += tokens.size_bytes();
-  if (++rows_unseen_ == rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_a_limit) {
+  if (++rows_unseen_ == rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_per_limit) {
     look_around();
   }
 }

@@ -25,18 +25,18 @@ constexpr size_t inline_tokens = 20000;
 // meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr int max_threads = 1024;
-constexpr size_t queued_batches_a_thread = 4;
+constexpr size_t queued_batches_per_thread = 4;
 // Ids are kept in blocks of this size, smaller where the memory limit is small.
 constexpr size_t raw_block_bytes = size_t{1} << 20;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
-constexpr size_t raw_blocks_a_limit = 16;
+constexpr size_t raw_blocks_per_limit = 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 // The input grows by one part in this many between two estimates of the join's memory.
 constexpr uint64_t estimate_growth = 64;
 
 size_t block_bytes(const JoinSpec &spec) {
-  return std::clamp(spec.memory_limit / raw_blocks_a_limit, least_raw_block_bytes, raw_block_bytes);
+  return std::clamp(spec.memory_limit / raw_blocks_per_limit, least_raw_block_bytes, raw_block_bytes);
 }
 
 class CpuEngine final : public JoinEngine {
@@ -175,7 +175,7 @@ void CpuEngine::start() {
   for (RawSets &side : sides_) side.sizes.shrink();
   const bool run_here = fits_inline();
   threads_ = run_here ? 1 : threads();
-  const size_t capacity = run_here ? 0 : queued_batches_a_thread * static_cast<size_t>(threads_);
+  const size_t capacity = run_here ? 0 : queued_batches_per_thread * static_cast<size_t>(threads_);
   ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
   execution_.emplace(spec_, tokens_, sides_[0], sides_[1], file, verifier_.get(), queue, thread_.stop(),

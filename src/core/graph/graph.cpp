@@ -14,8 +14,8 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
-constexpr size_t nodes_a_range = size_t{1} << 10;   // sorted by one worker at a time
+constexpr size_t check_interval = size_t{1} << 16;   // edges or nodes between looks at the stop flag
+constexpr size_t nodes_per_range = size_t{1} << 10;  // sorted by one worker at a time
 
 struct Neighbor {
   uint32_t target;
@@ -35,7 +35,7 @@ bool in_both_lists(const Edge &edge, EdgeUse use) {
 // Calls place(from, to, i) in parallel for each entry that the edges give to adjacency lists.
 template <typename Place>
 void visit_entries(const EdgeList &edges, EdgeUse use, WorkerPool &pool, Place &&place) {
-  for_ranges(pool, edges.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, edges.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (!in_lists(edges, i, use)) continue;
       const Edge edge = edges.ranked(i);
@@ -94,7 +94,7 @@ void compact(Graph &graph, const Buffer<uint32_t> &kept, const StopFlag &stop) {
 void order_lists(Graph &graph, bool merge, WorkerPool &pool, MemoryCounter &memory) {
   const size_t nodes = graph.offsets.size() - 1;
   Buffer<uint32_t> kept(memory, merge ? nodes : 0);
-  for_ranges(pool, nodes, nodes_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes, nodes_per_range, [&](size_t begin, size_t end) {
     Buffer<Neighbor> scratch(memory);
     for (size_t node = begin; node < end; ++node) {
       const size_t count = order_list(graph, node, merge, pool.stop(), scratch);
@@ -107,7 +107,7 @@ void order_lists(Graph &graph, bool merge, WorkerPool &pool, MemoryCounter &memo
 // Returns a copy of the offsets at which lists begin.
 Buffer<uint64_t> list_begins(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
   Buffer<uint64_t> begins(memory, graph.offsets.size() - 1);
-  for_ranges(pool, begins.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, begins.size(), entries_per_range, [&](size_t begin, size_t end) {
     std::copy(graph.offsets.begin() + begin, graph.offsets.begin() + end, begins.begin() + begin);
   });
   return begins;
@@ -156,14 +156,14 @@ Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
   Graph result(memory);
   result.is_weighted = graph.is_weighted;
   fill(result.offsets, graph.offsets.size(), uint64_t{0}, pool);
-  for_ranges(pool, graph.targets.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, graph.targets.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) add_one(result.offsets[graph.targets[i] + 1]);
   });
   add_up_offsets(result.offsets, pool.stop());
   result.targets.resize(graph.targets.size());
   result.weights.resize(graph.weights.size());
   Buffer<uint64_t> places = list_begins(result, pool, memory);
-  for_ranges(pool, graph.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, graph.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
     for (size_t node = begin; node < end; ++node) {
       for (size_t i = graph.offsets[node]; i < graph.offsets[node + 1]; ++i) {
         if (i % check_interval == 0) pool.stop().check();

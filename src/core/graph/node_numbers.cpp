@@ -16,9 +16,9 @@ namespace {
 constexpr size_t batch_nodes = 32;
 // The direct table may have this many slots for any nodes, and this many more per node.
 constexpr size_t direct_free = size_t{1} << 12;
-constexpr size_t direct_a_node = 4;
+constexpr size_t direct_per_node = 4;
 constexpr size_t first_direct = 1024;
-constexpr uint64_t values_a_node = 64;              // of a bitmap, at most: 12 bytes
+constexpr uint64_t values_per_node = 64;            // of a bitmap, at most: 12 bytes
 constexpr size_t check_interval = size_t{1} << 16;  // nodes between looks at the stop flag
 constexpr uint64_t sign_bit = uint64_t{1} << 63;    // flipped, it makes signed numbers sort as unsigned ones
 
@@ -46,7 +46,7 @@ uint32_t NodeNumbers::add(Entry *place, uint64_t hash, int64_t node) {
   if (nodes_.size() >= no_number) throw_too_many();
   const uint32_t number = count();
   const auto slot = static_cast<uint64_t>(node);
-  if (!direct(node) && slot < direct_free + direct_a_node * nodes_.size()) {
+  if (!direct(node) && slot < direct_free + direct_per_node * nodes_.size()) {
     // At least a quarter more than before, so that a growing range seldom moves.
     const size_t before = direct_.size();
     direct_.resize(std::max({first_direct, before + before / 4, static_cast<size_t>(slot) + 1}));
@@ -100,7 +100,7 @@ void NodeNumbers::numbers_of(const int64_t *nodes, size_t count, uint32_t *numbe
 }
 
 bool NodeBitmap::pays(int64_t least, int64_t greatest, size_t count) {
-  return static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least) < values_a_node * count;
+  return static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least) < values_per_node * count;
 }
 
 NodeBitmap::NodeBitmap(int64_t least, int64_t greatest, WorkerPool &pool, MemoryCounter &memory)
@@ -122,7 +122,7 @@ void NodeBitmap::rank() {
 
 Buffer<int64_t> NodeBitmap::nodes() const {
   Buffer<int64_t> nodes(memory_, count_);
-  for_ranges(pool_, words_.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool_, words_.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t word = begin; word < end; ++word) {
       size_t place = before_[word];
       for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1)
@@ -139,7 +139,7 @@ namespace {
 Buffer<int64_t> sorted_by_keys(const Buffer<int64_t> &nodes, Buffer<uint32_t> &rank_of, WorkerPool &pool,
                                MemoryCounter &memory) {
   Buffer<SortKey> keys(memory, nodes.size());
-  for_ranges(pool, nodes.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t number = begin; number < end; ++number) {
       keys[number].hi = static_cast<uint64_t>(nodes[number]) ^ sign_bit;
       keys[number].lo = number;
@@ -147,7 +147,7 @@ Buffer<int64_t> sorted_by_keys(const Buffer<int64_t> &nodes, Buffer<uint32_t> &r
   });
   sort_keys(keys, pool, memory);
   Buffer<int64_t> sorted(memory, keys.size());
-  for_ranges(pool, keys.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, keys.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       sorted[i] = static_cast<int64_t>(keys[i].hi ^ sign_bit);
       rank_of[keys[i].lo] = static_cast<uint32_t>(i);
@@ -160,7 +160,7 @@ Buffer<int64_t> sorted_by_keys(const Buffer<int64_t> &nodes, Buffer<uint32_t> &r
 template <typename Body>
 void for_all(const Buffer<int64_t> &nodes, const Buffer<int64_t> &lone, WorkerPool &pool, Body &&body) {
   for (const Buffer<int64_t> *some : {&nodes, &lone})
-    for_ranges(pool, some->size(), entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool, some->size(), entries_per_range, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) body((*some)[i]);
     });
 }
@@ -180,11 +180,11 @@ Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_
   }
   if (!NodeBitmap::pays(least, greatest, nodes.size())) return sorted_by_keys(nodes, rank_of, pool, memory);
   NodeBitmap bitmap(least, greatest, pool, memory);
-  for_ranges(pool, nodes.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) bitmap.mark(nodes[i]);
   });
   bitmap.rank();
-  for_ranges(pool, nodes.size(), entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes.size(), entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) rank_of[i] = bitmap.rank_of(nodes[i]);
   });
   return bitmap.nodes();
@@ -193,7 +193,7 @@ Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_
 Buffer<int64_t> replace_by_ranks(Buffer<int64_t> &nodes, const Buffer<int64_t> &lone, int64_t least,
                                  int64_t greatest, WorkerPool &pool, MemoryCounter &memory) {
   const auto replace = [&](auto &&rank) {
-    for_ranges(pool, nodes.size(), entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool, nodes.size(), entries_per_range, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) nodes[i] = rank(nodes[i]);
     });
   };

@@ -13,10 +13,10 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;   // entries between looks at the stop flag
-constexpr size_t nodes_a_range = size_t{1} << 12;    // that one worker takes at a time
-constexpr size_t coupons_a_range = size_t{1} << 12;  // that one worker takes at a time: a few milliseconds
-constexpr size_t rounds_a_check = 1024;              // of walks side by side
+constexpr size_t check_interval = size_t{1} << 16;     // entries between looks at the stop flag
+constexpr size_t nodes_per_range = size_t{1} << 12;    // that one worker takes at a time
+constexpr size_t coupons_per_range = size_t{1} << 12;  // that one worker takes at a time: a few milliseconds
+constexpr size_t rounds_per_check = 1024;              // of walks side by side
 // The walks that one worker moves side by side, so that their memory is fetched together. On an R-MAT graph
 // of 548,153 nodes and 8.4 M edges, 16 took 22 % of the time of one at a time, and 32 hardly less.
 constexpr size_t lane_count = 16;
@@ -24,7 +24,7 @@ constexpr size_t lane_count = 16;
 // Turns weights into probabilities that add up to 1 for each node.
 void normalize_weights(Graph &graph, WorkerPool &pool) {
   if (!graph.weighted()) return;
-  for_ranges(pool, graph.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, graph.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
     for (size_t node = begin; node < end; ++node) {
       double *weights = graph.weights.data() + graph.offsets[node];
       const size_t count = graph.offsets[node + 1] - graph.offsets[node];
@@ -56,7 +56,7 @@ class PowerIteration {
 
   // Replaces the ranks by the next ones. Returns the sum of absolute differences.
   double step() {
-    for_ranges(pool_, nodes_, nodes_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, nodes_, nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
         const uint64_t degree = offsets_[node + 1] - offsets_[node];
         sent_[node] =
@@ -67,7 +67,7 @@ class PowerIteration {
       return offsets_[node + 1] == offsets_[node] ? ranks_[node] : 0.0;
     });
     const double base = (1 - damping_ + damping_ * dangling) / static_cast<double>(nodes_);
-    for_ranges(pool_, nodes_, nodes_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, nodes_, nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) next_[node] = base + damping_ * received(node);
     });
     std::swap(ranks_, next_);
@@ -77,7 +77,7 @@ class PowerIteration {
   // Returns the ranks, scaled so that they add up to 1.
   Buffer<double> take_ranks() {
     const double sum = parallel_sum(pool_, nodes_, memory_, [&](size_t i) { return ranks_[i]; });
-    for_ranges(pool_, nodes_, entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, nodes_, entries_per_range, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) ranks_[i] /= sum;
     });
     return std::move(ranks_);
@@ -125,7 +125,7 @@ class Walker {
     Lane lanes[lane_count];
     size_t active = 0;
     for (size_t round = 0;; ++round) {
-      if (round % rounds_a_check == 0) stop_.check();
+      if (round % rounds_per_check == 0) stop_.check();
       while (active < lane_count && begin < end) lanes[active++] = start(begin++);
       if (active == 0) return;
       for (size_t i = 0; i < active; ++i) {
@@ -155,7 +155,7 @@ class Walker {
 
   void accumulate(WorkerPool &pool) {
     cumulative_.resize(graph_.weights.size());
-    for_ranges(pool, graph_.node_count(), nodes_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool, graph_.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
         double sum = 0;
         for (size_t i = graph_.offsets[node]; i < graph_.offsets[node + 1]; ++i) {
@@ -235,17 +235,17 @@ Ranks pagerank_random_walk(EdgeList &edges, EdgeUse use, double damping, uint32_
   if (nodes == 0) return result;
   normalize_weights(graph, pool);
   Walker walker(graph, damping, coupons, seed, pool, memory);
-  for_ranges(pool, nodes * coupons, coupons_a_range,
+  for_ranges(pool, nodes * coupons, coupons_per_range,
              [&](size_t begin, size_t end) { walker.walk(begin, end); });
   const Buffer<uint64_t> &visits = walker.visits();
   std::atomic<uint64_t> all{0};
-  for_ranges(pool, nodes, entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes, entries_per_range, [&](size_t begin, size_t end) {
     uint64_t some = 0;
     for (size_t i = begin; i < end; ++i) some += visits[i];
     all += some;
   });
   result.ranks.resize(nodes);
-  for_ranges(pool, nodes, entries_a_range, [&](size_t begin, size_t end) {
+  for_ranges(pool, nodes, entries_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
       result.ranks[i] = static_cast<double>(visits[i]) / static_cast<double>(all);
   });

@@ -10,7 +10,7 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t nodes_a_range = size_t{1} << 12;
+constexpr size_t nodes_per_range = size_t{1} << 12;
 
 class PowerMethod {
  public:
@@ -31,7 +31,7 @@ class PowerMethod {
 
   // Returns matrix * vector, valid until the next call.
   const Buffer<double> &multiply(const Buffer<double> &vector) {
-    for_ranges(pool_, vector.size(), nodes_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, vector.size(), nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
         const size_t first = graph_.offsets[node], count = graph_.offsets[node + 1] - first;
         product_[node] = ordered_sum(count, pool_.stop(), [&](size_t i) {
@@ -54,7 +54,7 @@ class PowerMethod {
     const Buffer<double> &product = multiply(vector);
     std::mutex mutex;
     double ratio = 0;
-    for_ranges(pool_, vector.size(), entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, vector.size(), entries_per_range, [&](size_t begin, size_t end) {
       double largest = 0;
       for (size_t i = begin; i < end; ++i) largest = std::max(largest, product[i] / vector[i]);
       const std::lock_guard lock(mutex);
@@ -66,7 +66,7 @@ class PowerMethod {
   // Calls body(i) for each entry of a vector, in parallel.
   template <typename Body>
   void for_entries(Body &&body) {
-    for_ranges(pool_, graph_.node_count(), entries_a_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, graph_.node_count(), entries_per_range, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) body(i);
     });
   }

@@ -6,7 +6,7 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t keys_a_piece = 4096;
+constexpr size_t keys_per_piece = 4096;
 constexpr uint32_t no_row = UINT32_MAX;
 
 }  // namespace
@@ -27,9 +27,9 @@ LshBuckets::LshBuckets(const LshRows &rows, const LshSpec &spec, int workers, si
 void LshBuckets::visit_keys(std::span<const SortKey> keys, WorkerPool &pool) {
   const size_t n = keys.size();
   const auto begins_bucket = [&](size_t i) { return i == 0 || keys[i].hi != keys[i - 1].hi; };
-  pool.parallel((n + keys_a_piece - 1) / keys_a_piece, [&](int worker, size_t piece) {
-    const size_t piece_end = std::min(n, (piece + 1) * keys_a_piece);
-    size_t begin = piece * keys_a_piece;
+  pool.parallel((n + keys_per_piece - 1) / keys_per_piece, [&](int worker, size_t piece) {
+    const size_t piece_end = std::min(n, (piece + 1) * keys_per_piece);
+    size_t begin = piece * keys_per_piece;
     // A bucket belongs to the piece in which it begins.
     while (begin < piece_end && !begins_bucket(begin)) ++begin;
     while (begin < piece_end) {

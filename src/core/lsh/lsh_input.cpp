@@ -74,12 +74,12 @@ size_t LshInput::peak_in_memory() const {
   const size_t joining = sets + size_t{rows()} * lsh_memory::joining_bytes(spec_);
   const size_t reading = file_ == nullptr
                              ? memory_.current()
-                             : static_cast<size_t>(reading_a_token_ * static_cast<double>(hashed_tokens_));
+                             : static_cast<size_t>(reading_per_token_ * static_cast<double>(hashed_tokens_));
   return std::max({reading, signing, joining});
 }
 
 void LshInput::spill_to(SpillFile &file) {
-  reading_a_token_ =
+  reading_per_token_ =
       static_cast<double>(memory_.current()) / static_cast<double>(std::max<uint64_t>(hashed_tokens_, 1));
   file_ = &file;
   for (int side = 0; side < 2; ++side) {

@@ -86,7 +86,7 @@ class LshInput {
   TokenHashes hashes_[2];                // that are in memory
   std::vector<StoredHashes> stored_[2];  // those before them
   uint64_t hashed_tokens_ = 0;
-  double reading_a_token_ = 0;  // bytes that reading took up to the file
+  double reading_per_token_ = 0;  // bytes that reading took up to the file
 };
 
 }  // namespace simjoin

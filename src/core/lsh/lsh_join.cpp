@@ -29,7 +29,7 @@ namespace simjoin {
 namespace {
 
 constexpr int max_threads = 1024;
-constexpr size_t queued_batches_a_thread = 4;
+constexpr size_t queued_batches_per_thread = 4;
 // Estimates of the memory of a join are too low by at most one part in this many.
 constexpr size_t estimate_margin = 8;
 
@@ -110,7 +110,7 @@ void LshJoinOfSets::start() {
   rows_.emplace(input_, spec_, file_ ? &*file_ : nullptr, memory_);
   const size_t values = size_t{rows_->rows()} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
   device_.choose(input_.hashed_tokens(), values, threads_);
-  thread_.open_queue(queued_batches_a_thread * static_cast<size_t>(threads_));
+  thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());
     join(pool);

@@ -6,8 +6,8 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t rows_a_start = 64;
-constexpr size_t rows_a_look = size_t{1} << 16;  // of what takes nanoseconds a row
+constexpr size_t rows_per_start = 64;
+constexpr size_t rows_per_look = size_t{1} << 16;  // of what takes nanoseconds a row
 
 }  // namespace
 
@@ -68,19 +68,19 @@ void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const u
 void LshRows::find_starts(const StopFlag &stop) {
   uint64_t words = 0;
   for (uint32_t row = 0; row < rows_; ++row) {
-    if (row % rows_a_look == 0) stop.check();
-    if (row % rows_a_start == 0) words_before_.push_back(words);
+    if (row % rows_per_look == 0) stop.check();
+    if (row % rows_per_start == 0) words_before_.push_back(words);
     words += size_of(row);
   }
-  if (rows_ % rows_a_start == 0) words_before_.push_back(words);
+  if (rows_ % rows_per_start == 0) words_before_.push_back(words);
   words_before_.shrink();
 }
 
 // Returns the number of words of the rows before this one.
 uint64_t LshRows::words_before(uint32_t number) const {
   if (!spec_.verify) return uint64_t{number} * spec_.permutations;
-  uint64_t words = words_before_[number / rows_a_start];
-  for (uint32_t row = number - number % rows_a_start; row < number; ++row) words += size_of(row);
+  uint64_t words = words_before_[number / rows_per_start];
+  for (uint32_t row = number - number % rows_per_start; row < number; ++row) words += size_of(row);
   return words;
 }
 

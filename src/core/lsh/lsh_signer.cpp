@@ -11,14 +11,14 @@ namespace simjoin {
 namespace {
 
 // Rows that one worker takes at a time, at most. Fewer rows are cut into several parts for each worker.
-constexpr size_t rows_a_piece = 256, pieces_a_worker = 4;
+constexpr size_t rows_per_piece = 256, pieces_per_worker = 4;
 // Hash evaluations between two looks at the stop flag: about two milliseconds.
-constexpr size_t evaluations_a_look = size_t{1} << 21;
+constexpr size_t evaluations_per_look = size_t{1} << 21;
 
 // Calls body(begin, end) for pieces of `rows` rows.
 void for_pieces(size_t rows, WorkerPool &pool, const std::function<void(size_t begin, size_t end)> &body) {
   const size_t piece =
-      std::clamp(rows / (pieces_a_worker * static_cast<size_t>(pool.workers())), size_t{1}, rows_a_piece);
+      std::clamp(rows / (pieces_per_worker * static_cast<size_t>(pool.workers())), size_t{1}, rows_per_piece);
   pool.parallel((rows + piece - 1) / piece,
                 [&](int, size_t number) { body(number * piece, std::min(rows, (number + 1) * piece)); });
 }
@@ -67,7 +67,7 @@ void LshSigner::sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, u
 }
 
 void LshSigner::sign_set(std::span<const uint32_t> tokens, const StopFlag &stop, uint32_t *values) const {
-  const size_t at_once = std::max<size_t>(1, evaluations_a_look / spec_.permutations);
+  const size_t at_once = std::max<size_t>(1, evaluations_per_look / spec_.permutations);
   hasher_.start(values);
   for (size_t begin = 0; begin < tokens.size(); begin += at_once) {
     stop.check();

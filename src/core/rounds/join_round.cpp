@@ -11,15 +11,15 @@ namespace {
 
 // An item of the prefix index: about this many tokens of probes. Short sets are swept in blocks
 // (PrefixSweeper).
-constexpr uint32_t prefix_tokens_an_item = 1u << 17;
+constexpr uint32_t prefix_tokens_per_item = 1u << 17;
 constexpr uint32_t min_prefix_probes = 128;
 constexpr uint32_t max_prefix_probes = 1u << 15;
 // An item of the bitmap generator: about this many pairs, but enough probes that a tile of signatures, once
 // in the cache, is used often, and few enough that their own signatures stay there.
-constexpr uint32_t bitmap_pairs_an_item = 1u << 22;
+constexpr uint32_t bitmap_pairs_per_item = 1u << 22;
 constexpr uint32_t min_bitmap_probes = 16;
 constexpr uint32_t max_bitmap_probes = 256;
-constexpr uint64_t cartesian_pairs_an_item = uint64_t{1} << 16;
+constexpr uint64_t cartesian_pairs_per_item = uint64_t{1} << 16;
 
 std::vector<uint32_t> probe_prefixes(const JoinProblem &problem) {
   std::vector<uint32_t> prefix;
@@ -89,7 +89,7 @@ std::vector<JoinRound::Item> JoinRound::cut_cartesian(const Probes &probes) cons
   std::vector<Item> items;
   for (uint32_t end = probes.sets.sets(); end > 0;) {
     const uint64_t partners = std::max(1u, &probes.sets == &index_ ? end : index_.sets());
-    const uint64_t count = std::max<uint64_t>(1, cartesian_pairs_an_item / partners);
+    const uint64_t count = std::max<uint64_t>(1, cartesian_pairs_per_item / partners);
     const auto begin = static_cast<uint32_t>(end - std::min<uint64_t>(end, count));
     items.push_back({begin, end, Generator::cartesian});
     end = begin;
@@ -106,13 +106,14 @@ std::vector<JoinRound::Item> JoinRound::cut_filtered(const Probes &probes,
     const uint32_t begin = probes.sets.classes[k].begin;
     for (uint32_t end = probes.sets.classes[last - 1].end; end > begin;) {
       const uint32_t probe_class = probes.sets.class_of(end - 1);
-      uint32_t count = std::clamp(prefix_tokens_an_item / std::max(1u, probes.sets.classes[probe_class].size),
-                                  min_prefix_probes, max_prefix_probes);
+      uint32_t count =
+          std::clamp(prefix_tokens_per_item / std::max(1u, probes.sets.classes[probe_class].size),
+                     min_prefix_probes, max_prefix_probes);
       if (use_bitmap[k]) {
         const uint32_t partners =
             probes.problem->end_partner(probe_class, end) - probes.problem->first_partner(probe_class);
         count =
-            std::clamp(bitmap_pairs_an_item / std::max(1u, partners), min_bitmap_probes, max_bitmap_probes);
+            std::clamp(bitmap_pairs_per_item / std::max(1u, partners), min_bitmap_probes, max_bitmap_probes);
       }
       const uint32_t from = end - std::min(end - begin, count);
       items.push_back({from, end, use_bitmap[k] ? Generator::bitmap : Generator::prefix});

@@ -142,7 +142,7 @@ void IntegerInterner::extend_direct(size_t size) {
 
 size_t IntegerInterner::bytes_with(size_t tokens) const {
   return direct_.size() * sizeof(Mark) + table_bytes(table_.size() + tokens) +
-         (ids() + tokens) * frequencies_.bytes_an_id();
+         (ids() + tokens) * frequencies_.bytes_per_id();
 }
 
 Buffer<int64_t> IntegerInterner::take_values(MemoryCounter &memory) {
@@ -221,7 +221,7 @@ TextInterner::Entry *TextInterner::insert(Entry *place, uint64_t hash, std::stri
 
 size_t TextInterner::bytes_with(size_t tokens) const {
   return bytes_.size() + table_bytes(table_.size() + tokens) +
-         (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_an_id());
+         (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_per_id());
 }
 
 }  // namespace simjoin

@@ -30,7 +30,7 @@ class DocumentFrequencies {
   void prefetch(Side side, uint32_t id) const { __builtin_prefetch(&counts_[static_cast<int>(side)][id]); }
   void count(Side side, uint32_t id) { ++counts_[static_cast<int>(side)][id]; }
   // Returns the bytes of an id.
-  size_t bytes_an_id() const { return sizeof(uint32_t) * (self_join_ ? 1 : 2); }
+  size_t bytes_per_id() const { return sizeof(uint32_t) * (self_join_ ? 1 : 2); }
   // Returns how many ids have been added, also once their frequencies have been taken.
   uint32_t ids() const { return ids_; }
   // Returns the number of sets with a token that is in so many sets of each side, saturated; `unshared` where

@@ -15,10 +15,10 @@ namespace {
 constexpr size_t piece = size_t{1} << 14;
 // What it takes to number a token, beside its bytes, which are there twice: places in the tables of a
 // vocabulary, the token and its number on their way.
-constexpr uint64_t bytes_a_token = 90;
+constexpr uint64_t bytes_per_token = 90;
 // At least so many tokens are written at a time, and so many for each that is added: a run is written before
 // the next one ends.
-constexpr size_t least_written = 4096, written_an_added = 4;
+constexpr size_t least_written = 4096, written_per_added = 4;
 constexpr int part_shift = 64 - 6;  // of a hash of 64 bits
 
 // How tokens lie in the file: integers as they are, texts behind their sizes.
@@ -87,7 +87,7 @@ void TokenRuns::sort_into_parts(Run &run) {
 
 void TokenRuns::write_some(size_t added) {
   if (!tokens_) return;
-  const size_t most = std::max(least_written, written_an_added * added);
+  const size_t most = std::max(least_written, written_per_added * added);
   const size_t end = most < order_.size() - written_ ? written_ + most : order_.size();
   Buffer<char> bytes(memory_);
   for (; written_ < end; ++written_) {
@@ -131,7 +131,7 @@ std::vector<TokenRuns::Group> TokenRuns::groups(size_t bytes) const {
   for (uint32_t part = 0; part < parts; ++part) {
     uint64_t needed = 0;
     for (const Run &run : runs_) {
-      needed += (run.begins[part + 1] - run.begins[part]) * bytes_a_token;
+      needed += (run.begins[part + 1] - run.begins[part]) * bytes_per_token;
       needed += 2 * (run.bytes[part + 1] - run.bytes[part]);
     }
     if (groups.empty() || taken + needed > bytes) {

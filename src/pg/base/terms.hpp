@@ -21,11 +21,12 @@ namespace simjoin::pg {
 // throw C++ exceptions and calls nothing of PostgreSQL. Processes interrupts.
 template <class Take>
 void number_terms(TermTable *table, const SetView &set, Take &&take) {
-  constexpr uint32_t terms_a_look = 1 << 14;  // a few milliseconds
+  constexpr uint32_t terms_per_look = 1 << 14;  // a few milliseconds
   TokenCursor terms(set);
-  for (uint32_t begin = 0; begin < set.count; begin += terms_a_look) {
+  for (uint32_t begin = 0; begin < set.count; begin += terms_per_look) {
     CHECK_FOR_INTERRUPTS();
-    const uint32_t end = static_cast<uint32_t>(std::min<uint64_t>(set.count, uint64_t{begin} + terms_a_look));
+    const uint32_t end =
+        static_cast<uint32_t>(std::min<uint64_t>(set.count, uint64_t{begin} + terms_per_look));
     call_cpp([&] {
       for (uint32_t i = begin; i < end; ++i)
         take(i, terms.next([&](auto term) { return table->id_of(term); }));

@@ -37,7 +37,7 @@ constexpr double near_duplicate_share = 0.1;
 constexpr int convincing_pairs = 4;
 
 // Pairs do not count where a row has fewer than this with all partners of a size.
-constexpr double negligible_pairs_a_row = 1e-3;
+constexpr double negligible_pairs_per_row = 1e-3;
 
 constexpr int64_t largest_set = INT32_MAX;
 
@@ -64,7 +64,7 @@ class ChancePartners {
       : others_(*others.sketch),
         copies_(others.copies),
         rows_(Max(others.table_rows, 1.0)),
-        negligible_(negligible_pairs_a_row / rows_),
+        negligible_(negligible_pairs_per_row / rows_),
         bounds_(bounds),
         larger_too_(larger_too) {}
 

@@ -113,11 +113,11 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
   } else {
     return false;
   }
-  auto once_a_row = [](Expr *expr) {
+  auto once_per_row = [](Expr *expr) {
     auto *node = reinterpret_cast<Node *>(expr);
     return !contain_volatile_functions(node) && !contain_subplans(node);
   };
-  return once_a_row(match->left) && once_a_row(match->right) &&
+  return once_per_row(match->left) && once_per_row(match->right) &&
          token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 // Hash evaluations, and samples of weighted tokens, between two interrupt checks. Both take a few
 // milliseconds.
-constexpr size_t evaluations_a_step = size_t{1} << 22;
-constexpr size_t samples_a_step = size_t{1} << 18;
+constexpr size_t evaluations_per_step = size_t{1} << 22;
+constexpr size_t samples_per_step = size_t{1} << 18;
 
 // The permutations that a call of the function used last; they are the same for most calls of a query.
 struct LastHasher {
@@ -54,7 +54,7 @@ bytea *sign(const SetView &set, int32 permutations, int64 seed, const MinHasher 
   uint32_t *hashes = token_hashes(set);
   auto *values = allocate<uint32_t>(hasher.permutations());
   hasher.start(values);
-  const size_t at_once = std::max<size_t>(1, evaluations_a_step / hasher.permutations());
+  const size_t at_once = std::max<size_t>(1, evaluations_per_step / hasher.permutations());
   for (size_t i = 0; i < set.count; i += at_once) {
     CHECK_FOR_INTERRUPTS();
     hasher.add(hashes + i, std::min(at_once, set.count - i), values);
@@ -77,7 +77,7 @@ bytea *sign_weighted(const SetView &set, const float *weights, int32 samples, in
 
   auto *state = own(context, [] { return std::make_unique<WeightedSamples>(); });
   call_cpp([&] { state->start(static_cast<uint32_t>(samples)); });
-  const size_t at_once = std::max<size_t>(1, samples_a_step / static_cast<size_t>(samples));
+  const size_t at_once = std::max<size_t>(1, samples_per_step / static_cast<size_t>(samples));
   for (size_t i = 0; i < count; i += at_once) {
     CHECK_FOR_INTERRUPTS();
     add_weighted(tokens + i, std::min(at_once, count - i), static_cast<uint64_t>(seed), *state);

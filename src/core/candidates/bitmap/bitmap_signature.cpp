@@ -7,16 +7,17 @@ namespace simjoin {
 SignatureTable::SignatureTable(const SetCollection &sets, uint32_t first, uint32_t end,
                                const SignatureLayout &layout, WorkerPool &pool, MemoryCounter &memory)
     : layout_(layout), first_(first), words_(memory), excess_(memory) {
-  constexpr size_t blocks_a_task = 256;
+  constexpr size_t blocks_per_task = 256;
   constexpr size_t vector_words = 8;  // the words of the widest vectors
   const size_t blocks = (end - first + signature_block - 1) / signature_block;
   words_.resize(blocks * signature_block * layout.words + vector_words);
   const auto address = reinterpret_cast<uintptr_t>(words_.data()) / sizeof(uint64_t);
   align_ = (vector_words - address % vector_words) % vector_words;
   excess_.resize(end - first);
-  pool.parallel((blocks + blocks_a_task - 1) / blocks_a_task, [&](int, size_t task) {
+  pool.parallel((blocks + blocks_per_task - 1) / blocks_per_task, [&](int, size_t task) {
     uint64_t signature[max_signature_words];
-    for (size_t block = task * blocks_a_task; block < std::min(blocks, (task + 1) * blocks_a_task); ++block) {
+    for (size_t block = task * blocks_per_task; block < std::min(blocks, (task + 1) * blocks_per_task);
+         ++block) {
       pool.stop().check();
       uint64_t *words = words_.data() + align_ + block * signature_block * layout.words;
       std::fill_n(words, signature_block * layout.words, 0);

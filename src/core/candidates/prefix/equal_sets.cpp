@@ -12,8 +12,8 @@ namespace {
 
 constexpr int part_bits = 8;  // entries are sorted in 2^8 parts: each fits the first-level cache
 constexpr size_t parts = size_t{1} << part_bits;
-constexpr uint32_t sets_a_chunk = 1u << 15;
-constexpr uint32_t probes_a_group = 64;  // looked up together, so that their cache misses overlap
+constexpr uint32_t sets_per_chunk = 1u << 15;
+constexpr uint32_t probes_per_group = 64;  // looked up together, so that their cache misses overlap
 constexpr uint32_t check_interval = 1u << 12;
 
 uint32_t hash_set(const uint32_t *ranks, uint32_t size) {
@@ -42,8 +42,8 @@ EqualSets::EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter
     takes_.push_back(only_equal_sets(problem, k));
     if (!takes_[k]) continue;
     const SizeClass &c = problem.index.classes[problem.probe_classes[k].class_begin];
-    for (uint32_t begin = c.begin; begin < c.end; begin += std::min(c.end - begin, sets_a_chunk)) {
-      ranges.push_back({begin, begin + std::min(c.end - begin, sets_a_chunk)});
+    for (uint32_t begin = c.begin; begin < c.end; begin += std::min(c.end - begin, sets_per_chunk)) {
+      ranges.push_back({begin, begin + std::min(c.end - begin, sets_per_chunk)});
     }
   }
   fill(ranges, pool, memory);
@@ -116,13 +116,13 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingC
   const auto since = JoinCounters::Clock::now();
   const SetCollection &probes = problem_.probe;
   uint32_t probe_class = probes.class_of(begin);
-  uint32_t group[probes_a_group], hashes[probes_a_group];
+  uint32_t group[probes_per_group], hashes[probes_per_group];
   for (uint32_t first = begin; first < end;) {
     stop.check();
     while (first >= probes.classes[probe_class].end) ++probe_class;
     const uint32_t size = probes.classes[probe_class].size;
     const uint32_t last =
-        first + std::min(probes_a_group, std::min(end, probes.classes[probe_class].end) - first);
+        first + std::min(probes_per_group, std::min(end, probes.classes[probe_class].end) - first);
     uint32_t count = 0;
     for (uint32_t set = first; set < last; ++set) {
       if (problem_.self_join() && !is_repeated(set)) continue;

@@ -7,10 +7,10 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t sets_a_block = 4096;
+constexpr size_t sets_per_block = 4096;
 
 size_t blocks_of(size_t sets) {
-  return (sets + sets_a_block - 1) / sets_a_block;
+  return (sets + sets_per_block - 1) / sets_per_block;
 }
 
 // Returns the key (class: 32 bits, first rank: 32 bits, hash of the prefix: 32 bits, set: 32 bits). The first
@@ -34,7 +34,7 @@ void permute(SetCollection &sets, const Buffer<SortKey> &keys, WorkerPool &pool,
   Buffer<uint32_t> tokens(memory, sets.tokens.size());
   uint64_t placed = 0;
   for (size_t i = 0; i < n; ++i) {
-    if (i % sets_a_block == 0) pool.stop().check();
+    if (i % sets_per_block == 0) pool.stop().check();
     const auto set = static_cast<uint32_t>(keys[i].lo);
     starts[i] = placed;
     rows[i] = sets.rows[set];
@@ -42,7 +42,7 @@ void permute(SetCollection &sets, const Buffer<SortKey> &keys, WorkerPool &pool,
   }
   starts[n] = placed;
   pool.parallel(blocks_of(n), [&](int, size_t block) {
-    for (size_t i = block * sets_a_block; i < std::min(n, (block + 1) * sets_a_block); ++i) {
+    for (size_t i = block * sets_per_block; i < std::min(n, (block + 1) * sets_per_block); ++i) {
       const auto set = static_cast<uint32_t>(keys[i].lo);
       std::copy_n(sets.begin(set), sets.stored(set), tokens.data() + starts[i]);
     }
@@ -70,8 +70,8 @@ PrefixGroups group_by_prefix(SetCollection &sets, const std::vector<uint32_t> &p
   {
     Buffer<SortKey> keys(memory, n);
     pool.parallel(blocks_of(n), [&](int, size_t block) {
-      const auto begin = static_cast<uint32_t>(block * sets_a_block);
-      const auto end = static_cast<uint32_t>(std::min(n, (block + 1) * sets_a_block));
+      const auto begin = static_cast<uint32_t>(block * sets_per_block);
+      const auto end = static_cast<uint32_t>(std::min(n, (block + 1) * sets_per_block));
       uint32_t size_class = sets.class_of(begin);
       for (uint32_t set = begin; set < end; ++set) {
         while (set >= sets.classes[size_class].end) ++size_class;
@@ -85,7 +85,7 @@ PrefixGroups group_by_prefix(SetCollection &sets, const std::vector<uint32_t> &p
   for (size_t k = 0; k < sets.classes.size(); ++k) {
     const SizeClass &c = sets.classes[k];
     for (uint32_t set = c.begin; set < c.end; ++set) {
-      if (set % sets_a_block == 0) pool.stop().check();
+      if (set % sets_per_block == 0) pool.stop().check();
       if (set == c.begin || !same_prefix(sets, set - 1, set, c.size, prefix[k])) groups.first.push_back(set);
     }
   }

@@ -10,17 +10,17 @@ namespace {
 
 constexpr uint32_t check_interval = 1u << 14;  // units between looks at the stop flag
 constexpr int bucket_bits = 10;
-constexpr size_t parts_a_worker = 8;
+constexpr size_t parts_per_worker = 8;
 // Room for unsorted postings is made for one per this many tokens, but at least for least_room.
-constexpr size_t tokens_an_unsorted_posting = 8;
+constexpr size_t tokens_per_unsorted_posting = 8;
 constexpr size_t least_room = size_t{1} << 14;
 
 }  // namespace
 
 size_t PrefixIndex::building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers) {
-  const uint64_t room = std::max<uint64_t>(least_room, tokens / tokens_an_unsorted_posting);
+  const uint64_t room = std::max<uint64_t>(least_room, tokens / tokens_per_unsorted_posting);
   const size_t each = sizeof(uint32_t) + sizeof(Posting) + (sign ? sizeof(uint64_t) : 0);
-  const size_t cursors = (sizeof(uint64_t) << bucket_bits) * parts_a_worker * static_cast<size_t>(workers);
+  const size_t cursors = (sizeof(uint64_t) << bucket_bits) * parts_per_worker * static_cast<size_t>(workers);
   return std::min(postings, room) * each + cursors;
 }
 
@@ -94,7 +94,7 @@ void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
   starts_.resize(size_t{ranks} + 1);
   const int shift = std::max(0, static_cast<int>(std::bit_width(ranks)) - bucket_bits);
   const size_t buckets = (size_t{ranks} >> shift) + 1;
-  const size_t parts = std::clamp<size_t>(units_, 1, parts_a_worker * static_cast<size_t>(pool.workers()));
+  const size_t parts = std::clamp<size_t>(units_, 1, parts_per_worker * static_cast<size_t>(pool.workers()));
   const auto part_begin = [&](size_t part) { return static_cast<uint32_t>(uint64_t{units_} * part / parts); };
   Buffer<uint64_t> cursors(memory, buckets * parts, 0);  // by part and bucket: first counts, then places
   pool.parallel(parts, [&](int, size_t part) {
@@ -114,7 +114,7 @@ void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
   starts_[ranks] = placed;
   postings_.resize(placed);
   if (sign) signatures_.resize(placed);
-  const uint64_t room = std::max(least_room, problem_.index.tokens.size() / tokens_an_unsorted_posting);
+  const uint64_t room = std::max(least_room, problem_.index.tokens.size() / tokens_per_unsorted_posting);
   Unsorted unsorted(memory);
   for (size_t first = 0, last; first < buckets; first = last) {
     for (last = first + 1; last < buckets && begins[last + 1] - begins[first] <= room;) ++last;

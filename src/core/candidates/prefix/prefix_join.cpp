@@ -11,7 +11,7 @@ namespace {
 
 // The number of candidates that are verified together: enough for two clock readings not to count, and few
 // enough for the second-level cache.
-constexpr size_t candidates_a_round = size_t{1} << 13;
+constexpr size_t candidates_per_round = size_t{1} << 13;
 constexpr uint32_t pairs_between_checks = 1u << 13;
 // If pairs may differ in at most this many tokens, the signatures in the index suffice.
 constexpr uint32_t small_differences = 10;
@@ -122,7 +122,7 @@ void PrefixProber::run_units(uint32_t begin, uint32_t end, JoinCounters &counter
         grouped ? std::min(end, join_.probe_groups->first[unit + 1]) - std::max(begin, set) : 1;
     while (set >= probes.classes[probe_class].end) ++probe_class;
     probe<grouped, positional>(unit, probe_class, sets, counters);
-    if (candidates_.size() >= candidates_a_round) round();
+    if (candidates_.size() >= candidates_per_round) round();
     if (grouped && join_.probe_groups->first[unit + 1] >= end) break;
   }
   round();

@@ -17,9 +17,9 @@ constexpr uint32_t most_block_probes = 1u << 15;
 // A small index stays in the cache itself, so blocks are smaller: a quarter of its sets, at least this
 // number.
 constexpr uint32_t least_block_probes = 1u << 8;
-constexpr uint32_t blocks_an_index = 4;
+constexpr uint32_t blocks_per_index = 4;
 constexpr uint32_t position_bits = 8;
-constexpr size_t candidates_a_round = size_t{1} << 13;
+constexpr size_t candidates_per_round = size_t{1} << 13;
 // Starts of lists and their postings are prefetched this many entries ahead.
 constexpr size_t start_distance = 16;
 constexpr size_t posting_distance = 8;
@@ -74,7 +74,7 @@ bool disjoint(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_
 
 uint32_t PrefixSweeper::block_probes(uint64_t index_sets) {
   return static_cast<uint32_t>(
-      std::clamp<uint64_t>(index_sets / blocks_an_index, least_block_probes, most_block_probes));
+      std::clamp<uint64_t>(index_sets / blocks_per_index, least_block_probes, most_block_probes));
 }
 
 PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
@@ -189,7 +189,7 @@ void PrefixSweeper::sweep(uint32_t begin, std::span<const uint64_t> entries, Joi
     if (problem_.self_join()) end = std::min(end, begin + number_of(entry));
     high = high > low && (high - 1)->unit() >= end ? seek(low, high - 1, end) : seek(high, list_end, end);
     if (low < high) match(begin, entry, {low, high}, *bounds);
-    if (candidates_.size() >= candidates_a_round) verify_round(counters);
+    if (candidates_.size() >= candidates_per_round) verify_round(counters);
   }
 }
 

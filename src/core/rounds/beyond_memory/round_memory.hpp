@@ -35,6 +35,6 @@ RoundBytes estimated_round_bytes(const JoinSpec &spec, const RoundShape &shape, 
                                  int workers);
 
 // The bytes of one worker for any work: lists of candidates, a tile of bitmaps, a batch of results.
-inline constexpr size_t bytes_a_worker = size_t{192} << 10;
+inline constexpr size_t bytes_per_worker = size_t{192} << 10;
 
 }  // namespace simjoin

@@ -12,7 +12,7 @@ namespace simjoin {
 namespace {
 
 // A slice of probes takes this part of the limit for each worker. One worker reads, orders and joins it.
-constexpr size_t slices_a_limit = 16;
+constexpr size_t slices_per_limit = 16;
 constexpr size_t least_slice_bytes = 256;
 constexpr size_t most_slice_bytes = size_t{4} << 20;
 // The copies of a slice while its sets become probes. Grouped probes need more copies.
@@ -26,7 +26,7 @@ constexpr size_t buffer_share = 4;
 // have this part of it in any case.
 constexpr size_t least_round_share = 2;
 // A table of the ranks of a round is worth this part of the limit.
-constexpr size_t rank_tables_a_limit = 16;
+constexpr size_t rank_tables_per_limit = 16;
 
 // Sets whose sizes differ by less than a fifth (a quarter of an octave) are so alike that one decision
 // suffices for all. Within half an octave, bitmaps that suit the smallest sets let too many pairs of the
@@ -48,7 +48,7 @@ RoundsFromFile::RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &l
   const int sides = spec.self_join ? 1 : 2;
   index_side_ = spec.self_join || left.tokens() <= right.tokens() ? 0 : 1;
   probe_side_ = spec.self_join ? 0 : 1 - index_side_;
-  const size_t share = spec.memory_limit / (slices_a_limit * static_cast<size_t>(pool.workers()));
+  const size_t share = spec.memory_limit / (slices_per_limit * static_cast<size_t>(pool.workers()));
   const auto least = static_cast<size_t>((file_bytes(left) + file_bytes(right)) / most_slices);
   slice_bytes_ = std::max(least, std::clamp(share, least_slice_bytes, most_slice_bytes));
   ranks_ = ranking.ranks;
@@ -161,7 +161,7 @@ size_t RoundsFromFile::end_of_equal_round(int workers) const {
   size_t end = next_slice_;
   if (spec_.algorithm != Algorithm::automatic || !spec_.self_join) return end;
   const size_t room =
-      budget(memory_.current() + static_cast<size_t>(workers) * (bytes_a_worker + slice_bytes_));
+      budget(memory_.current() + static_cast<size_t>(workers) * (bytes_per_worker + slice_bytes_));
   uint64_t sets = 0, tokens = 0;
   for (size_t slice = next_slice_; slice < slices.size() && slices[slice].bucket != 0; ++slice) {
     const Slice &here = slices[slice];
@@ -189,10 +189,10 @@ SetCollection RoundsFromFile::read_index(WorkerPool &pool) {
   const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
   local_ranks_.emplace(ranks_, memory_);
-  const bool rank_table = ranks_ * sizeof(uint32_t) <= spec_.memory_limit / rank_tables_a_limit;
+  const bool rank_table = ranks_ * sizeof(uint32_t) <= spec_.memory_limit / rank_tables_per_limit;
   const size_t taken = memory_.current() + local_ranks_->numbering_bytes(rank_table);
   const size_t room = budget(taken);
-  const size_t probes = static_cast<size_t>(workers) * (bytes_a_worker + copies * slice_bytes_);
+  const size_t probes = static_cast<size_t>(workers) * (bytes_per_worker + copies * slice_bytes_);
 
   const std::vector<Slice> &slices = index_sets().slices();
   const size_t first = next_slice_;
