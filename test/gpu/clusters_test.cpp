@@ -30,7 +30,7 @@ class GpuClusters : public OnDevice<testing::Test> {
                                            const DocumentCase &c) {
     DocumentClusters clusters(options_of(c, device));
     std::vector<Clustered> result = cluster(clusters, documents, documents.size() / 2 + 1);
-    EXPECT_EQ(clusters.use().gpu, device == Device::gpu && !documents.empty());
+    EXPECT_EQ(clusters.attempt().outcome().gpu, device == Device::gpu && !documents.empty());
     return result;
   }
 };

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"

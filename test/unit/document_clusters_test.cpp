@@ -359,7 +359,7 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
       options.device = Device::automatic;
       DocumentClusters clusters(options);
       EXPECT_EQ(cluster(clusters, documents), expected);
-      EXPECT_EQ(clusters.use().gpu, true);
+      EXPECT_EQ(clusters.attempt().outcome().gpu, true);
       const std::unique_ptr<Notice> notice = clusters.take_notice();
       ASSERT_EQ(notice != nullptr, failing >= 0);
       if (notice) {
@@ -434,7 +434,7 @@ TEST_F(DocumentClustersOnDevices, TheCopyFollowsThroughSmallParts) {
   options.device = Device::automatic;
   DocumentClusters clusters(options);
   EXPECT_EQ(cluster(clusters, documents, 290), cluster(on_cpu, documents, 290));
-  EXPECT_TRUE(clusters.use().gpu);
+  EXPECT_TRUE(clusters.attempt().outcome().gpu);
 }
 
 TEST_F(DocumentClustersOnDevices, SmallBatchesStayOnTheCpu) {

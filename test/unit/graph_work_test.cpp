@@ -16,12 +16,6 @@
 namespace simjoin::test {
 namespace {
 
-GraphWork on(Device device) {
-  GraphWork work;
-  work.device = device;
-  return work;
-}
-
 EdgeList copy_of(const EdgeList &edges, MemoryCounter &memory) {
   EdgeList copy(memory);
   for (size_t i = 0; i < edges.size(); ++i) copy.add_edge(edges.ends()[2 * i], edges.ends()[2 * i + 1]);
@@ -124,12 +118,12 @@ TEST_F(GraphWorkTest, ComponentsGoToTheGpuInLots) {
   for (const size_t held : {size_t{16} << 20, size_t{16} * 100'000}) {  // all of them, a quarter of them
     backend_.fakes.calls = 0;
     backend_.fakes.most_edges = 0;
-    GraphWork work = on(Device::gpu);
+    GraphWork work(Device::gpu);
     expect_chains(components(work, edges, held), edges);
     EXPECT_EQ(backend_.fakes.calls > 1, held < 16 * edges);
     EXPECT_GE(backend_.fakes.calls, 1);
     EXPECT_LE(backend_.fakes.most_edges, held / 16);
-    EXPECT_EQ(work.notice, nullptr);
+    EXPECT_EQ(work.attempt.take_notice(), nullptr);
   }
 }
 
@@ -139,10 +133,10 @@ TEST_F(GraphWorkTest, ComponentsGoOnWithoutAGpuThatFails) {
     backend_.repair();
     backend_.fakes.fault = kind;
     for (const size_t held : {size_t{16} << 20, size_t{16} * 100'000}) {
-      GraphWork work = on(Device::automatic);
+      GraphWork work(Device::automatic);
       expect_chains(components(work, edges, held), edges);
     }
-    GraphWork demanding = on(Device::gpu);
+    GraphWork demanding(Device::gpu);
     EXPECT_THROW(components(demanding, edges, size_t{16} << 20), Error);
   }
 }
@@ -150,34 +144,34 @@ TEST_F(GraphWorkTest, ComponentsGoOnWithoutAGpuThatFails) {
 TEST_F(GraphWorkTest, WithoutAGpuNothingIsHeldBackForLong) {
   constexpr size_t edges = 400'000;
   backend_.present = false;
-  GraphWork work = on(Device::automatic);
+  GraphWork work(Device::automatic);
   expect_chains(components(work, edges, size_t{16} * 100'000), edges);
   EXPECT_EQ(backend_.fakes.calls, 0);
-  EXPECT_FALSE(work.use.gpu);
-  EXPECT_NE(work.use.refused, "");
+  EXPECT_FALSE(work.attempt.outcome().gpu);
+  EXPECT_NE(work.attempt.outcome().refused, "");
   EXPECT_LT(memory_.peak(), size_t{16} * 300'000 + edges * 40);
-  GraphWork demanding = on(Device::gpu);
+  GraphWork demanding(Device::gpu);
   EXPECT_THROW(components(demanding, edges, size_t{16} << 20), Error);
-  GraphWork refusing = on(Device::cpu);
+  GraphWork refusing(Device::cpu);
   expect_chains(components(refusing, edges, size_t{16} << 20), edges);
 }
 
 TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
   PageRankSpec spec;
-  GraphWork work = on(Device::automatic);
+  GraphWork work(Device::automatic);
   const Ranks expected = ranks(work, spec);
   EXPECT_EQ(backend_.fakes.calls, 1);
   spec.damping = 0.01;  // two steps
   spec.tolerance = 1;
-  GraphWork small = on(Device::automatic);
+  GraphWork small(Device::automatic);
   EdgeList few(memory_);
   few.add_edge(1, 2);
   pagerank(few, spec, small, pool_, memory_);
   EXPECT_EQ(backend_.fakes.calls, 1) << "not worth it";
-  EXPECT_FALSE(small.use.gpu);
-  EXPECT_EQ(small.use.refused, cpu_is_sooner);
-  EXPECT_TRUE(work.use.gpu);
-  EXPECT_EQ(work.use.refused, "");
+  EXPECT_FALSE(small.attempt.outcome().gpu);
+  EXPECT_EQ(small.attempt.outcome().refused, cpu_is_sooner);
+  EXPECT_TRUE(work.attempt.outcome().gpu);
+  EXPECT_EQ(work.attempt.outcome().refused, "");
   spec.random_walk = true;
   spec.damping = 0.85;
   ranks(work, spec);
@@ -185,17 +179,21 @@ TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
 
   backend_.fakes.fault = ErrorKind::limit_exceeded;
   const Ranks again = ranks(work, PageRankSpec{});
-  ASSERT_NE(work.notice, nullptr);
-  EXPECT_EQ(work.notice->cause, Notice::Cause::too_large);
-  EXPECT_EQ(work.use.refused, work.notice->message);
+  const std::unique_ptr<Notice> too_large = work.attempt.take_notice();
+  ASSERT_NE(too_large, nullptr);
+  EXPECT_EQ(too_large->cause, Notice::Cause::too_large);
+  EXPECT_EQ(work.attempt.outcome().refused, too_large->message);
   EXPECT_TRUE(
       std::equal(expected.ranks.begin(), expected.ranks.end(), again.ranks.begin(), again.ranks.end()));
   backend_.fakes.fault = ErrorKind::device_failure;
-  ranks(work, PageRankSpec{});
-  ASSERT_NE(work.notice, nullptr);
-  EXPECT_EQ(work.notice->cause, Notice::Cause::failed);
+  GraphWork failing(Device::automatic);
+  ranks(failing, PageRankSpec{});
+  const std::unique_ptr<Notice> failed = failing.attempt.take_notice();
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->cause, Notice::Cause::failed);
   backend_.fakes.fault.reset();
-  ranks(work, PageRankSpec{});
+  GraphWork later(Device::automatic);
+  ranks(later, PageRankSpec{});
   EXPECT_EQ(backend_.fakes.calls, 4) << "a GPU that failed is not used again";
 }
 
@@ -204,9 +202,9 @@ TEST_F(GraphWorkTest, AnErrorOfTheDataIsNoFailureOfTheGpu) {
   edges.add_edge(1, 2, 1e308);
   edges.add_edge(1, 3, 1e308);
   backend_.fakes.fault = ErrorKind::invalid_argument;
-  GraphWork work = on(Device::gpu);
+  GraphWork work(Device::gpu);
   EXPECT_THROW(pagerank(edges, PageRankSpec{}, work, pool_, memory_), Error);
-  EXPECT_EQ(work.notice, nullptr);
+  EXPECT_EQ(work.attempt.take_notice(), nullptr);
   EXPECT_EQ(gpu_failure(), "");
 }
 
@@ -217,7 +215,7 @@ TEST_F(GraphWorkTest, DenseSubgraphsTakeEigenvectorsFromTheGpu) {
       WalkRandom random(1, i);
       edges.add_edge(static_cast<int64_t>(random.below(500)), static_cast<int64_t>(random.below(500)));
     }
-    GraphWork work = on(device);
+    GraphWork work(device);
     return densest_subgraph(edges, 10, DensestMethod::bilinear, work, pool_, memory_);
   };
   const DenseSubgraph cpu = find(Device::cpu);

@@ -116,8 +116,9 @@ class BulkSignerTest : public testing::Test {
     BulkSigner signer(spec);
     std::vector<Signature> signatures;
     const auto take = [&] {
-      while (!signer.step(std::chrono::milliseconds(5)))
-        if (signer.take_notice() && notices != nullptr) ++*notices;
+      while (!signer.step(std::chrono::milliseconds(5))) {
+      }
+      if (signer.take_notice() && notices != nullptr) ++*notices;
       for (size_t i = 0; i < signer.sets(); ++i) {
         signatures.emplace_back(signer.signature_bytes(i));
         signer.write(i, signatures.back().data());

@@ -6,8 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/clusters/cluster_relations.hpp"
-#include "core/device/device_work.hpp"
 #include "core/device/gpu.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 namespace simjoin {
 namespace {
@@ -45,7 +45,8 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
       reaches_(memory_),
       grouped_(memory_),
       beginning_(memory_),
-      joined_(memory_) {
+      joined_(memory_),
+      attempt_(options.device) {
   memory_.set_limit(options.memory_limit,
                     {"the clusters of documents need",
                      "cluster with fewer terms a document, a lower max_terms or a lower threshold"});
@@ -181,59 +182,52 @@ DocumentVectors DocumentClusters::documents(size_t begin, size_t end) const {
 void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   const WallClock::time_point start = WallClock::now();
   groups_.clear();
-  if (!wants_gpu(end - begin) || !search_on_gpu(begin, end, pool)) {
-    pool.parallel_pieces(end - begin, documents_per_piece, [&](int worker, size_t i) {
-      found_[begin + i] = workers_[worker].search.find(index_, document(begin + i), least_, pool.stop());
-    });
-    cpu_search_ms_ += milliseconds_since(start);
-  }
+  if (!device_) choose_device(end - begin);
+  attempt_.run([&](GpuBackend &gpu) { search_on_gpu(gpu, begin, end, pool); },
+               [&] { search_on_cpu(begin, end, pool); });
   figures_.search_ms += milliseconds_since(start);
 }
 
-// Returns whether the next search runs on a GPU. Under Device::automatic that is so once the CPU has searched
+// Chooses the device of the next searches. Under Device::automatic that is the GPU once the CPU has searched
 // for as long as it takes to set a GPU up.
-bool DocumentClusters::wants_gpu(size_t documents) {
-  if (device_) return true;
-  if (gpu_failed_) return false;
-  if (options_.device == Device::automatic && documents < least_gpu_documents) {
-    use_.refused = no_gpu_reason();
-    if (use_.refused.empty()) use_.refused = "the batches have too few documents";
-    return false;
+void DocumentClusters::choose_device(size_t documents) {
+  if (attempt_.failed()) return;
+  if (options_.device != Device::automatic || documents >= least_gpu_documents) {
+    attempt_.choose(cpu_search_ms_, 0);
+    return;
   }
-  return use_gpu(options_.device, cpu_search_ms_, 0, &use_.refused);
+  const std::string reason = no_gpu_reason();
+  attempt_.refuse(reason.empty() ? "the batches have too few documents" : reason);
 }
 
-// Returns whether the documents have been searched for; where not, the GPU has failed and the CPU is to do
-// it.
-bool DocumentClusters::search_on_gpu(size_t begin, size_t end, WorkerPool &pool) {
+void DocumentClusters::search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool) {
   const StopFlag &stop = pool.stop();
-  try {
-    if (!device_) {
-      device_ = gpu_backend()->make_cluster_device(options_.gpu_memory_limit);
-      index_.give_lists_away();
-    }
-    use_.gpu = true;
-    device_->update(index_, stop);
-    index_.mark_copied();
-    // Clusters of the batch that are there already any document may join.
-    if (end - begin > 1 && opens_.size() == 0) groups_.resize(end - begin);
-    reaches_.resize(groups_.size());
-    pool.parallel_pieces(reaches_.size(), documents_per_piece, [&](int worker, size_t i) {
-      reaches_[i] = reach_of(document(begin + i), options_.max_terms, least_, workers_[worker].squares);
-    });
-    device_->find(documents(begin, end), least_, found_.data() + begin,
-                  groups_.size() == 0 ? nullptr : groups_.data(), stop);
-    return true;
-  } catch (const Error &error) {
-    notice_ = notice_of_gpu(error);
-    if (!notice_ || options_.device == Device::gpu) throw;
-    use_.refused = error.what();
+  if (!device_) {
+    device_ = gpu.make_cluster_device(options_.gpu_memory_limit);
+    index_.give_lists_away();
   }
+  device_->update(index_, stop);
+  index_.mark_copied();
+  // Clusters of the batch that are there already any document may join.
+  if (end - begin > 1 && opens_.size() == 0) groups_.resize(end - begin);
+  reaches_.resize(groups_.size());
+  pool.parallel_pieces(reaches_.size(), documents_per_piece, [&](int worker, size_t i) {
+    reaches_[i] = reach_of(document(begin + i), options_.max_terms, least_, workers_[worker].squares);
+  });
+  device_->find(documents(begin, end), least_, found_.data() + begin,
+                groups_.size() == 0 ? nullptr : groups_.data(), stop);
+}
+
+// Replaces a GPU that has failed, too.
+void DocumentClusters::search_on_cpu(size_t begin, size_t end, WorkerPool &pool) {
+  const WallClock::time_point start = WallClock::now();
   groups_.clear();
-  if (device_) index_.take_lists_back(stop);
+  if (device_) index_.take_lists_back(pool.stop());
   device_.reset();
-  gpu_failed_ = true;
-  return false;
+  pool.parallel_pieces(end - begin, documents_per_piece, [&](int worker, size_t i) {
+    found_[begin + i] = workers_[worker].search.find(index_, document(begin + i), least_, pool.stop());
+  });
+  cpu_search_ms_ += milliseconds_since(start);
 }
 
 }  // namespace simjoin

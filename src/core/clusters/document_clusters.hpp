@@ -25,7 +25,7 @@
 #include "core/clusters/cluster_sums.hpp"
 #include "core/clusters/cluster_vector.hpp"
 #include "core/clusters/open_clusters.hpp"
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
 #include "core/text/terms.hpp"
 
@@ -75,9 +75,9 @@ class DocumentClusters {
   size_t size() const { return ends_.size(); }
   ClusteredDocument operator[](size_t document) const { return clustered_[document]; }
   // Returns what has happened since the last call that the user should know of; null where nothing has.
-  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
+  std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
   // Returns which device has searched; between rounds.
-  const DeviceUse &use() const { return use_; }
+  const GpuAttempt &attempt() const { return attempt_; }
   // Begins the next round.
   void clear();
 
@@ -157,8 +157,9 @@ class DocumentClusters {
   void run(WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
-  bool search_on_gpu(size_t begin, size_t end, WorkerPool &pool);
-  bool wants_gpu(size_t documents);
+  void choose_device(size_t documents);
+  void search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool);
+  void search_on_cpu(size_t begin, size_t end, WorkerPool &pool);
   void assign(size_t begin, size_t end, WorkerPool &pool);
   void assign_groups(size_t begin, size_t count, WorkerPool &pool);
   Open assign_document(size_t document, uint32_t worker, const StopFlag &stop);
@@ -222,10 +223,8 @@ class DocumentClusters {
   std::vector<Worker> workers_;
   std::vector<Published> published_;  // scratch of publish()
   std::unique_ptr<ClusterDevice> device_;
-  bool gpu_failed_ = false;
-  DeviceUse use_;
+  GpuAttempt attempt_;
   double cpu_search_ms_ = 0;  // so far
-  std::unique_ptr<Notice> notice_;
   Figures figures_;
   std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
 };

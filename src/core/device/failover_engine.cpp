@@ -6,8 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/base/memory_shares.hpp"
 #include "core/device/device_costs.hpp"
-#include "core/device/device_work.hpp"
 #include "core/device/gpu.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 namespace simjoin {
 namespace {
@@ -47,7 +47,11 @@ std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
 }
 
 FailoverEngine::FailoverEngine(const JoinSpec &spec)
-    : spec_(spec), vocabulary_(spec.self_join, memory_), writer_(memory_), handed_over_(memory_) {
+    : spec_(spec),
+      vocabulary_(spec.self_join, memory_),
+      writer_(memory_),
+      handed_over_(memory_),
+      attempt_(spec.device) {
   if (spec.device == Device::gpu) {
     const std::string reason = not_for_gpus(spec.algorithm);
     if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
@@ -200,10 +204,7 @@ void FailoverEngine::go_to_cpu(std::string reason) {
 // Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
 // was kept.
 bool FailoverEngine::leave_gpu(const Error &error) {
-  if (!gpu_ || spec_.device == Device::gpu) return false;
-  std::unique_ptr<Notice> notice = notice_of_gpu(error);
-  if (!keeps_ || !notice) return false;
-  notice_ = std::move(notice);
+  if (!gpu_ || !attempt_.leave_gpu(error) || !keeps_) return false;
   if (!handed_over_.empty())
     sorting_ =
         std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { sort_handed_over(pool.stop()); });

@@ -13,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/device/device_costs.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
@@ -34,7 +35,7 @@ class FailoverEngine final : public JoinEngine {
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
   JoinStats stats() const override;
-  std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
+  std::unique_ptr<Notice> take_notice() override { return attempt_.take_notice(); }
 
  private:
   enum class Kind : uint8_t { none, int4, int8, text };
@@ -81,7 +82,7 @@ class FailoverEngine final : public JoinEngine {
   Buffer<uint64_t> handed_over_;  // pairs that came from the GPU; sorted once it is given up
   GpuSlowdown slowdown_;          // of the GPU, once it has been found
   std::string refused_;           // why the join does not run on a GPU
-  std::unique_ptr<Notice> notice_;
+  GpuAttempt attempt_;
   // sorts handed_over_; last, so that it ends before what it works on
   std::unique_ptr<BackgroundTask> sorting_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/costs.hpp"
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 namespace simjoin {
 namespace {
@@ -33,7 +33,7 @@ double gpu_ms_of(const FlyShape &shape, size_t vectors) {
 }  // namespace
 
 BulkFlyHasher::BulkFlyHasher(const FlyShape &shape, Device device, size_t gpu_memory_limit, int threads)
-    : shape_(shape), device_(device), gpu_memory_limit_(gpu_memory_limit), threads_(threads) {}
+    : shape_(shape), attempt_(device), gpu_memory_limit_(gpu_memory_limit), threads_(threads) {}
 
 void BulkFlyHasher::add(const float *values) {
   const size_t end = (vectors_ + 1) * shape_.dimension;
@@ -72,10 +72,10 @@ void BulkFlyHasher::run(WorkerPool &pool) {
   };
   const auto on_cpu = [&] {
     gpu_.reset();
-    if (notice_) device_ = Device::cpu;  // it has failed once
     run_on_cpu(pool);
   };
-  run_on_device(device_, expected_ms, gpu_ms_of(shape_, vectors_), notice_, use_, on_gpu, on_cpu);
+  attempt_.choose(expected_ms, gpu_ms_of(shape_, vectors_));
+  attempt_.run(on_gpu, on_cpu);
 }
 
 void BulkFlyHasher::run_on_cpu(WorkerPool &pool) {

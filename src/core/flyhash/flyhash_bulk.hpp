@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/background_task.hpp"
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/flyhash/flyhash.hpp"
 #include "core/flyhash/flyhash_device.hpp"
 #include "core/join.hpp"
@@ -41,16 +41,16 @@ class BulkFlyHasher {
   void clear();
 
   // Returns what to tell the user since the last call; null if there is nothing.
-  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
-  // Returns the device of the rounds so far. Called between rounds.
-  const DeviceUse &use() const { return use_; }
+  std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
+  // Tells the device of the rounds so far.
+  const GpuAttempt &attempt() const { return attempt_; }
 
  private:
   void run(WorkerPool &pool);
   void run_on_cpu(WorkerPool &pool);
 
   const FlyShape shape_;
-  Device device_;
+  GpuAttempt attempt_;
   const size_t gpu_memory_limit_;
   const int threads_;
   size_t vectors_ = 0;
@@ -59,10 +59,8 @@ class BulkFlyHasher {
   std::unique_ptr<FlyProjection> projection_;      // null before the first round on the CPU
   std::vector<std::unique_ptr<FlyBlock>> blocks_;  // of each worker that has worked
   std::unique_ptr<FlyHashWork> gpu_;               // null before the first round on a GPU
-  std::unique_ptr<Notice> notice_;
-  DeviceUse use_;
-  double cpu_ms_ = 0;                     // estimate for all rounds so far, on the CPU
-  std::unique_ptr<BackgroundTask> task_;  // last, so that it ends before what it works on
+  double cpu_ms_ = 0;                              // estimate for all rounds so far, on the CPU
+  std::unique_ptr<BackgroundTask> task_;           // last, so that it ends before what it works on
 };
 
 }  // namespace simjoin

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
+#include <limits>
 
 #include "core/base/costs.hpp"
-#include "core/device/device_work.hpp"
 #include "core/device/gpu.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 namespace simjoin {
 namespace {
@@ -23,14 +22,9 @@ HostSide host_side(const GraphWork &work, WorkerPool &pool, MemoryCounter &memor
   return {pool, memory, work.gpu_memory_limit};
 }
 
-// Returns whether a GPU can be used. Throws device_failure if it cannot and is demanded.
+// Returns whether a GPU can be used, at any costs. Throws device_failure if it cannot and is demanded.
 bool can_use_gpu(GraphWork &work) {
-  if (work.device == Device::cpu) return false;
-  if (work.device == Device::gpu) require_gpu();
-  std::string reason = no_gpu_reason();
-  if (reason.empty() && gpu_backend()->available(reason)) return true;
-  work.use.refused = std::move(reason);
-  return false;
+  return work.attempt.choose(std::numeric_limits<double>::infinity(), 0);
 }
 
 double milliseconds(double count, double nanoseconds) {
@@ -53,7 +47,8 @@ ComponentWork::ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &m
     : work_(work),
       memory_(memory),
       most_held_(most_held / bytes_per_edge),
-      holding_(work.device == Device::gpu || (work.device == Device::automatic && no_gpu_reason().empty())),
+      holding_(work.attempt.device() == Device::gpu ||
+               (work.attempt.device() == Device::automatic && no_gpu_reason().empty())),
       finder_(memory) {
   if (holding_) finder_.hold_back(std::min(held_first, most_held_));
 }
@@ -61,9 +56,9 @@ ComponentWork::ComponentWork(GraphWork &work, size_t most_held, MemoryCounter &m
 template <class Gpu, class Cpu>
 auto ComponentWork::on_device(Gpu &&gpu, Cpu &&cpu) {
   const auto edges = static_cast<double>(finder_.held().size());
-  return run_on_device(work_.device, milliseconds(edges, costs::graph::cpu_component),
-                       costs::graph::gpu_call_ms + milliseconds(edges, costs::graph::gpu_edge), work_.notice,
-                       work_.use, gpu, cpu);
+  work_.attempt.choose(milliseconds(edges, costs::graph::cpu_component),
+                       costs::graph::gpu_call_ms + milliseconds(edges, costs::graph::gpu_edge));
+  return work_.attempt.run(gpu, cpu);
 }
 
 void ComponentWork::make_room(WorkerPool &pool) {
@@ -103,8 +98,8 @@ Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, Worke
   const double gpu_ms =
       costs::graph::gpu_call_ms + milliseconds(count, costs::graph::gpu_edge) +
       milliseconds(operations, spec.random_walk ? costs::graph::gpu_step : costs::graph::gpu_sum);
-  return run_on_device(
-      work.device, cpu_ms / pool.workers(), gpu_ms, work.notice, work.use,
+  work.attempt.choose(cpu_ms / pool.workers(), gpu_ms);
+  return work.attempt.run(
       [&](GpuBackend &gpu) {
         const HostSide host = host_side(work, pool, memory);
         return spec.random_walk
@@ -124,11 +119,10 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
   const auto find_spectrum = [&](const Graph &graph, WorkerPool &, MemoryCounter &) {
     const auto entries = static_cast<double>(graph.targets.size());
     const double operations = products_per_spectrum * entries;
-    return run_on_device(
-        work.device, milliseconds(operations, costs::graph::cpu_sum) / pool.workers(),
-        costs::graph::gpu_call_ms + milliseconds(entries, costs::graph::gpu_edge) +
-            milliseconds(operations, costs::graph::gpu_sum),
-        work.notice, work.use,
+    work.attempt.choose(milliseconds(operations, costs::graph::cpu_sum) / pool.workers(),
+                        costs::graph::gpu_call_ms + milliseconds(entries, costs::graph::gpu_edge) +
+                            milliseconds(operations, costs::graph::gpu_sum));
+    return work.attempt.run(
         [&](GpuBackend &gpu) {
           return gpu.graphs()->leading_eigenvectors(graph, host_side(work, pool, memory));
         },

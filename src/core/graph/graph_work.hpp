@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/graph/components.hpp"
 #include "core/graph/densest.hpp"
 #include "core/graph/graph_device.hpp"
@@ -16,10 +16,11 @@ namespace simjoin {
 
 // The device and its limits; the answer does not depend on them.
 struct GraphWork {
-  Device device = Device::cpu;
-  size_t gpu_memory_limit = 0;     // bytes; 0 = most of the free memory
-  std::unique_ptr<Notice> notice;  // what to tell the user of a computation that left the GPU
-  DeviceUse use;                   // the device that it ran on
+  explicit GraphWork(Device device, size_t memory_limit = 0)
+      : attempt(device), gpu_memory_limit(memory_limit) {}
+
+  GpuAttempt attempt;
+  size_t gpu_memory_limit;  // bytes; 0 = most of the free memory
 };
 
 // How PageRank is computed; see pagerank_power and pagerank_random_walk.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/device_work.hpp"
 #include "core/minhash/minhash_bulk.hpp"
 #include "core/minhash/signature_device.hpp"
 
@@ -19,14 +18,7 @@ constexpr size_t least_keys_on_gpu = 50'000;
 void LshDevice::choose(size_t tokens, size_t values, int threads) {
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads);
-  gpu_ = use_gpu(spec_.device, costs.cpu_ms, costs.gpu_ms, &refused_);
-}
-
-void LshDevice::note_failure(const Error &error) {
-  const std::lock_guard lock(mutex_);
-  error_ = error;
-  refused_ = error.what();
-  gpu_ = false;
+  attempt_.choose(costs.cpu_ms, costs.gpu_ms);
 }
 
 void LshDevice::note_use(const std::string &name, size_t bytes) {
@@ -44,10 +36,10 @@ void LshDevice::note_cpu() {
 void LshDevice::sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
   const auto on_cpu = [&] { sort_keys(keys, pool, memory); };
   if (keys.size() < least_keys_on_gpu) return on_cpu();
-  const auto on_gpu = [&] {
+  const auto on_gpu = [&](GpuBackend &gpu) {
     Buffer<SortKey> sorted(memory, keys.size());
-    const size_t held = gpu_backend()->signatures()->sort(
-        {keys.data(), keys.size()}, {sorted.data(), sorted.size()}, pool, spec_.gpu_memory_limit);
+    const size_t held = gpu.signatures()->sort({keys.data(), keys.size()}, {sorted.data(), sorted.size()},
+                                               pool, spec_.gpu_memory_limit);
     keys = std::move(sorted);
     const std::lock_guard lock(mutex_);
     memory_peak_ = std::max(memory_peak_, held);
@@ -55,16 +47,11 @@ void LshDevice::sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &mem
   run(on_gpu, on_cpu);
 }
 
-std::unique_ptr<Notice> LshDevice::take_notice() {
-  const std::lock_guard lock(mutex_);
-  return error_ ? notice_of_gpu(*std::exchange(error_, std::nullopt)) : nullptr;
-}
-
 void LshDevice::add_to(JoinStats &stats) const {
   const std::lock_guard lock(mutex_);
   stats.device_memory_peak = memory_peak_;
   if (name_.empty())
-    stats.gpu_refused = told_reason(refused_);
+    stats.gpu_refused = told_reason(attempt_.outcome().refused);
   else
     stats.device = name_;
 }

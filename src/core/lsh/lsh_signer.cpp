@@ -26,7 +26,7 @@ void for_pieces(size_t rows, WorkerPool &pool, const std::function<void(size_t b
 }  // namespace
 
 void LshSigner::sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values, uint64_t *hashes) {
-  device_.run([&] { sign_on_gpu(sets, pool, values, hashes); },
+  device_.run([&](GpuBackend &gpu) { sign_on_gpu(gpu, sets, pool, values, hashes); },
               [&] {
                 gpu_signer_.reset();
                 device_.note_cpu();
@@ -34,12 +34,12 @@ void LshSigner::sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t
               });
 }
 
-void LshSigner::sign_on_gpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
-                            uint64_t *hashes) {
+void LshSigner::sign_on_gpu(GpuBackend &gpu, const SetArrays<uint32_t> &sets, WorkerPool &pool,
+                            uint32_t *values, uint64_t *hashes) {
   if (!gpu_signer_) {
     const SignatureHeader header{SignatureFamily::minhash, false, full_bits,
                                  static_cast<uint16_t>(spec_.permutations), spec_.seed};
-    gpu_signer_ = gpu_backend()->signatures()->make_signer(header, spec_.gpu_memory_limit);
+    gpu_signer_ = gpu.signatures()->make_signer(header, spec_.gpu_memory_limit);
   }
   if (spec_.verify)
     gpu_signer_->hash_bands(sets, spec_.plan, pool, hashes);

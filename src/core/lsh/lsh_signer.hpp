@@ -22,7 +22,8 @@ class LshSigner {
   void sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values, uint64_t *hashes);
 
  private:
-  void sign_on_gpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values, uint64_t *hashes);
+  void sign_on_gpu(GpuBackend &gpu, const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
+                   uint64_t *hashes);
   void sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
                    uint64_t *hashes) const;
   void sign_set(std::span<const uint32_t> tokens, const StopFlag &stop, uint32_t *values) const;

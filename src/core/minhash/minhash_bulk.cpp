@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/costs.hpp"
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 namespace simjoin {
 namespace {
@@ -38,7 +38,7 @@ BulkSigner::BulkSigner(const BulkSpec &spec)
     : spec_(spec),
       header_{spec.family, false, full_bits, static_cast<uint16_t>(spec.permutations), spec.seed},
       hasher_(spec.permutations, spec.seed),
-      device_(spec.device) {}
+      attempt_(spec.device) {}
 
 void BulkSigner::add(std::span<const uint32_t> hashes) {
   adding_.hashes.insert(adding_.hashes.end(), hashes.begin(), hashes.end());
@@ -75,51 +75,36 @@ void BulkSigner::begin() {
   signing_.clear();
   std::swap(adding_, signing_);
   values_.resize(signing_.headers.size() * header_.permutations);
-  gpu_ = choose_gpu();
+  choose_device();
   task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
 }
 
-// Returns whether the round is signed on the GPU. A GPU that is not set up pays once the CPU has been busy
-// for as long as the start takes.
-bool BulkSigner::choose_gpu() {
+// Chooses the device of the round. A GPU that is not set up pays once the CPU has been busy for as long as
+// the start takes.
+void BulkSigner::choose_device() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);
   const double cpu_ms = costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0);
-  const bool gpu = use_gpu(device_, cpu_ms, costs.gpu_ms, &use_.refused);
-  use_.gpu |= gpu;
-  if (!gpu) cpu_ms_ += costs.cpu_ms;
-  return gpu;
+  if (!attempt_.choose(cpu_ms, costs.gpu_ms)) cpu_ms_ += costs.cpu_ms;
 }
 
 bool BulkSigner::step(std::chrono::microseconds budget) {
-  if (task_) {
-    if (!task_->wait(budget)) return false;
-    task_.reset();
-  }
-  if (!gpu_error_) return true;
-  const Error error = *std::exchange(gpu_error_, std::nullopt);
-  notice_ = notice_of_gpu(error);
-  if (!notice_ || device_ == Device::gpu) throw error;
-  // The CPU takes over.
-  device_ = Device::cpu;
-  use_.refused = error.what();
-  signer_.reset();
-  gpu_ = false;
-  task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
-  return false;
+  if (!task_) return true;
+  if (!task_->wait(budget)) return false;
+  task_.reset();
+  return true;
 }
 
 void BulkSigner::run(WorkerPool &pool) {
-  if (!gpu_) return sign_on_cpu(pool);
-  try {
-    sign_on_gpu(pool);
-  } catch (const Error &error) {
-    gpu_error_ = error;
-  }
+  attempt_.run([&](GpuBackend &gpu) { sign_on_gpu(gpu, pool); },
+               [&] {
+                 signer_.reset();
+                 sign_on_cpu(pool);
+               });
 }
 
-void BulkSigner::sign_on_gpu(WorkerPool &pool) {
-  if (!signer_) signer_ = gpu_backend()->signatures()->make_signer(header_, spec_.gpu_memory_limit);
+void BulkSigner::sign_on_gpu(GpuBackend &gpu, WorkerPool &pool) {
+  if (!signer_) signer_ = gpu.signatures()->make_signer(header_, spec_.gpu_memory_limit);
   if (header_.family == SignatureFamily::minhash)
     signer_->sign(SetArrays<uint32_t>{signing_.hashes, signing_.ends}, pool, values_.data());
   else

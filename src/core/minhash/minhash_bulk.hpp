@@ -11,7 +11,7 @@
 
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/minhash_signature.hpp"
@@ -65,9 +65,9 @@ class BulkSigner {
   void write(size_t set, uint8_t *signature) const;
 
   // Returns what to tell the user since the last call; null if there is nothing.
-  std::unique_ptr<Notice> take_notice() { return std::move(notice_); }
-  // Returns the device of the rounds so far. Called while no round is under way.
-  const DeviceUse &use() const { return use_; }
+  std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
+  // Tells the device of the rounds so far.
+  const GpuAttempt &attempt() const { return attempt_; }
 
  private:
   struct Round {
@@ -79,24 +79,20 @@ class BulkSigner {
     void clear();
   };
 
-  bool choose_gpu();
+  void choose_device();
   void run(WorkerPool &pool);
-  void sign_on_gpu(WorkerPool &pool);
+  void sign_on_gpu(GpuBackend &gpu, WorkerPool &pool);
   void sign_on_cpu(WorkerPool &pool);
   void sign(size_t set, const StopFlag &stop, std::vector<WeightedToken> &scratch, WeightedSamples &samples);
 
   const BulkSpec spec_;
   const SignatureHeader header_;
   const MinHasher hasher_;
-  Device device_;      // automatic becomes cpu once a GPU has failed
+  GpuAttempt attempt_;
   double cpu_ms_ = 0;  // spent on the CPU, as estimated
   Round adding_;
   Round signing_;
   std::vector<uint32_t> values_;  // of signing_
-  bool gpu_ = false;              // whether signing_ is signed on a GPU
-  std::optional<Error> gpu_error_;
-  std::unique_ptr<Notice> notice_;
-  DeviceUse use_;
   std::unique_ptr<DeviceSigner> signer_;
   std::unique_ptr<BackgroundTask> task_;  // last, so that it ends before what it works on
 };

@@ -69,11 +69,12 @@ void report_device(const char *function, const JoinEngine *engine) {
               }));
 }
 
-void report_device(const char *function, const DeviceUse &use) {
+void report_device(const char *function, const GpuAttempt &attempt) {
   if (!message_level_is_interesting(DEBUG1)) return;
   report_line(function, call_cpp([&] {
+                const DeviceOutcome outcome = attempt.outcome();
                 DeviceLine line;
-                line.add_device(use.gpu ? "gpu" : "cpu", use.refused);
+                line.add_device(outcome.gpu ? "gpu" : "cpu", outcome.refused);
                 return line;
               }));
 }

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
 #include "pg/base/errors.hpp"
 
@@ -29,7 +29,7 @@ struct GpuNotice {
 // Tells, at DEBUG1 and in EXPLAIN's words, which device a function's join has run on, and by which algorithm.
 // The second form tells the device of another computation.
 void report_device(const char *function, const JoinEngine *engine);
-void report_device(const char *function, const DeviceUse &use);
+void report_device(const char *function, const GpuAttempt &attempt);
 
 // Tells the session why the computation goes on on the CPU. Without a notice it does nothing.
 void report_gpu_notice(const GpuNotice &notice);

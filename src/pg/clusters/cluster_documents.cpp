@@ -123,7 +123,7 @@ void cluster_query(Clustering *clustering, const char *query) {
   DocumentReader reader = {clustering, GrowingArray<int64>(clustering->context)};
   read_query(query, &reader, clustering->function);
   finish_round(&reader);
-  report_device(clustering->function, clustering->clusters->use());
+  report_device(clustering->function, clustering->clusters->attempt());
 }
 
 }  // namespace simjoin::pg

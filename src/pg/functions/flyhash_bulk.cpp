@@ -119,7 +119,7 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
                          {}};
   read_query(string_argument(fcinfo, 0), &reader, function);
   finish_round(&reader);
-  if (reader.hasher != nullptr) report_device(function, reader.hasher->use());
+  if (reader.hasher != nullptr) report_device(function, reader.hasher->attempt());
   MemoryContextDelete(context);
   return 0;
 }

@@ -28,14 +28,10 @@ constexpr double operations_of_densest = 100;  // for each edge
 
 // What every computation has beside its edges and its result.
 struct Work {
-  Work() {
-    memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"});
-    work.device = Settings::device();
-    work.gpu_memory_limit = Settings::gpu_memory_limit();
-  }
+  Work() { memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"}); }
 
   MemoryCounter memory;
-  GraphWork work;
+  GraphWork work{Settings::device(), Settings::gpu_memory_limit()};
 };
 
 struct ComponentsWork : Work {
@@ -74,7 +70,7 @@ void compute(MemoryContext context, Work *work, double operations, Body &&body) 
     });
   else
     run_interruptibly(context, body);
-  report_gpu_notice(call_cpp([&] { return GpuNotice(std::exchange(work->work.notice, nullptr)); }));
+  report_gpu_notice_of(&work->work.attempt);
 }
 
 // Takes edges for an EdgeList.
@@ -177,7 +173,7 @@ const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context
     work->result.emplace(
         densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
   });
-  report_device(function, work->work.use);
+  report_device(function, work->work.attempt);
   return *work->result;
 }
 
@@ -201,7 +197,7 @@ Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   read_graph(fcinfo, nodes_argument, &sink, function);
   compute(context, work, static_cast<double>(work->rows),
           [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
-  report_device(function, work->work.use);
+  report_device(function, work->work.attempt);
   const Components &components = *work->result;
   return_rows(components.nodes.size(), [&](size_t i) {
     result.add({Int64GetDatum(components.components[i]), Int64GetDatum(components.nodes[i])});
@@ -227,7 +223,7 @@ Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
   });
-  report_device(function, work->work.use);
+  report_device(function, work->work.attempt);
   const Ranks &ranks = *work->result;
   return_rows(ranks.nodes.size(), [&](size_t i) {
     result.add({Int64GetDatum(ranks.nodes[i]), Float8GetDatum(ranks.ranks[i])});

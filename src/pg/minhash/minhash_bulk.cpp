@@ -123,7 +123,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   read_query(string_argument(fcinfo, 0), &reader, function);
   begin_round(&reader);
   finish_round(&reader);
-  report_device(function, reader.signer->use());
+  report_device(function, reader.signer->attempt());
   MemoryContextDelete(context);
   return 0;
 }

@@ -1,4 +1,4 @@
-#include "core/device/device_work.hpp"
+#include "core/device/gpu_attempt.hpp"
 
 #include <string>
 #include <utility>
@@ -54,6 +54,52 @@ std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
     default:
       return nullptr;
   }
+}
+
+bool GpuAttempt::choose(double cpu_ms, double gpu_ms) {
+  if (failed()) return chosen_ = false;
+  std::string reason;
+  chosen_ = use_gpu(device_, cpu_ms, gpu_ms, &reason);
+  if (!reason.empty()) refuse(std::move(reason));
+  return chosen_;
+}
+
+void GpuAttempt::refuse(std::string reason) {
+  chosen_ = false;
+  const std::lock_guard lock(mutex_);
+  outcome_.refused = std::move(reason);
+}
+
+bool GpuAttempt::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+// Returns whether the part that begins runs on the GPU.
+bool GpuAttempt::begin() {
+  const std::lock_guard lock(mutex_);
+  outcome_.gpu |= chosen_;
+  return chosen_;
+}
+
+bool GpuAttempt::leave_gpu(const Error &error) {
+  std::unique_ptr<Notice> notice = notice_of_gpu(error);
+  if (!notice || device_ == Device::gpu) return false;
+  refuse(error.what());
+  const std::lock_guard lock(mutex_);
+  failed_ = true;
+  notice_ = std::move(notice);
+  return true;
+}
+
+std::unique_ptr<Notice> GpuAttempt::take_notice() {
+  const std::lock_guard lock(mutex_);
+  return std::move(notice_);
+}
+
+DeviceOutcome GpuAttempt::outcome() const {
+  const std::lock_guard lock(mutex_);
+  return outcome_;
 }
 
 }  // namespace simjoin

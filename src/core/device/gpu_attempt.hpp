@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
-#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/device/gpu.hpp"
@@ -31,7 +31,7 @@ double gpu_start_ms();
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
 
 // The device that a computation ran on, in one part or several.
-struct DeviceUse {
+struct DeviceOutcome {
   bool gpu = false;     // some of it on a GPU
   std::string refused;  // why the last part ran on the CPU; empty if no GPU was asked for
 };
@@ -41,23 +41,52 @@ struct DeviceUse {
 // does use one that had too little memory or was not available.
 std::unique_ptr<Notice> notice_of_gpu(const Error &error);
 
-// Returns gpu(GpuBackend &) if use_gpu() says so, otherwise cpu(). Under Device::automatic, cpu() also
-// replaces a gpu() that failed or had too little memory. Then `notice` gets what to tell the user. `use` gets
-// what happened.
-template <class Gpu, class Cpu>
-auto run_on_device(Device device, double cpu_ms, double gpu_ms, std::unique_ptr<Notice> &notice,
-                   DeviceUse &use, Gpu &&gpu, Cpu &&cpu) {
-  if (use_gpu(device, cpu_ms, gpu_ms, &use.refused)) {
-    use.gpu = true;
-    try {
-      return gpu(*gpu_backend());
-    } catch (const Error &error) {
-      notice = notice_of_gpu(error);
-      if (!notice || device == Device::gpu) throw;
-      use.refused = error.what();
+// The attempt to run a computation on a GPU, in one part or several. Under Device::automatic the CPU replaces
+// a GPU that fails or has too little memory, for this part and all others.
+//
+// Parts are chosen and run one after the other, on any thread. Meanwhile other threads may ask what happened.
+class GpuAttempt {
+ public:
+  explicit GpuAttempt(Device device) : device_(device) {}
+
+  Device device() const { return device_; }
+  // Chooses for the next part as use_gpu() does, and returns whether it is to run on the GPU. Throws
+  // device_failure if `device` is Device::gpu and there is none.
+  bool choose(double cpu_ms, double gpu_ms);
+  // Leaves the next part to the CPU for this reason.
+  void refuse(std::string reason);
+  // Returns whether the GPU has failed, so that it is not chosen again.
+  bool failed() const;
+
+  // Returns gpu(GpuBackend &) if the GPU is chosen, otherwise cpu(). Also returns cpu() if gpu() fails and
+  // can be replaced.
+  template <class Gpu, class Cpu>
+  auto run(Gpu &&gpu, Cpu &&cpu) {
+    if (begin()) {
+      try {
+        return gpu(*gpu_backend());
+      } catch (const Error &error) {
+        if (!leave_gpu(error)) throw;
+      }
     }
+    return cpu();
   }
-  return cpu();
-}
+  // Notes an error of the GPU and returns whether the CPU can replace it.
+  bool leave_gpu(const Error &error);
+
+  // Returns what to tell the user of a failure since the last call; null if there was none.
+  std::unique_ptr<Notice> take_notice();
+  DeviceOutcome outcome() const;
+
+ private:
+  bool begin();
+
+  const Device device_;
+  bool chosen_ = false;
+  mutable std::mutex mutex_;  // guards what follows
+  bool failed_ = false;
+  DeviceOutcome outcome_;
+  std::unique_ptr<Notice> notice_;
+};
 
 }  // namespace simjoin
