@@ -24,8 +24,8 @@ TEST(RoundRanks, AreNumberedInOrderWithAndWithoutTable) {
       marked[rank] = true;
     }
     const size_t before = memory.current();
-    plain.number(false);
-    table.number(true);
+    plain.number(false, StopFlag());
+    table.number(true, StopFlag());
     EXPECT_GE(memory.current() - before, plain.numbering_bytes(false) + table.numbering_bytes(true));
     uint32_t next = 0;
     for (uint32_t rank = 0; rank < ranks; ++rank) {

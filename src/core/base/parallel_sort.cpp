@@ -4,7 +4,10 @@
 #include <hwy/targets.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "core/base/distribute.hpp"
 
 namespace simjoin {
 namespace {
@@ -39,51 +42,46 @@ std::vector<SortKey> choose_splitters(const Buffer<SortKey> &keys, size_t bucket
   return splitters;
 }
 
-}  // namespace
-
-void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
+// Sorts the keys into buckets, whose keys are not sorted yet. Returns where they lie.
+Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, size_t buckets, WorkerPool &pool,
+                                         MemoryCounter &memory) {
   const size_t n = keys.size();
-  if (n < 2) return;
-  if (n <= 2 * bucket_target) return sort_run(keys.data(), n);
-  const size_t buckets = std::min(max_buckets, n / bucket_target + 1);
   const std::vector<SortKey> splitters = choose_splitters(keys, buckets);
   const size_t chunks = std::min<size_t>((n + chunk_target - 1) / chunk_target, size_t{16} * pool.workers());
-  const auto chunk_begin = [&](size_t chunk) { return chunk * n / chunks; };
-
-  Buffer<uint16_t> bucket_of(memory, n);
-  Buffer<uint64_t> cursors(memory, chunks * buckets,
-                           0);  // the count of keys by chunk and bucket, then their places
-  pool.parallel(chunks, [&](int, size_t chunk) {
-    uint64_t *counts = cursors.data() + chunk * buckets;
-    for (size_t i = chunk_begin(chunk); i < chunk_begin(chunk + 1); ++i) {
+  const auto visit = [&](size_t chunk, auto &&body) {
+    for (size_t i = chunk * n / chunks; i < (chunk + 1) * n / chunks; ++i) {
       if (i % bucket_target == 0) pool.stop().check();
+      body(i);
+    }
+  };
+  Buffer<uint16_t> bucket_of(memory, n);
+  Distribution<uint64_t> places(chunks, buckets, pool, memory);
+  places.count([&](size_t chunk, uint64_t *counts) {
+    visit(chunk, [&](size_t i) {
       const auto bucket =
           std::upper_bound(splitters.begin(), splitters.end(), keys[i], less) - splitters.begin();
       bucket_of[i] = static_cast<uint16_t>(bucket);
       ++counts[bucket];
-    }
+    });
   });
-  std::vector<uint64_t> starts(buckets + 1, 0);
-  uint64_t place = 0;
-  for (size_t b = 0; b < buckets; ++b) {
-    starts[b] = place;
-    for (size_t chunk = 0; chunk < chunks; ++chunk) {
-      place += std::exchange(cursors[chunk * buckets + b], place);
-    }
-  }
-  starts[buckets] = n;
-
   Buffer<SortKey> sorted(memory, n);
-  pool.parallel(chunks, [&](int, size_t chunk) {
-    uint64_t *places = cursors.data() + chunk * buckets;
-    for (size_t i = chunk_begin(chunk); i < chunk_begin(chunk + 1); ++i) {
-      if (i % bucket_target == 0) pool.stop().check();
-      sorted[places[bucket_of[i]]++] = keys[i];
-    }
+  places.place([&](size_t chunk, uint64_t *next) {
+    visit(chunk, [&](size_t i) { sorted[next[bucket_of[i]]++] = keys[i]; });
   });
-  pool.parallel(buckets,
-                [&](int, size_t b) { sort_run(sorted.data() + starts[b], starts[b + 1] - starts[b]); });
   keys = std::move(sorted);
+  return places;
+}
+
+}  // namespace
+
+void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
+  if (keys.size() < 2) return;
+  if (keys.size() <= 2 * bucket_target) return sort_run(keys.data(), keys.size());
+  const size_t buckets = std::min(max_buckets, keys.size() / bucket_target + 1);
+  const Distribution<uint64_t> places = sort_into_buckets(keys, buckets, pool, memory);
+  pool.parallel(buckets, [&](int, size_t bucket) {
+    sort_run(keys.data() + places.begin(bucket), places.begin(bucket + 1) - places.begin(bucket));
+  });
 }
 
 }  // namespace simjoin

@@ -104,31 +104,19 @@ bool NodeBitmap::pays(int64_t least, int64_t greatest, size_t count) {
 }
 
 NodeBitmap::NodeBitmap(int64_t least, int64_t greatest, WorkerPool &pool, MemoryCounter &memory)
-    : pool_(pool), memory_(memory), least_(static_cast<uint64_t>(least)), words_(memory), before_(memory) {
-  fill(words_, offset(greatest) / 64 + 1, uint64_t{0}, pool);
+    : pool_(pool), memory_(memory), least_(static_cast<uint64_t>(least)), bits_(memory) {
+  bits_.resize(offset(greatest) + 1, pool);
 }
 
 void NodeBitmap::rank() {
-  before_.resize(words_.size());
-  uint64_t count = 0;
-  for (size_t word = 0; word < words_.size(); ++word) {
-    if (word % check_interval == 0) pool_.stop().check();
-    before_[word] = static_cast<uint32_t>(count);
-    count += static_cast<uint64_t>(std::popcount(words_[word]));
-    if (count >= UINT32_MAX) throw_too_many();
-  }
-  count_ = static_cast<uint32_t>(count);
+  count_ = bits_.rank(pool_.stop());
+  if (count_ >= UINT32_MAX) throw_too_many();
 }
 
 Buffer<int64_t> NodeBitmap::nodes() const {
   Buffer<int64_t> nodes(memory_, count_);
-  for_ranges(pool_, words_.size(), entries_per_range, [&](size_t begin, size_t end) {
-    for (size_t word = begin; word < end; ++word) {
-      size_t place = before_[word];
-      for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1)
-        nodes[place++] =
-            static_cast<int64_t>(least_ + word * 64 + static_cast<uint64_t>(std::countr_zero(bits)));
-    }
+  for_ranges(pool_, bits_.words(), entries_per_range, [&](size_t begin, size_t end) {
+    bits_.visit(begin, end, [&](size_t i, uint32_t rank) { nodes[rank] = static_cast<int64_t>(least_ + i); });
   });
   return nodes;
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/probe_table.hpp"
+#include "core/base/ranked_bits.hpp"
 #include "core/base/worker_pool.hpp"
 
 namespace simjoin {
@@ -56,18 +57,10 @@ class NodeBitmap {
 
   NodeBitmap(int64_t least, int64_t greatest, WorkerPool &pool, MemoryCounter &memory);
 
-  void mark(int64_t node) {
-    uint64_t &word = words_[offset(node) / 64];
-    const uint64_t bit = uint64_t{1} << (offset(node) % 64);
-    if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & bit) == 0)
-      __atomic_fetch_or(&word, bit, __ATOMIC_RELAXED);
-  }
+  void mark(int64_t node) { bits_.mark(offset(node)); }
   // Ends the marking. Throws Error limit_exceeded if there are too many nodes.
   void rank();
-  uint32_t rank_of(int64_t node) const {
-    const uint64_t word = words_[offset(node) / 64], below = (uint64_t{1} << (offset(node) % 64)) - 1;
-    return before_[offset(node) / 64] + static_cast<uint32_t>(__builtin_popcountll(word & below));
-  }
+  uint32_t rank_of(int64_t node) const { return bits_.rank_of(offset(node)); }
   // Returns the marked nodes.
   Buffer<int64_t> nodes() const;
 
@@ -77,9 +70,8 @@ class NodeBitmap {
   WorkerPool &pool_;
   MemoryCounter &memory_;
   uint64_t least_;
-  Buffer<uint64_t> words_;
-  Buffer<uint32_t> before_;  // nodes before each word
-  uint32_t count_ = 0;
+  RankedBits bits_;
+  uint64_t count_ = 0;
 };
 
 // Returns the nodes of the numbers in ascending order. rank_of[number] becomes the place of the number's

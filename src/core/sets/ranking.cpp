@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/distribute.hpp"
 #include "core/base/parallel_sort.hpp"
 
 namespace simjoin {
@@ -147,17 +148,17 @@ Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCoun
   uint32_t *const rank_of = ranking.rank_of.data();
   const size_t ids = ranking.rank_of.size();
   const size_t runs = std::clamp<size_t>(ids / check_interval, 1, static_cast<size_t>(pool.workers()));
-  Buffer<uint32_t> next(memory, runs * counted_frequencies, 0);  // by run and frequency, as in FrequencySort
+  Distribution<uint32_t> places(runs, counted_frequencies, pool, memory);
   std::vector<std::vector<Frequent>> frequent(runs);
   const auto visit_run = [&](size_t run, auto &&visit) {
     const size_t end = (run + 1) * ids / runs;
     for (size_t id = run * ids / runs; id < end; ++id) {
       if (id % check_interval == 0) pool.stop().check();
-      visit(next.data() + run * counted_frequencies, id, rank_of[id]);
+      visit(id, rank_of[id]);
     }
   };
-  pool.parallel(runs, [&](int, size_t run) {
-    visit_run(run, [&](uint32_t *counts, size_t id, uint32_t frequency) {
+  places.count([&](size_t run, uint32_t *counts) {
+    visit_run(run, [&](size_t id, uint32_t frequency) {
       if (frequency < counted_frequencies) {
         ++counts[frequency];
       } else if (frequency != Ranking::none) {
@@ -165,16 +166,12 @@ Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCoun
       }
     });
   });
-  for (size_t frequency = 0; frequency < counted_frequencies; ++frequency) {
-    for (size_t run = 0; run < runs; ++run) {
-      ranking.ranks += std::exchange(next[run * counted_frequencies + frequency], ranking.ranks);
-    }
-  }
-  pool.parallel(runs, [&](int, size_t run) {
-    visit_run(run, [&](uint32_t *places, size_t id, uint32_t frequency) {
-      if (frequency < counted_frequencies) rank_of[id] = places[frequency]++;
+  places.place([&](size_t run, uint32_t *next) {
+    visit_run(run, [&](size_t id, uint32_t frequency) {
+      if (frequency < counted_frequencies) rank_of[id] = next[frequency]++;
     });
   });
+  ranking.ranks = places.items();
   for (size_t run = 1; run < runs; ++run) {
     frequent[0].insert(frequent[0].end(), frequent[run].begin(), frequent[run].end());
   }

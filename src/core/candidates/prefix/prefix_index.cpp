@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
+#include "core/base/distribute.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 
 namespace simjoin {
@@ -20,28 +22,9 @@ constexpr size_t least_room = size_t{1} << 14;
 size_t PrefixIndex::building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers) {
   const uint64_t room = std::max<uint64_t>(least_room, tokens / tokens_per_unsorted_posting);
   const size_t each = sizeof(uint32_t) + sizeof(Posting) + (sign ? sizeof(uint64_t) : 0);
-  const size_t cursors = (sizeof(uint64_t) << bucket_bits) * parts_per_worker * static_cast<size_t>(workers);
+  const size_t cursors = Distribution<uint64_t>::bytes(parts_per_worker * static_cast<size_t>(workers),
+                                                       size_t{1} << bucket_bits);
   return std::min(postings, room) * each + cursors;
-}
-
-PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool,
-                         MemoryCounter &memory)
-    : problem_(problem),
-      groups_(options.groups),
-      units_(groups_ != nullptr ? groups_->groups() : problem.index.sets()),
-      starts_(memory),
-      postings_(memory),
-      signatures_(memory) {
-  const SetCollection &sets = problem.index;
-  for (const SizeClass &c : sets.classes) {
-    class_begin_.push_back(groups_ == nullptr || c.begin == sets.sets() ? c.begin
-                                                                        : groups_->group_of(c.begin));
-  }
-  class_begin_.push_back(units_);
-  if (options.equal_sets) equal_sets_.emplace(problem, pool, memory);
-  choose_classes(options.elsewhere);
-  // Without postings, nobody asks for a list.
-  if (std::find(posted_.begin(), posted_.end(), true) != posted_.end()) fill(options.sign, pool, memory);
 }
 
 uint32_t PrefixIndex::class_of(uint32_t unit) const {
@@ -89,84 +72,130 @@ void PrefixIndex::visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &s
 // Sorts the postings by rank in two steps: into buckets of neighbouring ranks, and those into lists. Neither
 // step writes to more places than the second-level cache has lines for. Within a list, postings keep the
 // order of their units. The room for unsorted postings limits the number of buckets per round.
-void PrefixIndex::fill(bool sign, WorkerPool &pool, MemoryCounter &memory) {
-  const uint32_t ranks = problem_.index.ranks;
-  starts_.resize(size_t{ranks} + 1);
-  const int shift = std::max(0, static_cast<int>(std::bit_width(ranks)) - bucket_bits);
-  const size_t buckets = (size_t{ranks} >> shift) + 1;
-  const size_t parts = std::clamp<size_t>(units_, 1, parts_per_worker * static_cast<size_t>(pool.workers()));
-  const auto part_begin = [&](size_t part) { return static_cast<uint32_t>(uint64_t{units_} * part / parts); };
-  Buffer<uint64_t> cursors(memory, buckets * parts, 0);  // by part and bucket: first counts, then places
-  pool.parallel(parts, [&](int, size_t part) {
-    uint64_t *counts = cursors.data() + part * buckets;
-    visit_prefixes(part_begin(part), part_begin(part + 1), pool.stop(),
-                   [&](uint32_t rank, const Posting &, uint32_t, uint32_t) { ++counts[rank >> shift]; });
-  });
-  std::vector<uint64_t> begins;
-  uint64_t placed = 0;
-  for (size_t bucket = 0; bucket < buckets; ++bucket) {
-    begins.push_back(placed);
-    for (size_t part = 0; part < parts; ++part) {
-      placed += std::exchange(cursors[part * buckets + bucket], placed);
-    }
+class PrefixIndex::Builder {
+ public:
+  Builder(PrefixIndex &index, bool sign, WorkerPool &pool, MemoryCounter &memory);
+
+  void fill();
+
+ private:
+  uint32_t part_begin(size_t part) const {
+    return static_cast<uint32_t>(uint64_t{index_.units_} * part / places_.parts());
   }
-  begins.push_back(placed);
-  starts_[ranks] = placed;
-  postings_.resize(placed);
-  if (sign) signatures_.resize(placed);
-  const uint64_t room = std::max(least_room, problem_.index.tokens.size() / tokens_per_unsorted_posting);
-  Unsorted unsorted(memory);
-  for (size_t first = 0, last; first < buckets; first = last) {
-    for (last = first + 1; last < buckets && begins[last + 1] - begins[first] <= room;) ++last;
-    unsorted.resize(begins[last] - begins[first], sign);
-    const auto in_round = [&](uint32_t rank) { return (rank >> shift) - first < last - first; };
-    pool.parallel(parts, [&](int, size_t part) {
-      uint64_t *places = cursors.data() + part * buckets;
-      uint32_t signed_set = UINT32_MAX;
-      uint64_t signature = 0;
-      visit_prefixes(part_begin(part), part_begin(part + 1), pool.stop(),
-                     [&](uint32_t rank, const Posting &posting, uint32_t set, uint32_t size) {
-                       if (!in_round(rank)) return;
-                       const uint64_t place = places[rank >> shift]++ - begins[first];
-                       unsorted.ranks[place] = rank;
-                       unsorted.postings[place] = posting;
-                       if (!sign) return;
-                       if (set != signed_set) signature = parity_signature(problem_.index, set, size);
-                       signed_set = set;
-                       unsorted.signatures[place] = signature;
-                     });
-    });
-    pool.parallel(last - first, [&](int, size_t i) {
-      const size_t bucket = last - 1 - i;  // the most frequent ranks first: they have the most postings
-      const auto first_rank = static_cast<uint32_t>(bucket << shift);
-      const auto end_rank = static_cast<uint32_t>(std::min<uint64_t>(ranks, (uint64_t{bucket} + 1) << shift));
-      sort_bucket(first_rank, end_rank, begins[bucket], begins[bucket + 1], unsorted, begins[first],
-                  pool.stop());
-    });
+  uint64_t size_of(size_t first, size_t last) const { return places_.begin(last) - places_.begin(first); }
+  void collect(size_t first, size_t last);
+  void sort(size_t bucket);
+
+  PrefixIndex &index_;
+  const bool sign_;
+  const uint32_t ranks_;
+  const int shift_;  // a bucket has the ranks that agree in all higher bits
+  WorkerPool &pool_;
+  Distribution<uint64_t> places_;
+  // The unsorted postings of a round, whose first place is base_.
+  uint64_t base_ = 0;
+  Buffer<uint32_t> unsorted_ranks_;
+  Buffer<Posting> unsorted_;
+  Buffer<uint64_t> unsorted_signatures_;
+};
+
+PrefixIndex::Builder::Builder(PrefixIndex &index, bool sign, WorkerPool &pool, MemoryCounter &memory)
+    : index_(index),
+      sign_(sign),
+      ranks_(index.problem_.index.ranks),
+      shift_(std::max(0, static_cast<int>(std::bit_width(ranks_)) - bucket_bits)),
+      pool_(pool),
+      places_(std::clamp<size_t>(index.units_, 1, parts_per_worker * static_cast<size_t>(pool.workers())),
+              (size_t{ranks_} >> shift_) + 1, pool, memory),
+      unsorted_ranks_(memory),
+      unsorted_(memory),
+      unsorted_signatures_(memory) {}
+
+void PrefixIndex::Builder::fill() {
+  places_.count([&](size_t part, uint64_t *counts) {
+    index_.visit_prefixes(
+        part_begin(part), part_begin(part + 1), pool_.stop(),
+        [&](uint32_t rank, const Posting &, uint32_t, uint32_t) { ++counts[rank >> shift_]; });
+  });
+  index_.starts_.resize(size_t{ranks_} + 1);
+  index_.starts_[ranks_] = places_.items();
+  index_.postings_.resize(places_.items());
+  if (sign_) index_.signatures_.resize(places_.items());
+  const uint64_t room =
+      std::max<uint64_t>(least_room, index_.problem_.index.tokens.size() / tokens_per_unsorted_posting);
+  for (size_t first = 0, last; first < places_.buckets(); first = last) {
+    for (last = first + 1; last < places_.buckets() && size_of(first, last + 1) <= room;) ++last;
+    collect(first, last);
+    // The most frequent ranks come first, since they have the most postings.
+    pool_.parallel(last - first, [&](int, size_t i) { sort(last - 1 - i); });
   }
 }
 
-// Makes the lists of the ranks [first_rank, end_rank). Their places in the index are [begin, end). `base` is
-// the place of the first unsorted posting.
-void PrefixIndex::sort_bucket(uint32_t first_rank, uint32_t end_rank, uint64_t begin, uint64_t end,
-                              const Unsorted &unsorted, uint64_t base, const StopFlag &stop) {
-  std::vector<uint64_t> places(end_rank - first_rank, 0);
+// Places the postings of the buckets [first, last), unsorted within a bucket.
+void PrefixIndex::Builder::collect(size_t first, size_t last) {
+  base_ = places_.begin(first);
+  unsorted_ranks_.resize(size_of(first, last));
+  unsorted_.resize(size_of(first, last));
+  if (sign_) unsorted_signatures_.resize(size_of(first, last));
+  places_.place([&](size_t part, uint64_t *next) {
+    uint32_t signed_set = UINT32_MAX;
+    uint64_t signature = 0;
+    const auto place = [&](uint32_t rank, const Posting &posting, uint32_t set, uint32_t size) {
+      if ((rank >> shift_) - first >= last - first) return;
+      const uint64_t to = next[rank >> shift_]++ - base_;
+      unsorted_ranks_[to] = rank;
+      unsorted_[to] = posting;
+      if (!sign_) return;
+      if (set != signed_set) signature = parity_signature(index_.problem_.index, set, size);
+      signed_set = set;
+      unsorted_signatures_[to] = signature;
+    };
+    index_.visit_prefixes(part_begin(part), part_begin(part + 1), pool_.stop(), place);
+  });
+}
+
+// Makes the lists of the bucket's ranks.
+void PrefixIndex::Builder::sort(size_t bucket) {
+  const auto first_rank = static_cast<uint32_t>(bucket << shift_);
+  const auto end_rank = static_cast<uint32_t>(std::min<uint64_t>(ranks_, (uint64_t{bucket} + 1) << shift_));
+  const uint64_t begin = places_.begin(bucket), end = places_.begin(bucket + 1);
+  std::vector<uint64_t> next(end_rank - first_rank, 0);
   for (uint64_t i = begin; i < end; ++i) {
-    if (i % check_interval == 0) stop.check();
-    ++places[unsorted.ranks[i - base] - first_rank];
+    if (i % check_interval == 0) pool_.stop().check();
+    ++next[unsorted_ranks_[i - base_] - first_rank];
   }
   uint64_t place = begin;
   for (uint32_t rank = first_rank; rank < end_rank; ++rank) {
-    starts_[rank] = place;
-    place += std::exchange(places[rank - first_rank], place);
+    index_.starts_[rank] = place;
+    place += std::exchange(next[rank - first_rank], place);
   }
-  const bool sign = !unsorted.signatures.empty();
   for (uint64_t i = begin; i < end; ++i) {
-    if (i % check_interval == 0) stop.check();
-    const uint64_t to = places[unsorted.ranks[i - base] - first_rank]++;
-    postings_[to] = unsorted.postings[i - base];
-    if (sign) signatures_[to] = unsorted.signatures[i - base];
+    if (i % check_interval == 0) pool_.stop().check();
+    const uint64_t to = next[unsorted_ranks_[i - base_] - first_rank]++;
+    index_.postings_[to] = unsorted_[i - base_];
+    if (sign_) index_.signatures_[to] = unsorted_signatures_[i - base_];
   }
+}
+
+PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool,
+                         MemoryCounter &memory)
+    : problem_(problem),
+      groups_(options.groups),
+      units_(groups_ != nullptr ? groups_->groups() : problem.index.sets()),
+      starts_(memory),
+      postings_(memory),
+      signatures_(memory) {
+  const SetCollection &sets = problem.index;
+  for (const SizeClass &c : sets.classes) {
+    class_begin_.push_back(groups_ == nullptr || c.begin == sets.sets() ? c.begin
+                                                                        : groups_->group_of(c.begin));
+  }
+  class_begin_.push_back(units_);
+  if (options.equal_sets) equal_sets_.emplace(problem, pool, memory);
+  choose_classes(options.elsewhere);
+  // Without postings, nobody asks for a list.
+  if (std::find(posted_.begin(), posted_.end(), true) != posted_.end())
+    Builder(*this, options.sign, pool, memory).fill();
 }
 
 }  // namespace simjoin

@@ -82,26 +82,11 @@ class PrefixIndex {
   }
 
  private:
-  // Postings on their way into lists.
-  struct Unsorted {
-    explicit Unsorted(MemoryCounter &memory) : ranks(memory), postings(memory), signatures(memory) {}
-    void resize(size_t size, bool sign) {
-      ranks.resize(size);
-      postings.resize(size);
-      if (sign) signatures.resize(size);
-    }
-
-    Buffer<uint32_t> ranks;
-    Buffer<Posting> postings;
-    Buffer<uint64_t> signatures;
-  };
+  class Builder;
 
   template <typename Visit>
   void visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &stop, Visit &&visit) const;
   void choose_classes(const std::vector<bool> *elsewhere);
-  void fill(bool sign, WorkerPool &pool, MemoryCounter &memory);
-  void sort_bucket(uint32_t first_rank, uint32_t end_rank, uint64_t begin, uint64_t end,
-                   const Unsorted &unsorted, uint64_t base, const StopFlag &stop);
 
   const JoinProblem &problem_;
   const PrefixGroups *groups_;

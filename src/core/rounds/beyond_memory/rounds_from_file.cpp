@@ -217,7 +217,7 @@ SetCollection RoundsFromFile::read_index(WorkerPool &pool) {
     }
     index_sets().mark_ranks(more, *local_ranks_, pool, memory_);
   }
-  local_ranks_->number(rank_table);
+  local_ranks_->number(rank_table, pool.stop());
   return index_sets().load(std::span(slices).subspan(first, next_slice_ - first), &*local_ranks_,
                            local_ranks_->marked(), pool, memory_);
 }
