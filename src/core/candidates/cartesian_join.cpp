@@ -5,8 +5,7 @@
 namespace simjoin {
 
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
-                     ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
-                     JoinCounters &counters) {
+                     CandidateSink &sink, const StopFlag &stop, JoinCounters &counters) {
   constexpr uint32_t check_interval = 1024;  // pairs between looks at the stop flag
   const auto since = JoinCounters::Clock::now();
   for (uint32_t probe = begin; probe < end; ++probe) {
@@ -14,10 +13,10 @@ void enumerate_pairs(const SetCollection &probes, const SetCollection &partners,
     const uint32_t partner_end = &probes == &partners ? probe : partners.sets();
     for (uint32_t partner = 0; partner < partner_end; ++partner) {
       if (partner % check_interval == 0) stop.check();
-      if (held != nullptr && !held->take(probe, partner, counters)) continue;
+      if (!sink.wants(probe, partner, counters)) continue;
       const uint32_t overlap = bounded_overlap(probes.begin(probe), probes.stored(probe),
                                                partners.begin(partner), partners.stored(partner), 0, 0);
-      writer.emit(probes.rows[probe], partners.rows[partner], overlap);
+      sink.emit(probe, partner, overlap);
       ++counters.verified;
       ++counters.output;
     }

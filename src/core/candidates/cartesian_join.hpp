@@ -5,16 +5,14 @@
 
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/join_problem.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
-#include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 
 namespace simjoin {
 
 // Emits all pairs of the probe sets [begin, end), empty sets included. In a self-join, partners are the sets
-// before the probe. `held` may be null.
+// before the probe.
 void enumerate_pairs(const SetCollection &probes, const SetCollection &partners, uint32_t begin, uint32_t end,
-                     ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
-                     JoinCounters &counters);
+                     CandidateSink &sink, const StopFlag &stop, JoinCounters &counters);
 
 }  // namespace simjoin

@@ -17,7 +17,6 @@ namespace simjoin {
 // Pairs are (first row, second row): the probe's and the partner's in a self-join, otherwise the left and the
 // right one. A row of a self-join gets some pairs in each role, since a filter like b.id < a.id may pass in
 // one role only.
-// in one of them only.
 class WantedPairs {
  public:
   enum class Answer : uint8_t { never, later, now };

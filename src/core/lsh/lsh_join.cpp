@@ -12,9 +12,9 @@
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/verify.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 #include "core/handover/wanted_pairs.hpp"
 #include "core/lsh/lsh_buckets.hpp"
 #include "core/lsh/lsh_device.hpp"
@@ -60,8 +60,8 @@ class LshJoinOfSets final : public LshJoin {
     Worker(LshJoinOfSets &join, WantedPairs *demand);
 
     ResultWriter writer;
-    LshLoader held_rows[2];                   // of one held pair
-    std::unique_ptr<WaitingCandidates> held;  // set if not every pair is wanted
+    LshLoader held_rows[2];  // of one held pair
+    CandidateSink sink;
     uint64_t candidates = 0;
     JoinCounters counters;  // only of pairs left out
   };
@@ -74,7 +74,7 @@ class LshJoinOfSets final : public LshJoin {
   void join_band(uint32_t band, const LshKeys &keys, LshBuckets &buckets, WorkerPool &pool);
   void take(Worker &worker, const LshRow &l, const LshRow &r);
   void compare_held(Worker &worker, uint32_t l, uint32_t right);
-  void compare(const LshRow &l, const LshRow &r, ResultWriter &writer) const;
+  void compare(const LshRow &l, const LshRow &r, CandidateSink &sink) const;
   // Converts a right row's number to its row on its side, or back.
   uint32_t row_of_right(uint32_t right) const { return spec_.self_join ? right : right + rows_->left_rows(); }
   uint32_t right_of_row(uint32_t row) const { return spec_.self_join ? row : row - rows_->left_rows(); }
@@ -149,14 +149,11 @@ void LshJoinOfSets::join(WorkerPool &pool) {
 LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
     : writer(join.thread_.queue(), false, join.spec_.self_join, demand),
       held_rows{LshLoader(*join.rows_, lsh_memory::loaded_bytes(join.spec_, join.threads_), join.memory_),
-                LshLoader(*join.rows_, lsh_memory::loaded_bytes(join.spec_, join.threads_), join.memory_)} {
-  if (demand == nullptr) return;
-  const auto verify = [&join, this](uint32_t l, uint32_t right, JoinCounters &) {
-    join.compare_held(*this, l, right);
-  };
-  held = std::make_unique<WaitingCandidates>(writer, nullptr, nullptr, verify, join.thread_.stop(),
-                                             join.memory_);
-}
+                LshLoader(*join.rows_, lsh_memory::loaded_bytes(join.spec_, join.threads_), join.memory_)},
+      sink(
+          writer, nullptr, nullptr,
+          [&join, this](uint32_t l, uint32_t right, JoinCounters &) { join.compare_held(*this, l, right); },
+          join.thread_.stop(), join.memory_) {}
 
 // Hands over the similar pairs band by band, each in the first band in which it shares a bucket.
 void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
@@ -165,7 +162,7 @@ void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
     join_band(band, keys, buckets, pool);
     buckets.end_band();
     for (const std::unique_ptr<Worker> &worker : workers_) {
-      if (worker->held) worker->held->settle(worker->counters);
+      worker->sink.settle(worker->counters);
       worker->writer.flush();
     }
   }
@@ -189,8 +186,7 @@ void LshJoinOfSets::join_band(uint32_t band, const LshKeys &keys, LshBuckets &bu
 // Compares a candidate pair, now or later, if it is wanted.
 void LshJoinOfSets::take(Worker &worker, const LshRow &l, const LshRow &r) {
   ++worker.candidates;
-  if (worker.held && !worker.held->take(l.number, right_of_row(r.number), worker.counters)) return;
-  compare(l, r, worker.writer);
+  if (worker.sink.wants(l.number, right_of_row(r.number), worker.counters)) compare(l, r, worker.sink);
 }
 
 // Compares a pair that was held: its rows may be in the file.
@@ -199,24 +195,24 @@ void LshJoinOfSets::compare_held(Worker &worker, uint32_t l, uint32_t right) {
   std::unique_lock lock(large_, std::defer_lock);
   if (worker.held_rows[0].any_large(keys)) lock.lock();
   for (int i = 0; i < 2; ++i) worker.held_rows[i].load({&keys[i], 1});
-  compare(worker.held_rows[0].rows()[0], worker.held_rows[1].rows()[0], worker.writer);
+  compare(worker.held_rows[0].rows()[0], worker.held_rows[1].rows()[0], worker.sink);
   for (LshLoader &loader : worker.held_rows) loader.forget_large();
 }
 
 // Hands the pair over if it is similar enough, or is not to be verified.
-void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, ResultWriter &writer) const {
+void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, CandidateSink &sink) const {
   const uint32_t right = right_of_row(r.number);
   if (!spec_.verify) {
     uint32_t common = 0;
     for (uint32_t i = 0; i < spec_.permutations; ++i) common += l.words[i] == r.words[i];
-    return writer.emit(l.number, right, common);
+    return sink.emit(l.number, right, common);
   }
   const auto required =
       static_cast<uint64_t>(Bounds(spec_.measure, spec_.threshold).min_overlap(l.size, r.size));
   if (required > std::min(l.size, r.size)) return;
   const uint32_t overlap =
       bounded_overlap(l.words, l.size, r.words, r.size, 0, static_cast<uint32_t>(required));
-  if (overlap >= required) writer.emit(l.number, right, overlap);
+  if (overlap >= required) sink.emit(l.number, right, overlap);
 }
 
 StepResult LshJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {

@@ -150,7 +150,7 @@ void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCount
 }
 
 // Returns a verification of pairs without known shared tokens.
-WaitingCandidates::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
+CandidateSink::Verify JoinRound::verification(const Probes &probes, ResultWriter &writer) const {
   return [&sets = probes.sets, &writer, this](uint32_t probe, uint32_t partner, JoinCounters &counters) {
     int64_t required = 0;
     if (!every_pair()) {
@@ -171,34 +171,34 @@ WaitingCandidates::Verify JoinRound::verification(const Probes &probes, ResultWr
 
 void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, ResultWriter &writer,
                     JoinCounters &counters) const {
-  if (writer.has_demand() && !prober.held) {
-    prober.held = std::make_unique<WaitingCandidates>(writer, probes.sets.rows.data(), index_.rows.data(),
-                                                      verification(probes, writer), stop_, memory_);
+  if (!prober.sink) {
+    prober.sink.emplace(writer, probes.sets.rows.data(), index_.rows.data(), verification(probes, writer),
+                        stop_, memory_);
   }
-  WaitingCandidates *const held = prober.held.get();
+  CandidateSink &sink = *prober.sink;
   switch (item.generator) {
     case Generator::prefix:
       if (!prober.prefix) {
         const bool positional = spec_.algorithm != Algorithm::allpairs;
         const ParityTable *table = parity_table_ ? &*parity_table_ : nullptr;
         const PrefixJoin join{*probes.problem, *prefix_index_, probes.groups, positional, table, verifier_};
-        prober.prefix = std::make_unique<PrefixProber>(join, writer, held, stop_, memory_);
+        prober.prefix = std::make_unique<PrefixProber>(join, sink, stop_, memory_);
       }
       prober.prefix->run(item.begin, item.end, counters);
       break;
     case Generator::bitmap:
       if (!prober.bitmap) {
-        prober.bitmap = std::make_unique<BitmapProber>(*probes.problem, *signatures_, writer, held, stop_);
+        prober.bitmap = std::make_unique<BitmapProber>(*probes.problem, *signatures_, sink, stop_);
       }
       prober.bitmap->run(item.begin, item.end, counters);
       break;
     case Generator::cartesian:
-      enumerate_pairs(probes.sets, index_, item.begin, item.end, writer, held, stop_, counters);
+      enumerate_pairs(probes.sets, index_, item.begin, item.end, sink, stop_, counters);
       break;
   }
-  if (held == nullptr) return;
+  if (sink.wants_all()) return;
   const auto since = JoinCounters::Clock::now();
-  held->settle(counters);
+  sink.settle(counters);
   counters.verify += JoinCounters::Clock::now() - since;
 }
 

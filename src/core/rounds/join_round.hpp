@@ -20,9 +20,9 @@
 #include "core/candidates/prefix/prefix_index.hpp"
 #include "core/candidates/prefix/prefix_join.hpp"
 #include "core/choice/choose.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
 #include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 #include "core/join.hpp"
 #include "core/sets/set_collection.hpp"
 
@@ -78,7 +78,7 @@ class JoinRound {
   };
   // The state of one worker between items of the same probes.
   struct Prober {
-    std::unique_ptr<WaitingCandidates> held;  // set if not every pair is wanted
+    std::optional<CandidateSink> sink;
     std::unique_ptr<PrefixProber> prefix;
     std::unique_ptr<BitmapProber> bitmap;
   };
@@ -98,7 +98,7 @@ class JoinRound {
   std::vector<Item> cut(const Probes &probes, const std::vector<bool> &use_bitmap) const;
   std::vector<Item> cut_filtered(const Probes &probes, const std::vector<bool> &use_bitmap) const;
   std::vector<Item> cut_cartesian(const Probes &probes) const;
-  WaitingCandidates::Verify verification(const Probes &probes, ResultWriter &writer) const;
+  CandidateSink::Verify verification(const Probes &probes, ResultWriter &writer) const;
   void run(const Item &item, const Probes &probes, Prober &prober, ResultWriter &writer,
            JoinCounters &counters) const;
 

@@ -20,9 +20,9 @@ uint32_t tile_columns(uint32_t words) {
 
 }  // namespace
 
-BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
-                           WaitingCandidates *held, const StopFlag &stop)
-    : problem_(problem), tables_(tables), writer_(writer), held_(held), stop_(stop), required_(problem) {}
+BitmapProber::BitmapProber(const JoinProblem &problem, const SignatureTables &tables, CandidateSink &sink,
+                           const StopFlag &stop)
+    : problem_(problem), tables_(tables), sink_(sink), stop_(stop), required_(problem) {}
 
 // Runs the probes that share a table together.
 void BitmapProber::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
@@ -150,14 +150,14 @@ void BitmapProber::verify(JoinCounters &counters) {
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (i % check_interval == 0) stop_.check();
     const Candidate &candidate = candidates_[i];
-    if (held_ != nullptr && !held_->take(candidate.probe, candidate.partner, counters)) continue;
+    if (!sink_.wants(candidate.probe, candidate.partner, counters)) continue;
     ++counters.verified;
     const uint32_t overlap = bounded_overlap(probes.begin(candidate.probe), probes.stored(candidate.probe),
                                              partners.begin(candidate.partner),
                                              partners.stored(candidate.partner), 0, candidate.required);
     if (overlap < candidate.required) continue;
     ++counters.output;
-    writer_.emit(probes.rows[candidate.probe], partners.rows[candidate.partner], overlap);
+    sink_.emit(candidate.probe, candidate.partner, overlap);
   }
   counters.after_bitmap += candidates_.size();
   candidates_.clear();

@@ -8,18 +8,17 @@
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/bitmap/bitmap_signature.hpp"
 #include "core/candidates/join_problem.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
-#include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 
 namespace simjoin {
 
 // One worker: compares ranges of probe sets with all their partners.
 class BitmapProber {
  public:
-  // The tables must hold the partners of every probe that is run; `held` may be null.
-  BitmapProber(const JoinProblem &problem, const SignatureTables &tables, ResultWriter &writer,
-               WaitingCandidates *held, const StopFlag &stop);
+  // The tables must hold the partners of every probe that is run.
+  BitmapProber(const JoinProblem &problem, const SignatureTables &tables, CandidateSink &sink,
+               const StopFlag &stop);
 
   // Finds all pairs of the probe sets [begin, end).
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
@@ -47,8 +46,7 @@ class BitmapProber {
   const JoinProblem &problem_;
   const SignatureTables &tables_;
   const SignatureTable *table_ = nullptr;  // the table of the rows that are compared
-  ResultWriter &writer_;
-  WaitingCandidates *const held_;
+  CandidateSink &sink_;
   const StopFlag &stop_;
   RequiredOverlaps required_;
   std::vector<Row> rows_;

@@ -3,9 +3,10 @@
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
+
+#include "core/base/distribute.hpp"
 
 namespace simjoin {
 namespace {
@@ -60,47 +61,33 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
       if (sets.stored(set) == size) body(hash_set(sets.begin(set), size), set);
     }
   };
-  Buffer<uint32_t> cursors(memory, ranges.size() * parts, 0);
-  pool.parallel(ranges.size(), [&](int, size_t i) {
-    uint32_t *counts = cursors.data() + i * parts;
+  Distribution<uint32_t> places(ranges.size(), parts, pool, memory);
+  places.count([&](size_t i, uint32_t *counts) {
     visit(ranges[i], [&](uint32_t hash, uint32_t) { ++counts[hash >> (32 - part_bits)]; });
   });
-  std::vector<uint64_t> starts;
-  uint64_t placed = 0;
-  for (size_t part = 0; part < parts; ++part) {
-    starts.push_back(placed);
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      placed += std::exchange(cursors[i * parts + part], static_cast<uint32_t>(placed));
-    }
-  }
-  starts.push_back(placed);
-  entries_.resize(placed);
-  left_.resize(placed / 64 + 1, 0);
-  pool.parallel(ranges.size(), [&](int, size_t i) {
-    uint32_t *places = cursors.data() + i * parts;
+  entries_.resize(places.items());
+  places.place([&](size_t i, uint32_t *next) {
     visit(ranges[i], [&](uint32_t hash, uint32_t set) {
-      entries_[places[hash >> (32 - part_bits)]++] = uint64_t{hash} << 32 | set;
+      entries_[next[hash >> (32 - part_bits)]++] = uint64_t{hash} << 32 | set;
     });
   });
-  if (problem_.self_join()) repeated_.resize(sets.sets() / 64 + 1, 0);
-  directory_bits_ = std::max(part_bits, static_cast<int>(std::bit_width(placed)) - 1);
+  left_.resize(places.items());
+  if (problem_.self_join()) repeated_.resize(sets.sets());
+  directory_bits_ = std::max(part_bits, static_cast<int>(std::bit_width(places.items())) - 1);
   directory_.resize((size_t{1} << directory_bits_) + 1);
-  directory_.back() = static_cast<uint32_t>(placed);
-  pool.parallel(parts, [&](int, size_t part) { index_part(part, starts[part], starts[part + 1]); });
+  directory_.back() = places.items();
+  pool.parallel(parts,
+                [&](int, size_t part) { index_part(part, places.begin(part), places.begin(part + 1)); });
 }
 
 // Sorts the entries [begin, end) of a part, and notes in the directory where each value starts.
 void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
   if (problem_.self_join()) {
-    const auto note = [&](Entry entry) {
-      const auto set = static_cast<uint32_t>(entry);
-      std::atomic_ref(repeated_[set / 64]).fetch_or(uint64_t{1} << set % 64, std::memory_order_relaxed);
-    };
     for (uint64_t i = begin + 1; i < end; ++i) {
       if (entries_[i] >> 32 != entries_[i - 1] >> 32) continue;
-      note(entries_[i - 1]);
-      note(entries_[i]);
+      repeated_.mark(static_cast<uint32_t>(entries_[i - 1]));
+      repeated_.mark(static_cast<uint32_t>(entries_[i]));
     }
   }
   const size_t slots = size_t{1} << (directory_bits_ - part_bits);
@@ -111,8 +98,8 @@ void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
   }
 }
 
-void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingCandidates *held,
-                    const StopFlag &stop, JoinCounters &counters) const {
+void EqualSets::run(uint32_t begin, uint32_t end, CandidateSink &sink, const StopFlag &stop,
+                    JoinCounters &counters) const {
   const auto since = JoinCounters::Clock::now();
   const SetCollection &probes = problem_.probe;
   uint32_t probe_class = probes.class_of(begin);
@@ -125,7 +112,7 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingC
         first + std::min(probes_per_group, std::min(end, probes.classes[probe_class].end) - first);
     uint32_t count = 0;
     for (uint32_t set = first; set < last; ++set) {
-      if (problem_.self_join() && !is_repeated(set)) continue;
+      if (problem_.self_join() && !repeated_.marked(set)) continue;
       if (probes.stored(set) != size) continue;
       group[count] = set;
       hashes[count] = hash_set(probes.begin(set), size);
@@ -135,12 +122,12 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingC
     for (uint32_t i = 0; i < count; ++i) {
       __builtin_prefetch(entries_.data() + directory_[slot(hashes[i])]);
     }
-    const bool postpones = held != nullptr && writer.postpones();
+    const bool postpones = !sink.wants_all() && sink.postpones();
     for (uint32_t i = 0; i < count; ++i) {
       if (postpones) {
-        match_wanted(group[i], size, hashes[i], writer, *held, counters);
+        match_wanted(group[i], size, hashes[i], sink, counters);
       } else {
-        match(group[i], size, hashes[i], writer, held, counters);
+        match(group[i], size, hashes[i], sink, counters);
       }
     }
     first = last;
@@ -149,8 +136,8 @@ void EqualSets::run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingC
 }
 
 // Hands over the pairs of one probe.
-void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
-                      WaitingCandidates *held, JoinCounters &counters) const {
+void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink,
+                      JoinCounters &counters) const {
   const uint32_t end = directory_[slot(hash) + 1];
   for (uint32_t i = directory_[slot(hash)]; i < end; ++i) {
     if (entries_[i] >> 32 != hash) continue;
@@ -159,14 +146,14 @@ void EqualSets::match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter
     ++counters.after_prefix;
     ++counters.after_positional;
     ++counters.after_bitmap;
-    if (held == nullptr || held->take(probe, partner, counters)) {
-      verify(probe, partner, size, writer, counters);
+    if (sink.wants(probe, partner, counters)) {
+      verify(probe, partner, size, sink, counters);
     }
   }
 }
 
 // Hands the pair over if the sets are equal.
-void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, CandidateSink &sink,
                        JoinCounters &counters) const {
   const SetCollection &probes = problem_.probe, &partners = problem_.index;
   ++counters.verified;
@@ -175,14 +162,14 @@ void EqualSets::verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWr
     return;
   }
   ++counters.output;
-  writer.emit(probes.rows[probe], partners.rows[partner], size);
+  sink.emit(probe, partner, size);
 }
 
 // Hands over pairs of one probe while they are wanted, and postpones the others without a look at each. So a
 // probe of n copies takes no n steps. In a self-join, this begins with the copies next to the probe, so that
 // each copy is both a probe and a partner.
-void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
-                             WaitingCandidates &held, JoinCounters &counters) const {
+void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink,
+                             JoinCounters &counters) const {
   const Entry *const slot_begin = entries_.data() + directory_[slot(hash)];
   const Entry *const slot_end = entries_.data() + directory_[slot(hash) + 1];
   const Entry key = uint64_t{hash} << 32;
@@ -195,39 +182,28 @@ void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, Resul
   counters.after_positional += candidates;
   counters.after_bitmap += candidates;
   // Each partner wants pairs for itself. Once no partner wants one, none will again.
-  const bool by_partner = writer.index_first();
+  const bool by_partner = sink.asks_partners_first();
   const auto run = static_cast<uint64_t>(first - entries_.data());
-  if (by_partner && is_left(run)) {
+  if (by_partner && left_.marked(run)) {
     counters.left_out += candidates;
     return;
   }
   bool any = false;
   while (last > first) {
     const auto partner = static_cast<uint32_t>(*--last);
-    if (held.take(probe, partner, counters)) {
-      verify(probe, partner, size, writer, counters);
+    if (sink.wants(probe, partner, counters)) {
+      verify(probe, partner, size, sink, counters);
       any = true;
     } else if (!by_partner) {
       break;
     }
   }
-  if (by_partner && !any) leave(run);
+  if (by_partner && !any) left_.mark(run);
   counters.left_out += static_cast<uint64_t>(last - first);
-  if (problem_.self_join() && last > first && !is_left(run)) {
-    leave(run);
-    for (const Entry *entry = first; entry < end; ++entry) {
-      const uint32_t row = problem_.index.rows[static_cast<uint32_t>(*entry)];
-      writer.postpone(row, row);
-    }
+  if (problem_.self_join() && last > first && !left_.marked(run)) {
+    left_.mark(run);
+    for (const Entry *entry = first; entry < end; ++entry) sink.postpone_set(static_cast<uint32_t>(*entry));
   }
-}
-
-bool EqualSets::is_left(uint64_t run) const {
-  return (std::atomic_ref(left_[run / 64]).load(std::memory_order_relaxed) >> run % 64 & 1) != 0;
-}
-
-void EqualSets::leave(uint64_t run) const {
-  std::atomic_ref(left_[run / 64]).fetch_or(uint64_t{1} << run % 64, std::memory_order_relaxed);
 }
 
 }  // namespace simjoin

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/ranked_bits.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/join_problem.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
-#include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 
 namespace simjoin {
 
@@ -32,9 +32,9 @@ class EqualSets {
   EqualSets(const JoinProblem &problem, WorkerPool &pool, MemoryCounter &memory);
 
   bool takes(uint32_t probe_class) const { return takes_[probe_class]; }
-  // Finds all pairs of the probe sets [begin, end). takes() must hold for their classes. `held` may be null.
+  // Finds all pairs of the probe sets [begin, end). takes() must hold for their classes.
   // Safe for several threads.
-  void run(uint32_t begin, uint32_t end, ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
+  void run(uint32_t begin, uint32_t end, CandidateSink &sink, const StopFlag &stop,
            JoinCounters &counters) const;
 
  private:
@@ -45,15 +45,11 @@ class EqualSets {
 
   void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
   void index_part(size_t part, uint64_t begin, uint64_t end);
-  bool is_repeated(uint32_t set) const { return repeated_[set / 64] >> set % 64 & 1; }
-  void match(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer, WaitingCandidates *held,
-             JoinCounters &counters) const;
-  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, ResultWriter &writer,
-                    WaitingCandidates &held, JoinCounters &counters) const;
-  void verify(uint32_t probe, uint32_t partner, uint32_t size, ResultWriter &writer,
+  void match(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink, JoinCounters &counters) const;
+  void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink,
+                    JoinCounters &counters) const;
+  void verify(uint32_t probe, uint32_t partner, uint32_t size, CandidateSink &sink,
               JoinCounters &counters) const;
-  bool is_left(uint64_t run) const;
-  void leave(uint64_t run) const;
   size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
 
   const JoinProblem &problem_;
@@ -62,10 +58,10 @@ class EqualSets {
   Buffer<Entry> entries_;
   Buffer<uint32_t> directory_;
   // In a self-join, a bit for each set: whether another set has the same hash. Other sets need no look.
-  Buffer<uint64_t> repeated_;
+  SharedBits repeated_;
   // If not every pair is wanted, a bit for the first entry of each hash: whether its pairs are left out from
   // here on.
-  mutable Buffer<uint64_t> left_;
+  mutable SharedBits left_;
 };
 
 }  // namespace simjoin

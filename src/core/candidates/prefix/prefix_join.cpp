@@ -47,13 +47,12 @@ std::span<const Posting> clip(std::span<const Posting> postings, uint32_t first,
 
 }  // namespace
 
-PrefixProber::PrefixProber(const PrefixJoin &join, ResultWriter &writer, WaitingCandidates *held,
-                           const StopFlag &stop, MemoryCounter &memory)
+PrefixProber::PrefixProber(const PrefixJoin &join, CandidateSink &sink, const StopFlag &stop,
+                           MemoryCounter &memory)
     : join_(join),
-      writer_(writer),
-      held_(held),
+      sink_(sink),
       stop_(stop),
-      sweeper_(join.problem, join.index, writer, held, stop, memory),
+      sweeper_(join.problem, join.index, sink, stop, memory),
       required_(join.problem),
       shared_(memory),
       touched_(memory),
@@ -83,7 +82,7 @@ void PrefixProber::run_ungrouped(uint32_t begin, uint32_t end, JoinCounters &cou
     while (k < classes.size() && classes[k].begin < end && way_of(k) == way) ++k;
     const uint32_t stretch_end = std::min(end, classes[k - 1].end);
     if (way == Way::equality) {
-      join_.index.equal_sets()->run(begin, stretch_end, writer_, held_, stop_, counters);
+      join_.index.equal_sets()->run(begin, stretch_end, sink_, stop_, counters);
     } else if (way == Way::sweep) {
       sweeper_.run(begin, stretch_end, counters);
     } else if (join_.positional) {
@@ -290,7 +289,7 @@ void PrefixProber::verify(uint32_t begin, uint32_t end, JoinCounters &counters) 
 
 void PrefixProber::verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t partner,
                                const Candidate &candidate, JoinCounters &counters) {
-  if (held_ != nullptr && !held_->take(probe, partner, counters)) return;
+  if (!sink_.wants(probe, partner, counters)) return;
   const SetCollection &probes = join_.problem.probe;
   const SetCollection &partners = join_.problem.index;
   const uint32_t required = required_[candidate.index_class];
@@ -303,7 +302,7 @@ void PrefixProber::verify_pair(uint32_t probe, uint32_t probe_prefix, uint32_t p
   ++counters.verified;
   if (overlap < required) return;
   ++counters.output;
-  writer_.emit(probes.rows[probe], partners.rows[partner], overlap);
+  sink_.emit(probe, partner, overlap);
 }
 
 }  // namespace simjoin

@@ -12,9 +12,8 @@
 #include "core/candidates/prefix/prefix_groups.hpp"
 #include "core/candidates/prefix/prefix_index.hpp"
 #include "core/candidates/prefix/prefix_sweep.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
-#include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 
 namespace simjoin {
 
@@ -31,9 +30,7 @@ struct PrefixJoin {
 // One worker: probes the index with ranges of sets.
 class PrefixProber {
  public:
-  // `held` may be null.
-  PrefixProber(const PrefixJoin &join, ResultWriter &writer, WaitingCandidates *held, const StopFlag &stop,
-               MemoryCounter &memory);
+  PrefixProber(const PrefixJoin &join, CandidateSink &sink, const StopFlag &stop, MemoryCounter &memory);
 
   // Finds all pairs of the probe sets [begin, end).
   void run(uint32_t begin, uint32_t end, JoinCounters &counters);
@@ -67,8 +64,7 @@ class PrefixProber {
                    JoinCounters &counters);
 
   const PrefixJoin join_;
-  ResultWriter &writer_;
-  WaitingCandidates *const held_;
+  CandidateSink &sink_;
   const StopFlag &stop_;
   PrefixSweeper sweeper_;
   RequiredOverlaps required_;

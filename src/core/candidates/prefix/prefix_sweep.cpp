@@ -77,12 +77,11 @@ uint32_t PrefixSweeper::block_probes(uint64_t index_sets) {
       std::clamp<uint64_t>(index_sets / blocks_per_index, least_block_probes, most_block_probes));
 }
 
-PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
-                             WaitingCandidates *held, const StopFlag &stop, MemoryCounter &memory)
+PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, CandidateSink &sink,
+                             const StopFlag &stop, MemoryCounter &memory)
     : problem_(problem),
       index_(index),
-      writer_(writer),
-      held_(held),
+      sink_(sink),
       stop_(stop),
       block_probes_(block_probes(index.units())),
       bounds_(problem.probe_classes.size()),
@@ -248,13 +247,13 @@ void PrefixSweeper::verify_pair(const Candidate &candidate, JoinCounters &counte
   ++counters.after_prefix;
   ++counters.after_positional;
   ++counters.after_bitmap;
-  if (held_ != nullptr && !held_->take(candidate.probe, candidate.partner, counters)) return;
+  if (!sink_.wants(candidate.probe, candidate.partner, counters)) return;
   ++counters.verified;
   const uint32_t overlap = bounded_overlap(r + at + 1, r_size - at - 1, s + partner_at + 1,
                                            s_size - partner_at - 1, 1, candidate.required);
   if (overlap < candidate.required) return;
   ++counters.output;
-  writer_.emit(probes.rows[candidate.probe], partners.rows[candidate.partner], overlap);
+  sink_.emit(candidate.probe, candidate.partner, overlap);
 }
 
 }  // namespace simjoin

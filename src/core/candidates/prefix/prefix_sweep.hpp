@@ -10,9 +10,8 @@
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/join_problem.hpp"
 #include "core/candidates/prefix/prefix_index.hpp"
+#include "core/handover/candidate_sink.hpp"
 #include "core/handover/join_counters.hpp"
-#include "core/handover/result_queue.hpp"
-#include "core/handover/waiting_candidates.hpp"
 
 namespace simjoin {
 
@@ -24,9 +23,8 @@ class PrefixSweeper {
   // Returns the number of probes that are swept together over an index of `index_sets` sets.
   static uint32_t block_probes(uint64_t index_sets);
 
-  // `held` may be null.
-  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, ResultWriter &writer,
-                WaitingCandidates *held, const StopFlag &stop, MemoryCounter &memory);
+  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, CandidateSink &sink,
+                const StopFlag &stop, MemoryCounter &memory);
 
   // Returns whether run() can take the probes of a class. The index must have signatures, and a pair few
   // differences.
@@ -64,8 +62,7 @@ class PrefixSweeper {
 
   const JoinProblem &problem_;
   const PrefixIndex &index_;
-  ResultWriter &writer_;
-  WaitingCandidates *const held_;
+  CandidateSink &sink_;
   const StopFlag &stop_;
   const uint32_t block_probes_;
   std::vector<ClassBounds> bounds_;  // by probe class

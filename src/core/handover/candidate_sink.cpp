@@ -1,4 +1,4 @@
-#include "core/handover/waiting_candidates.hpp"
+#include "core/handover/candidate_sink.hpp"
 
 #include <utility>
 
@@ -6,7 +6,7 @@ namespace simjoin {
 
 // Shuffles the pairs. Partners come in the order of their sets, which is often that of rows. In that order,
 // all partners that pass a filter like b.id > a.id stand at the end.
-void WaitingCandidates::shuffle() {
+void CandidateSink::shuffle() {
   for (size_t i = pairs_.size(); i > 1; --i) {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 7;
@@ -15,7 +15,7 @@ void WaitingCandidates::shuffle() {
   }
 }
 
-void WaitingCandidates::settle(JoinCounters &counters) {
+void CandidateSink::settle(JoinCounters &counters) {
   constexpr size_t check_interval = 256;
   shuffle();
   if (!pairs_.empty()) writer_.settle();
