@@ -20,14 +20,6 @@ constexpr double most_of_limit = 0.9;
 // worker waits for it, for `longest_wait` in all.
 constexpr size_t ample_memory = size_t{1} << 30;
 constexpr std::chrono::seconds longest_wait{2};
-// Parts into which a tile that did not fit is cut.
-constexpr uint32_t cut_parts = 4;
-// A fraction of the tokens and rows of a pair of tiles that did not fit. Pairs with at least as many do not
-// fit either.
-constexpr double as_large = 0.9;
-// The most pairs after one round of cuts. If memory stays short whatever the size, cuts would otherwise go
-// down to single rows.
-constexpr size_t most_cut = 1 << 14;
 // The most pairs of tiles in a plan. Their joins would take an hour.
 constexpr size_t most_planned = 1 << 20;
 // Interval at which the caller's stop flag is passed on to the workers.
@@ -82,7 +74,7 @@ class TiledJoin::Sink final : public PairSink {
 
  private:
   // Other workers may write the same sizes at the same time.
-  void note_sizes(const std::vector<uint32_t> &sizes, Side side, Rows rows) {
+  void note_sizes(const std::vector<uint32_t> &sizes, Side side, TileRows rows) {
     uint32_t *all = join_.sizes_[static_cast<size_t>(side)].data() + rows.begin;
     for (size_t i = 0; i < sizes.size(); ++i) {
       std::atomic_ref(all[i]).store(sizes[i], std::memory_order_relaxed);
@@ -108,27 +100,6 @@ TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const Reco
   stats_.reasons.push_back(std::move(why));
 }
 
-// Cuts a side's rows into about `parts` runs with about equally many tokens.
-std::vector<TiledJoin::Rows> TiledJoin::cut(Side side, uint64_t parts) const {
-  const std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
-  const uint64_t rows = sizes.size();
-  const uint64_t most_rows = options_.tile_rows > 0 ? options_.tile_rows : rows;
-  const double weight =
-      static_cast<double>(sides_.tokens[static_cast<size_t>(side)]) + static_cast<double>(rows);
-  const double share = weight / static_cast<double>(std::max<uint64_t>(parts, 1));
-  std::vector<Rows> tiles;
-  double filled = 0;
-  for (uint32_t row = 0, begin = 0; row < rows; ++row) {
-    filled += sizes[row] + 1.0;
-    const bool full = filled >= share && tiles.size() + 1 < parts;
-    if (!full && row + 1 - begin < most_rows && row + 1 < rows) continue;
-    tiles.push_back({begin, row + 1, filled});
-    begin = row + 1;
-    filled = 0;
-  }
-  return tiles;
-}
-
 // Lists the pairs of tiles, the largest last. Two tiles fit in `device_limit` bytes. Throws limit_exceeded if
 // there would be too many pairs.
 void TiledJoin::plan(double device_limit) {
@@ -139,8 +110,12 @@ void TiledJoin::plan(double device_limit) {
     const double wanted = std::min(std::ceil(tiles * share), 65536.0);
     return std::max<uint64_t>(static_cast<uint64_t>(wanted), static_cast<uint64_t>(workers_));
   };
-  const std::vector<Rows> left = cut(Side::left, parts(0));
-  const std::vector<Rows> right = spec_.self_join ? left : cut(Side::right, parts(1));
+  const auto cut = [&](size_t side) {
+    const uint64_t most_rows = options_.tile_rows > 0 ? options_.tile_rows : UINT64_MAX;
+    return cut_rows(sizes_[side], sides_.tokens[side], parts(side), most_rows);
+  };
+  const std::vector<TileRows> left = cut(0);
+  const std::vector<TileRows> right = spec_.self_join ? left : cut(1);
   if (left.size() * right.size() > most_planned) {
     // Tiles of the whole join, if they are as small as a plan allows.
     const double all_tiles = std::sqrt(static_cast<double>(most_planned)) * (spec_.self_join ? 1 : 2);
@@ -150,66 +125,7 @@ void TiledJoin::plan(double device_limit) {
                     in_kilobytes(2 * sides_.device_bytes() / (most_of_limit * all_tiles)),
                 "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
   }
-  if (spec_.self_join) {
-    for (const Rows &rows : left) pending_.push_back({rows, {}, true});
-    for (size_t i = 0; i < left.size(); ++i) {
-      for (size_t j = i + 1; j < left.size(); ++j) pending_.push_back({left[i], left[j], false});
-    }
-    return;
-  }
-  for (const Rows &l : left) {
-    for (const Rows &r : right) pending_.push_back({l, r, false});
-  }
-}
-
-// Cuts rows into `parts` parts of equally many rows, or into fewer if there are fewer rows.
-std::vector<TiledJoin::Rows> TiledJoin::split(Rows rows, uint32_t parts) {
-  std::vector<Rows> cut;
-  for (uint32_t i = 0; i < parts; ++i) {
-    const auto at = [&](uint32_t k) {
-      return rows.begin + static_cast<uint32_t>(uint64_t{rows.count()} * k / parts);
-    };
-    const uint32_t begin = at(i), end = at(i + 1);
-    if (begin < end) cut.push_back({begin, end, rows.weight * (end - begin) / rows.count()});
-  }
-  return cut;
-}
-
-// Appends the pairs of smaller tiles that replace a pair. Returns false if it cannot be cut.
-bool TiledJoin::cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
-  if (pair.same) {
-    if (pair.left.count() < 2) return false;
-    const std::vector<Rows> tiles = split(pair.left, cut_parts);
-    for (size_t i = 0; i < tiles.size(); ++i) {
-      smaller.push_back({tiles[i], {}, true});
-      for (size_t j = i + 1; j < tiles.size(); ++j) smaller.push_back({tiles[i], tiles[j], false});
-    }
-    return true;
-  }
-  if (pair.left.count() < 2 && pair.right.count() < 2) return false;
-  const std::vector<Rows> right = split(pair.right, 2);
-  for (const Rows &l : split(pair.left, 2)) {
-    for (const Rows &r : right) smaller.push_back({l, r, false});
-  }
-  return true;
-}
-
-// Replaces a pair of tiles that did not fit by pairs of smaller ones. Pending pairs that are about as large
-// are cut, too, because they would be uploaded only to fail. Returns false if the pair cannot be cut.
-bool TiledJoin::cut_again(const TilePair &pair) {
-  const std::lock_guard lock(mutex_);
-  std::vector<TilePair> smaller;
-  if (!cut_pair(pair, smaller)) return false;
-  ++figures_.tile_pairs_failed;
-  const double too_large = as_large * pair.weight();
-  std::vector<TilePair> kept;
-  for (const TilePair &other : pending_) {
-    const bool keep = other.weight() < too_large || smaller.size() >= most_cut;
-    if (keep || !cut_pair(other, smaller)) kept.push_back(other);
-  }
-  pending_ = std::move(kept);
-  pending_.insert(pending_.end(), smaller.begin(), smaller.end());
-  return true;
+  pending_ = pair_tiles(left, spec_.self_join ? nullptr : &right);
 }
 
 bool TiledJoin::take(TilePair &pair) {
@@ -229,7 +145,7 @@ void TiledJoin::finish_pair() {
 }
 
 // Uploads rows of side `of` of the input as side `side` of a join.
-void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, Rows rows) const {
+void TiledJoin::add_rows(GpuJoin &join, Side side, Side of, TileRows rows) const {
   std::vector<std::pair<const SharedBlock *, SetSlice>> slices;
   uint64_t tokens = 0;
   for (const SharedBlock &block : sides_.blocks[static_cast<size_t>(of)]) {
@@ -273,7 +189,10 @@ void TiledJoin::join(const TilePair &pair) {
     merge(join);
   } catch (const Error &error) {
     // A new join would repeat the pairs that were handed over.
-    if (error.kind() != ErrorKind::limit_exceeded || sink.pushed() || !cut_again(pair)) throw;
+    if (error.kind() != ErrorKind::limit_exceeded || sink.pushed()) throw;
+    const std::lock_guard lock(mutex_);
+    if (!cut_again(pair, pending_)) throw;
+    ++figures_.tile_pairs_failed;
   }
 }
 

@@ -16,6 +16,7 @@
 #include "core/sets/set_blocks.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/engine/gpu_join.hpp"
+#include "cuda/engine/tile_pairs.hpp"
 
 namespace simjoin::gpu {
 
@@ -52,30 +53,16 @@ class TiledJoin {
   uint32_t set_size(Side side, uint32_t row) const;
 
  private:
-  struct Rows {
-    uint32_t begin = 0, end = 0;
-    double weight = 0;  // approximate number of tokens and rows
-    uint32_t count() const { return end - begin; }
-  };
-  struct TilePair {
-    Rows left, right;
-    bool same;  // a tile with itself; otherwise, in a self-join, the right tile follows the left one
-    double weight() const { return left.weight + right.weight; }
-  };
   class Sink;
 
-  std::vector<Rows> cut(Side side, uint64_t parts) const;
   void plan(double device_limit);
-  static std::vector<Rows> split(Rows rows, uint32_t parts);
-  static bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller);
-  bool cut_again(const TilePair &pair);
   size_t wait_for_memory(double wanted, const StopFlag &stop,
                          std::chrono::steady_clock::duration &waited) const;
   void work(int worker);
   bool take(TilePair &pair);
   void finish_pair();
   void join(const TilePair &pair);
-  void add_rows(GpuJoin &join, Side side, Side of, Rows rows) const;
+  void add_rows(GpuJoin &join, Side side, Side of, TileRows rows) const;
   void merge(const GpuJoin &join);
   void count_input();
 

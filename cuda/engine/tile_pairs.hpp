@@ -1,0 +1,35 @@
+// Runs of rows, and their pairs, of a join that is cut into tiles.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace simjoin::gpu {
+
+struct TileRows {
+  uint32_t begin = 0, end = 0;
+  double weight = 0;  // approximate number of tokens and rows
+  uint32_t count() const { return end - begin; }
+};
+
+struct TilePair {
+  TileRows left, right;
+  bool same;  // a tile with itself; otherwise, in a self-join, the right tile follows the left one
+  double weight() const { return left.weight + right.weight; }
+};
+
+// Cuts rows with these numbers of tokens, `tokens` in all, into about `parts` runs with about equally many
+// tokens. A run has at most `most_rows` rows.
+std::vector<TileRows> cut_rows(std::span<const uint32_t> lengths, uint64_t tokens, uint64_t parts,
+                               uint64_t most_rows);
+
+// Returns pairs of tiles such that each pair of rows belongs to one of them. `right` is null in a self-join.
+std::vector<TilePair> pair_tiles(const std::vector<TileRows> &left, const std::vector<TileRows> *right);
+
+// Appends to `pending` the pairs of smaller tiles that replace a pair which did not fit. Pending pairs that
+// are about as large are cut, too, because they would be uploaded only to fail. Returns false if the pair
+// cannot be cut.
+bool cut_again(const TilePair &pair, std::vector<TilePair> &pending);
+
+}  // namespace simjoin::gpu

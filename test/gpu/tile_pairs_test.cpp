@@ -1,0 +1,82 @@
+// Tiles of a join that is cut: every pair of rows belongs to one pair of tiles. The tests need no GPU.
+#include "cuda/engine/tile_pairs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace simjoin::gpu {
+namespace {
+
+std::vector<uint32_t> lengths_of(uint32_t rows) {
+  std::vector<uint32_t> lengths(rows);
+  for (uint32_t row = 0; row < rows; ++row) lengths[row] = row * 7919 % 41;
+  return lengths;
+}
+
+std::vector<TileRows> cut(const std::vector<uint32_t> &lengths, uint64_t parts, uint64_t most_rows) {
+  const uint64_t tokens = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  return cut_rows(lengths, tokens, parts, most_rows);
+}
+
+// Expects each pair of rows once, the smaller row first in a self-join.
+void expect_all_pairs(const std::vector<TilePair> &pairs, uint32_t left, uint32_t right, bool self_join) {
+  std::vector<int> seen(size_t{left} * right, 0);
+  for (const TilePair &pair : pairs)
+    for (uint32_t l = pair.left.begin; l < pair.left.end; ++l) {
+      const TileRows &partners = pair.same ? pair.left : pair.right;
+      for (uint32_t r = pair.same ? l + 1 : partners.begin; r < partners.end; ++r)
+        ++seen[size_t{l} * right + r];
+    }
+  for (uint32_t l = 0; l < left; ++l)
+    for (uint32_t r = 0; r < right; ++r)
+      ASSERT_EQ(seen[size_t{l} * right + r], self_join && l >= r ? 0 : 1) << l << ", " << r;
+}
+
+TEST(TilePairs, RowsAreCutIntoRunsOfAboutEqualWeight) {
+  const std::vector<uint32_t> lengths = lengths_of(1'000);
+  const std::vector<TileRows> tiles = cut(lengths, 8, UINT64_MAX);
+  ASSERT_EQ(tiles.size(), 8u);
+  EXPECT_EQ(tiles.front().begin, 0u);
+  EXPECT_EQ(tiles.back().end, 1'000u);
+  const double all = std::accumulate(tiles.begin(), tiles.end(), 0.0,
+                                     [](double sum, auto &tile) { return sum + tile.weight; });
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    EXPECT_EQ(tiles[i].begin, i == 0 ? 0 : tiles[i - 1].end);
+    EXPECT_NEAR(tiles[i].weight, all / 8, 50);
+  }
+  for (const TileRows &tile : cut(lengths, 8, 30)) EXPECT_LE(tile.count(), 30u);
+  EXPECT_EQ(cut(lengths, 1, UINT64_MAX).size(), 1u);
+  EXPECT_TRUE(cut({}, 3, UINT64_MAX).empty());
+}
+
+TEST(TilePairs, EveryPairOfRowsBelongsToOnePairOfTiles) {
+  const std::vector<uint32_t> lengths = lengths_of(60), others = lengths_of(37);
+  for (const uint64_t parts : {1, 2, 5}) {
+    const std::vector<TileRows> left = cut(lengths, parts, UINT64_MAX), right = cut(others, 3, UINT64_MAX);
+    expect_all_pairs(pair_tiles(left, nullptr), 60, 60, true);
+    expect_all_pairs(pair_tiles(left, &right), 60, 37, false);
+  }
+}
+
+TEST(TilePairs, TilesThatDidNotFitAreCutDownToSingleRows) {
+  const std::vector<uint32_t> lengths = lengths_of(20), others = lengths_of(11);
+  for (const bool self_join : {true, false}) {
+    const std::vector<TileRows> left = cut(lengths, 2, UINT64_MAX), right = cut(others, 2, UINT64_MAX);
+    std::vector<TilePair> pending = pair_tiles(left, self_join ? nullptr : &right), whole;
+    while (!pending.empty()) {
+      const TilePair pair = pending.back();
+      pending.pop_back();
+      if (!cut_again(pair, pending)) whole.push_back(pair);
+    }
+    for (const TilePair &pair : whole) {
+      EXPECT_EQ(pair.left.count(), 1u);
+      EXPECT_EQ(pair.right.count(), pair.same ? 0u : 1u);
+    }
+    expect_all_pairs(whole, 20, self_join ? 20 : 11, self_join);
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::gpu
