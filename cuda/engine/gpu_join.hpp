@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,15 +11,13 @@
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
 #include "cuda/base/device.hpp"
-#include "cuda/base/launch_size.hpp"
-#include "cuda/base/page_locked.hpp"
+#include "cuda/engine/compared_sets.hpp"
+#include "cuda/engine/filter_launches.hpp"
 #include "cuda/engine/gpu_engine.hpp"
-#include "cuda/filters/bitmap/bitmap_filter.hpp"
-#include "cuda/filters/candidates.hpp"
+#include "cuda/engine/join_report.hpp"
 #include "cuda/filters/pair_sink.hpp"
 #include "cuda/filters/prefix_join.hpp"
 #include "cuda/filters/published/counting_join.hpp"
-#include "cuda/filters/result_fetch.hpp"
 #include "cuda/filters/verification.hpp"
 #include "cuda/sets/collection.hpp"
 #include "cuda/sets/upload.hpp"
@@ -44,8 +42,8 @@ class GpuJoin {
   size_t memory_limit() const { return device_.memory_limit(); }
 
   // Safe to call while run() runs on another thread.
-  JoinStats stats() const;
-  GpuFigures figures() const;
+  JoinStats stats() const { return report_.stats(); }
+  GpuFigures figures() const { return report_.figures(); }
   // Returns the distinct tokens by row, after the first pair was handed over. Empty if no set had a token
   // twice.
   const std::vector<uint32_t> &set_sizes(Side side) const {
@@ -53,33 +51,17 @@ class GpuJoin {
   }
 
  private:
-  // Probes of one signature width and all their possible partners, with that width.
-  struct Range {
-    PlanRange plan;
-    uint32_t steps;
-  };
-
   const DeviceSide &probes() const { return collection_.sides[0]; }
   const DeviceSide &partners() const { return collection_.sides[spec_.self_join ? 0 : 1]; }
+  ComparedSets compared() const { return {bounds_, probes(), partners(), spec_.self_join}; }
   void build();
-  void count_compatible();
-  std::vector<Range> bitmap_ranges(uint32_t border) const;
   void run_everything();
   void run_filters();
-  void run_bitmap(const Range &range);
+  void run_bitmap(const BitmapRange &range);
   uint32_t choose_border(std::unique_ptr<DevicePrefixIndex> &index);
-  void explain(std::string reason);
   void run_prefix(const DevicePrefixIndex &index, uint32_t border);
   void run_counting(IndexedPart part);
-  template <typename Filter>
-  double run_items(const VerificationJob *job, uint64_t items, double first, Filter &&filter);
   VerificationJob verification_job() const;
-  void open_window(uint32_t begin, uint32_t end);
-  template <typename Filter>
-  FinishedLaunch run_batch(const VerificationJob *job, uint64_t items, Filter &&filter);
-  void note_launch(double ms);
-  double verify_rest(const VerificationJob &job, uint64_t candidates, double first_ms);
-  void hand_over(uint64_t results);
 
   const JoinSpec spec_;
   const GpuOptions options_;
@@ -88,17 +70,9 @@ class GpuJoin {
   SignatureWidths widths_;  // set when all sets have been added
   std::unique_ptr<UploadedSide> input_[2];
   DeviceCollection collection_;
-  std::unique_ptr<CandidateBuffer> candidates_;
-  PinnedBuffer<PairCounters> counters_;
-  ResultFetcher fetcher_;
-  Event begin_, filtered_, verified_;
-  double window_ = 1;  // candidates that one launch verifies
-  PairSink *sink_ = nullptr;
+  JoinReport report_;
+  std::optional<FilterLaunches> launches_;  // set when the collection has been built
   const StopFlag *stop_ = nullptr;
-
-  mutable std::mutex mutex_;  // guards the members below
-  JoinStats stats_;
-  GpuFigures figures_;
 };
 
 }  // namespace simjoin::gpu

@@ -17,16 +17,12 @@ struct CountingJob {
   uint32_t probe_count;
   const PrefixClass *classes;
   uint32_t class_count;
-  const uint32_t *postings;
-  const uint32_t *starts;
+  const uint32_t *postings, *starts;
   const uint64_t *first_item;
   uint32_t *slots;
-  uint64_t begin_item;
-  uint64_t end_item;
-  CandidateView candidates;
-  uint32_t *left;
-  uint32_t *right;
-  uint32_t *overlap;
+  uint64_t begin_item = 0, end_item = 0;
+  CandidateView candidates = {};
+  uint32_t *left = nullptr, *right = nullptr, *overlap = nullptr;
 };
 
 namespace {
@@ -328,13 +324,7 @@ CountingJob CountingJoin::make_job(const CandidateBuffer *out) const {
                   lists_.postings(),
                   lists_.starts(),
                   first_item_.data(),
-                  slots_.data(),
-                  0,
-                  0,
-                  {},
-                  nullptr,
-                  nullptr,
-                  nullptr};
+                  slots_.data()};
   if (out != nullptr) {
     job.candidates = out->view();
     job.left = out->left.data();

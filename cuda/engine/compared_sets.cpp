@@ -1,0 +1,70 @@
+#include "cuda/engine/compared_sets.hpp"
+
+#include <algorithm>
+
+namespace simjoin::gpu {
+
+// The base is the size up to which signatures of one step separate sets of this average size. Wider
+// signatures take sizes in proportion. It depends on the Jaccard similarity that two sets of equal size need.
+// The sizes were measured on DBLP-shaped sets for similarities from 0.5 on. Below, they keep the bits shared
+// by chance and lost by collisions within about 0.6 of the needed ones: 1.5 * size^2 / bits of size * 2t / (1
+// + t).
+SignatureWidths widths_for(const Bounds &bounds, double average_size) {
+  const int64_t size =
+      bounds.measure() == Measure::overlap ? std::max<int64_t>(1, static_cast<int64_t>(average_size)) : 1000;
+  const double needed = static_cast<double>(std::min(size, bounds.min_overlap(size, size)));
+  const double t = needed / (2.0 * static_cast<double>(size) - needed);
+  SignatureWidths widths;
+  widths.base = t >= 0.85   ? 300
+                : t >= 0.65 ? 140
+                            : std::clamp(static_cast<uint32_t>(210 * t / (1 + t)), 8u, 70u);
+  return widths;
+}
+
+uint64_t compatible_pairs(const ComparedSets &sets) {
+  const DeviceSide &left = sets.probes, &right = sets.partners;
+  if (left.sets == 0 || right.sets == 0) return 0;
+  const int64_t largest = right.classes.end()[-2].size;
+  uint64_t pairs = 0;
+  for (size_t i = 0; i + 1 < left.classes.size(); ++i) {
+    const uint32_t size = left.classes[i].size;
+    if (size == 0) continue;
+    const uint64_t count = left.classes[i + 1].begin - left.classes[i].begin;
+    const uint64_t end = right.lower_bound(static_cast<uint64_t>(sets.bounds.max_partner(size, largest)) + 1);
+    const uint64_t begin =
+        right.lower_bound(static_cast<uint64_t>(sets.self_join ? size + 1 : sets.bounds.min_partner(size)));
+    if (end > begin) pairs += count * (end - begin);
+    if (sets.self_join && sets.bounds.satisfied(size, size, size)) pairs += count * (count - 1) / 2;
+  }
+  return pairs;
+}
+
+std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const SignatureWidths &widths,
+                                       uint32_t border) {
+  std::vector<BitmapRange> ranges;
+  if (sets.probes.sets == 0 || sets.partners.sets == 0) return ranges;
+  const int64_t largest = sets.partners.classes.end()[-2].size;
+  for (uint32_t width = 0; width < SignatureWidths::count; ++width) {
+    const uint64_t smallest = width == 0 ? 1 : uint64_t{widths.limit(width - 1)} + 1;
+    const uint32_t from = sets.probes.lower_bound(smallest);
+    const uint32_t begin = sets.self_join ? from : std::max(from, border);
+    const uint32_t end =
+        sets.probes.lower_bound(std::min<uint64_t>(uint64_t{widths.limit(width)} + 1, UINT32_MAX));
+    if (begin >= end) continue;
+    const auto size_of = [&](uint32_t set) {
+      return std::upper_bound(sets.probes.classes.begin(), sets.probes.classes.end(), set,
+                              [](uint32_t number, const DeviceSizeClass &c) { return number < c.begin; })[-1]
+          .size;
+    };
+    const int64_t smallest_partner = sets.bounds.min_partner(size_of(begin));
+    const int64_t largest_partner = sets.bounds.max_partner(size_of(end - 1), largest);
+    const uint32_t first = sets.self_join ? begin : sets.partners.lower_bound(smallest_partner);
+    const uint32_t last = sets.partners.lower_bound(static_cast<uint64_t>(largest_partner) + 1);
+    if (first < last)
+      ranges.push_back(
+          {{begin, end, first, last, sets.self_join ? border : 0}, SignatureWidths::steps(width)});
+  }
+  return ranges;
+}
+
+}  // namespace simjoin::gpu
