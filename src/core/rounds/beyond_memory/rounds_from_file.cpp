@@ -54,8 +54,9 @@ RoundsFromFile::RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &l
   ranks_ = ranking.ranks;
   const auto only_equal = [&](uint32_t size) { return spec_.self_join && only_equal_partners(size); };
   for (int side = 0; side < sides; ++side) {
-    sides_[side].emplace(*raw[side], every_pair(), slice_bytes_, only_equal, file, stop_, memory);
-    sides_[side]->take(*raw[side], ranking, spec.memory_limit / buffer_share, pool);
+    SliceWriter writer(*raw[side], every_pair(), slice_bytes_, only_equal, file, stop_, memory);
+    sides_[side].emplace(writer.write(*raw[side], ranking, spec.memory_limit / buffer_share, pool), file,
+                         stop_);
   }
 }
 
