@@ -16,9 +16,8 @@
 namespace simjoin {
 namespace {
 
-// The number of directions that are tried in the plane of the two eigenvectors. Their largest entries are
-// candidates. Twice as many changed densities by less than 1 % on R-MAT graphs and planted dense subgraphs of
-// 8,192 nodes, k from 5 to 1000.
+// Directions tried in the plane of the two eigenvectors: their largest entries are candidates. Twice as many
+// changed densities by less than 1 % on R-MAT graphs and planted subgraphs of 8,192 nodes, k from 5 to 1000.
 constexpr size_t directions = 64;
 constexpr int improvements = 16;  // at most this many truncated power steps from one candidate
 constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
