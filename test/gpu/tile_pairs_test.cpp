@@ -44,7 +44,8 @@ TEST(TilePairs, RowsAreCutIntoRunsOfAboutEqualWeight) {
                                      [](double sum, auto &tile) { return sum + tile.weight; });
   for (size_t i = 0; i < tiles.size(); ++i) {
     EXPECT_EQ(tiles[i].begin, i == 0 ? 0 : tiles[i - 1].end);
-    EXPECT_NEAR(tiles[i].weight, all / 8, 50);
+    // Each tile is too large by a row at most, and the last one too small by these.
+    EXPECT_NEAR(tiles[i].weight, all / 8, i + 1 < tiles.size() ? 42 : 8 * 42);
   }
   for (const TileRows &tile : cut(lengths, 8, 30)) EXPECT_LE(tile.count(), 30u);
   EXPECT_EQ(cut(lengths, 1, UINT64_MAX).size(), 1u);
