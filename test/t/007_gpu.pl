@@ -151,7 +151,7 @@ for my $call (1, 2, 25)
 	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = busy', $join,
 		$off, "EXPLAIN (ANALYZE, COSTS OFF) $join", $join);
 	like($result, qr/^\Q$expected\E\n.*Device: \Q$name\E.*\n\Q$expected\E$/s, "busy from call $call on, and used afterwards");
-	like($messages, qr/NOTICE:  the GPU cannot be used now; the query goes on on the CPU/, 'with a notice') if $call > 1;
+	like($messages, qr/NOTICE:  the GPU cannot be used now; the query continues on the CPU/, 'with a notice') if $call > 1;
 	unlike($messages, qr/WARNING/, 'and no warning');
 }
 my ($busy, $told) = session('SET simjoin.device = gpu', 'SET simjoin.debug_device_fault = 25',

@@ -158,7 +158,7 @@ TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
 // What a small join tells of a GPU that it did not look for.
 TEST_F(DeviceChoiceTest, WithoutADriverTheCpuIsNotSooner) {
   const Input<int32_t> small{{{1, 2}, {2, 1}}, {}, true};
-  EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, cpu_is_sooner);
+  EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, cpu_is_faster);
   backend_.driver = false;
   EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, "there is no GPU driver");
 }
@@ -200,7 +200,7 @@ TEST_F(DeviceChoiceTest, TheDeviceIsChosenByTheWorkTheThreadsAndTheStart) {
     const JoinStats stats = engine->stats();
     EXPECT_EQ(stats.device, c.device);
     const bool refused = std::string(c.device) == "cpu";
-    EXPECT_EQ(stats.gpu_refused, refused ? "the CPU is estimated to be sooner" : "");
+    EXPECT_EQ(stats.gpu_refused, refused ? "the CPU is estimated to be faster" : "");
   }
 }
 
@@ -474,12 +474,12 @@ TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   backend_.slower = {200, 200};
   const Outcome outcome = join(spec_for(Device::automatic), input);
   EXPECT_EQ(outcome.stats.device, "cpu");
-  EXPECT_EQ(outcome.stats.gpu_refused, "the CPU is estimated to be sooner");
+  EXPECT_EQ(outcome.stats.gpu_refused, "the CPU is estimated to be faster");
   EXPECT_EQ(outcome.notice, nullptr);
   EXPECT_EQ(join(spec_for(Device::gpu), input).stats.device, "fake");
   std::string refused;
   EXPECT_FALSE(use_gpu(Device::automatic, 1000, 10, &refused));
-  EXPECT_EQ(refused, "the CPU is estimated to be sooner");
+  EXPECT_EQ(refused, "the CPU is estimated to be faster");
   backend_.slower = {50, 50};
   EXPECT_TRUE(use_gpu(Device::automatic, 1000, 10, &refused));
 }

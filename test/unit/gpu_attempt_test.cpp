@@ -42,7 +42,7 @@ TEST_F(GpuAttemptTest, EachPartRunsWhereItIsChosen) {
   EXPECT_FALSE(attempt.choose(1, 100));
   EXPECT_EQ(run(attempt), "cpu");
   EXPECT_TRUE(attempt.outcome().gpu) << "a part ran there";
-  EXPECT_EQ(attempt.outcome().refused, cpu_is_sooner);
+  EXPECT_EQ(attempt.outcome().refused, cpu_is_faster);
   attempt.refuse("too few rows");
   EXPECT_EQ(attempt.outcome().refused, "too few rows");
   EXPECT_FALSE(attempt.failed());

@@ -169,7 +169,7 @@ TEST_F(GraphWorkTest, PageRankUsesAGpuWhereItPays) {
   pagerank(few, spec, small, pool_, memory_);
   EXPECT_EQ(backend_.fakes.calls, 1) << "not worth it";
   EXPECT_FALSE(small.attempt.outcome().gpu);
-  EXPECT_EQ(small.attempt.outcome().refused, cpu_is_sooner);
+  EXPECT_EQ(small.attempt.outcome().refused, cpu_is_faster);
   EXPECT_TRUE(work.attempt.outcome().gpu);
   EXPECT_EQ(work.attempt.outcome().refused, "");
   spec.random_walk = true;

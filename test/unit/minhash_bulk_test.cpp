@@ -279,7 +279,7 @@ TEST_F(JoinByBandsBesideAGpu, SaysWhyTheGpuIsNotUsed) {
   Input<int32_t> input;
   input.self_join = true;
   input.left = {{1, 2}, {1, 2}};
-  EXPECT_EQ(refused(input), "the CPU is estimated to be sooner");
+  EXPECT_EQ(refused(input), "the CPU is estimated to be faster");
   spec_.permutations = 20'000;
   input.left.assign(200, {1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(run(input, Device::automatic).stats.device, "Fake 100");

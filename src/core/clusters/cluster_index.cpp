@@ -26,7 +26,7 @@ constexpr size_t lists_per_look = 16384;
 
 void throw_region_too_long() {
   throw Error(ErrorKind::limit_exceeded,
-              "a cluster cannot have more than 4294967295 terms, nor a term of documents so many clusters");
+              "a cluster cannot have more than 4294967295 terms, nor a term more than 4294967295 clusters");
 }
 
 ClusterIndex::ClusterIndex(MemoryCounter &memory, size_t shared_lists)

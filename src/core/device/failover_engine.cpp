@@ -250,7 +250,7 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
   if (!engine_) {
     if (worth_a_gpu()) try_gpu();
-    if (!engine_) go_to_cpu(cpu_is_sooner);
+    if (!engine_) go_to_cpu(cpu_is_faster);
   }
   if (!ended_) close_blocks();
   ended_ = true;

@@ -8,7 +8,7 @@
 namespace simjoin {
 
 std::string told_reason(const std::string &refused) {
-  if (refused != cpu_is_sooner || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
+  if (refused != cpu_is_faster || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
   return "there is no GPU driver";
 }
 
@@ -30,7 +30,7 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) 
   }
   std::string reason = no_gpu_reason();
   const auto compare = [&](double slowdown) {
-    if (cpu_ms <= gpu_ms * slowdown + gpu_start_ms()) reason = cpu_is_sooner;
+    if (cpu_ms <= gpu_ms * slowdown + gpu_start_ms()) reason = cpu_is_faster;
   };
   if (reason.empty()) compare(1);  // no GPU is looked for if the fastest would not pay
   if (reason.empty() && gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);

@@ -13,10 +13,10 @@ namespace simjoin {
 
 inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
 // The reason of Device::automatic for not using a GPU that works.
-inline constexpr const char *cpu_is_sooner = "the CPU is estimated to be sooner";
+inline constexpr const char *cpu_is_faster = "the CPU is estimated to be faster";
 
 // Returns the reason to tell the user why Device::automatic used no GPU. The choice does not look for a
-// driver. If there is none, that is the reason, and not that the CPU is sooner.
+// driver. If there is none, that is the reason, and not that the CPU is faster.
 std::string told_reason(const std::string &refused);
 
 // Returns the backend of a usable GPU. Throws device_failure if there is none.

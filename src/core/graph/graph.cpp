@@ -120,7 +120,7 @@ void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
     char message[160];
     std::snprintf(message, sizeof message, "the weight of the edge (%lld, %lld) is %g",
                   static_cast<long long>(from), static_cast<long long>(to), weight);
-    throw Error(ErrorKind::invalid_argument, message, "Weights are finite and not negative.");
+    throw Error(ErrorKind::invalid_argument, message, "Weights are finite numbers that are not negative.");
   }
   add_edge(from, to);
   weights_.push_back(weight);

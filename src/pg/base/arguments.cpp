@@ -49,7 +49,7 @@ void check_similarity(double value, Measure measure, const char *function, const
   raise_argument(
       function, argument, value,
       psprintf("With the measure %s it is a number %s 0%s.", measure_names[static_cast<int>(measure)].data(),
-               zero_allowed ? "not below" : "above", measure == Measure::overlap ? "" : " and at most 1"));
+               zero_allowed ? "of at least" : "above", measure == Measure::overlap ? "" : " and at most 1"));
 }
 
 size_t number_of_name(const char *name, std::span<const std::string_view> names, const char *function,

@@ -35,7 +35,8 @@ void give_spill_file(JoinEngine *engine, File *file) {
   *file = OpenTemporaryFile(false);
   const int descriptor = fcntl(FileGetRawDesc(*file), F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0)
-    ereport(ERROR, (errcode_for_file_access(), errmsg("could not open a join's temporary file: %m")));
+    ereport(ERROR, (errcode_for_file_access(),
+                    errmsg("could not open the temporary file of a similarity join: %m")));
   const uint64_t limit = temp_file_limit < 0 ? UINT64_MAX : static_cast<uint64_t>(temp_file_limit) * 1024;
   call_cpp([&] { engine->set_spill_file(descriptor, limit); });
 }

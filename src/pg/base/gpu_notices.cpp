@@ -83,16 +83,15 @@ void report_gpu_notice(const GpuNotice &notice) {
   if (!notice.any) return;
   switch (notice.cause) {
     case Notice::Cause::failed:
-      ereport(WARNING,
-              (errmsg("the GPU failed; the query goes on on the CPU, and so do all others of this session"),
-               errdetail_internal("%s", notice.message)));
+      ereport(WARNING, (errmsg("the GPU failed; this query and all later ones of the session run on the CPU"),
+                        errdetail_internal("%s", notice.message)));
       break;
     case Notice::Cause::unavailable:
-      ereport(NOTICE, (errmsg("the GPU cannot be used now; the query goes on on the CPU"),
+      ereport(NOTICE, (errmsg("the GPU cannot be used now; the query continues on the CPU"),
                        errdetail_internal("%s", notice.message)));
       break;
     case Notice::Cause::too_large:
-      ereport(NOTICE, (errmsg("the query is too large for the GPU, and goes on on the CPU"),
+      ereport(NOTICE, (errmsg("the query is too large for the GPU, and continues on the CPU"),
                        errdetail_internal("%s", notice.message)));
       break;
   }

@@ -35,7 +35,7 @@ void RowReader::start(TupleDesc columns) {
   if (other == nullptr || other->token_type == rows.token_type) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("%s: the queries return sets of different types", function),
-                  errhint("Cast those of one of them, as in SELECT id, tokens::bigint[] FROM documents.")));
+                  errhint("Cast the sets of one query, as in SELECT id, tokens::bigint[] FROM documents.")));
 }
 
 // Adds a set to the engine, unless it is a copy of an earlier set.

@@ -151,12 +151,14 @@ void append_tuple(RowStore *store, Datum *values, bool *nulls) {
 
 void read_exactly(RowStore *store, void *buffer, size_t size) {
   if (BufFileRead(store->file, buffer, size) != size)
-    ereport(ERROR, (errcode_for_file_access(), errmsg("could not read a join's temporary file")));
+    ereport(ERROR,
+            (errcode_for_file_access(), errmsg("could not read the temporary file of a similarity join")));
 }
 
 void seek(RowStore *store, uint64_t location) {
   if (BufFileSeek(store->file, 0, static_cast<off_t>(location), SEEK_SET) != 0)
-    ereport(ERROR, (errcode_for_file_access(), errmsg("could not seek in a join's temporary file")));
+    ereport(ERROR,
+            (errcode_for_file_access(), errmsg("could not seek in the temporary file of a similarity join")));
 }
 
 // Makes the reader's buffer hold `bytes` bytes.

@@ -51,10 +51,12 @@ constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove 
 [[noreturn]] void raise_not_plain(int dimensions, const char *function, const char *what,
                                   const char *null_hint) {
   if (dimensions > 1)
-    ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-                    errmsg("%s: %s must be a one-dimensional array", function, what),
-                    errdetail("The array has %d dimensions.", dimensions),
-                    errhint("Use ARRAY(SELECT unnest(%s)) to make one of all its elements.", what)));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+         errmsg("%s: %s must be a one-dimensional array", function, what),
+         errdetail("The array has %d dimensions.", dimensions),
+         errhint("Use ARRAY(SELECT unnest(%s)) to make a one-dimensional array of all its elements.", what)));
   ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                   errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
   pg_unreachable();

@@ -47,43 +47,44 @@ void Settings::define_join_settings() {
                            "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
                            &algorithm_, algorithm_, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN,
                            nullptr, nullptr, nullptr);
-  DefineCustomIntVariable(
-      "simjoin.memory_limit", "Sets the memory that one computation may use.",
-      "Beyond it, rows and sets of a join go to temporary files; what else needs more is refused.",
-      &memory_limit_kb_, memory_limit_kb_, least_memory_limit_kb, MAX_KILOBYTES, PGC_USERSET,
-      GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one computation may use.",
+                          "Beyond it, rows and sets of a join go to temporary files; other computations that "
+                          "need more are refused.",
+                          &memory_limit_kb_, memory_limit_kb_, least_memory_limit_kb, MAX_KILOBYTES,
+                          PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
-                          "With 0, one for each core.", &cpu_threads_, cpu_threads_, 0, most_cpu_threads,
+                          "With 0, one per core.", &cpu_threads_, cpu_threads_, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
 void Settings::define_device_settings() {
   DefineCustomEnumVariable(
       "simjoin.device", "Sets the device that similarity joins and other computations run on.",
-      "auto uses a GPU where there is one and it pays; with gpu, a join that cannot use "
+      "auto uses a GPU if there is one and it is faster; with gpu, a join that cannot use "
       "one is an error.",
       &device_, device_, device_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.gpu_memory_limit", "Sets the GPU memory that one computation may use.",
-                          "With 0, most of what is free.", &gpu_memory_limit_kb_, gpu_memory_limit_kb_, 0,
+                          "With 0, most of the free memory.", &gpu_memory_limit_kb_, gpu_memory_limit_kb_, 0,
                           MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.gpus", "Sets the number of GPUs that may share one similarity join.",
                           "With 0, all there are. A join that is not large enough uses one.", &gpus_, gpus_,
                           0, most_gpus, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
-      "simjoin.gpu_idle_timeout", "Sets how long an idle session keeps what it holds of the GPUs.",
+      "simjoin.gpu_idle_timeout", "Sets how long an idle session keeps its memory on the GPUs.",
       "After that, the next computation on a GPU sets it up again. With 0, until the session ends.",
       &gpu_idle_timeout_s_, gpu_idle_timeout_s_, 0, longest_gpu_idle_timeout_s, PGC_USERSET,
       GUC_UNIT_S | GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("simjoin.explain_device", "Sets whether EXPLAIN shows what ran a similarity join.",
-                           "Off for output that is to be the same on every machine.", &explain_device_,
+                           "With off, the output is the same on every machine.", &explain_device_,
                            explain_device_, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.debug_device_fault", "Sets which device call of each similarity join fails, for tests.",
-      "As if memory had run out; a negative number: as if a kernel had failed.", &debug_device_fault_,
-      debug_device_fault_, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+      "The call fails as if memory had run out, with a negative number as if a kernel had failed.",
+      &debug_device_fault_, debug_device_fault_, -INT_MAX, INT_MAX, PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr,
+      nullptr, nullptr);
   DefineCustomEnumVariable("simjoin.debug_device_loss",
                            "Sets how the devices of a similarity join are lost, for tests.",
-                           "From the call of simjoin.debug_device_fault on, or the first.",
+                           "The loss begins with the call of simjoin.debug_device_fault, or with the first.",
                            &debug_device_loss_, debug_device_loss_, device_loss_entries.data(), PGC_SUSET,
                            GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
@@ -95,8 +96,8 @@ void Settings::define_minhash_settings() {
       method_, method_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomRealVariable(
       "simjoin.target_recall", "Sets the share of pairs that similarity joins by MinHash find.",
-      "That of the pairs exactly on the threshold; of more similar ones, more are found.", &target_recall_,
-      target_recall_, 0.0, 1.0, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+      "The share of the pairs exactly on the threshold; a larger share of more similar pairs is found.",
+      &target_recall_, target_recall_, 0.0, 1.0, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.minhash_permutations", "Sets the signature length of similarity joins by MinHash.", nullptr,
       &minhash_permutations_, minhash_permutations_, 1, static_cast<int>(max_permutations), PGC_USERSET,
@@ -105,8 +106,8 @@ void Settings::define_minhash_settings() {
                           "It decides which pairs are missed.", &minhash_seed_, minhash_seed_, INT_MIN,
                           INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
-      "simjoin.max_bucket_size", "Sets the most rows that joins by MinHash compare each with each.",
-      "The rows of a larger bucket are compared with its first row only.", &max_bucket_size_,
+      "simjoin.max_bucket_size", "Sets the most rows of a bucket that are compared with each other.",
+      "The rows of a larger bucket are compared only with its first row.", &max_bucket_size_,
       max_bucket_size_, 1, INT_MAX, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
@@ -114,10 +115,11 @@ void Settings::define_operator_settings() {
   DefineCustomEnumVariable("simjoin.measure", "Sets the similarity measure of the operator ~=.", nullptr,
                            &measure_, measure_, measure_entries.data(), PGC_USERSET, GUC_EXPLAIN, nullptr,
                            nullptr, nullptr);
-  DefineCustomRealVariable(
-      "simjoin.similarity_threshold", "Sets the similarity from which on the operator ~= is true.",
-      "A similarity is at most 1, with the measure overlap a number of tokens.", &similarity_threshold_,
-      similarity_threshold_, 0.0, largest_threshold, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomRealVariable("simjoin.similarity_threshold",
+                           "Sets the least similarity for which the operator ~= is true.",
+                           "A similarity is at most 1; with the measure overlap, it is a number of tokens.",
+                           &similarity_threshold_, similarity_threshold_, 0.0, largest_threshold, PGC_USERSET,
+                           GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
 void Settings::define() {

@@ -13,7 +13,7 @@ namespace simjoin::pg {
 const float *view_weights(ArrayType *array, const SetView &set, const char *function) {
   if (ARR_ELEMTYPE(array) != FLOAT4OID) elog(ERROR, "%s: weights are not real[]", function);
   check_plain_array(array, function, "weights",
-                    "Use array_replace(weights, NULL, 0) where no weight means 0.");
+                    "Use array_replace(weights, NULL, 0) if a missing weight is 0.");
   const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
   if (static_cast<uint32_t>(count) != set.count)
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),

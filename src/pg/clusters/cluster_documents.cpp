@@ -43,7 +43,7 @@ void DocumentReader::start(TupleDesc columns) {
                     errmsg("%s: the terms of the query are of type %s, those of the stream of type %s",
                            function, format_type_be(array_type_of(type)),
                            format_type_be(array_type_of(clustering->term_type))),
-                    errhint("Cast those of the query.")));
+                    errhint("Cast the terms of the query.")));
   clustering->term_type = type;
 }
 

@@ -90,7 +90,7 @@ void lock_table(Oid table, const char *function) {
              errmsg("%s: a stream cannot be continued in a transaction of isolation level REPEATABLE READ "
                     "or SERIALIZABLE",
                     function),
-             errhint("Continue it in one of isolation level READ COMMITTED.")));
+             errhint("Continue it in a transaction of isolation level READ COMMITTED.")));
 }
 
 // The error is not one of corruption, since the owner may change the table.

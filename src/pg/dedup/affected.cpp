@@ -33,7 +33,7 @@ struct AffectedPairs {
   AffectedPairs() {
     memory.set_limit(pair_share(Settings::memory_limit()),
                      {"the pairs of changed rows and their groups need",
-                      "fill the view anew with REFRESH MATERIALIZED VIEW", " that the join leaves"});
+                      "fill the view again with REFRESH MATERIALIZED VIEW", " that the join leaves"});
   }
 
   MemoryCounter memory;

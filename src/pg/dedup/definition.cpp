@@ -214,7 +214,7 @@ DedupDefinition definition_being_refreshed(const Datum *arguments, int count) {
   if (InSecurityRestrictedOperation()) for_views_over(search.call.source, visit_view, &search);
   if (search.found.view == InvalidOid)
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("dedup_view_groups is the query of dedup views, and not to be called otherwise"),
+                    errmsg("dedup_view_groups can only be called by the query of a dedup view"),
                     errhint("Make a dedup view with create_dedup_view, or call duplicate_groups.")));
   return search.found;
 }

@@ -100,9 +100,10 @@ bool is_intact(Relation relation, const PartShape &shape) {
 }
 
 [[noreturn]] void raise_altered(Oid relation, const PartShape &shape) {
-  ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                  errmsg("%s is not %s of a dedup view", relation_name(relation), shape.what),
-                  errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
+  ereport(ERROR,
+          (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+           errmsg("%s is not %s of a dedup view", relation_name(relation), shape.what),
+           errhint("The parts of a dedup view must not be changed. Drop the view and make it again.")));
   pg_unreachable();
 }
 
@@ -155,7 +156,7 @@ void record(Oid relation, Oid view) {
 [[noreturn]] void raise_missing(const PartShape &shape, Oid view) {
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                   errmsg("%s of the dedup view %s is missing", shape.what, relation_name(view)),
-                  errhint("Drop the view, and make it anew.")));
+                  errhint("Drop the view and make it again.")));
   pg_unreachable();
 }
 
@@ -186,7 +187,7 @@ void check_isolation(bool waits_for_none) {
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                   errmsg("a dedup view cannot be refreshed in a transaction of isolation level REPEATABLE "
                          "READ or SERIALIZABLE"),
-                  errhint("Refresh it in one of isolation level READ COMMITTED.")));
+                  errhint("Refresh it in a transaction of isolation level READ COMMITTED.")));
 }
 
 }  // namespace
@@ -237,8 +238,8 @@ void record_parts(const DedupDefinition &definition) {
       relation_close(relation, NoLock);
     }
     if (recorded != definition.view)
-      ereport(NOTICE, (errmsg("%s is not %s of a dedup view, and stays", relation_name(part.relation),
-                              part.shape->what)));
+      ereport(NOTICE, (errmsg("%s is not %s of a dedup view, and is not dropped",
+                              relation_name(part.relation), part.shape->what)));
   }
 }
 

@@ -82,7 +82,7 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {
     ereport(NOTICE, (errmsg("%s: all rows are read, since changes are not tracked: %s", function, obstacle),
-                     errhint("Make the view anew, or without tracking of changes.")));
+                     errhint("Make the view again, or make it without track_changes.")));
     return false;
   }
   *index = read_token_index(definition, CurrentMemoryContext);

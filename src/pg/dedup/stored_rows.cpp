@@ -110,9 +110,10 @@ void free_codes(const StoredCodes &codes) {
 }
 
 void raise_damaged(const char *part) {
-  ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                  errmsg("%s has a row that no refresh of a dedup view has stored", part),
-                  errhint("The parts of a dedup view must not be changed. Drop it, and make it anew.")));
+  ereport(ERROR,
+          (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+           errmsg("%s has a row that no refresh of a dedup view has stored", part),
+           errhint("The parts of a dedup view must not be changed. Drop the view and make it again.")));
   pg_unreachable();
 }
 

@@ -57,12 +57,11 @@ void report_large_group(const RowGrouping &grouping, const DuplicateGroups &grou
   const uint32_t *largest = std::max_element(sizes, sizes + grouping.rows);
   const double most = grouping.options.max_group_share * static_cast<double>(all_rows);
   if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
-    ereport(
-        NOTICE,
-        (errmsg("%s: the group " INT64_FORMAT " holds %u of %zu rows", grouping.function,
-                grouping.ids[largest - sizes], *largest, all_rows),
-         errhint("Where these are copies of one row, that is as it should be. Otherwise raise the threshold, "
-                 "or use the method star, in which every row is similar to its representative.")));
+    ereport(NOTICE,
+            (errmsg("%s: the group " INT64_FORMAT " holds %u of %zu rows", grouping.function,
+                    grouping.ids[largest - sizes], *largest, all_rows),
+             errhint("If they are copies of one row, nothing is wrong. Otherwise raise the threshold, "
+                     "or use the method star, in which every row is similar to its representative.")));
   pfree(sizes);
 }
 

@@ -22,9 +22,9 @@ namespace simjoin::pg {
 
 namespace {
 
-constexpr const char *winners_hint = "A hash has from 1 winner to as many as hash_length, here %u.";
+constexpr const char *winners_hint = "A hash has at least 1 and at most hash_length winners, here %u.";
 constexpr const char *projection_hint =
-    "A row of the projection adds up from 1 value to all values of the vector, here %u.";
+    "A row of the projection adds up at least 1 and at most all values of the vector, here %u.";
 
 }  // namespace
 
@@ -67,7 +67,7 @@ FlyShape fly_shape(const FlyArguments &arguments, uint32_t dimension, const char
 
 VectorView view_vector(ArrayType *array, const char *function) {
   if (ARR_ELEMTYPE(array) != FLOAT4OID) elog(ERROR, "%s: a vector is not real[]", function);
-  check_plain_array(array, function, "vector", "Use array_replace(vector, NULL, 0) where no value means 0.");
+  check_plain_array(array, function, "vector", "Use array_replace(vector, NULL, 0) if a missing value is 0.");
   const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
   if (count == 0)
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("%s: a vector has no elements", function),
@@ -75,7 +75,7 @@ VectorView view_vector(ArrayType *array, const char *function) {
   if (static_cast<uint32_t>(count) > max_fly_dimension)
     ereport(ERROR,
             (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s: a vector has %d elements", function, count),
-             errhint("At most %u are possible.", max_fly_dimension)));
+             errhint("A vector has at most %u elements.", max_fly_dimension)));
   const auto *values = reinterpret_cast<const float *>(ARR_DATA_PTR(array));
   for (int i = 0; i < count; ++i) {
     if (std::isfinite(values[i])) continue;

@@ -46,7 +46,7 @@ void BagReader::start(TupleDesc columns) {
   if (type == kind) return;
   const char *name = format_type_be(array_type_of(type));
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                  errmsg("%s: the query returns terms of type %s, where %s was asked for", function, name,
+                  errmsg("%s: the query returns terms of type %s, but %s was asked for", function, name,
                          format_type_be(array_type_of(kind))),
                   errhint("Add the argument NULL::%s, or cast the terms.", name)));
 }

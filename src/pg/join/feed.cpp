@@ -131,7 +131,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
   for (TupleTableSlot *slot = first; slot != nullptr; slot = next_row(input)) {
     if (input->row_count == no_row)
       ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                      errmsg("a similarity join reads at most %u rows of a side", no_row)));
+                      errmsg("one side of a join cannot have more than %u rows", no_row)));
     if (state->engine != nullptr) {
       ResetExprContext(context);
       MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);

@@ -260,9 +260,10 @@ void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sj
       (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
        errmsg("FULL JOIN is only supported with merge-joinable or hash-joinable join conditions"),
        errdetail("No condition of it is a similarity clause that the join operator can use."),
-       errhint("Write the clause as jaccard_similarity(l, r) >= t, by another measure or with >, or as l "
-               "<%%> r <= d or l ~= r, where l and r are sets of one side of the join each and t or d is the "
-               "same for all rows; or join by LEFT JOIN and add the other rows with NOT EXISTS.")));
+       errhint(
+           "Write the clause as jaccard_similarity(l, r) >= t, l <%%> r <= d or l ~= r, with a set of one "
+           "side of the join as l, one of the other side as r, and the same t or d for all rows. Other "
+           "measures and > are possible too. Or use LEFT JOIN, and add the missing rows with NOT EXISTS.")));
 }
 
 List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,

@@ -66,15 +66,14 @@ char *largest_buckets(const LshStats &stats) {
 void report_chained_buckets(const LshStats &stats, const char *who) {
   if (stats.chained_buckets == 0) return;
   char *largest = largest_buckets(stats);
-  ereport(
-      NOTICE,
-      (errmsg("%s: " UINT64_FORMAT " buckets of more than %u rows were chained", who, stats.chained_buckets,
-              Settings::max_bucket_size()),
-       errdetail(
-           "The largest, and how much of all comparisons it would have been to compare each row with each: "
-           "%s. The rows of a chained bucket are compared with its first row only.",
-           largest),
-       errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
+  ereport(NOTICE,
+          (errmsg("%s: " UINT64_FORMAT " buckets of more than %u rows were chained", who,
+                  stats.chained_buckets, Settings::max_bucket_size()),
+           errdetail("The largest buckets, each with the share of all comparisons that comparing all its "
+                     "rows with each other would be: "
+                     "%s. The rows of a chained bucket are compared only with its first row.",
+                     largest),
+           errhint("Raise simjoin.max_bucket_size, or leave out rows that are the same as many others.")));
   pfree(largest);
 }
 

@@ -28,7 +28,7 @@ constexpr const char *text_form = "family:version:permutations:bits:seed:values"
        errmsg("invalid input syntax for type minhash: \"%.*s%s\"", shown, text, length > shown ? "..." : ""),
        errdetail("%s", why),
        text[0] == '{' ? errhint("The signature of a set is made as in minhash('{1,2}'::integer[]).")
-                      : errhint("The form is %s, as the type's output has it.", text_form)));
+                      : errhint("The form is %s, as in the type's output.", text_form)));
   pg_unreachable();
 }
 
