@@ -1,4 +1,4 @@
-# A session that has called nothing of simjoin before plans the join operator, with nothing preloaded.
+# A session that has not called simjoin before plans the join operator, with nothing preloaded.
 use strict;
 use warnings;
 
@@ -29,7 +29,7 @@ for my $clause (
 		"first statement of a session: $clause");
 }
 
-# A setting can be changed before the library is loaded, and is checked once it is.
+# A setting can be changed before the library is loaded, and is checked when the library is loaded.
 is( $node->safe_psql(
 		'postgres', q{
 		SET simjoin.similarity_threshold = 0.25;

@@ -1,4 +1,4 @@
-# A long join can be cancelled, timed out and terminated at any moment; the session keeps nothing of it.
+# A long join can be cancelled, timed out and terminated at any moment. The session keeps nothing of it.
 use strict;
 use warnings;
 
@@ -27,7 +27,7 @@ my $session = $node->background_psql('postgres', on_error_stop => 0);
 SKIP:
 {
 	skip 'the system does not tell', 1 unless -r '/proc/self/status' && slurp_file('/proc/self/status') =~ /^RssAnon:/m;
-	# What one cancelled join leaves varies with the moment; what every join leaves adds up.
+	# The memory that one cancelled join leaves varies with the moment. A leak of every join adds up.
 	my @memory;
 	for (0 .. 19)
 	{
@@ -36,7 +36,7 @@ SKIP:
 	}
 	cmp_ok(min(@memory[ 10 .. 19 ]) - min(@memory[ 0 .. 9 ]), '<', 10240, 'ten more cancelled joins leave no memory behind');
 }
-# What takes long in the session's own thread, in processor time from the signal on.
+# Slow work in the session's own thread, measured in processor time from the signal on.
 $session->query(
 	q{SET client_min_messages = error; CREATE TABLE words AS
 	SELECT id, ARRAY(SELECT md5((id * 12 + i)::text) FROM generate_series(1, 12) i) AS tokens FROM generate_series(1, 60000) id;
@@ -86,7 +86,8 @@ for my $function (qw(pg_cancel_backend pg_terminate_backend))
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE $victims"),
 	'the terminated backend is gone');
 
-# Abandoning a join half way is no different: LIMIT, a closed cursor, a rolled back transaction, an error above it.
+# A join that is abandoned half way leaves nothing either: LIMIT, a closed cursor, a rolled back transaction, an
+# error above it.
 my $stderr;
 $node->psql(
 	'postgres', q{BEGIN; DECLARE c CURSOR FOR SELECT a.id FROM sets a JOIN sets b ON a.id < b.id

@@ -1,4 +1,4 @@
-# A database with shingles and signatures in generated columns comes back from pg_dump as it was.
+# pg_dump restores a database with shingles and signatures in generated columns as it was.
 use strict;
 use warnings;
 

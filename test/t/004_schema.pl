@@ -41,7 +41,7 @@ check_schema('tools', 'moved');
 $node->safe_psql('postgres', 'DROP EXTENSION simjoin; CREATE EXTENSION simjoin SCHEMA tools');
 check_schema('tools', 'installed elsewhere');
 
-# A user without rights on anything else joins what may be read, and no more.
+# A user without other rights joins the tables that the user may read, and no others.
 $node->safe_psql(
 	'postgres', q{
 	CREATE ROLE reader;

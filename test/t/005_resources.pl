@@ -21,7 +21,7 @@ for my $settings ("work_mem = '64kB'", "simjoin.memory_limit = '1MB'", 'simjoin.
 	is($node->safe_psql('postgres', "SET $settings; $join"), $pairs, "the same pairs with $settings");
 }
 
-# Where the system gives no threads, a join that needs one says so, and the session goes on.
+# If the system gives no threads, a join that needs one reports that, and the session goes on.
 SKIP:
 {
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
@@ -38,10 +38,10 @@ SKIP:
 	$session->quit;
 }
 
-# Rows that do not fit into memory wait in a temporary file, and EXPLAIN says so.
+# Rows that do not fit into memory wait in a temporary file, and EXPLAIN shows that.
 my $plan = $node->safe_psql('postgres', "SET simjoin.memory_limit = '1MB'; EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($plan, qr/Row Temporary Files: [1-9]\d* *kB/, 'rows went to a temporary file');
-# A session reports what it has counted when it ends.
+# A session reports its statistics when it ends.
 my $counted = 'SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = current_database()';
 my ($files, $bytes) = split /\|/, $node->safe_psql('postgres', $counted);
 $node->safe_psql('postgres', "SET simjoin.memory_limit = '1MB'; $join");

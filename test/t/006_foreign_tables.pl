@@ -1,5 +1,5 @@
-# Foreign tables join like others: with a table, and with themselves (read twice, since nothing says that a foreign
-# scan gives the same rows again).
+# Foreign tables join like others: with a table, and with themselves. They are then read twice, because a foreign
+# scan does not promise the same rows again.
 use strict;
 use warnings;
 

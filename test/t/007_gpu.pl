@@ -1,4 +1,5 @@
-# Joins on a GPU: the rows of the CPU, whatever fails; interrupts, and the device's memory. Skipped where there is no GPU.
+# Joins on a GPU give the rows of the CPU, whatever fails. Also interrupts, and the device's memory. Skipped without
+# a GPU.
 use strict;
 use warnings;
 
@@ -9,8 +10,8 @@ use Simjoin;
 use Test::More;
 use Time::HiRes qw(time);
 
-# How long after the signal a statement may still run, in seconds: where the session has to set the device up, and where
-# it has. The aim is 0.1.
+# Seconds that a statement may still run after the signal, if the session has yet to set up the device and if it
+# has done so. The aim is 0.1.
 my $patience = 2.0;
 my $prompt = 0.3;
 
@@ -20,9 +21,9 @@ if ($node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0)
 	$node->stop;
 	plan skip_all => 'there is no GPU here';
 }
-# So many that one thread of the CPU is expected to take far longer than the GPU's start, and so sparse that it takes a second
-# or two: it does so in many tests. Sets of some 45 of 101 tokens, whose inverted lists are long. And sets that all share 33
-# of their 60 tokens, two too few for a similarity of 0.4, which bitmaps of them cannot tell.
+# The sets are so many that one thread of the CPU is expected to take far longer than the GPU's start. They are sparse,
+# so that it takes only a second or two in each of many tests. Other sets have some 45 of 101 tokens and long inverted
+# lists. The last ones share 33 of their 60 tokens, two too few for a similarity of 0.4, which bitmaps cannot tell.
 fill_sets($node, 120000, 60, 1000000);
 $node->safe_psql(
 	'postgres', q{
@@ -51,7 +52,7 @@ like($plan, qr/Device: \Q$name\E/, 'EXPLAIN names the device');
 like($plan, qr/Device Memory: [1-9]\d* kB/, 'and its memory');
 unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
 
-# A handler of the session's must not run in a thread of CUDA's: SIGINT, SIGUSR1, SIGALRM and SIGTERM are blocked there.
+# The session's handlers must not run in threads of CUDA: SIGINT, SIGUSR1, SIGALRM and SIGTERM are blocked there.
 SKIP:
 {
 	skip 'no /proc here', 1 unless -r '/proc/self/status';
@@ -88,8 +89,8 @@ for my $type (qw(bigint text))
 	is((session('SET simjoin.device = gpu', $typed))[0], $expected, "the same rows of ${type}[]");
 }
 
-# A device call fails; early ones while sets are uploaded, later ones while kernels run and pairs come back. Where memory
-# ran out once, smaller tiles may do. (Call 1 looks for a device.)
+# A device call fails: early calls while sets are uploaded, later ones while kernels run and pairs come back. If memory
+# runs out once, smaller tiles may suffice. (Call 1 looks for a device.)
 my $free = $node->safe_psql('postgres', 'SELECT memory_free FROM simjoin_devices() WHERE device = 0');
 my $off = "SET simjoin.debug_device_fault = 0;\nSET simjoin.debug_device_loss = none";
 for my $call (2, 3, 10, 25)
@@ -104,7 +105,7 @@ for my $call (2, 3, 10, 25)
 	like($result, qr/GPU Not Used: the GPU failed earlier in this session/, 'and the session leaves the GPU alone');
 }
 
-# From a call on there is little memory left, or the device is lost.
+# From some call on, little memory is left or the device is lost.
 for my $call (2, 25)
 {
 	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = short_memory',
@@ -123,7 +124,7 @@ for my $call (2, 25)
 	is($result, $expected, 'after which the session can go on');
 }
 
-# A session's first look for a GPU finds too little memory: that may have passed when the next query looks.
+# The session's first look for a GPU finds too little memory. The next query may find enough.
 my ($looked) = session('SET simjoin.debug_device_fault = 1', $join, $off, "EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($looked, qr/^\Q$expected\E\n.*Device: \Q$name\E/s, 'a look for a GPU that fails is repeated by the next query');
 
@@ -145,7 +146,7 @@ for my $loss (['no_device', qr/no CUDA-capable device/], ['no_driver', qr/there 
 	like($result, qr/^\Q$expected\E\n\Q$expected\E\n.*Device: \Q$name\E/s, "$kind after a query: both have all rows, and so has the next");
 }
 
-# A device that others have for now: the next query finds it again.
+# A device that is in use by others: the next query finds it again.
 for my $call (1, 2, 25)
 {
 	my ($result, $messages) = session("SET simjoin.debug_device_fault = $call", 'SET simjoin.debug_device_loss = busy', $join,
@@ -159,7 +160,7 @@ my ($busy, $told) = session('SET simjoin.device = gpu', 'SET simjoin.debug_devic
 like($told, qr/ERROR:  the GPU cannot be used now: .*HINT:  Try again later/s, 'where the GPU is demanded it is an error');
 is($busy, $expected, 'after which the session can go on');
 
-# A session that is idle gives the device's memory back, and sets the device up again when it needs it.
+# An idle session gives back the device's memory, and sets up the device again when it needs it.
 my $sleeper = $node->background_psql('postgres', on_error_stop => 0);
 $sleeper->query("SET simjoin.device = gpu; SET simjoin.gpu_idle_timeout = '1s'");
 is($sleeper->query($join), $expected, 'a session uses the device');
@@ -169,7 +170,7 @@ ok($node->poll_query_until('postgres', "SELECT memory_free > $held + 300000000 F
 is($sleeper->query($join), $expected, 'and uses it again');
 $sleeper->quit;
 
-# Tiles: so little device memory that the sets do not fit at once.
+# Tiles: the device memory does not hold all sets at once.
 my ($tiled) = session('SET simjoin.device = gpu', 'SET simjoin.gpu_memory_limit = \'40MB\'', $join,
 	"EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $join");
 like($tiled, qr/^\Q$expected\E\n/, 'the same rows in tiles');
@@ -187,9 +188,9 @@ for my $timeout (50, 400, 600, 800, 1200)
 	cmp_ok($seconds, '<', $timeout / 1000 + $patience + 5, 'soon, the next join included');
 	is($result, $expected, 'and the next join of the session works');
 }
-# Timeouts in milliseconds, when kernels run, in joins that take an H200 seconds: nearly all 45 billion pairs of sets that are
-# alike are verified; crowded sets share 400 billion list entries, and at 0.6 most pairs are candidates of their prefixes. With
-# cpu_gpu it is one thread of the CPU that takes so long.
+# Timeouts in milliseconds while kernels run, in joins that take an H200 seconds. Nearly all 45 billion pairs of sets that
+# are alike are verified. Crowded sets share 400 billion list entries, and at 0.6 most pairs are candidates of their
+# prefixes. With cpu_gpu, one thread of the CPU takes the time.
 my $now = 'SELECT extract(epoch FROM clock_timestamp())';
 my $crowded_join = $join =~ s/\bsets\b/crowded/gr =~ s/0\.5/0.6/r;
 for my $long ([ 'bitmap', 500, $long_join ], [ 'gssjoin', 500, $crowded_join ], [ 'fgssjoin', 500, $crowded_join ],
@@ -211,8 +212,8 @@ for my $long ([ 'bitmap', 500, $long_join ], [ 'gssjoin', 500, $crowded_join ], 
 my ($limited) = session('SET simjoin.device = gpu', 'SELECT count(*) FROM (' . ($join =~ s/count.*? FROM/FROM/r =~ s/0\.5/0.05/r) . ' LIMIT 10) t');
 is($limited, 10, 'a LIMIT stops the join early');
 
-# To look at the devices sets them up for a moment, which takes some 500 MB of their memory. Where a join has failed in the
-# middle of that they stay as they are.
+# simjoin_devices() sets up the devices for a moment, which takes some 500 MB of their memory. If a join has
+# failed during its own setup, the devices stay as they are.
 for my $call (7, 8, 10)
 {
 	my ($result) = session("SET simjoin.debug_device_fault = $call", $join, $off, 'SELECT count(*) > 0 FROM simjoin_devices()',
@@ -226,7 +227,7 @@ ok($node->poll_query_until('postgres', "SELECT memory_free >= $free_before - (64
 	'and keeps nothing of their memory');
 $onlooker->quit;
 
-# Signatures and joins by bands: the same wherever they are made, whatever fails.
+# Signatures and joins by bands are the same on every device, whatever fails.
 my %signatures = (
 	'minhash_signatures' => q{SELECT md5(string_agg(s.signature::text, ',' ORDER BY s.id)) FROM
 		minhash_signatures('SELECT id, tokens FROM sets WHERE id % 4 = 0', 200) s},
@@ -260,7 +261,7 @@ unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
 ($plan) = session('SET simjoin.method = minhash', 'SET simjoin.debug_device_loss = no_driver', "EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($plan, qr/Method: minhash.*Device: cpu\n\s*GPU Not Used: \S/s, 'where there is none it says so');
 
-# The last session's may be freed a moment after it.
+# The last session's memory may be freed a moment after its end.
 ok($node->poll_query_until('postgres', "SELECT memory_free >= $free - (64 << 20) FROM simjoin_devices() WHERE device = 0"),
 	'no device memory is lost');
 

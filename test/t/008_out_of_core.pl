@@ -1,4 +1,4 @@
-# A join whose memory limit is a tenth of its data: the same rows, through a temporary file that leaves no trace.
+# A join with a memory limit of a tenth of its data gives the same rows, through a temporary file that leaves no trace.
 use strict;
 use warnings;
 
@@ -29,7 +29,7 @@ my $two_tables = 'SELECT count(*), sum(a.id * 7 + b.id) FROM (SELECT * FROM sets
 my $function = q{SELECT count(*), sum(a * 7 + b), sum(similarity)::numeric(20, 6)
 	FROM similarity_self_join('SELECT id, tokens FROM sets', 0.8)};
 
-# Returns how many temporary files the database has had so far, and their bytes.
+# Returns the number of temporary files that the database has had so far, and their bytes.
 sub temporary_files
 {
 	return split /\|/, $node->safe_psql('postgres',
@@ -70,7 +70,7 @@ for my $share ([ 1, 'unlike', 'the limit that it tells is enough for one part' ]
 	$share->[1] eq 'like' ? like($at_limit, qr/Partitions/, $share->[2]) : unlike($at_limit, qr/Partitions/, $share->[2]);
 }
 my ($memory) = $plan =~ qr/Engine Memory: (\d+) *kB/;
-# 4 bytes a row, half a megabyte a thread and some buffers are needed in any case.
+# 4 bytes per row, half a megabyte per thread and some buffers are always needed.
 cmp_ok($memory, '<=', $limit / 2 + 27000 * 4 / 1024 + 1024 + 256, 'the engine has kept to its half of the limit');
 my ($whole) = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) SELECT count(*) $join") =~ qr/Engine Memory: (\d+) *kB/;
 cmp_ok($memory, '<', $whole / 4, 'which is much less than it takes without one');
@@ -98,7 +98,7 @@ for my $timeout (50, 400)
 	no_file_is_left('a timeout');
 }
 
-# An error in a subtransaction that fetches from a cursor; the cursor's file goes with it.
+# An error in a subtransaction that fetches from a cursor removes the cursor's file.
 my $expected = $node->safe_psql('postgres', "SELECT count(*) $join");
 is( $node->safe_psql('postgres', "$limited BEGIN; DECLARE c CURSOR FOR SELECT a.id $join; SAVEPOINT s;
 		MOVE 1 FROM c; SELECT count(*) > 0 FROM pg_ls_tmpdir(); ROLLBACK TO s; CLOSE c;
@@ -109,7 +109,7 @@ is( $node->safe_psql('postgres', "$limited BEGIN; DECLARE c CURSOR FOR SELECT a.
 like($stderr, qr/division by zero/, 'an error in a subtransaction');
 like($stdout, qr/^0$/m, 'closes the file');
 
-# A cursor WITH HOLD is run to its end by the commit; its rows outlive the transaction.
+# The commit runs a cursor WITH HOLD to its end. Its rows outlive the transaction.
 is( $node->safe_psql('postgres', "$limited BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT a.id $join; MOVE 10 FROM c; COMMIT;
 		CREATE TABLE rest AS SELECT 0 AS n; MOVE FORWARD ALL FROM c; CLOSE c;
 		SELECT count(*) FROM pg_ls_tmpdir()"),
@@ -119,7 +119,7 @@ is( $node->safe_psql('postgres', "$limited BEGIN; DECLARE c CURSOR WITH HOLD FOR
 is($stderr, '', 'one that nobody fetched from before the commit');
 no_file_is_left('cursors');
 
-# A join that is run again for each outer row has a file each time.
+# A join that is run again for each outer row uses a new file each time.
 is( $node->safe_psql('postgres', "$limited SELECT string_agg(n::text, ' ') FROM generate_series(1, 2) g, LATERAL (
 		SELECT count(*) n FROM sets a JOIN sets b ON jaccard_similarity(a.tokens, b.tokens) >= 0.8 AND a.id + g < b.id + g) x"),
 	"$expected $expected", 'a join that is run twice');

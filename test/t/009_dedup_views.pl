@@ -37,7 +37,7 @@ my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 
-# A dump has everything: after it is restored, nothing needs joining.
+# A dump has everything: nothing is joined after a restore.
 my $folder = $node->basedir;
 for my $format (qw(plain custom))
 {
@@ -59,7 +59,7 @@ for my $format (qw(plain custom))
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
-# So does a dump of views whose parts were not recorded as such.
+# A dump of views whose parts were not recorded as parts has everything too.
 $node->safe_psql('postgres', 'CREATE DATABASE restored_first');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_first'),
 		'-f', "$FindBin::RealBin/dedup_views.sql" ], 'restore of a dump of the first release');
@@ -78,7 +78,7 @@ is( $node->safe_psql(
 $node->safe_psql('restored_first', q{DROP MATERIALIZED VIEW doc_groups; SELECT drop_dedup_view('elsewhere.doc_stars')});
 is($node->safe_psql('restored_first', $parts), 0, 'the parts go with the views');
 
-# Nor are they where a view was restored empty: it can be dropped nevertheless.
+# The parts of a view that was restored empty are not recorded either. The view can be dropped nevertheless.
 $node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema", $node->connstr('postgres') ], 'dump of the schema');
 $node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
@@ -87,7 +87,7 @@ $node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SE
 	drop_dedup_view('"Other schema".unique_texts')});
 is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 
-# A dump between a change and the refresh from it; the view that is restored is up to date, like any materialized view.
+# A dump between a change and its refresh: the restored view is up to date, like any materialized view.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
 $node->command_ok([ 'pg_dump', '--file', "$folder/dump.pending", $node->connstr('postgres') ], 'dump with changes pending');
 $node->safe_psql('postgres', 'CREATE DATABASE restored_pending');
@@ -99,7 +99,7 @@ $node->safe_psql('postgres', q{DELETE FROM texts WHERE id > 1000000});
 is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked')}), '0|0|0',
 	'rows that came and went between refreshes');
 
-# A crash in the middle of a refresh: what was committed is there, and the next refresh is right.
+# A crash in the middle of a refresh keeps committed changes, and the next refresh is right.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 100});
 my ($stdout, $stderr) = ('', '');
 my $victim = IPC::Run::start(
@@ -123,7 +123,7 @@ is( $node->safe_psql(
 		WHERE v.similarity IS DISTINCT FROM d.similarity OR v.is_representative IS DISTINCT FROM d.is_representative}),
 	0, 'and gives the groups of a full rebuild');
 
-# Interrupts, at moments that hit the reading, the computation and the result.
+# Interrupts while rows are read, while groups are computed, and while the result is returned.
 $node->safe_psql(
 	'postgres', q{
 	SELECT setseed(0.42);

@@ -1,4 +1,4 @@
-# Signatures and joins by bands can be cancelled at any moment; the session keeps nothing of them.
+# Signatures and joins by bands can be cancelled at any moment. The session keeps nothing of them.
 use strict;
 use warnings;
 
@@ -16,8 +16,8 @@ $node->safe_psql(
 	CREATE TABLE copies AS SELECT id, ARRAY(SELECT generate_series(1, 2000)) AS tokens FROM generate_series(1, 6000) id;
 });
 
-# Each takes a minute or so; signing the first set alone takes longer than the timeouts on most hosts, and no bucket has
-# the 10,000 rows from which on few of its pairs are looked at.
+# Each statement takes about a minute. Signing the first set alone takes longer than the timeouts on most hosts. Buckets of
+# 10,000 rows would be chained, with few of their pairs compared, but no bucket has as many rows.
 my %statements = (
 	'minhash' => 'SELECT minhash(tokens, 65535) FROM long, generate_series(1, 20)',
 	'weighted_minhash' => 'SELECT weighted_minhash(tokens, weights, 65535) FROM long, generate_series(1, 20)',

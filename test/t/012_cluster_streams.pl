@@ -25,7 +25,7 @@ $node->safe_psql(
 	SELECT count(*) FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id <= 1300 ORDER BY id', 0.6);
 });
 
-# What a stream makes of the documents that follow; leaves it as it was.
+# Returns the clusters that a stream gives to the documents that follow. The stream stays as it was.
 my $following = q{
 	SELECT count(*), md5(string_agg(c::text, ' ' ORDER BY id))
 	FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6) c;
@@ -62,7 +62,7 @@ for my $format (qw(plain custom))
 	is(follow($database), $expected, "$format: the restored streams go on like the original ones");
 }
 
-# Cancelled at any moment, and the session keeps nothing.
+# A call can be cancelled at any moment, and the session keeps nothing of it.
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE many AS
@@ -71,7 +71,7 @@ $node->safe_psql(
 	CREATE TABLE long AS SELECT 1 AS id, array_agg(i) AS terms, array_agg(1::real) AS weights FROM generate_series(1, 3000000) i;
 	SELECT cluster_stream_create('cancelled', NULL::int[]);
 });
-# Far more than any machine does before it is stopped.
+# Far more documents than any machine clusters before the timeouts.
 my %statements = (
 	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
 	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
@@ -84,7 +84,7 @@ for my $name (sort keys %statements)
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM cancelled'), 0, 'cancelled calls have stored nothing');
 
-# On a GPU: the clusters of the CPU, whatever fails.
+# A GPU gives the clusters of the CPU, whatever fails.
 SKIP:
 {
 	skip 'there is no GPU here', 1 if $node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0;

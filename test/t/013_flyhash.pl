@@ -1,5 +1,5 @@
-# FlyHash can be cancelled at any moment and leaves no thread behind; on a GPU it gives the hashes of the CPU,
-# whatever fails.
+# FlyHash can be cancelled at any moment and leaves no thread behind. On a GPU it gives the hashes of the CPU, whatever
+# fails.
 use strict;
 use warnings;
 
@@ -40,7 +40,7 @@ SKIP:
 		FROM flyhash_signatures('SELECT id, vector FROM short', 3000)};
 	my $on_cpu = $node->safe_psql('postgres', "SET simjoin.device = cpu; $hashes");
 	is($node->safe_psql('postgres', "SET simjoin.device = gpu; $hashes"), $on_cpu, 'the same hashes on the GPU');
-	# Setting the device up takes a while; one thread of the CPU is expected to take longer for many rows.
+	# The setup of the device takes a while, but one thread of the CPU is expected to take longer for many rows.
 	my @auto = ('SET simjoin.cpu_threads = 1', "SET simjoin.device = gpu; $hashes", 'SET simjoin.device = auto');
 	for my $call (1, 4, 10)
 	{

@@ -1,4 +1,4 @@
-# Graph functions on a GPU: the results of the CPU, whatever fails; interrupts. Skipped where there is no GPU.
+# Graph functions on a GPU give the results of the CPU, whatever fails. Also interrupts. Skipped without a GPU.
 use strict;
 use warnings;
 
@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Simjoin;
 use Test::More;
 
-# How long after the signal a statement may still run; the first use of the GPU in a session also sets it up.
+# Seconds that a statement may still run after the signal. The first use of the GPU in a session also sets it up.
 my $patience = 1.5;
 
 my $node = start_node('gpu_graphs', 'log_min_messages = warning', 'jit = off');
@@ -42,7 +42,7 @@ for my $name (sort keys %calls)
 	}
 }
 
-# Edges that do not fit into what may be held back go to the GPU in several lots.
+# Edges that exceed the memory for held-back edges go to the GPU in several lots.
 my $all = q{SELECT count(*), md5(string_agg(c::text, ',')) FROM connected_components('SELECT a, b FROM edges') c};
 my ($whole) = session('SET simjoin.device = cpu', $all);
 is((session('SET simjoin.device = gpu', q{SET simjoin.memory_limit = '80MB'}, $all))[0], $whole, 'components in lots');

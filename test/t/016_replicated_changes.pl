@@ -1,4 +1,4 @@
-# Dedup views over tables that logical replication fills: it runs no triggers of statements.
+# Dedup views over tables that logical replication fills. Replication runs no statement triggers.
 use strict;
 use warnings;
 
@@ -17,14 +17,14 @@ $node->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('docs',
 $node->safe_psql('postgres', 'CREATE DATABASE subscriber');
 $node->safe_psql('subscriber', "CREATE EXTENSION simjoin; $table;");
 $node->safe_psql('subscriber', q{SELECT create_dedup_view('doc_groups', 'SELECT id, tokens FROM docs', 0.9, track_changes => true)});
-# The slot is made beforehand, since a subscription in the same cluster would wait for itself to make it.
+# The slot is made beforehand, because a subscription in the same cluster would wait for itself.
 my $publisher = $node->connstr('postgres');
 $node->safe_psql('subscriber', "CREATE SUBSCRIPTION docs CONNECTION \$\$$publisher\$\$ PUBLICATION docs WITH (create_slot = false, slot_name = 'docs')");
 
 my $differences = q{SELECT count(*) FROM doc_groups v FULL JOIN duplicate_groups('SELECT id, tokens FROM docs', 0.9) d USING (id, group_id)
 	WHERE v.similarity IS DISTINCT FROM d.similarity OR v.is_representative IS DISTINCT FROM d.is_representative};
 
-# Waits until the copy is equal, and refreshes: the changes are written down, and so the groups are right.
+# Waits until the copy is equal, and refreshes. The groups are right because the changes were recorded.
 sub arrives
 {
 	my ($what, $noted) = @_;

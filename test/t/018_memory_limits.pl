@@ -1,4 +1,4 @@
-# What simjoin.memory_limit promises, measured from outside: the largest resident memory of the server's process, as the
+# Measures from outside that simjoin.memory_limit holds: by the largest resident memory of the server's process, as the
 # system counts it, while a statement runs.
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Test::More;
 
 plan skip_all => 'the system does not tell the peak' unless -w '/proc/self/clear_refs' && slurp_file('/proc/self/status') =~ /^RssAnon:/m;
 
-# No threads of a GPU's, one session's memory for rows on their way.
+# No threads of a GPU, and the memory of one session for rows that wait.
 my $node = start_node('memory_limits', @two_cpu_threads, "work_mem = '64kB'", 'jit = off', 'max_parallel_workers_per_gather = 0');
 my ($rows, $size, $universe) = (40000, 20, 1000000);
 $node->safe_psql(
@@ -28,7 +28,7 @@ $node->safe_psql(
 });
 my $distinct = $node->safe_psql('postgres', 'SELECT count(DISTINCT t) FROM int4_sets, unnest(tokens) t');
 
-# Returns what the kernel says of a process, in kB.
+# Returns a figure of the kernel about a process, in kB.
 sub status
 {
 	my ($pid, $name) = @_;
@@ -36,15 +36,15 @@ sub status
 	return $value;
 }
 
-# Runs the statement in a session of its own. Returns by how many kB its memory grew at most, shared memory aside, and what
-# was printed.
+# Runs the statement in a session of its own. Returns the largest growth of its memory in kB, without shared memory, and
+# its output.
 sub peak
 {
 	my ($limit, $statement) = @_;
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query("SET simjoin.memory_limit = '$limit'; SELECT simjoin_version() \\gset\nSELECT pg_backend_pid()");
 	$pid =~ s/\D//g;
-	append_to_file("/proc/$pid/clear_refs", '5');    # the peak begins anew
+	append_to_file("/proc/$pid/clear_refs", '5');    # resets the peak
 	my $before = status($pid, 'RssAnon');
 	my $printed = $session->query($statement);
 	my $peak = status($pid, 'VmHWM') - status($pid, 'RssShmem') - status($pid, 'RssFile') - $before;
@@ -52,7 +52,7 @@ sub peak
 	return ($peak, $printed);
 }
 
-# Tests that the statement keeps to the limit (MB), but for so many kB.
+# Tests that the statement exceeds the limit (MB) by at most `more` kB.
 sub keeps_to
 {
 	my ($name, $limit, $more, $statement) = @_;
@@ -62,8 +62,8 @@ sub keeps_to
 	return $printed;
 }
 
-# Of an exact join the manual gives about a byte a row, 8 for one that waits, two bytes a distinct element, half a megabyte a
-# thread and three quarters for buffers; results on their way and what PostgreSQL needs come on top.
+# For an exact join the manual gives about a byte per row, 8 per row that waits, two bytes per distinct element, half a
+# megabyte per thread and three quarters of a megabyte for buffers. Results that wait and PostgreSQL's own needs come on top.
 my $floor = ($rows * 2 * 9 + 2 * $distinct) / 1024 + 2 * 512 + 768 + 2048;
 for my $type ('int4', 'int8', 'text')
 {
@@ -84,18 +84,18 @@ for my $type ('int4', 'int8', 'text')
 		4, $floor, "SELECT count(*) FROM minhash_self_join($rows_of, 0.8, verify => false)");
 	is(keeps_to("a join of $type by bands", 4, $floor, "SET simjoin.method = minhash; $join"), 4000, 'and finds the equal sets');
 }
-# Sets of 80 kB, 24 MB of them; also where the choice of a device has to be waited for.
+# 24 MB of sets of 80 kB each, also if they wait for the choice of a device.
 for my $device ('cpu', 'auto')
 {
 	my $rows_of = q{'SELECT id, tokens FROM large_sets'};
 	keeps_to("a join of large sets, device = $device",
 		8, $floor, "SET simjoin.device = $device; SELECT count(*) FROM similarity_self_join($rows_of, 0.8)");
 }
-# A bucket of all rows, which is chained. One thread: nothing waits for others on a machine that is busy.
+# A bucket of all rows, which is chained. With one thread, nothing waits for others on a busy machine.
 my $copies = q{'SELECT id, ARRAY[1, 2, 3] FROM generate_series(1, 200000) id'};
 keeps_to('a join of copies by bands',
 	4, $floor + 9 * 200000 / 1024, "SET simjoin.cpu_threads = 1; SELECT count(*) FROM minhash_self_join($copies, 0.8)");
-# What is refused beyond the limit, too, is refused in time.
+# Computations that are refused beyond the limit are refused in time.
 my $edges = q{'SELECT id, t FROM int4_sets, unnest(tokens) t'};
 for my $statement (
 	"pagerank($edges)", "densest_subgraph($edges, 100)", "connected_components($edges)",

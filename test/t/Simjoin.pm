@@ -1,4 +1,4 @@
-# What the TAP tests share: a server with simjoin, collections, statements that are stopped, and looks into a backend's
+# Functions for all TAP tests: a server with simjoin, collections, statements that are stopped, and figures of a backend's
 # process.
 package Simjoin;
 
@@ -15,14 +15,14 @@ use Time::HiRes qw(time sleep);
 our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time takes_little_time_to_cancel no_threads_left gpu_session stop_unharmed
   $patience @two_cpu_threads);
 
-# How many seconds after the signal a statement may still run. The aim is 0.1; a busy test machine needs some slack.
+# Seconds that a statement may still run after the signal. The aim is 0.1, but a busy test machine needs some slack.
 our $patience = 1.0;
 
-# Settings for tests of long statements: these take longer than the tests' timeouts on hosts with many cores or a GPU too.
+# Settings for tests of long statements, which exceed the tests' timeouts also on hosts with many cores or a GPU.
 our @two_cpu_threads = ('simjoin.device = cpu', 'simjoin.cpu_threads = 2');
 
-# Returns a running server with simjoin in the database postgres, of the same locale and encoding everywhere; more arguments
-# are lines of its configuration.
+# Returns a running server with simjoin in the database postgres. Its locale and encoding are the same on every machine.
+# Further arguments are lines of its configuration.
 sub start_node
 {
 	my ($name, @settings) = @_;
@@ -34,8 +34,8 @@ sub start_node
 	return $node;
 }
 
-# Makes the table sets (id int, tokens int[]): `rows` sets of up to `size` tokens below `universe`, every tenth a
-# near copy of the one before it. The same on every run.
+# Makes the table sets (id int, tokens int[]) of `rows` sets of up to `size` tokens below `universe`. Every tenth set is a
+# near copy of the one before it. The table is the same on every run.
 sub fill_sets
 {
 	my ($node, $rows, $size, $universe) = @_;
@@ -53,11 +53,11 @@ sub fill_sets
 	return;
 }
 
-# How often something that has to happen soon may be late, since a busy host holds up any process now and then.
+# How often an event that must be prompt may be late, because a busy host sometimes holds up any process.
 my $attempts = 3;
 
-# Tests that what is done takes effect within so many seconds: the function returns how many it took, and is called again
-# where these are too many.
+# Tests that an action takes effect within `patience` seconds. The function returns the seconds that it took, and is called
+# again if they are too many.
 sub takes_effect_in_time
 {
 	my ($name, $patience, $done) = @_;
@@ -72,8 +72,8 @@ sub takes_effect_in_time
 	return;
 }
 
-# Tests that the statement is stopped by each of the timeouts, in milliseconds, and at most `patience` seconds later. SQL
-# before the last statement has no timeout.
+# Tests that each of the timeouts (in milliseconds) stops the statement, at most `patience` seconds late. SQL before the
+# last statement has no timeout.
 sub stops_in_time
 {
 	my ($node, $name, $statement, $patience, @timeouts) = @_;
@@ -95,7 +95,7 @@ sub stops_in_time
 	return;
 }
 
-# Returns the seconds of processor time that a process has used with all its threads.
+# Returns the seconds of processor time that all threads of a process have used.
 sub processor_seconds
 {
 	my ($pid) = @_;
@@ -104,8 +104,8 @@ sub processor_seconds
 	return ($fields[11] + $fields[12]) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-# Tests that a statement of a background session that is cancelled once it has used so many seconds of processor time uses
-# little more, at each of the moments. What is done by then is no failure.
+# Cancels a statement of a background session at each of the moments, given in seconds of its processor time, and tests
+# that it uses little more. A statement that is done by then is no failure.
 sub takes_little_time_to_cancel
 {
 	my ($session, $name, $statement, @moments) = @_;
@@ -133,8 +133,7 @@ sub takes_little_time_to_cancel
 	return;
 }
 
-# Tests that the backend of a background session has no thread but its own. One that has been joined may be listed for a
-# moment.
+# Tests that the backend of a background session has only its own thread. A joined thread may be listed for a moment.
 sub no_threads_left
 {
 	my ($session, $name) = @_;
@@ -153,8 +152,8 @@ sub no_threads_left
 	return;
 }
 
-# Returns what a session prints for the statements, and its messages. One thread of the CPU is so slow that a GPU pays from
-# the first statement on.
+# Returns a session's output for the statements, and its messages. One thread of the CPU is so slow that a GPU is faster
+# from the first statement on.
 sub gpu_session
 {
 	my ($node, @statements) = @_;

@@ -1,5 +1,5 @@
--- What pg_dump of PostgreSQL 15 wrote of two dedup views of the first release, when their parts were not recorded as such yet:
--- one that tracks changes, one of which is pending; one of stars, a part of which was renamed and moved.
+-- A dump by PostgreSQL 15 of two dedup views of the first release, when parts were not recorded as parts yet. One view
+-- tracks changes, and a change is pending. The other one is of stars, and one of its parts was renamed and moved.
 SET client_encoding = 'UTF8';
 SET standard_conforming_strings = on;
 SELECT pg_catalog.set_config('search_path', '', false);
