@@ -5,7 +5,7 @@
 \pset border 1
 SET client_min_messages = warning;
 
--- Before simjoin adds its own.
+-- This is done before simjoin adds its own descriptions.
 CREATE TEMP TABLE descriptions AS
 SELECT 'PostgreSQL object' AS source, pg_describe_object(classoid, objoid, objsubid) AS name, description AS body
 FROM pg_description

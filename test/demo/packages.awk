@@ -1,6 +1,6 @@
-# From package records (dpkg's status file, apt-cache dumpavail) to rows for COPY: source, package, description.
-# Usage: awk -v source=NAME -v long=0|1 -f packages.awk; with long=1 descriptions of several lines only, else the
-# first line only.
+# Turns package records (dpkg's status file, apt-cache dumpavail) into rows for COPY: source, package, description.
+# Usage: awk -v source=NAME -v long=0|1 -f packages.awk. With long=1 it prints only descriptions of several lines, otherwise
+# only the first line of each.
 function flush_record() {
   gsub(/[ \t]+/, " ", description)
   gsub(/\\/, "\\\\", description)

@@ -1,11 +1,11 @@
-# The join operator against PostgreSQL's own joins, on random queries over random tables.
+# Compares the join operator with PostgreSQL's own joins, on random queries over random tables.
 #
 # Usage: equivalence.pl [--seed N] [--cases N] [--first N] [--case N] [--show]: runs cases 1 to --cases of a seed (or from
-# --first on), or the one of --case, in the database simjoin_equivalence, which it makes. Each query is run without the
-# join operator and with it by each algorithm, and the rows are compared. Its plan must show the operator where the
-# clause is one for it, and must not where it is not. Prints "ok N" or "not ok N" for each case, with the statements, the
-# difference and how to run that case alone where it fails; at the end how many cases of each kind used the operator.
-# --show prints the statements of every case. Connects by PGHOST, PGPORT and PGUSER, as a superuser.
+# --first on), or only --case, in the database simjoin_equivalence, which it makes. Each query is run without the join
+# operator and with it by each algorithm, and the rows are compared. Its plan must show the operator exactly if the clause
+# suits the operator. Prints "ok N" or "not ok N" for each case, and for a failed one the statements, the difference and
+# the command to run it alone. At the end it prints for each kind how many cases used the operator. --show prints the
+# statements of every case. Connects by PGHOST, PGPORT and PGUSER, as a superuser.
 use strict;
 use warnings;
 
@@ -29,7 +29,7 @@ my $most_lines = 12;    # of a difference that are shown
 
 my ($session, $world, $world_number, $server_version);
 my $failures = 0;
-my $skipped = 0;        # cases whose nested loop takes too long
+my $skipped = 0;        # number of cases whose nested loop takes too long
 my %tally;              # by kind: cases, cases with the join node, cases with rows
 
 sub administer
@@ -59,7 +59,7 @@ sub start_session
 	return;
 }
 
-# Makes the world of a case, where it is not there yet.
+# Makes the world of a case, unless it exists.
 sub enter_world
 {
 	my ($number) = @_;
@@ -83,7 +83,7 @@ sub settings_of
 	return join('', map { "SET $_;\n" } @{ $case->{settings} });
 }
 
-# Returns what differs between two lists of lines, as text; empty where they are the same (as multisets, unless ordered).
+# Returns the difference of two lists of lines as text, empty if they are the same (as multisets, unless ordered).
 sub difference
 {
 	my ($case, $expected, $found) = @_;
@@ -97,7 +97,7 @@ sub difference
 	return join("\n", sprintf('%d rows expected, %d found', scalar @$expected, scalar @$found), @lines ? @lines : 'another order');
 }
 
-# Runs a case and returns what is wrong with it, empty where nothing is; counts it in the tally.
+# Runs a case and counts it in the tally. Returns what is wrong with it, or nothing.
 sub run_case
 {
 	my ($case) = @_;
@@ -111,7 +111,7 @@ sub run_case
 		'auto', $with);
 	if ($errors->{without} =~ /statement timeout/)
 	{
-		# Nothing to compare with: nested loops in nested loops. report_tally sees to it that this is rare.
+		# Nested loops in nested loops give nothing to compare with. report_tally checks that this is rare.
 		$skipped++;
 		$session->run('end', 'ROLLBACK; RESET ALL; RESET ROLE;');
 		$session->close;
@@ -120,8 +120,8 @@ sub run_case
 	}
 	my $plan = join("\n", @{ $rows->{plan} });
 	my $used = $plan =~ /SetSimilarityJoin/;
-	# A plan that knows that there is nothing to join has no join at all, and before PostgreSQL 17 there can be no custom
-	# join beside a condition that mentions no column of the join.
+	# A plan without anything to join has no join at all. Before PostgreSQL 17 there can be no custom join beside a
+	# condition that mentions no column of the join.
 	my $excused = $plan =~ /One-Time Filter/;
 	push @problems, "the plan has no similarity join:\n$plan" if $case->{match} eq 'must' && !$used && !$excused;
 	push @problems, "the plan must not have a similarity join:\n$plan" if $case->{match} eq 'never' && $used;
@@ -182,7 +182,7 @@ sub check_case
 	return;
 }
 
-# Prints how many cases of each kind used the join node and found rows. Fails where a kind never did.
+# Prints for each kind how many cases used the join node and found rows. Fails if none of a kind did.
 sub report_tally
 {
 	for my $kind (sort keys %tally)

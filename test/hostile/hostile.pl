@@ -1,15 +1,15 @@
 # Random calls of all that the extension gives to SQL, with the values and tables of a hostile role.
 #
-# Usage: hostile.pl [--seed N] [--cases N] [--first N] [--case N] [--timeout SECONDS]
-# [--kind KIND] [--show]: runs cases 1 to --cases of a seed (or from
-# --first on), or the one of --case, in the database simjoin_hostile, which it makes; --timeout is the statement_timeout in
-# seconds, and --kind makes all cases of one kind (the names of %kinds). The role owns the database and nothing else. What there is to call comes from the catalog (Hostile::Catalog); functions take turns, so that each is called.
+# Usage: hostile.pl [--seed N] [--cases N] [--first N] [--case N] [--timeout SECONDS] [--kind KIND] [--show]: runs cases 1 to
+# --cases of a seed (or from --first on), or only --case, in the database simjoin_hostile, which it makes. --timeout is the
+# statement_timeout in seconds, and --kind makes all cases of one kind (a name of %kinds). The role owns the database and
+# nothing else. The functions come from the catalog (Hostile::Catalog) and take turns, so that each is called.
 #
-# Errors are what most calls deserve. A case fails where a session ends (the server crashed), an error is an internal one
-# (class XX), a statement goes on long after its statement_timeout, or the server's process takes more memory than its
-# limits allow, or a little more each time that the case is run. Prints "ok N" or "not ok N" for each case, with its
-# statements and how to run it alone where it fails. --show prints the statements of every case and what became of them.
-# Connects by PGHOST, PGPORT and PGUSER, as a superuser.
+# Most calls rightly end in an error. A case fails if a session ends (the server crashed), an error is internal (class
+# XX), a statement goes on long after its statement_timeout, or the server's process takes more memory than its limits
+# allow, or a little more in each repetition. Prints "ok N" or "not ok N" for each case, and for a failed one its
+# statements and the command to run it alone. --show prints the statements and results of every case. Connects by PGHOST,
+# PGPORT and PGUSER, as a superuser.
 use strict;
 use warnings;
 
@@ -30,7 +30,7 @@ GetOptions(\%option, 'seed=i', 'cases=i', 'first=i', 'case=i', 'timeout=f', 'kin
 
 my $database = 'simjoin_hostile';
 my $role = 'regress_simjoin_hostile';
-my $grace = 20;           # seconds that a cancelled statement may still take; machines are loaded
+my $grace = 20;           # seconds that a cancelled statement may still take on a loaded machine
 my $most_memory = 1200;   # MB of the server's process at any time; simjoin.memory_limit is at most 64 MB
 my $most_growth = 2;      # MB in this number of repetitions
 my $repetitions = 12;
@@ -39,9 +39,9 @@ my $most_seconds = 0.5;   # of three repetitions; cases that take longer are not
 my ($session, $catalog);
 my $dirty = 1;            # whether the world is not as world_sql made it
 my $failures = 0;
-my %called;               # by function: how often it was called, and how often without an error
+my %called;               # by function: number of calls, and of calls without an error
 my $slowest = 0;
-my $seconds = 0;          # of CPU time that the server's processes took
+my $seconds = 0;          # of CPU time of the server's processes
 
 sub administer
 {
@@ -66,7 +66,7 @@ sub make_database
 	return;
 }
 
-# Opens a session, with the world as it should be.
+# Opens a session, with a new world.
 sub start_session
 {
 	if (!$session)
@@ -93,7 +93,7 @@ sub end_session
 	return;
 }
 
-# Returns the parts that the statements made so far: relations with their columns.
+# Returns the parts that the statements have made so far: relations with their columns.
 sub find_parts
 {
 	my ($last) = @_;
@@ -137,7 +137,7 @@ my %kinds = (
 
 sub change_settings { return map { change_setting($catalog->{settings}) } grep { chance(0.5) } 1 .. 2; }
 
-# Returns what is wrong with what became of some statements.
+# Returns what is wrong with the results of some statements.
 sub problems_of
 {
 	my ($statements, $results) = @_;
@@ -189,7 +189,7 @@ sub run_case
 		push @problems, problems_of(\@statements, \@results);
 		return @results;
 	};
-	# Most cases are undone; the others leave a new world to be made.
+	# Most cases are undone. After the others the world is made again.
 	my $kept = $case->{kind} eq 'view' ? chance(0.08) : chance(0.02);
 	$run->('SELECT setseed(' . $case->{number} % 100 / 100 . ')', $kept ? () : 'BEGIN');
 	eval { $kinds{ $case->{kind} }->($case, $run); 1; } or $session->{lost} or push @problems, $@;
@@ -221,7 +221,7 @@ sub check_case
 	return;
 }
 
-# Says what was called. Fails where there were enough cases to call every function and one was not.
+# Prints the calls. Fails if a function was not called in enough cases for every function.
 sub report_calls
 {
 	my @names = map { $_->{name} } @{ $catalog->{functions} };

@@ -1,4 +1,4 @@
-# Join clauses: similarity clauses in every spelling, those that only look like one, and all others.
+# Join clauses: similarity clauses in every spelling, clauses that only look like one, and all others.
 package Equivalence::Clause;
 
 use strict;
@@ -10,7 +10,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(draw_similarity draw_other_clause draw_bound all_pairs_reach);
 
-# Expressions of one set; <a> is the alias. They take the type, an element and an array as literals.
+# Expressions of one set, with <a> for the alias. They take the type, an element and an array as literals.
 my %expressions = (
 	'column' => sub { '<a>.s' },
 	'appended' => sub { my ($type, $element) = @_; "(<a>.s || $element)" },
@@ -21,7 +21,7 @@ my %expressions = (
 	'doubled' => sub { 'array_cat(<a>.s, <a>.s)' },
 	'with subquery' => sub { my ($type, $element) = @_; "(<a>.s || (SELECT $element))" });
 
-# Returns a function that gives one side's set for an alias, and the type of the sets.
+# Returns a function that gives the set of one side for an alias, and the type of the sets.
 sub draw_set_expression
 {
 	my ($world, $kind, $name) = @_;
@@ -52,8 +52,8 @@ sub draw_sets
 	return ($left, $right);
 }
 
-# Returns a bound for similarities by this measure: a constant as SQL. Special ones lie outside of what a
-# measure can reach.
+# Returns a bound for similarities by this measure: a constant as SQL. Special bounds are outside of the range of the
+# measure.
 sub draw_bound
 {
 	my ($measure, $special) = @_;
@@ -67,7 +67,7 @@ sub draw_bound
 		'4/7::float8', 'sqrt(0.5)');
 }
 
-# Returns whether every pair reaches a bound, as far as that can be told: one that is a number, cast or not.
+# Returns whether every pair reaches a bound that is a number, cast or not. Other bounds count as not reached.
 sub all_pairs_reach
 {
 	my ($measure, $bound) = @_;
@@ -75,8 +75,8 @@ sub all_pairs_reach
 	return $measure =~ /distance|<%>/ ? $number >= 1 : $number <= 0;
 }
 
-# Spells a bound: as a constant of some type, a parameter of the plan or something stable. Returns the SQL and the
-# value of the setting equivalence.bound that it reads.
+# Spells a bound as a constant of some type, a parameter of the plan or a stable expression. Returns the SQL and the value of
+# the setting equivalence.bound that it reads.
 sub spell_bound
 {
 	my ($measure, $bound) = @_;
@@ -92,7 +92,7 @@ sub spell_bound
 	return ($sql, '');
 }
 
-# Spells `value reaches bound` in one of its ways; a distance reaches a bound from above.
+# Spells `value reaches bound` in one of its ways. A distance reaches a bound from above.
 sub spell_comparison
 {
 	my ($value, $bound, $distance) = @_;
@@ -108,8 +108,8 @@ sub spell_comparison
 	return ($forms{$form}, $form =~ /strict/ ? 1 : 0);
 }
 
-# Clauses that the join operator must leave alone, by name; <f> is a measure's call with both sets and the functions
-# get both templates.
+# Clauses that the join operator must leave alone, by name. <f> is a call of a measure with both sets, and the functions get
+# both templates.
 my %impossible = (
 	'bound of a row' => sub { '<f> >= <x>.grp / 4.0' },
 	'volatile bound' => sub { '<f> >= 0.5 + 0 * random()' },
@@ -121,7 +121,7 @@ my %impossible = (
 	'volatile set' => sub { 'jaccard_similarity(array_remove(<x>.s, CASE WHEN random() < 2 THEN NULL ELSE <x>.s[1] END), <y>.s) >= 0.6' },
 	'subplan set' => sub { 'jaccard_similarity(ARRAY(SELECT e FROM unnest(<x>.s) e WHERE <x>.flag), <y>.s) >= 0.6' });
 
-# Returns the clause with the aliases in their places.
+# Returns the clause with the aliases filled in.
 sub put_aliases
 {
 	my ($sql, $left, $right) = @_;
@@ -143,9 +143,9 @@ sub draw_impossible
 	};
 }
 
-# Draws a similarity clause over two aliases: {sql} with <bound> for a bound that may be replaced ({bound} is its own),
-# {call} for the measure's value, {match}: must, may or never be the clause of a join node. With $usual its bound is none
-# of those that every pair reaches.
+# Draws a similarity clause over two aliases. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
+# {call} is the value of the measure, and {match} says whether it must, may or never be the clause of a join node. With
+# $usual, not every pair reaches its bound.
 sub draw_similarity
 {
 	my ($world, $left, $right, $usual) = @_;
@@ -169,14 +169,14 @@ sub draw_similarity
 	my $strict;
 	($clause{bound}, $clause{setting}) = spell_bound($kind, $bound);
 	($clause{sql}, $strict) = spell_comparison($clause{call}, '<bound>', $distance);
-	# Where all or no pairs qualify the planner may do as it likes, but for the plain constant.
+	# If all or no pairs qualify, the planner may do as it likes, except with a plain constant.
 	my $all = all_pairs_reach($kind, $bound);
 	$clause{match} = 'may' if $special || $all;
 	$clause{match} = 'never' if $all && !$strict && $clause{bound} =~ /^\(/ && $clause{bound} !~ /SELECT/;
 	return \%clause;
 }
 
-# Draws another clause over two aliases: {sql}, and whether it is an equality, volatile or free of columns.
+# Draws another clause over two aliases: {sql}, and whether it is an equality, is volatile or has no columns.
 sub draw_other_clause
 {
 	my ($world, $x, $y) = @_;

@@ -17,7 +17,7 @@ sub reseed
 	return;
 }
 
-# True with this probability.
+# Returns true with this probability.
 sub chance
 {
 	my ($probability) = @_;

@@ -1,4 +1,4 @@
-# What stands in a FROM clause: tables, views, functions and subqueries of every kind, all of the same columns.
+# Items of a FROM clause: tables, views, functions and subqueries of every kind, all with the same columns.
 package Equivalence::Input;
 
 use strict;
@@ -92,8 +92,8 @@ sub values_list
 	return join(', ', @rows);
 }
 
-# Draws an input. It is a list of its FROM item, with <alias> for its alias, the CTEs it needs, whether its
-# system columns can be asked for (table) and the table's name, if it is one (base).
+# Draws an input. It is a list of its FROM item, with <alias> for its alias, the CTEs that it needs, whether it has system
+# columns (table) and the table's name, if it is a table (base).
 sub draw_input
 {
 	my ($world) = @_;

@@ -18,7 +18,7 @@ sub from_item
 	return $input->{from} =~ s/<alias>/$alias/r;
 }
 
-# Draws the clauses of a join of two aliases: {sql} with <bound>, {match}, and what limits the planner's choice.
+# Draws the clauses of a join of two aliases: {sql} with <bound>, {match}, and the limits of the planner's choice.
 sub draw_on
 {
 	my ($world, $x, $y, $usual) = @_;
@@ -30,8 +30,8 @@ sub draw_on
 		my $other = draw_other_clause($world, $x, $y);
 		push @clauses, $other->{sql};
 		$on{equality} = 1 if $other->{kind} eq 'equality';
-		# PostgreSQL before 17 cannot have such a clause evaluated beside a custom join; and EXISTS with a volatile
-		# function stays a subplan.
+		# PostgreSQL before 17 cannot evaluate such a clause beside a custom join. EXISTS with a volatile function stays a
+		# subplan.
 		$on{match} = 'may' if $on{match} eq 'must' && $other->{kind} =~ /constant|volatile/;
 		$on{match} = 'may' if $on{match} eq 'never' && $other->{sql} =~ /overlap_count|similarity/;
 	}
@@ -39,7 +39,7 @@ sub draw_on
 	return \%on;
 }
 
-# Returns conditions for WHERE, over the aliases that can be seen.
+# Returns conditions for WHERE, over the visible aliases.
 sub draw_filters
 {
 	my ($query, @aliases) = @_;
@@ -58,7 +58,7 @@ sub draw_filters
 	return @filters;
 }
 
-# Returns the select list: the ids, and of everything else a join can be asked for a few columns.
+# Returns the select list: the ids, and a few columns of everything else that a join can return.
 sub draw_columns
 {
 	my ($world, $query, %input) = @_;
@@ -83,13 +83,13 @@ sub draw_columns
 	return map { "$_ AS c" . $number++ } @columns;
 }
 
-# Two inputs and an outer, inner or full join, the second one lateral now and then.
+# Two inputs and an outer, inner or full join. The second input is sometimes lateral.
 sub draw_pair
 {
 	my ($world, $x, $y) = @_;
 	my $join = weighted(8, 'JOIN', 5, 'LEFT JOIN', 2, 'RIGHT JOIN', 4, 'FULL JOIN', 1, ',', 1, 'LATERAL', 1, 'LEFT LATERAL');
 	my $on = draw_on($world, 'x', 'y');
-	# Without the node there is no plan for such a FULL JOIN, and none with it where the clause is not its.
+	# Without the node there is no plan for such a FULL JOIN, nor with it if the clause does not suit it.
 	$join = 'LEFT JOIN' if $join eq 'FULL JOIN' && $on->{match} ne 'must';
 	my ($left, $right) = (from_item($x, 'x'), from_item($y, 'y'));
 	my %query = (%$on, %{ $on->{main} }, kind => $join, match => $on->{match}, aliases => [ 'x', 'y' ]);
@@ -99,7 +99,7 @@ sub draw_pair
 	}
 	elsif ($join =~ /LATERAL/)
 	{
-		# Pulled up where it is as simple as this.
+		# The planner pulls up a subquery that is so simple.
 		my $lateral = "LATERAL (SELECT * FROM " . from_item($y, 'y') . " WHERE $on->{sql}) y";
 		@query{qw(from where)} = ($join eq 'LATERAL' ? "$left, $lateral" : "$left LEFT JOIN $lateral ON true", []);
 		$query{match} = 'may' if $query{match} eq 'must' && $join eq 'LEFT LATERAL';
@@ -116,7 +116,7 @@ sub draw_pair
 	return \%query;
 }
 
-# Three inputs: two of them joined first, by either side.
+# Three inputs. Two of them are joined first, and are either side of the other join.
 sub draw_triple
 {
 	my ($world, @inputs) = @_;
@@ -134,7 +134,7 @@ sub draw_triple
 	my $second_sql = defined $bound ? $second->{sql} =~ s/<bound>/$bound/gr : $second->{sql};    # it keeps its own bound
 	my $from = $right_first ? "$x $joins[0] ($y $joins[1] $z ON $second_sql) ON $first->{sql}"
 	  : "($x $joins[0] $y ON $first->{sql}) $joins[1] $z ON $second_sql";
-	# Else there are too many rows, most of all where inputs are joins themselves, in which an id occurs several times.
+	# Otherwise there are too many rows, above all if inputs are joins themselves, in which an id occurs several times.
 	my @nested = map { "$_->{from}$_->{cte}" =~ /_similarity/ ? 1 : 0 } @inputs;
 	my ($x_part, $z_part) = ($nested[0] ? 18 : 6, $nested[2] ? 12 : 4);
 	my @where = $world->{small} ? () : ("x.id % $x_part = 0", "(z.id IS NULL OR z.id % $z_part = 0)");
@@ -185,8 +185,8 @@ sub draw_nearest
 	return { %{ $on->{main} }, %$on, kind => 'nearest', from => $from, where => [], aliases => [ 'x', 'y' ], match => 'may' };
 }
 
-# Draws a query: its parts, and whether its plan must, may or must never have the join node. What is given of
-# %fixed is not drawn.
+# Draws a query: its parts, and whether its plan must, may or must never have the join node. %fixed gives parts that are not
+# drawn.
 sub draw_query
 {
 	my ($world, %fixed) = @_;
@@ -210,8 +210,8 @@ sub draw_query
 	return $query;
 }
 
-# Returns the query as SQL. Options: node (0 to get by without the join node), bound (instead of its own), filter (a
-# further condition), columns, tail.
+# Returns the query as SQL. Options: node (0: a form that needs no join node), bound (instead of its own), filter (a further
+# condition), columns, tail.
 sub query_text
 {
 	my ($query, %option) = @_;
@@ -233,7 +233,7 @@ sub query_text
 	my @ctes = $query->{ctes} ? ($query->{ctes}) : ();
 	if (!$option{node})
 	{
-		# A nested loop that expects few rows would run a join that is its inner input anew for each row of the other.
+		# A nested loop that expects few rows would run a join that is its inner input again for each outer row.
 		for my $alias (@{ $query->{aliases} })
 		{
 			my $item = from_item($query->{inputs}{$alias}, $alias);

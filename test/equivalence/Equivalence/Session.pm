@@ -1,4 +1,4 @@
-# One psql that runs files of statements and gives back what each part of them printed.
+# One psql that runs files of statements and returns the output of each part.
 package Equivalence::Session;
 
 use strict;
@@ -7,7 +7,7 @@ use warnings;
 use File::Temp 'tempdir';
 use IPC::Open2;
 
-# What RESET ALL goes back to.
+# The settings that RESET ALL restores.
 my $options = join(' ', map { "-c $_" } 'search_path=equivalence,public', 'client_min_messages=error', 'jit=off',
 	'statement_timeout=120s', 'max_parallel_workers_per_gather=0', 'timezone=UTC', 'datestyle=ISO', 'extra_float_digits=1');
 
@@ -23,13 +23,13 @@ sub new
 	return $self;
 }
 
-# Runs the parts, pairs of a name and statements, and returns two hashes by name: what each printed as a list of lines,
-# and its errors. Dies where the session is lost.
+# Runs the parts, pairs of a name and statements. Returns two hashes by name: the output of each part as a list of lines,
+# and its errors. Dies if the session is lost.
 sub run
 {
 	my ($self, @parts) = @_;
 	truncate($self->{errors}, 0);    # psql appends to it
-	# A file of its own: psql may not have closed the last one yet.
+	# Each file is new, because psql may not have closed the last one yet.
 	unlink($self->{script}) if $self->{script};
 	my $script = $self->{script} = "$self->{folder}/script" . ++$self->{runs};
 	open(my $file, '>', $script) or die "$script: $!";

@@ -1,4 +1,4 @@
-# What a query can be part of: other queries, prepared statements, cursors, functions, statements that write.
+# Statements around a query: other queries, prepared statements, cursors, functions, statements that write.
 package Equivalence::Shape;
 
 use strict;
@@ -12,11 +12,11 @@ use Exporter 'import';
 
 our @EXPORT = qw(draw_case);
 
-# A shape takes the world and a query and returns a case: {run}, a function that gives the statements with (node => 1)
-# or without the join node, and {explain}, the statements whose plan is looked at (undef: those of the query). It may
-# lower {match}, or say that the rows come {ordered}.
+# A shape takes the world and a query and returns a case. {run} is a function that gives the statements with (node => 1) or
+# without the join node, and {explain} are the statements whose plan is checked (undef: those of the query). The shape may
+# lower {match}, or say that the rows are {ordered}.
 
-# Returns a case that is one statement; the function gets the options of query_text.
+# Returns a case that is one statement. The function gets the options of query_text.
 sub statement
 {
 	my ($text, %more) = @_;
@@ -36,7 +36,7 @@ sub all_columns
 	return join(', ', map { "c$_" } 0 .. $#{ $query->{columns} });
 }
 
-# True where a join to rows whose columns are not used may be removed.
+# Returns whether a join to rows with unused columns may be removed.
 sub may_be_removed
 {
 	my ($query) = @_;
@@ -119,7 +119,7 @@ sub shape_cte
 {
 	my ($world, $query) = @_;
 	my $materialized = pick('MATERIALIZED', 'NOT MATERIALIZED', '');
-	# Many rows have the same x, most of all where the inputs are joins.
+	# Many rows have the same x, above all if the inputs are joins.
 	my $same_y = @{ $query->{aliases} } > 1 ? ' AND a.c1 = b.c1' : '';
 	my @fewer = $query->{nested} && !$world->{small} ? (filter => '(x.id IS NULL OR x.id % 6 = 0)') : ();
 	return statement(
@@ -185,7 +185,7 @@ sub shape_prepared
 		return "PREPARE p($type" . ($filtered ? ', int' : '') . ") AS $text;\n";
 	};
 	my @executes = map { "EXECUTE p($_" . ($filtered ? ', ' . between(0, 2000) : '') . ");\n" } (@bounds) x ($mode eq 'auto' ? 3 : 1);
-	# A plan for this very bound knows it.
+	# A plan for this one bound knows the bound.
 	my $all = $mode ne 'force_generic_plan' && all_pairs_reach($query->{measure}, $bounds[0]);
 	return {
 		match => $all ? weaker($query->{match}) : $query->{match},
@@ -283,7 +283,7 @@ sub rolled_back
 	return { run => sub { 'BEGIN; ' . $text->() . '; ROLLBACK;' }, explain => 'EXPLAIN (COSTS OFF) ' . $text->() . ';', %more };
 }
 
-# Returns an input that is a table that can be written to, and a query over it; nothing where the world has none.
+# Returns an input that is a writable table, and a query over it, or nothing if the world has no such table.
 sub draw_target
 {
 	my ($world) = @_;
@@ -296,7 +296,7 @@ sub draw_target
 	};
 }
 
-# UPDATE and DELETE with a second table, by a join or by EXISTS; MERGE; rows locked.
+# UPDATE and DELETE with a second table, by a join or by EXISTS, MERGE, and row locks.
 sub shape_changed
 {
 	my ($world) = @_;
@@ -323,7 +323,7 @@ sub shape_changed
 	return rolled_back(sub { $text{$kind} }, query => \%query, match => $match);
 }
 
-# Weights and shapes. What takes a bound needs a query with a bound that can be replaced.
+# Weights and shapes. A shape that takes a bound needs a query with a bound that can be replaced.
 my @shapes = (
 	12, [ 'plain', \&shape_plain ], 3, [ 'ordered', \&shape_ordered ], 2, [ 'limited', \&shape_limited ],
 	4, [ 'aggregated', \&shape_aggregated ], 1, [ 'window', \&shape_window ], 2, [ 'set operation', \&shape_set_operation ],
@@ -332,8 +332,8 @@ my @shapes = (
 	2, [ 'function', \&shape_function ], 3, [ 'cursor', \&shape_cursor ], 2, [ 'stored', \&shape_stored ],
 	2, [ 'inserted', \&shape_inserted ], 4, [ 'changed', \&shape_changed ]);
 
-# Settings that lead the planner and the executor other ways. Returns them, and whether they leave the planner no
-# choice but the join node where a clause allows it.
+# Returns settings that change the choices of the planner and the executor, and whether they force the planner to use the join
+# node if a clause allows it.
 sub draw_settings
 {
 	my ($query, $rescanned) = @_;
@@ -357,12 +357,12 @@ sub draw_settings
 	push @settings, 'simjoin.similarity_threshold = ' . pick(0.1, 0.5, 0.6, 0.9, 1) if chance(0.5);
 	push @settings, 'simjoin.measure = ' . pick(qw(cosine dice jaccard)) if chance(0.3);
 	push @settings, "equivalence.bound = '$query->{setting}'" if length $query->{setting};
-	# The penalty of the scans is as large as that of the nested loop.
+	# The scans have the same penalty as the nested loop.
 	return ($forced && !$no_seqscan && (!$query->{equality} || $others_off), @settings);
 }
 
-# Draws the case of this number: what shape_... returns, with {name}, {settings}, {match}. Some run as the role, which
-# the policies of the world restrict.
+# Draws the case of this number: the result of a shape, with {name}, {settings}, {match}. Some cases run as the role that the
+# policies of the world restrict.
 sub draw_case
 {
 	my ($world, $seed, $number, $role) = @_;
@@ -377,9 +377,9 @@ sub draw_case
 	}
 	$query = $case->{query} // $query;
 	my $match = $case->{match} // $query->{match};
-	# With a bound that only the executor knows a clause matches, whatever its own bound is.
+	# With a bound that only the executor knows, a clause matches whatever its own bound is.
 	$match = 'may' if $case->{bound} && $match eq 'never';
-	# Workers that start anew for each row take their time.
+	# Workers that are started again for each row are slow.
 	my $rescanned = $shape->[0] =~ /correlated|changing bound/ || $query->{kind} =~ /nearest|OR EXISTS|NOT ANY/;
 	my ($forced, @settings) = draw_settings($query, $rescanned);
 	$match = 'may' if $match eq 'must' && !$forced;

@@ -1,4 +1,4 @@
-# A schema with data: three tables of one row type that differ in all that the planner and the executor see of a table.
+# A schema with data: three tables of one row type that differ in every property that the planner and the executor see.
 package Equivalence::World;
 
 use strict;
@@ -42,14 +42,14 @@ sub array_literal
 	return '{' . join(',', @quoted) . '}';
 }
 
-# Returns a token's number; small numbers are frequent, by as much as the world's skew says.
+# Returns a token's number. The world's skew says how much more frequent small numbers are.
 sub draw_token
 {
 	my ($world) = @_;
 	return int(@{ $world->{tokens} } * rand()**$world->{skew});
 }
 
-# Returns a set of up to this many tokens, as a list of different numbers.
+# Returns a set of at most this number of tokens, as a list of different numbers.
 sub fresh_set
 {
 	my ($world, $size) = @_;
@@ -132,7 +132,7 @@ sub draw_rows
 
 my $columns = 'id int, grp int, k text, flag bool, s %s, note text';
 
-# Returns the statements that make an empty table of a drawn kind, and what else is known of it.
+# Returns the statements that make an empty table of a drawn kind, and its properties.
 sub create_table
 {
 	my ($world, $name) = @_;
@@ -188,7 +188,7 @@ sub fill_table
 	return $sql;
 }
 
-# Returns statements that put views and functions over a table.
+# Returns statements that make views and functions over a table.
 sub dress_table
 {
 	my ($world, $table) = @_;
@@ -207,7 +207,7 @@ sub dress_table
 		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $full_name t WHERE t.id > low; END \$\$;\n";
 }
 
-# Returns a world: its tables, what to draw constants from, and the SQL that makes it in an empty schema.
+# Returns a world: its tables, the values for constants, and the SQL that makes it in an empty schema.
 sub draw_world
 {
 	my ($seed, $number) = @_;
@@ -233,7 +233,7 @@ sub draw_world
 		my $table = create_table(\%world, "t$i");
 		push @{ $world{tables} }, $table;
 		$sql .= "$table->{create};\n";
-		# Plain columns lie in the rows, which then do not fit into the least memory a join can have.
+		# Plain columns are stored in the rows, which then do not fit into the least memory of a join.
 		$sql .= "ALTER TABLE t$i ALTER note SET STORAGE " . pick('EXTERNAL', 'PLAIN', 'PLAIN') . ";\n"
 		  if $world{wide} && $table->{writable} && !$table->{partitioned};
 		$sql .= fill_table($table, draw_rows(\%world, \@pool, chance(0.3) ? 0 : 1000 * $i));
@@ -242,7 +242,7 @@ sub draw_world
 	my $secured = (grep { $_->{kind} eq 'plain' } @{ $world{tables} })[0];
 	$sql .= "ALTER TABLE $secured->{name} ENABLE ROW LEVEL SECURITY;
 		CREATE POLICY visible ON $secured->{name} USING (grp <> 2);\n" if $secured;
-	# Of a temporary table another user could see nothing.
+	# Another user could not see a temporary table.
 	$world{secured} = $secured && !grep { $_->{kind} eq 'temporary' } @{ $world{tables} };
 	$world{sql} = $sql;
 	$world{pool} = \@pool;

@@ -1,4 +1,4 @@
-# Statements that call what the catalog lists: functions in every place of a query, operators, types, settings, triggers.
+# Statements that use the objects of the catalog: functions in every place of a query, operators, types, settings, triggers.
 package Hostile::Calls;
 
 use strict;
@@ -16,7 +16,7 @@ my %tables_of = (
 	'text[]' => [qw(sets_text nasty_text)],
 	'real[]' => [qw(nasty_vectors vectors)]);
 
-# Returns the arguments of a call. Trailing ones that have defaults are mostly left out, or given by name.
+# Returns the arguments of a call. Trailing arguments with defaults are mostly left out, or given by name.
 sub draw_arguments
 {
 	my ($function, $column) = @_;
@@ -33,7 +33,7 @@ sub draw_arguments
 	return join(', ', @values);
 }
 
-# Triggers with the function, and changes that fire them.
+# Returns statements that make triggers with the function, and changes that fire them.
 sub call_trigger
 {
 	my ($function) = @_;
@@ -127,7 +127,7 @@ sub receive_values
 		'CREATE INDEX ON received (x)', 'ANALYZE received', 'SELECT count(*) FROM received a JOIN received b ON a.x = b.x');
 }
 
-# Returns a join whose clause is made of a function of two sets, with values in its way that it may stumble over.
+# Returns a join whose clause is made of a function of two sets, over values that may break it.
 sub join_tables
 {
 	my ($catalog) = @_;
@@ -160,7 +160,7 @@ sub join_tables
 		1 => "SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM $from");
 }
 
-# Returns a statement that changes a setting. Those that decide how much a statement may take stay within what this suite allows.
+# Returns a statement that changes a setting. Settings of memory and time stay within the limits of this suite.
 sub change_setting
 {
 	my ($settings) = @_;

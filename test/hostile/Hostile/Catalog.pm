@@ -1,5 +1,5 @@
-# What there is to call: the extension's functions, operators, types and settings, as the catalog has them, so that a new one
-# is called without being named anywhere here.
+# The extension's functions, operators, types and settings, read from the catalog, so that a new one is called without being
+# named here.
 package Hostile::Catalog;
 
 use strict;
@@ -13,7 +13,7 @@ our @EXPORT = qw(read_catalog);
 my $members = q{SELECT objid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simjoin') AND classid = };
 
-# Functions with their parameters: name and type of each input, how many of them have defaults.
+# Functions with their parameters: name and type of each input, and the number of inputs with defaults.
 sub read_functions
 {
 	my ($session) = @_;

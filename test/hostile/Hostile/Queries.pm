@@ -1,4 +1,4 @@
-# Texts for the parameters that are queries: of the columns that are asked for, and of all that should not be there.
+# Texts for the parameters that are queries: with the expected columns, and with everything that does not belong there.
 package Hostile::Queries;
 
 use strict;
@@ -9,7 +9,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(draw_query);
 
-# Queries that give what some function asks for.
+# Queries with the columns that some function expects.
 my @sets = ('SELECT id, s FROM sets4', 'SELECT id, s FROM sets8', 'SELECT id, s FROM sets_text', 'SELECT id, s FROM nasty4',
 	'SELECT id, s FROM nasty8', 'SELECT id, s FROM nasty_text', 'SELECT id::int, s FROM sets4 ORDER BY id DESC',
 	'TABLE partitioned', 'SELECT * FROM a_view', 'SELECT * FROM a_matview', 'SELECT id, s FROM domains',
@@ -28,7 +28,7 @@ my @edges = ('SELECT a, b, w FROM edges', 'SELECT a, b FROM edges', 'SELECT a, b
 	'SELECT i, (i * 7919) % 500, 1e300 FROM generate_series(1, 500) i');
 my @nodes = ('SELECT id FROM sets4', 'SELECT 1', 'SELECT NULL::bigint', 'SELECT generate_series(1, 20000)', 'SELECT a FROM edges');
 
-# Queries that no function asks for.
+# Queries that no function expects.
 my @wrong = ('', ' ', ';', '--', '/*', 'SELECT', 'SELECT 1, 2, 3, 4, 5', 'SELECT NULL, NULL', "SELECT 'a', 'b'", 'SELECT id, id FROM sets4',
 	'SELECT s, id FROM sets4', 'SELECT id::text, s FROM sets4', 'SELECT id, s::text FROM sets4', 'SELECT sets4 FROM sets4',
 	'SELECT id, ARRAY[ROW(1, 2)] FROM sets4', 'SELECT * FROM pg_class', 'TABLE no_columns', 'SELECT 1::bigint, s FROM (SELECT NULL::int2vector s) x',
@@ -48,7 +48,7 @@ my @wrong = ('', ' ', ';', '--', '/*', 'SELECT', 'SELECT 1, 2, 3, 4, 5', 'SELECT
 	'SELECT i, ARRAY[i] FROM generate_series(1, 100000000) i', 'SELECT id, s FROM no_handler', 'SELECT a.id, b.s FROM sets4 a, sets4 b, sets4 c',
 	'SELECT i, i + 1 FROM generate_series(1, 100000000) i', 'SELECT i % 3, ARRAY[i] FROM generate_series(1, 500) i');
 
-# What a function in a query may do behind its back.
+# Side effects of functions in a query.
 my @meddling = ('DROP TABLE sets4', 'ALTER TABLE sets4 DROP COLUMN s', 'TRUNCATE sets4', 'DELETE FROM sets4', 'SET simjoin.memory_limit = 1024',
 	'SET simjoin.cpu_threads = 1', 'SET simjoin.device = cpu', 'SET simjoin.algorithm = bitmap', 'DROP EXTENSION simjoin CASCADE',
 	'SELECT count(*) FROM similarity_self_join(\'SELECT id, s FROM sets4\', 0.5)', 'SELECT 1 / 0', 'RESET ALL', 'CREATE TEMP TABLE made(a int)',

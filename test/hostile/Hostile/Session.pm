@@ -1,4 +1,4 @@
-# One psql, logged in as the hostile role, that runs statements one by one and tells of each what became of it.
+# One psql, logged in as the hostile role, that runs statements one by one and reports the result of each.
 package Hostile::Session;
 
 use strict;
@@ -9,8 +9,8 @@ use IPC::Open2;
 use IO::Select;
 use POSIX ();
 
-# Starts psql as a role on a database. `timeout` is the statement_timeout in seconds, `patience` how many seconds a script
-# may take beyond what its statements may.
+# Starts psql as a role on a database. `timeout` is the statement_timeout in seconds. `patience` is the number of seconds that a
+# script may take beyond the timeouts of its statements.
 sub new
 {
 	my ($class, %option) = @_;
@@ -25,7 +25,7 @@ sub new
 	return $self;
 }
 
-# Reads until a line says that the script ended. Returns the lines, or nothing where the session is lost or time is up.
+# Reads until a line says that the script ended. Returns the lines, or nothing if the session is lost or time is up.
 sub read_until_end
 {
 	my ($self, $deadline) = @_;
@@ -53,8 +53,8 @@ sub read_until_end
 	return;
 }
 
-# Runs the statements and returns one hash for each that was begun: state, error (with all that psql printed), seconds.
-# $self->{lost} says whether the session ended ('lost') or did not answer in time ('late') meanwhile.
+# Runs the statements and returns one hash for each that was begun: state, error (with all output of psql), seconds.
+# $self->{lost} says whether the session ended meanwhile ('lost') or did not answer in time ('late').
 sub run
 {
 	my ($self, @statements) = @_;
@@ -92,8 +92,8 @@ sub run
 	return @results;
 }
 
-# Runs a query and returns the lines of its result; dies where it fails. The tests' own queries have no statement_timeout,
-# since a busy host can hold up any of them.
+# Runs a query and returns the lines of its result. Dies if it fails. The tests' own queries have no statement_timeout,
+# because a busy host can hold up any of them.
 sub rows
 {
 	my ($self, $query) = @_;
@@ -111,7 +111,7 @@ sub rows
 	return \@lines;
 }
 
-# Returns how much memory the server's process has, and the most that it had, in MB.
+# Returns the memory of the server's process, and its peak, in MB.
 sub memory
 {
 	my ($self) = @_;
@@ -120,7 +120,7 @@ sub memory
 	return ($figure{RssAnon} // 0, $figure{VmHWM} // 0);
 }
 
-# Returns how much CPU time the server's process has taken; 0 where it is gone.
+# Returns the CPU time that the server's process has taken, or 0 if it is gone.
 sub cpu_seconds
 {
 	my ($self) = @_;
@@ -129,7 +129,7 @@ sub cpu_seconds
 	return ($figures[11] + $figures[12]) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-# Ends psql; a server's process that does not answer ends as it notices, or with its cluster.
+# Ends psql. A server's process that does not answer ends when it notices, or with its cluster.
 sub close
 {
 	my ($self) = @_;

@@ -1,4 +1,4 @@
-# Values of every type that a role may hand to a function: those at the ends, those that have no meaning and some that do.
+# Values of every type that a role may pass to a function: extreme values, meaningless ones and some good ones.
 package Hostile::Values;
 
 use strict;
@@ -16,7 +16,7 @@ my @floats = qw(0 -0 0.05 0.3 0.5 0.7 0.85 1 1.0000000000000002 2 100 1e9 -1 -0.
   1.7976931348623157e308 2147483648);
 my @float4 = qw(0 -0 0.5 1 2.5 1e-38 1e-45 3.4e38 -1 -2.5 NaN Infinity -Infinity);
 
-# Words that stand for measures, methods and the like; the settings' own are added by the catalog.
+# Names of measures, methods and the like. The catalog adds those of the settings.
 my @words = qw(jaccard cosine dice overlap components star best_link smallest_id first_row power random_walk bilinear
   greedy auto exact minhash euclid);
 my @relations;    # names of the world, as regclass literals
@@ -71,7 +71,7 @@ sub bounds
 	return ($low, $low + $n - 1);
 }
 
-# A signature: a good one, one whose bytes or text were changed, or an empty set's.
+# A signature: a good one, one with changed bytes or text, or that of an empty set.
 sub draw_minhash
 {
 	my ($size, $seed) = (pick(1, 2, 7, 64, 128, 128, 1000, 65535), pick(1, 1, -1, 9223372036854775807));
@@ -86,7 +86,7 @@ sub draw_minhash
 		2 => draw_minhash_text() . '::minhash');
 }
 
-# Bytes that are a signature's but for some of them.
+# The bytes of a signature, some of them changed.
 sub draw_bytea
 {
 	my $signature = "minhash_truncate(minhash('{1,2,3}'::int[], " . pick(1, 3, 8, 128) . '), ' . pick(1, 5, 8, 32) . ')::bytea';
@@ -98,7 +98,7 @@ sub draw_bytea
 		2 => quote('\\x' . join('', map { sprintf('%02x', between(0, 255)) } 1 .. between(0, 40))) . '::bytea');
 }
 
-# The text form, with a character or a number of it changed.
+# The text form, with a changed character or number.
 sub draw_minhash_text
 {
 	my @parts = (pick('minhash', 'weighted'), 1, 4, 8, 1, '01020304');
@@ -113,7 +113,7 @@ sub draw_minhash_text
 	return quote(join(pick(':', ':', ':', ':', ''), @parts, chance(0.1) ? '' : ()));
 }
 
-# Returns a relation: for a parameter that is named like some of them, mostly one of those.
+# Returns a relation. If some relations are named like the parameter, it is mostly one of them.
 sub draw_relation
 {
 	my ($name) = @_;
@@ -146,8 +146,8 @@ my %mild = (
 	bigint => sub { between(1, 20) . '::bigint' },
 	'double precision' => sub { pick(0.1, 0.3, 0.5, 0.7, 0.9) });
 
-# Returns an SQL expression for a parameter of a type; its name tells what a text may stand for. `depth` says how many
-# queries it is in.
+# Returns an SQL expression for a parameter of a type. The parameter's name tells the meaning of a text. `depth` is the
+# number of queries around it.
 sub draw_value
 {
 	my ($type, $name, $depth, $mild) = @_;

@@ -1,4 +1,4 @@
-# Tables that the extension makes for a role, which may do to them what it likes: dedup views with their parts, and streams.
+# Tables that the extension makes for a role, which may change them as it likes: dedup views with their parts, and streams.
 package Hostile::Views;
 
 use strict;
@@ -12,7 +12,7 @@ our @EXPORT = qw(make_view parts_query alter_parts use_view forge_view alter_str
 
 my @types = qw(bigint integer text int[] text[] bytea float8 uuid numeric boolean bigint[] float4[] timestamptz pair few_ints name "char" xml json);
 
-# Statements that make a dedup view, mostly a good one.
+# Returns statements that make a dedup view, mostly a good one.
 sub make_view
 {
 	my $table = pick(qw(docs docs8 docs_text));
@@ -27,7 +27,7 @@ sub make_view
 	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . ')');
 }
 
-# A query for the relations made after one with this OID, a row a column: name, kind, column, type.
+# Returns a query for the relations made after the one with this OID. It gives a row per column: name, kind, column, type.
 sub parts_query
 {
 	my ($last) = @_;
@@ -37,7 +37,7 @@ sub parts_query
 		ORDER BY c.oid, attnum};
 }
 
-# Returns an expression for what a column of a type becomes.
+# Returns an expression for the new value of a column of a type.
 sub garbage
 {
 	my ($type) = @_;
@@ -132,7 +132,7 @@ sub use_view
 	return ((map { ref $_ ? @$_ : $_ } @uses), pick("SELECT * FROM refresh_dedup_view($literal)", "SELECT drop_dedup_view($literal)"));
 }
 
-# Returns statements that make a materialized view which passes as the given one, and use it.
+# Returns statements that make a materialized view that imitates the given one, and use it.
 sub forge_view
 {
 	my ($table, $view) = @_;
@@ -142,7 +142,7 @@ sub forge_view
 		pick('CREATE UNIQUE INDEX ON forged (id)', 'CREATE INDEX ON forged (id)', 'SELECT 1'), use_view($table, 'forged'));
 }
 
-# Returns statements that alter the table of a stream and go on with it.
+# Returns statements that alter the table of a stream and continue the stream.
 sub alter_stream
 {
 	my (@parts) = @_;

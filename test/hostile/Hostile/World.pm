@@ -1,4 +1,4 @@
-# What the hostile role owns: tables, views and functions that calls read, write and stumble over.
+# The objects of the hostile role: tables, views and functions that calls read and write, and that may break them.
 package Hostile::World;
 
 use strict;
@@ -8,7 +8,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(world_sql admin_sql relation_query);
 
-# What a superuser prepares: foreign tables with nothing behind them, and with this server where postgres_fdw is there.
+# Objects that a superuser prepares: foreign tables with no server, and with this server if postgres_fdw is installed.
 sub admin_sql
 {
 	my ($role, $database, $host, $port) = @_;
@@ -94,7 +94,7 @@ SELECT cluster_stream_create('stream_text');
 SELECT cluster_stream_create('stream_int', NULL::int[]);
 SQL
 
-# Tables that are like the parts of a dedup view but for their types: handed to the functions that take such parts.
+# Tables like the parts of a dedup view except for their types, for the functions that take such parts.
 my $forgeries = <<'SQL';
 CREATE TABLE forged_rows (id bigint, fingerprint bigint);
 INSERT INTO forged_rows SELECT i, 16 FROM generate_series(1, 40) i;
@@ -127,7 +127,7 @@ CREATE VIEW docs_source_8 AS SELECT id, tokens FROM docs8 ORDER BY priority;
 CREATE VIEW odd_source AS SELECT id, ARRAY[tokens::text] AS tokens FROM docs;
 SQL
 
-# Statements that make the world anew.
+# Statements that make a new world.
 sub world_sql
 {
 	return "DROP SCHEMA IF EXISTS hostile CASCADE; CREATE SCHEMA hostile;\n$types_and_functions$tables$forgeries";
