@@ -8,14 +8,14 @@ COMMENT ON FUNCTION simjoin_version() IS 'version of the simjoin library that is
 CREATE FUNCTION simjoin_devices(OUT device int, OUT name text, OUT compute_capability text, OUT memory_total bigint,
                                 OUT memory_free bigint) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_devices' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION simjoin_devices() IS 'GPUs that joins can use, with their memory in bytes; no row where there is none';
+COMMENT ON FUNCTION simjoin_devices() IS 'GPUs that joins can use, with their memory in bytes; no rows without a GPU';
 
--- Tells the planner about the join operator; not to be called.
+-- Tells the planner about the join operator. It cannot be called from SQL.
 CREATE FUNCTION simjoin_measure_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'simjoin_measure_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simjoin_measure_support(internal) IS 'planner support function of the similarity measures';
 
--- Measures. An array is a set of its elements: their order does not matter and repeated ones count once.
+-- Measures. An array is the set of its elements: their order does not matter, and repeated elements count once.
 
 CREATE FUNCTION jaccard_similarity(a int4[], b int4[]) RETURNS float8
 AS 'MODULE_PATHNAME', 'simjoin_jaccard_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
@@ -108,7 +108,7 @@ COMMENT ON FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4
 COMMENT ON FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
 COMMENT ON FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) IS 'weighted Jaccard similarity: sum of the smaller / sum of the larger weight of each element; weights of a repeated element add up';
 
--- Sets of smallint are those of int, and the planner sees them as such.
+-- Sets of smallint are cast to int, and the planner sees the measure of int.
 
 CREATE FUNCTION jaccard_similarity(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
 RETURN jaccard_similarity(a::int4[], b::int4[]);
@@ -125,15 +125,15 @@ RETURN sets_similar(a::int4[], b::int4[]);
 CREATE FUNCTION weighted_jaccard_similarity(a int2[], a_weights float4[], b int2[], b_weights float4[])
 RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 200
 RETURN weighted_jaccard_similarity(a::int4[], a_weights, b::int4[], b_weights);
-COMMENT ON FUNCTION jaccard_similarity(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION cosine_similarity(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION dice_similarity(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION overlap_count(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION jaccard_distance(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION sets_similar(int2[], int2[]) IS 'that of two sets of int4';
-COMMENT ON FUNCTION weighted_jaccard_similarity(int2[], float4[], int2[], float4[]) IS 'that of two sets of int4';
+COMMENT ON FUNCTION jaccard_similarity(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION cosine_similarity(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION dice_similarity(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION overlap_count(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION jaccard_distance(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION sets_similar(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION weighted_jaccard_similarity(int2[], float4[], int2[], float4[]) IS 'as for two sets of int4';
 
--- A text is no set, and neither is a literal or a parameter without a type, which counts as a text: these tell what is.
+-- A text is not a set. A literal or parameter without a type counts as a text. The errors of these functions say what a set is.
 
 CREATE FUNCTION jaccard_similarity(a text, b text) RETURNS float8
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -149,13 +149,13 @@ CREATE FUNCTION sets_similar(a text, b text) RETURNS bool
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C STABLE PARALLEL SAFE;
 CREATE FUNCTION weighted_jaccard_similarity(a text, a_weights float4[], b text, b_weights float4[]) RETURNS float8
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION jaccard_similarity(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION cosine_similarity(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION dice_similarity(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION overlap_count(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION jaccard_distance(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION sets_similar(text, text) IS 'an error: a text is no set';
-COMMENT ON FUNCTION weighted_jaccard_similarity(text, float4[], text, float4[]) IS 'an error: a text is no set';
+COMMENT ON FUNCTION jaccard_similarity(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION cosine_similarity(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION dice_similarity(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION overlap_count(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION jaccard_distance(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION sets_similar(text, text) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION weighted_jaccard_similarity(text, float4[], text, float4[]) IS 'an error: a text is not a set';
 
 -- Operators.
 
@@ -173,7 +173,7 @@ COMMENT ON OPERATOR ~= (int4[], int4[]) IS 'similar: simjoin.measure is at least
 COMMENT ON OPERATOR ~= (int8[], int8[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
 COMMENT ON OPERATOR ~= (text[], text[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
 COMMENT ON OPERATOR ~= (int2[], int2[]) IS 'similar: simjoin.measure is at least simjoin.similarity_threshold';
-COMMENT ON OPERATOR ~= (text, text) IS 'an error: a text is no set';
+COMMENT ON OPERATOR ~= (text, text) IS 'an error: a text is not a set';
 
 CREATE OPERATOR <%> (LEFTARG = int4[], RIGHTARG = int4[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
 CREATE OPERATOR <%> (LEFTARG = int8[], RIGHTARG = int8[], FUNCTION = jaccard_distance, COMMUTATOR = <%>);
@@ -184,7 +184,7 @@ COMMENT ON OPERATOR <%> (int4[], int4[]) IS 'Jaccard distance';
 COMMENT ON OPERATOR <%> (int8[], int8[]) IS 'Jaccard distance';
 COMMENT ON OPERATOR <%> (text[], text[]) IS 'Jaccard distance';
 COMMENT ON OPERATOR <%> (int2[], int2[]) IS 'Jaccard distance';
-COMMENT ON OPERATOR <%> (text, text) IS 'an error: a text is no set';
+COMMENT ON OPERATOR <%> (text, text) IS 'an error: a text is not a set';
 
 -- Sets from text.
 
@@ -243,13 +243,13 @@ CREATE FUNCTION densest_subgraph(edges text, k int, method text DEFAULT 'auto')
 RETURNS TABLE (node bigint, degree float8)
 AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph' LANGUAGE C STABLE STRICT COST 100000;
 COMMENT ON FUNCTION densest_subgraph(text, int, text) IS
-'k nodes of a graph with much weight between them, and the weight of each one''s edges to the others; methods: bilinear, greedy and auto, the better of both';
+'k nodes of a graph with much weight between them, and the weight of the edges of each to the others; methods: bilinear, greedy and auto, the better of both';
 
 CREATE FUNCTION densest_subgraph_density(edges text, k int, method text DEFAULT 'auto')
 RETURNS TABLE (nodes int, weight float8, density float8, upper_bound float8)
 AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density' LANGUAGE C STABLE STRICT COST 100000;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, text) IS
-'how dense densest_subgraph''s answer is: density is its mean weighted degree, upper_bound that of any k nodes at most';
+'the density of the result of densest_subgraph: density is its mean weighted degree, upper_bound a limit for any k nodes';
 
 -- Deduplication.
 
@@ -261,7 +261,7 @@ AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 1
 COMMENT ON FUNCTION duplicate_groups(text, float8, text, text, text, float8) IS
 'each row of a query (id bigint, tokens set) with its group of duplicates, which is named for its one representative; methods: components, star, best_link';
 
--- The queries of dedup views; not to be called otherwise. They update the tables beside the view.
+-- The queries of dedup views, which can only be called by these. They update the tables beside the view.
 CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
                                   method text, keep text, max_group_share float8)
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
@@ -281,21 +281,21 @@ COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, re
 CREATE FUNCTION dedup_view_changes() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_track_changes' LANGUAGE C;
 COMMENT ON FUNCTION dedup_view_changes() IS
-'the triggers of tables whose changes dedup views track: writes down which rows change';
+'the trigger function of tables whose changes dedup views track: records which rows change';
 
 CREATE FUNCTION create_dedup_view(view text, query text, threshold float8, measure text DEFAULT 'jaccard',
                                   method text DEFAULT 'components', keep text DEFAULT 'smallest_id',
                                   max_group_share float8 DEFAULT 0.1, track_changes bool DEFAULT false) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_create_dedup_view' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8, bool) IS
-'makes a materialized view of duplicate_groups that is refreshed incrementally; with track_changes, triggers on the table of the query write down what a refresh has to look at';
+'makes a materialized view of duplicate_groups that is refreshed incrementally; with track_changes, triggers on the table of the query record which rows change';
 
 CREATE FUNCTION refresh_dedup_view(view regclass, concurrently bool DEFAULT true)
 RETURNS TABLE (rows bigint, new_rows bigint, changed_rows bigint, removed_rows bigint, new_pairs bigint,
                read_rows bigint)
 AS 'MODULE_PATHNAME', 'simjoin_refresh_dedup_view' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION refresh_dedup_view(regclass, bool) IS
-'refreshes a view that create_dedup_view made: joins only new and changed rows with the rest; says what it did';
+'refreshes a view that create_dedup_view made: joins only new and changed rows with the rest; returns the numbers of rows and pairs';
 
 CREATE FUNCTION drop_dedup_view(view regclass) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_drop_dedup_view' LANGUAGE C VOLATILE STRICT;
@@ -319,7 +319,7 @@ CREATE FUNCTION minhash_send(minhash) RETURNS bytea
 AS 'MODULE_PATHNAME', 'simjoin_minhash_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_send(minhash) IS 'I/O';
 
--- Values are random bits: compressing them would be in vain.
+-- Values are random bits, which do not compress.
 CREATE TYPE minhash (INPUT = minhash_in, OUTPUT = minhash_out, RECEIVE = minhash_recv, SEND = minhash_send,
                      INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external);
 COMMENT ON TYPE minhash IS 'MinHash signature of a set, or weighted MinHash signature of a weighted set';
@@ -403,7 +403,7 @@ COMMENT ON FUNCTION weighted_minhash(int4[], float4[], int, bigint) IS 'weighted
 COMMENT ON FUNCTION weighted_minhash(int8[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 COMMENT ON FUNCTION weighted_minhash(text[], float4[], int, bigint) IS 'weighted MinHash signature of a set with weights, by consistent weighted sampling';
 
--- As of the measures: sets of smallint are those of int, and a text is no set.
+-- As for the measures: sets of smallint are cast to int, and a text is not a set.
 CREATE FUNCTION minhash(tokens int2[], permutations int DEFAULT 128, seed bigint DEFAULT 1) RETURNS minhash
 LANGUAGE SQL IMMUTABLE STRICT PARALLEL SAFE COST 1000
 RETURN minhash(tokens::int4[], permutations, seed);
@@ -415,10 +415,10 @@ RETURN weighted_minhash(tokens::int4[], weights, samples, seed);
 CREATE FUNCTION weighted_minhash(tokens text, weights float4[], samples int DEFAULT 128, seed bigint DEFAULT 1)
 RETURNS minhash
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION minhash(int2[], int, bigint) IS 'that of a set of int4';
-COMMENT ON FUNCTION minhash(text, int, bigint) IS 'an error: a text is no set';
-COMMENT ON FUNCTION weighted_minhash(int2[], float4[], int, bigint) IS 'that of a set of int4';
-COMMENT ON FUNCTION weighted_minhash(text, float4[], int, bigint) IS 'an error: a text is no set';
+COMMENT ON FUNCTION minhash(int2[], int, bigint) IS 'as for a set of int4';
+COMMENT ON FUNCTION minhash(text, int, bigint) IS 'an error: a text is not a set';
+COMMENT ON FUNCTION weighted_minhash(int2[], float4[], int, bigint) IS 'as for a set of int4';
+COMMENT ON FUNCTION weighted_minhash(text, float4[], int, bigint) IS 'an error: a text is not a set';
 
 CREATE FUNCTION minhash_similarity(a minhash, b minhash) RETURNS float8
 AS 'MODULE_PATHNAME', 'simjoin_minhash_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -428,11 +428,11 @@ AS 'MODULE_PATHNAME', 'simjoin_minhash_truncate' LANGUAGE C IMMUTABLE STRICT PAR
 COMMENT ON FUNCTION minhash_truncate(minhash, int) IS 'the signature with only the lowest bits of each value';
 CREATE FUNCTION minhash_bands(signature minhash, bands int, rows int) RETURNS bigint[]
 AS 'MODULE_PATHNAME', 'simjoin_minhash_bands' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION minhash_bands(minhash, int, int) IS 'one hash a band of so many values each, to join or index on; none for the signature of an empty set';
+COMMENT ON FUNCTION minhash_bands(minhash, int, int) IS 'one hash per band, each of `rows` values, to join or index on; none for the signature of an empty set';
 CREATE FUNCTION minhash_band_plan(threshold float8, permutations int DEFAULT 128, OUT bands int, OUT rows int,
                                   OUT recall float8, OUT false_positive_rate float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_band_plan' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000000;
-COMMENT ON FUNCTION minhash_band_plan(float8, int) IS 'the bands and rows with the fewest errors for a threshold, the share of pairs at the threshold that become candidates, and that of those below it';
+COMMENT ON FUNCTION minhash_band_plan(float8, int) IS 'the bands and rows with the fewest errors for a threshold, the share of pairs at the threshold that become candidates, and the share of pairs below it';
 CREATE FUNCTION minhash_merge(a minhash, b minhash) RETURNS minhash
 AS 'MODULE_PATHNAME', 'simjoin_minhash_merge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_merge(minhash, minhash) IS 'signature of the union of two sets';
@@ -464,7 +464,7 @@ AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) IS
 'most pairs of a row of each of two queries (id bigint, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures';
 
--- Hashes of vectors: sets of positions, which are joined like any other sets.
+-- Hashes of vectors are sets of positions, which are joined like any other sets.
 CREATE FUNCTION flyhash(vector float4[], hash_length int, winners int DEFAULT NULL, projection int DEFAULT NULL,
                         seed bigint DEFAULT 1)
 RETURNS int[]
@@ -482,17 +482,17 @@ RETURNS TABLE (id bigint, terms text[], weights float4[])
 AS 'MODULE_PATHNAME', 'simjoin_tf_idf' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION tf_idf(text, int) IS
 'each document of a query (id bigint, terms text[]), in which terms may repeat, with the tf-idf weights of its different terms, heaviest first';
--- kind stands for the type of the terms only.
+-- kind gives only the type of the terms.
 CREATE FUNCTION tf_idf(query text, kind anyarray, max_terms int DEFAULT NULL)
 RETURNS TABLE (id bigint, terms anyarray, weights float4[])
 AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000;
 COMMENT ON FUNCTION tf_idf(text, anyarray, int) IS
-'tf_idf for terms of another type than text';
+'tf_idf for terms of the type of kind';
 -- For literals and parameters without a type, which count as texts.
 CREATE FUNCTION tf_idf(query text, kind text, max_terms int DEFAULT NULL)
 RETURNS TABLE (id bigint, terms text[], weights float4[])
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_kind' LANGUAGE C STABLE;
-COMMENT ON FUNCTION tf_idf(text, text, int) IS 'an error: a text is no kind of terms';
+COMMENT ON FUNCTION tf_idf(text, text, int) IS 'an error: a text is not an array of terms';
 
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1024)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
@@ -503,14 +503,14 @@ COMMENT ON FUNCTION cluster_documents(text, float8, int, int) IS
 CREATE FUNCTION cluster_stream_create(name text, kind anyarray DEFAULT NULL::text[]) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_create' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION cluster_stream_create(text, anyarray) IS
-'creates a table that keeps the clusters of a stream of documents; kind stands for the type of their terms';
+'creates a table that keeps the clusters of a stream of documents; kind gives the type of their terms';
 CREATE FUNCTION cluster_stream_create(name text, kind text) RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_text_is_no_kind' LANGUAGE C STABLE;
-COMMENT ON FUNCTION cluster_stream_create(text, text) IS 'an error: a text is no kind of terms';
+COMMENT ON FUNCTION cluster_stream_create(text, text) IS 'an error: a text is not an array of terms';
 
 CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int DEFAULT 20,
                                batch int DEFAULT 1024)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE STRICT COST 100000;
 COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int) IS
-'cluster_documents for documents that come bit by bit: goes on from the clusters in a table made by cluster_stream_create, and keeps them there';
+'cluster_documents for documents that arrive in parts: continues from the clusters in a table made by cluster_stream_create, and stores them there';
