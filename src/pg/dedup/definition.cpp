@@ -37,7 +37,7 @@ constexpr int plain_arguments = 8;
 constexpr int tracked_arguments = 10;
 constexpr int view_columns = 4;
 
-// Returns the query of a view or materialized view; nullptr where there is none.
+// Returns the query of a view or materialized view, or nullptr if there is none.
 Query *query_of(Oid view) {
   HeapTuple rule = SearchSysCache2(RULERELNAME, ObjectIdGetDatum(view), CStringGetDatum(ViewSelectRuleName));
   if (!HeapTupleIsValid(rule)) return nullptr;
@@ -48,7 +48,7 @@ Query *query_of(Oid view) {
   return linitial_node(Query, actions);
 }
 
-// Returns the number of the only relation or function that the query reads; 0 where there is no such thing.
+// Returns the number of the only relation or function that the query reads, or 0 if there is not exactly one.
 int only_input_number(const Query *query) {
   if (query->jointree == nullptr || list_length(query->jointree->fromlist) != 1) return 0;
   const auto *from = static_cast<const Node *>(linitial(query->jointree->fromlist));
@@ -78,7 +78,7 @@ bool is_plain(const Query *query) {
   return true;
 }
 
-// Returns whether the query, of one table, uses a system column of it.
+// Returns whether the query, which reads one table, uses a system column of it.
 bool uses_system_column(const Query *query) {
   const int number = only_input_number(query);
   Bitmapset *columns = nullptr;
@@ -88,7 +88,7 @@ bool uses_system_column(const Query *query) {
   return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
 }
 
-// Returns why changes of a table are not those of a query of this shape over it; nullptr where they are.
+// Returns why changes of a table do not tell the changes of this query over it, or nullptr if they do.
 const char *obstacle_in_query(Query *query) {
   const RangeTblEntry *input = only_input(query);
   if (query->setOperations != nullptr || query->cteList != NIL || input == nullptr ||
@@ -109,7 +109,7 @@ const char *obstacle_in_query(Query *query) {
   return nullptr;
 }
 
-// Returns why triggers cannot see all changes of the table; nullptr where they can.
+// Returns why triggers cannot see all changes of the table, or nullptr if they can.
 const char *obstacle_in_table(Oid table) {
   HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
   if (!HeapTupleIsValid(tuple)) return "the table does not exist";
@@ -128,8 +128,8 @@ const char *obstacle_in_table(Oid table) {
   return nullptr;
 }
 
-// Returns the definition that these arguments of dedup_view_groups are, of no view: 8, or 10 where changes
-// are tracked.
+// Returns the definition that the arguments of dedup_view_groups give, without a view. `count` is 8, or 10 if
+// changes are tracked.
 DedupDefinition definition_of(const Datum *arguments, int count) {
   const bool tracked = count == tracked_arguments;
   const Datum *rest = arguments + (tracked ? 5 : 3);
@@ -152,8 +152,8 @@ struct Search {
   DedupDefinition found;
 };
 
-// Returns whether this session refreshes the materialized view, as the current user: no other statement locks
-// one so.
+// Returns whether this session refreshes the materialized view as the current user. No other statement takes
+// this lock on a materialized view.
 bool is_being_refreshed(Oid view) {
   Relation relation = RelationIdGetRelation(view);
   if (!RelationIsValid(relation)) return false;

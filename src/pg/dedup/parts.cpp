@@ -32,11 +32,11 @@ struct PartColumn {
   Oid type;
 };
 
-// What create_dedup_view makes.
+// The shape of a part as create_dedup_view makes it.
 struct PartShape {
   const char *what;
   char kind;
-  std::span<const PartColumn> columns;  // none: any
+  std::span<const PartColumn> columns;  // empty: any columns
 };
 
 constexpr PartColumn row_columns[] = {
@@ -57,7 +57,7 @@ constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_c
 constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
 constexpr PartShape order_shape = {"the table of the order", RELKIND_RELATION, order_columns};
 
-// A part as the definition of its view names it.
+// A part that the definition of its view names.
 struct NamedPart {
   Oid relation;
   const PartShape *shape;
@@ -65,7 +65,7 @@ struct NamedPart {
 };
 constexpr size_t most_parts = 5;
 
-// Gives the parts that the definition names, in the order of OpenParts; returns how many there are.
+// Gives the parts that the definition names, in the order of OpenParts. Returns their number.
 size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
   const bool tracked = definition.tracked();
   parts[0] = {definition.source, &source_shape, AccessShareLock};
@@ -88,8 +88,8 @@ bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns) {
   return true;
 }
 
-// Returns whether the relation is as it was made, but for its name, its schema, its rows, and more indexes
-// and constraints: rows written to it then reach it, as they are.
+// Returns whether only the relation's name, schema and rows have changed since it was made, or indexes and
+// constraints were added. Rows written to it then reach it unchanged.
 bool is_intact(Relation relation, const PartShape &shape) {
   const FormData_pg_class *form = relation->rd_rel;
   if (form->relkind != shape.kind) return false;
@@ -107,7 +107,7 @@ bool is_intact(Relation relation, const PartShape &shape) {
   pg_unreachable();
 }
 
-// Who owns a part, where it and the view are there.
+// The owner of a part, if the part and the view exist.
 enum class Ownership : uint8_t { of_view, other, gone };
 
 Ownership ownership_of(Oid relation, Oid view) {
@@ -116,7 +116,7 @@ Ownership ownership_of(Oid relation, Oid view) {
   return owner == view_owner ? Ownership::of_view : Ownership::other;
 }
 
-// Errors where the owner of the view does not own the part; returns whether both are there.
+// Reports an error if the owner of the view does not own the part. Returns whether both exist.
 bool check_owner(Oid relation, const PartShape &shape, Oid view) {
   const Ownership ownership = ownership_of(relation, view);
   if (ownership != Ownership::other) return ownership == Ownership::of_view;
@@ -128,7 +128,7 @@ bool check_owner(Oid relation, const PartShape &shape, Oid view) {
   pg_unreachable();
 }
 
-// Returns the view that the relation is recorded as a part of; InvalidOid where it is none.
+// Returns the view that the relation is recorded as a part of, or InvalidOid if there is none.
 Oid recorded_view(Oid relation) {
   Relation depend = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
@@ -160,14 +160,14 @@ void record(Oid relation, Oid view) {
   pg_unreachable();
 }
 
-// Opens a part, and records it where it is not recorded yet.
+// Opens a part, and records it unless it is recorded.
 Relation open_part(const NamedPart &part, Oid view) {
   const PartShape &shape = *part.shape;
-  // First, so that nobody locks what is somebody else's.
+  // The owner is checked before the lock, so that nobody locks the relations of others.
   Relation relation =
       check_owner(part.relation, shape, view) ? try_relation_open(part.relation, part.lock) : nullptr;
   if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);
-  // A function that the query calls may be here while the refresh that called it is not done.
+  // A function that the query calls may get here during the refresh that called it.
   if (part.lock == ShareRowExclusiveLock) CheckTableNotInUse(relation, "REFRESH MATERIALIZED VIEW");
   if (!is_intact(relation, shape)) raise_altered(part.relation, shape);
   const Oid recorded = recorded_view(part.relation);

@@ -23,7 +23,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Arguments after the queries.
+// The arguments after the queries, in order.
 enum JoinArgument {
   threshold_argument,
   permutations_argument,
@@ -51,7 +51,7 @@ BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 per
   return {static_cast<uint32_t>(bands), static_cast<uint32_t>(rows)};
 }
 
-// Returns what the call asks for; its arguments from number `first` on.
+// Returns the specification of the call. `first` is the number of its first argument after the queries.
 LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   LshSpec spec;
   spec.threshold = PG_GETARG_FLOAT8(first + threshold_argument);
@@ -68,8 +68,8 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
   return spec;
 }
 
-// Joins the rows of the queries (without a second one, of the first with themselves) and returns the pairs as
-// (a, b, similarity).
+// Joins the rows of both queries, or in a self-join the rows of the only query, and returns the pairs as (a,
+// b, similarity).
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
   ResultRows result(fcinfo);
   const int first = self_join ? 1 : 2;
