@@ -1,8 +1,8 @@
-# simjoin: the one door to building, installing, testing and trying it. `make help` lists the targets.
+# Builds, installs, tests and demonstrates simjoin. `make help` lists the targets.
 #
-# The engine (src/core) is built by CMake into build/cmake, the PostgreSQL module (src/pg) by PGXS into
-# build/pg<version> and simjoin.so. PG_CONFIG chooses the PostgreSQL installation; without it the newest one
-# on this machine that extensions can be built for is taken. CXX chooses the compiler; WERROR=1 makes its warnings errors.
+# CMake builds the engine (src/core) into build/cmake. PGXS builds the PostgreSQL module (src/pg) into build/pg<version>
+# and simjoin.so. PG_CONFIG chooses the PostgreSQL installation. The default is the newest one on this machine that
+# extensions can be built for. CXX chooses the compiler, and WERROR=1 makes its warnings errors.
 
 EXTENSION = simjoin
 MODULE_big = simjoin
@@ -10,7 +10,7 @@ SIMJOIN_VERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" si
 DATA = $(wildcard sql/simjoin--*.sql)
 
 CMAKE ?= cmake
-# What was built with warnings as errors, as `make check` does, stays so: nothing is compiled anew to install it.
+# A build with warnings as errors, as of `make check`, stays so. Nothing is then compiled again to install it.
 WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt),1)
 
 # ---------------------------------------------------------------------------------------------------------
@@ -29,17 +29,17 @@ help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make                build the engine and the PostgreSQL module; CUDA=off leaves the GPU engine out
-#: make deps           install what is missing to build and test (apt; sudo where not root)
+#: make deps           install missing packages for building and testing (apt, with sudo unless root)
 #: make install        install into the PostgreSQL of PG_CONFIG
 #: make installcheck   run the SQL tests against a running server with simjoin installed
 #: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
-#: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' tells the options
+#: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' lists the options
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
 #: make hostile        random calls with the values and tables of a hostile role; CASES=20000 SEED=7 KIND=view CASE=12
 #: make sanitize       the engine's tests with address and undefined-behaviour sanitizers; make tsan with ThreadSanitizer
 #: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
-#: make bench          time every algorithm on generated collections; BENCH='--help' tells the options
+#: make bench          time every algorithm on generated collections; BENCH='--help' lists the options
 #: make gpucheck       every test that needs a GPU, on a host with one; make gpubench times the GPU engine
 #: make unit-tests     build and run the engine's unit tests
 #: make format         reformat the C++ sources; make format-check only compares
@@ -111,7 +111,7 @@ $(error No PostgreSQL to build for was found. Run `make deps`, or set PG_CONFIG 
 server development files)
 endif
 PGXS := $(shell $(PG_CONFIG) --pgxs)
-# PGXS sets the compiler that PostgreSQL was built with, which one of the environment goes before.
+# PGXS sets the compiler that PostgreSQL was built with. CXX of the environment has precedence.
 ifeq ($(origin CXX),environment)
 override CXX := $(CXX)
 endif
@@ -123,16 +123,16 @@ CUDA_COMPILER := $(shell CUDA='$(CUDA)' test/tools/find-nvcc)
 GPU_LIBRARY = $(if $(CUDA_COMPILER),build/cmake/cuda/libsimjoin_cuda.a)
 OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(shell find src/pg -name '*.cpp'))
 
-# PostgreSQL's headers count as system headers: warnings are for our own code only.
+# PostgreSQL's headers count as system headers, so that only our own code gives warnings.
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
   $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
-# A distribution's PGXS may ask for link-time optimisation, for which the linking compiler has to be the same as this one.
+# A distribution's PGXS may ask for link-time optimisation, which needs the same compiler for linking.
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -fno-lto
-# cudart is linked statically: nothing of CUDA is needed to load the module.
+# cudart is linked statically, so that the module loads without CUDA.
 SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
 
-# Bitcode would only serve to inline the functions into JIT-compiled expressions.
+# Bitcode would only help to inline the functions into JIT-compiled expressions.
 override with_llvm = no
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -154,8 +154,8 @@ $(OBJECT_DIR)/%.o: src/pg/%.cpp $(OBJECT_DIR)/version
 	@mkdir -p $(@D)
 	$(COMPILE.cc) -MMD -MP -o $@ $<
 
-# Changes when the server's or the extension's version does, CUDA comes or goes, or warnings become errors: everything is
-# compiled anew then.
+# The file changes with the version of the server or the extension, and if CUDA or warnings as errors are switched.
+# Everything is then compiled again.
 .PHONY: FORCE
 BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER) $(if $(WERROR),WERROR)
 $(OBJECT_DIR)/version: FORCE
@@ -167,7 +167,7 @@ build/linked-version: FORCE
 	@mkdir -p build
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
-# CMake finds out, and says, whether the compiler and Highway are too old: before anything is compiled.
+# CMake reports a compiler or Highway that is too old before anything is compiled.
 BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' WERROR='$(WERROR)' test/tools/build-core
 .PHONY: configured
 configured:
