@@ -96,7 +96,7 @@ TEST_P(EachAlgorithm, RowCountsAboutBlockBorders) {
   }
 }
 
-// Overlap 18 of 19 + 19 is 0.9 exactly; a formula rounded in double precision asks for 19.
+// Overlap 18 of 19 + 19 is exactly 0.9, but a formula rounded in double precision demands 19.
 TEST_P(EachAlgorithm, FindsThePairExactlyOnTheThreshold) {
   Input<int32_t> input;
   for (int32_t own : {100, 200}) {
@@ -126,7 +126,7 @@ TEST_P(EachAlgorithm, OneSideEmptyGivesNothing) {
   EXPECT_TRUE(run(make_spec(GetParam(), Measure::jaccard, 0.1), input).empty());
 }
 
-// Returns the pairs that share a token, with their overlaps, by way of an inverted index.
+// Returns the pairs that share a token, with their overlaps, from an inverted index.
 std::vector<Pair> pairs_by_counting(const Input<int32_t> &input) {
   std::vector<std::vector<uint32_t>> rows_of;
   const auto &right = input.other();
@@ -185,7 +185,7 @@ TEST_P(LargerCollections, EqualCounting) {
   }
 }
 
-// Whether `measure` was seen by the engine at all: the four give different pairs here.
+// Tests that the engine uses `measure`: the four measures give different pairs here.
 TEST_P(EachAlgorithm, MeasuresDiffer) {
   const Input<int32_t> input = self_input(all_shapes[0], 6);
   std::set<size_t> counts;

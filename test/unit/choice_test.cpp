@@ -1,5 +1,5 @@
-// The choices among generators of candidates, layouts of bitmaps and devices: which way they go, that they
-// cross over once, and that no cost has the wrong sign.
+// The choices among generators of candidates, layouts of bitmaps and devices: their results, that each
+// changes only once as the input grows, and that no cost has the wrong sign.
 #include "core/choice/choose.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The benchmark's synthetic collections: the same on every machine, and as their profiles say.
+// The benchmark's synthetic collections are the same on every machine, and match their profiles.
 #include "bench/collections.hpp"
 
 #include <gtest/gtest.h>

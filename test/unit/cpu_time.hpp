@@ -1,4 +1,4 @@
-// The processor time of a call, which a busy machine does not make longer.
+// The processor time of a call, which does not grow on a busy machine.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace simjoin::test {
 
-// Returns what a call takes of its own thread's time, or by CLOCK_PROCESS_CPUTIME_ID of all threads'.
+// Returns the processor time of a call in its own thread, or in all threads with CLOCK_PROCESS_CPUTIME_ID.
 template <class Body>
 std::chrono::nanoseconds time_of(Body &&body, clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   const auto now = [clock] {
@@ -19,7 +19,7 @@ std::chrono::nanoseconds time_of(Body &&body, clockid_t clock = CLOCK_THREAD_CPU
   return now() - begin;
 }
 
-// Returns whether a call that abandons work takes all threads together little time and is soon over.
+// Returns whether a call that abandons work ends soon and takes little processor time of all threads.
 template <class Body>
 bool ends_at_once(Body &&body) {
   const auto begin = std::chrono::steady_clock::now();

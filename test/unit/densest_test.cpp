@@ -37,7 +37,7 @@ double weight_within(const Weights &weights, const std::set<int64_t> &nodes) {
   return sum;
 }
 
-// The density of the densest subgraph of so many nodes, from all of them.
+// Returns the density of the densest subgraph of k nodes, found among all of them.
 double brute_force(const Weights &weights, const std::vector<int64_t> &nodes, size_t size) {
   double best = 0;
   for (uint32_t subset = 0; subset < 1u << nodes.size(); ++subset) {

@@ -1,4 +1,4 @@
-// Joins that may run on a GPU, with a backend that is none: it fails where it is told to.
+// Joins that may run on a GPU, with a fake backend that fails on demand.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -18,7 +18,7 @@
 namespace simjoin::test {
 namespace {
 
-// When the next engine of the backend fails, and how.
+// The time and kind of the next failure of the backend's engines.
 struct Fault {
   enum class At : uint8_t { never, creation, set, batch } at = At::never;
   int number = 0;  // of the set or the batch
@@ -72,7 +72,7 @@ class FakeBackend final : public FakeGpu {
 
 class DeviceChoiceTest : public testing::Test {
  protected:
-  // Large enough that one thread is expected to take longer than a GPU to begin.
+  // Large enough that one thread is expected to take longer than the start of a GPU.
   template <class Token>
   static Input<Token> large_input(bool self_join) {
     RandomSets random(5);
@@ -155,7 +155,7 @@ TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
   EXPECT_EQ(join(spec_for(Device::gpu), small).stats.device, "fake");
 }
 
-// What a small join tells of a GPU that it did not look for.
+// The report of a small join about a GPU that it did not look for.
 TEST_F(DeviceChoiceTest, WithoutADriverTheCpuIsNotSooner) {
   const Input<int32_t> small{{{1, 2}, {2, 1}}, {}, true};
   EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, cpu_is_faster);
@@ -169,8 +169,8 @@ TEST_F(DeviceChoiceTest, WhatTheDeviceTakesToStartCounts) {
   EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "cpu");
 }
 
-// 80,000 sets, where the times that are expected of the two devices differ four times at least: what is
-// fitted to other machines may change a good deal before another device is chosen.
+// Joins of 80,000 sets for which the expected times of the two devices differ at least four times. Constants
+// that are fitted to other machines may thus change a good deal before another device is chosen.
 TEST_F(DeviceChoiceTest, TheDeviceIsChosenByTheWorkTheThreadsAndTheStart) {
   struct Case {
     int32_t size;  // of each set
@@ -229,7 +229,7 @@ TEST_F(DeviceChoiceTest, AlgorithmsOfTheCpuStayThere) {
   EXPECT_THROW(make_engine(spec), Error);
 }
 
-// Whatever the size, and by the CPU's own choice where there is no GPU.
+// This holds for every size. Without a GPU, the CPU makes its own choice.
 TEST_F(DeviceChoiceTest, AlgorithmsOfTheGpuGoThere) {
   const Input<int32_t> small{{{1, 2, 3}, {1, 2, 3, 4}, {5}}, {}, true};
   for (const Algorithm algorithm :
@@ -257,7 +257,7 @@ TEST_F(DeviceChoiceTest, AlgorithmsOfTheGpuGoThere) {
   }
 }
 
-// What a look for a GPU finds, until it is told otherwise.
+// The result of a look for a GPU, until it is changed.
 class SearchedBackend final : public FakeGpu {
  public:
   bool available(std::string &reason) override { return search_.available(reason); }
@@ -302,7 +302,7 @@ TEST(GpuSearch, LooksAgainOnlyWhereThatMayFindMore) {
   EXPECT_EQ(with_gpu.looks, 1);
 }
 
-// A list that is empty may be so because the look for GPUs failed.
+// A list may be empty because the look for GPUs failed.
 TEST(GpuList, IsLookedForUntilThereAreSome) {
   int looks = 0;
   GpuList list([&] { return ++looks < 3 ? std::vector<int>{} : std::vector<int>{2, 5}; });
@@ -313,7 +313,7 @@ TEST(GpuList, IsLookedForUntilThereAreSome) {
   EXPECT_EQ(looks, 3);
 }
 
-// The session's threads ask while one of them gives the GPU up.
+// Threads of the session ask while one of them gives up the GPU.
 TEST(GpuFailure, ManyThreadsMayAskAndTell) {
   FakeGpu backend;
   std::vector<std::thread> threads;
@@ -336,7 +336,7 @@ bool interrupts_are_blocked() {
   return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
 }
 
-// Threads that a driver starts when it is looked for must not take the process's signals.
+// Threads that a driver starts during the look for GPUs must not take the signals of the process.
 TEST(GpuSearch, LooksWithSignalsBlocked) {
   ASSERT_FALSE(interrupts_are_blocked());
   bool blocked = false, blocked_in_thread = false;
@@ -352,7 +352,7 @@ TEST(GpuSearch, LooksWithSignalsBlocked) {
   EXPECT_FALSE(interrupts_are_blocked());
 }
 
-// Hands over many pairs of rows that there are not, in no order, and then fails.
+// Hands over many pairs of nonexistent rows, in no order, and then fails.
 class RunawayEngine final : public JoinEngine {
  public:
   static constexpr uint32_t batches = 80, batch_pairs = 1 << 17;
@@ -385,7 +385,7 @@ class RunawayBackend final : public FakeGpu {
   }
 };
 
-// To sort the pairs that were handed over takes a second, in which the caller has to look for interrupts.
+// The sort of the pairs that were handed over takes a second, in which the caller must look for interrupts.
 TEST(DeviceFault, NoStepIsLongWhereAGpuFailsAfterManyPairs) {
   constexpr std::chrono::milliseconds longest{300};
   RunawayBackend backend;
@@ -417,7 +417,7 @@ class DeviceFaultTest : public DeviceChoiceTest {};
 using TokenTypes = testing::Types<int32_t, int64_t, std::string>;
 TYPED_TEST_SUITE(DeviceFaultTest, TokenTypes);
 
-// Wherever the GPU fails, the join's pairs are those of the CPU, each once, and the user hears of it.
+// Wherever the GPU fails, the join gives the pairs of the CPU, each once, and the user gets a notice.
 TYPED_TEST(DeviceFaultTest, AFailingGpuIsReplaced) {
   for (const bool self_join : {true, false}) {
     const Input<TypeParam> input = this->template large_input<TypeParam>(self_join);
@@ -454,7 +454,7 @@ TEST_F(DeviceChoiceTest, AfterAFailureTheProcessLeavesTheGpuAlone) {
   EXPECT_THROW(make_engine(spec_for(Device::gpu)), Error);
 }
 
-// A GPU that others have for now is tried again by the next join.
+// The next join tries a GPU again that was in use by others.
 TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.fault = {Fault::At::creation, 0, ErrorKind::device_unavailable};
@@ -468,7 +468,7 @@ TEST_F(DeviceChoiceTest, AfterTroubleThatPassesTheProcessUsesTheGpu) {
   EXPECT_EQ(join(spec_for(Device::automatic), input).stats.device, "fake");
 }
 
-// A GPU so slow that the CPU is sooner is left alone, unless it is demanded.
+// A GPU that is slower than the CPU is not used, unless it is demanded.
 TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.slower = {200, 200};
@@ -490,7 +490,7 @@ TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
   EXPECT_THROW(join(spec_for(Device::gpu), input), Error);
 }
 
-// What has to be kept in case the GPU fails respects the memory limit.
+// Data that is kept in case the GPU fails respects the memory limit.
 TEST_F(DeviceChoiceTest, TooManySetsToKeepAreJoinedOnTheCpu) {
   const Input<int32_t> input = large_input<int32_t>(true);
   JoinSpec spec = spec_for(Device::automatic);
@@ -502,8 +502,8 @@ TEST_F(DeviceChoiceTest, TooManySetsToKeepAreJoinedOnTheCpu) {
   EXPECT_NE(outcome.stats.gpu_refused.find("memory_limit"), std::string::npos);
 }
 
-// Sets that wait for the choice of a device, and are handed on then, take no more than they may: however
-// large they are, and where there is no GPU.
+// Sets that wait for the choice of a device, and are then passed on, keep to the memory limit. This holds for
+// sets of every size, and without a GPU.
 TYPED_TEST(DeviceFaultTest, RecordedSetsKeepToTheLimit) {
   using Token = TypeParam;
   constexpr size_t limit = size_t{1} << 20;
@@ -527,7 +527,8 @@ TYPED_TEST(DeviceFaultTest, RecordedSetsKeepToTheLimit) {
           }
         }
         add_row(*engine, Side::left, set);
-        // A set of integers on its way; of others, what it takes to number its tokens, twice.
+        // The size of a set of integers that is passed on. For other types, twice the memory to number its
+        // tokens.
         const size_t set_bytes = set.size() * (std::is_same_v<Token, int32_t> ? 16 : 192);
         ASSERT_LE(engine->stats().memory_peak, 4 * limit + set_bytes) << "after " << row + 1 << " sets";
       }

@@ -1,4 +1,4 @@
-// What is expected of GPUs of several kinds.
+// The expected speed of several kinds of GPUs.
 #include <gtest/gtest.h>
 
 #include "core/device/device_costs.hpp"
@@ -6,7 +6,7 @@
 namespace simjoin::test {
 namespace {
 
-// Streaming multiprocessors, boost clock and bandwidth as their makers give them.
+// Streaming multiprocessors, boost clock and bandwidth as the makers state them.
 constexpr GpuTraits h200{90, 132, 1.98, 4917}, a100{80, 108, 1.41, 2039}, l4{89, 58, 2.04, 300},
     rtx4090{89, 128, 2.52, 1008}, b200{100, 148, 1.965, 8000}, rtx5060{120, 30, 2.497, 448};
 
@@ -34,8 +34,8 @@ TEST(GpuSlowdown, WhatADriverDoesNotTellIsNotHeldAgainstTheGpu) {
   EXPECT_NEAR(without_memory.compare, 2, 1e-9);
 }
 
-// Millions of titles of 8 words at 0.9, which prefixes and sizes tell apart: 16 cores are sooner than the
-// ordinary cores of a GPU, later than the tensor cores of an H200.
+// Millions of titles of 8 words at 0.9, which prefixes and sizes tell apart. 16 cores are faster than the
+// ordinary cores of a GPU, and slower than the tensor cores of an H200.
 TEST(DeviceCosts, AGpuWithoutBinaryTensorCoresDoesNotPayWhereManyCoresAreSooner) {
   JoinLoad load;
   load.rows[0] = 2e7;

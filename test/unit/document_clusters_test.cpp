@@ -1,4 +1,4 @@
-// The clustering of documents against its definition, in one stream and in many.
+// The clustering of documents against its definition, in one stream and in several.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ constexpr DocumentCase cases[] = {
     {900, 8, 100, 0.6, 6, 256}, {900, 8, 100, 0.6, 6, 4096}, {900, 40, 5, 1e-9, 2, 100},
 };
 
-// Centroids that change all the time: nothing is missed, and what they no longer have is cleared out.
+// Centroids that change all the time: no search misses a cluster, and lost terms are cleared from the lists.
 TEST(ClusterIndex, FindsTheMostSimilarCluster) {
   MemoryCounter memory;
   RandomSets random(1);
@@ -52,7 +52,7 @@ TEST(ClusterIndex, FindsTheMostSimilarCluster) {
   }
 }
 
-// Regions have room for whole powers of two, as far as their sizes have bits.
+// Regions have room for a power of two of entries, up to the largest size.
 TEST(ClusterIndex, RegionsHaveALimit) {
   constexpr uint64_t half = uint64_t{1} << 31, most = UINT32_MAX;
   const std::pair<uint64_t, uint32_t> capacities[] = {
@@ -105,8 +105,8 @@ TEST(DocumentClusters, AreThoseOfTheDefinition) {
   }
 }
 
-// Returns the clusters of the documents when they come in several streams, each of which knows of those
-// before it only what they have left behind; terms are then seen in another order.
+// Returns the clusters of the documents in several streams. Each stream knows only the stored state of the
+// ones before it, so terms come in another order.
 std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vector<Document> &documents,
                                           size_t a_stream) {
   struct Kept {
@@ -238,7 +238,7 @@ TEST(DocumentClusters, WhatIsLoadedIsChecked) {
   EXPECT_THROW(clusters.load(1, sum, true, sum), Error);
 }
 
-// The limit is of the clusters: of documents any number may come, of new ones not.
+// The limit is for clusters, not for documents: any number of documents may join a cluster.
 TEST(DocumentClusters, KeepToTheMemoryLimit) {
   for (const uint32_t batch : {1u, 1024u, 1u << 30}) {
     ClusterOptions options;
@@ -263,8 +263,7 @@ TEST(DocumentClusters, KeepToTheMemoryLimit) {
   }
 }
 
-// A device that is none: it keeps lists and centroids by what is said to have changed, and fails where it is
-// told to.
+// A fake device. It keeps lists and centroids from the reported changes, and fails on demand.
 class FakeClusterDevice final : public ClusterDevice {
  public:
   FakeClusterDevice(int failing, ErrorKind kind, bool groups)
@@ -379,8 +378,8 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
   }
 }
 
-// Documents are assigned by groups of related ones, side by side: no threshold, cut or batch separates what
-// belongs together.
+// Groups of related documents are assigned in parallel. No threshold, cut or batch separates related
+// documents.
 TEST_F(DocumentClustersOnDevices, AreThoseOfTheCpu) {
   uint64_t seed = 1;
   for (const uint32_t max_terms : {1u, 2u, 5u, 12u}) {
@@ -401,8 +400,8 @@ TEST_F(DocumentClustersOnDevices, AreThoseOfTheCpu) {
   }
 }
 
-// Groups of many clusters, one after the other in a thread's hands: a document that comes before one of an
-// earlier group does not join the cluster of that.
+// A thread handles groups of many clusters one after the other. A document that comes before a document of an
+// earlier group does not join the cluster of the latter.
 TEST_F(DocumentClustersOnDevices, ClustersOfAnotherGroupAreNotFound) {
   constexpr int32_t x = 1000;
   std::vector<Document> documents;
@@ -426,7 +425,7 @@ TEST_F(DocumentClustersOnDevices, ClustersOfAnotherGroupAreNotFound) {
   EXPECT_EQ(cluster(on_device, documents), cluster(on_cpu, documents));
 }
 
-// Rounds that end within batches leave parts that are too small for the device; its copy misses nothing.
+// Rounds that end within batches leave parts that are too small for the device. Its copy stays complete.
 TEST_F(DocumentClustersOnDevices, TheCopyFollowsThroughSmallParts) {
   const std::vector<Document> documents = documents_of(case_);
   DocumentClusters on_cpu(options_of(case_));

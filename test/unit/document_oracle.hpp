@@ -1,4 +1,4 @@
-// Documents to cluster, and their clustering by definition.
+// Documents, and their clustering by definition.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,11 @@ namespace simjoin::test {
 
 using Document = std::vector<std::pair<int32_t, float>>;
 
-// A document's cluster, from 0, and its similarity in units of 2^-24, 0 for a cluster's first document.
+// A document's cluster, from 0, and its similarity in units of 2^-24, which is 0 for a cluster's first
+// document.
 using Clustered = std::pair<uint32_t, uint32_t>;
 
-// The algorithm as core/clusters/document_clusters.hpp describes it, with maps, every centroid looked at.
+// The algorithm as core/clusters/document_clusters.hpp describes it, with maps and a look at every centroid.
 class NaiveClusters {
  public:
   NaiveClusters(double threshold, size_t max_terms, size_t batch)
@@ -107,7 +108,7 @@ class NaiveClusters {
   std::vector<Cluster> clusters_;
 };
 
-// Returns documents of stories: each has terms of its own, and common ones. Some are empty, some copies of
+// Returns documents of stories. Each has terms of its own and common ones. Some are empty, some are copies of
 // others, and some have terms twice or without weight.
 inline std::vector<Document> random_documents(RandomSets &random, size_t count, int32_t terms,
                                               int32_t stories) {
@@ -131,7 +132,7 @@ inline std::vector<Document> random_documents(RandomSets &random, size_t count, 
   return documents;
 }
 
-// Documents and how they are clustered.
+// Documents and the options of their clustering.
 struct DocumentCase {
   size_t documents;
   int32_t terms;

@@ -1,5 +1,5 @@
-// Joins whose caller asks only whether rows have partners: every row that has one is told, and what is left
-// out concerns no other row.
+// Joins whose caller asks only whether rows have partners. Every row with a partner is reported, and pairs
+// that are left out concern no other row.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace simjoin::test {
 namespace {
 
-// The join's other conditions, of a left row and a right one.
+// The join's other conditions on a left and a right row.
 using Filter = std::function<bool(uint32_t left, uint32_t right)>;
 
 struct NamedFilter {
@@ -33,7 +33,7 @@ const NamedFilter filters[] = {
     {"few", [](uint32_t left, uint32_t right) { return (left * 31 + right) % 97 == 0; }},
 };
 
-// What a semi join does with the pairs of an engine.
+// Uses the pairs of an engine as a semi join does.
 class Caller {
  public:
   Caller(size_t left_rows, bool self_join, Filter filter)
@@ -41,7 +41,7 @@ class Caller {
 
   const DoneRows &done() const { return done_; }
   bool is_done(uint32_t row) const { return done_.is_done(row); }
-  // Returns how many pairs there were, repeated ones too.
+  // Returns the number of pairs, repeated ones included.
   size_t handed_over() const { return handed_over_; }
 
   void pull_all(JoinEngine &engine) {
@@ -58,7 +58,7 @@ class Caller {
     pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
   }
 
-  // Returns the rows that the pairs make done.
+  // Returns the rows that the pairs satisfy.
   std::set<uint32_t> rows_with_partner(const std::vector<Pair> &pairs) const {
     std::set<uint32_t> rows;
     for (const Pair &pair : pairs) {
@@ -68,7 +68,7 @@ class Caller {
     return rows;
   }
 
-  // Expects that of these pairs, all there are, only such have been left out as nobody asked for.
+  // Expects that the engine left out only unneeded pairs. `all` are the pairs of the join.
   void expect_enough_of(const std::vector<Pair> &all) const {
     EXPECT_TRUE(std::includes(all.begin(), all.end(), pairs_.begin(), pairs_.end()))
         << difference(all, pairs_);
@@ -179,7 +179,7 @@ class CopiesTest : public testing::TestWithParam<Algorithm> {
  protected:
   static constexpr size_t copies = 3000;
 
-  // Expects that a join of equal sets hands over few of its pairs.
+  // Expects that a join of equal sets hands over only few of its pairs.
   static void expect_few_pairs(bool self_join, double threshold, const Filter &filter) {
     Input<int32_t> input;
     input.self_join = self_join;
@@ -190,8 +190,8 @@ class CopiesTest : public testing::TestWithParam<Algorithm> {
     Caller caller(copies, self_join, filter);
     JoinStats stats;
     run_for(caller, make_spec(GetParam(), Measure::jaccard, threshold), input, &stats);
-    // Half the pairs of a self-join, all of the others, are copies squared; a family is to cost some pairs a
-    // row.
+    // The number of pairs grows with the square of the copies in a family, but the pairs handed over must be
+    // only a few per row.
     EXPECT_LT(caller.handed_over(), 200 * copies);
     EXPECT_LE(stats.verified, 200 * copies);
     EXPECT_EQ(stats.output, caller.handed_over());
@@ -215,7 +215,7 @@ TEST_P(CopiesTest, GiveFewPairs) {
   }
 }
 
-// A caller that stops early leaves workers behind that wait for it.
+// If a caller stops early, workers are still waiting for it.
 TEST_P(CopiesTest, EndAtOnce) {
   const Input<int32_t> input = families(true);
   Caller caller(input.left.size(), true, filters[0].accepts);

@@ -1,4 +1,4 @@
-// Feeding an engine and pulling its pairs, with the checks that hold for every join.
+// Feeds an engine and takes its pairs, with the checks that hold for every join.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace simjoin::test {
 
-// A join of test size that takes longer than this hangs.
+// A join of test size that takes longer has hung.
 inline constexpr std::chrono::seconds patience{120};
 inline constexpr std::chrono::microseconds step_budget{10'000};
 
-// Adds a row; gives the engine a file where it wants one.
+// Adds a row, and gives the engine a file if it wants one.
 template <class Token>
 void add_row(JoinEngine &engine, Side side, const std::vector<Token> &set) {
   if constexpr (std::is_same_v<Token, std::string>) {
@@ -40,7 +40,7 @@ void feed(JoinEngine &engine, const Input<Token> &input) {
   }
 }
 
-// Appends a batch's pairs; throws where the batch is malformed.
+// Appends a batch's pairs. Throws if the batch is malformed.
 inline void collect(const Batch &batch, std::vector<Pair> &pairs) {
   if (batch.size() == 0) throw std::logic_error("a batch without pairs");
   if (batch.right.size() != batch.size() || batch.overlap.size() != batch.size()) {
@@ -50,7 +50,7 @@ inline void collect(const Batch &batch, std::vector<Pair> &pairs) {
     pairs.push_back({batch.left[i], batch.right[i], batch.overlap[i]});
 }
 
-// Steps until done and returns the pairs in ascending order, repeats and all.
+// Steps until done and returns the pairs in ascending order, repeated ones included.
 inline std::vector<Pair> pull(JoinEngine &engine) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   std::vector<Pair> pairs;
@@ -65,7 +65,7 @@ inline std::vector<Pair> pull(JoinEngine &engine) {
   return pairs;
 }
 
-// Runs a whole join and returns its pairs in ascending order; its figures too where `stats` is given.
+// Runs a whole join and returns its pairs in ascending order. Gives its figures if `stats` is not null.
 template <class Token>
 std::vector<Pair> run(JoinSpec spec, const Input<Token> &input, JoinStats *stats = nullptr) {
   spec.self_join = input.self_join;
@@ -97,7 +97,8 @@ inline std::string name_of(Measure measure) {
   return std::string(measure_names[static_cast<size_t>(measure)]);
 }
 
-// A short account of how two results differ, for a failing test's message; empty where they are equal.
+// Returns a short description of the difference of two results, for a failing test's message. It is empty if
+// they are equal.
 inline std::string difference(const std::vector<Pair> &expected, const std::vector<Pair> &actual) {
   if (expected == actual) return {};
   constexpr size_t shown = 5;

@@ -1,4 +1,4 @@
-// Groups of duplicates: what each grouping promises, against naive groupings of random graphs.
+// Groups of duplicates: the guarantees of each method, against naive groupings of random graphs.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -19,7 +19,7 @@ struct SimilarPair {
   double similarity;
 };
 
-// Rows with similar pairs, each pair once, and the order in which rows survive.
+// Rows with similar pairs, each pair once, and the order in which rows are preferred as survivors.
 struct Rows {
   uint32_t count;
   std::vector<SimilarPair> pairs;
@@ -68,7 +68,7 @@ Result group(Grouping grouping, const Rows &rows, const SetFamilies &families = 
           {groups.similarities.begin(), groups.similarities.end()}};
 }
 
-// For each row the first row that links connect it with.
+// Returns for each row the first row that links connect it with.
 std::vector<uint32_t> connected(const Rows &rows, const std::vector<SimilarPair> &links) {
   std::vector<uint32_t> first(rows.count);
   std::iota(first.begin(), first.end(), 0u);
@@ -84,7 +84,7 @@ std::vector<uint32_t> connected(const Rows &rows, const std::vector<SimilarPair>
   return first;
 }
 
-// The row most similar to this one, of equal ones the first; the row itself where there is none.
+// Returns the row most similar to this one, the first of equal ones, or the row itself if there is none.
 uint32_t best_partner(const Rows &rows, uint32_t row) {
   uint32_t best = row;
   double most = -1;
@@ -99,7 +99,7 @@ uint32_t best_partner(const Rows &rows, uint32_t row) {
   return best;
 }
 
-// What holds for every grouping: one survivor a group, which is its first row; a similarity for all others.
+// Tests that each group has one survivor, which is its first row, and that all others have a similarity.
 void check_groups(const Rows &rows, const Result &result) {
   for (uint32_t row = 0; row < rows.count; ++row) {
     const uint32_t representative = result.representatives[row];
@@ -141,15 +141,15 @@ RC_GTEST_PROP(Duplicates, StarsHaveASimilarCentre, ()) {
     for (uint32_t other = 0; other < rows.count; ++other)
       if (result.representatives[other] == other && rows.places[other] < rows.places[row])
         most = std::max(most, rows.similarity(row, other));
-    // A row represents itself exactly where no earlier representative is similar to it.
+    // A row represents itself exactly if no earlier representative is similar to it.
     RC_ASSERT((centre == row) == (most < 0));
     if (centre != row) RC_ASSERT(result.similarities[row] == most);
     if (centre != row) RC_ASSERT(rows.similarity(row, centre) == most);
   }
 }
 
-// Rows of several classes, all rows of which are equally similar to those of another, and to each other; some
-// rows of a class are a family, others stand by themselves.
+// Rows of several classes. All rows of a class are equally similar to those of another, and to each other.
+// Some rows of a class are a family, others stand by themselves.
 struct RowsWithFamilies {
   Rows all;  // with the pairs of all rows
   std::vector<uint32_t> family_of_row;

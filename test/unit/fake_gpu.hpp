@@ -1,4 +1,4 @@
-// GPUs in name only: what is not overridden does nothing.
+// Fake GPUs. Functions that are not overridden do nothing.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ namespace simjoin::test {
   throw Error(kind, "injected", "none");
 }
 
-// What a user is told that a computation left the GPU for, after an error of this kind.
+// The cause that a notice gives if a computation left the GPU after an error of this kind.
 inline Notice::Cause cause_of(ErrorKind kind) {
   return kind == ErrorKind::device_failure       ? Notice::Cause::failed
          : kind == ErrorKind::device_unavailable ? Notice::Cause::unavailable
                                                  : Notice::Cause::too_large;
 }
 
-// The backend of this process for as long as it lives.
+// Makes a backend the backend of this process during its lifetime.
 class FakeGpu : public GpuBackend {
  public:
   FakeGpu() { set_gpu_backend(this); }
@@ -43,7 +43,7 @@ class FakeGpu : public GpuBackend {
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
 
-  // Lets the process forget an earlier failure.
+  // Makes the process forget an earlier failure.
   void repair() { set_gpu_backend(this); }
 
   bool present = true;

@@ -1,4 +1,4 @@
-// Checks of what a join says of its filters, for GoogleTest.
+// Checks of the figures of a join's filters, for GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace simjoin::test {
 
-// Each filter that ran leaves no more than the one before it, on whatever part of the sets it ran.
+// Each filter leaves no more pairs than the one before it, on whatever part of the sets it ran.
 inline void expect_filters_never_add(const JoinStats &stats) {
   EXPECT_GE(stats.pairs, stats.after_length);
   uint64_t before = stats.after_length;

@@ -1,4 +1,4 @@
-// FlyHash as docs/formats.md specifies it, step by step, and vectors to hash.
+// FlyHash as docs/formats.md specifies it, step by step, and vectors for it.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ std::vector<uint32_t> best_rows(const std::vector<Number> &activations, uint32_t
   return rows;
 }
 
-// The rows of a projection, to hash vectors one by one.
+// The rows of a projection, which hash vectors one by one.
 class NaiveFlyHash {
  public:
   explicit NaiveFlyHash(const FlyShape &shape) : shape_(shape) {

@@ -1,4 +1,5 @@
-// FlyHash against its definition, on every instruction set; what it is good for; and many vectors at a time.
+// FlyHash against its definition, on every instruction set, the quality of its neighbours, and many vectors
+// at a time.
 #include "core/flyhash/flyhash.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ std::vector<uint16_t> levels_of(const std::vector<float> &vector) {
   return levels;
 }
 
-// Returns the winners of up to 32 vectors, so many rows a step.
+// Returns the winners of up to 32 vectors, with `rows_per_step` rows in a step.
 std::vector<std::vector<uint32_t>> hash_block(FlyBlock &block, const FlyShape &shape, const Vectors &vectors,
                                               uint32_t rows_per_step = 1000) {
   std::vector<uint16_t> levels;
@@ -97,7 +98,7 @@ TEST_P(FlyHashTest, LevelsAreRoundedMultiplesOfAPowerOfTwo) {
             (std::vector<uint16_t>{16384 + 8192, 16384, 16386, 16384, 16382, 32767}));
 }
 
-// Vectors of which the first rows promise more than the others keep: the sample cannot be relied on.
+// Vectors whose first rows have larger activations than the others, so that the sample misleads.
 TEST_P(FlyHashTest, ASampleThatMisleadsDoesNotChangeTheWinners) {
   const FlyShape shape{2000, 25000, 12500, 2, 12};
   const NaiveFlyHash naive(shape);
@@ -111,7 +112,7 @@ TEST_P(FlyHashTest, ASampleThatMisleadsDoesNotChangeTheWinners) {
   FlyBlock block(projection);
   const Vectors vectors = {mixed_vectors(shape.dimension, 1, 1)[0], vector};
   EXPECT_EQ(hash_block(block, shape, vectors)[1], expected);
-  // What follows in the same block is not affected.
+  // Later vectors of the same block are not affected.
   EXPECT_EQ(hash_block(block, shape, {vectors[0]})[0], naive.hash(vectors[0]));
 }
 
@@ -121,7 +122,7 @@ TEST(FlyHash, DefaultSharesAreATwentiethRounded) {
   }
 }
 
-// Stored hashes depend on these values: they must never change.
+// Stored hashes depend on these values, so they must never change.
 TEST(FlyHash, GoldenValues) {
   const FlyShape shape{20, 40, 5, 4, 1};
   FlyProjection projection(shape);
@@ -175,8 +176,8 @@ size_t shared(const std::vector<uint32_t> &a, const std::vector<uint32_t> &b) {
   return both.size();
 }
 
-// Rounding to levels changes next to none of the winners of vectors without outliers, and few even where one
-// value is a thousand times larger than the others.
+// Rounding to levels changes almost no winners of vectors without outliers, and only few if one value is a
+// thousand times larger than the others.
 TEST(FlyHash, RoundingHardlyChangesTheWinners) {
   const FlyShape shape{400, 8000, 400, 20, 5};
   const NaiveFlyHash naive(shape);
@@ -194,8 +195,8 @@ TEST(FlyHash, RoundingHardlyChangesTheWinners) {
   EXPECT_GE(same_with_outlier, 3900u);
 }
 
-// The nearest neighbours of clustered vectors by their hashes are those by distance, by far more often than
-// at random.
+// The nearest neighbours of clustered vectors by hash are the nearest by distance far more often than at
+// random.
 TEST(FlyHash, NeighboursByHashAreNeighbours) {
   constexpr size_t clusters = 30, a_cluster = 20, wanted = 10;
   const FlyShape shape{64, 64 * 32, 102, 3, 1};
@@ -243,7 +244,7 @@ TEST(FlyHash, NeighboursByHashAreNeighbours) {
   EXPECT_GT(precision, 0.6);  // of any ten others: 0.017; of ten of the same cluster: 0.53
 }
 
-// Rounds on several threads give what single blocks do, whatever the number of vectors.
+// Rounds on several threads give the hashes of single blocks, whatever the number of vectors.
 TEST(BulkFlyHash, IsThatOfSingleVectors) {
   const FlyShape shape{90, 6000, 300, 5, 3};
   FlyProjection projection(shape);
@@ -277,7 +278,7 @@ TEST(BulkFlyHash, ARoundIsBounded) {
   EXPECT_EQ(count, 168u);  // 64 MB of winners
 }
 
-// Computes on the CPU, and fails where it is told to.
+// Computes on the CPU, and fails on demand.
 class FakeFlyGpu final : public FakeGpu, public FlyHashDevice {
  public:
   class Work final : public FlyHashWork {
@@ -356,7 +357,7 @@ TEST(BulkFlyHash, AGpuThatIsDemandedMayNotFail) {
   EXPECT_THROW(check_round(hasher, NaiveFlyHash(small_shape), mixed_vectors(40, 3, 1)), Error);
 }
 
-// Rounds that would not pay for setting the GPU up do so together.
+// Rounds that are each too small to pay for the setup of the GPU pay for it together.
 TEST(BulkFlyHash, ManyRoundsPayForTheStartOfAGpu) {
   FakeFlyGpu gpu;
   gpu.is_started = false;
@@ -374,7 +375,7 @@ TEST(BulkFlyHash, ManyRoundsPayForTheStartOfAGpu) {
   EXPECT_LT(rounds, 50);
 }
 
-// Where very many win, fewer vectors are hashed together.
+// If very many positions win, fewer vectors are hashed together.
 TEST(BulkFlyHash, ManyWinnersTakeSmallerBlocks) {
   const FlyShape shape{3, 500000, 300000, 1, 3};
   FlyProjection projection(shape);
@@ -386,7 +387,7 @@ TEST(BulkFlyHash, ManyWinnersTakeSmallerBlocks) {
   check_round(hasher, naive, mixed_vectors(shape.dimension, 9, 3));
 }
 
-// Abandoned in the middle of a round, it lets go soon.
+// A computation that is abandoned in the middle of a round ends soon.
 TEST(BulkFlyHash, AbandonedRoundsEndSoon) {
   const FlyShape shape{20000, 20000, 1000, 1000, 1};
   const std::vector<float> vector(shape.dimension, 1);

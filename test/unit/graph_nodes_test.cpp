@@ -1,4 +1,4 @@
-// Numbers and ranks of nodes, sums in a fixed order, memory that is limited.
+// Numbers and ranks of nodes, sums in a fixed order, and the memory limit.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -20,9 +20,9 @@
 namespace simjoin::test {
 namespace {
 
-// Nodes that lie close together, far apart, or at the ends of what there is.
+// Nodes that are close together, far apart, or at the ends of the type.
 std::vector<int64_t> any_nodes(size_t most) {
-  // Products and sums that go round.
+  // Products and sums wrap around.
   const auto spread = *rc::gen::element<uint64_t>(1, 3, 1'000'003, uint64_t{1} << 40, uint64_t{1} << 57);
   const auto start = static_cast<uint64_t>(*rc::gen::element<int64_t>(0, -50, INT64_MIN, INT64_MAX - 100));
   std::vector<int64_t> nodes(*rc::gen::inRange<size_t>(0, most));
@@ -116,7 +116,7 @@ TEST(GraphMemory, IsLimited) {
   EXPECT_THROW(pagerank_power(edges, EdgeUse::directed, 0.85, 1e-9, pool, memory), Error);
 }
 
-// Edges that are held back give the same components as those that are not.
+// Edges that are held back give the same components as others.
 TEST(Components, OfEdgesThatAreHeldBack) {
   StopFlag stop;
   WorkerPool pool(2, stop);
@@ -144,7 +144,7 @@ TEST(Components, OfEdgesThatAreHeldBack) {
   }
 }
 
-// What a device finds of the edges that are held back is put together with the rest.
+// The components that a device finds from held-back edges are merged with the rest.
 TEST(Components, OfEdgesWhoseComponentsAreKnown) {
   StopFlag stop;
   WorkerPool pool(1, stop);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The component of each node, by repeated passes over the edges.
+// Returns the component of each node, by repeated passes over the edges.
 std::map<int64_t, int64_t> naive_components(const WeightedEdges &edges, const std::set<int64_t> &nodes) {
   std::map<int64_t, int64_t> component;
   for (const int64_t node : nodes) component[node] = node;
@@ -73,7 +73,7 @@ TEST(Components, OfALongPathInAnyOrderIsOne) {
   EXPECT_EQ(memory.current(), 0u);
 }
 
-// The entries that the adjacency lists should have, as (from, to, weight).
+// Returns the entries that the adjacency lists should have, as (from, to, weight).
 std::multiset<std::tuple<int64_t, int64_t, double>> naive_entries(const WeightedEdges &edges, EdgeUse use) {
   std::multiset<std::tuple<int64_t, int64_t, double>> entries;
   std::map<std::pair<int64_t, int64_t>, double> heaviest;

@@ -1,4 +1,4 @@
-// Graph functions that may run on a GPU, with a backend that is none: it fails where it is told to.
+// Graph functions that may run on a GPU, with a fake backend that fails on demand.
 #include "core/graph/graph_work.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ class GraphWorkTest : public testing::Test {
     return components.components(pool_);
   }
 
-  // Checks them by their names: of a chain the first node.
+  // Checks the components by their names. A chain is named for its first node.
   static void expect_chains(const Components &found, size_t edges) {
     ASSERT_EQ(found.nodes.size(), edges + 1);
     EXPECT_EQ(found.components[0], -5);

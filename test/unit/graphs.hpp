@@ -18,8 +18,8 @@ struct WeightedEdge {
 
 using WeightedEdges = std::vector<WeightedEdge>;
 
-// Returns up to `most` edges between `nodes` nodes, some of them negative: loops, repeated and reversed ones,
-// and weights of zero among them.
+// Returns up to `most` edges between `nodes` nodes, some of which are negative. Among them are loops,
+// repeated and reversed edges, and weights of zero.
 inline WeightedEdges any_edges(int nodes, int most) {
   WeightedEdges edges;
   const int count = *rc::gen::inRange(0, most + 1);

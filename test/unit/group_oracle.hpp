@@ -1,4 +1,4 @@
-// Groups of related documents by the definition, without a filter.
+// Groups of related documents by definition, without a filter.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace simjoin::test {
 
-// The groups that ClusterDevice::find() gives, with no document in a group that relations do not lead to.
+// Returns groups as ClusterDevice::find() does, with only related documents in a group.
 inline void group_naively(const DocumentVectors &documents, uint32_t least, const FoundCluster *found,
                           uint32_t *groups) {
   const auto count = static_cast<uint32_t>(documents.size());

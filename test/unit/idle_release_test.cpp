@@ -1,4 +1,4 @@
-// What is held of a device is given back when it has been idle, and not before.
+// Device resources are given back when the device has been idle, and not before.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -87,7 +87,7 @@ TEST(IdleRelease, WithoutATimeoutAllIsKept) {
   idle.end();
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(releases, 0);
-  idle.set_timeout(1ms);  // counts for what is idle already
+  idle.set_timeout(1ms);  // also applies to resources that are idle already
   EXPECT_TRUE(soon([&] { return releases == 1; }));
   idle.set_timeout(0ms);
   idle.begin();

@@ -1,4 +1,4 @@
-// Ranks made range by range, or by hash tables: those of one table, whatever the memory and the threads.
+// Ranks made range by range, or by hash tables, are those of one table, whatever the memory and the threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr size_t block_bytes = size_t{1} << 14;
 constexpr int32_t smallest = -150'000;
 constexpr uint32_t span = 300'000;
 
-// Sets with values that are in one of them, in a few, in more than a byte can count, and in nearly all.
+// Sets with values that are in one set, in a few, in more than a byte can count, and in nearly all.
 std::vector<IntSet> sets_of(uint32_t seed) {
   RandomSets random(seed);
   std::vector<IntSet> sets;
@@ -37,7 +37,7 @@ std::vector<IntSet> sets_of(uint32_t seed) {
   return sets;
 }
 
-// A side as an engine has it before tokens have ranks: in the file, if there is one, but for its last block.
+// A side as an engine has it before tokens have ranks. If there is a file, it holds all blocks but the last.
 struct SideOfJoin {
   SideOfJoin(const std::vector<IntSet> &sets, Int32Values &values, SpillFile *file, MemoryCounter &memory)
       : raw(block_bytes, memory) {
@@ -45,7 +45,7 @@ struct SideOfJoin {
     for (const IntSet &set : sets) raw.add_row(values.take(set, raw.room(set.size())));
   }
 
-  // Returns the ids of all rows; the blocks stay where they are.
+  // Returns the ids of all rows. The blocks stay in place.
   std::vector<uint32_t> ids(const SpillFile *file = nullptr) {
     std::vector<uint32_t> all;
     for (RawBlock &block : raw.blocks) {
@@ -60,7 +60,7 @@ struct SideOfJoin {
   RawSets raw;
 };
 
-// Returns the ranks by number, by definition; those that cannot be shared have none.
+// Returns the ranks by number, by definition. Values that cannot be shared have none.
 std::map<uint32_t, uint32_t> expected_ranks(const std::vector<uint32_t> (&numbers)[2], bool self_join) {
   std::map<uint32_t, std::array<uint64_t, 2>> counts;
   for (const int side : {0, 1}) {
@@ -82,7 +82,7 @@ const std::vector<IntSet> &sets_of_side(int side) {
   return sets[side];
 }
 
-// Expects that what came after the numbers has the ranks that these have by definition.
+// Expects that `after` has the ranks that the numbers in `before` have by definition.
 void expect_ranks_of(const Ranking &ranking, const std::vector<uint32_t> (&before)[2],
                      const std::vector<uint32_t> (&after)[2], bool self_join) {
   const std::map<uint32_t, uint32_t> expected = expected_ranks(before, self_join);
@@ -133,8 +133,8 @@ TEST(RangedRanksTest, AreThoseOfAllValuesTogether) {
   }
 }
 
-// In memory: values in a range of this width, which a table covers, or one for each thread where that takes
-// little.
+// In memory: values in a range of this width, which one table covers, or one table per thread if that takes
+// little memory.
 void expect_ranks_in_memory(bool self_join, int32_t width, int threads) {
   SCOPED_TRACE(std::string(self_join ? "one side, " : "two sides, ") + std::to_string(width) +
                " values, threads: " + std::to_string(threads));
@@ -165,8 +165,7 @@ TEST(PlainRanksTest, AreThoseOfAllValuesTogether) {
   }
 }
 
-// Returns the sets with values that lie so far apart that they have all there are, the least and the largest
-// included.
+// Returns the sets with values spread over the whole type, including the least and the largest.
 std::vector<IntSet> far_apart(std::vector<IntSet> sets) {
   for (IntSet &set : sets) {
     for (int32_t &token : set) token *= 7001;
@@ -177,7 +176,7 @@ std::vector<IntSet> far_apart(std::vector<IntSet> sets) {
   return sets;
 }
 
-// `distinct` is what the tables are told to expect.
+// `distinct` is the number of values that the tables expect.
 void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int threads) {
   SCOPED_TRACE(std::string(self_join ? "one side, " : "two sides, ") + (in_file ? "in a file, " : "") +
                std::to_string(distinct) + " expected, threads: " + std::to_string(threads));

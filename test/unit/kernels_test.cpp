@@ -1,4 +1,4 @@
-// The vectorised kernels on every instruction set that this machine has, each against plain loops.
+// The vectorised kernels against plain loops, on every instruction set of this machine.
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
 
@@ -22,7 +22,8 @@ class KernelTest : public testing::TestWithParam<int64_t> {
  protected:
   KernelTest() : target_(GetParam()) {}
   uint64_t bits() { return random_(); }
-  // Words with few, half or most of their bits set, so that bounds fall on either side of what is required.
+  // Words with few, half or most of their bits set, so that bounds fall on either side of the required
+  // overlap.
   uint64_t word() {
     const uint64_t kind = random_() % 4;
     if (kind == 0) return bits() & bits() & bits();
@@ -127,7 +128,7 @@ TEST_P(KernelTest, IntersectionsAreExactOrTooSmall) {
   }
 }
 
-// Whole joins on each instruction set: the algorithms, and what else is vectorised on their way.
+// Whole joins on each instruction set: the algorithms and other vectorised code that they use.
 TEST_P(KernelTest, JoinsEqualOracle) {
   for (const Shape &shape : {all_shapes[3], all_shapes[7], all_shapes[9]}) {
     for (const Input<int32_t> &input : {self_input(shape, 52), two_sided_input(shape, 53)}) {

@@ -1,4 +1,4 @@
-// Joins by bands beyond their memory limit: the same pairs and figures as in memory, within the limit.
+// Joins by bands beyond their memory limit give the pairs and figures of joins in memory, within the limit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ LshSpec spec_of(double threshold, uint32_t permutations) {
   return spec;
 }
 
-// Rows of `size` tokens, of which every fifth is nearly the one before; in a join of two sides these are the
-// right ones.
+// Returns rows of `size` tokens. Every fifth row is nearly the one before, and is a right row in a join of
+// two sides.
 Input<int32_t> near_pairs(size_t rows, int32_t size, bool self_join) {
   RandomSets random(81);
   Input<int32_t> input;
@@ -115,7 +115,8 @@ TEST(LshMemory, UnverifiedResultsDoNotDependOnTheLimit) {
   }
 }
 
-// Returns rows of which `copies` are the same, in a join of two sides every so many of these a right one.
+// Returns rows of which `copies` are the same. In a join of two sides, some of the copies are right rows at
+// regular distances.
 Input<int32_t> with_copies(size_t copies, bool self_join, size_t right_every) {
   Input<int32_t> input = near_pairs(3000, 10, self_join);
   RandomSets random(82);
@@ -143,7 +144,7 @@ TEST(LshMemory, LargeSets) {
   }
 }
 
-// What it does without is what the limit is for: the peak follows it, down to a floor.
+// The peak of memory follows the limit, down to a floor.
 TEST(LshMemory, KeepsToTheLimit) {
   const Input<int32_t> input = near_pairs(40'000, 20, true);
   LshSpec spec = spec_of(0.8, 128);

@@ -1,4 +1,4 @@
-// Bands for a given recall: reached, with about the fewest candidates that the permutations allow.
+// Bands for a given recall reach it, with about the fewest candidates that the permutations allow.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,9 +20,9 @@ TEST(LshPlan, ReachesTheRecallWithinThePermutations) {
         ASSERT_GE(plan.rows, 1u) << what;
         ASSERT_LE(uint64_t{plan.bands} * plan.rows, permutations) << what;
         const double reached = candidate_probability(plan, jaccard);
-        // Short of it only where nothing more can be had.
+        // The recall is missed only if no plan has more.
         EXPECT_TRUE(reached >= recall || (plan.rows == 1 && plan.bands == permutations)) << what;
-        // Not a band too many.
+        // No band is superfluous.
         if (plan.bands > 1 && recall < 1 && reached >= recall) {
           EXPECT_LT(candidate_probability({plan.bands - 1, plan.rows}, jaccard), recall) << what;
         }
@@ -31,7 +31,7 @@ TEST(LshPlan, ReachesTheRecallWithinThePermutations) {
   }
 }
 
-// The mean probability of a less similar pair to become a candidate, beside that of every plan there is.
+// The mean probability that a less similar pair becomes a candidate, compared with that of every other plan.
 TEST(LshPlan, HasAboutTheFewestCandidates) {
   constexpr uint32_t permutations = 128;
   for (const double jaccard : {0.3, 0.5, 0.6, 0.7, 0.8, 0.9}) {

@@ -19,7 +19,7 @@ std::vector<double> thresholds_around(double threshold) {
   return {std::nextafter(threshold, 0.0), threshold, std::nextafter(threshold, 10.0)};
 }
 
-// Thresholds in and beyond (0, 1]: the customary ones and fractions, each with its two neighbours.
+// Thresholds in and beyond (0, 1]: customary ones and fractions, each with its two neighbours.
 std::vector<double> fractional_thresholds() {
   std::vector<double> all = {1e-300, 1e-9, 0.01,  1.0 / 3.0,
                              1.5,    2.0,  100.0, std::numeric_limits<double>::infinity()};
@@ -84,7 +84,7 @@ TEST_P(MeasureTest, EmptySetsHaveNoSimilarity) {
   EXPECT_EQ(similarity(GetParam(), 0, 5, 5), 0.0);
 }
 
-// Whether o shared tokens of r and s reach k/n, in integer arithmetic.
+// Returns whether o shared tokens of r and s reach k/n, in integer arithmetic.
 bool reaches(Measure measure, int64_t o, int64_t r, int64_t s, int64_t k, int64_t n) {
   switch (measure) {
     case Measure::jaccard:
@@ -153,8 +153,8 @@ TEST_P(MeasureTest, MaxPartnerIsTheLargestThatCanMatch) {
   }
 }
 
-// A prefix of p tokens misses a partner that shares only the other r - p tokens: the prefix is long enough
-// exactly where no partner from that size on matches with an overlap of r - p.
+// A prefix of p tokens misses a partner that shares only the other r - p tokens. So the prefix is long enough
+// exactly if no partner of that size or larger matches with an overlap of r - p.
 TEST_P(MeasureTest, PrefixLengthIsTheShortestThatMissesNoPartner) {
   for (double threshold : thresholds_for(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
@@ -245,7 +245,7 @@ TEST(JaccardDistanceTest, IsRoundedOnce) {
   }
 }
 
-// Checks the bound for two sets that together have so many tokens.
+// Checks the bound for two sets by their total number of tokens.
 void expect_within(double distance, int64_t overlap, int64_t together) {
   const double least = least_similarity_within(distance);
   const double similar = similarity(Measure::jaccard, overlap, overlap, together);
@@ -264,7 +264,7 @@ TEST(JaccardDistanceTest, NoSetsWithinAreBelowTheLeastSimilarity) {
       for (int64_t overlap = 0; overlap <= together; ++overlap) expect_within(distance, overlap, together);
     }
   }
-  // So many tokens that one similarity stands for several distances, and the other way round.
+  // With this number of tokens, one similarity stands for several distances, and the other way round.
   for (int64_t together : {(int64_t{1} << 31) - 1, (int64_t{1} << 33) - 9}) {
     for (int64_t overlap = 1; overlap < together; overlap += overlap / 97 + 1) {
       const double distance = jaccard_distance(overlap, overlap, together);

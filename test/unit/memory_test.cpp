@@ -1,4 +1,4 @@
-// The memory that joins take: within the bounds that the engine promises, on collections of published shapes.
+// The memory of joins is within the bounds that the engine promises, on collections of published shapes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace simjoin::test {
 namespace {
 
 constexpr int threads = 2;
-// What the engine promises for a join in memory, besides results.
+// The engine's bounds for a join in memory, without results.
 constexpr size_t bytes_per_token = 12;
 constexpr size_t bytes_per_set = 64;
 
@@ -38,7 +38,7 @@ Input<int32_t> collection_of(const ShapeCase &shape) {
   return input;
 }
 
-// A large array that grows is remapped: there is never a copy of it beside it.
+// A large array that grows is remapped, and never copied.
 TEST(Buffers, GrowWithoutACopy) {
   constexpr size_t piece = size_t{1} << 17, most = size_t{1} << 24;  // elements
   const size_t before = resident_bytes();
@@ -59,8 +59,8 @@ class MemoryTest : public testing::TestWithParam<ShapeCase> {
     }
   }
   size_t data() const { return tokens_ * sizeof(int32_t); }
-  // What a join takes whatever its limit: the sizes of the sets, a part of the table of ranks, and what its
-  // threads work with.
+  // The memory of a join whatever its limit: the sizes of the sets, a part of the table of ranks, and the
+  // memory of its threads.
   size_t floor() const {
     const auto values = static_cast<size_t>(largest_);
     return input_.left.size() * sizeof(uint16_t) +
@@ -99,14 +99,14 @@ TEST_P(MemoryTest, LimitsHold) {
                      std::to_string(part));
         EXPECT_EQ(difference(expected, run(spec, input_, &stats)), "");
         EXPECT_GT(stats.partitions, 1u);
-        // A round of the join has half of the limit in any case.
+        // A round of the join always has half of the limit.
         EXPECT_LE(stats.memory_peak, std::max(spec.memory_limit, floor() + spec.memory_limit / 2));
       }
     }
   }
 }
 
-// ---- A tenth of the data, where that is more than the floor ----
+// ---- A limit of a tenth of the data, if that is more than the floor ----
 
 class TenthTest : public testing::TestWithParam<ShapeCase> {};
 
@@ -126,8 +126,8 @@ size_t stored_bytes(const Input<int32_t> &input) {
   return bytes;
 }
 
-// Counts what makes a join slow beyond its limit: parts, each of which reads the sets anew, and what is
-// written.
+// Counts the causes of slow joins beyond the limit: parts, each of which reads the sets again, and written
+// bytes.
 TEST_P(TenthTest, PartsAreFewAndTheLimitHolds) {
   const Input<int32_t> input = collection_of(GetParam());
   const size_t data = stored_bytes(input);

@@ -1,4 +1,4 @@
-// Signatures of many sets: round after round as one by one, and what happens beside a GPU.
+// Signatures of many sets are the same in rounds as one by one, also with a GPU.
 #include "core/minhash/minhash_bulk.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ class FakeBackend final : public FakeGpu, public SignatureDevice {
   std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
     return std::make_unique<FakeSigner>(header, work, fault);
   }
-  // One that fails does so when half of the keys are there.
+  // A failing sort fails after half of the keys.
   size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &, size_t) override {
     std::copy(keys.begin(), keys.end(), sorted.begin());
     std::stable_sort(sorted.begin(), sorted.end(),
@@ -81,7 +81,7 @@ class FakeBackend final : public FakeGpu, public SignatureDevice {
     fail_as(ErrorKind::device_failure);
   }
 
-  const ErrorKind *fault = nullptr;  // of everything but the first work
+  const ErrorKind *fault = nullptr;  // of all work except the first
   int work = 0;
   int good_sorts = std::numeric_limits<int>::max();
   int sorts = 0;
@@ -111,7 +111,7 @@ class BulkSignerTest : public testing::Test {
     return spec;
   }
 
-  // Signs all sets in rounds of so many, each begun while the one before is taken.
+  // Signs all sets in rounds. Each round is begun while the one before is taken.
   std::vector<Signature> sign(const BulkSpec &spec, size_t sets_per_round, int *notices = nullptr) const {
     BulkSigner signer(spec);
     std::vector<Signature> signatures;
@@ -200,7 +200,7 @@ TEST_F(BulkSignerTest, AGpuThatFailsIsReplaced) {
   }
 }
 
-// The time that the CPU has spent counts: a GPU that has to be set up is worth it at some point.
+// The time that the CPU has spent counts, so that the setup of a GPU pays at some point.
 TEST_F(BulkSignerTest, AGpuIsSetUpOnceThatPays) {
   backend_.is_started = false;
   BulkSpec spec = spec_of(SignatureFamily::weighted, Device::automatic);
@@ -268,7 +268,7 @@ TEST_F(JoinByBandsBesideAGpu, HasTheSamePairs) {
   }
 }
 
-// Where the CPU does it, the figures say why.
+// If the CPU does the work, the figures say why.
 TEST_F(JoinByBandsBesideAGpu, SaysWhyTheGpuIsNotUsed) {
   const auto refused = [&](const Input<int32_t> &input) {
     const Result result = run(input, Device::automatic);
@@ -293,7 +293,7 @@ TEST_F(JoinByBandsBesideAGpu, SaysWhyTheGpuIsNotUsed) {
   EXPECT_EQ(refused(input), "injected");
 }
 
-// A sort that fails in the middle leaves nothing behind: the CPU sorts what there was before.
+// A sort that fails in the middle changes nothing: the CPU sorts the original keys.
 TEST_F(JoinByBandsBesideAGpu, ASortThatFailsIsRepeatedOnTheCpu) {
   RandomSets random(72);
   Input<int32_t> input;

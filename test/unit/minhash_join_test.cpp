@@ -1,5 +1,5 @@
-// Joins by bands: every candidate pair is found, verified and handed over once; large buckets are chained;
-// recall is as predicted.
+// Joins by bands: every candidate pair is found, verified and handed over once, large buckets are chained,
+// and the recall is as predicted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::vector<uint32_t> values_of(const IntSet &set, const LshSpec &spec) {
   return values;
 }
 
-// The rows of both sides (a self-join: of one) that agree in each band, by number over both sides.
+// The rows that agree in each band, numbered over both sides (over one side in a self-join).
 using Buckets = std::vector<std::map<uint64_t, std::vector<uint32_t>>>;
 
 Buckets buckets_of(const Input<int32_t> &input, const LshSpec &spec) {
@@ -66,7 +66,7 @@ Buckets buckets_of(const Input<int32_t> &input, const LshSpec &spec) {
   return buckets;
 }
 
-// The pairs that are to be compared, as rows of their sides.
+// Returns the pairs that must be compared, as rows of their sides.
 std::set<std::pair<uint32_t, uint32_t>> candidates_of(const Input<int32_t> &input, const LshSpec &spec) {
   const auto left_rows = static_cast<uint32_t>(input.left.size());
   std::set<std::pair<uint32_t, uint32_t>> candidates;
@@ -162,7 +162,7 @@ TEST(LshJoin, CountsChainedBuckets) {
   EXPECT_EQ(run_lsh(spec_of(input, 0.5, 4, {2, 2}), input).stats.candidates, 7u);
 }
 
-// Buckets of 2 to 9 rows in one band, in no order: the five largest are told.
+// Buckets of 2 to 9 rows in one band, in no order: the five largest are reported.
 TEST(LshJoin, TellsTheLargestChainedBuckets) {
   Input<int32_t> input;
   for (const bool self_join : {true, false}) {
@@ -215,7 +215,7 @@ TEST(LshJoin, SizesAreWithoutRepeatedTokens) {
   }
 }
 
-// Pairs that an exact join finds, by how similar they are: as many are found as the curve says.
+// Pairs that an exact join finds, by their similarity: the share that is found follows the curve.
 TEST(LshJoin, RecallIsAsPredicted) {
   RandomSets random(67);
   Input<int32_t> input;

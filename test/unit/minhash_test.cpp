@@ -1,5 +1,5 @@
-// MinHash: the hash family pinned by golden values, the same bits on every instruction set, estimates without
-// bias, bands that collide as predicted.
+// MinHash: golden values fix the hash family, every instruction set gives the same bits, estimates have no
+// bias, and bands collide as predicted.
 #include "core/minhash/minhash.hpp"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ std::vector<uint8_t> signature_of(const std::vector<int64_t> &tokens, uint32_t p
   return signature;
 }
 
-// Two sets of the given number of tokens each that share so many: consecutive numbers, which an unmixed
-// linear hash function would not spread.
+// Two sets of the given sizes and overlap. Their tokens are consecutive numbers, which an unmixed linear hash
+// function would not spread.
 struct SetPair {
   std::vector<int64_t> left, right;
   double jaccard;
@@ -95,7 +95,7 @@ TEST(MinHashFamily, PermutedIsTheLowHalfOfTheRemainder) {
   }
 }
 
-// The numbers that stored signatures depend on. They must never change.
+// Stored signatures depend on these numbers, so they must never change.
 TEST(MinHashFamily, GoldenValues) {
   EXPECT_EQ(token_identity(int64_t{-1}), UINT64_MAX);
   EXPECT_EQ(token_hash(token_identity(int64_t{1})), 0x5692161Du);
@@ -137,7 +137,7 @@ TEST_P(MinHashTargets, EqualsTheDefinition) {
   }
 }
 
-// Values whose residue is within 2^32 of the modulus: there the vectorised loop has to correct itself.
+// Values whose residue is within 2^32 of the modulus. The vectorised loop has to correct them.
 TEST_P(MinHashTargets, ResiduesNextToTheModulusAreExact) {
   std::mt19937_64 random(6);
   constexpr size_t count = 40;
@@ -221,7 +221,7 @@ TEST(MinHash, FewerPermutationsAreTheFirstOfMore) {
   EXPECT_NE(values_of({1, 5, 9}, 9, 4), few);
 }
 
-// Over many pairs of a known similarity: the mean of the estimates, and their variance around it.
+// The mean of the estimates over many pairs of a known similarity, and their variance around it.
 struct Errors {
   double mean = 0;      // of (estimate - similarity), in standard errors
   double variance = 0;  // by that of a binomial share

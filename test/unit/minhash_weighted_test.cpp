@@ -68,14 +68,14 @@ TEST(WeightedMinHash, LogarithmIsThatOfTheLibrary) {
           << single;
     }
   }
-  // Next to 1 the error must be small beside the logarithm itself.
+  // Near 1 the error must be small compared with the logarithm itself.
   for (const float x : {1 - 0x1p-23f, 1 - 0x1p-20f, 1 - 0x1p-10f, 1 + 0x1p-20f})
     EXPECT_NEAR(log_of(x) / std::log(static_cast<double>(x)), 1, 1e-6) << x;
   EXPECT_EQ(log_of(1.0f), 0);
   EXPECT_EQ(log_of_weight(1.0), 0);
 }
 
-// The numbers that stored signatures depend on. They must never change.
+// Stored signatures depend on these numbers, so they must never change.
 TEST(WeightedMinHash, GoldenValues) {
   const WeightedSamples samples = samples_of({{1, 0.5}, {2, 3}, {UINT64_MAX, 1e-3}}, 4, 1);
   EXPECT_EQ(samples.token, (std::vector<uint64_t>{2, 2, 2, 2}));
@@ -122,7 +122,7 @@ TEST(WeightedMinHash, OrderPartsAndZerosDoNotMatterAndRepetitionsAddUp) {
   EXPECT_TRUE(normalized({{4, 0}, {5, 0}}).empty());
 }
 
-// Consistency: where a token is picked, it stays picked, with the same t, when others become lighter.
+// Consistency: a token that is picked stays picked, with the same t, when others become lighter.
 TEST(WeightedMinHash, LighterCompetitorsChangeNothing) {
   const Tokens heavy = {{1, 2}, {2, 5}, {3, 1}};
   const WeightedSamples before = samples_of(heavy, 500, 9);
@@ -138,7 +138,7 @@ TEST(WeightedMinHash, LighterCompetitorsChangeNothing) {
   }
 }
 
-// A device is given such weights as they are, and takes their logarithms itself.
+// A device gets such weights unchanged, and takes their logarithms itself.
 TEST(WeightedMinHash, LogarithmsOfSinglePrecisionWeightsNeedNoDouble) {
   std::mt19937_64 random(6);
   const auto check = [](float weight) {
@@ -157,7 +157,7 @@ TEST(WeightedMinHash, LogarithmsOfSinglePrecisionWeightsNeedNoDouble) {
                      static_cast<int>(random() % 250) - 125));
 }
 
-// A token is picked with the probability of its share of the weight.
+// A token is picked with a probability equal to its share of the weight.
 TEST(WeightedMinHash, TokensArePickedByWeight) {
   constexpr uint32_t count = 20'000;
   const Tokens tokens = {{11, 1}, {12, 2}, {13, 4}, {14, 0.5}, {15, 2.5}};
@@ -170,8 +170,8 @@ TEST(WeightedMinHash, TokensArePickedByWeight) {
   }
 }
 
-// Whatever the tokens, even where each sample of a set is the same (token, t): the share of values that are
-// equal by chance is that of independent draws.
+// The share of values that are equal by chance is that of independent draws, whatever the tokens, even if
+// each sample of a set is the same (token, t).
 TEST(WeightedMinHash, TruncatedValuesOfDifferentTokensAreEqualByChanceOnly) {
   constexpr uint32_t count = 1000;
   for (const uint32_t bits : {1, 3, 8}) {
@@ -185,7 +185,7 @@ TEST(WeightedMinHash, TruncatedValuesOfDifferentTokensAreEqualByChanceOnly) {
   }
 }
 
-// The errors of many estimates, beside what independent draws would leave.
+// The errors of many estimates, compared with those of independent draws.
 struct Errors {
   void add(double error, double variance) {
     sum += error;
@@ -202,7 +202,7 @@ struct Errors {
   int count = 0;
 };
 
-// Of full values and of truncated ones, whose estimates are corrected by what is equal by chance.
+// Full values and truncated ones. Estimates of the latter are corrected for values that are equal by chance.
 TEST(WeightedMinHash, EstimatesAreUnbiasedAndAsPreciseAsIndependentDraws) {
   constexpr uint16_t count = 128;
   for (const double spread : {0.05, 0.5, 2.0}) {

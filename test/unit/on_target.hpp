@@ -1,4 +1,4 @@
-// Running a test on each instruction set that this machine has.
+// Runs a test on each instruction set of this machine.
 #pragma once
 
 #include <hwy/detect_targets.h>

@@ -1,4 +1,4 @@
-// The naive join that every engine is measured against, and the plain types that the tests speak in.
+// The naive join with which every engine is compared, and the plain types of the tests.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline std::ostream &operator<<(std::ostream &out, const Pair &pair) {
   return out << '(' << pair.left << ", " << pair.right << "; " << pair.overlap << ')';
 }
 
-// What to join: one collection with itself where self_join, else left with right.
+// The sets of a join: if self_join one collection with itself, otherwise left with right.
 template <class Token>
 struct Input {
   Sets<Token> left;

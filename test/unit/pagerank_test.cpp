@@ -28,7 +28,7 @@ RankOf dense_pagerank(const WeightedEdges &edges, bool directed, double damping)
     weight[place[edge.from]][place[edge.to]] += edge.weight;
     if (!directed && edge.from != edge.to) weight[place[edge.to]][place[edge.from]] += edge.weight;
   }
-  // (I - damping * P^T) x = (1 - damping) / n, P's rows being probabilities.
+  // (I - damping * P^T) x = (1 - damping) / n, where the rows of P are probabilities.
   std::vector<std::vector<double>> a(n, std::vector<double>(n + 1, 0.0));
   for (size_t i = 0; i < n; ++i) {
     const double total = std::accumulate(weight[i].begin(), weight[i].end(), 0.0);
@@ -116,7 +116,7 @@ TEST(PageRank, RandomWalkAgreesWithinSamplingError) {
       ASSERT_EQ(found.size(), expected.size());
       const double visits = coupons * static_cast<double>(expected.size()) / 0.15;
       for (const auto &[node, rank] : expected) {
-        // Visits of one walk to a node come in bunches; ten standard errors of independent ones cover them.
+        // Visits of one walk to a node come in bunches. Ten standard errors of independent visits cover that.
         EXPECT_NEAR(found.at(node), rank, 10 * std::sqrt(rank / visits)) << node;
       }
       EXPECT_NEAR(total(found), 1, 1e-12);

@@ -1,4 +1,4 @@
-// Candidates that the engine hands to a verifier instead of verifying them.
+// Candidates that the engine passes to a verifier instead of verifying them itself.
 #include "core/candidates/pair_verifier.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace simjoin::test {
 namespace {
 
-// Verifies in the thread that submits; remembers what it got.
+// Verifies in the submitting thread, and remembers its candidates.
 class PlainVerifier final : public PairVerifier {
  public:
   struct Record {
@@ -100,7 +100,7 @@ TEST(PairVerifier, ItsFailureIsTheJoins) {
   EXPECT_THROW(pull(*engine), Error);
 }
 
-// Every pair qualifies, or none: there are no candidates to verify.
+// If every pair or none qualifies, there are no candidates to verify.
 TEST(PairVerifier, StaysOutWhereThereIsNothingToVerify) {
   const Input<int32_t> input = self_input(all_shapes[0], 34);
   for (double threshold : {0.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {

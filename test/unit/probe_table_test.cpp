@@ -1,4 +1,4 @@
-// Hash tables by linear probing: every entry is found, and no addition moves many of the others.
+// Hash tables by linear probing: every entry is found, and no addition moves many other entries.
 #include "core/base/probe_table.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ uint64_t mixed(uint64_t key) {
   return (key ^ key >> 29) * 0xBF58476D1CE4E5B9u;
 }
 
-// Keys with their hashes, and how often a hash was asked for.
+// Keys with their hashes, and the number of requests for a hash.
 struct Entry {
   uint64_t key;
   uint64_t key_hash;
@@ -33,7 +33,7 @@ Entry *find(ProbeTable<Entry> &table, uint64_t key, uint64_t hash) {
   return table.find(hash, [key](const Entry &entry) { return entry.key == key; });
 }
 
-// Adds the key where it is not there yet.
+// Adds the key unless it exists.
 void add(ProbeTable<Entry> &table, const Entry &entry) {
   Entry *const place = find(table, entry.key, entry.key_hash);
   if (!place->free()) return;
@@ -110,7 +110,7 @@ TEST(ProbeTable, TakesTheMemoryThatItTells) {
   ProbeTable<Entry> table(memory, Entry::none());
   for (uint32_t value = 0; value < 300'000; ++value) {
     add(table, {value, mixed(value), value});
-    // Of few entries, chance puts many into some parts.
+    // With few entries, chance puts many into some parts.
     if (value < 50'000 || value % 1000 != 0) continue;
     ASSERT_LE(memory.current(), ProbeTable<Entry>::bytes_of(value + value / 6));
   }

@@ -1,5 +1,4 @@
-// What this process holds and has used: threads, heap and resident memory, processor time, as the system sees
-// them.
+// The threads, heap, resident memory and processor time of this process, as the system counts them.
 #pragma once
 
 #include <malloc.h>
@@ -23,8 +22,8 @@ inline size_t thread_count() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-// Returns the number of threads once it has fallen to `expected`, or after some seconds in which it has not:
-// the system lists a thread for a moment after it has been joined.
+// Returns the number of threads when it has fallen to `expected`, or after some seconds. The system lists a
+// thread for a moment after it was joined.
 inline size_t settled_thread_count(size_t expected) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
   size_t count;
@@ -39,7 +38,7 @@ inline size_t open_descriptors() {
   return static_cast<size_t>(std::distance(begin(descriptors), end(descriptors)));
 }
 
-// Returns a descriptor of a new file that nobody else sees and that vanishes when it is closed.
+// Returns a descriptor of a new file that nobody else sees. The file vanishes when it is closed.
 inline int unlinked_file() {
   std::FILE *file = std::tmpfile();
   if (file == nullptr) throw std::runtime_error("no temporary file to be had");
@@ -48,7 +47,7 @@ inline int unlinked_file() {
   return descriptor;
 }
 
-// Returns the bytes allocated and not freed, in all arenas and in mapped blocks.
+// Returns the allocated bytes in all arenas and in mapped blocks.
 inline size_t heap_bytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -60,12 +59,12 @@ inline size_t resident_bytes() {
   return resident_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// From now on the peak is counted anew.
+// Resets the peak of resident memory.
 inline void reset_peak_resident() {
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
-// Returns the most bytes that were resident since then.
+// Returns the peak of resident bytes since the reset.
 inline size_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string name; status >> name;) {
@@ -75,8 +74,8 @@ inline size_t peak_resident_bytes() {
   throw std::runtime_error("the peak is not known");
 }
 
-// Returns the processor time that all threads have used so far. What goes on although it should stop uses it,
-// and a busy machine does not make it longer.
+// Returns the processor time that all threads have used so far. Work that goes on although it should stop
+// uses it, and a busy machine does not change it.
 inline std::chrono::nanoseconds processor_time() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,4 +1,4 @@
-// Properties that hold for every input, checked on random ones that shrink to small counterexamples.
+// Properties that hold for every input, checked on random inputs that shrink to small counterexamples.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -11,7 +11,7 @@
 namespace simjoin::test {
 namespace {
 
-// Returns a random collection over few enough tokens that pairs are common.
+// Returns a random collection over so few tokens that pairs are common.
 IntSets any_sets() {
   const int32_t universe = *rc::gen::element(6, 20, 60);
   return *rc::gen::container<IntSets>(rc::gen::container<IntSet>(rc::gen::inRange(0, universe)));
@@ -25,7 +25,7 @@ Input<int32_t> any_input() {
   return input;
 }
 
-// Returns a random specification; its threshold is a fraction that some pairs meet exactly.
+// Returns a random specification. Its threshold is a fraction that some pairs meet exactly.
 JoinSpec any_spec() {
   const Measure measure =
       *rc::gen::elementOf(std::vector<Measure>(std::begin(all_measures), std::end(all_measures)));
@@ -41,7 +41,7 @@ uint64_t any_seed() {
   return *rc::gen::arbitrary<uint64_t>();
 }
 
-// Returns a random order of so many rows: the old row at each new place.
+// Returns a random order of the rows: the old row at each new place.
 std::vector<uint32_t> any_order(size_t rows) {
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0u);
@@ -148,7 +148,7 @@ RC_GTEST_PROP(Property, ASelfJoinIsHalfOfTheJoinWithACopy, ()) {
   RC_ASSERT(difference(half, run(spec, Input<int32_t>{sets, {}, true})) == "");
 }
 
-// Rows that share nothing with the rest change frequencies, sizes, blocks and threads, but no pair.
+// Rows that share no tokens with the others change frequencies, sizes, blocks and threads, but no pair.
 RC_GTEST_PROP(Property, UnrelatedRowsDoNotMatter, ()) {
   const Input<int32_t> input = any_input();
   const JoinSpec spec = any_spec();

@@ -35,7 +35,7 @@ class RandomSets {
     return tokens;
   }
 
-  // Returns a copy with about this many of its tokens replaced by others below `universe`.
+  // Returns a copy with about `edits` of its tokens replaced by others below `universe`.
   IntSet edited(const IntSet &set, int32_t edits, int32_t universe) {
     IntSet copy = set;
     for (int32_t i = 0; i < edits && !copy.empty(); ++i) {
@@ -61,7 +61,7 @@ class RandomSets {
 
 using ShapeFunction = IntSets (*)(RandomSets &random, size_t rows);
 
-// A named way to make a collection of so many rows.
+// A named function that makes a collection of a given number of rows.
 struct Shape {
   const char *name;
   size_t rows;
@@ -92,7 +92,7 @@ inline IntSets skewed(RandomSets &random, size_t rows) {
   return sets;
 }
 
-// Few enough tokens that one bit a token makes a bitmap exact.
+// So few tokens that one bit per token makes a bitmap exact.
 inline IntSets tiny_universe(RandomSets &random, size_t rows) {
   IntSets sets;
   while (sets.size() < rows) sets.push_back(random.set(random.between(1, 20), 24));
@@ -185,8 +185,8 @@ inline IntSets dense(RandomSets &random, size_t rows) {
   return sets;
 }
 
-// Pairs that lie exactly on k/n, and one token to either side of it, for the sizes at which rounded formulas
-// go wrong: for Jaccard overlap 9k of a union of 10k, e.g. 18 of 19 + 19.
+// Pairs exactly on k/n, and one token to either side of it, for the sizes at which rounded formulas go wrong.
+// For Jaccard these are an overlap of 9k in a union of 10k, e.g. 18 of 19 + 19.
 inline IntSets on_threshold(RandomSets &, size_t rows) {
   constexpr struct {
     int32_t shared, only_left, only_right;
@@ -226,8 +226,8 @@ inline constexpr Shape all_shapes[] = {
     {"on_threshold", 112, shapes::on_threshold},
 };
 
-// Returns the input with so many rows of tokens that occur nowhere else: no pair more at any threshold above
-// zero, but enough tokens that an engine does not think the join too small for several threads.
+// Returns the input with further rows of tokens that occur nowhere else. They add no pair at a threshold
+// above zero, but enough tokens that the engine uses several threads.
 inline Input<int32_t> with_unrelated_rows(Input<int32_t> input) {
   constexpr int32_t rows = 18, tokens_per_row = 2'000;
   int32_t token = 1'000'000;
@@ -249,7 +249,7 @@ inline Input<int32_t> self_input(const Shape &shape, uint64_t seed) {
   return input;
 }
 
-// Returns an input with two sides: one collection dealt out to both, unevenly, with some rows on both.
+// Returns an input with two sides: one collection is divided between them, unevenly, with some rows on both.
 inline Input<int32_t> two_sided_input(const Shape &shape, uint64_t seed) {
   RandomSets random(seed);
   Input<int32_t> input;

@@ -1,5 +1,4 @@
-// What rounds and consumers count by: ranks of a part renumbered, and which pairs a semi or anti join still
-// wants.
+// The renumbered ranks of a part, and the pairs that a semi or anti join still needs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -36,7 +35,7 @@ TEST(RoundRanks, AreNumberedInOrderWithAndWithoutTable) {
   }
 }
 
-// Eight rows, none of which is done at first.
+// Eight rows. At first, none of them is done.
 struct DoneList {
   void set(uint32_t row) { bits |= static_cast<uint8_t>(1u << row); }
 
@@ -84,7 +83,7 @@ TEST(WantedPairs, PostponedRowsAreTheFirstOfTheirPairs) {
   const Buffer<uint8_t> &first = demand.end_postponing(count);
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(std::vector<uint8_t>(first.data(), first.data() + 4), (std::vector<uint8_t>{0, 1, 1, 0}));
-  // Between the two the pair comes one way round only.
+  // The pair of the two comes in only one order.
   EXPECT_EQ(demand.ask(1, 2, WantedPairs::no_limit), Answer::never);
   EXPECT_EQ(demand.ask(2, 1, WantedPairs::no_limit), Answer::now);
   EXPECT_EQ(demand.ask(1, 0, WantedPairs::no_limit), Answer::now);

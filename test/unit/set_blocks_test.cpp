@@ -1,4 +1,4 @@
-// Sets in shared blocks, and the memory that these come from.
+// Sets in shared blocks, and the memory of the blocks.
 #include <gtest/gtest.h>
 
 #include <cstring>

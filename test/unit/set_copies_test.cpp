@@ -1,4 +1,4 @@
-// Copies of sets are found, nothing else is taken for one, and what is joined stands for all rows.
+// Exactly the copies of sets are found, and the joined sets stand for all rows.
 #include "core/dedup/set_copies.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using Tokens = std::vector<int32_t>;
 
 constexpr size_t enough_memory = size_t{1} << 30;
 
-// Sets of few different tokens, in any order, some of which repeat: many are equal.
+// Sets of few different tokens, in any order, with repetitions. Many of the sets are equal.
 std::vector<Tokens> any_rows() {
   return *rc::gen::container<std::vector<Tokens>>(
       rc::gen::resize(4, rc::gen::container<Tokens>(rc::gen::inRange(-1, 3))));
@@ -87,11 +87,11 @@ TEST(SetCopies, ManySetsAndOneThatRepeats) {
   EXPECT_EQ(copies.families().count, 1u);
 }
 
-// A session looks for interrupts between two rows: what remembers millions of sets grows little by little.
+// A session looks for interrupts between two rows, so a table of millions of sets must grow little by little.
 TEST(SetCopies, NoRowTakesLong) {
   constexpr std::chrono::milliseconds short_call{40};
   std::chrono::nanoseconds longest = short_call;
-  // What the machine does beside may lengthen a call now and then.
+  // Other work of the machine may sometimes lengthen a call.
   for (int run = 0; run < 3 && longest >= short_call; ++run) {
     MemoryCounter memory;
     SetCopies copies(Measure::jaccard, 0.5, enough_memory, memory);

@@ -1,4 +1,4 @@
-// Shingles against a plain computation of the runs, whatever the parts and steps they are made in.
+// Shingles against a plain computation of the runs, whatever the parts and steps of the input.
 #include "core/text/shingles.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<uint64_t> shingles(std::string_view text, ShingleUnit unit, uint32_t
   return {shingler.hashes().begin(), shingler.hashes().end()};
 }
 
-// Returns the hash of one run: that of a text with no other.
+// Returns the hash of one run, from a text with no other run.
 uint64_t hash_of(const std::string &run) {
   const std::vector<uint64_t> hashes = shingles(run, ShingleUnit::character, 1u << 30);
   EXPECT_EQ(hashes.size(), 1u) << run;
@@ -83,7 +83,7 @@ TEST(Shingles, BytesOutsideUtf8AreCharacters) {
   EXPECT_EQ(shingles(bytes, ShingleUnit::character, 1).size(), bytes.size());
 }
 
-// Partitions and budgets make no difference; neither do random bytes.
+// Partitions and budgets make no difference, also for random bytes.
 TEST(Shingles, PartsAndStepsDoNotMatter) {
   std::mt19937 random(1);
   const std::string alphabet = "ab \n\xC2\xA0\xE2\x82\xAC";

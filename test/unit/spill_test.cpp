@@ -1,4 +1,4 @@
-// Joins beyond their memory limit: the same pairs, within the limit, and clean ends where the file fails.
+// Joins beyond their memory limit give the same pairs, keep to the limit, and end cleanly if the file fails.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -21,9 +21,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t mebibyte = size_t{1} << 20;
-// So little that every few sets are a part of their own.
+// So little memory that every few sets are a part of their own.
 constexpr size_t least_limit = 1;
-// Well above what a step or a destructor takes, with room for a busy machine.
+// Well above the time of a step or a destructor, with room for a busy machine.
 constexpr milliseconds prompt{1000};
 
 JoinSpec limited(JoinSpec spec, size_t limit) {
@@ -103,7 +103,7 @@ TEST_P(SpillAlgorithm, EveryTokenTypeEqualsOracle) {
     converted.right.clear();
     expect_oracle_pairs(converted, GetParam(), least_limit, 2);
   };
-  // In no range that a table could cover.
+  // A table cannot cover the range of the values.
   convert.operator()<int32_t>(
       [](int32_t token) { return static_cast<int32_t>(static_cast<uint32_t>(token) * 2654435761u); });
   convert.operator()<int64_t>([](int32_t token) { return (int64_t{token} - 99) * 0x1'0000'0001; });
@@ -124,7 +124,7 @@ TEST_P(SpillAlgorithm, EveryPairAtAThresholdOfZero) {
   EXPECT_TRUE(run(limited(spec(std::numeric_limits<double>::quiet_NaN()), least_limit), input).empty());
 }
 
-// One size only, so that a class has to be cut; one set larger than all others together; nothing but empty
+// Sets of one size, so that a class has to be cut, one set larger than all others together, and only empty
 // sets.
 TEST_P(SpillAlgorithm, SkewedSizesEqualOracle) {
   RandomSets random(59);
@@ -160,7 +160,7 @@ TEST_P(SpillAlgorithm, HundredsOfParts) {
   EXPECT_GT(stats.partitions, 200u);
 }
 
-// Figures that do not depend on how the join is cut.
+// Figures that do not depend on the parts of the join.
 TEST_P(SpillAlgorithm, InputAndLengthFilterAreExact) {
   for (Input<int32_t> input : {self_input(all_shapes[3], 62), two_sided_input(all_shapes[3], 63)}) {
     JoinStats whole, parts;
@@ -180,7 +180,7 @@ TEST_P(SpillAlgorithm, InputAndLengthFilterAreExact) {
   }
 }
 
-// Sets of so many tokens in all that the limit of a few megabytes is a small part of them.
+// Sets with so many tokens in total that a limit of a few megabytes is a small part of them.
 const Input<int32_t> &large_input() {
   static const Input<int32_t> input = [] {
     RandomSets random(64);
@@ -211,7 +211,7 @@ TEST_P(SpillAlgorithm, MemoryStaysWithinTheLimit) {
   }
 }
 
-// The estimate that asks for a file does not miss the memory that a join in memory would take.
+// The estimate that requests a file covers the memory of a join in memory.
 TEST_P(SpillAlgorithm, AFileIsAskedForBeforeTheLimitIsPassed) {
   JoinStats whole;
   run(spec(0.8), large_input(), &whole);
@@ -222,7 +222,7 @@ TEST_P(SpillAlgorithm, AFileIsAskedForBeforeTheLimitIsPassed) {
   EXPECT_EQ(parts.partitions, 0u);
 }
 
-// What is said to be enough for one part is, and much less is not.
+// The memory that is reported to suffice for one part does suffice, and much less does not.
 TEST_P(SpillAlgorithm, ALimitForOnePartIsTold) {
   for (size_t limit : {mebibyte / 4, 2 * mebibyte}) {
     JoinStats parts, one;
@@ -249,7 +249,7 @@ TEST_P(SpillAlgorithm, CanBeLeftAtAnyMoment) {
     EXPECT_LT(processor_time() - start, prompt) << "after " << steps << " steps";
   };
   const size_t descriptors = open_descriptors();
-  leave_after(1);  // what the libraries allocate once
+  leave_after(1);  // makes the libraries allocate what they allocate once
   const size_t threads = settled_thread_count(1);
   const size_t heap = heap_bytes();
   for (int steps : {0, 1, 2, 5, 10, 20, 40}) leave_after(steps);
@@ -260,7 +260,7 @@ TEST_P(SpillAlgorithm, CanBeLeftAtAnyMoment) {
 
 // ---- Files that fail ----
 
-// Joins with this file; returns the kind of the error that ends the join.
+// Joins with this file. Returns the kind of the error that ends the join.
 ErrorKind failure_with(int descriptor, uint64_t limit = UINT64_MAX) {
   JoinSpec spec = limited(make_spec(Algorithm::ppjoin, Measure::jaccard, 0.7), mebibyte);
   spec.self_join = true;
@@ -308,7 +308,7 @@ TEST(SpillFailure, NotWritable) {
   EXPECT_EQ(failure_with(open("/dev/null", O_RDONLY)), ErrorKind::io_failure);
 }
 
-// What was written cannot be read back.
+// Written data cannot be read back.
 TEST(SpillFailure, NotReadable) {
   EXPECT_EQ(failure_with(open("/dev/null", O_WRONLY)), ErrorKind::io_failure);
   EXPECT_EQ(failure_with(open("/dev/null", O_RDWR)), ErrorKind::io_failure);

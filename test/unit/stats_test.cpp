@@ -1,4 +1,4 @@
-// The figures of a join: exact where they are defined exactly, and consistent from filter to filter.
+// The figures of a join are exact if they are defined exactly, and consistent from filter to filter.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -44,7 +44,7 @@ std::vector<int64_t> sizes_of(const IntSets &sets) {
   return sizes;
 }
 
-// Returns how many pairs of non-empty sets have sizes that the measure and threshold allow.
+// Returns the number of pairs of non-empty sets whose sizes the measure and threshold allow.
 uint64_t pairs_of_compatible_sizes(const Input<int32_t> &input, const Bounds &bounds) {
   const std::vector<int64_t> left = sizes_of(input.left), right = sizes_of(input.other());
   uint64_t count = 0;
@@ -96,7 +96,7 @@ TEST_P(StatsTest, InputAndOutputAreExact) {
   }
 }
 
-// Values that ids are given to while they come, whatever the type.
+// Values that get ids as they come, whatever their type.
 template <class Token>
 void expect_distinct_tokens(std::vector<std::vector<Token>> left, std::vector<std::vector<Token>> right,
                             uint64_t distinct) {
@@ -165,7 +165,7 @@ TEST_P(StatsTest, CountsDoNotDependOnThreads) {
   }
 }
 
-// More threads than cores: each waits for a core most of the time, and some for the caller.
+// With more threads than cores, each waits for a core most of the time, and some wait for the caller.
 TEST(CpuTimeTest, IsNoMoreThanTheProcessHas) {
   RandomSets random(44);
   Input<int32_t> input;
@@ -275,7 +275,7 @@ TEST_F(FilterTest, AutoGivesItsReasons) {
   EXPECT_FALSE(stats_of(Algorithm::automatic).reasons.empty());
 }
 
-// A time that was not estimated, but is the least that it can be, may be less than that of the way chosen.
+// A time that is only a lower bound instead of an estimate may be less than that of the chosen way.
 TEST_F(FilterTest, ReasonsCompareOnlyWhatWasEstimated) {
   bool compared = false;
   double chosen = -1, other = -1;

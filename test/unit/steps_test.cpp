@@ -1,4 +1,5 @@
-// The step interface: bounded steps and batches, an engine left at any moment, a consumer that is slow.
+// The step interface: bounded steps and batches, an engine that is abandoned at any moment, and a slow
+// consumer.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t mebibyte = size_t{1} << 20;
 constexpr size_t largest_batch = size_t{1} << 18;  // pairs
-// Processor time: well above what a step or a destructor takes, below what a cancel may be delayed.
+// Processor time well above that of a step or a destructor, and below the permitted delay of a cancel.
 constexpr milliseconds prompt{1000};
 
 class StepTest : public testing::TestWithParam<Algorithm> {
@@ -27,7 +28,7 @@ class StepTest : public testing::TestWithParam<Algorithm> {
     return make_cpu_engine(spec);
   }
 
-  // A collection on which every algorithm works for a good while at a low threshold.
+  // A collection on which every algorithm works for a long time at a low threshold.
   static const Input<int32_t> &slow_input() {
     static const Input<int32_t> input = [] {
       RandomSets random(31);
@@ -130,7 +131,7 @@ TEST_P(StepTest, EngineCanBeLeftAtAnyMoment) {
   const auto leave_at_all_moments = [&] {
     for (int steps : {0, 1, 2, 3, 5, 10, 30}) leave_after(steps);
   };
-  leave_at_all_moments();  // what the libraries allocate once
+  leave_at_all_moments();  // makes the libraries allocate what they allocate once
   const size_t threads = settled_thread_count(1);
   const size_t heap = heap_bytes();
   for (int round = 0; round < 3; ++round) leave_at_all_moments();
@@ -152,7 +153,7 @@ TEST_P(StepTest, SlowConsumerDoesNotMakeMemoryGrow) {
   EXPECT_LT(engine->stats().memory_peak, 96 * mebibyte);
 }
 
-// All the pairs of the slow consumer's join arrive in the end, each once.
+// All pairs of the slow consumer's join arrive, each once.
 TEST_P(StepTest, EveryPairOfALargeResultArrivesOnce) {
   constexpr size_t rows = 2500;
   Input<int32_t> input = explosive_input(rows);

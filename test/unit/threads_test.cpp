@@ -1,4 +1,5 @@
-// What happens where the system gives no threads: pools make do with their caller, all else says so.
+// If the system gives no threads, pools work with their caller's thread alone, and everything else reports
+// it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,8 +18,8 @@
 namespace simjoin::test {
 namespace {
 
-// Returns whether `body` returns true in a child that can start no thread. The system limits the threads of
-// a user, but not of root.
+// Returns whether `body` returns true in a child process that cannot start threads. The system limits the
+// threads of a user, but not of root.
 bool holds_without_threads(const std::function<bool()> &body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -32,7 +33,7 @@ bool holds_without_threads(const std::function<bool()> &body) {
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Returns whether it throws the error that says so.
+// Returns whether it throws the error for missing threads.
 bool says_no_threads(const std::function<void()> &body) {
   try {
     body();

@@ -78,7 +78,7 @@ TEST(TokenFilter, RulesOutMostOfWhatSharesTooLittle) {
     const int32_t half[] = {set % 100 * 3, 1'000'000 + set, 2'000'000 + set, 3'000'000 + set,
                             4'000'000 + set};
     passed += filter.may_match(std::span<const int32_t>(half));
-    // Five of eight tokens are one: three shared ones of four are enough.
+    // Five of eight tokens are the same. Three shared tokens of four are enough.
     const int32_t repeated[] = {
         0, 1, 2, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set, 5'000'000 + set};
     EXPECT_TRUE(filter.may_match(std::span<const int32_t>(repeated)));

@@ -47,7 +47,7 @@ bool share_one(const std::vector<TokenCode> &a, const std::vector<TokenCode> &b)
                      [&](TokenCode code) { return std::find(b.begin(), b.end(), code) != b.end(); });
 }
 
-// Returns whether looking for the partners of a finds b.
+// Returns whether the search for the partners of a finds b.
 bool finds(const OwnPrefix &a, const OwnPrefix &b) {
   return std::any_of(a.lookups.begin(), a.lookups.end(), [&](const auto &lookup) {
     return share_one(lookup.first, b.entries) &&
@@ -55,7 +55,8 @@ bool finds(const OwnPrefix &a, const OwnPrefix &b) {
   });
 }
 
-// Checks that each similar pair of the sets is found by a code and not ruled out; returns how many there are.
+// Checks that each similar pair of the sets is found by a code and not ruled out. Returns the number of
+// pairs.
 template <typename Token>
 size_t check_pairs(TokenOrder &order, const Bounds &bounds, const std::vector<std::vector<Token>> &sets) {
   std::vector<OwnPrefix> prefixes;
@@ -121,7 +122,7 @@ TEST(TokenOrder, SetsOfOtherSizesAreNotMet) {
   EXPECT_TRUE(finds(prefix_of(order, tokens), prefix_of(order, tokens)));
 }
 
-// What is looked for takes memory in proportion to the set, not to its square.
+// The codes of a search take memory in proportion to the set, not to its square.
 TEST(TokenOrder, LooksForAVeryLargeSet) {
   std::vector<int32_t> tokens(1'000'000);
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -140,10 +141,10 @@ TEST(TokenOrder, LooksForAVeryLargeSet) {
   EXPECT_GT(looked_up, prefix.codes.size());
 }
 
-// Two tokens of one code, which has a set's code twice.
+// Two tokens have one code, so that the set has the code twice.
 TEST(TokenOrder, TokensOfOneCode) {
   TokenOrder codes({}, Bounds(Measure::overlap, 1));
-  // Of 300,000 tokens ten pairs or so have one code.
+  // About ten pairs of 300,000 tokens have the same code.
   std::vector<std::pair<TokenCode, int64_t>> known;
   for (int64_t token = 0; token < 300'000; ++token)
     known.emplace_back(codes.prefix_of(std::span<const int64_t>(&token, 1)).codes[0], token);
@@ -168,7 +169,7 @@ TEST(TokenOrder, RareTokensComeFirst) {
     counts.add(std::span<const int32_t>(tokens));
   }
   const std::vector<TokenCode> frequent = counts.most_frequent(100);
-  EXPECT_EQ(frequent.size(), 5u);  // the others came but once
+  EXPECT_EQ(frequent.size(), 5u);  // the others came only once
   EXPECT_EQ(counts.most_frequent(2), std::vector<TokenCode>(frequent.begin(), frequent.begin() + 2));
   TokenOrder order(frequent, Bounds(Measure::jaccard, 0.5));
   TokenOrder alone({}, Bounds(Measure::jaccard, 0.5));

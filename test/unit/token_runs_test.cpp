@@ -1,4 +1,5 @@
-// Joins of more distinct tokens than the memory limit can number at once: the same pairs, within the limit.
+// Joins of more distinct tokens than the memory limit can number at once give the same pairs, within the
+// limit.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int threads = 2;
 constexpr size_t limit = size_t{512} << 10;
-// What the numbering of tokens takes at least.
+// The least memory for the numbering of tokens.
 constexpr size_t numbering = size_t{256} << 10;
 
 template <class Token>
@@ -81,13 +82,13 @@ TYPED_TEST(TokenRunsTest, PairsAreTheSameWithinTheLimit) {
     spec.memory_limit = limit;
     EXPECT_EQ(difference(expected, run(spec, input, &stats)), "");
     EXPECT_EQ(stats.distinct_tokens, distinct);
-    // Their tables alone would take some five times as much.
+    // The tables of the tokens alone would take about five times as much.
     EXPECT_LE(stats.memory_peak, limit + numbering + threads * bytes_per_worker + 2 * distinct);
   }
 }
 
-// The limit that is said to be enough for one part is, though the file has tokens more than once, and a half
-// of it is not.
+// The limit that is reported to suffice for one part does suffice, though the file has tokens more than once.
+// Half of it does not.
 TYPED_TEST(TokenRunsTest, ALimitForOnePartIsTold) {
   for (const bool self_join : {true, false}) {
     SCOPED_TRACE(self_join ? "self-join" : "two sides");
@@ -109,7 +110,7 @@ TYPED_TEST(TokenRunsTest, ALimitForOnePartIsTold) {
   }
 }
 
-// Frequencies, and so the ranks that filters work by, are those of all runs together.
+// Frequencies, and so the ranks of the filters, are those of all runs together.
 TYPED_TEST(TokenRunsTest, EveryAlgorithmFindsThePairs) {
   const auto input = this->input(true);
   const std::vector<Pair> expected =

@@ -103,7 +103,7 @@ TEST_P(TokenTest, StringsThatShareLongPrefixesAndSuffixes) {
   expect_oracle_pairs_over(alphabet);
 }
 
-// Strings handed over in a buffer that the caller reuses: the engine must not keep pointers into it.
+// Strings in a buffer that the caller reuses. The engine must not keep pointers into it.
 TEST_P(TokenTest, StringsAreCopiedWhereTheyAreKept) {
   const auto engine = [] {
     JoinSpec spec = make_spec(GetParam(), Measure::jaccard, 0.5);
@@ -119,7 +119,7 @@ TEST_P(TokenTest, StringsAreCopiedWhereTheyAreKept) {
   EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {1, 4, 1}}));
 }
 
-// Many distinct strings, so that tables grow; one shared token a pair of rows.
+// Many distinct strings, so that tables grow, and one shared token per pair of rows.
 TEST_P(TokenTest, ManyDistinctStrings) {
   Input<std::string> input;
   input.self_join = true;
@@ -182,7 +182,7 @@ TEST_P(TokenTest, SetsOfOneJoinHaveOneType) {
   EXPECT_EQ(kind_of(text, wide), ErrorKind::invalid_argument);
 }
 
-// The estimate behind the choice of a file.
+// The estimate that decides whether a join needs a file.
 TEST(DistinctSampleTest, IsCloseForAnyPattern) {
   for (const uint32_t count : {0u, 1u, 1000u, 50'000u, 2'000'000u}) {
     for (const uint32_t factor : {1u, 64u, 2654435761u}) {
@@ -199,7 +199,7 @@ TEST(DistinctSampleTest, IsCloseForAnyPattern) {
   }
 }
 
-// Sizes of every number of bits, in blocks that are filled and in one that is not, read back at any time.
+// Sizes of every number of bits, in full blocks and a partial one, can be read back at any time.
 TEST(SetSizesTest, KeepsEverySize) {
   std::vector<uint32_t> sizes(64, 0);
   for (int bits = 0; bits <= 32; ++bits) {
@@ -232,13 +232,13 @@ TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {
   EXPECT_EQ(engine->set_size(Side::right, 1), 3u);
 }
 
-// A session looks for interrupts between two sets. While there are millions of tokens, none of which was
-// there before, no set takes long: the tables that number them grow little by little.
+// A session looks for interrupts between two sets. No set takes long even among millions of new tokens,
+// because the tables that number them grow little by little.
 class ManyTokensTest : public testing::Test {
  protected:
   static constexpr uint32_t sets = 40'000, set_tokens = 64;
 
-  // Returns how long the longest call of add(set) took.
+  // Returns the time of the longest call of add(set).
   template <class Add>
   static std::chrono::nanoseconds longest_call(Add &&add) {
     std::chrono::nanoseconds longest{0};
@@ -246,8 +246,8 @@ class ManyTokensTest : public testing::Test {
     return longest;
   }
 
-  // Expects that of three runs, each of which returns its longest call, one has no long call: what the
-  // machine does beside may lengthen one now and then.
+  // Expects that one of three runs has no long call. Each run returns its longest call, which other work of
+  // the machine may sometimes lengthen.
   template <class Run>
   static void expect_short_calls(Run &&run) {
     constexpr std::chrono::milliseconds short_call{40};

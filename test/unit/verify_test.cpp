@@ -30,7 +30,7 @@ uint32_t shared(Ranks::const_iterator r, Ranks::const_iterator r_end, Ranks::con
   return size_of(both);
 }
 
-// Exact where the overlap reaches what is required, below it otherwise.
+// The result is exact if the overlap reaches the required overlap, and below that otherwise.
 void expect_bounded(uint32_t actual, uint32_t overlap, uint32_t required) {
   if (overlap >= required) {
     EXPECT_EQ(actual, overlap) << "required " << required;
@@ -56,7 +56,7 @@ TEST(Verification, BoundedOverlapIsExactOrTooSmall) {
   }
 }
 
-// Sizes on either side of those at which another means takes over.
+// Sizes on either side of those at which the method changes.
 TEST(Verification, BoundedOverlapOfAnySizes) {
   RandomSets random(63);
   for (int round = 0; round < 400; ++round) {
