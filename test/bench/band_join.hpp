@@ -1,4 +1,4 @@
-// A join by bands beside the exact one: how long it takes, and how many of the pairs it finds.
+// Compares a join by bands with the exact join: its time, and the share of pairs that it finds.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct SimilarPairs {
 
 class BandJoin {
  public:
-  // Makes a collection and joins it exactly, on a GPU where there is a backend and it pays. Ends the process
-  // where there is no such profile.
+  // Makes a collection and joins it exactly, on a GPU if there is a backend and it is faster. Ends the
+  // process if there is no such profile.
   BandJoin(const std::string &profile, double scale, double threshold, int threads);
 
-  // Joins it by bands `repeats` times and prints the fastest run, its recall, and the recall predicted: the
-  // mean over the pairs there are of the probability that their bands collide. Returns false, and says so,
-  // where a pair is found that the exact join has not.
+  // Joins the collection by bands `repeats` times and prints the fastest run, its recall, and the predicted
+  // recall: the mean probability that the bands of a pair collide, over all pairs. If a pair is found that
+  // the exact join lacks, prints that and returns false.
   bool run(Device device, int repeats) const;
 
  private:

@@ -57,7 +57,7 @@ Baseline Baseline::read(const std::string &file) {
   return baseline;
 }
 
-// Whether the row is about the cell's join, by whatever algorithm.
+// Returns whether the row is about the cell's join, by whatever algorithm.
 bool Baseline::same_join(const Row &row, const Cell &cell) {
   return row.shape == cell.shape && row.seed == cell.seed && close(row.scale, cell.scale) &&
          row.measure == measure_names[static_cast<size_t>(cell.measure)] &&

@@ -9,9 +9,9 @@ namespace simjoin::bench {
 
 namespace {
 
-// Runs the cells as often as asked, in turns, so that what else the machine does is alike for all of them.
-// Returns the fastest run of each, but of times of the processors the least; of one that was not done, the
-// last.
+// Runs the cells in turns for the given number of repeats, so that other work of the machine affects all
+// alike. Returns the fastest run of each, with the least processor time of all its runs. A cell that is not
+// done keeps its last run.
 std::vector<Cell> fastest_runs(const Collection &collection, const RunSettings &settings,
                                const std::vector<Cell> &blanks, int repeats) {
   std::vector<Cell> best = blanks;
@@ -65,7 +65,7 @@ void Benchmark::run_collection(const std::string &name, double scale, const Coll
 
 void Benchmark::run_threshold(const std::string &name, double scale, const Collection &collection,
                               Measure measure, double threshold) {
-  std::optional<uint64_t> pairs;  // as the baseline or the first algorithm has it
+  std::optional<uint64_t> pairs;  // from the baseline or the first algorithm
   for (int threads : options_.threads) {
     for (Algorithm algorithm : options_.algorithms) {
       Cell blank;

@@ -14,7 +14,7 @@ class Benchmark {
  public:
   explicit Benchmark(const Options &options);
 
-  // Runs all cells; returns whether none failed and all found the right number of pairs.
+  // Runs all cells. Returns whether none failed and all found the right number of pairs.
   bool run();
 
  private:
@@ -23,7 +23,7 @@ class Benchmark {
                       double generation_s);
   void run_threshold(const std::string &name, double scale, const Collection &collection, Measure measure,
                      double threshold);
-  // Prints and keeps what came out; `pairs` is the number that the join must find, where it is known.
+  // Prints and keeps the result. `pairs` is the number that the join must find, if it is known.
   void report(const Cell &cell, const Collection &collection, std::optional<uint64_t> &pairs);
 
   const Options &options_;

@@ -20,7 +20,7 @@ struct Cell {
   size_t memory_limit = 0;
 
   Outcome outcome = Outcome::failed;
-  std::string error;      // where it failed
+  std::string error;      // empty unless the join failed
   uint64_t pairs = 0;     // handed over, also where cancelled
   double scan_ms = 0;     // feeding the engine
   double emit_ms = 0;     // reading the pairs handed over
@@ -36,7 +36,7 @@ struct RunSettings {
   double time_limit_s = 60;
 };
 
-// Returns the bytes of the collection's sets as arrays of PostgreSQL's.
+// Returns the bytes of the collection's sets as PostgreSQL arrays.
 size_t array_bytes(const Collection &collection);
 
 // Runs the self-join that the cell's first seven members describe, and fills in the others.

@@ -1,5 +1,5 @@
-# Draws lines of "series,x,y" as an SVG on standard output, y (and with logx=1 also x) logarithmic, each series labelled
-# at its right end. Variables: title, run (what was measured where), xlabel, ylabel, logx. POSIX awk; used by
+# Draws lines of "series,x,y" as an SVG on standard output. y is logarithmic, and with logx=1 also x. Each series is
+# labelled at its right end. Variables: title, run (the measurement), xlabel, ylabel, logx. POSIX awk, for
 # test/bench/chart.
 
 function log10(v) { return log(v) / log(10) }

@@ -2,10 +2,10 @@
 //   simjoin_cluster_bench [--documents N,...] [--vocabulary N] [--text FILE] [--batch N,...] [--threshold T]
 //   [--threads N]
 //   [--device cpu|gpu|recorded] [--no-serial]
-// Prints a line a run. `processor`: seconds of processors, of all threads. `ari`: the adjusted Rand index
-// against batches of 1; `stories`: against the stories of a synthetic stream. `same`: whether the clusters
-// are those of the same batch size on the CPU, for --device gpu and recorded. The latter (`host`) is what a
-// host has to do beside a GPU: the results of searches are known before.
+// Prints a line per run. `processor` is the processor time of all threads in seconds. `ari` is the adjusted
+// Rand index against batches of 1, and `stories` against the stories of a synthetic stream. `same` tells for
+// --device gpu and recorded whether the clusters are those of the same batch size on the CPU. `recorded`
+// (`host`) times the work of a host beside a GPU, with known results of searches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -113,7 +113,7 @@ void print(const NewsStream &stream, const char *device, uint32_t batch, const R
   std::fflush(stdout);
 }
 
-// Returns a run whose searches take no time, with the threads asked for.
+// Returns a run whose searches take no time, with the requested threads.
 Run run_with_recorded_searches(const NewsStream &stream, uint32_t batch, const Options &options) {
   RecordedSearches searches;
   RecordingBackend backend(searches);
@@ -125,7 +125,7 @@ Run run_with_recorded_searches(const NewsStream &stream, uint32_t batch, const O
   return result;
 }
 
-// Returns whether the GPU's clusters, where it is asked for, are those of the CPU.
+// Returns whether the GPU's clusters, if requested, are those of the CPU.
 bool bench(const NewsStream &stream, const Options &options) {
   bool right = true;
   Run serial;

@@ -40,7 +40,7 @@ constexpr TitleFrequency title_frequencies[] = {
     {1500, .00289}, {2000, .00156}, {3000, .00056}, {5000, .00011}, {7097, .00004}};
 constexpr double title_ranks = 7097;
 
-// Returns the weight with which the token of this rank is drawn so that the share of sets holding it is as
+// Returns the weight of the token of this rank in the draw, for which the share of sets with the token is as
 // measured.
 double title_weight(double rank) {
   size_t k = 1;
@@ -113,7 +113,7 @@ class SeenSets {
     slots_.resize(capacity, 0);
   }
 
-  // Records the set; returns whether it is new.
+  // Records the set. Returns whether it is new.
   bool insert(const std::vector<uint32_t> &set) {
     const uint64_t hash = fingerprint(set);
     const size_t mask = slots_.size() - 1;
@@ -126,7 +126,7 @@ class SeenSets {
   }
 
  private:
-  // Independent of the tokens' order; never zero, which marks a free slot.
+  // Independent of the order of the tokens, and never zero, which marks a free slot.
   static uint64_t fingerprint(const std::vector<uint32_t> &set) {
     uint64_t hash = set.size() * 0x9E3779B97F4A7C15ull + 1;
     for (uint32_t token : set) {
@@ -139,7 +139,7 @@ class SeenSets {
   std::vector<uint64_t> slots_;
 };
 
-// Makes the sets of a collection one after another, tokens numbered by nominal rank.
+// Makes the sets of a collection one after another. Tokens are numbered by nominal rank.
 class Generator {
  public:
   Generator(const Profile &profile, const GenerateOptions &options, size_t sets)
@@ -198,7 +198,8 @@ class Generator {
     ++stamp_;
   }
 
-  // Adds tokens until the set has this many. Frequent tokens run out in large sets: then any token will do.
+  // Adds tokens until the set has `size` tokens. Frequent tokens run out in large sets, which then get any
+  // tokens.
   void grow(uint32_t size) {
     size = std::min(size, profile_.universe);
     const uint64_t weighted_draws = 64ull * size + 1000;
@@ -211,8 +212,8 @@ class Generator {
     }
   }
 
-  // Makes the set a copy of the source with so many tokens deleted and inserted that their Jaccard similarity
-  // is about a number drawn from [0.5, 1). A deleted token is not inserted again.
+  // Makes the set an edited copy of the source. The number of deleted and inserted tokens follows from a
+  // Jaccard similarity drawn from [0.5, 1). A deleted token is not inserted again.
   void edit(std::span<const uint32_t> source) {
     const auto size = static_cast<uint32_t>(source.size());
     const double wanted = 0.5 + 0.5 * random_.fraction();
@@ -244,8 +245,8 @@ class Generator {
   uint32_t stamp_ = 0;
 };
 
-// Numbers the tokens by ascending frequency, from 1; of equally frequent ones the nominally rarer comes
-// first.
+// Numbers the tokens by ascending frequency, from 1. Of equally frequent tokens, the nominally rarer one
+// comes first.
 void rank_tokens(Collection &collection, uint32_t universe) {
   std::vector<uint32_t> count(universe, 0);
   for (uint32_t token : collection.tokens) ++count[token];

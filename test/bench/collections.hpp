@@ -46,12 +46,12 @@ std::span<const Profile> profiles();
 // Returns the profile of this name, or nothing.
 const Profile *find_profile(std::string_view name);
 
-// Sets of token numbers in one array. Tokens are numbered from 1 by ascending frequency; each set is
-// ascending and without repeats; sets are ordered by size, then by their tokens.
+// Sets of token numbers in one array. Tokens are numbered from 1 by ascending frequency. Each set is
+// ascending and without repeats. Sets are ordered by size, then by their tokens.
 struct Collection {
   std::vector<uint32_t> tokens;
   std::vector<uint64_t> offsets{0};
-  size_t near_duplicates = 0;  // how many were made
+  size_t near_duplicates = 0;  // number of sets that are edited copies
 
   size_t size() const { return offsets.size() - 1; }
   std::span<const uint32_t> set(size_t i) const {
@@ -61,7 +61,7 @@ struct Collection {
     tokens.insert(tokens.end(), set.begin(), set.end());
     offsets.push_back(tokens.size());
   }
-  // Returns so many of the sets, evenly spread over all of them, or all where there are no more.
+  // Returns `sets` of the sets, evenly spread over all of them, or all if there are no more.
   Collection spread(size_t sets) const {
     sets = std::min(sets, size());
     Collection result;
@@ -77,8 +77,8 @@ struct GenerateOptions {
   bool keep_equal_sets = false;           // otherwise all sets differ
 };
 
-// Returns the collection; the same profile and options give the same one on every machine.
-// Throws std::runtime_error where the profile has fewer different sets than were asked for.
+// Returns the collection. The same profile and options give the same collection on every machine.
+// Throws std::runtime_error if the profile has fewer different sets than requested.
 Collection generate(const Profile &profile, const GenerateOptions &options);
 
 }  // namespace simjoin::bench

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Prints estimated beside real numbers of pairs for self-joins of synthetic collections.
+# Prints estimated and real numbers of pairs for self-joins of synthetic collections.
 #
 #   test/bench/estimates.sh GEN [PROFILE:SCALE...]
 #
-# GEN is the built generator (build/.../test/bench/gen). PGHOST, PGPORT, PGUSER and PGDATABASE say which server, as for
-# psql; the extension must be installed there. Creates the schema simjoin_bench and drops it at the end. Statistics are
-# those of ANALYZE with its default target; PGOPTIONS='-c default_statistics_target=1000' changes that. "plan" is the
+# GEN is the built generator (build/.../test/bench/gen). PGHOST, PGPORT, PGUSER and PGDATABASE choose the server, as for
+# psql. The extension must be installed there. Creates the schema simjoin_bench and drops it at the end. Statistics are
+# those of ANALYZE with its default target. PGOPTIONS='-c default_statistics_target=1000' changes that. "plan" is the
 # planning time in milliseconds, the best of five.
 set -eu
 

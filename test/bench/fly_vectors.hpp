@@ -1,4 +1,4 @@
-// Vectors to hash.
+// Vectors for benchmarks of FlyHash.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace simjoin::bench {
 
-// Returns vectors one after the other, from normal clusters of about 100. The same on every machine.
+// Returns vectors one after the other, from normal clusters of about 100. They are the same on every machine.
 inline std::vector<float> clustered_vectors(size_t count, uint32_t dimension) {
   Random random(1);
   std::vector<float> vectors(count * dimension), centre(dimension);

@@ -14,7 +14,7 @@
 namespace simjoin::bench {
 namespace {
 
-// Milliseconds since it was made: on the clock, and of all threads of this process.
+// Milliseconds since the construction: on the clock, and of all threads of this process.
 class Stopwatch {
  public:
   double wall_ms() const {
@@ -27,7 +27,7 @@ class Stopwatch {
   std::clock_t cpu_ = std::clock();
 };
 
-// Returns the winners of a vector as anyone would write it: sums, then the largest.
+// Returns the winners of a vector by the straightforward way: all sums, then the largest.
 std::vector<uint32_t> hash_plainly(const FlyProjection &projection, const uint16_t *levels) {
   const FlyShape &shape = projection.shape();
   std::vector<std::pair<int32_t, uint32_t>> activations(shape.hash_length);
@@ -52,7 +52,7 @@ void report(const char *name, int threads, const Stopwatch &time, size_t vectors
   std::fflush(stdout);
 }
 
-// Hashes all vectors in rounds and returns the milliseconds of CPU time a vector; -1 where one of the hashes
+// Hashes all vectors in rounds. Returns the milliseconds of CPU time per vector, or -1 if one of the hashes
 // is not the expected one.
 double time_rounds(const FlyShape &shape, const std::vector<float> &vectors, int threads,
                    const std::vector<std::vector<uint32_t>> &expected) {

@@ -1,4 +1,4 @@
-// gen: writes a synthetic collection, one set a line, token numbers ascending and separated by a space.
+// gen: writes a synthetic collection, one set per line, with ascending token numbers separated by spaces.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -23,7 +23,7 @@ int usage() {
   return 2;
 }
 
-// Writes the collection to standard output; returns whether all of it was written.
+// Writes the collection to standard output. Returns whether all of it was written.
 bool write(const Collection &collection) {
   std::string text;
   for (size_t i = 0; i < collection.size(); ++i) {

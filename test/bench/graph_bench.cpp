@@ -32,7 +32,7 @@ struct Options {
   uint64_t edges = 1 << 20;
   int threads = 2;
   int repeats = 1;
-  std::vector<uint32_t> coupons = {10};  // a walk each
+  std::vector<uint32_t> coupons = {10};  // walks per node
   double tolerance = 1e-9;
   uint32_t k = 100;
   bool scattered = false;  // ids far apart
@@ -48,7 +48,7 @@ constexpr const char *usage =
     "Functions: plain (components by a plain union-find), components, power, walk, bilinear, greedy.\n";
 
 // The edges of an R-MAT graph (Chakrabarti, Zhan and Faloutsos 2004) with the probabilities of the Graph 500
-// benchmark, its nodes scaled to any number and, with `lone`, all of them there.
+// benchmark. The nodes are scaled to any number. With `lone`, all of them occur.
 class Rmat {
  public:
   explicit Rmat(const Options &options) : options_(options) {
@@ -102,7 +102,7 @@ class Rmat {
   int levels_ = 0;
 };
 
-// What a function returned, in a form that can be compared and printed.
+// The result of a function in a form that can be compared and printed.
 struct Outcome {
   std::string text;
   uint64_t hash = 0;
@@ -142,7 +142,7 @@ Outcome outcome(const DenseSubgraph &found) {
   return {text, hash_of(found.nodes), found.nodes.size()};
 }
 
-// The components by what one would write first: a hash table of the standard library and a union-find.
+// The components by the straightforward way: a hash table of the standard library and a union-find.
 Components plain_components(const EdgeList &edges, MemoryCounter &memory) {
   std::unordered_map<int64_t, uint32_t> numbers;
   std::vector<int64_t> nodes;
@@ -221,7 +221,8 @@ double user_ms() {
          static_cast<double>(usage.ru_utime.tv_usec) * 1e-3;
 }
 
-// The edges of one graph, made anew once they have been used up: a GPU leaves them as they are.
+// The edges of one graph, which are made again after a function has used them up. A GPU leaves them
+// unchanged.
 class Edges {
  public:
   Edges(const Options &options, WorkerPool &pool) : options_(options), pool_(pool) {}
@@ -246,7 +247,7 @@ class Edges {
   bool used_up_ = false;
 };
 
-// Runs the function and prints the best of its times; returns its outcome.
+// Runs the function and prints its best time. Returns its result.
 Outcome measure(const std::string &function, uint32_t coupons, bool gpu, const Options &options,
                 Edges &source, WorkerPool &pool) {
   Outcome found;

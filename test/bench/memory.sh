@@ -1,16 +1,16 @@
 #!/bin/sh
-# Measures from outside what memory statements take: the largest resident memory of the server's process, by the kernel's
-# own count, less what the session had before and less shared memory.
+# Measures the memory of statements from outside: the largest resident memory of the server's process, as the kernel counts
+# it, without shared memory and the memory that the session had before.
 #
 #   test/bench/memory.sh [LIMIT...]
 #
-# A LIMIT is a value of simjoin.memory_limit (4MB 16MB 64MB 256MB 1GB without any). Joins are of sets of 1 to 1,000,000
-# integers of 32 and 64 bits and texts, about 6,000,000 elements in all; other functions, of 100,000 sets of 60. Each
-# statement has a session of its own. WHAT, a regular expression, chooses some of the lines by their text.
+# A LIMIT is a value of simjoin.memory_limit (default: 4MB 16MB 64MB 256MB 1GB). Joins are of sets of 1 to 1,000,000 integers
+# of 32 and 64 bits and texts, about 6,000,000 elements in all. Other functions get 100,000 sets of 60. Each statement has a
+# session of its own. WHAT, a regular expression, chooses lines by their text.
 #
-# PGHOST, PGPORT, PGUSER (a superuser) and PGDATABASE say which server, as for psql, on this machine (Linux); the extension
-# must be installed there. Creates the schema simjoin_bench and drops it at the end; with KEEP=1 it stays for the next call.
-# Prints for each limit the peak in MB, and in parentheses the SQLSTATE where the statement was refused.
+# PGHOST, PGPORT, PGUSER (a superuser) and PGDATABASE choose the server, as for psql, on this machine (Linux). The extension
+# must be installed there. Creates the schema simjoin_bench and drops it at the end. With KEEP=1 it stays for the next call.
+# Prints for each limit the peak in MB, and in parentheses the SQLSTATE if the statement was refused.
 set -eu
 
 [ $# -gt 0 ] || set -- 4MB 16MB 64MB 256MB 1GB
@@ -26,15 +26,15 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA simjoin_bench;
 SET search_path = simjoin_bench, public;
--- A figure of this process's status, in kB.
+-- Returns a figure of this process's status, in kB.
 CREATE FUNCTION status(what text) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT substring(pg_read_file('/proc/self/status') FROM what || ':\s+(\d+)')::bigint $$;
--- Runs a statement and says what it took.
+-- Runs a statement and returns its memory.
 CREATE FUNCTION peak(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE before bigint; refused text := '';
 BEGIN
   PERFORM simjoin_version();
-  COPY (SELECT 5) TO '/proc/self/clear_refs';  -- sets VmHWM back to what is resident now
+  COPY (SELECT 5) TO '/proc/self/clear_refs';  -- resets VmHWM to the present resident memory
   before := simjoin_bench.status('RssAnon');
   BEGIN
     EXECUTE statement;
@@ -44,7 +44,7 @@ BEGIN
   RETURN round((simjoin_bench.status('VmHWM') - simjoin_bench.status('RssShmem') - simjoin_bench.status('RssFile') - before) / 1024.0)
          || refused;
 END $$;
--- n sets of about `size` elements below `universe`, skewed; every tenth is nearly another.
+-- Returns n sets of about `size` elements below `universe`, skewed. Every tenth set is nearly another.
 CREATE FUNCTION make_sets(name text, n int, size int, universe int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM setseed(0.5);

@@ -1,4 +1,4 @@
-// Times MinHash signatures against a scalar loop, and a join by bands against the exact one:
+// Times MinHash signatures against a scalar loop, and a join by bands against the exact join:
 //   simjoin_minhash_bench [--profile NAME] [--scale X] [--threads N] [--threshold T]
 #include <hwy/targets.h>
 
@@ -36,7 +36,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Returns the shortest time of several runs: CPU seconds of all threads, which what else the machine does
+// Returns the shortest time of several runs in CPU seconds of all threads, which other work of the machine
 // disturbs least.
 double best_seconds(const std::function<void()> &run) {
   double best = std::numeric_limits<double>::infinity();
@@ -48,7 +48,7 @@ double best_seconds(const std::function<void()> &run) {
   return best;
 }
 
-// Returns the cycles of a second: the rate of additions each of which needs the one before.
+// Returns the cycles per second: the rate of additions of which each needs the one before.
 double clock_rate() {
   constexpr uint64_t count = 100'000'000;
   const double seconds = best_seconds([] {
@@ -58,9 +58,9 @@ double clock_rate() {
   return static_cast<double>(count) / seconds;
 }
 
-// The vectors that the loop uses here: lanes of 64 bits, vector operations a cycle, and those of an
-// evaluation (with AVX-512 a product, a fused multiply-add, two shifts, an addition and a minimum; otherwise
-// two products, three additions, two shifts and a minimum).
+// The vectors that the loop uses here: lanes of 64 bits, vector operations per cycle, and vector operations
+// per evaluation. With AVX-512 these are a product, a fused multiply-add, two shifts, an addition and a
+// minimum, otherwise two products, three additions, two shifts and a minimum.
 struct Vectors {
   const char *name;
   double lanes;

@@ -18,7 +18,7 @@ constexpr double longest_story = 500;
 constexpr double story_spread = 3'000;  // documents of the stream, mean
 constexpr size_t document_terms = 20;
 
-// Returns how much a term of this rank tells: its idf.
+// Returns the idf of the term of this rank.
 double rarity(uint32_t term) {
   return std::log(static_cast<double>(term) + 10);
 }
@@ -32,13 +32,13 @@ struct Report {
   uint32_t story;
 };
 
-// Returns who reports what when: `documents` reports in the order of their times.
+// Returns the stories of `documents` reports, in the order of the reports' times.
 std::vector<Report> schedule(size_t documents, Random &random) {
   std::vector<Report> reports;
   uint32_t story = 0;
   while (reports.size() < documents * 11 / 10) {
     const double start = random.fraction() * static_cast<double>(documents);
-    // A Pareto distribution, cut: most stories are short, some go on and on.
+    // A truncated Pareto distribution: most stories are short, some are very long.
     const double size =
         std::min(longest_story, documents_per_story / 3 / std::pow(1 - random.fraction(), 1 / 1.5));
     for (double i = 0; i < size; ++i) reports.push_back({start + exponential(random, story_spread), story});

@@ -18,7 +18,7 @@ struct ShapeChoice {
 
 struct Options {
   std::vector<ShapeChoice> shapes;
-  std::vector<size_t> sets;  // so many of each collection's are joined; empty: all of them
+  std::vector<size_t> sets;  // numbers of sets of each collection to join; empty: all of them
   std::vector<double> thresholds = {0.9, 0.8, 0.7, 0.5};
   std::vector<Algorithm> algorithms = {Algorithm::allpairs, Algorithm::ppjoin, Algorithm::groupjoin,
                                        Algorithm::bitmap, Algorithm::automatic};
@@ -28,15 +28,15 @@ struct Options {
   int repeats = 1;           // the fastest run counts
   uint64_t seed = 1;
   size_t memory_limit = size_t{8} << 30;
-  double memory_share = 0;  // of the arrays' bytes: the limit of a second run, where it is not 0
+  double memory_share = 0;  // of the arrays' bytes: the limit of a second run, unless it is 0
   std::string csv_file;
   std::string baseline_file;  // of published programs
   std::string own_file;       // of this engine's earlier runs
-  bool reasons = false;       // print why `auto` chose what it chose
+  bool reasons = false;       // print the reasons of `auto`
   bool help = false;
 };
 
-// Returns the options; throws std::invalid_argument, saying what is wrong.
+// Returns the options. Throws std::invalid_argument with the reason if they are wrong.
 Options parse_options(int argc, char **argv);
 
 // Returns the text that --help prints.

@@ -10,7 +10,7 @@
 
 namespace simjoin::bench {
 
-// Returns the next value of the SplitMix64 generator (Steele, Lea and Flood 2014), advancing its state.
+// Returns the next value of the SplitMix64 generator (Steele, Lea and Flood 2014), and advances its state.
 inline uint64_t split_mix(uint64_t &state) {
   uint64_t z = (state += 0x9E3779B97F4A7C15ull);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;

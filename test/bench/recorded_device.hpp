@@ -1,5 +1,5 @@
-// A device for the clustering of documents that is none: it hands out again what an earlier run of the same
-// stream has found. What is timed beside it is the work that a host has beside a GPU.
+// A fake device for the clustering of documents. It returns the results of an earlier run of the same stream,
+// so that the time of a run is the work of a host beside a GPU.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace simjoin::bench {
 
-// What the searches of a stream have found, document by document.
+// The results of the searches of a stream, document by document.
 struct RecordedSearches {
   std::vector<FoundCluster> found;
   std::vector<uint32_t> groups;
-  bool complete = false;  // from now on they are handed out
+  bool complete = false;  // the results are returned from now on
 };
 
 class RecordedDevice final : public ClusterDevice {

@@ -19,7 +19,7 @@ void print_ratio(const Cell &cell, const BaselineTime *baseline) {
               baseline->source.c_str());
 }
 
-// Index and join: what is left of the total without scan, ranks and order.
+// Index and join: the total without scan, ranks and order.
 double index_and_join_ms(const Cell &cell) {
   return cell.stats.build_ms - cell.stats.order_ms + cell.stats.join_ms;
 }

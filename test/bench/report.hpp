@@ -12,8 +12,8 @@ namespace simjoin::bench {
 // Prints the heading of a collection's part of the table.
 void print_heading(const std::string &shape, double scale, const Collection &collection, double generation_s);
 
-// What a cell is compared with: times of published programs and of earlier runs of this engine, each null
-// where there is none.
+// The times for comparison with a cell: of published programs and of earlier runs of this engine. Each is
+// null if there is none.
 struct Comparison {
   const BaselineTime *published;
   const BaselineTime *own;
@@ -25,13 +25,13 @@ double ratio(const Cell &cell, const BaselineTime &baseline);
 // Prints the cell as a line of the table.
 void print_cell(const Cell &cell, const Comparison &comparison);
 
-// Prints how many times as long as the first cell the second one took, and whether it kept to its limit.
+// Prints the ratio of the second cell's time to the first's, and whether the second kept to its limit.
 void print_times_as_long(const Cell &whole, const Cell &limited);
 
-// A CSV file with one line a cell. Each line is on disk once add_cell returns.
+// A CSV file with one line per cell. Each line is on disk when add_cell returns.
 class CsvFile {
  public:
-  // Creates the file and writes its header; throws std::runtime_error where it cannot.
+  // Creates the file and writes its header. Throws std::runtime_error if it cannot.
   explicit CsvFile(const std::string &file);
   ~CsvFile();
   CsvFile(const CsvFile &) = delete;

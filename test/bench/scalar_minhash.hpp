@@ -1,4 +1,4 @@
-// MinHash as a loop over one permutation after the other: what the vectorised loop is measured against.
+// MinHash as a loop over one permutation after the other, with which the vectorised loop is compared.
 #pragma once
 
 #include <cstddef>

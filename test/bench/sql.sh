@@ -1,13 +1,13 @@
 #!/bin/sh
-# Times the join operator from SQL on a synthetic collection, beside a plain scan that touches every array.
+# Times the join operator from SQL on a synthetic collection, and a plain scan that touches every array.
 #
 #   test/bench/sql.sh GEN [PROFILE [SCALE [THRESHOLD...]]]
 #
-# GEN is the built generator (build/.../test/bench/gen). PGHOST, PGPORT, PGUSER and PGDATABASE say which server, as for
-# psql; the extension must be installed there. Creates the schema simjoin_bench and drops it at the end. Other
-# settings come through PGOPTIONS, e.g. PGOPTIONS='-c simjoin.algorithm=ppjoin -c simjoin.cpu_threads=2'; those that
-# matter are printed. For each threshold a session scans three times and joins four times; the first join of a session also
-# loads the module and, where it runs on a GPU, sets that up. The ratio is that of the shortest times.
+# GEN is the built generator (build/.../test/bench/gen). PGHOST, PGPORT, PGUSER and PGDATABASE choose the server, as for
+# psql. The extension must be installed there. Creates the schema simjoin_bench and drops it at the end. PGOPTIONS gives other
+# settings, e.g. PGOPTIONS='-c simjoin.algorithm=ppjoin -c simjoin.cpu_threads=2'. The settings that matter are printed. For
+# each threshold a session scans three times and joins four times. The first join of a session also loads the module and, on
+# a GPU, sets up the GPU. The ratio is that of the shortest times.
 set -eu
 
 if [ $# -lt 1 ] || [ ! -x "$1" ]; then
@@ -33,7 +33,7 @@ sql -c 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS simjoi
   sql -c 'COPY simjoin_bench.sets FROM STDIN'
 sql -c 'VACUUM ANALYZE simjoin_bench.sets'
 
-# The scan that is timed finds in memory what has room there.
+# The timed scan finds the table in memory, as far as it fits.
 scan='SELECT count(*), sum(cardinality(tokens)) FROM simjoin_bench.sets'
 echo "== $profile $scale: $(sql -At -F ' sets, ' -c "$scan") tokens"
 sql -At -c "LOAD 'simjoin'" -c "SELECT 'settings: ' || string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name)

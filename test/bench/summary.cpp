@@ -8,7 +8,7 @@ namespace simjoin::bench {
 
 namespace {
 
-// `auto` is to stay within this share of the best single strategy. Differences of a few milliseconds are
+// `auto` must stay within this share of the best single strategy. Differences of a few milliseconds are
 // noise.
 constexpr double acceptable_loss = 0.2;
 constexpr double noise_ms = 5;

@@ -1,4 +1,4 @@
-// What the whole table says: how `auto` fares against published programs and against the single strategies.
+// The summary of the whole table: `auto` compared with published programs and with the single strategies.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ class Summary {
   // A join at a threshold by a number of threads.
   struct Row {
     std::string name;
-    double auto_ms = 0;  // 0 where it did not run
-    double best_ms = 0;  // of the single strategies; 0 where none ended
+    double auto_ms = 0;  // 0 if it did not run
+    double best_ms = 0;  // of the single strategies; 0 if none ended
     std::string best;
-    double published = 0;  // ratio of `auto`; 0 where there is no time to compare with
+    double published = 0;  // ratio of `auto`; 0 if there is no time for comparison
     double own = 0;
   };
 

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Times the making and refreshing of dedup views, with and without tracking of changes, and what tracking costs writers.
+# Times the creation and refreshes of dedup views, with and without tracking of changes, and the cost of tracking for writers.
 #
 #   test/bench/views.sh [ROWS [THRESHOLD [SHARE...]]]
 #
-# A table of ROWS sets of 20 integers below 200,000, skewed, of which every tenth is nearly another's; a SHARE is the part
-# of its rows that change between refreshes. PGHOST, PGPORT, PGUSER (a superuser) and PGDATABASE say which server, as for
-# psql, on this machine; the extension must be installed there. Creates the schema simjoin_bench and drops it at the end.
-# Prints seconds of CPU time of the session and its threads, which do not depend on what else the machine does.
+# The table has ROWS sets of 20 integers below 200,000, skewed. Every tenth set is nearly another. A SHARE is the part of the
+# rows that change between refreshes. PGHOST, PGPORT, PGUSER (a superuser) and PGDATABASE choose the server, as for psql, on
+# this machine. The extension must be installed there. Creates the schema simjoin_bench and drops it at the end. Prints
+# seconds of CPU time of the session and its threads, which do not depend on other work of the machine.
 set -eu
 
 rows=${1:-1000000}
@@ -25,10 +25,10 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA simjoin_bench;
 SET search_path = simjoin_bench, public;
--- Seconds of CPU time that this process has used.
+-- Returns the seconds of CPU time that this process has used.
 CREATE FUNCTION cpu() RETURNS numeric LANGUAGE sql VOLATILE AS
 $$ SELECT (f[12]::numeric + f[13]::numeric) / 100 FROM (SELECT string_to_array(split_part(pg_read_file('/proc/self/stat'), ') ', 2), ' ') f) s $$;
--- Runs a statement and says what it took.
+-- Runs a statement and returns its CPU time.
 CREATE FUNCTION timed(what text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE before numeric := simjoin_bench.cpu(); result text;
 BEGIN

@@ -1,4 +1,4 @@
-// The join: any bytes become one, which the engine and the naive join must agree on.
+// Joins: any bytes become a join, on which the engine and the naive join must agree.
 #include "fuzz/target.hpp"
 
 #include <bit>
@@ -42,7 +42,7 @@ class Bytes {
   size_t at_ = 0;
 };
 
-// Mostly a fraction that pairs can meet exactly, or one of its neighbours; sometimes any double at all.
+// Returns mostly a fraction that pairs can meet exactly, or one of its neighbours, and sometimes any double.
 double read_threshold(Bytes &bytes, Measure measure) {
   const uint32_t kind = bytes.below(16);
   if (kind == 0) return bytes.any_double();
@@ -54,7 +54,7 @@ double read_threshold(Bytes &bytes, Measure measure) {
   return threshold;
 }
 
-// A byte below 0xe0 is a token; the others end a set, start one like the set before, or make a run of tokens.
+// A byte below 0xe0 is a token. Others end a set, start a copy of the set before, or make a run of tokens.
 IntSets read_sets(Bytes &bytes) {
   const size_t sets = std::min<size_t>(bytes.byte(), most_sets);
   IntSets result;

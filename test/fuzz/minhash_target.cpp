@@ -1,5 +1,5 @@
-// Signatures: any bytes as one that is received, or as the text of one. What has no flaw survives every way
-// there and back.
+// Signatures: any bytes as a received signature, or as the text of one. A signature without a flaw survives
+// every conversion there and back.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ void require(bool holds, const char *what) {
   std::abort();
 }
 
-// Returns the signature of a text; nothing where it has none.
+// Returns the signature of a text, or nothing if it has none.
 Bytes signature_of_text(const std::string &text) {
   SignatureHeader header;
   const char *values;
@@ -38,7 +38,7 @@ std::string text_of(const Bytes &signature) {
   return text;
 }
 
-// What the functions of a signature with values do to it.
+// Applies the functions of signatures to a signature with values.
 void check_values(const Bytes &signature, SignatureHeader header) {
   std::vector<uint32_t> values(header.permutations);
   read_values(signature.data(), 0, values.size(), values.data());

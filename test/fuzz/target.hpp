@@ -1,4 +1,4 @@
-// What the programs around a fuzz target need of it. Each target is a file; a program has one of them.
+// The interface of a fuzz target. Each target is a file, and each program has one of them.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace simjoin::fuzz {
 
-// Does with the bytes what the target is for. Aborts with an account of it where something is wrong.
+// Runs the target on the bytes. Aborts with a description if something is wrong.
 void check_input(const uint8_t *data, size_t size);
 
-// Returns bytes that take the target further than any would.
+// Returns bytes that reach more of the target than random ones.
 std::vector<uint8_t> random_input(std::mt19937_64 &random);
 
 }  // namespace simjoin::fuzz
