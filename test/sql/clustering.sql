@@ -30,7 +30,7 @@ WHERE cardinality(a.terms) > 0;
 SELECT * FROM tf_idf(NULL, 1);
 SELECT * FROM tf_idf('SELECT 1, ''{}''::text[] WHERE false');
 
--- Clusters: most similar centroid, the older of two, the threshold included.
+-- Clusters: the most similar centroid, the older of two equal ones, and a similarity equal to the threshold.
 CREATE TABLE docs (id bigint, terms int[], weights real[]);
 INSERT INTO docs VALUES
   (10, '{1,2}', '{1,1}'),        -- begins 1
@@ -38,7 +38,7 @@ INSERT INTO docs VALUES
   (12, '{1,2}', '{2,2}'),        -- joins 1: weights are made unit length
   (13, '{1,3}', '{1,1}'),        -- 0.5 to both: joins the older one at 0.5
   (14, '{}', '{}'),              -- no terms: a cluster of its own
-  (15, '{5}', '{0}'),            -- nor has this one any
+  (15, '{5}', '{0}'),            -- a weight of zero: no terms either
   (16, NULL, NULL),
   (17, '{4,3,3}', '{2,1,1}'),    -- terms in any order, repeated ones add up: joins 2
   (18, '{3,4,6}', '{1,1,0.5}');
@@ -91,7 +91,7 @@ SELECT count(*), count(DISTINCT n.cluster) > 50 AS many, count(*) FILTER (WHERE 
 FROM cluster_naively(0.5, 10) n
      JOIN cluster_documents('SELECT * FROM news ORDER BY id LIMIT 400', 0.5, 10, 1) c USING (id);
 
--- The same in one call or in many, wherever they end.
+-- The clusters are the same in one call or in many, wherever the calls end.
 SELECT cluster_stream_create('stream', NULL::int[]);
 SELECT cluster_stream_create('bigs', NULL::bigint[]);
 SELECT cluster_stream_create('"Of Texts"');
@@ -115,13 +115,13 @@ FROM in_calls('"Of Texts"', 450, 'text') a
 SELECT count(*), sum(documents), count(*) FILTER (WHERE is_open) > 0 AS open, count(pending_sums) > 0 AS pending FROM stream;
 SELECT count(*) FROM stream s FULL JOIN (SELECT cluster, count(*) AS documents FROM at_once GROUP BY cluster) a USING (cluster, documents)
 WHERE s.terms IS NULL OR a.cluster IS NULL;
--- Heaviest terms first, and the same of all types.
+-- The heaviest terms come first, and all types give the same clusters.
 SELECT bool_and(sums = ARRAY(SELECT s FROM unnest(sums) s ORDER BY s DESC)) AS ordered, max(cardinality(terms)) FROM stream;
 SELECT count(*) FROM stream a FULL JOIN bigs b USING (cluster)
 WHERE (a.documents, a.terms::bigint[], a.sums, a.is_open, a.pending_terms::bigint[], a.pending_sums)
       IS DISTINCT FROM (b.documents, b.terms, b.sums, b.is_open, b.pending_terms, b.pending_sums);
 
--- Transactions: a call that is rolled back leaves no trace; two in one statement see each other.
+-- Transactions: a call that is rolled back leaves no trace. Two calls in one statement see each other.
 CREATE TABLE before AS SELECT * FROM stream;
 BEGIN;
 SELECT count(*) FROM cluster_stream('stream', 'SELECT id, terms, weights FROM news WHERE id < 200 ORDER BY id', 0.5, 10, 64);
@@ -134,14 +134,14 @@ SELECT count(*) FROM (TABLE stream EXCEPT ALL TABLE before) d;
 SELECT a.id, b.id, a.cluster - (SELECT max(cluster) FROM before) AS a, b.cluster - (SELECT max(cluster) FROM before) AS b
 FROM cluster_stream('stream', 'SELECT 1, ''{77777}''::int[], ''{1}''::real[]', 0.6) a
      JOIN cluster_stream('stream', 'SELECT 1, ''{77777}''::int[], ''{1}''::real[]', 0.6) b USING (id);
--- Clusters can be forgotten.
+-- Clusters can be deleted.
 DELETE FROM stream WHERE documents < 5;
 SELECT count(DISTINCT c.cluster) > 0 AS found, bool_and(s.cluster IS NOT NULL) AS known
 FROM cluster_stream('stream', 'SELECT * FROM news ORDER BY id LIMIT 100', 0.5, 10, 64) c LEFT JOIN stream s USING (cluster);
 ALTER TABLE stream RENAME TO renamed;
 SELECT count(*) FROM cluster_stream('renamed', 'SELECT * FROM news WHERE false', 0.6);
 
--- Who may not change the table may not continue the stream.
+-- A role that may not change the table may not continue the stream.
 CREATE ROLE clustering_reader;
 GRANT SELECT ON renamed, news TO clustering_reader;
 SET ROLE clustering_reader;
@@ -154,7 +154,7 @@ RESET ROLE;
 DROP OWNED BY clustering_reader;
 DROP ROLE clustering_reader;
 
--- Wrong arguments are errors that say what to do.
+-- Wrong arguments give errors that say what to do.
 SELECT * FROM cluster_documents('SELECT * FROM docs', 0);
 SELECT * FROM cluster_documents('SELECT * FROM docs', 1.01);
 SELECT * FROM cluster_documents('SELECT * FROM docs', 'NaN');
@@ -182,7 +182,7 @@ SELECT cluster_stream_create('renamed');
 SELECT cluster_stream_create(NULL);
 SELECT cluster_stream_create('dates', NULL::date[]);
 SELECT * FROM cluster_stream('docs', 'SELECT * FROM docs', 0.5);
--- Relations without the columns of a stream, with one dropped or of another type, and those that are no plain tables.
+-- Relations without the columns of a stream, with a dropped column or one of another type, and relations that are not plain tables.
 CREATE TABLE no_stream (LIKE renamed INCLUDING ALL);
 ALTER TABLE no_stream DROP COLUMN terms;
 SELECT * FROM cluster_stream('no_stream', 'SELECT * FROM docs', 0.5);
@@ -213,7 +213,7 @@ DELETE FROM bigs WHERE cluster = 7;
 UPDATE bigs SET is_open = true WHERE cluster = 3;
 SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM docs', 0.5);
 
--- Memory has a limit: of the clusters and their terms, not of all documents.
+-- The memory limit is for the clusters and their terms, not for all documents.
 SET simjoin.memory_limit = '2MB';
 SELECT count(*), count(DISTINCT cluster) FROM cluster_documents(
   'SELECT i, ARRAY(SELECT i % 10 * 20 + j FROM generate_series(1, 20) j), array_fill(1::real, ARRAY[20]) FROM generate_series(1, 20000) i', 0.5);

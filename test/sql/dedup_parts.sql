@@ -1,4 +1,4 @@
--- Dedup views in the hands of a hostile owner: parts that were altered, definitions made by hand, and whose tables are dropped.
+-- Dedup views of a hostile owner: altered parts, definitions made by hand, and dropped tables.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
@@ -8,7 +8,7 @@ GRANT USAGE, CREATE ON SCHEMA parts_test TO regress_parts_owner;
 SET search_path = parts_test, public;
 SET ROLE regress_parts_owner;
 
--- The query of dedup views is for refreshes alone, and takes nothing that is not made like a part, owned by the owner of the view.
+-- Only refreshes can call the function of dedup views. It takes only relations that are made like parts and owned by the owner of the view.
 CREATE VIEW query AS SELECT 1 AS id, '{1,2}'::int[] AS tokens;
 CREATE TABLE rows_by_number (id bigint, fingerprint bigint);
 INSERT INTO rows_by_number VALUES (1, 16);
@@ -34,7 +34,7 @@ CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'pri
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', '4294967295', '0', '0.5', 'jaccard', 'components', 'smallest_id', '0.1') WITH NO DATA;
 SELECT drop_dedup_view('forged');
 
--- Whatever becomes of the parts: it is told, or makes the groups wrong, and nothing else.
+-- Changed parts give an error or wrong groups, and do no other harm.
 CREATE TABLE docs (id int PRIMARY KEY, tokens int[]);
 INSERT INTO docs SELECT i, ARRAY[i / 2, i / 2 + 1, i / 2 + 2] FROM generate_series(1, 12) i;
 SELECT create_dedup_view('v', 'SELECT id, tokens FROM docs', 0.5, track_changes => true);
@@ -61,7 +61,7 @@ EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
   NULL;
 END $$;
 CREATE FUNCTION does_nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
--- Says that it gives the same for the same argument, and does not.
+-- Is declared immutable, and is not.
 CREATE SEQUENCE drawn;
 CREATE FUNCTION liar(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT n + nextval(''parts_test.drawn'')::int % 2';
 -- Does something while a refresh, which may have a search path of its own, reads the query.
@@ -139,7 +139,7 @@ SELECT alteration, (a).* FROM (SELECT alteration, after(alteration) AS a FROM un
 \pset tuples_only off
 \pset format aligned
 
--- An id that comes a hundred thousand times, unnoticed by triggers: as an affected row, as a candidate, as a changed one.
+-- An id that occurs a hundred thousand times, unnoticed by triggers: as an affected row, as a candidate, as a changed row.
 SELECT create_dedup_view('ordered', 'SELECT id, tokens FROM docs ORDER BY id', 0.5, keep => 'first_row', track_changes => true);
 ALTER TABLE docs DROP CONSTRAINT docs_pkey;
 ALTER TABLE docs DISABLE TRIGGER USER;
@@ -153,7 +153,7 @@ REFRESH MATERIALIZED VIEW v;
 DELETE FROM docs WHERE id IN (7, 100);
 INSERT INTO docs VALUES (7, '{3,4,5}');
 
--- Two views have no part in common, and none is of a view that names it but does not own it.
+-- Two views have no part in common, and a view that names a part but does not own it does not get it.
 CREATE MATERIALIZED VIEW second AS SELECT * FROM dedup_view_groups('v_source', 'v_rows', 'v_pairs', 'v_changes', 'v_order', '0.5', 'jaccard', 'components',
   'smallest_id', '0.1') WITH NO DATA;
 REFRESH MATERIALIZED VIEW second;
@@ -179,7 +179,7 @@ DROP VIEW precious_query;
 SET client_min_messages = warning;
 SET ROLE regress_parts_owner;
 
--- Names: those of parts make way for what is there, and long ones do not meet.
+-- Names of parts avoid existing names, and long ones do not collide.
 DROP MATERIALIZED VIEW ordered;
 CREATE TABLE ordered_rows (id int);
 SELECT create_dedup_view('ordered', 'SELECT id, tokens FROM docs', 0.5);
@@ -200,13 +200,13 @@ SELECT create_dedup_view('bad', 'SELECT id, tokens FROM docs WITH CHECK OPTION',
 SELECT create_dedup_view('good', 'VALUES (1, ''{1}''::int[]), (2, ''{1}'') -- two rows', 0.5);
 SELECT count(*) FROM good;
 
--- A trigger made by hand does nothing that is not asked of it.
+-- A trigger made by hand does no harm.
 CREATE TABLE named (name text, tokens int[]);
 CREATE VIEW named_source AS SELECT name, tokens FROM named;
 CREATE TABLE named_rows (LIKE no_prints);
 CREATE MATERIALIZED VIEW by_name AS SELECT * FROM dedup_view_groups('named_source', 'named_rows', 'pairs', 'pairs', 'pairs', '0.5', 'jaccard', 'components',
   'smallest_id', '0.1') WITH NO DATA;
--- So do views whose queries have no columns.
+-- Views whose queries have no columns do no harm either.
 CREATE VIEW nothing AS SELECT FROM named;
 CREATE MATERIALIZED VIEW of_nothing AS SELECT * FROM dedup_view_groups('nothing', 'named_rows', 'pairs', 'pairs', 'pairs', '0.5', 'jaccard', 'components',
   'smallest_id', '0.1') WITH NO DATA;
@@ -220,7 +220,7 @@ SELECT refresh_dedup_view('of_nothing');
 SELECT create_dedup_view('bad', 'SELECT FROM named', 0.5, track_changes => true);
 SELECT create_dedup_view('bad', 'SELECT FROM named ORDER BY name', 0.5, track_changes => true);
 
--- What is written to a table is noted for the views of those who own it, too, from when they do on.
+-- Changes of a table are also recorded for the views of a new owner, from the change of owner on.
 CREATE TABLE common (id int PRIMARY KEY, tokens int[]);
 RESET ROLE;
 CREATE ROLE regress_parts_member IN ROLE regress_parts_owner;

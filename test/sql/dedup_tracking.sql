@@ -1,4 +1,4 @@
--- Dedup views that track changes: every way in which rows change, refreshes from changes and full ones, and what is refused.
+-- Dedup views that track changes: all kinds of changes, refreshes from changes and full ones, and refusals.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
@@ -6,10 +6,10 @@ CREATE SCHEMA tracking_test;
 SET search_path = tracking_test, public;
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
--- Tokens that a small number decides: sets of near numbers are similar.
+-- Tokens that follow from a small number: sets of near numbers are similar.
 CREATE FUNCTION tokens_of(n int) RETURNS int[] LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN n % 29 <> 0 THEN ARRAY(SELECT n / 3 + j FROM generate_series(1, 8) j WHERE draw(7, n, j) > 0) END $$;
--- How many rows of a view a new one would not have, or have and it has not; and the same of its pairs.
+-- The number of rows that only one of a view and a new view has, and the same for its pairs.
 CREATE FUNCTION differences(view regclass, query text, threshold float8, measure text DEFAULT 'jaccard', method text DEFAULT 'components',
                             keep text DEFAULT 'smallest_id') RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
@@ -25,11 +25,11 @@ CREATE TABLE docs (id int PRIMARY KEY, priority int, tokens int[]);
 INSERT INTO docs SELECT i * 3, draw(100, i, 1), tokens_of(draw(200, i, 2)) FROM generate_series(1, 120) i;
 SELECT create_dedup_view('unique_docs', 'SELECT id, tokens FROM docs WHERE priority >= 0', 0.7, track_changes => true);
 
--- What it is made of.
+-- The parts of the view.
 SELECT relname, relkind FROM pg_class WHERE relnamespace = 'tracking_test'::regnamespace AND relname LIKE 'unique%' ORDER BY relname COLLATE "C";
 SELECT tgname, tgenabled, tgtype & 1 = 1 AS for_rows FROM pg_trigger WHERE tgrelid = 'docs'::regclass ORDER BY tgname COLLATE "C";
 
--- Only what has changed is read.
+-- Only changed rows are read.
 SELECT * FROM refresh_dedup_view('unique_docs');
 INSERT INTO docs VALUES (1, 0, '{1000,1001}'), (2, 0, '{1001,1000}');
 TABLE unique_docs_changes;
@@ -99,7 +99,7 @@ SELECT string_agg(way, ', ') AS ways, bool_and(noted) AS noted FROM ways;
 UPDATE docs SET tokens = tokens WHERE false;
 SELECT count(*) AS nothing_noted FROM unique_docs_changes;
 
--- A refresh that reads everything, where anything may have changed: it does the same, and so does PostgreSQL's command.
+-- A refresh that reads everything because anything may have changed gives the same, and so does PostgreSQL's command.
 BEGIN;
 TRUNCATE docs;
 INSERT INTO docs SELECT i, 0, tokens_of(i) FROM generate_series(1, 100) i;
@@ -115,7 +115,7 @@ REFRESH MATERIALIZED VIEW unique_docs WITH NO DATA;
 SELECT removed_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_docs');
 SELECT differences('unique_docs', 'SELECT id, tokens FROM docs WHERE priority >= 0', 0.7);
 
--- What triggers cannot see is not taken for unchanged: the first refresh afterwards reads all rows, too.
+-- After changes that triggers cannot see, the first refresh also reads all rows.
 SET client_min_messages = notice;
 ALTER TABLE docs DISABLE TRIGGER simjoin_insert;
 INSERT INTO docs VALUES (1016, 0, '{2000,2001}');
@@ -133,7 +133,7 @@ ALTER TABLE docs ENABLE ROW LEVEL SECURITY;
 SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_docs');
 ALTER TABLE docs DISABLE ROW LEVEL SECURITY;
 CREATE TABLE whole (LIKE docs) PARTITION BY RANGE (id);
--- Which of the triggers PostgreSQL names depends on its version.
+-- The trigger that PostgreSQL names depends on its version.
 DO $$ BEGIN
   ALTER TABLE whole ATTACH PARTITION docs DEFAULT;
 EXCEPTION WHEN others THEN
@@ -142,7 +142,7 @@ END $$;
 DROP TABLE whole;
 SET client_min_messages = warning;
 
--- Ids that are NULL or come twice are errors of the refresh, not of the writer.
+-- Ids that are NULL or occur twice give an error in the refresh, not in the write.
 CREATE TABLE notes (id smallint, tokens text[]);
 INSERT INTO notes VALUES (1, '{a,b,c}'), (-2, '{c,b,a}');
 SELECT create_dedup_view('unique_notes', 'SELECT id AS key, tokens FROM notes', 0.7, keep => 'smallest_id', track_changes => true);
@@ -156,7 +156,7 @@ UPDATE notes SET id = 32767 WHERE tokens = '{a}';
 INSERT INTO notes VALUES (-32768, '{a}'), (3, NULL), (4, '{}');
 SELECT * FROM refresh_dedup_view('unique_notes');
 SELECT * FROM unique_notes ORDER BY id;
--- Two views over one table; the triggers stay until the last one is dropped.
+-- Two views over one table. The triggers stay until the last view is dropped.
 SELECT create_dedup_view('other_notes', 'SELECT id, tokens FROM notes WHERE id > 0 ORDER BY id DESC', 0.3, keep => 'first_row', track_changes => true);
 SELECT drop_dedup_view('unique_notes');
 DELETE FROM notes WHERE id = -2;
@@ -204,7 +204,7 @@ SELECT count(*) BETWEEN 21 AND 40 AS few_written FROM unique_many
 WHERE xmin <> (SELECT xmin FROM unique_many GROUP BY xmin ORDER BY count(*) DESC LIMIT 1);
 SELECT differences('unique_many', 'SELECT id, tokens FROM many', 0.8);
 SELECT rows, (SELECT count(*) FROM many) AS counted FROM unique_many_order;
--- Ids are looked up in parts, 65,536 at a time; so many changes are few if the table is said to be large.
+-- Ids are looked up in parts of 65,536. The changes are few for the number of rows in the table of the order.
 CREATE TABLE lots (id int PRIMARY KEY, tokens int[]);
 INSERT INTO lots SELECT i, ARRAY[i] FROM generate_series(1, 66000) i;
 SELECT create_dedup_view('unique_lots', 'SELECT id, tokens FROM lots', 0.8, track_changes => true);
@@ -217,7 +217,7 @@ SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_d
 SELECT differences('unique_lots', 'SELECT id, tokens FROM lots', 0.8);
 SELECT drop_dedup_view('unique_lots');
 DROP TABLE lots;
--- Where much has changed, all is read.
+-- After many changes, all rows are read.
 UPDATE many SET tokens = tokens || 8 WHERE id <= 1000;
 SELECT changed_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_many');
 SELECT differences('unique_many', 'SELECT id, tokens FROM many', 0.8);
@@ -231,7 +231,7 @@ SELECT new_pairs FROM refresh_dedup_view('unique_many');
 SET client_min_messages = warning;
 SELECT drop_dedup_view('unique_many');
 
--- Renamed and moved parts do no harm; nor does a search path on which nothing is.
+-- Renamed and moved parts do no harm, nor does an empty search path.
 CREATE SCHEMA elsewhere;
 ALTER TABLE unique_docs_rows RENAME TO some_rows;
 ALTER TABLE unique_docs_changes RENAME TO some_changes;
@@ -251,7 +251,7 @@ SELECT * FROM "Renamed" WHERE "Doc" = 1020;
 ALTER TABLE "Documents" RENAME TO docs;
 ALTER TABLE docs RENAME COLUMN "Key" TO id;
 
--- Rights: writers need none to the parts of the view; its owner has to own them, and the table.
+-- Rights: writers need no rights to the parts of the view. The view's owner must own the parts and the table.
 CREATE ROLE regress_tracking_owner;
 CREATE ROLE regress_tracking_writer;
 GRANT USAGE, CREATE ON SCHEMA tracking_test TO regress_tracking_owner;
@@ -274,7 +274,7 @@ SET ROLE regress_tracking_writer;
 INSERT INTO own_docs VALUES (1, 0, '{1,2}'), (2, 0, '{1,2}');
 RESET ROLE;
 SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('owned');
--- A view made by hand does not let its owner write to others' tables, nor see or hinder what others write.
+-- A view made by hand does not let its owner write to others' tables, or see or block the writes of others.
 CREATE TABLE precious (a bigint, b bigint);
 SET ROLE regress_tracking_owner;
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('owned_source', 'owned_rows', 'owned_pairs', 'precious', 'owned_order',
@@ -299,7 +299,7 @@ CREATE MATERIALIZED VIEW spy AS SELECT * FROM dedup_view_groups('owned_source', 
 CREATE MATERIALIZED VIEW hindrance AS SELECT * FROM dedup_view_groups('owned_source', 'owned_rows', 'owned_pairs', 'precious', 'owned_order',
   '0.7', 'jaccard', 'components', 'smallest_id', '1') WITH NO DATA;
 CREATE VIEW erring AS SELECT 1 / 0 AS id, '{1}'::int[] AS tokens;
--- Nobody's table is locked while a query of somebody else runs.
+-- No table is locked while a query of another owner runs.
 SELECT dedup_view_groups('erring', 'precious', 'precious', '0.7', 'jaccard', 'components', 'smallest_id', '1');
 CREATE MATERIALIZED VIEW locking AS SELECT * FROM dedup_view_groups('erring', 'precious', 'precious', '0.7', 'jaccard', 'components', 'smallest_id', '1');
 SET ROLE regress_tracking_owner;
@@ -307,7 +307,7 @@ INSERT INTO own_docs VALUES (3, 0, '{1,2}');
 SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('owned');
 RESET ROLE;
 SELECT count(*) FROM spied;
--- What cannot be written down is not lost: it is not written at all, or the next refresh reads everything.
+-- Changes that cannot be recorded are not lost: the write fails, or the next refresh reads everything.
 ALTER TABLE owned_changes ADD COLUMN noted_at timestamptz DEFAULT now();
 INSERT INTO own_docs VALUES (4, 0, '{1,2}');
 ALTER TABLE owned_changes DROP COLUMN noted_at;
@@ -332,21 +332,21 @@ SET client_min_messages = warning;
 DROP OWNED BY regress_tracking_owner, regress_tracking_writer CASCADE;
 DROP ROLE regress_tracking_owner, regress_tracking_writer;
 
--- A table that is dropped takes its triggers and the view along, and so its parts.
+-- Dropping the table drops its triggers and the view, and so its parts.
 SET client_min_messages = error;
 DROP TABLE docs CASCADE;
 SET client_min_messages = warning;
 SELECT relname FROM pg_class WHERE relnamespace IN ('tracking_test'::regnamespace, 'elsewhere'::regnamespace) AND relkind IN ('r', 'v', 'm')
 ORDER BY relname COLLATE "C";
 
--- Triggers that a view dropped by itself leaves behind do nothing.
+-- Triggers that remain after DROP MATERIALIZED VIEW do nothing.
 CREATE TABLE docs (id int PRIMARY KEY, tokens int[]);
 SELECT create_dedup_view('unique_docs2', 'SELECT id, tokens FROM docs', 0.7, track_changes => true);
 DROP MATERIALIZED VIEW unique_docs2;
 INSERT INTO docs VALUES (1, '{1}');
 SELECT count(*) AS left_over FROM pg_class WHERE relname LIKE 'unique_docs2%';
 
--- The triggers of a view are made anew with those of another one; what has changed without them is not forgotten.
+-- The triggers of a view are made again with those of another one. Changes without triggers are not forgotten.
 SELECT create_dedup_view('unique_docs3', 'SELECT id, tokens FROM docs', 0.7, track_changes => true);
 ALTER TABLE docs DISABLE TRIGGER ALL;
 INSERT INTO docs VALUES (2, '{1}');
@@ -363,7 +363,7 @@ SELECT new_rows, new_pairs FROM refresh_dedup_view('unique_docs3');
 REFRESH MATERIALIZED VIEW unique_docs4;
 DROP PUBLICATION regress_tracking;
 
--- What only has the text of the function is no dedup view.
+-- A view that only has the text of the function is not a dedup view.
 SET check_function_bodies = off;
 CREATE FUNCTION forged(regclass, regclass, regclass, int, int, int, int, int) RETURNS TABLE (id bigint) LANGUAGE sql
 AS 'simjoin_dedup_view_groups';
@@ -374,7 +374,7 @@ SELECT refresh_dedup_view('no_dedup_view');
 SELECT drop_dedup_view('no_dedup_view');
 INSERT INTO docs VALUES (4, '{1}');
 
--- What cannot be tracked.
+-- Queries that cannot be tracked.
 CREATE FUNCTION tracked(query text, keep text DEFAULT 'smallest_id') RETURNS void LANGUAGE sql AS
 $$ SELECT create_dedup_view('tracking_test.refused', query, 0.7, keep => keep, track_changes => true) $$;
 CREATE TEMP TABLE temporary_docs (id int, tokens int[]);

@@ -1,4 +1,4 @@
--- Dedup views: incremental refreshes against full rebuilds, and what happens to them.
+-- Dedup views: incremental refreshes against full rebuilds, and changes of the views themselves.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
@@ -6,7 +6,7 @@ CREATE SCHEMA dedup_test;
 SET search_path = dedup_test, public;
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
--- Tokens that a small number decides: sets of near numbers are similar.
+-- Tokens that follow from a small number: sets of near numbers are similar.
 CREATE FUNCTION tokens_of(n int) RETURNS int[] LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN n % 29 <> 0 THEN ARRAY(SELECT n / 3 + j FROM generate_series(1, 8) j WHERE draw(7, n, j) > 0) END $$;
 
@@ -15,10 +15,10 @@ INSERT INTO docs SELECT i * 3, draw(100, i, 1), tokens_of(draw(200, i, 2)) FROM 
 SELECT create_dedup_view('unique_docs', 'SELECT id, tokens FROM docs', 0.7);
 SELECT count(*) = 120 AS all_rows, count(DISTINCT group_id) BETWEEN 20 AND 100 AS grouped FROM unique_docs;
 
--- What it is made of.
+-- The parts of the view.
 SELECT relname, relkind FROM pg_class WHERE relnamespace = 'dedup_test'::regnamespace AND relname LIKE 'unique%' ORDER BY relname COLLATE "C";
 
--- Only what has changed is joined.
+-- Only changed rows are joined.
 SELECT * FROM refresh_dedup_view('unique_docs');
 INSERT INTO docs VALUES (1, 0, '{1000,1001}'), (2, 0, '{1001,1000}');
 SELECT * FROM refresh_dedup_view('unique_docs');
@@ -77,13 +77,13 @@ END $$;
 SELECT view, count(*) AS refreshes, sum(differences) AS differences, bool_or(joined > 0 AND kept > 3 * joined) AS little_joined,
        sum(removed) > 10 AS removed, sum(new_pairs) > 50 AS new_pairs, bool_or(some_read) AS some_read
 FROM refreshes GROUP BY view ORDER BY view COLLATE "C";
--- What is stored is what a join finds.
+-- The stored pairs are those of a join.
 SELECT count(*) AS differences FROM star_smallest_id_pairs p
 FULL JOIN similarity_self_join('SELECT id, tokens FROM docs', 0.7) j ON (p.a, p.b, p.similarity) = (j.a, j.b, j.similarity)
 WHERE p.a IS NULL OR j.a IS NULL;
 SELECT count(drop_dedup_view(view::regclass)) FROM methods;
 
--- Nothing is lost where a refresh or the change before it is rolled back.
+-- Nothing is lost if a refresh or the change before it is rolled back.
 SELECT create_dedup_view('dedup_test."Odd "" name"', 'SELECT id, tokens FROM docs;', 0.7);
 BEGIN;
 INSERT INTO docs VALUES (-1, 0, '{5000,5001}'), (-2, 0, '{5000,5001}');
@@ -100,7 +100,7 @@ SELECT new_rows, new_pairs FROM refresh_dedup_view('"Odd "" name"');
 SELECT count(*) AS differences FROM duplicate_groups('SELECT id, tokens FROM docs', 0.7) d FULL JOIN "Odd "" name" v USING (id, group_id)
 WHERE d.similarity IS DISTINCT FROM v.similarity OR d.is_representative IS DISTINCT FROM v.is_representative;
 
--- Renamed and moved parts do no harm; nor does a search path on which nothing is.
+-- Renamed and moved parts do no harm, nor does an empty search path.
 CREATE SCHEMA elsewhere;
 ALTER TABLE "Odd "" name_rows" RENAME TO some_rows;
 ALTER TABLE "Odd "" name_pairs" SET SCHEMA elsewhere;
@@ -115,14 +115,14 @@ SET search_path = dedup_test, public;
 ALTER TABLE docs DROP COLUMN shingles;
 DROP VIEW "Odd "" name_source";
 DROP TABLE some_rows CASCADE;
--- PostgreSQL drops all of it, or nothing.
+-- PostgreSQL drops all parts, or none.
 CREATE VIEW edges AS SELECT a, b FROM elsewhere."Odd "" name_pairs";
 DROP MATERIALIZED VIEW renamed;
 DROP VIEW edges;
 DROP MATERIALIZED VIEW renamed;
 SELECT count(*) AS left_over FROM pg_class WHERE relname ~ 'Odd|some_rows';
 
--- Rights: whoever reads the view need not read the table; only its owner refreshes it.
+-- Rights: readers of the view need no rights to the table. Only the owner of the view refreshes it.
 CREATE ROLE regress_dedup_owner;
 CREATE ROLE regress_dedup_reader;
 GRANT USAGE, CREATE ON SCHEMA dedup_test TO regress_dedup_owner;

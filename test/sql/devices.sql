@@ -1,4 +1,4 @@
--- Where a join runs: the result is the same, with or without a GPU. Nothing here depends on there being one.
+-- Devices of a join: the result is the same with or without a GPU. No output here depends on a GPU.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
@@ -8,7 +8,7 @@ SELECT id, ARRAY(SELECT (id * 7919 + j * j * 31) % 50 FROM generate_series(1, 5 
 FROM generate_series(1, 600) id;
 ANALYZE sets;
 
--- A join on the GPU, or the error that says why there can be none.
+-- A join on the GPU, or the error that says why the GPU cannot be used.
 CREATE FUNCTION pairs_on(chosen text, OUT result text) LANGUAGE plpgsql AS $$
 DECLARE
   hint text;
@@ -27,14 +27,14 @@ SELECT bool_and(device >= 0 AND name <> '' AND compute_capability ~ '^\d+\.\d+$'
                 memory_free BETWEEN 1 AND memory_total) IS NOT FALSE AS sane
 FROM simjoin_devices();
 
--- What the other algorithms are for.
+-- The devices of the other algorithms.
 SET simjoin.device = gpu;
 SET simjoin.algorithm = ppjoin;
 SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
 SET simjoin.device = cpu;
 SET simjoin.algorithm = fgssjoin;
 SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6;
--- Algorithms for GPUs are `auto` where there is none.
+-- Without a GPU, algorithms for GPUs are `auto`.
 SELECT algorithm, pairs_on('auto') = pairs AS same
 FROM (SELECT set_config('simjoin.algorithm', 'auto', false), pairs_on('cpu') AS pairs) c,
      (VALUES ('gssjoin'), ('fgssjoin'), ('sf_gssjoin'), ('cpu_gpu')) g (algorithm)
@@ -43,7 +43,7 @@ RESET simjoin.algorithm;
 SET simjoin.device = cpu;
 SET simjoin.gpu_memory_limit = '1GB';
 
--- EXPLAIN shows the device, and hides it where it is told to.
+-- EXPLAIN shows the device, and hides it on demand.
 CREATE FUNCTION device_lines(options text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -61,13 +61,13 @@ SET simjoin.explain_device = off;
 SELECT device_lines('ANALYZE, COSTS OFF, TIMING OFF');
 RESET simjoin.explain_device;
 
--- The functions go by the same settings.
+-- The functions use the same settings.
 SET simjoin.device = cpu;
 SELECT count(*) FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6) \gset cpu_
 SET simjoin.device = auto;
 SELECT count(*) = :cpu_count AS same FROM similarity_self_join('SELECT id, tokens FROM sets', 0.6);
 
--- They say at DEBUG1 what they ran on, in the words of EXPLAIN; nothing of the device where EXPLAIN is to hide it.
+-- They report their device at DEBUG1 in the words of EXPLAIN, unless EXPLAIN hides it.
 CREATE TABLE vectors AS SELECT id, ARRAY[id, 1, 2, 3]::real[] AS vector, ARRAY[1, 1]::real[] AS weights FROM generate_series(1, 20) id;
 SET simjoin.device = cpu;
 SET simjoin.algorithm = ppjoin;

@@ -6,7 +6,7 @@ SET search_path = duplicates_test, public;
 SET simjoin.enable_join = off;
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
--- Near copies of near copies, empty sets and NULLs; ids in no order.
+-- Near copies of near copies, empty sets and NULLs. The ids have no order.
 CREATE TABLE docs AS
 SELECT id * 7919 % 1009 - 300 AS id, CASE WHEN id % 37 <> 0 THEN tokens END AS tokens
 FROM (SELECT id, ARRAY(SELECT j + draw(300, id, 1) / 6 * 2 FROM generate_series(1, 8) j WHERE draw(8, id, j) > 0) AS tokens
@@ -18,7 +18,7 @@ CREATE TABLE groups AS
 SELECT method, g.* FROM unnest('{components,star,best_link}'::text[]) method,
   duplicate_groups('SELECT id, tokens FROM docs', 0.8, method => method, max_group_share => 1) g;
 
--- Each row once, one representative a group, for which the group is named: its smallest id.
+-- Each row occurs once, and each group has one representative and its name: the smallest id.
 SELECT method, count(*) = (SELECT count(*) FROM docs) AS all_rows, count(DISTINCT id) = count(*) AS each_once,
        bool_and(is_representative = (id = group_id)) AS named, bool_and(group_id <= id) AS smallest,
        bool_and((similarity IS NULL) = is_representative) AS similarities,
@@ -26,7 +26,7 @@ SELECT method, count(*) = (SELECT count(*) FROM docs) AS all_rows, count(DISTINC
        count(DISTINCT group_id) BETWEEN 20 AND count(*) - 20 AS grouped
 FROM groups GROUP BY method ORDER BY method;
 
--- components: the same as of the graph; the similarity is that with the most similar row.
+-- components: the components of the graph. The similarity is that with the most similar row.
 SELECT count(*) AS differences FROM
   (SELECT id, group_id FROM groups WHERE method = 'components') g
   FULL JOIN (SELECT node, component FROM connected_components('SELECT a, b FROM pairs', 'SELECT id FROM docs')) c
@@ -34,7 +34,7 @@ SELECT count(*) AS differences FROM
 SELECT count(*) AS differences FROM groups g WHERE method <> 'star' AND NOT is_representative
   AND similarity IS DISTINCT FROM (SELECT max(p.similarity) FROM pairs p WHERE p.a = g.id);
 
--- star: a row is a representative unless it is similar to a smaller one; others belong to the most similar such.
+-- star: a row is a representative unless it is similar to a smaller one. Other rows belong to the most similar representative.
 SELECT count(*) AS differences FROM groups g,
   LATERAL (SELECT (array_agg(r.id ORDER BY p.similarity DESC, r.id))[1] AS centre, max(p.similarity) AS similarity
            FROM pairs p JOIN groups r ON r.id = p.b WHERE p.a = g.id AND r.method = 'star' AND r.is_representative AND r.id < g.id) best
@@ -47,7 +47,7 @@ SELECT count(*) AS differences FROM
     'SELECT DISTINCT ON (a) a, b FROM pairs ORDER BY a, similarity DESC, b', 'SELECT id FROM docs')) c
   ON (id, group_id) = (node, component) WHERE id IS NULL OR node IS NULL;
 
--- Copies, which are not all joined: the same groups as from the pairs of all rows, which a dedup view keeps. In
+-- Copies are not all joined. They give the groups of the pairs of all rows, which a dedup view keeps. In
 -- any order, with and without repetitions, and too small for the threshold of an overlap.
 CREATE TABLE copies AS
 SELECT id * 7919 % 1009 AS id, draw(40, id, 3) AS priority,
@@ -71,13 +71,13 @@ END $$;
 SELECT measure, threshold, sum(differences(number, query, threshold, measure, method, keep)) AS differences
 FROM choices GROUP BY measure, threshold ORDER BY measure, threshold;
 SELECT count(drop_dedup_view(('of_choice_' || number)::regclass)) FROM choices;
--- All pairs of so many copies would not be found in the life of a test, nor would a star hold them.
+-- The copies have too many pairs to find in a test, or to hold for a star.
 SET simjoin.memory_limit = '16MB';
 SELECT method, count(*), count(DISTINCT group_id) AS groups, count(similarity)
 FROM unnest('{components,star,best_link}'::text[]) method,
      duplicate_groups('SELECT i, ARRAY[1, i % 2 + 2] FROM generate_series(1, 100000) i', 0.5, method => method, max_group_share => 1)
 GROUP BY method ORDER BY method;
--- Pairs that a star needs and has no memory for.
+-- Pairs of a star that exceed the memory limit.
 SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM duplicate_groups('SELECT i, ARRAY[1, i] FROM generate_series(2, 1000) i', 0.3, method => 'star');
 RESET simjoin.memory_limit;
@@ -89,7 +89,7 @@ SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes', 0.7);
 SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes ORDER BY written DESC', 0.7, keep => 'first_row');
 SELECT * FROM duplicate_groups('SELECT id, tokens FROM notes ORDER BY written DESC', 0.7, keep => 'first_row', method => 'star');
 
--- A chain snowballs as a component, and only there; the alarm says so.
+-- Only as a component, a chain grows into one group, and a notice reports that.
 SET client_min_messages = notice;
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i, i + 1, i + 2, i + 3] FROM generate_series(1, 200) i', 0.6);
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i, i + 1, i + 2, i + 3] FROM generate_series(1, 200) i', 0.6, method => 'star');
@@ -99,7 +99,7 @@ SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELEC
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[greatest(i, 100)] FROM generate_series(1, 1000) i', 0.6);
 SET client_min_messages = warning;
 
--- Other types, measures and small inputs; NULL arguments give no rows.
+-- Other types, measures and small inputs. NULL arguments give no rows.
 SELECT * FROM duplicate_groups('VALUES (1, ''{a,b}''::text[]), (2, ''{b,a}''), (3, ''{A,b}'')', 2, 'overlap');
 SELECT * FROM duplicate_groups('SELECT 1, ''{1}''::bigint[] WHERE false', 0.5);
 SELECT * FROM duplicate_groups('SELECT 1, NULL::bigint[]', 0.5, method => 'star');

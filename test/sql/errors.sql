@@ -1,4 +1,4 @@
--- Wrong arguments are errors that name the function and say what to do.
+-- Wrong arguments give errors that name the function and say what to do.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 
@@ -22,7 +22,7 @@ SELECT weighted_jaccard_similarity('{1}'::int[], '{{1}}', '{1}', '{1}');
 SELECT jaccard_similarity('{1}'::float8[], '{1}'::float8[]);
 SELECT '{a}'::text[] ~= '{1}'::int[];
 
--- A text, and what has no type.
+-- A text, and values without a type.
 SELECT jaccard_similarity('a b'::text, 'b c'::text);
 SELECT jaccard_similarity('{1,2}', '{2,3}');
 SELECT cosine_similarity('{1,2}'::varchar, NULL);
@@ -40,7 +40,7 @@ SELECT weighted_minhash('{1,2}', '{1,1}');
 PREPARE untyped AS SELECT minhash($1, 64);
 EXECUTE untyped('{1,2}');
 DEALLOCATE untyped;
--- The name of a type and a literal: a signature as it is written, which this is not.
+-- A type name and a literal that is not a valid signature.
 SELECT minhash('{1,2}');
 -- A kind of terms, or a number of them, without a type.
 SELECT * FROM tf_idf('SELECT 1, ''{a,b}''::text[]', '10');
@@ -95,7 +95,7 @@ SELECT * FROM similarity_self_join('SELECT 1, ''{1,NULL}''::int[]', 0.5);
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{{1}}''::int[]', 0.5);
 SELECT * FROM similarity_self_join('SELECT i % 2 + 5, ARRAY[i] FROM generate_series(1, 3) i', 0.5);
 
--- Queries that are none.
+-- Texts that are not queries.
 SELECT * FROM similarity_self_join('SELEC 1', 0.5);
 SELECT * FROM similarity_self_join('', 0.5);
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]; SELECT 2, ''{1}''::int[]', 0.5);

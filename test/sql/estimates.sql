@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
 
--- Returns 'good' where the estimate of the query's rows is within a factor of ten of their number, else both.
+-- Returns 'good' if the estimate of the query's rows is within a factor of ten of their number, otherwise both.
 CREATE FUNCTION estimate(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -23,7 +23,7 @@ END $$;
 -- A number in [0, 1) that is the same on every server.
 CREATE FUNCTION draw(VARIADIC seed int[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int / 268435456.0 $$;
--- A set of so many draws from the tokens 0 .. universe - 1, the first of which are the most frequent.
+-- A set of random tokens from 0 .. universe - 1. Small tokens are the most frequent.
 CREATE FUNCTION drawn_set(id int, size int, universe int, skew float8) RETURNS int[] LANGUAGE sql IMMUTABLE AS
 $$ SELECT array_agg(DISTINCT floor(universe * draw(id, j) ^ skew)::int) FROM generate_series(1, size) j $$;
 
@@ -74,7 +74,7 @@ FROM unnest('{INNER,LEFT,RIGHT,FULL}'::text[]) join_type, unnest('{0.5,0.9}'::fl
 SELECT shape, condition, threshold, estimate(format('SELECT FROM %1$I a WHERE %2$s (SELECT FROM %1$I b WHERE a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= %3$s)', shape, condition, threshold))
 FROM unnest('{baskets,documents,versions,categories}'::text[]) shape, unnest('{EXISTS,NOT EXISTS}'::text[]) condition,
      unnest('{0.55}'::float8[]) threshold
-WHERE (shape, condition) NOT IN (('versions', 'NOT EXISTS'), ('categories', 'NOT EXISTS'))  -- one row in all
+WHERE (shape, condition) NOT IN (('versions', 'NOT EXISTS'), ('categories', 'NOT EXISTS'))  -- one row in total
 ORDER BY 1, 2, 3;
 -- Rows paired with themselves; conditions on one side and on both; NULLs; the operator; more joins above.
 SELECT estimate('SELECT FROM documents a JOIN documents b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9');
@@ -91,7 +91,7 @@ SELECT estimate('SELECT FROM sparse a JOIN sparse b ON jaccard_similarity(a.toke
 SET simjoin.enable_join = off;
 SELECT estimate('SELECT FROM versions a JOIN versions b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6 WHERE a.id <= 100');
 RESET simjoin.enable_join;
--- What was known of a column is forgotten with the next ANALYZE; more columns than a session keeps in mind.
+-- The next ANALYZE replaces the cached statistics of a column. More columns than a session caches.
 CREATE TABLE changing AS SELECT id, tokens FROM tags;
 ANALYZE changing;
 CREATE FUNCTION estimated_rows(query text) RETURNS float8 LANGUAGE plpgsql AS $$
@@ -124,7 +124,7 @@ RESET ALL;
 SET client_min_messages = warning;
 SET jit = off;
 
--- The nested loop for a handful of rows, the join operator beyond; sooner where sets are large.
+-- The planner takes the nested loop for a handful of rows, and the join operator beyond, earlier if sets are large.
 CREATE FUNCTION join_plan(size int, row_count int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -142,7 +142,7 @@ SET simjoin.enable_join = off;
 SELECT count(*) > 0 AS works FROM half a FULL JOIN rest b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9;
 EXPLAIN (COSTS OFF) SELECT FROM half a JOIN rest b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9;
 RESET simjoin.enable_join;
--- Few pairs come out of the join, so another table is joined to them; many, and it is joined to one side before.
+-- If the join has few pairs, another table is joined to them. If it has many, the table is joined to one side before.
 CREATE TABLE labels AS SELECT id, 'label ' || id AS label FROM generate_series(1, 100000) id;
 CREATE UNIQUE INDEX ON labels (id);
 ANALYZE labels;

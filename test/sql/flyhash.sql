@@ -1,4 +1,4 @@
--- FlyHash: golden values, what follows from the definition, neighbours, many at a time, and wrong arguments.
+-- FlyHash: golden values, consequences of the definition, neighbours, many at a time, and wrong arguments.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA flyhash_test;
@@ -10,11 +10,11 @@ SELECT flyhash('{1.5,-2,0.25}', 10, 3, 2, -9223372036854775808);
 SELECT md5(flyhash(ARRAY(SELECT ((i * i % 101 - 50) / 8.0)::real FROM generate_series(1, 784) i), 25088)::text) AS defaults,
        cardinality(flyhash(ARRAY(SELECT ((i * i % 101 - 50) / 8.0)::real FROM generate_series(1, 784) i), 25088));
 
--- Ties go to the lower position; all positions may win.
+-- Ties go to the lower position. All positions may win.
 SELECT flyhash('{0,0,0}', 100, 4, 2) AS zeros, flyhash('{-7,-7}', 100, 4, 1) AS constant, flyhash('{3}', 5, 5) AS all;
 SELECT flyhash('{1,0}', 200, 50, 1) && flyhash('{0,1}', 200, 50, 1) AS shared;
 
--- Defaults: a twentieth of the hash length wins, a twentieth of the values is added up.
+-- Defaults: a twentieth of the hash length wins, and a twentieth of the values is added up.
 CREATE TABLE vectors AS
 SELECT i AS id, ARRAY(SELECT sin(i * j * j)::real FROM generate_series(1, 60) j) AS vector FROM generate_series(1, 300) i;
 SELECT bool_and(flyhash(vector, 500) = flyhash(vector, 500, 25, 3, 1)) AS defaults,
@@ -24,14 +24,14 @@ SELECT bool_and(flyhash(vector, 500) = flyhash(vector, 500, 25, 3, 1)) AS defaul
        bool_and(flyhash(vector, 500) @> flyhash(vector, 500, winners => 10)) AS fewer_winners,
        bool_and(cardinality(flyhash(vector, 500, winners => 33)) = 33) AS winners
 FROM vectors;
--- A vector's scale does not matter where it is a power of two, however large or small.
+-- A scale that is a power of two does not matter, however large or small.
 SELECT bool_and(flyhash(vector, 300) = flyhash(ARRAY(SELECT v * 2::real ^ e FROM unnest(vector) WITH ORDINALITY u (v, o) ORDER BY o)::real[], 300)) AS scale
 FROM vectors, unnest('{-40,-1,7,100}'::int[]) e;
 -- Arrays that begin elsewhere than at 1 are the same vectors.
 SELECT flyhash('[0:2]={1,2,3}', 10, 2) = flyhash('{1,2,3}', 10, 2) AS same;
 SELECT flyhash(NULL, 10) IS NULL AS vector, flyhash('{1}', NULL) IS NULL AS hash_length, flyhash('{1}', 10, seed => NULL) IS NULL AS seed;
 
--- Hashes of vectors of different lengths in one query, which none of the lengths disturbs.
+-- Hashes of vectors of different lengths in one query do not disturb each other.
 SELECT count(DISTINCT h) AS hashes, count(DISTINCT (n, h)) AS with_length
 FROM generate_series(1, 20) i, LATERAL (SELECT 1 + i % 4 AS n) l,
      LATERAL (SELECT flyhash(ARRAY(SELECT j::real FROM generate_series(1, n) j), 64, 8, 1) AS h) f;
@@ -74,7 +74,7 @@ FROM clustered a, LATERAL (SELECT b.id FROM clustered b WHERE b.id <> a.id
 WHERE a.id % 10 = 0;
 SELECT count(*) FILTER (WHERE exact.a IS NOT NULL) > 0.6 * count(*) AS precise, count(*) BETWEEN 320 AND 360 AS found
 FROM near LEFT JOIN exact USING (a, b) WHERE a % 10 = 0;
--- And by the join operator, at an overlap that next to no vectors of different clusters reach.
+-- Neighbours by the join operator, at an overlap that almost no vectors of different clusters reach.
 SELECT count(*) > 1200 AS pairs, avg((x.cluster = y.cluster)::int) > 0.98 AS precise
 FROM hashed x JOIN hashed y ON x.id < y.id AND overlap_count(x.tokens, y.tokens) >= 30;
 
@@ -91,7 +91,7 @@ EXPLAIN (COSTS OFF) SELECT sum((flyhash(vector, 100))[1]) FROM vectors;
 SELECT sum((flyhash(vector, 100))[1]) = (SELECT sum(tokens[1]) FROM flyhash_signatures('SELECT id, vector FROM vectors', 100)) AS same FROM vectors;
 COMMIT;
 
--- What is wrong with vectors.
+-- Wrong vectors.
 SELECT flyhash('{1,NaN}', 10);
 \echo :LAST_ERROR_SQLSTATE
 SELECT flyhash('{Infinity}', 10);
@@ -107,7 +107,7 @@ SELECT flyhash('{{1,2},{3,4}}', 10);
 SELECT flyhash(array_fill(1::real, ARRAY[65536]), 10);
 \echo :LAST_ERROR_SQLSTATE
 SELECT cardinality(flyhash(array_fill(1::real, ARRAY[65535]), 10, 2, 65535)) AS largest;
--- And with numbers.
+-- Wrong numbers.
 SELECT flyhash('{1}', 0);
 \echo :LAST_ERROR_SQLSTATE
 SELECT flyhash('{1}', 1048577);
@@ -126,7 +126,7 @@ SELECT flyhash(NULL, 10, 11);
 \echo :LAST_ERROR_SQLSTATE
 SELECT flyhash(array_fill(1::real, ARRAY[65535]), 1000000, 1);
 \echo :LAST_ERROR_SQLSTATE
--- And with queries.
+-- Wrong queries.
 SELECT * FROM flyhash_signatures('SELECT id, vector FROM vectors', 20, 21);
 \echo :LAST_ERROR_SQLSTATE
 SELECT * FROM flyhash_signatures('SELECT id, vector FROM vectors', 20, 2, 61);

@@ -7,7 +7,7 @@ SET simjoin.enable_join = off;
 
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
--- Skewed tokens, near copies, repeated tokens, empty sets and NULLs; ids in no order, some negative.
+-- Skewed tokens, near copies, repeated tokens, empty sets and NULLs. The ids have no order, and some are negative.
 CREATE TABLE sets AS
 SELECT (id * 7919 % 1009 - 300)::smallint AS id, CASE WHEN id % 37 = 0 THEN NULL ELSE tokens END AS tokens
 FROM (SELECT id, ARRAY(SELECT draw(draw(50, base, j, 1) + 1, base, j, 2) FROM generate_series(1, draw(12, base)) j
@@ -16,7 +16,7 @@ FROM (SELECT id, ARRAY(SELECT draw(draw(50, base, j, 1) + 1, base, j, 2) FROM ge
             FROM generate_series(1, 150) id) b) s;
 CREATE TABLE others AS
 SELECT id::bigint * 3000000000 AS id, tokens || CASE WHEN id % 2 = 0 THEN '{7}'::int[] END AS tokens FROM sets WHERE id % 3 <> 0;
--- What each measure says of each pair that shares a token.
+-- The similarity by each measure of each pair that shares a token.
 CREATE FUNCTION distinct_tokens(tokens int[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS
 $$ SELECT count(DISTINCT t) FROM unnest(tokens) t $$;
 CREATE TABLE measures (measure text);
@@ -35,7 +35,7 @@ $$ SELECT CASE measure WHEN 'jaccard' THEN o / (n + m - o) WHEN 'cosine' THEN o 
 CREATE TABLE expected_self AS SELECT measure, a, b, similarity(measure, o, n, m) FROM measures, shared_self;
 CREATE TABLE expected AS SELECT measure, a, b, similarity(measure, o, n, m) FROM measures, shared;
 
--- How many rows two queries do not share.
+-- The number of rows that two queries do not share.
 CREATE FUNCTION differences(x text, y text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
 BEGIN
@@ -99,7 +99,7 @@ SELECT * FROM similarity_join('SELECT 1, ''{1}''::text[] WHERE false', 'SELECT 1
 SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::text[]', 'SELECT 1, ''{1}''::text[] WHERE false', 5);
 SELECT * FROM similarity_neighbors('SELECT 1, ''{a}''::text[]', 'VALUES (1, ''{b}''::text[]), (2, NULL), (3, ''{a,c}'')', 5);
 
--- NULL arguments give no rows; the threshold of overlap is a count; a closing semicolon does no harm.
+-- NULL arguments give no rows. The threshold of overlap is a count. A closing semicolon does no harm.
 SELECT * FROM similarity_self_join(NULL, 0.5);
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', NULL);
 SELECT * FROM similarity_self_join('SELECT i, ARRAY[1, 2, i] FROM generate_series(1, 3) i;', 2, measure => 'overlap') ORDER BY 1, 2;
@@ -109,7 +109,7 @@ SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 10);
 SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 1000);
 RESET simjoin.memory_limit;
--- Ids that occur twice join as often in similarity_join and similarity_neighbors.
+-- Ids that occur twice are joined twice in similarity_join and similarity_neighbors.
 SELECT * FROM similarity_join('VALUES (1, ''{1}''::int[]), (1, ''{1}'')', 'VALUES (2, ''{1}''::int[])', 1);
 SELECT * FROM similarity_neighbors('VALUES (1, ''{1}''::int[])', 'VALUES (2, ''{1}''::int[]), (2, ''{1}'')', 5);
 
@@ -120,7 +120,7 @@ SELECT * FROM similarity_self_join('SELECT i::document_id, ARRAY[''a'', (i / 2):
 SELECT * FROM similarity_self_join(
   'VALUES (9223372036854775807, shingles(''near duplicate'')), (-9223372036854775808, shingles(''Near  duplicate''))', 0.9);
 
--- The query sees what the caller sees, and runs with the caller's rights.
+-- The query has the snapshot and the rights of the caller.
 BEGIN;
 INSERT INTO sets VALUES (20000, '{1001,1002}'), (20001, '{1001,1002}');
 SELECT * FROM similarity_self_join('SELECT id, tokens FROM sets WHERE id >= 20000', 1);

@@ -12,7 +12,7 @@ SELECT * FROM connected_components(
 SELECT * FROM connected_components('VALUES (4::smallint, 7::int)', 'VALUES (1), (7), (-1), (1)');
 SELECT * FROM connected_components('SELECT 1, 2 WHERE false', 'SELECT 1 WHERE false');
 SELECT * FROM connected_components('SELECT 1, 2 WHERE false', 'SELECT 3');
--- A weight does not matter, not even one that is none.
+-- Weights do not matter, not even invalid ones.
 SELECT * FROM connected_components('VALUES (1, 2, NULL::float8), (2, 3, -1), (3, 4, ''NaN'')');
 -- Random edges against a recursive query.
 CREATE TABLE edges AS SELECT draw(300, i, 1) - 100 AS a, draw(300, i, 2) - 100 AS b FROM generate_series(1, 130) i;
@@ -33,7 +33,7 @@ SELECT node, round(rank::numeric, 6) AS rank FROM pagerank('VALUES (1, 2), (3, 2
 SELECT node, round(rank::numeric, 6) AS rank FROM pagerank('VALUES (1, 2), (3, 2), (2, 1), (9, 8)', directed => false);
 SELECT node, round(rank::numeric, 6) AS rank FROM pagerank('VALUES (1, 2, 0.75), (1, 3, 0.25), (1, 4, 0)', damping => 0.5, nodes => 'SELECT 5');
 SELECT node, rank FROM pagerank('VALUES (1, 2), (2, 3)', damping => 0) ORDER BY node;
--- A reference by plain iteration in SQL, nodes without edges out included.
+-- A reference by plain iteration in SQL, including nodes without edges out.
 CREATE TABLE links AS SELECT DISTINCT draw(60, i, 3) AS a, draw(draw(60, i, 4) + 1, i, 5) AS b FROM generate_series(1, 200) i;
 CREATE FUNCTION reference(steps int) RETURNS TABLE (node int, rank float8) LANGUAGE plpgsql AS $$
 BEGIN
@@ -71,7 +71,7 @@ SELECT draw(300, i, 6) AS a, draw(300, i, 7) AS b FROM generate_series(1, 600) i
 UNION ALL SELECT i * 7, j * 7 FROM generate_series(1, 12) i, generate_series(1, 12) j;
 SELECT method, (SELECT array_agg(node ORDER BY node) FROM densest_subgraph('SELECT a, b FROM planted', 12, method)) AS nodes, d.*
 FROM unnest('{auto,bilinear,greedy}'::text[]) method, densest_subgraph_density('SELECT a, b FROM planted', 12, method) d;
--- Weights; loops, reversed and repeated edges; more nodes asked for than there are; one node; none.
+-- Weights, loops, reversed and repeated edges, more requested nodes than exist, one node, none.
 SELECT * FROM densest_subgraph('VALUES (1, 2, 0.5), (2, 3, 2), (3, 2, 1), (3, 3, 9), (4, 1, 0.25)', 2) ORDER BY node;
 SELECT * FROM densest_subgraph_density('VALUES (1, 2, 0.5), (2, 3, 2), (3, 2, 1), (3, 3, 9), (4, 1, 0.25)', 2);
 SELECT * FROM densest_subgraph_density('VALUES (1, 2), (2, 3)', 100);
@@ -105,7 +105,7 @@ SELECT * FROM pagerank('VALUES (1, 2)', coupons => 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 0);
 SELECT * FROM densest_subgraph('VALUES (1, 2)', 1, 'magic');
 
--- Memory has a limit. When it is met depends on whether edges are held back for a GPU.
+-- The memory limit. The moment at which it is exceeded depends on whether edges are held back for a GPU.
 \set SHOW_CONTEXT never
 SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM connected_components('SELECT i, i * 7 % 1000 FROM generate_series(1, 10000) i');

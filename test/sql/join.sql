@@ -1,4 +1,4 @@
--- The join operator and the nested loop give the same rows: on every join type, measure, threshold and algorithm.
+-- The join operator and the nested loop give the same rows with every join type, measure, threshold and algorithm.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
@@ -8,7 +8,7 @@ SET simjoin.explain_device = off;
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT (('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n) $$;
 
--- Sets of skewed tokens, a third of them near copies of others; some NULL, some empty, some with repeated tokens.
+-- Sets of skewed tokens, a third of them near copies of others. Some are NULL, some empty, some have repeated tokens.
 CREATE TABLE a AS
 SELECT id, lang, CASE WHEN draw(40, id, 7) = 0 THEN NULL ELSE tokens END AS tokens
 FROM (SELECT id, draw(3, id, 1) AS lang,
@@ -159,7 +159,7 @@ SELECT agrees('SELECT l.id AS x, r.id AS y, z.id AS z FROM a l JOIN b r ON jacca
 SELECT agrees('SELECT l.id AS x, (SELECT count(*) FROM a p JOIN b q ON jaccard_similarity(p.tokens, q.tokens) >= 0.7 WHERE p.lang = l.lang) AS n FROM a l WHERE l.id < 20');
 SELECT agrees('SELECT v.t AS t, (SELECT count(*) FROM a p JOIN b q ON jaccard_similarity(p.tokens, q.tokens) >= v.t) AS n FROM (VALUES (0.9), (0.0), (0.5), (NULL), (-1), (2), (''NaN''::float8)) v (t)');
 
--- A threshold that is a parameter of a generic plan: also where every pair qualifies, and none.
+-- A threshold that is a parameter of a generic plan, also if every pair qualifies, or none.
 SET plan_cache_mode = force_generic_plan;
 SET enable_nestloop = off;
 PREPARE pairs (float8) AS SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= $1;
@@ -177,7 +177,7 @@ SELECT explained('SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.toke
 SELECT explained('SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0');
 RESET enable_nestloop;
 
--- What EXPLAIN says.
+-- The output of EXPLAIN.
 EXPLAIN (COSTS OFF, VERBOSE) SELECT l.id, r.id, jaccard_similarity(l.tokens, r.tokens) FROM a l JOIN a r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8;
 SET simjoin.algorithm = ppjoin;
 SET simjoin.cpu_threads = 1;
@@ -197,7 +197,7 @@ SELECT plan_lines('EXPLAIN (ANALYZE, BUFFERS OFF) ' || query) <= 25 AS short, pl
 FROM (SELECT 'SELECT l.id FROM a l JOIN b r ON l.id + 1 < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8' AS query) q;
 SET simjoin.explain_device = off;
 DROP FUNCTION plan_lines;
--- Programs find all there is.
+-- Machine-readable formats have all facts.
 CREATE FUNCTION node_facts(query text, facts text) RETURNS TABLE (fact text, value text) LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -218,7 +218,7 @@ SELECT value::bigint = (SELECT count(*) FROM a l JOIN b r ON l.tokens <%> r.toke
        value::bigint < (SELECT count(*) FROM a l JOIN b r ON l.tokens <%> r.tokens <= 0.2) AS some_on_the_threshold
 FROM node_facts('SELECT 1 FROM a l JOIN b r ON l.tokens <%> r.tokens < 0.2', '^Pairs Output');
 
--- The threshold is a number; with ANALYZE it is the one that was used.
+-- The threshold is a number. With ANALYZE it is the one that was used.
 CREATE FUNCTION threshold_of(query text, options text DEFAULT '') RETURNS TABLE (label text, type text, value text) LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -243,8 +243,8 @@ DEALLOCATE apart;
 RESET plan_cache_mode;
 DROP FUNCTION threshold_of;
 
--- A row that may join itself does so before the engine begins, so a LIMIT does not wait for that; where it depends on the number
--- of tokens, afterwards.
+-- A row that may join itself does so before the engine begins, so a LIMIT does not wait for that. If that depends on the number
+-- of tokens, the row joins itself afterwards.
 CREATE FUNCTION pairs_under_limit(clause text) RETURNS TABLE (returned bigint, node text, engine_began boolean) LANGUAGE plpgsql AS $$
 DECLARE
   query text := 'SELECT l.id FROM a l JOIN a r ON ' || clause || ' LIMIT 5';
@@ -277,7 +277,7 @@ DROP VIEW wide;
 RESET ALL;
 SET jit = off;
 
--- Input that is no set.
+-- Arrays that are not sets.
 INSERT INTO b VALUES (5000, 0, '{{1,2},{3,4}}');
 SELECT count(*) FROM a l JOIN b r ON jaccard_similarity(l.tokens, r.tokens) >= 0.8;
 UPDATE b SET tokens = '{1,NULL}' WHERE id = 5000;

@@ -1,5 +1,5 @@
--- Rows that no pair of the nested loop reaches raise no error in the join operator either: NULL elements, several dimensions, a
--- threshold that cannot be computed. Those that a pair reaches do.
+-- Rows in no pair of the nested loop raise no error in the join operator either: NULL elements, several dimensions, a
+-- threshold that cannot be computed. Rows in a pair do.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
@@ -17,7 +17,7 @@ CREATE TABLE unknown (LIKE x);
 INSERT INTO unknown SELECT i, true, i, NULL FROM generate_series(1, 5) i;
 ANALYZE x, y;
 
--- What a query gives: its rows as one text, or its error.
+-- Returns the rows of a query as one text, or its error.
 CREATE FUNCTION outcome(query text, node boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -35,7 +35,7 @@ BEGIN
 EXCEPTION WHEN null_value_not_allowed OR array_subscript_error OR division_by_zero THEN
   RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
--- The outcome, and whether the nested loop has the same; `expected` is the query of the latter where it needs another one.
+-- Returns the outcome, and whether the nested loop has the same. `expected` is a different query for the nested loop, if needed.
 CREATE FUNCTION compared(query text, expected text DEFAULT NULL) RETURNS TABLE (outcome text, same boolean) LANGUAGE sql AS $$
   SELECT regexp_replace(o, '^\d+ rows .*', 'rows'), o = outcome(coalesce(expected, query), false) FROM outcome(query, true) o;
 $$;
@@ -62,7 +62,7 @@ SELECT c.* FROM (VALUES ('x.ok AND y.ok'), ('x.tenant = y.tenant'), ('x.ok')) v 
   LATERAL compared('SELECT x.id AS a, y.id AS b FROM x FULL JOIN y ON ' || condition,
     'SELECT x.id AS a, y.id AS b FROM x LEFT JOIN y ON ' || condition ||
     ' UNION ALL SELECT NULL, y.id FROM y WHERE NOT EXISTS (SELECT FROM x WHERE ' || condition || ')') c;
--- Semi and anti joins. A partner that comes first spares a row the others: all of 20 to 40 are in y, before the rows at its end.
+-- Semi and anti joins. A row does not look beyond its first partner: all of 20 to 40 are in y, before the rows at its end.
 SELECT c.* FROM (VALUES
   (1, 'SELECT x.id FROM x WHERE EXISTS (SELECT FROM y WHERE x.ok AND y.ok AND jaccard_similarity(x.tokens, y.tokens) >= 0.5)'),
   (2, 'SELECT x.id FROM x WHERE NOT EXISTS (SELECT FROM y WHERE x.ok AND y.ok AND jaccard_similarity(x.tokens, y.tokens) >= 0.5)'),
@@ -72,7 +72,7 @@ SELECT c.* FROM (VALUES
   (6, 'SELECT x.id FROM x WHERE EXISTS (SELECT FROM y WHERE y.ok AND jaccard_similarity(x.tokens, y.tokens) >= 0.5)'),
   (7, 'SELECT x.id FROM x WHERE NOT EXISTS (SELECT FROM y WHERE y.ok AND jaccard_similarity(x.tokens, y.tokens) >= 0.5)')
   ) q (n, query), LATERAL compared(query) c ORDER BY n;
--- A table with itself, read once: a row set aside meets all in either role.
+-- A table with itself, read once: a row that is set aside meets all rows in either role.
 SELECT c.* FROM (VALUES
   (1, 'SELECT l.id AS a, r.id AS b FROM x l JOIN x r ON l.tenant = r.tenant AND l.id < r.id - 2 AND jaccard_similarity(l.tokens, r.tokens) >= 0.5'),
   (2, 'SELECT l.id AS a, r.id AS b FROM x l JOIN x r ON l.tenant = r.tenant AND l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.5'),
@@ -98,12 +98,12 @@ SELECT c.* FROM (VALUES ('x', 'nothing'), ('nothing', 'y'), ('nothing', 'nothing
   LATERAL compared(format('SELECT x.id AS a, y.id AS b FROM %s x FULL JOIN %s y ON jaccard_similarity(x.tokens, y.tokens) >= 0.5', l, r),
     format('SELECT x.id AS a, NULL::int AS b FROM %s x UNION ALL SELECT NULL, y.id FROM %s y', l, r)) c;
 
--- A threshold is computed where both sides have a row.
+-- A threshold is computed if both sides have a row.
 SELECT c.* FROM (VALUES ('x', 'nothing'), ('nothing', 'y'), ('x', 'unknown'), ('(SELECT * FROM x WHERE ok) x', '(SELECT * FROM y WHERE ok) y')) v (l, r),
   (VALUES ('LEFT'), ('INNER')) t (type),
   LATERAL compared(format('SELECT x.id AS a, y.id AS b FROM %s %s %s JOIN %s %s ON jaccard_similarity(x.tokens, y.tokens) >= (SELECT 1.0::float8 / count(*) FROM nothing)',
     l, CASE WHEN l LIKE '(%' THEN '' ELSE 'x' END, type, r, CASE WHEN r LIKE '(%' THEN '' ELSE 'y' END)) c;
--- Each execution anew: of three correlated ones the second has an empty side.
+-- Each execution is independent: the second of three correlated ones has an empty side.
 SELECT c.* FROM compared('SELECT v.n, (SELECT count(*) FROM (SELECT * FROM x WHERE x.ok AND x.id < v.n OFFSET 0) l LEFT JOIN (SELECT * FROM y WHERE y.ok AND y.id < v.m OFFSET 0) r
   ON jaccard_similarity(l.tokens, r.tokens) >= 0.5 / (v.m - 1)) FROM (VALUES (30, 1020), (30, 1), (0, 1), (50, 1050)) v (n, m)') c;
 SELECT c.* FROM compared('SELECT v.n, (SELECT count(*) FROM (SELECT * FROM x WHERE x.id < v.n OFFSET 0) l LEFT JOIN (SELECT * FROM y WHERE y.id < v.m OFFSET 0) r

@@ -12,7 +12,7 @@ FROM generate_series(1, 60) i;
 ANALYZE docs;
 -- Documents 20 apart have the same first tokens: similarity 6/7, 6/8 or 7/8.
 
--- Of several similarity clauses the most selective one drives the join, whichever number is higher; the first of equals.
+-- Of several similarity clauses the most selective one drives the join, whichever number is higher, or the first of equal ones.
 CREATE FUNCTION driving_clauses(condition text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
@@ -63,7 +63,7 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET max_parallel_workers_per_gather;
 
--- Left to itself the planner takes the join operator for tables and a nested loop for a handful of rows.
+-- By itself the planner takes the join operator for tables and a nested loop for a handful of rows.
 RESET enable_nestloop;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM (SELECT * FROM docs LIMIT 2) a JOIN (SELECT * FROM docs LIMIT 2) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7;
@@ -81,7 +81,7 @@ SELECT count(*) FROM (VALUES ('{11,12,13}'::int[]), ('{1,2}'), (NULL)) v (s) JOI
 SELECT count(*) FROM docs a, LATERAL (SELECT a.id AS x, b.id FROM docs b WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.7) l WHERE a.id < 4;
 SELECT count(*) FROM docs a LEFT JOIN LATERAL (SELECT b.id + a.id AS z FROM docs b WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND a.id <> b.id) l ON true;
 
--- A similarity join inside a correlated subplan is run anew for each outer row.
+-- A similarity join inside a correlated subplan is run again for each outer row.
 SELECT o.lang, (SELECT count(*) FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7 WHERE a.lang = o.lang) AS n
 FROM (SELECT DISTINCT lang FROM docs) o ORDER BY 1;
 SELECT t, (SELECT count(*) FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= o.t) AS n
@@ -108,7 +108,7 @@ CLOSE held;
 -- LIMIT, and a cursor that is closed before its end.
 SELECT count(*) FROM (SELECT FROM docs a JOIN docs b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 LIMIT 7) l;
 
--- Row locks: both tables are read, and a row that has changed meanwhile is checked again.
+-- Row locks: both tables are read, and a row that was changed meanwhile is checked again.
 BEGIN;
 SELECT a.id, b.id FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7 WHERE a.id < 3 ORDER BY 1, 2 FOR UPDATE OF a;
 COMMIT;
@@ -152,7 +152,7 @@ INSERT INTO docs VALUES (1002, 'odd', 1, '{902,901,900}');
 SELECT count(*) FROM docs WHERE id > 1000;
 DELETE FROM docs WHERE id > 1000;
 
--- Row-level security and security barriers: a condition that tells what it sees runs on allowed rows only.
+-- Row-level security and security barriers: a condition that leaks its rows runs only on allowed rows.
 CREATE FUNCTION tell(set int[]) RETURNS int[] LANGUAGE plpgsql COST 1 AS $$
 BEGIN RAISE WARNING 'saw %', set; RETURN set; END $$;
 CREATE VIEW mine WITH (security_barrier) AS SELECT id, tokens FROM docs WHERE id IN (1, 21);

@@ -1,5 +1,5 @@
--- The join operator where it is easily forgotten: clauses of unusual form, rows without a partner, statements that write,
--- parameters that change, rows that are wide. What the equivalence suite (test/equivalence) has found ends up here.
+-- The join operator in unusual places: clauses of unusual form, rows without a partner, statements that write,
+-- parameters that change, wide rows. Findings of the equivalence suite (test/equivalence) are added here.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SET jit = off;
@@ -39,7 +39,7 @@ BEGIN
          CASE WHEN difference > 0 THEN difference || ' rows differ' WHEN total = 0 THEN 'nothing to compare' ELSE 'same rows' END;
 END $$;
 
--- Rows without a partner: an expression of columns that are missing there is not always NULL.
+-- Rows without a partner: an expression of missing columns is not always NULL.
 SELECT compare($$SELECT a.id, b.id AS b, coalesce(b.tokens, '{7}') AS t, jaccard_similarity(a.tokens, coalesce(b.tokens, '{7}')) AS s
                  FROM docs a LEFT JOIN more b ON jaccard_similarity(a.tokens, coalesce(b.tokens, '{7}')) >= 0.7$$);
 SELECT compare($$SELECT a.id, b.id AS b, CASE WHEN a.id > 9 THEN a.tokens ELSE '{1}' END AS t
@@ -74,7 +74,7 @@ SELECT compare($$SELECT a.id, b.id AS b, b.l FROM docs a FULL JOIN (SELECT id, t
                  ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND a.lang < b.lang + 1 WHERE a.lang IS DISTINCT FROM b.lang + 1
                  UNION ALL SELECT NULL, id, lang + 1 FROM more b WHERE NOT EXISTS
                  (SELECT FROM docs a WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND a.lang < b.lang + 1)$$);
--- The similarity in the select list is the one of the clause in every join.
+-- In every join, the similarity in the select list is that of the clause.
 CREATE FUNCTION takes_similarity(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;
 BEGIN
@@ -85,7 +85,7 @@ SELECT kind, takes_similarity(format('SELECT jaccard_similarity(b.tokens, a.toke
 FROM unnest('{INNER,LEFT,RIGHT,FULL}'::text[]) kind;
 DROP FUNCTION takes_similarity;
 
--- Clauses: negated, ranges, distances of either width, more than nothing in common; what PostgreSQL makes of IN.
+-- Clauses: negated, ranges, distances of either width, an overlap above zero, and joins from IN.
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON NOT jaccard_similarity(a.tokens, b.tokens) < 0.7');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON cosine_similarity(a.tokens, b.tokens) BETWEEN 0.8 AND 0.95');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON a.tokens <%> b.tokens < 0.5::float4');
@@ -107,7 +107,7 @@ FROM (SELECT (SELECT count(*) FROM ladder a JOIN ladder b ON a.tokens <%> b.toke
 -- This IN is a join since PostgreSQL 17, a subplan before.
 SELECT split_part(compare('SELECT a.id FROM docs a WHERE a.lang IN (SELECT b.lang FROM more b WHERE jaccard_similarity(a.tokens, b.tokens) >= 0.8)'), ', ', 2) AS compare;
 
--- Every pair qualifies: left to the nested loop, which cannot be a FULL join, however.
+-- If every pair qualifies, the nested loop does it, but it cannot do a FULL JOIN.
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON jaccard_similarity(a.tokens, b.tokens) >= 0');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON overlap_count(a.tokens, b.tokens) > -1');
 SELECT compare('SELECT a.id, b.id AS b FROM docs a FULL JOIN more b ON jaccard_similarity(a.tokens, b.tokens) >= 0 AND a.id + 100 < b.id',
@@ -115,7 +115,7 @@ SELECT compare('SELECT a.id, b.id AS b FROM docs a FULL JOIN more b ON jaccard_s
                 UNION ALL SELECT NULL, b.id FROM more b WHERE NOT EXISTS
                   (SELECT FROM docs a WHERE jaccard_similarity(a.tokens, b.tokens) >= 0 AND a.id + 100 < b.id)');
 
--- Thresholds: stable expressions, uncorrelated subqueries; not what differs from row to row or call to call.
+-- Thresholds: stable expressions and uncorrelated subqueries, but not those that differ between rows or calls.
 SET simjoin_test.threshold = '0.7';
 SELECT compare($$SELECT a.id, b.id AS b FROM docs a JOIN more b ON jaccard_similarity(a.tokens, b.tokens) >= current_setting('simjoin_test.threshold')::float8$$);
 SELECT compare('SELECT a.id, b.id AS b FROM docs a JOIN more b ON jaccard_similarity(a.tokens, b.tokens) >= (SELECT 0.9 - count(*) / 300.0 FROM docs)');
@@ -131,7 +131,7 @@ SELECT compare($$SELECT a.id, b.id AS b FROM docs a JOIN docs b ON a.id < b.id A
 SELECT compare($$SELECT a.id, b.s FROM docs a LEFT JOIN (SELECT owner, lang, coalesce(array_agg(id), '{}') AS s FROM docs GROUP BY 1, 2) b
                  ON overlap_count(ARRAY[a.id, a.id + 6], b.s) >= 2$$);
 
--- Volatile clauses run on the pairs that are similar, and on no others.
+-- Volatile clauses run only on similar pairs.
 CREATE SEQUENCE calls;
 CREATE FUNCTION counted(int, int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RETURN $1 < $2; END $$;
 SELECT count(*) AS rows FROM docs a JOIN docs b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 AND counted(a.id, b.id);
@@ -155,7 +155,7 @@ EXECUTE pairs (0.8, 3);
 RESET plan_cache_mode;
 DEALLOCATE pairs;
 
--- Cursors, to and fro, over the node itself; WITH HOLD beyond the transaction.
+-- Cursors forward and backward over the node itself, and WITH HOLD beyond the transaction.
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT 'a pair' AS found FROM docs a JOIN docs b ON a.id < b.id AND a.id < 3 AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 FETCH 2 FROM c;
@@ -175,7 +175,7 @@ FETCH ALL FROM held;
 FETCH BACKWARD ALL FROM held;
 CLOSE held;
 
--- LIMIT stops the join: no more rows come out of it than are asked for.
+-- LIMIT stops the join: it gives no more rows than requested.
 CREATE FUNCTION rows_out(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;
 BEGIN
@@ -185,7 +185,7 @@ END $$;
 SELECT rows_out('SELECT a.id FROM docs a JOIN docs b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7 LIMIT 7') AS limited,
        rows_out('SELECT a.id FROM docs a JOIN docs b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7') AS unlimited;
 
--- Statements that write: join with what they change, or ask what exists.
+-- Statements that write: a join with the changed table, or EXISTS.
 BEGIN;
 UPDATE more SET owner = 'twin' FROM docs WHERE jaccard_similarity(more.tokens, docs.tokens) >= 0.85;
 SELECT owner, count(*) FROM more GROUP BY 1 ORDER BY 1;
@@ -210,7 +210,7 @@ END $$;
 SELECT merge_docs(), merge_docs() AS again, (SELECT count(*) FROM docs WHERE tokens IS NULL) AS never_matched;
 DELETE FROM more WHERE id > 500;
 
--- PL/pgSQL: a loop in a loop, each a join; a row trigger that joins for each row.
+-- PL/pgSQL: a loop in a loop, each over a join, and a row trigger that joins for each row.
 CREATE FUNCTION nested() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE a record; b record; n int := 0; m int := 0;
 BEGIN
@@ -234,13 +234,13 @@ INSERT INTO docs (id, tokens) SELECT 2000 + i, ARRAY(SELECT generate_series(11, 
 DROP TRIGGER twins ON docs;
 DELETE FROM docs WHERE id >= 2000;
 
--- The nearest rows of a few: in LATERAL, as similarity_neighbors finds them.
+-- The nearest rows of a few rows: in LATERAL, as similarity_neighbors finds them.
 SELECT a.id, near.id AS near, 1 - near.distance AS similarity
 FROM docs a, LATERAL (SELECT b.id, a.tokens <%> b.tokens AS distance FROM more b ORDER BY distance, b.id LIMIT 2) near
 WHERE a.id IN (1, 5) ORDER BY 1, 3 DESC, 2;
 SELECT a, b, similarity FROM similarity_neighbors('SELECT id, tokens FROM docs WHERE id IN (1, 5)', 'SELECT id, tokens FROM more', 2) ORDER BY 1, rank;
 
--- Row-level security: a function that tells what it sees is shown the rows of the policy, beside the clause and in it.
+-- Row-level security: a function that leaks its rows gets only the rows of the policy, beside the clause and in it.
 CREATE FUNCTION tell(text) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN RAISE WARNING 'saw %', $1; RETURN true; END $$;
 CREATE FUNCTION tell(int[]) RETURNS int[] LANGUAGE plpgsql STABLE COST 0.0001 AS $$ BEGIN RAISE WARNING 'saw %', $1; RETURN $1; END $$;
 CREATE ROLE regress_simjoin_reader;
@@ -252,7 +252,7 @@ SELECT uses_operator('SELECT FROM docs a JOIN docs b ON a.id < b.id AND jaccard_
 SELECT a.id, b.id FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(tell(a.tokens), b.tokens) >= 0.7 AND tell(a.title || b.title);
 SELECT count(*) FROM docs a RIGHT JOIN more b ON tell(a.title) AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 RESET ROLE;
--- A barrier over a join, and a join with what lies behind one.
+-- A barrier over a join, and a join with rows behind a barrier.
 CREATE VIEW even_pairs WITH (security_barrier) AS
 SELECT a.id AS a, b.id AS b, b.title FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8 WHERE b.id = 22;
 SELECT uses_operator('SELECT * FROM even_pairs WHERE tell(title)');
@@ -263,7 +263,7 @@ REVOKE SELECT ON docs, more FROM regress_simjoin_reader;
 DROP ROLE regress_simjoin_reader;
 DROP FUNCTION tell(text), tell(int[]);
 
--- Wide columns: a row holds what the table holds, compressed or elsewhere; only beyond the limit they go to a file.
+-- Wide columns: a row keeps its values as the table stores them, compressed or elsewhere. Only beyond the limit, rows go to a file.
 CREATE TABLE wide (id int, far text, dense text, tokens int[]);
 ALTER TABLE wide ALTER far SET STORAGE EXTERNAL;
 INSERT INTO wide SELECT i, repeat(i::text, 20000), repeat('dense', 20000), ARRAY[i / 2, i / 2 + 1] FROM generate_series(1, 200) i;
@@ -285,7 +285,7 @@ SELECT compare($$SELECT a.id, b.id AS b, md5(a.far) AS f, md5(b.dense) AS d FROM
 RESET simjoin.memory_limit;
 DROP TABLE wide;
 
--- Where every pair satisfies the clause, an empty set is paired with itself, at a similarity of 0.
+-- If every pair satisfies the clause, an empty set is paired with itself, at a similarity of 0.
 CREATE TABLE few (id int, s int[]);
 INSERT INTO few VALUES (1, '{}'), (2, '{1}'), (3, NULL);
 SELECT a.id, b.id, jaccard_similarity(a.s, b.s) FROM few a FULL JOIN few b ON jaccard_similarity(a.s, b.s) >= 0 ORDER BY 1, 2;
@@ -304,7 +304,7 @@ RESET enable_nestloop;
 RESET plan_cache_mode;
 DROP TABLE few;
 
--- The formats of EXPLAIN name the same facts.
+-- All formats of EXPLAIN name the same facts.
 CREATE FUNCTION names(format text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; plan text := '';
 BEGIN

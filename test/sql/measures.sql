@@ -4,7 +4,7 @@ CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA measures_test;
 SET search_path = measures_test, public;
 
--- What the planner is told.
+-- The properties that the planner gets.
 SELECT oid::regprocedure AS function, provolatile, proisstrict, proparallel,
        CASE WHEN prosupport <> 0 THEN prosupport::regproc END AS support
 FROM pg_proc
@@ -40,7 +40,7 @@ WHERE (jaccard_similarity(l, r), cosine_similarity(l, r), dice_similarity(l, r),
        dice_similarity(l::text[], r::text[]), overlap_count(l::text[], r::text[]), l::text[] <%> r::text[],
        l::text[] ~= r::text[]);
 
--- 64 bits count, text is compared by bytes, and an empty string is a token.
+-- All 64 bits count, text is compared by bytes, and an empty string is a token.
 SELECT overlap_count('{1,4294967297,-9223372036854775808}'::bigint[], '{4294967297,9223372036854775807}'::bigint[]);
 SELECT overlap_count('{a,A,"a ","",é}'::text[], '{"",a,É,"a  ",é}'::text[]);
 SELECT jaccard_similarity('{ab,b,abc}'::text[], '{b,ab,a,abcd}'::text[]);
@@ -138,7 +138,7 @@ SELECT count(*) AS pairs,
 FROM (SELECT l, lw, r, rw, weighted_jaccard_similarity(l, lw, r, rw) AS w
       FROM expected, token_weights(l, 7) lw, token_weights(r, 5) rw) x;
 
--- Sets of smallint are those of int, also to the planner; varchar[] is text[].
+-- Sets of smallint are cast to int, also for the planner. varchar[] is cast to text[].
 SELECT count(*) AS pairs,
        count(*) FILTER (WHERE jaccard_similarity(l::int2[], r::int2[]) <> jaccard_similarity(l, r)) AS jaccard,
        count(*) FILTER (WHERE cosine_similarity(l::int2[], r::int2[]) <> cosine_similarity(l, r)) AS cosine,

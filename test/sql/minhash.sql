@@ -1,4 +1,4 @@
--- Signatures: golden values, the type, estimates, unions, bands, and what is wrong with arguments.
+-- Signatures: golden values, the type, estimates, unions, bands, and wrong arguments.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA minhash_test;
@@ -16,7 +16,7 @@ SELECT minhash('{1,2,3}'::int[], 4)::bytea;
 SELECT minhash_truncate(minhash('{1,2,3}'::int[], 4), 3), minhash_truncate(minhash('{1,2,3}'::int[], 4), 3)::bytea;
 SELECT minhash_bands(minhash('{1,2,3}'::int[], 4), 2, 2), minhash_bands(minhash('{1,2,3}'::int[], 4), 1, 3);
 
--- A set's order, repeated elements and integer type do not matter; a text is no number.
+-- A set's order, repeated elements and integer type do not matter. A text differs from a number.
 SELECT minhash('{3,1,2,2}'::int[]) = minhash('{1,2,3}'::int[]) AS order_and_repetition,
        minhash('{1,2,-3}'::int[]) = minhash('{1,2,-3}'::bigint[]) AS integers,
        minhash('{1,2,-3}'::int[], 8) = minhash('{1,2,-3}'::smallint[], 8) AS smallints,
@@ -24,7 +24,7 @@ SELECT minhash('{3,1,2,2}'::int[]) = minhash('{1,2,3}'::int[]) AS order_and_repe
        minhash('{1,2}'::int[], 5) = minhash('{1,2}'::int[], 5, 2) AS seeds,
        weighted_minhash('{3,1,3}'::int[], '{1,2,0.5}') = weighted_minhash('{1,3,4}'::bigint[], '{2,1.5,0}') AS weights,
        weighted_minhash('{3,1}'::int[], '{1,2}') = weighted_minhash('{3,1}'::smallint[], '{1,2}') AS smallint_weights;
--- Fewer permutations are the first of more.
+-- Fewer permutations are the beginning of more.
 SELECT left(minhash('{1,2,3}'::int[], 9)::text, 50) LIKE '%:' || split_part(minhash('{1,2,3}'::int[], 4)::text, ':', 6) || '%' AS prefix;
 
 -- Empty sets are similar to nothing; NULL gives NULL.
@@ -58,7 +58,7 @@ SELECT minhash_similarity(minhash('{1,2}'::int[]), minhash('{2,1}'::int[])) AS s
        minhash_similarity(minhash_truncate(minhash('{1,2}'::int[]), 1), minhash_truncate(minhash('{2,1}'::int[]), 1)) AS same_truncated,
        minhash_similarity(minhash('{1,2}'::int[]), minhash('{3,4}'::int[])) AS disjoint;
 
--- The union's signature, also in parallel and of partial unions.
+-- The signature of a union, also in parallel and of partial unions.
 SELECT minhash_union(minhash(s)) = minhash(ARRAY[1, 2, 3, 9, 10]) AS same
 FROM (VALUES ('{1,2}'::int[]), ('{2,3}'), ('{}'), (NULL), ('{10,9}')) v (s);
 SELECT minhash_union(minhash(s)) IS NULL AS of_none FROM (VALUES ('{1}'::int[])) v (s) WHERE false;
@@ -82,7 +82,7 @@ SELECT count(*), count(DISTINCT s), bool_and(s::text::minhash = s) AS text, bool
        max(pg_column_size(s)) FROM signatures;
 
 -- Equality, order, hashing; joins and indexes on them.
--- Without the large one, which no index takes.
+-- The large signature is left out, because it does not fit into an index.
 CREATE TABLE indexed AS SELECT * FROM signatures WHERE id < 200;
 DROP TABLE signatures;
 ALTER TABLE indexed RENAME TO signatures;
@@ -104,7 +104,7 @@ SET client_min_messages = warning;
 SET search_path = minhash_test, public;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'minhash_ops';
 
--- Bands: those of similar sets are more often equal; plans are those of datasketch.
+-- Bands of similar sets are more often equal. Plans are those of datasketch.
 SELECT threshold, bands, rows, round(recall::numeric, 4) AS recall, round(false_positive_rate::numeric, 4) AS false_positive_rate
 FROM unnest(ARRAY[0.5, 0.6, 0.7, 0.8, 0.9]) threshold, minhash_band_plan(threshold);
 SELECT * FROM minhash_band_plan(1, 1);
@@ -115,7 +115,7 @@ FROM pairs WHERE seed = 1;
 SELECT abs(avg((minhash_bands(minhash(l, 30, seed), 10, 3) && minhash_bands(minhash(r, 30, seed), 10, 3))::int) - (1 - 0.875 ^ 10))
        < 4 * sqrt(0.74 * 0.26 / 400) AS as_predicted FROM pairs;
 
--- Bulk signatures are those of the scalar functions.
+-- Bulk signatures equal those of the scalar functions.
 CREATE TABLE sets AS
 SELECT i AS id, CASE WHEN i % 50 = 0 THEN NULL ELSE ARRAY(SELECT (i * j * 7919) % 1000 FROM generate_series(1, i % 40) j) END AS tokens
 FROM generate_series(1, 500) i;
@@ -127,10 +127,10 @@ SELECT count(*), bool_and(signature IS NOT DISTINCT FROM weighted_minhash(tokens
 FROM weighted_minhash_signatures('SELECT id, tokens, tokens::real[] FROM sets', 33) JOIN sets USING (id);
 SELECT * FROM minhash_signatures('SELECT id, tokens FROM sets WHERE false');
 SELECT * FROM weighted_minhash_signatures('SELECT 1, ''{1}''::int[], NULL::real[] UNION ALL SELECT 2, ''{1}'', ''{0}''', 2);
--- More than a round holds.
+-- More rows than in a round.
 SELECT count(*), count(DISTINCT id), bool_and(signature = minhash(ARRAY[id % 3, 5])) AS same
 FROM minhash_signatures('SELECT i, ARRAY[i % 3, 5]::bigint[] FROM generate_series(1, 150000) i');
--- They are the same on a GPU; where there is none, demanding one is an error that says what to do.
+-- They are the same on a GPU. Without a GPU, demanding one gives an error that says what to do.
 CREATE FUNCTION signatures_on(chosen text, query text, OUT result text) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('simjoin.device', chosen, true);
@@ -145,7 +145,7 @@ FROM (VALUES ($$minhash_signatures('SELECT id, tokens FROM sets', 70)$$),
              ($$weighted_minhash_signatures('SELECT id, tokens, tokens::real[] FROM sets', 33)$$),
              ($$minhash_self_join('SELECT id, tokens FROM sets', 0.5)$$)) v (query);
 
--- What is wrong with arguments.
+-- Wrong arguments.
 SELECT minhash('{1}'::int[], 0);
 SELECT minhash('{1}'::int[], 65536);
 SELECT minhash('{1,NULL}'::int[]);

@@ -6,7 +6,7 @@ SET search_path = minhash_join_test, public;
 
 CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
--- Sets of 30 tokens, every second a copy of another with some changed; repeated tokens, empty sets and NULLs.
+-- Sets of 30 tokens, of which every second is a changed copy of another. Also repeated tokens, empty sets and NULLs.
 CREATE TABLE sets AS
 SELECT id * 7919 % 1009 - 300 AS id,
        CASE WHEN id % 97 = 0 THEN NULL WHEN id % 89 = 0 THEN '{}'
@@ -15,7 +15,7 @@ SELECT id * 7919 % 1009 - 300 AS id,
 FROM (SELECT id, CASE WHEN id % 2 = 0 THEN id / 4 * 2 + 1 ELSE id END AS base FROM generate_series(1, 600) id) b;
 CREATE TABLE others AS SELECT id + 5000 AS id, tokens FROM sets WHERE id % 3 <> 0;
 
--- One row a band and many bands: every pair is found.
+-- With one row per band and many bands, every pair is found.
 CREATE TABLE exact AS SELECT * FROM similarity_self_join('SELECT id, tokens FROM sets', 0.5);
 SELECT count(*) > 200 AS many FROM exact;
 SELECT tokens, (SELECT count(*) FROM (SELECT * FROM minhash_self_join(format('SELECT id, %s FROM sets', tokens), 0.5, 128, 128, 1)
@@ -30,7 +30,7 @@ SELECT count(*) AS differences FROM (
   (SELECT * FROM similarity_join('SELECT id, tokens FROM sets', 'SELECT id, tokens FROM others', 0.5)
    EXCEPT ALL SELECT * FROM minhash_join('SELECT id, tokens FROM sets', 'SELECT id, tokens FROM others', 0.5, 128, 128, 1))) d;
 
--- With the planned bands: the pairs whose bands agree, no others, each once; about as many as predicted.
+-- The planned bands find exactly the pairs whose bands agree, each once, and about as many as predicted.
 CREATE TABLE bands AS
 SELECT id, band, hash FROM sets, minhash_band_plan(0.7) p,
        unnest(minhash_bands(minhash(tokens), p.bands, p.rows)) WITH ORDINALITY b (hash, band);
@@ -43,7 +43,7 @@ SELECT count(*) AS differences FROM (
 SELECT abs((SELECT count(*) FROM found) - sum(p)) < 4 * sqrt(sum(p * (1 - p))) AS as_predicted
 FROM (SELECT 1 - (1 - similarity ^ rows) ^ bands AS p FROM exact, minhash_band_plan(0.7) WHERE similarity >= 0.7) e;
 
--- Without verification: all candidates, with the estimated similarity.
+-- Without verification the result is all candidates, with the estimated similarity.
 CREATE TABLE unverified AS SELECT * FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7, verify => false);
 SELECT count(*) - (SELECT count(*) FROM candidates) AS more, count(DISTINCT (a, b)) - count(*) AS repeated,
        bool_and(similarity = minhash_similarity(minhash(l.tokens), minhash(r.tokens))) AS estimates
@@ -51,7 +51,7 @@ FROM unverified JOIN candidates USING (a, b) JOIN sets l ON l.id = a JOIN sets r
 SELECT count(*) = (SELECT count(*) FROM unverified) AS same_candidates
 FROM minhash_self_join('SELECT id, tokens FROM sets', 0.1, bands => 14, rows => 9, verify => false);
 
--- The seed decides which pairs are missed, threads do not.
+-- The seed decides which pairs are missed. The threads do not.
 SELECT (SELECT md5(string_agg(p::text, ';' ORDER BY p)) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7, seed => 2) p)
        <> (SELECT md5(string_agg(p::text, ';' ORDER BY p)) FROM found p) AS other_pairs;
 SET simjoin.cpu_threads = 1;
@@ -82,7 +82,7 @@ SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0.5, seed => NULL);
 SELECT * FROM minhash_join('VALUES (1, ''{1}''::int[]), (1, ''{1}'')', 'VALUES (2, ''{1}''::int[])', 1);
 SELECT * FROM minhash_join('SELECT 1, ''{1}''::text[]', 'SELECT 1, ''{1}''::text[] WHERE false', 0.5);
 
--- What is wrong with arguments.
+-- Wrong arguments.
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 0);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 1.1);
 SELECT * FROM minhash_self_join('SELECT 1, ''{1}''::int[]', 'NaN');
@@ -131,7 +131,7 @@ CREATE FUNCTION near_duplicates(new_tokens int[]) RETURNS TABLE (id bigint, simi
   JOIN document_bands USING (band, hash) JOIN documents d USING (id)
   WHERE jaccard_similarity(d.tokens, new_tokens) >= 0.7
 $$;
--- Asked of every row, it gives the pairs that minhash_self_join finds.
+-- Over all rows, it gives the pairs that minhash_self_join finds.
 SELECT count(*) AS differences FROM (
   (SELECT s.id::bigint, n.* FROM sets s, near_duplicates(s.tokens) n WHERE s.id < n.id EXCEPT ALL TABLE found)
   UNION ALL (TABLE found EXCEPT ALL SELECT s.id::bigint, n.* FROM sets s, near_duplicates(s.tokens) n WHERE s.id < n.id)) d;

@@ -1,11 +1,11 @@
--- The join operator by MinHash: of the pairs that it finds exactly, as many as it promises, and no others.
+-- The join operator by MinHash finds the promised share of the exact pairs, and no others.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA minhash_operator_test;
 SET search_path = minhash_operator_test, public;
 SET simjoin.explain_device = off;
 
--- Sets of 40 tokens; of each there is a copy with up to 8 others, so that similarities are 1, 39/41, ..., 32/48. All sets
+-- Sets of 40 tokens. Each has a copy with up to 8 other tokens, so that similarities are 1, 39/41, ..., 32/48. All sets
 -- share some of a few frequent tokens. NULLs and empty sets.
 CREATE TABLE sets AS
 SELECT 2 * i + copy AS id, i % 3 AS lang,
@@ -16,7 +16,7 @@ FROM generate_series(1, 2000) i, generate_series(0, 1) copy;
 CREATE TABLE others AS SELECT id, lang, tokens FROM sets WHERE id % 2 = 1;
 ANALYZE sets, others;
 
--- Runs the query exactly and by MinHash, and says whether the rows are some of the exact ones, at least so large a share
+-- Runs the query exactly and by MinHash. Returns whether the rows are some of the exact ones, at least the given share
 -- of them, and not all.
 CREATE FUNCTION compare(query text, share numeric) RETURNS TABLE (only_exact_rows bool, enough bool, approximate bool) LANGUAGE plpgsql AS $$
 BEGIN
@@ -31,7 +31,7 @@ BEGIN
   SET LOCAL simjoin.method = exact;
 END $$;
 
--- At least the target's share, less two points for chance.
+-- At least the target recall, less two points for chance.
 SELECT measure, threshold, c.* FROM (VALUES ('jaccard', 0.7), ('jaccard', 0.8), ('jaccard', 0.9), ('dice', 0.82), ('cosine', 0.82)) m (measure, threshold),
      LATERAL compare(format('SELECT a.id AS a, b.id AS b, %1$s_similarity(a.tokens, b.tokens) FROM sets a JOIN sets b
                              ON a.id < b.id AND %1$s_similarity(a.tokens, b.tokens) >= %2$s', measure, threshold), 0.93) c;
@@ -46,11 +46,11 @@ SELECT * FROM compare('SELECT id FROM sets a WHERE EXISTS (SELECT FROM others b 
 SELECT * FROM compare('SELECT v.t, p.* FROM (VALUES (0.7), (0.9), (0), (NULL)) v (t), LATERAL (SELECT a.id AS a, b.id AS b FROM others a
                        JOIN sets b ON a.id < 300 AND b.id < 300 AND a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= v.t OFFSET 0) p', 0.93);
 
--- As many bands of one row as there are permutations find all of these pairs.
+-- Bands of one row, one per permutation, find all of these pairs.
 SET simjoin.target_recall = 1;
 SELECT * FROM compare('SELECT a.id AS a, b.id AS b FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7', 1);
 RESET simjoin.target_recall;
--- The rows without a partner are exact: outer joins and NOT EXISTS are done exactly; so are measures without a bound of Jaccard.
+-- Outer joins and NOT EXISTS are exact, because rows without a partner must be exact. So are measures without a bound of Jaccard.
 SELECT join_type, c.* FROM unnest('{LEFT,RIGHT,FULL}'::text[]) join_type,
      LATERAL compare(format('SELECT a.id AS a, b.id AS b FROM sets a %s JOIN others b ON a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7', join_type), 1) c;
 SELECT * FROM compare('SELECT id FROM sets a WHERE NOT EXISTS (SELECT FROM others b WHERE a.id <> b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7)', 1);
@@ -61,7 +61,7 @@ SET simjoin.enable_join = off;
 SELECT * FROM compare('SELECT a.id AS a, b.id AS b FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7 WHERE a.id < 300 AND b.id < 300', 1);
 RESET simjoin.enable_join;
 
--- The seed decides which pairs are missed; the same seed misses the same ones.
+-- The seed decides which pairs are missed. The same seed misses the same pairs.
 SET simjoin.method = minhash;
 CREATE TABLE found AS SELECT a.id AS a, b.id AS b FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 SET simjoin.cpu_threads = 1;
@@ -81,7 +81,7 @@ FETCH 2 FROM c;
 CLOSE c;
 COMMIT;
 
--- What EXPLAIN says.
+-- The output of EXPLAIN.
 EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 CREATE FUNCTION lines(query text, what text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
@@ -118,7 +118,7 @@ CREATE TABLE many AS SELECT i AS id, CASE WHEN i <= 10 THEN ARRAY[1, 2, 3] ELSE 
 SET client_min_messages = notice;
 SELECT a.id, b.id FROM many a JOIN many b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5 ORDER BY 1, 2;
 SELECT analyzed('SELECT a.id, b.id FROM many a JOIN many b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5');
--- Of many, the five largest are told.
+-- Of many buckets, the five largest are reported.
 CREATE TABLE copies AS SELECT copies * 100 + i AS id, ARRAY[-copies] AS tokens FROM generate_series(4, 12) copies, generate_series(1, copies) i;
 SELECT count(*) FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5;
 SET client_min_messages = warning;
@@ -130,7 +130,7 @@ BEGIN
 END $$;
 SELECT facts('SELECT FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5',
              '$[0].Plan."Largest Buckets"[*]');
--- No GPU is worth it for so little; where there is none it is that.
+-- A GPU does not pay for so few rows. Without a GPU, the reason is its absence.
 SET simjoin.explain_device = on;
 SELECT facts('SELECT FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5',
              '$[0].Plan ? (@.Device == "cpu" && exists (@."GPU Not Used")).Method');

@@ -1,10 +1,10 @@
--- What EXPLAIN estimates tells nobody what is in rows that row security keeps from them, as with PostgreSQL's own
--- operators: statistics of a column are used only where the user may read all of it.
+-- The estimates of EXPLAIN do not reveal rows that row security hides, as with PostgreSQL's own
+-- operators: statistics of a column are used only if the user may read all of it.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE ROLE regress_simjoin_reader;
 
--- In one table all sets are the same, in the other all differ. The reader sees one row of either.
+-- In one table all sets are the same, in the other all differ. The reader sees one row of each.
 CREATE TABLE alike AS SELECT i AS id, ARRAY[1, 2, 3, 4, 5] AS tokens FROM generate_series(1, 1000) i;
 CREATE TABLE unlike AS SELECT i AS id, ARRAY[i, i + 2000, i + 4000, i + 6000, i + 8000] AS tokens FROM generate_series(1, 1000) i;
 ANALYZE alike, unlike;
@@ -23,12 +23,12 @@ BEGIN
   EXECUTE format('EXPLAIN (FORMAT JSON) SELECT FROM %1$I a JOIN %1$I b ON jaccard_similarity(a.tokens, b.tokens) >= 0.8', name) INTO plan;
   RETURN plan -> 0 -> 'Plan' -> 'Plan Rows';
 END $$;
--- Whether the estimates for two tables, views or the like differ, by ten times at least.
+-- Returns whether the estimates for two tables or views differ by at least ten times.
 CREATE FUNCTION tells(one text, other text) RETURNS bool LANGUAGE sql AS
 $$ SELECT estimated_pairs(one) NOT BETWEEN estimated_pairs(other) / 10 AND estimated_pairs(other) * 10 $$;
 
 SELECT tells('alike', 'unlike') AS owner;
--- Whoever may read all rows, by the table or by a view whose owner may, gets good estimates. Behind a security barrier
+-- A user who may read all rows, from the table or from a view whose owner may, gets good estimates. Behind a security barrier
 -- PostgreSQL gives nobody statistics.
 SET ROLE regress_simjoin_reader;
 SELECT tells('alike', 'unlike') AS reader, tells('alike_plain', 'unlike_plain') AS by_view, tells('alike_barrier', 'unlike_barrier') AS by_barrier;

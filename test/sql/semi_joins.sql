@@ -7,7 +7,7 @@ SET enable_nestloop = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 
--- Families of copies and near-copies, rows without a partner, empty sets and NULLs; ids in no order of the sets. More rows
+-- Families of copies and near-copies, rows without a partner, empty sets and NULLs. The ids are not in the order of the sets. More rows
 -- and elements than a join within the session's own thread has.
 CREATE TABLE copies AS
 SELECT i * 7919 % 1201 AS id, i % 5 AS kind,
@@ -60,17 +60,17 @@ SELECT compare(
   'SELECT id FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8)',
   'SELECT id FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.id <> a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6)',
   'SELECT id FROM copies a WHERE EXISTS (SELECT FROM copies b WHERE b.id > a.id + 1100 AND jaccard_similarity(a.tokens, b.tokens) >= 1.0)');
--- Two tables, either of them the larger one, and keys.
+-- Two tables, of which either is the larger one, and keys.
 SELECT compare(
   'SELECT id FROM copies a WHERE EXISTS (SELECT FROM fewer b WHERE b.id <> a.id AND cosine_similarity(a.tokens, b.tokens) >= 0.9)',
   'SELECT id FROM fewer a WHERE EXISTS (SELECT FROM copies b WHERE b.id > a.id AND dice_similarity(a.tokens, b.tokens) >= 0.8)',
   'SELECT id FROM copies a WHERE NOT EXISTS (SELECT FROM fewer b WHERE b.kind = a.kind AND jaccard_similarity(a.tokens, b.tokens) >= 0.8)',
   'SELECT id FROM fewer a WHERE NOT EXISTS (SELECT FROM copies b WHERE (a.id * 31 + b.id) % 997 = 0 AND overlap_count(a.tokens, b.tokens) >= 10)');
--- What is never satisfied needs all pairs.
+-- A condition that is never satisfied needs all pairs.
 SELECT compare(
   'SELECT id FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.id < a.id AND b.kind + 10 < a.kind AND jaccard_similarity(a.tokens, b.tokens) >= 0.8)');
 
--- A threshold of zero, known to the executor only: every pair of rows that are not NULL.
+-- A threshold of zero that only the executor knows: every pair of rows that are not NULL.
 SET plan_cache_mode = force_generic_plan;
 PREPARE reached(float8) AS SELECT count(*) FROM copies a WHERE EXISTS
   (SELECT FROM fewer b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= $1);
@@ -80,7 +80,7 @@ SELECT count(*) FROM copies WHERE tokens IS NOT NULL AND id > (SELECT min(id) FR
 DEALLOCATE reached;
 RESET plan_cache_mode;
 
--- By bands; copies agree in all of them.
+-- By bands. Copies agree in all bands.
 SET simjoin.method = minhash;
 SELECT count(*) FROM copies a WHERE EXISTS (SELECT FROM copies b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.99);
 RESET simjoin.method;
@@ -88,7 +88,7 @@ SET simjoin.enable_join = off;
 SELECT count(*) FROM copies a WHERE EXISTS (SELECT FROM copies b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.99);
 RESET simjoin.enable_join;
 
--- Most pairs of copies are not handed over, however fast the threads are; a small join hands over all.
+-- Most pairs of copies are not handed over, however fast the threads are. A small join hands over all pairs.
 CREATE FUNCTION few_pairs(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   plan jsonb;
@@ -105,7 +105,7 @@ SELECT few_pairs('SELECT FROM equal a JOIN equal b ON b.id < a.id AND jaccard_si
 SELECT few_pairs('SELECT FROM (SELECT * FROM equal WHERE id <= 100) a WHERE EXISTS
   (SELECT FROM equal b WHERE b.id < a.id AND b.id <= 100 AND jaccard_similarity(a.tokens, b.tokens) >= 0.8)');
 
--- Whoever stops early leaves no thread behind that waits.
+-- A statement that stops early leaves no waiting thread behind.
 SELECT count(*) FROM (SELECT FROM equal a WHERE EXISTS
   (SELECT FROM equal b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8) LIMIT 5) q;
 BEGIN;
@@ -115,12 +115,12 @@ FETCH 2 FROM first_rows;
 CLOSE first_rows;
 COMMIT;
 
--- What the statement is mostly for.
+-- The usual purpose of the statement.
 DELETE FROM equal a WHERE EXISTS (SELECT FROM equal b WHERE b.id < a.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8);
 SELECT id FROM equal;
 
 -- An equality of few keys beside the similarity. A hash join would call the measure for all rows of a key until one is
--- similar, which mostly none is. For a few rows of the one side it is the better one.
+-- similar, and mostly none is. For a few rows of the one side it is the better join.
 CREATE TABLE keyed (id int, one int, tenant int, tokens int[]);
 INSERT INTO keyed SELECT id, 1, id % 20, ARRAY(SELECT hashint4(id * 61 + j) & 8191 FROM generate_series(1, 60) j)
 FROM generate_series(1, 2000) id;

@@ -1,4 +1,4 @@
--- The settings: their defaults, ranges and units, and that every one is known from the start.
+-- The settings: their defaults, ranges and units. Each is known from the start.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 SELECT simjoin_version() = extversion AS same_version FROM pg_extension WHERE extname = 'simjoin';
@@ -28,7 +28,7 @@ SHOW simjoin.measure;
 RESET ALL;
 SHOW simjoin.measure;
 
--- A function may carry its own.
+-- A function may have its own settings.
 CREATE FUNCTION settings_test_similar(text[], text[]) RETURNS bool LANGUAGE sql
 SET simjoin.similarity_threshold = 0.3 AS $$ SELECT $1 ~= $2 $$;
 SELECT '{a,b}'::text[] ~= '{b,c}' AS at_default, settings_test_similar('{a,b}', '{b,c}') AS at_0_3;

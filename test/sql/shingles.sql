@@ -1,4 +1,4 @@
--- Sets from text: the hashes are the same on every machine and for good.
+-- Sets from text: the hashes are the same on every machine, and never change.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 
@@ -21,20 +21,20 @@ FROM generate_series(1, 4) i, unnest(shingles64(substr('banana', i, 3), 3)) s;
 SELECT array_agg(DISTINCT s ORDER BY s) = word_shingles64('a b c b c', 2) AS runs, count(DISTINCT s) AS distinct_runs
 FROM unnest(ARRAY['a b', 'b c', 'c b', 'b c']) t, unnest(shingles64(t, 3)) s;
 
--- 32 bits are the low ones of 64.
+-- The 32-bit hashes are the low bits of the 64-bit ones.
 SELECT array_agg(DISTINCT low ORDER BY low) = shingles('the quick brown fox') AS low_bits
 FROM unnest(shingles64('the quick brown fox')) h, LATERAL (SELECT (h & 4294967295)::bit(32)::int) l(low);
 SELECT array_agg(DISTINCT low ORDER BY low) = word_shingles('the quick brown fox', 2) AS low_bits
 FROM unnest(word_shingles64('the quick brown fox', 2)) h, LATERAL (SELECT (h & 4294967295)::bit(32)::int) l(low);
 
--- Short texts are one shingle, blank ones none.
+-- Short texts are one shingle, and blank ones none.
 SELECT shingles('abc') = shingles('abc', 3) AS short, cardinality(shingles('abc')) AS count,
        cardinality(word_shingles('two words')) AS words, shingles('abc', 2147483647) = shingles('abc', 3) AS huge_size,
        word_shingles('abc', 2147483647) = shingles('abc', 3) AS huge_words;
 SELECT shingles('') AS empty, shingles(E' \t\r\n ') AS blank, word_shingles('') AS words, word_shingles64(' ') AS blank_words,
        shingles('') = '{}' AS equal, shingles(NULL) IS NULL AS no_text, shingles('abc', NULL) IS NULL AS no_size;
 
--- Characters, not bytes; white space of Unicode too.
+-- Characters count, not bytes, and Unicode's white space too.
 SELECT cardinality(shingles('äöüß€𝄞', 2)) AS pairs, cardinality(shingles('äöüß€𝄞', 6)) AS whole,
        array_agg(DISTINCT s ORDER BY s) = shingles('äöü€𝄞', 2) AS runs
 FROM unnest(ARRAY['äö', 'öü', 'ü€', '€𝄞']) t, unnest(shingles(t, 2)) s;
@@ -49,13 +49,13 @@ SELECT shingles('ÄBC' COLLATE "C", 3) = shingles('Äbc' COLLATE "C", 3) AS asci
 SELECT cardinality(shingles(repeat('abcdefghij', 100000))) AS characters,
        cardinality(word_shingles(repeat('one two three four ', 50000))) AS words,
        cardinality(word_shingles(repeat('word ', 50000), 40000)) AS long_runs;
--- Long texts are put into lower case part by part, also where there is no space: all parts of these are alike.
+-- Long texts are put into lower case part by part, also without spaces. All parts of these texts are alike.
 SELECT shingles(repeat('ABCDEFGHIJ', 20000)) = shingles(repeat('abcdefghij', 3)) AS letters,
        shingles(repeat('漢字仮名', 20000)) = shingles(repeat('漢字仮名', 3)) AS ideographs,
        shingles(repeat('가나다라마', 20000)) = shingles(repeat('가나다라마', 3)) AS hangul,
        shingles(repeat('éàü', 40000)) = shingles(repeat('éàü', 4)) AS accents;
 
--- What they are for.
+-- The purpose of shingles.
 SELECT round(jaccard_similarity(shingles('The quick brown fox jumps over the lazy dog'),
                                 shingles('the quick brown fox jumped over the lazy dog'))::numeric, 4) AS characters,
        round(jaccard_similarity(word_shingles('The quick brown fox jumps over the lazy dog', 2),
