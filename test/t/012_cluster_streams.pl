@@ -78,10 +78,10 @@ my %statements = (
 	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 200)', 0.95)},
 	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 200) i', NULL::int[])},
 );
-for my $name (sort keys %statements)
-{
-	stops_in_time($node, $name, "SET simjoin.memory_limit = '16GB'; $statements{$name}", $patience, 100, 700);
-}
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query("SET simjoin.memory_limit = '16GB'");
+takes_little_time_to_cancel($session, $_, $statements{$_}, 0.1, 1.4) for sort keys %statements;
+$session->quit;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM cancelled'), 0, 'cancelled calls have stored nothing');
 
 # A GPU gives the clusters of the CPU, whatever fails.

@@ -25,7 +25,7 @@ my %statements = (
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 for my $name (sort keys %statements)
 {
-	stops_in_time($node, $name, $statements{$name}, $patience, 150, 900);
+	takes_little_time_to_cancel($session, $name, $statements{$name}, 0.15, 1.8);
 	$session->query("SET statement_timeout = 300; $statements{$name}; SET statement_timeout = 0");
 }
 
