@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "core/base/error.hpp"
 #include "core/clusters/cluster_device.hpp"

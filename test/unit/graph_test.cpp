@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"

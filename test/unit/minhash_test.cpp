@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
 
 #include "core/minhash/minhash_family.hpp"
 #include "core/minhash/minhash_plan.hpp"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "core/handover/join_counters.hpp"
 #include "unit/drive.hpp"
