@@ -85,7 +85,7 @@ FilterCost cost_filter(PlannerInfo *root, const HashPath *path, RelOptInfo *oute
   ListCell *cell;
   foreach (cell, list_difference_ptr(path->jpath.joinrestrictinfo, path->path_hashclauses)) {
     QualCost other;
-    cost_qual_eval_node(&other, lfirst_node(Node, cell), root);
+    cost_qual_eval_node(&other, static_cast<Node *>(lfirst(cell)), root);
     cost.as_charged += other.per_tuple;
     if (other.per_tuple >= similarity.per_tuple) continue;
     cheaper = lappend(cheaper, lfirst(cell));
