@@ -317,8 +317,8 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
     if (spec_.threshold <= 0) {
       run_everything();
     } else {
-      report_.update(
-          [&](JoinStats &stats, GpuFigures &) { stats.after_length = compatible_pairs(compared()); });
+      const uint64_t pairs = compatible_pairs(compared());
+      report_.update([&](JoinStats &stats, GpuFigures &) { stats.after_length = pairs; });
       if (const auto part = counted_part(options_.strategy)) {
         run_counting(*part);
       } else {

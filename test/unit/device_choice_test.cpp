@@ -488,6 +488,9 @@ TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.fault = {Fault::At::set, 10, ErrorKind::limit_exceeded};
   EXPECT_THROW(join(spec_for(Device::gpu), input), Error);
+  backend_.fault = {Fault::At::set, 10, ErrorKind::device_failure};
+  EXPECT_THROW(join(spec_for(Device::gpu), input), Error);
+  EXPECT_EQ(gpu_failure(), "") << "the next join may try the GPU again";
 }
 
 // Data that is kept in case the GPU fails respects the memory limit.

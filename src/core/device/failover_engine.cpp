@@ -204,7 +204,8 @@ void FailoverEngine::go_to_cpu(std::string reason) {
 // Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
 // was kept.
 bool FailoverEngine::leave_gpu(const Error &error) {
-  if (!gpu_ || !attempt_.leave_gpu(error) || !keeps_) return false;
+  if (!gpu_ || spec_.device == Device::gpu) return false;  // the next join may try that GPU again
+  if (!attempt_.leave_gpu(error) || !keeps_) return false;
   if (!handed_over_.empty())
     sorting_ =
         std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { sort_handed_over(pool.stop()); });

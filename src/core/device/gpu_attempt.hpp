@@ -32,7 +32,7 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused =
 
 // The device that a computation ran on, in one part or several.
 struct DeviceOutcome {
-  bool gpu = false;     // some of it on a GPU
+  bool gpu = false;     // some of it ran, or failed, on a GPU
   std::string refused;  // why the last part ran on the CPU; empty if no GPU was asked for
 };
 
