@@ -21,6 +21,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/base/settings.hpp"
 #include "pg/join/cost.hpp"
 #include "pg/join/plan.hpp"
+#include "pg/join/row_identity.hpp"
 #include "pg/join/selectivity.hpp"
 #include "pg/join/self_join.hpp"
 
@@ -213,7 +214,7 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
   compat::set_custom_restrictinfo(custom, extra->restrictlist);
   cost_join(root, joinrel, outer, inner, join, extra->sjinfo);
   charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
-  add_path(joinrel, &custom->path);
+  add_path(joinrel, with_row_identities(root, joinrel, &custom->path));
 }
 
 void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

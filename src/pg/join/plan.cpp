@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/join/exec.hpp"
 #include "pg/join/path.hpp"
+#include "pg/join/row_identity.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -108,7 +109,7 @@ bool valid_above(JoinType jointype, ColumnSource source, Node *expr) {
 void add_expression(TupleBuilder *builder, Node *expr) {
   JoinColumn column;
   if (locate(*builder, expr, &column) && valid_above(builder->join->jointype, column.source, expr)) {
-    add_entry(builder, expr, column);
+    add_entry(builder, in_join_tuple(builder->root, expr), column);
     return;
   }
   if (IsA(expr, Var)) elog(ERROR, "similarity join: column not found in the output of its inputs");

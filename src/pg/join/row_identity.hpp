@@ -1,0 +1,24 @@
+// Row identities of UPDATE, DELETE and MERGE on a partitioned table or one with child tables. The planner has
+// one column for what its tables identify rows by, ctid say, and that column belongs to no table (ROWID_VAR).
+// A custom scan's tuple may not have such a column: it stops a server with assertions, and EXPLAIN VERBOSE
+// cannot name it.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+}
+
+namespace simjoin::pg {
+
+// Returns what stands for the expression in the join's tuple: the target's column for a row identity, else
+// itself.
+Node *in_join_tuple(PlannerInfo *root, Node *expr);
+
+// Returns a path with the output that is wanted of the join, which is the given path of the join if that
+// output has no row identity. Else it is an Append of the path alone, which the planner takes out of the
+// finished plan: columns of an Append are those of its input by position, whatever their expressions.
+Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, Path *path);
+
+}  // namespace simjoin::pg
