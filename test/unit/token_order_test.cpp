@@ -1,5 +1,5 @@
 // Prefixes in a fixed order lose no similar pair, and rule out most others.
-#include "core/dedup/token_order.hpp"
+#include "core/lookup/token_order.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -211,6 +211,89 @@ TEST(TokenOrder, RulesOutMostOfWhatSharesTooLittle) {
   }
   EXPECT_LT(found, met / 2);
   EXPECT_LT(passed, found);
+}
+
+// Returns whether a lookup finds a set with these entries, as an index tells it.
+bool finds(const IndexLookup &lookup, const std::vector<TokenCode> &indexed) {
+  if (lookup.kind != IndexLookup::Kind::entries) return lookup.kind == IndexLookup::Kind::everything;
+  size_t next = 0;
+  for (const IndexLookup::SizeClass &size_class : lookup.classes) {
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < size_class.entries; ++i, ++next)
+      met += std::find(indexed.begin(), indexed.end(), lookup.entries[next]) != indexed.end();
+    if (met >= size_class.least) return true;
+  }
+  return false;
+}
+
+Bounds any_bounds() {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  return {measure, measure == Measure::overlap ? *rc::gen::inRange(1, 8) : *rc::gen::inRange(1, 21) / 20.0};
+}
+
+// Whatever an index was made for, and whatever it is asked.
+RC_GTEST_PROP(IndexLookup, LosesNoSimilarSet, ()) {
+  const Bounds indexed = any_bounds(), wanted = any_bounds();
+  std::vector<std::vector<int32_t>> sets(8);
+  TokenCounts counts;
+  const int tokens = *rc::gen::element(6, 14, 60);
+  for (auto &set : sets) {
+    set = *rc::gen::container<std::vector<int32_t>>(rc::gen::inRange(0, tokens));
+    counts.add(std::span<const int32_t>(set));
+  }
+  TokenOrder order(counts.most_frequent(*rc::gen::inRange<size_t>(0, 12)), indexed);
+  std::vector<OwnPrefix> prefixes;
+  for (const auto &set : sets) prefixes.push_back(prefix_of(order, set));
+  const bool served = wanted.measure() == indexed.measure() && wanted.threshold() >= indexed.threshold();
+  for (const auto &set : sets) {
+    const IndexLookup lookup = order.lookup(std::span<const int32_t>(set), wanted);
+    if (served) RC_ASSERT(lookup.kind != IndexLookup::Kind::everything);
+    for (size_t i = 0; i < sets.size(); ++i)
+      if (similar(wanted, set, sets[i])) RC_ASSERT(finds(lookup, prefixes[i].entries));
+  }
+}
+
+// Ranges of sizes, of which only the ends are looked at.
+RC_GTEST_PROP(IndexLookup, LosesNoLargeSet, ()) {
+  const double threshold = *rc::gen::inRange(10, 19) / 20.0;
+  const int32_t size = *rc::gen::inRange(1, 8000), shared = *rc::gen::inRange(0, size + 1);
+  std::vector<int32_t> a(static_cast<size_t>(size)),
+      b(static_cast<size_t>(*rc::gen::inRange(shared, 2 * size + 1)));
+  std::iota(a.begin(), a.end(), 0);
+  std::iota(b.begin(), b.end(), size - shared);
+  TokenOrder order({}, Bounds(Measure::jaccard, threshold));
+  const Bounds wanted(*rc::gen::element(Measure::jaccard, Measure::cosine),
+                      threshold + *rc::gen::inRange(0, 6) / 20.0);
+  const OwnPrefix prefix = prefix_of(order, b);
+  const IndexLookup lookup = order.lookup(std::span<const int32_t>(a), wanted);
+  if (similar(wanted, a, b)) RC_ASSERT(finds(lookup, prefix.entries));
+}
+
+TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
+  std::vector<int32_t> tokens(50), other(50);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::iota(other.begin(), other.end(), 49);  // one token is shared
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.6));
+  const OwnPrefix same = prefix_of(order, tokens), different = prefix_of(order, other);
+  const IndexLookup lookup = order.lookup(std::span<const int32_t>(tokens), Bounds(Measure::jaccard, 0.8));
+  ASSERT_EQ(lookup.kind, IndexLookup::Kind::entries);
+  for (const IndexLookup::SizeClass &size_class : lookup.classes) EXPECT_GT(size_class.least, 1u);
+  EXPECT_TRUE(finds(lookup, same.entries));
+  EXPECT_FALSE(finds(lookup, different.entries));
+}
+
+TEST(IndexLookup, SaysWhatAnIndexCannotServe) {
+  const std::vector<int32_t> set = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto tokens = std::span<const int32_t>(set);
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.7));
+  using Kind = IndexLookup::Kind;
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::jaccard, 0.5)).kind, Kind::everything);
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::overlap, 4)).kind, Kind::everything);
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::overlap, 9)).kind, Kind::nothing);
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::jaccard, 1.1)).kind, Kind::nothing);
+  EXPECT_EQ(order.lookup(tokens.first(0), Bounds(Measure::jaccard, 0.5)).kind, Kind::nothing);
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::dice, 0.9)).kind, Kind::entries);
+  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::cosine, 0.9)).kind, Kind::entries);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "pg/base/pg.hpp"
 
-#include "core/dedup/token_order.hpp"
+#include "core/lookup/token_order.hpp"
 #include "pg/dedup/state.hpp"
 
 namespace simjoin::pg {

@@ -13,7 +13,7 @@ extern "C" {
 #include <span>
 
 #include "core/base/fingerprint.hpp"
-#include "core/dedup/token_order.hpp"
+#include "core/lookup/token_order.hpp"
 
 namespace simjoin::pg {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/lookup/frequent_tokens.hpp"
 #include "core/measure.hpp"
 
 namespace simjoin {
@@ -52,11 +53,31 @@ struct PrefixLookup {
   std::span<const TokenCode> other;
 };
 
+// What an index is asked for a set: the entries of several classes of sizes, one class after the other, and
+// how many of its entries a similar set of the class has at least.
+struct IndexLookup {
+  enum class Kind : uint8_t {
+    nothing,  // no set is similar
+    entries,
+    everything,  // the index does not have the entries that this needs
+  };
+  struct SizeClass {
+    uint32_t entries;
+    uint32_t least;
+  };
+
+  Kind kind;
+  std::span<const TokenCode> entries;
+  std::span<const SizeClass> classes;
+};
+
 class TokenOrder {
  public:
   // Rare tokens come first. The `frequent` tokens (the most frequent first) come after all others, which are
   // in the order of their codes. Everything below holds for any list of tokens.
   TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds);
+  // Returns such an order by tokens that are known by the upper bits of their codes.
+  static TokenOrder by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds);
 
   // Returns the prefix of the set. It is valid until the next call, as are the other results.
   template <typename Token>
@@ -65,12 +86,16 @@ class TokenOrder {
   std::span<const TokenCode> entries_of(const SetPrefix &prefix);
   // Returns the lookups. Each similar set is found by one of them.
   std::span<const PrefixLookup> lookups(const SetPrefix &prefix);
+  // Returns what finds, among the entries of sets, each set that is similar to this one by `wanted` (a
+  // threshold above zero), which need not be the bounds of the index.
+  template <typename Token>
+  IndexLookup lookup(std::span<const Token> tokens, const Bounds &wanted);
   // Returns false if the sets with these prefixes are not similar.
   bool may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const;
 
  private:
   struct Slot {
-    TokenCode code = 0;
+    uint32_t print = 0;  // the upper bits of the code
     uint32_t place = 0;  // from 1 on among the frequent ones, the rarest first; 0: an empty slot
   };
 
@@ -81,17 +106,25 @@ class TokenOrder {
     bool pairs;    // whether partners have two of these codes, not one
   };
 
+  template <typename Token>
+  int64_t read_keys(std::span<const Token> tokens);
+  int64_t prefix_length(int64_t size) const;
+  int64_t sure_shared(int64_t size, int64_t least, int64_t largest, const Bounds &wanted) const;
   void find_partners(const SetPrefix &prefix, bool pairs);
   void look_for_one(std::span<const TokenCode> codes);
   void look_for_pairs(std::span<const TokenCode> codes);
-  size_t slot_of(TokenCode code) const;
+  TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds);
+  void add_frequent(uint32_t print, uint32_t place);
+  size_t slot_of(uint32_t print) const;
   size_t class_of(int64_t size) const;
   TokenCode salt_of(int64_t size) const { return class_salts_[class_of(size)]; }
   uint64_t key_of(TokenCode code) const {
-    return uint64_t{slots_[slot_of(code)].place} << 32 | static_cast<uint32_t>(code);
+    const auto bits = static_cast<uint32_t>(code);
+    return uint64_t{slots_[slot_of(bits >> unused_bits_)].place} << 32 | bits;
   }
 
   const Bounds bounds_;
+  const int unused_bits_;             // lower bits of a code by which frequent tokens are not known
   std::vector<Slot> slots_;           // a hash table
   std::vector<int64_t> class_sizes_;  // the smallest size of each class of sizes
   std::vector<TokenCode> class_salts_;
@@ -100,6 +133,7 @@ class TokenOrder {
   std::vector<TokenCode> entries_;
   std::vector<Partners> partners_;
   std::vector<PrefixLookup> lookups_;
+  std::vector<IndexLookup::SizeClass> size_classes_;
 };
 
 }  // namespace simjoin

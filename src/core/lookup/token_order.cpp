@@ -1,4 +1,4 @@
-#include "core/dedup/token_order.hpp"
+#include "core/lookup/token_order.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -34,6 +34,14 @@ constexpr size_t looked_up_at_once = 16;
 // pairs there would be a lookup for nearly each code. With fewer codes, pairs find a tenth of the sets (1 M
 // sets of 20 tokens).
 constexpr size_t most_paired = 64;
+
+// The most entries that a set is asked to share in a lookup of an index. With more there are fewer sets to
+// read, and more entries to look up.
+constexpr int64_t most_shared = 4;
+// The most entries of a lookup. Looking up more takes longer than reading all sets.
+constexpr size_t most_entries = 1 << 14;
+// The most ranges that the sizes of a class are divided into.
+constexpr int64_t most_ranges = 512;
 
 }  // namespace
 
@@ -75,18 +83,30 @@ std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
   return codes;
 }
 
-TokenOrder::TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds)
-    : bounds_(bounds), slots_(std::bit_ceil(2 * frequent.size() + 1)) {
-  auto place = static_cast<uint32_t>(frequent.size());
-  for (const TokenCode code : frequent) {
-    Slot &slot = slots_[slot_of(code)];
-    if (slot.place == 0) slot = {code, place};
-    --place;
-  }
+TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds)
+    : bounds_(bounds), unused_bits_(unused_bits), slots_(std::bit_ceil(2 * frequent + 1)) {
   for (int64_t size = 1; size <= largest_size; size = std::max(size + 1, size * class_growth / class_base)) {
     class_salts_.push_back(static_cast<TokenCode>(mix_bits(class_sizes_.size()) >> 32));
     class_sizes_.push_back(size);
   }
+}
+
+TokenOrder::TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds)
+    : TokenOrder(frequent.size(), 0, bounds) {
+  auto place = static_cast<uint32_t>(frequent.size());
+  for (const TokenCode code : frequent) add_frequent(static_cast<uint32_t>(code), place--);
+}
+
+TokenOrder TokenOrder::by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds) {
+  TokenOrder order(frequent.size(), 32 - token_print_bits, bounds);
+  for (const FrequentToken &token : frequent) order.add_frequent(token.print, token.place);
+  return order;
+}
+
+// Adds a token unless it is there.
+void TokenOrder::add_frequent(uint32_t print, uint32_t place) {
+  Slot &slot = slots_[slot_of(print)];
+  if (slot.place == 0) slot = {print, place};
 }
 
 // Returns the class of a size from 1 on.
@@ -95,14 +115,15 @@ size_t TokenOrder::class_of(int64_t size) const {
   return static_cast<size_t>(next - class_sizes_.begin()) - 1;
 }
 
-// Returns the slot of the code, or the empty slot for it.
-size_t TokenOrder::slot_of(TokenCode code) const {
-  return probe(static_cast<uint32_t>(code) & (slots_.size() - 1), slots_.size(),
-               [&](size_t slot) { return slots_[slot].place == 0 || slots_[slot].code == code; });
+// Returns the slot of the print, or the empty slot for it.
+size_t TokenOrder::slot_of(uint32_t print) const {
+  return probe(print & (slots_.size() - 1), slots_.size(),
+               [&](size_t slot) { return slots_[slot].place == 0 || slots_[slot].print == print; });
 }
 
+// Sets keys_ to the keys of the distinct tokens, in no order, and returns their number.
 template <typename Token>
-SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
+int64_t TokenOrder::read_keys(std::span<const Token> tokens) {
   std::vector<Token> sorted;
   const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
   if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) != tokens.end()) {
@@ -111,13 +132,24 @@ SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     tokens = sorted;
   }
-  const auto size = static_cast<int64_t>(tokens.size());
-  prefix_.clear();
-  if (size == 0) return {0, prefix_};
   keys_.clear();
   for (const Token &token : tokens) keys_.push_back(key_of(code_of(token)));
-  int64_t length = bounds_.prefix_length(size, bounds_.min_partner(size));
-  if (length > 0) length = std::min(length + 1, size);
+  return static_cast<int64_t>(keys_.size());
+}
+
+// Returns how many codes the prefix of a set of this size has: two similar sets share two tokens of their
+// prefixes if they share two at all. 0 if no set is similar to it, not even itself.
+int64_t TokenOrder::prefix_length(int64_t size) const {
+  const int64_t length = bounds_.prefix_length(size, bounds_.min_partner(size));
+  return length > 0 ? std::min(length + 1, size) : 0;
+}
+
+template <typename Token>
+SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
+  const int64_t size = read_keys(tokens);
+  prefix_.clear();
+  if (size == 0) return {0, prefix_};
+  const int64_t length = prefix_length(size);
   std::partial_sort(keys_.begin(), keys_.begin() + length, keys_.end());
   for (int64_t i = 0; i < length; ++i) prefix_.push_back(static_cast<TokenCode>(keys_[i]));
   return {size, prefix_};
@@ -190,6 +222,49 @@ std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
   return lookups_;
 }
 
+// Returns how many of its entries in the index each similar set of `least` to `largest` tokens shares with
+// the codes that are looked up. If sets of r and s tokens share n, the first r - n + k of one and the first
+// s - n + k of the other share k, and the index has prefix_length(s) of them. At most 0 if it has too few.
+int64_t TokenOrder::sure_shared(int64_t size, int64_t least, int64_t largest, const Bounds &wanted) const {
+  if (prefix_length(least) == 0) return 0;
+  // From here on prefix_length(s) - s never grows with s, and min_overlap never shrinks. So the ends of a
+  // range of sizes bound what lies between them.
+  const int64_t step = std::max<int64_t>((largest - least) / most_ranges, 1);
+  int64_t shared = size;
+  for (int64_t begin = least; begin <= largest; begin += step) {
+    const int64_t end = std::min(begin + step - 1, largest);
+    shared = std::min(shared, prefix_length(end) - end + wanted.min_overlap(size, begin));
+  }
+  return shared;
+}
+
+template <typename Token>
+IndexLookup TokenOrder::lookup(std::span<const Token> tokens, const Bounds &wanted) {
+  const int64_t size = read_keys(tokens);
+  if (size == 0) return {IndexLookup::Kind::nothing, {}, {}};
+  const int64_t smallest = wanted.min_partner(size);
+  const int64_t largest = wanted.max_partner(size, largest_size);
+  if (smallest > largest) return {IndexLookup::Kind::nothing, {}, {}};
+  std::sort(keys_.begin(), keys_.end());
+  entries_.clear();
+  size_classes_.clear();
+  for (size_t i = class_of(smallest); i < class_sizes_.size() && class_sizes_[i] <= largest; ++i) {
+    const int64_t begin = std::max(class_sizes_[i], smallest);
+    const int64_t end = i + 1 < class_sizes_.size() ? std::min(class_sizes_[i + 1] - 1, largest) : largest;
+    const int64_t overlap = wanted.min_overlap(size, begin);
+    if (overlap > std::min(size, begin)) continue;
+    const int64_t shared = std::min({sure_shared(size, begin, end, wanted), overlap, most_shared});
+    const int64_t codes = size - overlap + shared;
+    if (shared < 1 || entries_.size() + static_cast<size_t>(codes) > most_entries)
+      return {IndexLookup::Kind::everything, {}, {}};
+    for (int64_t k = 0; k < codes; ++k)
+      entries_.push_back(static_cast<TokenCode>(keys_[k]) ^ class_salts_[i]);
+    size_classes_.push_back({static_cast<uint32_t>(codes), static_cast<uint32_t>(shared)});
+  }
+  return {entries_.empty() ? IndexLookup::Kind::nothing : IndexLookup::Kind::entries, entries_,
+          size_classes_};
+}
+
 // A token that is skipped in one prefix comes before the rest of the other set. So beside the tokens that
 // met, only tokens in the rest of both can be shared. This is tried before the order is looked up: at least
 // one prefix is read to its end.
@@ -223,5 +298,9 @@ template void TokenCounts::add(std::span<const std::string_view>);
 template SetPrefix TokenOrder::prefix_of(std::span<const int32_t>);
 template SetPrefix TokenOrder::prefix_of(std::span<const int64_t>);
 template SetPrefix TokenOrder::prefix_of(std::span<const std::string_view>);
+
+template IndexLookup TokenOrder::lookup(std::span<const int32_t>, const Bounds &);
+template IndexLookup TokenOrder::lookup(std::span<const int64_t>, const Bounds &);
+template IndexLookup TokenOrder::lookup(std::span<const std::string_view>, const Bounds &);
 
 }  // namespace simjoin
