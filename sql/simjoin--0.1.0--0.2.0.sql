@@ -1,2 +1,94 @@
 -- simjoin 0.1.0 to 0.2.0. A script of a released version never changes: what is new stands here.
 \echo Use "ALTER EXTENSION simjoin UPDATE" to load this file. \quit
+
+-- An index on sets: operator classes of GIN, and what queries of it are made of.
+
+CREATE TYPE similarity_query;
+
+CREATE FUNCTION similarity_query_in(cstring) RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query_in(cstring) IS 'I/O';
+CREATE FUNCTION similarity_query_out(similarity_query) RETURNS cstring
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query_out(similarity_query) IS 'I/O';
+
+CREATE TYPE similarity_query (INPUT = similarity_query_in, OUTPUT = similarity_query_out,
+                              INTERNALLENGTH = VARIABLE, ALIGNMENT = double, STORAGE = extended);
+COMMENT ON TYPE similarity_query IS 'a set, and how similar to it other sets are to be';
+
+CREATE FUNCTION similarity_query(tokens anyarray, threshold float8, measure text DEFAULT 'jaccard')
+RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query(anyarray, float8, text) IS 'query for sets of at least this similarity, or, with the measure jaccard_distance, of at most this distance';
+CREATE FUNCTION similarity_query(tokens anyarray) RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_of_settings' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query(anyarray) IS 'query for sets that simjoin.measure and simjoin.similarity_threshold call similar';
+
+CREATE FUNCTION similarity_query_nearest(tokens anyarray) RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_nearest' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION similarity_query_nearest(anyarray) IS 'query for sets within the distance that the plan node NearestSets searches at the moment';
+
+CREATE FUNCTION sets_similar(tokens int4[], query similarity_query) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_set_satisfies' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION sets_similar(tokens int8[], query similarity_query) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_set_satisfies' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+CREATE FUNCTION sets_similar(tokens text[], query similarity_query) RETURNS bool
+AS 'MODULE_PATHNAME', 'simjoin_set_satisfies' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION sets_similar(int4[], similarity_query) IS 'whether a set is as similar as the query wants it; the function of the operator ~=';
+COMMENT ON FUNCTION sets_similar(int8[], similarity_query) IS 'whether a set is as similar as the query wants it; the function of the operator ~=';
+COMMENT ON FUNCTION sets_similar(text[], similarity_query) IS 'whether a set is as similar as the query wants it; the function of the operator ~=';
+
+CREATE OPERATOR ~= (LEFTARG = int4[], RIGHTARG = similarity_query, FUNCTION = sets_similar,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = int8[], RIGHTARG = similarity_query, FUNCTION = sets_similar,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+CREATE OPERATOR ~= (LEFTARG = text[], RIGHTARG = similarity_query, FUNCTION = sets_similar,
+                    RESTRICT = contsel, JOIN = contjoinsel);
+COMMENT ON OPERATOR ~= (int4[], similarity_query) IS 'the set is as similar as the query wants it';
+COMMENT ON OPERATOR ~= (int8[], similarity_query) IS 'the set is as similar as the query wants it';
+COMMENT ON OPERATOR ~= (text[], similarity_query) IS 'the set is as similar as the query wants it';
+
+CREATE FUNCTION similarity_index_options(internal) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_index_options' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION similarity_index_extract_set(anyarray, internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_index_extract_set' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION similarity_index_extract_query(similarity_query, internal, int2, internal, internal, internal, internal)
+RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_index_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION similarity_index_consistent(internal, int2, similarity_query, int4, internal, internal, internal)
+RETURNS "char"
+AS 'MODULE_PATHNAME', 'simjoin_index_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_index_options(internal) IS 'GIN support: the parameters of an index on sets';
+COMMENT ON FUNCTION similarity_index_extract_set(anyarray, internal, internal) IS 'GIN support: the entries of a set';
+COMMENT ON FUNCTION similarity_index_extract_query(similarity_query, internal, int2, internal, internal, internal, internal) IS 'GIN support: the entries of a query';
+COMMENT ON FUNCTION similarity_index_consistent(internal, int2, similarity_query, int4, internal, internal, internal) IS 'GIN support: whether a set with some entries may satisfy a query';
+
+CREATE OPERATOR CLASS int4_similarity_ops FOR TYPE int4[] USING gin AS
+  OPERATOR 1 ~= (int4[], similarity_query),
+  FUNCTION 2 similarity_index_extract_set(anyarray, internal, internal),
+  FUNCTION 3 similarity_index_extract_query(similarity_query, internal, int2, internal, internal, internal, internal),
+  FUNCTION 6 similarity_index_consistent(internal, int2, similarity_query, int4, internal, internal, internal),
+  FUNCTION 7 similarity_index_options(internal),
+  STORAGE int4;
+CREATE OPERATOR CLASS int8_similarity_ops FOR TYPE int8[] USING gin AS
+  OPERATOR 1 ~= (int8[], similarity_query),
+  FUNCTION 2 similarity_index_extract_set(anyarray, internal, internal),
+  FUNCTION 3 similarity_index_extract_query(similarity_query, internal, int2, internal, internal, internal, internal),
+  FUNCTION 6 similarity_index_consistent(internal, int2, similarity_query, int4, internal, internal, internal),
+  FUNCTION 7 similarity_index_options(internal),
+  STORAGE int4;
+CREATE OPERATOR CLASS text_similarity_ops FOR TYPE text[] USING gin AS
+  OPERATOR 1 ~= (text[], similarity_query),
+  FUNCTION 2 similarity_index_extract_set(anyarray, internal, internal),
+  FUNCTION 3 similarity_index_extract_query(similarity_query, internal, int2, internal, internal, internal, internal),
+  FUNCTION 6 similarity_index_consistent(internal, int2, similarity_query, int4, internal, internal, internal),
+  FUNCTION 7 similarity_index_options(internal),
+  STORAGE int4;
+
+CREATE FUNCTION similarity_index_tokens(query text) RETURNS text
+AS 'MODULE_PATHNAME', 'simjoin_similarity_index_tokens' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION similarity_index_tokens(text) IS 'the most frequent tokens of the sets that a query returns, as the parameter "frequent" of an index on sets has them';
+CREATE FUNCTION create_similarity_index(relation regclass, tokens text, threshold float8 DEFAULT 0.7,
+                                        measure text DEFAULT 'jaccard') RETURNS regclass
+AS 'MODULE_PATHNAME', 'simjoin_create_similarity_index' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION create_similarity_index(regclass, text, float8, text) IS 'makes an index on the sets of a column or an expression, for searches from this threshold on';

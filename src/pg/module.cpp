@@ -7,6 +7,7 @@ extern "C" {
 
 #include "core/device/gpu.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/index/index_path.hpp"
 #include "pg/join/path.hpp"
 
 #ifndef SIMJOIN_VERSION
@@ -24,6 +25,7 @@ void _PG_init(void) {
 #endif
   simjoin::pg::Settings::define();
   simjoin::pg::install_join_hook();
+  simjoin::pg::install_index_hook();
 }
 
 PG_FUNCTION_INFO_V1(simjoin_version);

@@ -2,8 +2,8 @@
 #
 # Usage: equivalence.pl [--seed N] [--cases N] [--first N] [--case N] [--show]: runs cases 1 to --cases of a seed (or from
 # --first on), or only --case, in the database simjoin_equivalence, which it makes. Each query is run without the join
-# operator and with it by each algorithm, and the rows are compared. Its plan must show the operator exactly if the clause
-# suits the operator. Prints "ok N" or "not ok N" for each case, and for a failed one the statements, the difference and
+# operator, with it by each algorithm, and with indexes on the sets, and the rows are compared. Its plan must show the
+# operator exactly if the clause suits the operator. Prints "ok N" or "not ok N" for each case, and for a failed one the statements, the difference and
 # the command to run it alone. At the end it prints for each kind how many cases used the operator. --show prints the
 # statements of every case. Connects by PGHOST, PGPORT and PGUSER, as a superuser.
 use strict;
@@ -104,9 +104,11 @@ sub run_case
 	my $without = $case->{run}->(node => 0);
 	my $with = $case->{run}->(node => 1);
 	my $settings = settings_of($case);
+	my $index_settings = join(' ', 'SET enable_bitmapscan = on;',
+		map { "SET $_ = off;" } qw(simjoin.enable_join enable_seqscan enable_hashjoin enable_mergejoin enable_material));
 	my @problems;
 	my ($rows, $errors) = $session->run(
-		'without', "$settings SET simjoin.enable_join = off;\n$without",
+		'without', "$settings SET simjoin.enable_join = off; SET enable_bitmapscan = off;\n$without",
 		'plan', "SET simjoin.enable_join = on;\n$case->{explain}",
 		'auto', $with);
 	if ($errors->{without} =~ /statement timeout/)
@@ -127,13 +129,16 @@ sub run_case
 	push @problems, "the plan must not have a similarity join:\n$plan" if $case->{match} eq 'never' && $used;
 	my ($more, $more_errors) = $session->run(
 		(map { ($_, "SET simjoin.algorithm = $_;\n$with") } $used ? grep { $_ ne 'auto' } @algorithms : ()),
+		'index plan', "$index_settings $case->{explain}",
+		'index', $with,
 		'end', 'RESET ALL; RESET ROLE;');
 	for my $part (sort(keys %$errors), sort(keys %$more_errors))
 	{
 		my $text = $errors->{$part} || $more_errors->{$part};
 		push @problems, "$part: $text" if $text;
 	}
-	for my $algorithm (@algorithms)
+	my $index_used = grep { /similarity_query/ } @{ $more->{'index plan'} };
+	for my $algorithm (@algorithms, 'index')
 	{
 		my $found = $rows->{$algorithm} // $more->{$algorithm} // next;
 		my $difference = difference($case, $rows->{without}, $found);
@@ -141,9 +146,10 @@ sub run_case
 	}
 	for my $kind ('all', "shape $case->{shape}", "join $case->{join}", "expected $case->{match}")
 	{
-		my $counts = $tally{$kind} //= { cases => 0, used => 0, rows => 0 };
+		my $counts = $tally{$kind} //= { cases => 0, used => 0, index => 0, rows => 0 };
 		$counts->{cases}++;
 		$counts->{used}++ if $used;
+		$counts->{index}++ if $index_used;
 		$counts->{rows}++ if grep { !/^(0|<null>|f|0\|.*)?$/ } @{ $rows->{without} };
 	}
 	return @problems;
@@ -188,8 +194,8 @@ sub report_tally
 	for my $kind (sort keys %tally)
 	{
 		my $counts = $tally{$kind};
-		printf "# %-34s %6d cases, %3.0f%% with the join operator, %3.0f%% with rows\n", $kind, $counts->{cases},
-		  map { 100 * $counts->{$_} / $counts->{cases} } qw(used rows);
+		printf "# %-34s %6d cases, %3.0f%% with the join operator, %3.0f%% with the index, %3.0f%% with rows\n", $kind,
+		  $counts->{cases}, map { 100 * $counts->{$_} / $counts->{cases} } qw(used index rows);
 	}
 	print "# $skipped cases skipped: they take too long without the join operator\n" if $skipped;
 	return if $option{case};
@@ -204,6 +210,13 @@ sub report_tally
 		my $counts = $tally{$kind};
 		my $good = $counts->{used} * 10 >= $counts->{cases} && $counts->{rows} * 5 >= $counts->{cases};
 		printf "%s %d - %s: enough cases use the join operator and find rows\n", $good ? 'ok' : 'not ok', ++$number, $kind;
+		$failures++ if !$good;
+	}
+	my $all = $tally{all};
+	if ($all->{cases} >= 30)
+	{
+		my $good = $all->{index} * 10 >= $all->{cases};
+		printf "%s %d - enough cases use an index\n", $good ? 'ok' : 'not ok', ++$number;
 		$failures++ if !$good;
 	}
 	return;

@@ -12,6 +12,7 @@ extern "C" {
 #include "access/stratnum.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "funcapi.h"
@@ -172,6 +173,15 @@ inline Node *nulled_as(Node *expr, List *target_list) {
 #endif
 }
 
+// Returns whether the sort key ascends. PostgreSQL 18 names directions for any index method.
+inline bool ascends(const PathKey *key) {
+#if PG_VERSION_NUM >= 180000
+  return key->pk_cmptype == COMPARE_LT;
+#else
+  return key->pk_strategy == BTLessStrategyNumber;
+#endif
+}
+
 // Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field. In earlier
 // versions a custom path cannot stand for a join that has pseudoconstant clauses.
 #if PG_VERSION_NUM >= 170000
@@ -225,6 +235,16 @@ inline void check_owns(Oid relation, ObjectType kind) {
   const bool owns = pg_class_ownercheck(relation, GetUserId());
 #endif
   if (!owns) aclcheck_error(ACLCHECK_NOT_OWNER, kind, get_rel_name(relation));
+}
+
+// Returns whether the user may execute the function. PostgreSQL 16 has one function for the rights to all
+// kinds of objects.
+inline bool may_execute(Oid function) {
+#if PG_VERSION_NUM >= 160000
+  return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#else
+  return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#endif
 }
 
 // Errors unless the user may refresh the materialized view: its owner, and since PostgreSQL 17 whoever has

@@ -1,22 +1,18 @@
 #include "pg/join/match.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 }
 
-#include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/join/threshold.hpp"
 
@@ -53,32 +49,25 @@ enum class Call { none, measure, distance, similar };
 // first two *measure is set. Functions are recognised by the C function that they are bound to.
 Call classify(Oid function, Measure *measure) {
   if (!OidIsValid(get_func_support(function))) return Call::none;
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return Call::none;
-  bool isnull;
-  Datum source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-  Call call = Call::none;
-  if (!isnull) {
-    char *symbol = TextDatumGetCString(source);
-    const std::string_view name = symbol;
-    if (name == "simjoin_similar") call = Call::similar;
-    constexpr struct {
-      std::string_view symbol;
-      Call call;
-      Measure measure;
-    } measures[] = {{"simjoin_jaccard_similarity", Call::measure, Measure::jaccard},
-                    {"simjoin_cosine_similarity", Call::measure, Measure::cosine},
-                    {"simjoin_dice_similarity", Call::measure, Measure::dice},
-                    {"simjoin_overlap_count", Call::measure, Measure::overlap},
-                    {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
-    for (const auto &entry : measures) {
-      if (name != entry.symbol) continue;
-      *measure = entry.measure;
-      call = entry.call;
-    }
-    pfree(symbol);
+  char *symbol = bound_symbol(function);
+  if (symbol == nullptr) return Call::none;
+  const std::string_view name = symbol;
+  Call call = name == "simjoin_similar" ? Call::similar : Call::none;
+  constexpr struct {
+    std::string_view symbol;
+    Call call;
+    Measure measure;
+  } measures[] = {{"simjoin_jaccard_similarity", Call::measure, Measure::jaccard},
+                  {"simjoin_cosine_similarity", Call::measure, Measure::cosine},
+                  {"simjoin_dice_similarity", Call::measure, Measure::dice},
+                  {"simjoin_overlap_count", Call::measure, Measure::overlap},
+                  {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
+  for (const auto &entry : measures) {
+    if (name != entry.symbol) continue;
+    *measure = entry.measure;
+    call = entry.call;
   }
-  ReleaseSysCache(tuple);
+  pfree(symbol);
   return call;
 }
 
@@ -158,16 +147,16 @@ bool match_call(Node *expr, Call kind, SimilarityClause *match) {
   return OidIsValid(function) && classify(function, &match->measure) == kind;
 }
 
-bool match_operator(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, OpExpr *op,
-                    SimilarityClause *match) {
+// Returns whether the operator is a similarity clause. Gives its threshold and the arguments of its call.
+bool parse_operator(OpExpr *op, SimilarityClause *match, List **arguments) {
   if (list_length(op->args) != 2) return false;
   set_opfuncid(op);
   Measure measure = Measure::jaccard;
   const Comparison *comparison = comparison_of(op->opfuncid);
   if (comparison == nullptr) {
     match->from_settings = true;
-    return classify(op->opfuncid, &measure) == Call::similar &&
-           assign_sides(root, outer, inner, op->args, match);
+    *arguments = op->args;
+    return classify(op->opfuncid, &measure) == Call::similar;
   }
   auto *greater = static_cast<Node *>(linitial(op->args)), *lesser = static_cast<Node *>(lsecond(op->args));
   if (comparison->greater_on_right) std::swap(greater, lesser);
@@ -180,23 +169,31 @@ bool match_operator(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, OpE
   } else {
     return false;
   }
-  return usable_threshold(root, match->threshold) &&
-         assign_sides(root, outer, inner, call_arguments(match->call), match);
+  *arguments = call_arguments(match->call);
+  return true;
+}
+
+// Returns whether the clause is a similarity clause, whatever its sets and its threshold depend on.
+bool parse_clause(RestrictInfo *rinfo, SimilarityClause *match, List **arguments) {
+  *match = {};
+  match->rinfo = rinfo;
+  auto *clause = reinterpret_cast<Node *>(rinfo->clause);
+  if (IsA(clause, OpExpr)) return parse_operator(castNode(OpExpr, clause), match, arguments);
+  if (!IsA(clause, FuncExpr)) return false;
+  auto *function = castNode(FuncExpr, clause);  // `~=` called by its function's name
+  Measure unused;
+  match->from_settings = true;
+  *arguments = function->args;
+  return list_length(function->args) == 2 && classify(function->funcid, &unused) == Call::similar;
 }
 
 // Returns whether the clause is one of the similarity clauses that can drive the join.
 bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, RestrictInfo *rinfo,
                   SimilarityClause *match) {
-  *match = {};
-  match->rinfo = rinfo;
-  auto *clause = reinterpret_cast<Node *>(rinfo->clause);
-  if (IsA(clause, OpExpr)) return match_operator(root, outer, inner, castNode(OpExpr, clause), match);
-  if (!IsA(clause, FuncExpr)) return false;
-  auto *function = castNode(FuncExpr, clause);  // `~=` called by its function's name
-  Measure unused;
-  match->from_settings = true;
-  return list_length(function->args) == 2 && classify(function->funcid, &unused) == Call::similar &&
-         assign_sides(root, outer, inner, function->args, match);
+  List *arguments;
+  return parse_clause(rinfo, match, &arguments) &&
+         (match->from_settings || usable_threshold(root, match->threshold)) &&
+         assign_sides(root, outer, inner, arguments, match);
 }
 
 }  // namespace
@@ -220,6 +217,23 @@ double constant_threshold(const SimilarityClause &match) {
 
 bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match) {
   return match_clause(root, nullptr, nullptr, rinfo, match);
+}
+
+bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match) {
+  List *arguments;
+  if (!parse_clause(rinfo, match, &arguments)) return false;
+  match->left = static_cast<Expr *>(linitial(arguments));
+  match->right = static_cast<Expr *>(lsecond(arguments));
+  return token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
+}
+
+bool describe_distance(Node *expr, Expr **left, Expr **right) {
+  SimilarityClause match = {};
+  if (!match_call(expr, Call::distance, &match)) return false;
+  List *arguments = call_arguments(match.call);
+  *left = static_cast<Expr *>(linitial(arguments));
+  *right = static_cast<Expr *>(lsecond(arguments));
+  return true;
 }
 
 List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

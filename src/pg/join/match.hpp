@@ -48,6 +48,13 @@ void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sj
 // right, and describes it.
 bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match);
 
+// Returns whether the clause is a similarity clause, whatever its sets and its threshold depend on, and
+// describes it. `left` and `right` are its sets in the order in which they are written.
+bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match);
+
+// Returns whether the expression is the distance of two sets, and gives these.
+bool describe_distance(Node *expr, Expr **left, Expr **right);
+
 // Returns the join's equality clauses (RestrictInfo) that can keep rows apart.
 List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
                              List *restrictlist);

@@ -124,9 +124,56 @@ void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
   MemoryContextDelete(work);
 }
 
+// Returns whether a clause is a similarity clause between a set of the relation and a set from elsewhere, and
+// describes it. Its left set is that of the relation.
+bool describe_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, SimilarityClause *clause) {
+  if (!describe_search_clause(rinfo, clause)) return false;
+  Relids left = base_relids(root, clause->left), right = base_relids(root, clause->right);
+  if (bms_is_empty(left)) {
+    std::swap(clause->left, clause->right);
+    std::swap(left, right);
+  }
+  int relid;
+  return bms_is_empty(right) && bms_get_singleton_member(left, &relid) &&
+         relid == static_cast<int>(rel->relid) &&
+         (clause->from_settings || bms_is_empty(base_relids(root, clause->threshold)));
+}
+
+// Notes how many rows satisfy the similarity clauses of the relation alone. The set that they look for is
+// taken for one like those of the relation.
+void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel) {
+  double share = 1;
+  ListCell *cell;
+  foreach (cell, rel->baserestrictinfo) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    SimilarityClause clause;
+    if (!describe_search(root, rel, rinfo, &clause)) continue;
+    const double assumed = rinfo->norm_selec;
+    const Bounds bounds = planned_bounds(clause);
+    double similar = 1;
+    if (bounds.threshold() > 0) {
+      const SetStatistics sets = set_statistics(root, Max(rel->tuples, 1.0), clause.left, clause.token_type);
+      similar = estimate_similarity(sets, sets, bounds, true, false).pairs + 1 / Max(sets.table_rows, 1.0);
+    }
+    rinfo->norm_selec = rinfo->outer_selec = Min(similar, 1.0);
+    if (assumed > 0) share *= rinfo->norm_selec / assumed;
+  }
+  if (share == 1) return;
+  rel->rows = clamp_row_est(rel->rows * share);
+  foreach (cell, rel->pathlist) {
+    auto *path = static_cast<Path *>(lfirst(cell));
+    path->rows = clamp_row_est(path->rows * share);
+  }
+  foreach (cell, rel->partial_pathlist) {
+    auto *path = static_cast<Path *>(lfirst(cell));
+    path->rows = clamp_row_est(path->rows * share);
+  }
+}
+
 // PostgreSQL calls this for each relation, once the sizes of all are known and before any join is planned.
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
+  if (IS_SIMPLE_REL(rel)) set_search_selectivities(root, rel);
   if (rel->reloptkind != RELOPT_BASEREL) return;
   ListCell *cell;
   foreach (cell, rel->joininfo) {

@@ -188,6 +188,22 @@ sub fill_table
 	return $sql;
 }
 
+# Returns a statement that makes an index on the sets of a table.
+sub create_set_index
+{
+	my ($world, $name) = @_;
+	my $measure = weighted(4, 'jaccard', 1, 'cosine', 1, 'dice', 2, 'overlap');
+	my $threshold = $measure eq 'overlap' ? pick(1, 1, 2, 4) : pick(0.1, 0.2, 0.3, 0.5, 0.7, 0.9);
+	if (chance(0.5))
+	{
+		return "SELECT create_similarity_index('$name', 's', $threshold, '$measure');\n";
+	}
+	my $class = $element_type{ $world->{type} } . '_similarity_ops';
+	my $where = chance(0.2) ? ' WHERE s IS NOT NULL' : '';
+	my $buffered = chance(0.5) ? ' WITH (fastupdate = off)' : '';
+	return "CREATE INDEX ON $name USING gin (s $class (measure = $measure, threshold = $threshold))$buffered$where;\n";
+}
+
 # Returns statements that make views and functions over a table.
 sub dress_table
 {
@@ -237,6 +253,7 @@ sub draw_world
 		$sql .= "ALTER TABLE t$i ALTER note SET STORAGE " . pick('EXTERNAL', 'PLAIN', 'PLAIN') . ";\n"
 		  if $world{wide} && $table->{writable} && !$table->{partitioned};
 		$sql .= fill_table($table, draw_rows(\%world, \@pool, chance(0.3) ? 0 : 1000 * $i));
+		$sql .= create_set_index(\%world, $table->{name});
 		$sql .= dress_table(\%world, $table);
 	}
 	my $secured = (grep { $_->{kind} eq 'plain' } @{ $world{tables} })[0];

@@ -1,0 +1,109 @@
+// Indexes on sets, with the order of tokens that suits a table.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "access/tupdesc.h"
+#include "catalog/namespace.h"
+#include "commands/defrem.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+}
+
+#include <memory>
+#include <string_view>
+
+#include "core/lookup/token_order.hpp"
+#include "pg/base/arguments.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/base/query_source.hpp"
+#include "pg/base/relation_names.hpp"
+#include "pg/base/statements.hpp"
+#include "pg/index/index_options.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr std::string_view class_names[] = {"int4_similarity_ops", "int8_similarity_ops",
+                                            "text_similarity_ops"};
+
+// Counts the tokens of a query's sets.
+struct TokenReader {
+  void start(TupleDesc columns) {
+    if (!has_columns(columns, {ColumnKind::set}))
+      raise_columns(columns, function,
+                    "the query must return one column of type integer[], bigint[] or text[]",
+                    "Write the query as SELECT tokens FROM ...");
+    token_type_of(TupleDescAttr(columns, 0)->atttypid, &type);
+  }
+  void take(const QueryRow &row) {
+    Datum array;
+    if (!row.get(0, &array)) return;
+    const SetView set = view_set(array, function);
+    call_cpp([&] { with_tokens(set, [&](auto tokens) { counts->add(tokens); }); });
+    free_view(set, array);
+  }
+
+  const char *function;
+  TokenCounts *counts;
+  TokenType type;
+};
+
+// Returns the parameter `frequent` for the sets of the query, and the type of their tokens.
+char *frequent_tokens(const char *query, const char *function, TokenType *type) {
+  TokenReader reader = {
+      function, own(CurrentMemoryContext, [] { return std::make_unique<TokenCounts>(); }), {}};
+  read_query(query, &reader, function);
+  *type = reader.type;
+  return frequent_parameter(reader.counts);
+}
+
+// Returns a double as SQL has it.
+char *double_literal(double value) {
+  return DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_index_tokens);
+Datum simjoin_similarity_index_tokens(PG_FUNCTION_ARGS) {
+  TokenType unused;
+  char *parameter = frequent_tokens(string_argument(fcinfo, 0), "similarity_index_tokens", &unused);
+  PG_RETURN_TEXT_P(cstring_to_text(parameter));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_create_similarity_index);
+Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "create_similarity_index";
+  const Oid table = PG_GETARG_OID(0);
+  const char *tokens = string_argument(fcinfo, 1), *measure_name = string_argument(fcinfo, 3);
+  const double threshold = PG_GETARG_FLOAT8(2);
+  check_similarity(threshold, measure_by_name(measure_name, function), function);
+
+  const char *name = relation_name(table);
+  TokenType type;
+  const char *frequent = frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), function, &type);
+  const Oid schema = get_rel_namespace(table);
+  const char *index = ChooseRelationName(get_rel_name(table), nullptr, "similarity_idx", schema, true);
+  // The operator classes are where this function is.
+  const char *classes =
+      quote_qualified_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)),
+                                 class_names[static_cast<int>(type)].data());
+  execute_statement(
+      psprintf("CREATE INDEX %s ON %s USING gin ((%s) %s (measure = %s, threshold = %s, frequent = %s))",
+               quote_identifier(index), name, tokens, classes, quote_literal_cstr(measure_name),
+               quote_literal_cstr(double_literal(threshold)), quote_literal_cstr(frequent)));
+  const Oid made = get_relname_relid(index, schema);
+  if (!OidIsValid(made)) elog(ERROR, "%s: index \"%s\" was not made", function, index);
+  PG_RETURN_OID(made);
+}
+}

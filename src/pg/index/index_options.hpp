@@ -1,0 +1,32 @@
+// The parameters of an index on sets, as in CREATE INDEX ... USING gin (tokens int4_similarity_ops (threshold
+// = 0.8)).
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include "core/lookup/token_order.hpp"
+#include "core/measure.hpp"
+
+namespace simjoin::pg {
+
+inline constexpr double default_index_threshold = 0.7;
+
+// Parameters as PostgreSQL stores them.
+struct IndexOptions {
+  int32 length;  // as of all varlenas
+  int measure;
+  double threshold;
+  int frequent;  // offset of the text of the frequent tokens
+};
+
+// Returns the lowest threshold that the index of these parameters, or of none, serves.
+Bounds indexed_bounds(const bytea *options);
+
+// Returns the order of tokens of an index of these parameters, or of none. The session keeps a few orders:
+// the pointer is valid until the next call.
+TokenOrder *index_order(const bytea *options);
+
+// Returns the parameter `frequent` that stands for the most frequent of the tokens that were counted.
+char *frequent_parameter(TokenCounts *counts);
+
+}  // namespace simjoin::pg

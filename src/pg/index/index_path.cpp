@@ -1,0 +1,257 @@
+#include "pg/index/index_path.hpp"
+
+extern "C" {
+#include "access/gin.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/spccache.h"
+#include "utils/syscache.h"
+}
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "pg/base/bound_symbol.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/index/index_options.hpp"
+#include "pg/index/nearest.hpp"
+#include "pg/join/match.hpp"
+#include "pg/join/selectivity.hpp"
+#include "pg/join/set_statistics.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Finding an entry in an index that is in memory, in simple operators: about a microsecond.
+constexpr double operators_per_entry = 60;
+
+// Larger sets than this are planned as sets of this size.
+constexpr double largest_planned_set = 4096;
+
+set_rel_pathlist_hook_type previous_hook = nullptr;
+
+// Returns the function of this name and these arguments in the schema, InvalidOid where there is none that
+// the current user may execute and that returns the type.
+Oid find_function(Oid schema, const char *name, std::initializer_list<Oid> arguments, Oid result) {
+  oidvector *types = buildoidvector(arguments.begin(), static_cast<int>(arguments.size()));
+  const Oid function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                                       PointerGetDatum(types), ObjectIdGetDatum(schema));
+  return OidIsValid(function) && get_func_rettype(function) == result && compat::may_execute(function)
+             ? function
+             : InvalidOid;
+}
+
+// What an index is asked for a set.
+struct PlannedLookup {
+  bool served;     // whether the index has the entries for it
+  double entries;  // that are looked up
+  // Of sets of about the same size: the share of its codes that the set is looked up by, the share that sets
+  // have in the index, and the fewest entries that a row that is read has of those looked up.
+  double probed;
+  double indexed;
+  double least;
+};
+
+PlannedLookup plan_lookup(const Bounds &indexed, const Bounds &wanted, double set_size) {
+  const double size = std::clamp(std::rint(set_size), 1.0, largest_planned_set);
+  return call_cpp([&] {
+    std::vector<int32_t> tokens(static_cast<size_t>(size));
+    std::iota(tokens.begin(), tokens.end(), 0);
+    TokenOrder order(std::span<const TokenCode>(), indexed);
+    const size_t prefix = order.prefix_of(std::span<const int32_t>(tokens)).codes.size();
+    const IndexLookup lookup = order.lookup(std::span<const int32_t>(tokens), wanted);
+    PlannedLookup planned = {lookup.kind != IndexLookup::Kind::everything,
+                             static_cast<double>(lookup.entries.size()), 0,
+                             static_cast<double>(prefix) / size, 1};
+    if (lookup.classes.empty()) return planned;
+    const IndexLookup::SizeClass &middle = lookup.classes[lookup.classes.size() / 2];
+    planned.probed = static_cast<double>(middle.entries) / size;
+    planned.least = middle.least;
+    return planned;
+  });
+}
+
+// Returns the share of the sets that have enough of the entries by chance. The number of tokens that two sets
+// share is about Poisson-distributed.
+double chance_share(const PlannedLookup &lookup, double shared_tokens) {
+  const double mean = shared_tokens * lookup.probed * lookup.indexed;
+  return Min(std::pow(mean, lookup.least) / std::tgamma(lookup.least + 1), 1.0);
+}
+
+bool same_for_all_rows(PlannerInfo *root, RelOptInfo *rel, Expr *expr) {
+  auto *node = reinterpret_cast<Node *>(expr);
+  return !bms_is_member(static_cast<int>(rel->relid), pull_varnos(root, node)) &&
+         !contain_volatile_functions(node);
+}
+
+// Returns how often the scan is started: once for each row of the smallest of the relations that it takes
+// values of.
+double count_loops(PlannerInfo *root, Relids outer) {
+  double loops = 0;
+  for (int relid = -1; (relid = bms_next_member(outer, relid)) >= 0;) {
+    if (relid >= root->simple_rel_array_size || root->simple_rel_array[relid] == nullptr) continue;
+    const double rows = root->simple_rel_array[relid]->rows;
+    if (rows > 0) loops = loops == 0 ? rows : Min(loops, rows);
+  }
+  return Max(loops, 1.0);
+}
+
+// Replaces PostgreSQL's estimates for the scan of the index, which do not know our operator.
+void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &lookup, double shared_tokens,
+                   double similar_share, double loops) {
+  const IndexOptInfo *index = path->indexinfo;
+  const double pages = index_pages_fetched(lookup.entries * loops, index->pages, index->pages, root) / loops;
+  double page_cost;
+  get_tablespace_page_costs(index->reltablespace, &page_cost, nullptr);
+  path->indextotalcost = pages * page_cost + lookup.entries * operators_per_entry * cpu_operator_cost;
+  path->indexselectivity = Min(similar_share + chance_share(lookup, shared_tokens), 1.0);
+}
+
+// A similarity clause between a column of an index and an expression without columns of its relation.
+bool match_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, const SetColumn &column,
+                  SimilarityClause *clause) {
+  return restriction_is_securely_promotable(rinfo, rel) && describe_search_clause(rinfo, clause) &&
+         match_column(root, rel, column, &clause->left, &clause->right) &&
+         same_for_all_rows(root, rel, clause->threshold);
+}
+
+void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo) {
+  SimilarityClause clause;
+  if (!match_search(root, rel, rinfo, column, &clause)) return;
+  const char *measure =
+      clause.distance ? "jaccard_distance" : measure_names[static_cast<int>(clause.measure)].data();
+  auto *set = reinterpret_cast<Node *>(clause.right);
+  Node *query = make_query(column, set, reinterpret_cast<Node *>(clause.threshold), measure);
+  if (query == nullptr) return;
+  Relids outer = bms_union(rel->lateral_relids, rinfo->clause_relids);
+  outer = bms_del_member(outer, static_cast<int>(rel->relid));
+  if (bms_is_empty(outer)) outer = nullptr;
+  Path *path = make_index_scan(root, rel, column, rinfo, reinterpret_cast<Node *>(clause.left), query,
+                               planned_bounds(clause), outer);
+  if (path != nullptr) add_path(rel, path);
+}
+
+void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
+  if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
+  // An index has all rows of a table, and a sample some.
+  if (!IS_SIMPLE_REL(rel) || !enable_bitmapscan || rte->tablesample != nullptr || IS_DUMMY_REL(rel)) return;
+  ListCell *cell, *clause;
+  foreach (cell, rel->indexlist) {
+    auto *index = lfirst_node(IndexOptInfo, cell);
+    for (int number = 0; number < index->nkeycolumns; ++number) {
+      SetColumn column;
+      if (!describe_set_column(index, number, &column)) continue;
+      offer_nearest(root, rel, column);
+      foreach (clause, rel->baserestrictinfo)
+        offer_scan(root, rel, column, lfirst_node(RestrictInfo, clause));
+      foreach (clause, rel->joininfo)
+        if (join_clause_is_movable_to(lfirst_node(RestrictInfo, clause), rel))
+          offer_scan(root, rel, column, lfirst_node(RestrictInfo, clause));
+    }
+  }
+}
+
+}  // namespace
+
+bool match_column(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, Expr **set, Expr **other) {
+  for (int order = 0; order < 2; ++order) {
+    if (match_index_to_operand(reinterpret_cast<Node *>(*set), column.number, column.index))
+      return same_for_all_rows(root, rel, *other);
+    std::swap(*set, *other);
+  }
+  return false;
+}
+
+void install_index_hook() {
+  previous_hook = set_rel_pathlist_hook;
+  set_rel_pathlist_hook = rel_pathlist_hook;
+  register_nearest_methods();
+}
+
+bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
+  if (index->relam != GIN_AM_OID || (index->indpred != NIL && !index->predOK)) return false;
+  const Oid family = index->opfamily[number], type = index->opcintype[number];
+  const Oid extract = get_opfamily_proc(family, type, type, GIN_EXTRACTQUERY_PROC);
+  if (!OidIsValid(extract)) return false;
+  const char *symbol = bound_symbol(extract);
+  if (symbol == nullptr || std::strcmp(symbol, "simjoin_index_extract_query") != 0) return false;
+  Oid *arguments;
+  int count;
+  get_func_signature(extract, &arguments, &count);
+  const Oid query = arguments[0], schema = get_func_namespace(extract);
+  const Oid op = get_opfamily_member(family, type, query, 1);
+  *column = {index,
+             number,
+             op,
+             query,
+             find_function(schema, "similarity_query", {ANYARRAYOID, FLOAT8OID, TEXTOID}, query),
+             find_function(schema, "similarity_query", {ANYARRAYOID}, query),
+             find_function(schema, "similarity_query_nearest", {ANYARRAYOID}, query)};
+  return OidIsValid(op);
+}
+
+Node *make_query(const SetColumn &column, Node *set, Node *threshold, const char *measure) {
+  if (threshold == nullptr) {  // of ~=
+    if (!OidIsValid(column.make_from_settings)) return nullptr;
+    return reinterpret_cast<Node *>(makeFuncExpr(column.make_from_settings, column.query, list_make1(set),
+                                                 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+  }
+  Node *number = coerce_to_target_type(nullptr, threshold, exprType(threshold), FLOAT8OID, -1,
+                                       COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+  if (number == nullptr || !OidIsValid(column.make)) return nullptr;
+  Const *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum(measure), false, false);
+  return reinterpret_cast<Node *>(makeFuncExpr(column.make, column.query, list_make3(set, number, name),
+                                               InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL));
+}
+
+Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *clause,
+                      Node *set, Node *query, const Bounds &bounds, Relids outer) {
+  if (!(bounds.threshold() > 0)) return nullptr;
+  IndexOptInfo *index = column.index;
+  TokenType type;
+  if (!token_type_of(exprType(set), &type)) return nullptr;
+  const SetShape shape = set_shape(root, set, type);
+  const bytea *options = index->opclassoptions == nullptr ? nullptr : index->opclassoptions[column.number];
+  const PlannedLookup lookup = plan_lookup(indexed_bounds(options), bounds, shape.average_size);
+  if (!lookup.served) return nullptr;
+
+  Expr *condition = make_opclause(column.op, BOOLOID, false, static_cast<Expr *>(copyObjectImpl(set)),
+                                  reinterpret_cast<Expr *>(query), InvalidOid, InvalidOid);
+  set_opfuncid(castNode(OpExpr, condition));
+  IndexClause *index_clause = makeNode(IndexClause);
+  RestrictInfo *restriction = make_simple_restrictinfo(root, condition);
+  index_clause->rinfo = clause != nullptr ? clause : restriction;
+  index_clause->indexquals = list_make1(restriction);
+  index_clause->lossy = true;
+  index_clause->indexcol = static_cast<AttrNumber>(column.number);
+  const double loops = count_loops(root, outer);
+  IndexPath *path = create_index_path(root, index, list_make1(index_clause), NIL, NIL, NIL,
+                                      ForwardScanDirection, false, outer, loops, false);
+  const double similar = clause != nullptr && clause->norm_selec >= 0 ? Min(clause->norm_selec, 1.0) : 0;
+  estimate_scan(root, path, lookup, shape.shared_tokens, similar, loops);
+  if (outer != nullptr) path->path.param_info->ppi_rows = clamp_row_est(rel->rows * similar);
+  auto *scan = reinterpret_cast<Path *>(create_bitmap_heap_path(root, rel, &path->path, outer, loops, 0));
+  if (clause == nullptr) scan->rows = clamp_row_est(rel->rows * path->indexselectivity);
+  return scan;
+}
+
+}  // namespace simjoin::pg

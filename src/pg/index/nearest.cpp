@@ -1,0 +1,153 @@
+#include "pg/index/nearest.hpp"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+}
+
+#include "pg/base/compat.hpp"
+#include "pg/index/index_options.hpp"
+#include "pg/join/match.hpp"
+#include "pg/join/threshold.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr int most_steps = 9;
+
+const CustomScanMethods plan_methods = {nearest_node_name, create_nearest_state};
+
+// A path of the node: the index is searched, or else the table is read, and the rows are sorted.
+struct NearestPath {
+  CustomPath custom;
+  Expr *distance;
+  int steps;
+  int most_rows;
+};
+
+// Returns how many rows of the relation the query asks for, 0 where this is not known.
+int rows_asked_for(PlannerInfo *root, RelOptInfo *rel) {
+  constexpr int64 most = 1000000;
+  const Query *query = root->parse;
+  if (query->limitOption != LIMIT_OPTION_COUNT || !bms_equal(root->all_baserels, rel->relids)) return 0;
+  // Rows of equal distance that further keys sort, and rows that set-returning functions make nothing of,
+  // come in addition.
+  if (list_length(root->query_pathkeys) != 1 || query->hasTargetSRFs) return 0;
+  int64 rows = 0;
+  for (Node *node : {query->limitCount, query->limitOffset}) {
+    if (node == nullptr) continue;
+    if (!IsA(node, Const) || castNode(Const, node)->constisnull) return 0;
+    const int64 count = DatumGetInt64(castNode(Const, node)->constvalue);
+    if (count < 0 || count > most) return 0;
+    rows += count;
+  }
+  return query->limitCount == nullptr ? 0 : static_cast<int>(rows);
+}
+
+// Returns the distance that the sort key is, if it is one from the column of the index; else NULL. `other` is
+// the set from which it is.
+Expr *sorted_distance(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, const PathKey *key,
+                      Expr **set, Expr **other) {
+  if (!compat::ascends(key) || key->pk_nulls_first) return nullptr;
+  ListCell *cell;
+  foreach (cell, key->pk_eclass->ec_members) {
+    auto *member = lfirst_node(EquivalenceMember, cell);
+    if (!bms_equal(member->em_relids, rel->relids)) continue;
+    if (describe_distance(reinterpret_cast<Node *>(member->em_expr), set, other) &&
+        match_column(root, rel, column, set, other))
+      return member->em_expr;
+  }
+  return nullptr;
+}
+
+// Returns the bounds of sets within the distance of a step.
+Bounds step_bounds(int step) {
+  return {Measure::jaccard, similarity_at_distance(search_distance(step), false)};
+}
+
+Plan *plan_nearest(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
+  auto *nearest = reinterpret_cast<NearestPath *>(path);
+  auto *child = static_cast<Plan *>(linitial(custom_plans));
+  TargetEntry *distance = tlist_member(nearest->distance, child->targetlist);
+  if (distance == nullptr) elog(ERROR, "nearest sets: distance not found in the output of the input");
+  CustomScan *scan = makeNode(CustomScan);
+  scan->scan.plan.targetlist = tlist;
+  scan->scan.scanrelid = 0;
+  scan->flags = path->flags;
+  scan->custom_plans = custom_plans;
+  scan->custom_scan_tlist = static_cast<List *>(copyObjectImpl(child->targetlist));
+  ListCell *cell;
+  foreach (cell, scan->custom_scan_tlist) lfirst_node(TargetEntry, cell)->resjunk = false;
+  scan->custom_private = list_make3_int(distance->resno, nearest->steps, nearest->most_rows);
+  scan->methods = &plan_methods;
+  return &scan->scan.plan;
+}
+
+const CustomPathMethods path_methods = {nearest_node_name, plan_nearest, nullptr};
+
+}  // namespace
+
+double search_distance(int step) {
+  return (step + 1) / 10.0;
+}
+
+void register_nearest_methods() {
+  RegisterCustomScanMethods(&plan_methods);
+}
+
+NearestPlan read_nearest_plan(const CustomScan *plan) {
+  return {static_cast<AttrNumber>(linitial_int(plan->custom_private)), lsecond_int(plan->custom_private),
+          lthird_int(plan->custom_private)};
+}
+
+void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column) {
+  // Without a limit all rows are read. A row that is locked may change its distance.
+  if (root->limit_tuples <= 0 || root->query_pathkeys == NIL || root->parse->rowMarks != NIL) return;
+  if (root->parse->commandType != CMD_SELECT || !bms_is_empty(rel->lateral_relids)) return;
+  if (!OidIsValid(column.make_nearest)) return;
+  auto *key = linitial_node(PathKey, root->query_pathkeys);
+  Expr *set, *other;
+  Expr *distance = sorted_distance(root, rel, column, key, &set, &other);
+  if (distance == nullptr) return;
+
+  auto *query = reinterpret_cast<Node *>(makeFuncExpr(column.make_nearest, column.query, list_make1(other),
+                                                      InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+  Path *search = nullptr;
+  int steps = 0;
+  for (; steps < most_steps; ++steps) {
+    Path *path = make_index_scan(root, rel, column, nullptr, reinterpret_cast<Node *>(set), query,
+                                 step_bounds(steps), nullptr);
+    if (path == nullptr) break;
+    search = path;
+  }
+  if (search == nullptr) return;
+  List *order = list_make1(key);
+  Path *sorted_search = reinterpret_cast<Path *>(create_sort_path(root, rel, search, order, -1));
+  Path *all = create_seqscan_path(root, rel, nullptr, 0);
+  Path *sorted_all = reinterpret_cast<Path *>(create_sort_path(root, rel, all, order, root->limit_tuples));
+
+  auto *nearest = static_cast<NearestPath *>(palloc0(sizeof(NearestPath)));
+  nearest->distance = distance;
+  nearest->steps = steps;
+  nearest->most_rows = rows_asked_for(root, rel);
+  CustomPath *custom = &nearest->custom;
+  custom->path.type = T_CustomPath;
+  custom->path.pathtype = T_CustomScan;
+  custom->path.parent = rel;
+  custom->path.pathtarget = rel->reltarget;
+  custom->path.pathkeys = order;
+  custom->path.rows = rel->rows;
+  // The first rows are expected to be found by the index.
+  custom->path.startup_cost = sorted_search->total_cost;
+  custom->path.total_cost = sorted_search->total_cost + sorted_all->total_cost;
+  custom->custom_paths = list_make2(sorted_search, sorted_all);
+  custom->flags = compat::custom_path_projects;
+  custom->methods = &path_methods;
+  add_path(rel, &custom->path);
+}
+
+}  // namespace simjoin::pg

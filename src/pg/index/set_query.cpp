@@ -1,0 +1,162 @@
+#include "pg/index/set_query.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+}
+
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+#include "pg/base/arguments.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/set_counts.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/threshold.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr std::string_view distance_name = "jaccard_distance";
+
+// The value of a similarity_query. The array follows, detoasted.
+struct StoredQuery {
+  int32 length;  // as of all varlenas
+  uint8 measure;
+  bool distance;
+  uint16 unused;
+  double threshold;
+};
+static_assert(sizeof(StoredQuery) == MAXALIGN(sizeof(StoredQuery)));
+
+// The types of sets in the text form, in the order of TokenType.
+constexpr const char *type_names[] = {"integer[]", "bigint[]", "text[]"};
+
+bool token_type_by_name(const char *name, TokenType *type) {
+  for (size_t i = 0; i < std::size(type_names); ++i) {
+    if (std::strcmp(name, type_names[i]) != 0) continue;
+    *type = static_cast<TokenType>(i);
+    return true;
+  }
+  return false;
+}
+
+const char *relation_of(bool distance) {
+  return distance ? "<=" : ">=";
+}
+
+[[noreturn]] void raise_malformed(const char *text) {
+  ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                  errmsg("invalid input syntax for type similarity_query: \"%s\"", text),
+                  errhint("The form is that of jaccard >= 0.8: integer[] {1,2,3}. Or make it as in "
+                          "similarity_query('{1,2,3}'::integer[], 0.8).")));
+  pg_unreachable();
+}
+
+Datum make_set_query(Datum array, const char *function, Measure measure, bool distance, double threshold) {
+  const SetView set = view_set(array, function);
+  const Size bytes = sizeof(StoredQuery) + VARSIZE(set.array);
+  auto *stored = static_cast<StoredQuery *>(palloc0(bytes));
+  SET_VARSIZE(stored, bytes);
+  stored->measure = static_cast<uint8>(measure);
+  stored->distance = distance;
+  stored->threshold = threshold;
+  std::memcpy(stored + 1, set.array, VARSIZE(set.array));
+  free_view(set, array);
+  return PointerGetDatum(stored);
+}
+
+}  // namespace
+
+Datum make_distance_query(Datum array, double distance) {
+  return make_set_query(array, "similarity_query", Measure::jaccard, true, distance);
+}
+
+SetQuery read_set_query(Datum value) {
+  const auto *stored = reinterpret_cast<const StoredQuery *>(PG_DETOAST_DATUM(value));
+  return {static_cast<Measure>(stored->measure), stored->distance, stored->threshold,
+          view_set(PointerGetDatum(stored + 1), "similarity_query")};
+}
+
+double least_similarity(const SetQuery &query) {
+  return query.distance ? similarity_at_distance(query.threshold, false) : query.threshold;
+}
+
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query);
+Datum simjoin_similarity_query(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "similarity_query";
+  const char *name = string_argument(fcinfo, 2);
+  const bool distance = name == distance_name;
+  const Measure measure = distance ? Measure::jaccard : measure_by_name(name, function);
+  return make_set_query(PG_GETARG_DATUM(0), function, measure, distance, PG_GETARG_FLOAT8(1));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_of_settings);
+Datum simjoin_similarity_query_of_settings(PG_FUNCTION_ARGS) {
+  return make_set_query(PG_GETARG_DATUM(0), "similarity_query", Settings::measure(), false,
+                        Settings::similarity_threshold());
+}
+
+PG_FUNCTION_INFO_V1(simjoin_set_satisfies);
+Datum simjoin_set_satisfies(PG_FUNCTION_ARGS) {
+  const Datum array = PG_GETARG_DATUM(0);
+  const SetView set = view_set(array, "sets_similar");
+  const SetQuery query = read_set_query(PG_GETARG_DATUM(1));
+  if (query.set.type != set.type)
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("sets_similar: the sets differ in type"),
+                    errhint("Give similarity_query() a set of the type that the other set has.")));
+  const SetCounts counts = count_sets(set, query.set);
+  free_view(set, array);
+  if (query.distance)
+    PG_RETURN_BOOL(
+        within_distance(jaccard_distance(counts.overlap, counts.left, counts.right), query.threshold, false));
+  PG_RETURN_BOOL(
+      float8_ge(similarity(query.measure, counts.overlap, counts.left, counts.right), query.threshold));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_in);
+Datum simjoin_similarity_query_in(PG_FUNCTION_ARGS) {
+  const char *text = PG_GETARG_CSTRING(0);
+  char name[32], relation[3], threshold[32], type[16];
+  int array_begin = 0;
+  if (std::sscanf(text, "%31s %2s %31[^:]: %15s %n", name, relation, threshold, type, &array_begin) < 4 ||
+      array_begin == 0)
+    raise_malformed(text);
+  const bool distance = name == distance_name;
+  TokenType token_type;
+  if (std::strcmp(relation, relation_of(distance)) != 0 || !token_type_by_name(type, &token_type))
+    raise_malformed(text);
+  const Measure measure = distance ? Measure::jaccard : measure_by_name(name, "similarity_query");
+  const double value = DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(threshold)));
+  Oid input, element;
+  getTypeInputInfo(array_type_of(token_type), &input, &element);
+  const Datum array = OidInputFunctionCall(input, pstrdup(text + array_begin), element, -1);
+  return make_set_query(array, "similarity_query", measure, distance, value);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_out);
+Datum simjoin_similarity_query_out(PG_FUNCTION_ARGS) {
+  const SetQuery query = read_set_query(PG_GETARG_DATUM(0));
+  const std::string_view name =
+      query.distance ? distance_name : measure_names[static_cast<int>(query.measure)];
+  Oid output;
+  bool varlena;
+  getTypeOutputInfo(array_type_of(query.set.type), &output, &varlena);
+  auto *array = const_cast<ArrayType *>(query.set.array);
+  char *threshold = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(query.threshold)));
+  PG_RETURN_CSTRING(psprintf(
+      "%.*s %s %s: %s %s", static_cast<int>(name.size()), name.data(), relation_of(query.distance), threshold,
+      type_names[static_cast<int>(query.set.type)], OidOutputFunctionCall(output, PointerGetDatum(array))));
+}
+}
