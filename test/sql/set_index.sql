@@ -49,6 +49,8 @@ SELECT plan('SELECT id FROM indexed WHERE overlap_count(tokens, ''{1,2,3}'') >= 
 SELECT plan('SELECT id FROM indexed WHERE jaccard_similarity(tokens, words::int[]) >= 0.8');
 SELECT plan('SELECT id FROM indexed WHERE jaccard_similarity(tokens, ''{1}''::int[] || (random() * 10)::int) >= 0.8');
 
+EXPLAIN (COSTS OFF, VERBOSE) SELECT id FROM indexed WHERE jaccard_similarity(tokens, '{1,2,3}') >= 0.2;
+EXPLAIN (COSTS OFF, VERBOSE, FORMAT YAML) SELECT id FROM indexed WHERE jaccard_similarity(tokens, '{1,2,3}') >= 0.2;
 SELECT t, m.measure, c.by_index > 0 AS found, c.by_index = c.by_scan AND c.different = 0 AS same
 FROM unnest('{1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0}'::float8[]) t,
   unnest('{jaccard_similarity,cosine_similarity,dice_similarity}'::text[]) m(measure),

@@ -15,6 +15,7 @@ extern "C" {
 #include "catalog/pg_proc.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
@@ -22,6 +23,8 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
+#include "portability/instr_time.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -255,6 +258,24 @@ inline void check_may_refresh(Oid view) {
   if (result != ACLCHECK_OK) aclcheck_error(result, OBJECT_MATVIEW, get_rel_name(view));
 #else
   check_owns(view, OBJECT_MATVIEW);
+#endif
+}
+
+// Plans and explains a query, as EXPLAIN does without a hook. PostgreSQL 17 made the function public.
+inline void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
+                          const char *text, ParamListInfo parameters, QueryEnvironment *environment) {
+#if PG_VERSION_NUM >= 170000
+  standard_ExplainOneQuery(query, cursor_options, into, es, text, parameters, environment);
+#else
+  instr_time begin, duration;
+  BufferUsage before = {}, used = {};
+  if (es->buffers) before = pgBufferUsage;
+  INSTR_TIME_SET_CURRENT(begin);
+  PlannedStmt *plan = pg_plan_query(query, text, cursor_options, parameters);
+  INSTR_TIME_SET_CURRENT(duration);
+  INSTR_TIME_SUBTRACT(duration, begin);
+  if (es->buffers) BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
+  ExplainOnePlan(plan, into, es, text, parameters, environment, &duration, es->buffers ? &used : nullptr);
 #endif
 }
 

@@ -34,6 +34,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/nearest.hpp"
+#include "pg/index/unused.hpp"
 #include "pg/join/match.hpp"
 #include "pg/join/selectivity.hpp"
 #include "pg/join/set_statistics.hpp"
@@ -185,6 +186,7 @@ void install_index_hook() {
   previous_hook = set_rel_pathlist_hook;
   set_rel_pathlist_hook = rel_pathlist_hook;
   register_nearest_methods();
+  install_explain_hook();
 }
 
 bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
@@ -232,7 +234,10 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
   const SetShape shape = set_shape(root, set, type);
   const bytea *options = index->opclassoptions == nullptr ? nullptr : index->opclassoptions[column.number];
   const PlannedLookup lookup = plan_lookup(indexed_bounds(options), bounds, shape.average_size);
-  if (!lookup.served) return nullptr;
+  if (!lookup.served) {
+    if (clause != nullptr) note_unused_index(index->indexoid, indexed_bounds(options));
+    return nullptr;
+  }
 
   Expr *condition = make_opclause(column.op, BOOLOID, false, static_cast<Expr *>(copyObjectImpl(set)),
                                   reinterpret_cast<Expr *>(query), InvalidOid, InvalidOid);
