@@ -261,6 +261,13 @@ inline void check_may_refresh(Oid view) {
 #endif
 }
 
+// The type of bytes that common/base64.h takes. PostgreSQL 18 made it unsigned.
+#if PG_VERSION_NUM >= 180000
+using Base64Byte = uint8;
+#else
+using Base64Byte = char;
+#endif
+
 // Plans and explains a query, as EXPLAIN does without a hook. PostgreSQL 17 made the function public.
 inline void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
                           const char *text, ParamListInfo parameters, QueryEnvironment *environment) {

@@ -17,6 +17,7 @@ extern "C" {
 
 #include "core/lookup/frequent_tokens.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 
 namespace simjoin::pg {
@@ -42,7 +43,7 @@ struct KeptOrder {
 char *decode_bytes(const char *text, int *count) {
   const int length = static_cast<int>(std::strlen(text)), room = pg_b64_dec_len(length) + 1;
   auto *bytes = static_cast<char *>(palloc(static_cast<Size>(room)));
-  *count = pg_b64_decode(text, length, bytes, room);
+  *count = pg_b64_decode(text, length, reinterpret_cast<compat::Base64Byte *>(bytes), room);
   return bytes;
 }
 
@@ -105,7 +106,8 @@ char *frequent_parameter(TokenCounts *counts) {
   });
   const int count = static_cast<int>(bytes->size()), room = pg_b64_enc_len(count);
   auto *text = static_cast<char *>(palloc(static_cast<Size>(room) + 1));
-  const int length = pg_b64_encode(bytes->data(), count, text, room);
+  const int length =
+      pg_b64_encode(reinterpret_cast<const compat::Base64Byte *>(bytes->data()), count, text, room);
   if (length < 0) elog(ERROR, "%s: tokens cannot be encoded", index_name);
   text[length] = '\0';
   return text;
