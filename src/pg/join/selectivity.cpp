@@ -141,7 +141,7 @@ bool describe_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, Si
 
 // Notes how many rows satisfy the similarity clauses of the relation alone. The set that they look for is
 // taken for one like those of the relation.
-void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel) {
+void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel, bool has_children) {
   double share = 1;
   ListCell *cell;
   foreach (cell, rel->baserestrictinfo) {
@@ -160,6 +160,7 @@ void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel) {
   }
   if (share == 1) return;
   rel->rows = clamp_row_est(rel->rows * share);
+  if (has_children) return;  // whose paths have these rows already
   foreach (cell, rel->pathlist) {
     auto *path = static_cast<Path *>(lfirst(cell));
     path->rows = clamp_row_est(path->rows * share);
@@ -173,7 +174,7 @@ void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel) {
 // PostgreSQL calls this for each relation, once the sizes of all are known and before any join is planned.
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
-  if (IS_SIMPLE_REL(rel)) set_search_selectivities(root, rel);
+  if (IS_SIMPLE_REL(rel)) set_search_selectivities(root, rel, rte->inh);
   if (rel->reloptkind != RELOPT_BASEREL) return;
   ListCell *cell;
   foreach (cell, rel->joininfo) {
