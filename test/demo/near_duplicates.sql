@@ -67,11 +67,6 @@ SELECT format(E'%s  %s | %s\n   %s\n   %s', round(similarity::numeric, 3), left(
 FROM places WHERE place <= 2 ORDER BY similarity DESC, name_a \g (format=unaligned tuples_only=on)
 
 \echo
-\echo '== How PostgreSQL runs the join'
-EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF)
-SELECT a.name, b.name
-FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8;
-
 \echo '== Without the join operator: the same pairs, on a sample of 2,500 texts'
 CREATE TEMP TABLE sample AS SELECT id, tokens FROM texts ORDER BY md5(id::text) LIMIT 2500;
 ANALYZE sample;
@@ -103,3 +98,43 @@ SELECT clock_timestamp() AS start \gset
 SELECT * FROM refresh_dedup_view('unique_texts');
 SELECT 'refreshed in ' || pg_temp.ms(:'start') AS took \gset
 \echo :took
+
+\echo
+\echo '== One new text: is it there already? An index finds out'
+SELECT clock_timestamp() AS start \gset
+SET maintenance_work_mem = '256MB';
+SELECT create_similarity_index('texts', 'tokens', 0.6) \g /dev/null
+SELECT 'index made in ' || pg_temp.ms(:'start') AS took \gset
+ANALYZE texts;
+CREATE TEMP TABLE new_text AS SELECT body || ' (edited)' AS body FROM texts ORDER BY abs(length(body) - 90), id LIMIT 1;
+SELECT left(body, 100) AS "new text" FROM new_text;
+SELECT round(jaccard_similarity(tokens, shingles(n.body))::numeric, 3) AS similarity, left(t.body, 90) AS "stored text"
+FROM texts t, new_text n WHERE jaccard_similarity(tokens, shingles(n.body)) >= 0.7 ORDER BY 1 DESC, 2 LIMIT 3;
+\echo :took
+CREATE TEMP TABLE searched AS SELECT body, tokens FROM texts ORDER BY md5(id::text) LIMIT 100;
+ANALYZE searched;
+SELECT clock_timestamp() AS start \gset
+SELECT count(*) AS found FROM searched s, LATERAL (SELECT FROM texts t WHERE jaccard_similarity(t.tokens, s.tokens) >= 0.8 OFFSET 0) x \gset
+SELECT pg_temp.ms(:'start') AS took \gset
+\echo 'for 100 stored texts, all similar ones (0.8):' :found 'in' :took
+SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') AS has_trgm \gset
+\if :has_trgm
+CREATE EXTENSION pg_trgm;
+CREATE INDEX ON texts USING gin (body gin_trgm_ops);
+SET pg_trgm.similarity_threshold = 0.8;
+SELECT clock_timestamp() AS start \gset
+SELECT count(*) AS found FROM searched s, LATERAL (SELECT FROM texts t WHERE t.body % s.body OFFSET 0) x \gset
+SELECT pg_temp.ms(:'start') AS took \gset
+\echo 'the same with pg_trgm (its trigrams, GIN):   ' :found 'in' :took
+\endif
+
+\echo
+\echo '== How PostgreSQL runs the join'
+EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF)
+SELECT a.name, b.name
+FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8;
+
+\echo '== What to do next'
+\echo 'Load your own texts:         docs/recipes/deduplicate-a-table.md'
+\echo 'Look up new rows:            docs/reference/set-index.md'
+\echo 'Install it in your server:   README.md, Install'
