@@ -28,6 +28,27 @@ SHOW simjoin.measure;
 RESET ALL;
 SHOW simjoin.measure;
 
+-- Caps bound what a role gets, and only a superuser sets them.
+SET simjoin.max_memory = '1023kB';
+SET simjoin.max_memory = '1MB';
+SET simjoin.memory_limit = '1GB';
+SELECT count(*) FROM connected_components('SELECT i, i + 1 FROM generate_series(1, 200000) i');
+SET simjoin.max_threads = 1;
+SET simjoin.cpu_threads = 64;
+SET simjoin.max_gpu_memory = '1MB';
+SELECT count(*) FROM similarity_self_join('SELECT i, ARRAY[i / 2, i / 2 + 1] FROM generate_series(1, 1000) i', 1);
+CREATE ROLE regress_simjoin_user;
+SET ROLE regress_simjoin_user;
+SET simjoin.max_memory = 0;
+SET simjoin.max_threads = 0;
+SET simjoin.max_gpu_memory = 0;
+RESET simjoin.max_memory;
+RESET ROLE;
+DROP ROLE regress_simjoin_user;
+RESET simjoin.max_memory;
+SELECT count(*) FROM connected_components('SELECT i, i + 1 FROM generate_series(1, 200000) i');
+RESET ALL;
+
 -- A function may have its own settings.
 CREATE FUNCTION settings_test_similar(text[], text[]) RETURNS bool LANGUAGE sql
 SET simjoin.similarity_threshold = 0.3 AS $$ SELECT $1 ~= $2 $$;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <climits>
+#include <thread>
 #include <utility>
 
 #include "core/base/memory_shares.hpp"
@@ -29,6 +30,13 @@ constexpr std::array<config_enum_entry, n + 1> enum_entries(const std::string_vi
 template <size_t n>
 constexpr auto enum_entries(const std::string_view (&names)[n]) {
   return enum_entries(names, std::make_index_sequence<n>());
+}
+
+// A cap is either none or enough for a computation.
+bool check_max_memory(int *value, void **, GucSource) {
+  if (*value == 0 || *value >= least_memory_limit_kb) return true;
+  GUC_check_errhint("It is 0, for no limit, or at least 1MB.");
+  return false;
 }
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
@@ -122,11 +130,33 @@ void Settings::define_operator_settings() {
                            GUC_EXPLAIN, nullptr, nullptr, nullptr);
 }
 
+void Settings::define_caps() {
+  DefineCustomIntVariable("simjoin.max_memory", "Sets the most memory that simjoin.memory_limit can give.",
+                          "With 0, there is no such limit.", &max_memory_kb_, max_memory_kb_, 0,
+                          MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, nullptr,
+                          nullptr);
+  DefineCustomIntVariable("simjoin.max_threads", "Sets the most threads that simjoin.cpu_threads can give.",
+                          "With 0, there is no such limit.", &max_threads_, max_threads_, 0, most_cpu_threads,
+                          PGC_SUSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.max_gpu_memory",
+                          "Sets the most GPU memory that simjoin.gpu_memory_limit can give.",
+                          "With 0, there is no such limit.", &max_gpu_memory_kb_, max_gpu_memory_kb_, 0,
+                          MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+}
+
+int Settings::cpu_threads() {
+  if (max_threads_ == 0) return cpu_threads_;
+  // One thread for each core, if these are fewer.
+  const int cores = Max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  return capped(cpu_threads_ == 0 ? cores : cpu_threads_, max_threads_);
+}
+
 void Settings::define() {
   define_join_settings();
   define_device_settings();
   define_operator_settings();
   define_minhash_settings();
+  define_caps();
   compat::reserve_setting_prefix("simjoin");
 }
 

@@ -25,11 +25,14 @@ class Settings {
   static Algorithm algorithm() { return static_cast<Algorithm>(algorithm_); }
   static Measure measure() { return static_cast<Measure>(measure_); }
   static double similarity_threshold() { return similarity_threshold_; }
-  static size_t memory_limit() { return size_t{1024} * static_cast<size_t>(memory_limit_kb_); }  // bytes
-  static int cpu_threads() { return cpu_threads_; }  // 0: one for each core
+  // Those with a cap return the smaller of the two.
+  static size_t memory_limit() {  // bytes
+    return size_t{1024} * static_cast<size_t>(capped(memory_limit_kb_, max_memory_kb_));
+  }
+  static int cpu_threads();  // 0: one for each core
   static Device device() { return static_cast<Device>(device_); }
   static size_t gpu_memory_limit() {  // bytes; 0: most of what is free
-    return size_t{1024} * static_cast<size_t>(gpu_memory_limit_kb_);
+    return size_t{1024} * static_cast<size_t>(capped(gpu_memory_limit_kb_, max_gpu_memory_kb_));
   }
   static int gpus() { return gpus_; }  // 0: all
   static std::chrono::seconds gpu_idle_timeout() { return std::chrono::seconds(gpu_idle_timeout_s_); }
@@ -55,6 +58,12 @@ class Settings {
   static void define_device_settings();
   static void define_minhash_settings();
   static void define_operator_settings();
+  static void define_caps();
+  // Returns the smaller one of a setting and its cap; 0 stands for as much as there is.
+  static int capped(int value, int cap) {
+    if (cap == 0 || value == 0) return Max(value, cap);
+    return Min(value, cap);
+  }
 
   static inline bool enable_join_ = true;
   static inline int algorithm_ = static_cast<int>(Algorithm::automatic);
@@ -72,6 +81,9 @@ class Settings {
   static inline int minhash_seed_ = 1;
   static inline double target_recall_ = 0.95;
   static inline int max_bucket_size_ = 10000;
+  static inline int max_memory_kb_ = 0;
+  static inline int max_threads_ = 0;
+  static inline int max_gpu_memory_kb_ = 0;
   static inline int debug_device_fault_ = 0;
   static inline int debug_device_loss_ = static_cast<int>(DeviceLoss::none);
 };
