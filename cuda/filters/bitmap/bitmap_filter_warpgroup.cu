@@ -107,11 +107,12 @@ __device__ __noinline__ void push_pairs(const BitmapJob &job, const Segment &seg
 __device__ void push_tile(const BitmapJob &job, const Segment &segment, PairQueue &queue,
                           const int (&sums)[thread_sums], const int *bounds, uint32_t probe,
                           uint32_t partner) {
-  const int low = largest_sum(sums, 0) - bounds[0], high = largest_sum(sums, half_sums) - bounds[1];
-  if (max(low, high) >= 0) {
+  const int over[2] = {largest_sum(sums, 0) - bounds[0], largest_sum(sums, half_sums) - bounds[1]};
+  if (max(over[0], over[1]) >= 0) {
     const uint32_t warp = threadIdx.x / warp_threads % warpgroup_warps, lane = threadIdx.x % warp_threads;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      if (over[half] < 0) continue;
       unsigned survivors = 0;
 #pragma unroll
       for (int i = 0; i < half_sums; ++i) {
