@@ -22,7 +22,8 @@ inline constexpr double candidate_target = 0.5;
 struct FinishedLaunch {
   double items;
   double ms;
-  uint64_t found = 0;  // candidates
+  uint64_t found = 0;   // candidates
+  uint64_t groups = 0;  // that passed
 };
 
 // Returns the items of the first launch. `items_per_ms` is an estimate of how many take a millisecond.

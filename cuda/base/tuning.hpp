@@ -12,6 +12,18 @@ inline constexpr double warpgroup_pairs_per_ms = 10e9;
 inline constexpr double warp_pairs_per_ms = 7e9;
 inline constexpr double popcount_pairs_per_ms = 0.35e9;
 inline constexpr double list_entries_per_ms = 5e7;
+// The time of each further step of 256 bits on tensor cores, as a multiple of the time of the first. It is
+// less than 1 because the counts are looked at once.
+inline constexpr double further_step = 0.35;
+// Groups of partners that pass and are looked at member by member. Measured on DBLP-shaped sets: with 2e6 the
+// filter takes up to 4 % longer.
+inline constexpr double passing_groups_per_ms = 6e5;
+// Groups are chosen by samples where comparing pair by pair takes at least so long: in all, and for the parts
+// of the collection that have a sample each. Sizes grow at least by this factor from part to part. A sample
+// takes some 0.1 ms for each size of groups.
+inline constexpr double least_grouped_ms = 6;
+inline constexpr double least_part_ms = 1.5;
+inline constexpr double part_growth = 1.15;
 // The cost of an entry grows with the square of the set size. At this size it is twice that of a small set.
 inline constexpr double list_entry_size = 64;
 // Signatures separate sets of up to `tiny_size` tokens badly. The second constant is the cost of their

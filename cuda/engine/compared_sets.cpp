@@ -39,11 +39,52 @@ uint64_t compatible_pairs(const ComparedSets &sets) {
   return pairs;
 }
 
+PlanRange range_of(const ComparedSets &sets, uint32_t begin, uint32_t end, uint32_t border) {
+  const auto size_of = [&](uint32_t set) {
+    return std::upper_bound(sets.probes.classes.begin(), sets.probes.classes.end(), set,
+                            [](uint32_t number, const DeviceSizeClass &c) { return number < c.begin; })[-1]
+        .size;
+  };
+  const int64_t largest = sets.partners.classes.end()[-2].size;
+  const int64_t smallest_partner = sets.bounds.min_partner(size_of(begin));
+  const int64_t largest_partner = sets.bounds.max_partner(size_of(end - 1), largest);
+  const uint32_t first = sets.self_join ? begin : sets.partners.lower_bound(smallest_partner);
+  const uint32_t last = sets.partners.lower_bound(static_cast<uint64_t>(largest_partner) + 1);
+  return {begin, end, first, std::max(first, last), sets.self_join ? border : 0};
+}
+
+std::vector<RangePart> cut_range(const ComparedSets &sets, const PlanRange &range, double least_pairs,
+                                 double growth) {
+  const std::vector<DeviceSizeClass> &classes = sets.probes.classes;
+  const int64_t largest = sets.partners.classes.end()[-2].size;
+  std::vector<RangePart> parts;
+  RangePart part{range.begin, range.begin};
+  uint32_t smallest = 0;
+  for (size_t i = 0; part.end < range.end; ++i) {
+    if (classes[i + 1].begin <= part.end) continue;
+    const uint32_t size = classes[i].size;
+    if (part.pairs >= least_pairs && size > smallest * growth) {
+      parts.push_back(part);
+      part = {part.end, part.end};
+    }
+    if (part.begin == part.end) smallest = size;
+    const uint32_t count = std::min(classes[i + 1].begin, range.end) - part.end;
+    part.end += count;
+    const uint32_t first = std::max(
+        sets.self_join ? part.end - count / 2 : sets.partners.lower_bound(sets.bounds.min_partner(size)),
+        range.partner_from);
+    const uint32_t end =
+        sets.partners.lower_bound(static_cast<uint64_t>(sets.bounds.max_partner(size, largest)) + 1);
+    if (first < end) part.pairs += static_cast<double>(count) * (end - first);
+  }
+  parts.push_back(part);
+  return parts;
+}
+
 std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const SignatureWidths &widths,
                                        uint32_t border) {
   std::vector<BitmapRange> ranges;
   if (sets.probes.sets == 0 || sets.partners.sets == 0) return ranges;
-  const int64_t largest = sets.partners.classes.end()[-2].size;
   for (uint32_t width = 0; width < SignatureWidths::count; ++width) {
     const uint64_t smallest = width == 0 ? 1 : uint64_t{widths.limit(width - 1)} + 1;
     const uint32_t from = sets.probes.lower_bound(smallest);
@@ -51,18 +92,8 @@ std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const Signature
     const uint32_t end =
         sets.probes.lower_bound(std::min<uint64_t>(uint64_t{widths.limit(width)} + 1, UINT32_MAX));
     if (begin >= end) continue;
-    const auto size_of = [&](uint32_t set) {
-      return std::upper_bound(sets.probes.classes.begin(), sets.probes.classes.end(), set,
-                              [](uint32_t number, const DeviceSizeClass &c) { return number < c.begin; })[-1]
-          .size;
-    };
-    const int64_t smallest_partner = sets.bounds.min_partner(size_of(begin));
-    const int64_t largest_partner = sets.bounds.max_partner(size_of(end - 1), largest);
-    const uint32_t first = sets.self_join ? begin : sets.partners.lower_bound(smallest_partner);
-    const uint32_t last = sets.partners.lower_bound(static_cast<uint64_t>(largest_partner) + 1);
-    if (first < last)
-      ranges.push_back(
-          {{begin, end, first, last, sets.self_join ? border : 0}, SignatureWidths::steps(width)});
+    const PlanRange plan = range_of(sets, begin, end, border);
+    if (plan.partner_begin < plan.partner_end) ranges.push_back({plan, SignatureWidths::steps(width)});
   }
   return ranges;
 }

@@ -81,7 +81,7 @@ FinishedLaunch FilterLaunches::end_batch(const VerificationJob *job, uint64_t it
   // After an overflow, the filter may have ended before its last item.
   const bool all = fits || found.next_item == 0;
   const uint64_t taken = all ? items : std::min<uint64_t>(items, found.next_item);
-  return {static_cast<double>(taken), filter_ms, found.candidates};
+  return {static_cast<double>(taken), filter_ms, found.candidates, counters_[0].groups};
 }
 
 // Verifies the candidates after the window that was verified together with the filter in `first_ms`. Returns

@@ -18,6 +18,12 @@
 
 namespace simjoin::gpu {
 
+// What a run of items came to.
+struct ItemRun {
+  double run = 0;    // items that ran, including repeats
+  uint64_t end = 0;  // the first item that did not run
+};
+
 class FilterLaunches {
  public:
   // Candidates take up to a quarter of the device memory that is left; `capacity` candidates, unless it is 0.
@@ -32,19 +38,22 @@ class FilterLaunches {
   // Runs the items [0, items) by filter(begin, end), with `first` items in the first launch. Verifies the
   // candidates of each launch by `job` and hands the pairs over. If `job` is null, the candidates are
   // results. A launch whose candidates do not fit is repeated with fewer items; those of one item always fit.
-  // Returns the number of items that ran, including repeats. Throws Cancelled.
+  // Stops at a launch in which more than `most_groups` groups passed. Throws Cancelled.
   template <typename Filter>
-  double run(const VerificationJob *job, uint64_t items, double first, Filter &&filter) {
-    double next = first, run = 0;
-    for (uint64_t begin = 0; begin < items;) {
+  ItemRun run(const VerificationJob *job, uint64_t items, double first, Filter &&filter,
+              uint64_t most_groups = UINT64_MAX) {
+    ItemRun ran;
+    for (double next = first; ran.end < items;) {
+      const uint64_t begin = ran.end;
       const uint64_t end =
           next < static_cast<double>(items - begin) ? begin + static_cast<uint64_t>(next) : items;
       const FinishedLaunch done = run_batch(job, end - begin, [&] { filter(begin, end); });
-      run += done.items;
+      ran.run += done.items;
       next = next_items(done, room());
-      if (done.found <= room()) begin = end;
+      if (done.groups > most_groups) break;
+      if (done.found <= room()) ran.end = end;
     }
-    return run;
+    return ran;
   }
   // Runs one such launch of `items` items by filter(). Returns the filter's work and time. After an overflow
   // of the candidates it verifies nothing.

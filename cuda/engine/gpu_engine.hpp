@@ -27,8 +27,8 @@ struct GpuFigures {
   double longest_launch_ms = 0;    // of both kinds; an abandoned join waits for this long
   double download_ms = 0;          // results to the host and to the caller
   double total_ms = 0;             // from the end of the input to the last pair
-  double filter_pairs = 0;         // pairs that the bitmap filter compared
-  double filter_bit_pairs = 0;     // the same, weighted by the width of the signatures in bits
+  double filter_pairs = 0;         // pairs that the bitmap filter compared, one by one or in groups
+  double filter_bit_pairs = 0;     // its comparisons, weighted by the width of the signatures in bits
   double list_entries = 0;         // list entries that the prefix index visited
   uint64_t candidates = 0;         // pairs that were verified
   uint64_t launches_repeated = 0;  // filter launches whose candidates did not fit, repeated with fewer items
@@ -55,6 +55,8 @@ struct GpuOptions {
   enum class Strategy : uint8_t { automatic, bitmap, prefix, mixed, gssjoin, fgssjoin, sf_gssjoin };
   Strategy strategy = Strategy::automatic;
   BitmapKernel bitmap_kernel = BitmapKernel::fastest;
+  // Partners that the bitmap filter compares with a probe at once; 0 = chosen by a sample.
+  uint32_t bitmap_group = 0;
 };
 
 // Returns an engine that runs on the current GPU and uses it from the first set on. A failure of the device

@@ -12,8 +12,10 @@
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
 #include "cuda/base/tuning.hpp"
+#include "cuda/engine/bitmap_tables.hpp"
 #include "cuda/engine/compared_sets.hpp"
 #include "cuda/engine/gpu_choice.hpp"
+#include "cuda/engine/group_choice.hpp"
 #include "cuda/engine/prefix_estimate.hpp"
 #include "cuda/filters/bitmap/bitmap_filter.hpp"
 
@@ -41,19 +43,6 @@ const char *counting_name(GpuOptions::Strategy strategy) {
   return strategy == GpuOptions::Strategy::gssjoin    ? "gssjoin"
          : strategy == GpuOptions::Strategy::fgssjoin ? "fgssjoin"
                                                       : "sf_gssjoin";
-}
-
-// Describes for EXPLAIN how signatures of this layout are compared.
-std::string describe(BitmapKernel kernel, const Device &device, const DeviceSignatureLayout &layout) {
-  const bool wide = layout.steps > widest_warpgroup_steps;
-  const char *how = kernel == BitmapKernel::popcount             ? "ordinary cores"
-                    : kernel == BitmapKernel::warpgroup && !wide ? "tensor cores by warpgroups"
-                                                                 : "tensor cores by warps";
-  std::string text = "bitmaps of " + std::to_string(layout.bits()) + " bits, compared on " + how +
-                     " (compute capability " + std::to_string(device.capability() / 10) + "." +
-                     std::to_string(device.capability() % 10) + ")";
-  if (layout.exact()) text += ", with a bit for each token: shared bits are the overlap";
-  return text;
 }
 
 }  // namespace
@@ -149,57 +138,38 @@ void GpuJoin::run_everything() {
 }
 
 // Compares all pairs of a range by their signatures. A launch whose candidates do not fit is repeated with
-// fewer items. The capacity for one item is checked beforehand.
-void GpuJoin::run_bitmap(const BitmapRange &range) {
-  const DeviceSignatureLayout layout = collection_.layout(range.steps);
-  const PlanRange &plan_range = range.plan;
-  const TilePlan plan = plan_tiles(bounds_, probes(), partners(), spec_.self_join, plan_range,
-                                   device_.processors(), launches_->room());
-  if (plan.items == 0) return;
-  const uint32_t probe_end =
-      spec_.self_join ? std::max(plan_range.end, plan_range.partner_end) : plan_range.end;
-  const DeviceSignatureTable probe_table(device_, collection_, probes(), plan_range.begin,
-                                         probe_end - plan_range.begin, layout);
-  std::unique_ptr<DeviceSignatureTable> partner_table;
-  if (!spec_.self_join) {
-    partner_table =
-        std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), plan_range.partner_begin,
-                                               plan_range.partner_end - plan_range.partner_begin, layout);
-  }
-  DeviceBuffer<ProbeTile> tiles(device_, plan.tiles.size());
-  copy_to_device(device_, tiles.data(), plan.tiles.data(), plan.tiles.size());
+// fewer items. The capacity for one item is checked beforehand. Returns what is left of the range, if groups
+// of partners turned out to cost more than they save.
+std::optional<BitmapRange> GpuJoin::run_bitmap(const BitmapRange &range) {
+  const ComparedSets sets = compared();
+  TilePlan plan = plan_tiles(bounds_, sets.probes, sets.partners, spec_.self_join, range.plan, range.group,
+                             device_.processors(), launches_->room());
+  if (plan.items == 0) return std::nullopt;
+  const BitmapTables tables(device_, collection_, sets, range, std::move(plan));
   VerificationJob job = verification_job();
-  job.probe_signatures = probe_table.view();
-  job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
-  job.probe_signatures.sets = plan_range.end - plan_range.begin;
-  job.check_signatures = true;
-  job.exact_signatures = layout.exact();
-  BitmapJob filter_job{LeastOverlap(bounds_),
-                       job.probe_signatures,
-                       job.partner_signatures,
-                       tiles.data(),
-                       static_cast<uint32_t>(tiles.size()),
-                       plan.segment,
-                       spec_.self_join,
-                       plan_range.partner_from,
-                       0,
-                       0,
-                       launches_->candidates().view()};
+  tables.check_signatures(job);
+  BitmapJob filter_job = tables.job(launches_->candidates().view());
+  if (range.group > 1) filter_job.most_groups = static_cast<uint64_t>(launch_ms * passing_groups_per_ms);
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
-  report_.explain(describe(kernel, device_, layout));
-  launches_->open_window(probes(), plan_range.begin, plan_range.end);
-  const double items_per_ms = pairs_per_ms(kernel) / (plan.pairs_per_item() * range.steps);
-  const double compared = launches_->run(&job, plan.items, first_items(items_per_ms, device_.processors()),
-                                         [&](uint64_t begin, uint64_t end) {
-                                           filter_job.begin_item = static_cast<uint32_t>(begin);
-                                           filter_job.end_item = static_cast<uint32_t>(end);
-                                           launch_filter(device_, kernel, filter_job);
-                                         });
+  report_.explain(tables.describe(kernel, device_));
+  launches_->open_window(probes(), range.plan.begin, range.plan.end);
+  const double item_pairs = tables.plan().pairs_per_item();
+  const double items_per_ms = comparisons_per_ms(kernel, range.width()) * range.group / item_pairs;
+  const ItemRun ran = launches_->run(
+      &job, tables.plan().items, first_items(items_per_ms, device_.processors()),
+      [&](uint64_t begin, uint64_t end) {
+        filter_job.begin_item = static_cast<uint32_t>(begin);
+        filter_job.end_item = static_cast<uint32_t>(end);
+        launch_filter(device_, kernel, filter_job);
+      },
+      filter_job.most_groups);
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
-    figures.filter_pairs += compared * plan.pairs_per_item();
-    figures.filter_bit_pairs += compared * plan.pairs_per_item() * range.steps * step_bits;
+    figures.filter_pairs += ran.run * item_pairs;
+    figures.filter_bit_pairs += ran.run * item_pairs / range.group * range.width() * step_bits;
     stats.used_bitmap = true;
   });
+  if (ran.end == tables.plan().items) return std::nullopt;
+  return tables.rest_from(static_cast<uint32_t>(ran.end));
 }
 
 // Visits the lists of the prefixes of the probes before the border.
@@ -223,7 +193,7 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
   for (size_t i = 0; i < index.class_entries().size() && probes().classes[i].begin < border; ++i) {
     ms += entries_ms(static_cast<double>(index.class_entries()[i]), probes().classes[i].size);
   }
-  const double visited = launches_->run(
+  const ItemRun visited = launches_->run(
       &job, items, first_items(static_cast<double>(items) / std::max(ms, 1e-6), device_.processors()),
       [&](uint64_t begin, uint64_t end) {
         launch_prefix_filter(device_, bounds_, collection_, spec_.self_join, index, entries,
@@ -231,7 +201,7 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
                              launches_->candidates().view());
       });
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
-    figures.list_entries += visited * prefix_item_entries;
+    figures.list_entries += visited.run * prefix_item_entries;
     stats.used_prefix = true;
   });
 }
@@ -302,7 +272,18 @@ void GpuJoin::run_filters() {
   if (border > 0) run_prefix(*index, border);
   index.reset();
   if (border >= probes().sets) return;
-  for (const BitmapRange &range : bitmap_ranges(compared(), widths_, border)) run_bitmap(range);
+  const uint64_t most_group = std::min<uint64_t>(launches_->room() / least_item_pairs, group_sizes[0]);
+  const ComparedSets sets = compared();
+  const GroupInputs inputs{device_,
+                           collection_,
+                           sets,
+                           kernel_for(device_, options_.bitmap_kernel),
+                           border,
+                           static_cast<uint32_t>(most_group),
+                           options_.bitmap_group};
+  for (const BitmapRange &range : choose_groups(inputs, bitmap_ranges(sets, widths_, border))) {
+    for (std::optional<BitmapRange> left = range; left;) left = run_bitmap(*left);
+  }
 }
 
 void GpuJoin::run(PairSink &sink, const StopFlag &stop) {

@@ -57,7 +57,7 @@ class GpuJoin {
   void build();
   void run_everything();
   void run_filters();
-  void run_bitmap(const BitmapRange &range);
+  std::optional<BitmapRange> run_bitmap(const BitmapRange &range);
   uint32_t choose_border(std::unique_ptr<DevicePrefixIndex> &index);
   void run_prefix(const DevicePrefixIndex &index, uint32_t border);
   void run_counting(IndexedPart part);

@@ -19,6 +19,7 @@ struct PairCounters {
   unsigned long long verified;  // candidates whose tokens were compared
   unsigned long long results;
   unsigned long long long_pairs;  // of the current verification
+  unsigned long long groups;      // of partners that a comparison did not rule out
   unsigned int next_item;
 };
 

@@ -10,6 +10,8 @@ __device__ inline uint32_t shared_bits(const SignatureView &left, uint32_t r, co
                                        uint32_t s) {
   const uint32_t steps = left.steps, swapped = (r ^ s) >> 2 & 1;
   uint32_t shared = 0;
+  // Unrolled so that loads are under way together.
+#pragma unroll 4
   for (uint32_t step = 0; step < steps; ++step) {
     const auto *a = reinterpret_cast<const uint4 *>(left.words + signature_row(r, steps, step));
     const auto *b = reinterpret_cast<const uint4 *>(right.words + signature_row(s, steps, step));

@@ -20,13 +20,15 @@ struct SignedSets {
   __device__ void finish(uint64_t set, const uint32_t *bitmap) const {
     const uint32_t lane = threadIdx.x % warp_threads;
     uint32_t bits = 0;
+    for (uint32_t word = lane; word < words_per_set(); word += warp_threads) bits += __popc(bitmap[word]);
+    const uint32_t more = records[set].stored - __reduce_add_sync(~0u, bits);
+    const uint32_t counted = min(more, layout.excess_bits);
+    const uint32_t last = counted == 0 ? 0 : ~0u >> (32 - counted) << (32 - layout.excess_bits);
     for (uint32_t word = lane; word < words_per_set(); word += warp_threads) {
-      bits += __popc(bitmap[word]);
       words[signature_row(set, layout.steps, word / step_words) + word_in_row(set, word % step_words)] =
-          bitmap[word];
+          bitmap[word] | (word + 1 == words_per_set() ? last : 0);
     }
-    bits = __reduce_add_sync(~0u, bits);
-    if (lane == 0) excess[set] = records[set].stored - bits;
+    if (lane == 0) excess[set] = more - counted;
   }
 };
 
@@ -94,7 +96,7 @@ DeviceSignatureTable::DeviceSignatureTable(Device &device, const DeviceCollectio
                                            const DeviceSide &side, uint32_t first, uint32_t sets,
                                            const DeviceSignatureLayout &layout)
     : first_(first), sets_(sets), steps_(layout.steps) {
-  const uint64_t padded = (uint64_t{sets} / signature_padding + 2) * signature_padding;
+  const uint64_t padded = padded_signatures(sets);
   const uint64_t blocks = padded / signature_block;
   words_ = DeviceBuffer<uint32_t>(device, padded * steps_ * step_words);
   excess_ = DeviceBuffer<uint32_t>(device, padded);

@@ -14,10 +14,15 @@ inline constexpr uint32_t signature_block = 64;
 // A table is padded with empty signatures to a multiple of this, and then by at least this many more.
 inline constexpr uint32_t signature_padding = 512;
 
+// Returns the signatures of a table of `sets` sets, with the padding.
+inline uint64_t padded_signatures(uint32_t sets) {
+  return (uint64_t{sets} / signature_padding + 2) * signature_padding;
+}
+
 // A table, as kernels see it. Numbers are relative to `first`.
 struct SignatureView {
   const uint32_t *words;         // see signature_row()
-  const uint32_t *excess;        // by set: stored tokens minus bits set
+  const uint32_t *excess;        // by set: stored tokens without a bit, those that the layout counts left out
   const uint32_t *block_excess;  // by block: the largest excess
   const uint32_t *block_size;    // by block: the smallest set size
   uint32_t first;

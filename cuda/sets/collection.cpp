@@ -17,8 +17,8 @@ uint32_t DeviceSide::lower_bound(uint64_t size) const {
 }
 
 // A rank gets a bit of its own while it is at least as frequent as the average of the bits left.
-DeviceSignatureLayout DeviceCollection::layout(uint32_t steps) const {
-  DeviceSignatureLayout layout{steps, 0, rank_count};
+DeviceSignatureLayout DeviceCollection::layout(uint32_t steps, uint32_t excess_bits) const {
+  DeviceSignatureLayout layout{steps, excess_bits, 0, rank_count};
   if (rank_count <= layout.bits()) {
     layout.own = rank_count;
     return layout;

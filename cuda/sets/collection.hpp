@@ -49,8 +49,8 @@ struct DeviceCollection {
   uint64_t stored_tokens = 0;
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks
 
-  // Returns the layout of signatures of `steps` steps.
-  DeviceSignatureLayout layout(uint32_t steps) const;
+  // Returns the layout of signatures of `steps` steps, with bits for an excess of up to `excess_bits`.
+  DeviceSignatureLayout layout(uint32_t steps, uint32_t excess_bits = 0) const;
 };
 
 // Builds the collection from the uploaded sides and frees them. `right` is null in a self-join. The order

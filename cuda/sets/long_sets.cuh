@@ -10,9 +10,6 @@
 
 namespace simjoin::gpu {
 
-// The most tokens of a set for a warp: some 0.2 ms on an H200. A set of 10 million tokens would take a warp
-// 0.1 to 0.2 s. Not tuned.
-inline constexpr uint32_t warp_set_tokens = uint32_t{1} << 14;
 inline constexpr unsigned long_set_threads = 1024;
 
 // The list, for kernels.

@@ -1,6 +1,7 @@
 // simjoin_gpu_bench: times the GPU engine on collections in files (one set per line) and prints a table.
 //   simjoin_gpu_bench [--strategy all|auto|bitmap|prefix|gssjoin|fgssjoin|sf_gssjoin|cpu_gpu,...]
-//     [--kernel fastest|warpgroup|warp|popcount,...] [--gpus N,...] [--gpu-memory MEBIBYTES,...]
+//     [--kernel fastest|warpgroup|warp|popcount,...] [--group N,...] [--gpus N,...] [--gpu-memory
+//     MEBIBYTES,...]
 //     [--sets N,...] [--cpu THREADS,...] [--repeat N] [--time-limit SECONDS] [--reasons] [--csv FILE]
 //     [--baseline FILE]... FILE... -- THRESHOLD...
 // Every combination of lists such as 1,2,4 is timed. --gpus is the number of GPUs that share a join. --sets
@@ -31,6 +32,7 @@ struct Plan {
   std::vector<double> thresholds;
   std::vector<std::string> strategies{"auto"}, kernels{"fastest"};
   std::vector<size_t> sets{SIZE_MAX}, gpus{1}, gpu_memory{0};  // mebibytes
+  std::vector<size_t> groups{0};
   std::vector<size_t> cpu_threads;
   int repeat = 3;
   double time_limit_s = 60;
@@ -100,6 +102,8 @@ Plan plan_of(int argc, char **argv) {
       plan.kernels = list_of(value());
     } else if (argument == "--sets") {
       plan.sets = numbers_of(value());
+    } else if (argument == "--group") {
+      plan.groups = numbers_of(value());
     } else if (argument == "--gpus") {
       plan.gpus = numbers_of(value());
     } else if (argument == "--gpu-memory") {
@@ -134,15 +138,19 @@ std::vector<std::pair<Way, std::string>> ways_of(const Plan &plan, bool with_gpu
     for (const std::string &kernel : plan.kernels) {
       for (const size_t gpus : plan.gpus) {
         for (const size_t memory : plan.gpu_memory) {
-          Way way = way_of(strategy, kernel);
-          way.options.workers = static_cast<int>(gpus);
-          way.options.memory_limit = memory << 20;
-          std::string label;
-          if (plan.strategies.size() > 1) label.append(" ").append(strategy);
-          if (plan.kernels.size() > 1) label.append(" ").append(kernel);
-          if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
-          if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
-          if (with_gpu) ways.emplace_back(std::move(way), std::move(label));
+          for (const size_t group : plan.groups) {
+            Way way = way_of(strategy, kernel);
+            way.options.workers = static_cast<int>(gpus);
+            way.options.memory_limit = memory << 20;
+            way.options.bitmap_group = static_cast<uint32_t>(group);
+            std::string label;
+            if (plan.strategies.size() > 1) label.append(" ").append(strategy);
+            if (plan.kernels.size() > 1) label.append(" ").append(kernel);
+            if (plan.gpus.size() > 1) label.append(" on ").append(std::to_string(gpus));
+            if (memory != 0) label.append(" in ").append(std::to_string(memory)).append("MB");
+            if (group != 0) label.append(" groups of ").append(std::to_string(group));
+            if (with_gpu) ways.emplace_back(std::move(way), std::move(label));
+          }
         }
       }
     }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
 #include <vector>
+
+#include "cuda/engine/compared_sets.hpp"
 
 namespace simjoin::gpu {
 namespace {
@@ -54,6 +57,30 @@ TEST(GpuCosts, WiderSignaturesCostMoreAndSetsWithoutPartnersNothing) {
   EXPECT_GT(total(bitmap_costs(bounds, side, side, true, widths_from(30), BitmapKernel::warp)),
             total(bitmap_costs(bounds, side, side, true, widths_from(300), BitmapKernel::warp)));
   EXPECT_EQ(total(bitmap_costs(bounds, side, longer, false, widths_from(300), BitmapKernel::warp)), 0);
+}
+
+TEST(GpuCosts, RangesAreCutWhereThereIsWorkAndSizesGrow) {
+  const Bounds bounds(Measure::jaccard, 0.9);
+  const DeviceSide side = sides_of({10, 100, 101, 102, 110, 120, 500}, 1'000);
+  const ComparedSets sets{bounds, side, side, true};
+  const auto cut = [&](uint32_t begin, uint32_t end, double least, uint32_t border = 0) {
+    std::vector<uint32_t> ends;
+    double pairs = 0;
+    for (const RangePart &part : cut_range(sets, range_of(sets, begin, end, border), least, 1.05)) {
+      EXPECT_EQ(part.begin, ends.empty() ? begin : ends.back());
+      ends.push_back(part.end);
+      pairs += part.pairs;
+    }
+    return std::pair(ends, pairs);
+  };
+  const double all = static_cast<double>(compatible_pairs(sets));
+  EXPECT_NEAR(cut(0, 7'000, 1).second, all, 0.01 * all);
+  EXPECT_EQ(cut(0, 7'000, 1).first, (std::vector<uint32_t>{1'000, 4'000, 5'000, 6'000, 7'000}));
+  EXPECT_EQ(cut(0, 7'000, 1e6).first, (std::vector<uint32_t>{2'000, 4'000, 5'000, 7'000}));
+  EXPECT_EQ(cut(1'500, 4'500, 1e12).first, (std::vector<uint32_t>{4'500}));
+  // Partners before the border are of no account.
+  EXPECT_EQ(cut(0, 7'000, 1, 7'000).second, 0);
+  EXPECT_LT(cut(0, 7'000, 1, 6'000).second, 0.5 * all);
 }
 
 TEST(GpuCosts, EntriesCostMoreForLongerSetsAndAnIndexForMoreTokens) {

@@ -71,7 +71,7 @@ TEST(Launches, TooManyItemsAreAnError) {
     gpu::DeviceSide side;
     side.sets = sets;
     side.classes = {{10, 0}, {UINT32_MAX, sets}};
-    return gpu::plan_tiles(bounds, side, side, true, {0, sets, 0, sets, 0}, 132, room);
+    return gpu::plan_tiles(bounds, side, side, true, {0, sets, 0, sets, 0}, 1, 132, room);
   };
   const gpu::TilePlan fits = plan(50'000'000);
   EXPECT_GT(fits.pairs, 1.2e15);

@@ -39,20 +39,27 @@ Input<int32_t> few_sets() {
   return {sets_of_size(random, 150, 30), sets_of_size(random, 100, 30), false};
 }
 
-class EachKernel : public OnDevice<testing::TestWithParam<BitmapKernel>> {
+// A kernel, and the partners that it compares with a probe at once.
+class EachKernel : public OnDevice<testing::TestWithParam<std::tuple<BitmapKernel, uint32_t>>> {
  protected:
   static GpuOptions options(size_t capacity = 0) {
     GpuOptions options;
     options.strategy = Strategy::bitmap;
-    options.bitmap_kernel = GetParam();
+    options.bitmap_kernel = std::get<0>(GetParam());
+    options.bitmap_group = std::get<1>(GetParam());
     options.candidate_capacity = capacity;
     return options;
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, EachKernel,
-                         testing::Values(BitmapKernel::warpgroup, BitmapKernel::warp, BitmapKernel::popcount),
-                         [](const auto &info) { return name_of(info.param); });
+                         testing::Combine(testing::Values(BitmapKernel::warpgroup, BitmapKernel::warp,
+                                                          BitmapKernel::popcount),
+                                          testing::Values(1u, 3u, 16u)),
+                         [](const auto &info) {
+                           return name_of(std::get<0>(info.param)) + "_groups_of_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
 
 TEST_P(EachKernel, FewSets) {
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
@@ -132,6 +139,54 @@ TEST_P(EachKernel, LowThresholds) {
     GpuFigures figures;
     EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options(), &figures)), "");
     EXPECT_LT(static_cast<double>(figures.candidates), pairs / 100) << threshold;
+  }
+}
+
+class GpuGroups : public OnDevice<testing::Test> {};
+
+// Enough sets for a sample, by which groups are worth their while.
+TEST_F(GpuGroups, ASampleChoosesThem) {
+  RandomSets random(18);
+  Input<int32_t> input{{}, {}, true};
+  for (int i = 0; i < 80000; ++i) {
+    const bool edits = i % 8 == 7;
+    input.left.push_back(edits ? random.edited(input.left[i - 3], 4, 1 << 14)
+                               : random.set(random.between(40, 44), 1 << 14, 2.0));
+  }
+  GpuOptions sampled;
+  sampled.strategy = Strategy::bitmap;
+  sampled.bitmap_kernel = BitmapKernel::popcount;
+  for (double threshold : {0.9, 0.6}) {
+    const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
+    GpuFigures figures;
+    const std::vector<Pair> expected = run(spec, input);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, sampled, &figures)), "");
+    EXPECT_LT(figures.filter_bit_pairs, 200 * figures.filter_pairs) << "256 bits a pair without groups";
+  }
+}
+
+// Dense sets, of which nearly all groups pass. The rest of the range is compared pair by pair, from the
+// middle of a tile on.
+TEST_F(GpuGroups, TooManyThatPassAreGivenUp) {
+  RandomSets random(19);
+  Input<int32_t> input{{}, {}, true};
+  for (int i = 0; i < 40000; ++i) {
+    input.left.push_back(i % 50 == 49 ? random.edited(input.left[i - 7], 4, 300)
+                                      : random.set(random.between(95, 105), 300));
+  }
+  const Input<int32_t> two{input.left, {input.left.begin() + 1000, input.left.end()}, false};
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.8);
+  GpuOptions options;
+  options.strategy = Strategy::bitmap;
+  options.bitmap_group = 8;
+  for (const Input<int32_t> &sets : {input, two}) {
+    GpuFigures figures;
+    const std::vector<Pair> expected = run(spec, sets);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, sets, options, &figures)), "");
+    EXPECT_GT(figures.launches_repeated, 0u);
+    EXPECT_LT(figures.filter_ms, 1000);
   }
 }
 

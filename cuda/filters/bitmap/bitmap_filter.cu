@@ -147,11 +147,11 @@ __global__ __launch_bounds__(block_threads, 2) void filter(const __grid_constant
       __syncthreads();
       compare_stage<steps>(job, segment, queue, a, stages[current],
                            bounds[current] + warp * stage_blocks<steps>, probe, partner);
-      meet(queue, job.candidates);
+      if (!meet(queue, job)) break;
       current ^= 1;
     }
   }
-  flush(queue, job.candidates);
+  flush(queue, job);
 }
 
 // For signatures too wide to stay in registers. A warp compares its probes with one block of partners at a
@@ -219,10 +219,10 @@ __global__ __launch_bounds__(block_threads, 1) void filter_wide(const __grid_con
         compare_wide(job, probe, partner, sums);
         push_wide(job, segment, queue, probe, partner, sums);
       }
-      meet(queue, job.candidates);
+      if (!meet(queue, job)) break;
     }
   }
-  flush(queue, job.candidates);
+  flush(queue, job);
 }
 
 template <int steps>
@@ -248,11 +248,13 @@ void launch_warp_filter(Device &device, const BitmapJob &job) {
 }  // namespace
 
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
-                    bool self_join, const PlanRange &range, int processors, uint64_t most_pairs) {
+                    bool self_join, const PlanRange &range, uint32_t group, int processors,
+                    uint64_t most_pairs) {
   constexpr uint32_t largest_segment = 8192;
   // Enough items that few multiprocessors are idle at the end.
   constexpr uint32_t items_per_processor = 24;
   TilePlan plan;
+  plan.group = group;
   const int64_t largest = partners.classes.size() < 2 ? 0 : partners.classes.end()[-2].size;
   auto probe_class = probes.classes.begin();
   const auto size_of = [&](uint32_t set) {
@@ -270,15 +272,18 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
     uint32_t end = partners.lower_bound(static_cast<uint64_t>(bounds.max_partner(last, largest)) + 1);
     end = std::min(end, range.partner_end);
     if (first >= end) continue;
-    const uint32_t aligned =
-        range.partner_begin + (first - range.partner_begin) / signature_block * signature_block;
-    plan.tiles.push_back({static_cast<uint32_t>(begin - range.begin), aligned - range.partner_begin,
-                          end - range.partner_begin, 0});
-    columns += end - aligned;
+    const uint32_t first_group = (first - range.partner_begin) / (signature_block * group) * signature_block;
+    const uint32_t end_group = (end - range.partner_begin + group - 1) / group;
+    plan.tiles.push_back({static_cast<uint32_t>(begin - range.begin), first_group, end_group, 0});
+    columns += end_group - first_group;
+  }
+  if (!plan.tiles.empty() && range.compared > 0) {
+    ProbeTile &tile = plan.tiles.front();
+    tile.partner = std::min(std::max(tile.partner, range.compared / group), tile.partner_end);
   }
   const uint64_t share = columns / (static_cast<uint64_t>(processors) * items_per_processor);
   plan.segment = largest_segment;
-  const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes);
+  const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes / group);
   while (plan.segment > least_segment && plan.segment > limit) plan.segment /= 2;
   uint64_t items = 0;
   for (ProbeTile &tile : plan.tiles) {
@@ -291,7 +296,7 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
                 "the join has too many sets of compatible sizes for one GPU at once");
   }
   plan.items = static_cast<uint32_t>(items);
-  plan.pairs = static_cast<double>(columns) * tile_probes;
+  plan.pairs = static_cast<double>(columns) * tile_probes * group;
   return plan;
 }
 

@@ -82,10 +82,10 @@ __global__ __launch_bounds__(block_threads) void filter_popcount(const __grid_co
           compare_group(job, segment, queue, probe + lane, partner + group * group_sets, bound);
         }
       }
-      meet(queue, job.candidates);
+      if (!meet(queue, job)) break;
     }
   }
-  flush(queue, job.candidates);
+  flush(queue, job);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ __global__ __launch_bounds__(block_threads, blocks_per_processor) void filter_wa
          partner += stage_partners<steps>) {
       wait_for_copies<ahead - 1>();
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      meet(shared.queue, job.candidates);
+      if (!meet(shared.queue, job)) break;
       load_stage<steps>(job, segment, partner + ahead * stage_partners<steps>, shared,
                         (buffer + ahead) % buffers<steps>);
       compare_stage<steps>(job, segment, shared, buffer, partner, sums);
@@ -183,7 +183,7 @@ __global__ __launch_bounds__(block_threads, blocks_per_processor) void filter_wa
     }
   }
   wait_for_copies<0>();
-  flush(shared.queue, job.candidates);
+  flush(shared.queue, job);
 }
 
 template <int steps>

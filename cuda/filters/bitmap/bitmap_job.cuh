@@ -6,6 +6,7 @@
 
 #include "cuda/base/launch.cuh"
 #include "cuda/filters/bitmap/bitmap_filter.hpp"
+#include "cuda/filters/signature_bits.cuh"
 
 namespace simjoin::gpu {
 
@@ -28,44 +29,103 @@ void launch_popcount_filter(Device &device, const BitmapJob &job);
 
 #ifdef __CUDACC__
 
-// Pairs of one thread block on their way to global memory.
+// Probes with their partners, or groups of them, of one thread block on their way to global memory. Numbers
+// are relative to the tables that are compared.
 struct PairQueue {
   Candidate pairs[queue_pairs];
   uint32_t count;
   unsigned long long base;
 };
 
-__device__ inline void push(PairQueue &queue, const CandidateView &out, Candidate pair) {
-  const uint32_t position = atomicAdd(&queue.count, 1u);
-  if (position < queue_pairs) {
-    queue.pairs[position] = pair;
-    return;
-  }
+// Appends pairs to the candidates: those of the lanes that take part.
+__device__ inline void append(const CandidateView &out, Candidate pair) {
   const unsigned long long place = atomicAdd(&out.counters->candidates, 1ull);
   if (place < out.capacity) out.pairs[place] = pair;
 }
 
-// Moves the queue to global memory. All threads of the block must take part.
-__device__ inline void flush(PairQueue &queue, const CandidateView &out) {
+// Returns the pair of a probe and a partner in numbers of their sides.
+__device__ inline Candidate numbered(const BitmapJob &job, uint32_t r, uint32_t s) {
+  return {job.probes.first + r, job.members.first + s};
+}
+
+// Returns whether a probe and a set or group of another table reach their bound. `excess` is that of the set.
+__device__ inline bool reaches_bound(const BitmapJob &job, uint32_t r, const SignatureView &table, uint32_t s,
+                                     uint32_t excess) {
+  const uint32_t needed =
+      job.least_overlap(job.probes.block_size[r / signature_block], table.block_size[s / signature_block]);
+  return shared_bits(job.probes, r, table, s) + min(job.probes.excess[r], excess) >= needed;
+}
+
+// Appends the pairs of a probe and a part of a group that the join includes and whose own bits reach the
+// bound.
+__device__ inline void append_part(const BitmapJob &job, uint32_t r, uint32_t part) {
+  if (part >= job.parts.sets ||
+      !reaches_bound(job, r, job.parts, part, job.parts.block_excess[part / signature_block])) {
+    return;
+  }
+  for (uint32_t s = part * job.part; s < min((part + 1) * job.part, job.members.sets); ++s) {
+    const Candidate pair = numbered(job, r, s);
+    if (job.self_join && (pair.probe >= pair.partner || pair.partner < job.partner_from)) continue;
+    if (reaches_bound(job, r, job.members, s, job.members.excess[s])) append(job.candidates, pair);
+  }
+}
+
+__device__ inline void push(PairQueue &queue, const BitmapJob &job, uint32_t r, uint32_t s) {
+  const uint32_t position = atomicAdd(&queue.count, 1u);
+  if (position < queue_pairs) {
+    queue.pairs[position] = {r, s};
+  } else if (job.group == 1) {
+    append(job.candidates, numbered(job, r, s));
+  } else {
+    const uint32_t parts = job.group / job.part;
+    for (uint32_t i = s * parts; i < (s + 1) * parts; ++i) append_part(job, r, i);
+  }
+}
+
+// Notes groups that passed. If there are too many, the launch ends like one whose candidates do not fit.
+__device__ inline void count_groups(const BitmapJob &job, uint32_t groups) {
+  PairCounters &counters = *job.candidates.counters;
+  const uint64_t before = atomicAdd(&counters.groups, static_cast<unsigned long long>(groups));
+  if (before <= job.most_groups && before + groups > job.most_groups) {
+    atomicAdd(&counters.candidates, static_cast<unsigned long long>(job.candidates.capacity) + 1);
+  }
+}
+
+// Appends the pairs of the queue to the candidates, and empties it. All threads of the block must take part.
+__device__ __noinline__ inline void flush(PairQueue &queue, const BitmapJob &job) {
+  const CandidateView &out = job.candidates;
   __syncthreads();
   const uint32_t count = min(queue.count, queue_pairs);
-  if (threadIdx.x == 0 && count > 0) {
-    queue.base = atomicAdd(&out.counters->candidates, static_cast<unsigned long long>(count));
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
-    if (queue.base + i < out.capacity) out.pairs[queue.base + i] = queue.pairs[i];
+  if (job.group == 1) {
+    if (threadIdx.x == 0 && count > 0) {
+      queue.base = atomicAdd(&out.counters->candidates, static_cast<unsigned long long>(count));
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+      const Candidate pair = queue.pairs[i];
+      if (queue.base + i < out.capacity) out.pairs[queue.base + i] = numbered(job, pair.probe, pair.partner);
+    }
+  } else {
+    if (threadIdx.x == 0) count_groups(job, queue.count);
+    const uint32_t parts = job.group / job.part;
+    for (uint32_t i = threadIdx.x; i < count * parts; i += blockDim.x) {
+      const Candidate pair = queue.pairs[i / parts];
+      append_part(job, pair.probe, pair.partner * parts + i % parts);
+    }
   }
   __syncthreads();
   if (threadIdx.x == 0) queue.count = 0;
   __syncthreads();
 }
 
-// A barrier of the block that moves the queue if it is half full. Only one thread reads the count, because
-// others may still be pushing.
-__device__ inline void meet(PairQueue &queue, const CandidateView &out) {
+// A barrier of the block that empties the queue if it is half full. Only one thread reads the count, because
+// others may still be pushing. Returns false if the launch is to end.
+__device__ inline bool meet(PairQueue &queue, const BitmapJob &job) {
   const bool full = threadIdx.x == 0 && atomicAdd(&queue.count, 0u) >= queue_pairs / 2;
-  if (__syncthreads_or(full)) flush(queue, out);
+  if (!__syncthreads_or(full)) return true;
+  flush(queue, job);
+  const CandidateView &out = job.candidates;
+  return !__syncthreads_or(threadIdx.x == 0 && __ldcg(&out.counters->candidates) > out.capacity);
 }
 
 // The sets that one item compares.
@@ -121,12 +181,17 @@ __device__ void wait_for_copies() {
 }
 
 // Returns the fewest shared bits with which a pair of these blocks can qualify.
-__device__ inline int bound_blocks(const BitmapJob &job, uint32_t probe_block, uint32_t partner_block) {
-  const uint32_t r = job.probes.block_size[probe_block], s = job.partners.block_size[partner_block];
+__device__ inline int bound_blocks(const LeastOverlap &least_overlap, const SignatureView &probes,
+                                   uint32_t probe_block, const SignatureView &partners,
+                                   uint32_t partner_block) {
+  const uint32_t r = probes.block_size[probe_block], s = partners.block_size[partner_block];
   if (r == 0 || s == 0) return unreachable_bound;
   const auto excess =
-      static_cast<int>(min(job.probes.block_excess[probe_block], job.partners.block_excess[partner_block]));
-  return static_cast<int>(min(job.least_overlap(r, s), uint32_t{unreachable_bound})) - excess;
+      static_cast<int>(min(probes.block_excess[probe_block], partners.block_excess[partner_block]));
+  return static_cast<int>(min(least_overlap(r, s), uint32_t{unreachable_bound})) - excess;
+}
+__device__ inline int bound_blocks(const BitmapJob &job, uint32_t probe_block, uint32_t partner_block) {
+  return bound_blocks(job.least_overlap, job.probes, probe_block, job.partners, partner_block);
 }
 
 // Writes the bounds of each block of a tile's probes (rows) with each block of a stage's partners.
@@ -141,13 +206,14 @@ __device__ void bound_stage(const BitmapJob &job, const Segment &segment, uint32
                   : unreachable_bound;
 }
 
-// Queues a pair whose bits reach the bound if the join includes it. `r` and `s` are relative to the tables.
+// Queues a probe and a partner, or a group of them, whose bits reach the bound, if the join includes it. `r`
+// and `s` are relative to the tables.
 __device__ inline void push_pair(const BitmapJob &job, const Segment &segment, PairQueue &queue, uint32_t r,
                                  uint32_t s) {
   if (r >= job.probes.sets || s >= segment.partner_end) return;
-  const Candidate pair{job.probes.first + r, job.partners.first + s};
-  if (job.self_join && (pair.probe >= pair.partner || pair.partner < job.partner_from)) return;
-  push(queue, job.candidates, pair);
+  const Candidate last = numbered(job, r, (s + 1) * job.group - 1);
+  if (job.self_join && (last.probe >= last.partner || last.partner < job.partner_from)) return;
+  push(queue, job, r, s);
 }
 
 #endif
