@@ -1,7 +1,9 @@
 #include "pg/index/nearest.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -49,19 +51,23 @@ int rows_asked_for(PlannerInfo *root, RelOptInfo *rel) {
 }
 
 // Returns the distance that the sort key is, if it is one from the column of the index; else NULL. `other` is
-// the set from which it is.
+// the set from which it is. Where an equality in the query makes the key that of other expressions of the
+// relation, too, the rows may be sorted by these.
 Expr *sorted_distance(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, const PathKey *key,
                       Expr **set, Expr **other) {
   if (!compat::ascends(key) || key->pk_nulls_first) return nullptr;
+  Expr *expr = nullptr;
   ListCell *cell;
   foreach (cell, key->pk_eclass->ec_members) {
     auto *member = lfirst_node(EquivalenceMember, cell);
     if (!bms_equal(member->em_relids, rel->relids)) continue;
-    if (describe_distance(reinterpret_cast<Node *>(member->em_expr), set, other) &&
-        match_column(root, rel, column, set, other))
-      return member->em_expr;
+    if (expr != nullptr) return nullptr;
+    expr = member->em_expr;
   }
-  return nullptr;
+  auto *node = reinterpret_cast<Node *>(expr);
+  const bool found = expr != nullptr && exprType(node) == FLOAT8OID && describe_distance(node, set, other) &&
+                     match_column(root, rel, column, set, other);
+  return found ? expr : nullptr;
 }
 
 // Returns the bounds of sets within the distance of a step.

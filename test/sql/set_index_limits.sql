@@ -1,0 +1,34 @@
+-- An index on sets: what it must not be used for, and what it must not tell.
+\set VERBOSITY terse
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET max_parallel_workers_per_gather = 0;
+
+CREATE TABLE guarded (id int PRIMARY KEY, tokens int4[], big int8[], distance float8, grp int);
+INSERT INTO guarded
+SELECT i, t, t, jaccard_distance(t, '{1,2,3}'), i % 3
+FROM generate_series(1, 3000) i, LATERAL (SELECT ARRAY[i % 7, i % 11, i % 13] || i AS t) s;
+CREATE INDEX guarded_tokens ON guarded USING gin (tokens int4_similarity_ops (threshold = 0.5));
+CREATE INDEX guarded_big ON guarded USING gin (big int8_similarity_ops (threshold = 0.5));
+ANALYZE guarded;
+SET enable_seqscan = off;
+
+-- Whether the nearest sets are searched with an index.
+CREATE FUNCTION searched(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line ~ 'NearestSets' THEN RETURN true; END IF;
+  END LOOP;
+  RETURN false;
+END $$;
+SELECT searched('SELECT id FROM guarded ORDER BY tokens <%> ''{1,2,3}'' LIMIT 1');
+
+-- An equality makes other columns sort keys as good as the distance.
+SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = distance ORDER BY tokens <%> '{1,2,3}', id LIMIT 2;
+SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = distance ORDER BY distance, id LIMIT 2;
+SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = big <%> '{1,2,3}' ORDER BY big <%> '{1,2,3}', id LIMIT 2;
+SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = big <%> '{1,2,3}' ORDER BY tokens <%> '{1,2,3}', id LIMIT 2;
+
+DROP FUNCTION searched;
+DROP TABLE guarded;
