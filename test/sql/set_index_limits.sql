@@ -30,5 +30,20 @@ SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = distance ORDER BY distance, 
 SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = big <%> '{1,2,3}' ORDER BY big <%> '{1,2,3}', id LIMIT 2;
 SELECT id FROM guarded WHERE tokens <%> '{1,2,3}' = big <%> '{1,2,3}' ORDER BY tokens <%> '{1,2,3}', id LIMIT 2;
 
+-- The number of rows that a search finds would tell of rows that a policy hides.
+CREATE ROLE regress_simjoin_reader;
+GRANT SELECT ON guarded TO regress_simjoin_reader;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE POLICY some_rows ON guarded USING (grp = 1);
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM guarded WHERE grp = 1;
+SET ROLE regress_simjoin_reader;
+SELECT searched('SELECT id FROM guarded ORDER BY tokens <%> ''{1,2,3}'' LIMIT 1');
+EXPLAIN (COSTS OFF) SELECT id FROM guarded WHERE jaccard_similarity(tokens, '{1,2,3}') >= 0.9;
+RESET ROLE;
+SELECT searched('SELECT id FROM barrier ORDER BY tokens <%> ''{1,2,3}'' LIMIT 1');
+ALTER TABLE guarded DISABLE ROW LEVEL SECURITY;
+
+DROP VIEW barrier;
 DROP FUNCTION searched;
 DROP TABLE guarded;
+DROP ROLE regress_simjoin_reader;

@@ -50,6 +50,13 @@ int rows_asked_for(PlannerInfo *root, RelOptInfo *rel) {
   return query->limitCount == nullptr ? 0 : static_cast<int>(rows);
 }
 
+// Returns whether conditions of the query are to be evaluated before those that it would get from its order:
+// under row-level security and in views that are security barriers. The number of rows that a search of the
+// index finds would tell of rows that they hide.
+bool has_security_barrier(PlannerInfo *root, RelOptInfo *rel) {
+  return root->qual_security_level > rel->baserestrict_min_security;
+}
+
 // Returns the distance that the sort key is, if it is one from the column of the index; else NULL. `other` is
 // the set from which it is. Where an equality in the query makes the key that of other expressions of the
 // relation, too, the rows may be sorted by these.
@@ -114,7 +121,7 @@ void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column) 
   // Without a limit all rows are read. A row that is locked may change its distance.
   if (root->limit_tuples <= 0 || root->query_pathkeys == NIL || root->parse->rowMarks != NIL) return;
   if (root->parse->commandType != CMD_SELECT || !bms_is_empty(rel->lateral_relids)) return;
-  if (!OidIsValid(column.make_nearest)) return;
+  if (!OidIsValid(column.make_nearest) || has_security_barrier(root, rel)) return;
   auto *key = linitial_node(PathKey, root->query_pathkeys);
   Expr *set, *other;
   Expr *distance = sorted_distance(root, rel, column, key, &set, &other);
