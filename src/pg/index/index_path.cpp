@@ -190,7 +190,10 @@ void install_index_hook() {
 }
 
 bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
-  if (index->relam != GIN_AM_OID || (index->indpred != NIL && !index->predOK)) return false;
+  // The index of a partitioned table (from PostgreSQL 16 on) has no scans, nor have those of some kinds of
+  // tables.
+  if (index->relam != GIN_AM_OID || !index->amhasgetbitmap || (index->indpred != NIL && !index->predOK))
+    return false;
   const Oid family = index->opfamily[number], type = index->opcintype[number];
   const Oid extract = get_opfamily_proc(family, type, type, GIN_EXTRACTQUERY_PROC);
   if (!OidIsValid(extract)) return false;
