@@ -43,6 +43,21 @@ RESET ROLE;
 SELECT searched('SELECT id FROM barrier ORDER BY tokens <%> ''{1,2,3}'' LIMIT 1');
 ALTER TABLE guarded DISABLE ROW LEVEL SECURITY;
 
+-- Rights that a query does not need without the index do not become necessary with it.
+SET ROLE regress_simjoin_reader;
+SELECT searched('SELECT id FROM guarded ORDER BY tokens <%> ''{1,2,3}'' LIMIT 1');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION sets_similar(int4[], similarity_query) FROM PUBLIC;
+SET ROLE regress_simjoin_reader;
+SELECT id FROM guarded ORDER BY tokens <%> '{1,2,3}', id LIMIT 1;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION sets_similar(int4[], similarity_query) TO PUBLIC;
+REVOKE EXECUTE ON FUNCTION similarity_query_nearest(anyarray) FROM PUBLIC;
+SET ROLE regress_simjoin_reader;
+SELECT id FROM guarded ORDER BY tokens <%> '{1,2,3}', id LIMIT 1;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION similarity_query_nearest(anyarray) TO PUBLIC;
+
 DROP VIEW barrier;
 DROP FUNCTION searched;
 DROP TABLE guarded;

@@ -211,7 +211,7 @@ bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
              find_function(schema, "similarity_query", {ANYARRAYOID, FLOAT8OID, TEXTOID}, query),
              find_function(schema, "similarity_query", {ANYARRAYOID}, query),
              find_function(schema, "similarity_query_nearest", {ANYARRAYOID}, query)};
-  return OidIsValid(op);
+  return OidIsValid(op) && compat::may_execute(get_opcode(op));
 }
 
 Node *make_query(const SetColumn &column, Node *set, Node *threshold, const char *measure) {
