@@ -13,6 +13,7 @@ extern "C" {
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/lookup/frequent_tokens.hpp"
@@ -92,8 +93,10 @@ TokenOrder *index_order(const bytea *options) {
   call_cpp([&] {
     // The parameter was checked when the index was made.
     const auto frequent = decode_frequent_tokens({bytes, static_cast<size_t>(std::max(count, 0))}).value();
-    order.order = std::make_unique<TokenOrder>(TokenOrder::by_prints(frequent, bounds));
-    order.options = key;
+    // Where memory is short, the order that was there stays.
+    KeptOrder made = {std::string(key),
+                      std::make_unique<TokenOrder>(TokenOrder::by_prints(frequent, bounds))};
+    order = std::move(made);
   });
   oldest = (oldest + 1) % kept_orders;
   pfree(bytes);
