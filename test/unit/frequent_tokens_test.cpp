@@ -55,6 +55,16 @@ TEST(FrequentTokens, TakeFewBytes) {
   EXPECT_LT(encode_frequent_tokens(codes_of(most_stored_tokens)).size() * 4 / 3, 7500u);
 }
 
+TEST(FrequentTokens, ChosenTokensCannotBeCompressed) {
+  std::vector<int32_t> codes;
+  for (uint32_t i = 0; i < 4000; ++i)
+    codes.push_back(static_cast<int32_t>(i * 64 << (32 - token_print_bits)));
+  const std::string bytes = encode_frequent_tokens(codes);
+  std::set<std::string> parts;
+  for (size_t i = 0; i + 4 <= bytes.size(); ++i) parts.insert(bytes.substr(i, 4));
+  EXPECT_GT(parts.size(), bytes.size() * 99 / 100);
+}
+
 RC_GTEST_PROP(FrequentTokens, DamagedBytesAreRefusedOrRead, (const std::string &bytes)) {
   const auto tokens = decode_frequent_tokens(bytes);
   if (!tokens.has_value()) return;

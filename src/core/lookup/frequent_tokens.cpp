@@ -1,10 +1,18 @@
 // The tokens are divided into groups by their rank. Each group is twice as large as those before it, since in
 // most collections the frequency falls about as 1/rank. The prints of a group ascend, and the differences are
 // Rice-coded: the upper bits as that many ones and a zero, the lower bits as they are.
+//
+// What comes out is masked by the stream of random numbers that its hash begins, and the hash stands before
+// it. So nobody can choose tokens whose bytes can be compressed. PostgreSQL must not compress a parameter of
+// an index: where it does, CREATE INDEX damages the catalog (seen in 15.20).
 #include "core/lookup/frequent_tokens.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+
+#include "core/base/mix.hpp"
+#include "core/base/token_hash.hpp"
 
 namespace simjoin {
 namespace {
@@ -89,6 +97,35 @@ bool decode_group(std::string_view *bytes, uint32_t place, std::vector<FrequentT
   return true;
 }
 
+// Masks the bytes, or takes the mask off.
+void mask(uint64_t seed, std::string *bytes) {
+  for (size_t i = 0; i < bytes->size(); ++i)
+    (*bytes)[i] = static_cast<char>((*bytes)[i] ^ static_cast<char>(mix_bits(seed + i) & 0xff));
+}
+
+// Returns the hash and the masked bytes.
+std::string seal(std::string bytes) {
+  if (bytes.empty()) return bytes;
+  const uint64_t hash = token_value_hash(std::string_view(bytes));
+  std::string sealed(sizeof(hash), '\0');
+  for (size_t i = 0; i < sizeof(hash); ++i) sealed[i] = static_cast<char>(hash >> (8 * i) & 0xff);
+  mask(hash, &bytes);
+  return sealed + bytes;
+}
+
+// Returns the bytes that were sealed, nothing if there are none.
+std::optional<std::string> unseal(std::string_view sealed) {
+  if (sealed.empty()) return std::string();
+  uint64_t hash = 0;
+  if (sealed.size() <= sizeof(hash)) return std::nullopt;
+  for (size_t i = 0; i < sizeof(hash); ++i)
+    hash |= uint64_t{static_cast<unsigned char>(sealed[i])} << (8 * i);
+  std::string bytes(sealed.substr(sizeof(hash)));
+  mask(hash, &bytes);
+  if (token_value_hash(std::string_view(bytes)) != hash) return std::nullopt;
+  return bytes;
+}
+
 }  // namespace
 
 std::string encode_frequent_tokens(std::span<const int32_t> codes) {
@@ -100,10 +137,13 @@ std::string encode_frequent_tokens(std::span<const int32_t> codes) {
       group.push_back(static_cast<uint32_t>(code) >> (32 - token_print_bits));
     encode_group(group, &bytes);
   }
-  return bytes;
+  return seal(std::move(bytes));
 }
 
-std::optional<std::vector<FrequentToken>> decode_frequent_tokens(std::string_view bytes) {
+std::optional<std::vector<FrequentToken>> decode_frequent_tokens(std::string_view sealed) {
+  const std::optional<std::string> unsealed = unseal(sealed);
+  if (!unsealed.has_value()) return std::nullopt;
+  std::string_view bytes = *unsealed;
   std::vector<FrequentToken> tokens;
   uint32_t groups = 0;
   while (!bytes.empty())

@@ -20,7 +20,7 @@ struct FrequentToken {
 };
 
 // Returns bytes that stand for the tokens, the most frequent first: about nine bits a token. Of more tokens
-// than `most_stored_tokens` these are the first.
+// than `most_stored_tokens` these are the first. The bytes are as random ones, whatever the tokens are.
 inline constexpr size_t most_stored_tokens = 4500;
 std::string encode_frequent_tokens(std::span<const int32_t> codes);
 
