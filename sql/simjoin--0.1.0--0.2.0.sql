@@ -1,6 +1,17 @@
 -- simjoin 0.1.0 to 0.2.0. A script of a released version never changes: what is new stands here.
 \echo Use "ALTER EXTENSION simjoin UPDATE" to load this file. \quit
 
+-- A session that loaded the library of 0.1.0 keeps it when another one is installed. PostgreSQL would only say which function
+-- that library lacks.
+DO $$
+BEGIN
+  IF simjoin_version() = '0.1.0' THEN
+    RAISE object_not_in_prerequisite_state USING
+      MESSAGE = 'this session has loaded the library of simjoin 0.1.0, which is older than the extension to be made',
+      HINT = 'Install the library of the newer version, connect again, and repeat the statement.';
+  END IF;
+END $$;
+
 -- An index on sets: operator classes of GIN, and what queries of it are made of.
 
 CREATE TYPE similarity_query;
