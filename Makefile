@@ -17,7 +17,7 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
 SCRIPT_GOALS = help deps check fresh-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
-  format-check tidy unit-tests core
+  format-check tidy unit-tests core dist
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -41,6 +41,7 @@ help:
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
 #: make bench          time every algorithm on generated collections; BENCH='--help' lists the options
 #: make gpucheck       every test that needs a GPU, on a host with one; make gpubench times the GPU engine
+#: make dist            the archive of a release for PGXN, build/simjoin-VERSION.zip
 #: make unit-tests     build and run the engine's unit tests
 #: make format         reformat the C++ sources; make format-check only compares
 #: make tidy           run clang-tidy over the C++ sources
@@ -83,6 +84,9 @@ gpubench:
 
 core:
 	@test/tools/build-core simjoin_core
+
+dist:
+	@test/tools/dist
 
 unit-tests:
 	@test/tools/build-core all
