@@ -17,7 +17,7 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
 SCRIPT_GOALS = help deps check fresh-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
-  format-check tidy unit-tests core dist
+  format-check tidy unit-tests core dist deb
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
@@ -42,6 +42,7 @@ help:
 #: make bench          time every algorithm on generated collections; BENCH='--help' lists the options
 #: make gpucheck       every test that needs a GPU, on a host with one; make gpubench times the GPU engine
 #: make dist            the archive of a release for PGXN, build/simjoin-VERSION.zip
+#: make deb             a Debian package for the PostgreSQL of PG_CONFIG, in build/deb
 #: make unit-tests     build and run the engine's unit tests
 #: make format         reformat the C++ sources; make format-check only compares
 #: make tidy           run clang-tidy over the C++ sources
@@ -88,6 +89,9 @@ core:
 dist:
 	@test/tools/dist
 
+deb:
+	@test/tools/deb
+
 unit-tests:
 	@test/tools/build-core all
 	ctest --test-dir build/cmake --output-on-failure -j $(JOBS)
@@ -131,7 +135,8 @@ OBJS = $(patsubst src/pg/%.cpp,$(OBJECT_DIR)/%.o,$(shell find src/pg -name '*.cp
 PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_VERSION)"' \
   $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
 # A distribution's PGXS may ask for link-time optimisation, which needs the same compiler for linking.
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -fno-lto
+# COPT is PGXS's variable for flags of one build. PGXS itself gives it to C only.
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -fno-lto $(COPT)
 # cudart is linked statically, so that the module loads without CUDA.
 SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -lhwy_contrib -lhwy \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
