@@ -127,7 +127,7 @@ CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (2000);
 CREATE UNLOGGED TABLE parted_2 PARTITION OF parted FOR VALUES FROM (2000) TO (20000);
 SELECT create_similarity_index('parted', 'tokens', 0.5);
 INSERT INTO parted SELECT id, tokens FROM indexed;
-ANALYZE parted;
+VACUUM ANALYZE parted;
 SELECT plan('SELECT id FROM parted WHERE jaccard_similarity(tokens, ''{1,2,3}'') >= 0.8');
 SELECT c.by_index > 0 AS found, c.by_index = c.by_scan AND c.different = 0 AS same
 FROM compare('SELECT a.id, b.id AS b FROM (SELECT * FROM indexed WHERE id % 97 = 1) a, '

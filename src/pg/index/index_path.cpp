@@ -1,6 +1,7 @@
 #include "pg/index/index_path.hpp"
 
 extern "C" {
+#include "access/genam.h"
 #include "access/gin.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
@@ -16,6 +17,7 @@ extern "C" {
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 }
@@ -41,6 +43,9 @@ extern "C" {
 
 namespace simjoin::pg {
 namespace {
+
+// Looking through a page of GIN's pending list, in simple operators.
+constexpr double operators_per_pending_page = 500;
 
 // Finding an entry in an index that is in memory, in simple operators: about a microsecond.
 constexpr double operators_per_entry = 60;
@@ -116,6 +121,16 @@ double count_loops(PlannerInfo *root, Relids outer) {
   return Max(loops, 1.0);
 }
 
+// Returns the pages of new rows that GIN has not sorted in yet. Each scan reads them.
+double pending_pages(const IndexOptInfo *index) {
+  if (index->hypothetical) return 0;
+  GinStatsData statistics;
+  Relation relation = index_open(index->indexoid, NoLock);  // the planner has locked it
+  ginGetStats(relation, &statistics);
+  index_close(relation, NoLock);
+  return statistics.nPendingPages;
+}
+
 // Replaces PostgreSQL's estimates for the scan of the index, which do not know our operator.
 void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &lookup, double shared_tokens,
                    double similar_share, double loops) {
@@ -123,7 +138,9 @@ void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &look
   const double pages = index_pages_fetched(lookup.entries * loops, index->pages, index->pages, root) / loops;
   double page_cost;
   get_tablespace_page_costs(index->reltablespace, &page_cost, nullptr);
-  path->indextotalcost = pages * page_cost + lookup.entries * operators_per_entry * cpu_operator_cost;
+  const double pending = pending_pages(index);
+  const double operators = lookup.entries * operators_per_entry + pending * operators_per_pending_page;
+  path->indextotalcost = (pages + pending) * page_cost + operators * cpu_operator_cost;
   path->indexselectivity = Min(similar_share + chance_share(lookup, shared_tokens), 1.0);
 }
 
@@ -256,7 +273,9 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
                                       ForwardScanDirection, false, outer, loops, false);
   const double similar = clause != nullptr && clause->norm_selec >= 0 ? Min(clause->norm_selec, 1.0) : 0;
   estimate_scan(root, path, lookup, shape.shared_tokens, similar, loops);
-  if (outer != nullptr) path->path.param_info->ppi_rows = clamp_row_est(rel->rows * similar);
+  if (outer != nullptr)
+    path->path.param_info->ppi_rows =
+        clamp_row_est(Min(path->path.param_info->ppi_rows, rel->rows * similar));
   auto *scan = reinterpret_cast<Path *>(create_bitmap_heap_path(root, rel, &path->path, outer, loops, 0));
   if (clause == nullptr) scan->rows = clamp_row_est(rel->rows * path->indexselectivity);
   return scan;

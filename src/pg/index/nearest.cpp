@@ -156,7 +156,7 @@ void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column) 
   custom->path.rows = rel->rows;
   // The first rows are expected to be found by the index.
   custom->path.startup_cost = sorted_search->total_cost;
-  custom->path.total_cost = sorted_search->total_cost + sorted_all->total_cost;
+  custom->path.total_cost = custom->path.startup_cost + sorted_all->total_cost;
   custom->custom_paths = list_make2(sorted_search, sorted_all);
   custom->flags = compat::custom_path_projects;
   custom->methods = &path_methods;
