@@ -103,3 +103,15 @@ CREATE FUNCTION create_similarity_index(relation regclass, tokens text, threshol
                                         measure text DEFAULT 'jaccard') RETURNS regclass
 AS 'MODULE_PATHNAME', 'simjoin_create_similarity_index' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION create_similarity_index(regclass, text, float8, text) IS 'makes an index on the sets of a column or an expression, for searches from this threshold on';
+
+-- Triggers that keep near-duplicates out of a table.
+
+CREATE FUNCTION refuse_similar() RETURNS trigger
+AS 'MODULE_PATHNAME', 'simjoin_refuse_similar' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION refuse_similar() IS 'for a constraint trigger after INSERT or UPDATE: refuses rows that are similar to another row; arguments: column, threshold, measure';
+CREATE FUNCTION skip_similar() RETURNS trigger
+AS 'MODULE_PATHNAME', 'simjoin_skip_similar' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION skip_similar() IS 'for a trigger before INSERT or UPDATE: leaves out rows that are similar to another row; arguments: column, threshold, measure';
+CREATE FUNCTION mark_similar() RETURNS trigger
+AS 'MODULE_PATHNAME', 'simjoin_mark_similar' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION mark_similar() IS 'for a trigger before INSERT or UPDATE: notes in a column whether, or to which one, a row is similar; arguments: column, threshold, column to mark, measure';

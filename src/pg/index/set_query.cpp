@@ -72,6 +72,10 @@ Datum make_set_query(Datum array, const char *function, Measure measure, bool di
 
 }  // namespace
 
+Datum make_similarity_query(Datum array, Measure measure, double threshold) {
+  return make_set_query(array, "similarity_query", measure, false, threshold);
+}
+
 Datum make_distance_query(Datum array, double distance) {
   return make_set_query(array, "similarity_query", Measure::jaccard, true, distance);
 }

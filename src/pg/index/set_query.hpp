@@ -16,6 +16,9 @@ struct SetQuery {
   SetView set;
 };
 
+// Returns a query for sets that are at least this similar to this one.
+Datum make_similarity_query(Datum array, Measure measure, double threshold);
+
 // Returns a query for sets within a Jaccard distance of this one.
 Datum make_distance_query(Datum array, double distance);
 

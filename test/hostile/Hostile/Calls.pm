@@ -48,6 +48,33 @@ sub call_trigger
 		"TRUNCATE $table");
 }
 
+# Returns statements that make triggers with a function that keeps out near-duplicates, and changes that fire them.
+sub call_guard
+{
+	my ($function) = @_;
+	my $table = pick(qw(sets4 sets8 sets_text nasty4 nasty8 nasty_text docs docs_text domains partitioned far_away a_view));
+	my $marks = $function->{name} =~ /mark/;
+	my $column = $table =~ /^docs/ ? 'tokens' : 's';
+	my @arguments = (chance(0.9) ? $column : pick('id', 'no_column', '', 'ctid', 'x' x 100), weighted(8 => pick(0.1, 0.5, 0.8, 1), 2 => pick('2', '-1', 'NaN', '1e400', '', '0.5x', "\x{e9}")));
+	push @arguments, pick('mark', 'marked', 'mark', 'id', $column) if $marks;
+	push @arguments, pick('jaccard', 'cosine', 'dice', 'overlap', 'jacard', '') if chance(0.4);
+	pop @arguments if chance(0.05);
+	my $deferred = $function->{name} =~ /refuse/ && chance(0.6) ? 'CONSTRAINT' : '';
+	my $timing = chance(0.95) ? ($function->{name} =~ /refuse/ ? 'AFTER' : 'BEFORE') : pick('AFTER', 'BEFORE', 'INSTEAD OF');
+	return (
+		chance(0.5) ? "CREATE INDEX ON $table USING gin ($column " . pick('int4', 'int8', 'text') . '_similarity_ops (threshold = ' . pick(0.05, 0.5, 0.9) . '))' : (),
+		$marks ? ("ALTER TABLE $table ADD mark bool, ADD marked " . pick('bigint', 'int', 'smallint', 'text')) : (),
+		"CREATE $deferred TRIGGER t $timing " . pick('INSERT', 'INSERT OR UPDATE', "INSERT OR UPDATE OF $column", 'UPDATE', 'DELETE') . " ON $table "
+		  . ($deferred ? 'DEFERRABLE INITIALLY ' . pick('DEFERRED', 'IMMEDIATE') : '') . ' FOR EACH ' . (chance(0.95) ? 'ROW' : 'STATEMENT')
+		  . " EXECUTE FUNCTION $function->{name}(" . join(', ', map { quote($_) } @arguments) . ')',
+		"SAVEPOINT before", "INSERT INTO $table SELECT * FROM $table LIMIT " . between(1, 3), "ROLLBACK TO before",
+		"INSERT INTO $table (id, $column) SELECT id + 100, $column || $column FROM $table LIMIT " . between(1, 9), "ROLLBACK TO before",
+		"INSERT INTO $table (id, $column) VALUES (1000, " . draw_array(pick('integer', 'bigint', 'text')) . ')',
+		"UPDATE $table SET $column = ${column}[2:]", "ROLLBACK TO before", "UPDATE $table SET id = id + 5", "ALTER TABLE $table RENAME $column TO renamed",
+		"INSERT INTO $table (id) VALUES (1001)", "ROLLBACK TO before", "ALTER TABLE $table ALTER $column TYPE text USING NULL", "INSERT INTO $table (id) VALUES (1002)",
+		"ROLLBACK TO before", "DELETE FROM $table WHERE id < 20", 'SET CONSTRAINTS ALL IMMEDIATE');
+}
+
 # The places of a call that returns rows.
 sub call_rows
 {
@@ -87,7 +114,7 @@ sub call_value
 sub call_function
 {
 	my ($function) = @_;
-	return call_trigger($function) if $function->{result} eq 'trigger';
+	return chance(0.8) && $function->{name} =~ /similar$/ ? call_guard($function) : call_trigger($function) if $function->{result} eq 'trigger';
 	my @columns = grep { $tables_of{$_} } @{ $function->{types} };
 	my ($column, $from) = (undef, '');
 	if ((@columns || grep { $_ eq 'minhash' } @{ $function->{types} }) && chance(0.4))

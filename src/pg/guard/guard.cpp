@@ -1,0 +1,196 @@
+#include "pg/guard/guard.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+}
+
+#include <cstdlib>
+
+#include "pg/base/arguments.hpp"
+#include "pg/guard/keys.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+struct ActionParts {
+  const char *function;
+  bool before;   // whether its trigger fires before the row is stored
+  int required;  // arguments, before the optional measure
+  const char *hint;
+};
+constexpr ActionParts actions[] = {
+    {"refuse_similar", false, 2, "Its arguments are column, threshold and measure, as in ('tokens', 0.8)."},
+    {"skip_similar", true, 2, "Its arguments are column, threshold and measure, as in ('tokens', 0.8)."},
+    {"mark_similar", true, 3,
+     "Its arguments are column, threshold, column to mark and measure, as in ('tokens', 0.8, "
+     "'duplicate_of')."}};
+
+const ActionParts &parts_of(GuardAction action) {
+  return actions[static_cast<int>(action)];
+}
+
+// Errors unless the trigger fires for each row that is inserted or updated, before or after that as the
+// action needs it.
+void check_event(FunctionCallInfo fcinfo, const ActionParts &parts) {
+  const TriggerData *data =
+      CALLED_AS_TRIGGER(fcinfo) ? reinterpret_cast<TriggerData *>(fcinfo->context) : nullptr;
+  if (data != nullptr && TRIGGER_FIRED_FOR_ROW(data->tg_event) &&
+      (TRIGGER_FIRED_BY_INSERT(data->tg_event) || TRIGGER_FIRED_BY_UPDATE(data->tg_event)) &&
+      (parts.before ? TRIGGER_FIRED_BEFORE(data->tg_event) : TRIGGER_FIRED_AFTER(data->tg_event)))
+    return;
+  const char *timing = parts.before ? "BEFORE" : "AFTER";
+  ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                  errmsg("%s can only be called by a trigger %s INSERT or UPDATE, for each row",
+                         parts.function, timing),
+                  errhint("Make it as in CREATE %sTRIGGER ... %s INSERT OR UPDATE OF ... FOR EACH ROW.",
+                          parts.before ? "" : "CONSTRAINT ", timing)));
+}
+
+// Returns the number of the column. Errors where the table has no such column.
+AttrNumber column_number(const Guard &guard, Relation table, const char *column) {
+  const AttrNumber number = get_attnum(RelationGetRelid(table), column);
+  if (number > 0) return number;
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+                  errmsg("%s: the table \"%s\" has no column \"%s\"", guard.function,
+                         RelationGetRelationName(table), column),
+                  errhint("If the column was renamed, make the trigger anew.")));
+  pg_unreachable();
+}
+
+// Sets the type of the column's sets.
+void set_type(Guard *guard, Relation table) {
+  guard->number = column_number(*guard, table, guard->column);
+  const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), guard->number - 1);
+  if (!token_type_of(attribute->atttypid, &guard->type))
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("%s: the column \"%s\" is of type %s", guard->function, guard->column,
+                           format_type_be(attribute->atttypid)),
+                    errhint("A set is an array of type integer[], bigint[] or text[].")));
+  if (attribute->attgenerated != '\0' && attribute->attgenerated != ATTRIBUTE_GENERATED_STORED)
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("%s: the generated column \"%s\" is not stored", guard->function, guard->column),
+                    errhint("Make the column GENERATED ALWAYS AS (...) STORED.")));
+}
+
+void set_threshold(Guard *guard, const char *threshold, const char *measure) {
+  guard->measure = measure == nullptr ? Measure::jaccard : measure_by_name(measure, guard->function);
+  char *end;
+  guard->threshold = std::strtod(threshold, &end);
+  if (end == threshold || *end != '\0')
+    raise_argument(guard->function, "threshold", psprintf("\"%s\"", threshold), "It is a number.");
+  check_similarity(guard->threshold, guard->measure, guard->function);
+}
+
+// Sets the column to mark: a boolean, or one that takes the primary key of a similar row.
+void set_mark(Guard *guard, Relation table, const char *column) {
+  guard->mark = column_number(*guard, table, column);
+  const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), guard->mark - 1);
+  const AttrNumber key = key_column(table);
+  guard->mark_type = attribute->atttypid;
+  const bool fits = guard->mark_type == BOOLOID ||
+                    (key != InvalidAttrNumber &&
+                     TupleDescAttr(RelationGetDescr(table), key - 1)->atttypid == guard->mark_type);
+  if (fits && attribute->attgenerated == '\0') return;
+  ereport(ERROR,
+          (errcode(ERRCODE_DATATYPE_MISMATCH),
+           errmsg("%s: the column \"%s\" cannot mark rows", guard->function, column),
+           errhint("It is a plain column of type boolean, or of the type of the table's primary key, which "
+                   "is a single column.")));
+}
+
+// Returns the table on which the trigger was made. A trigger on a partitioned table has a copy on each
+// partition.
+Oid scope_of(const TriggerData &data) {
+  if (!data.tg_relation->rd_rel->relispartition) return RelationGetRelid(data.tg_relation);
+  Relation triggers = table_open(TriggerRelationId, AccessShareLock);
+  Oid scope = RelationGetRelid(data.tg_relation);
+  for (Oid trigger = data.tg_trigger->tgoid; OidIsValid(trigger);) {
+    ScanKeyData key;
+    ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+    SysScanDesc scan = systable_beginscan(triggers, TriggerOidIndexId, true, nullptr, 1, &key);
+    HeapTuple tuple = systable_getnext(scan);
+    trigger = InvalidOid;
+    if (HeapTupleIsValid(tuple)) {
+      const auto *form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
+      scope = form->tgrelid;
+      trigger = form->tgparentid;
+    }
+    systable_endscan(scan);
+  }
+  table_close(triggers, AccessShareLock);
+  return scope;
+}
+
+// Prepares the expression of a generated column, in the current memory context.
+void set_expression(Guard *guard, Relation table) {
+  if (TupleDescAttr(RelationGetDescr(table), guard->number - 1)->attgenerated == '\0') return;
+  guard->state = CreateExecutorState();
+  auto *expression = reinterpret_cast<Expr *>(build_column_default(table, guard->number));
+  guard->computes = ExecPrepareExpr(expression, guard->state);
+}
+
+Guard *make_guard(const TriggerData &data, GuardAction action) {
+  const ActionParts &parts = parts_of(action);
+  const Trigger &trigger = *data.tg_trigger;
+  auto *guard = static_cast<Guard *>(palloc0(sizeof(Guard)));
+  guard->action = action;
+  guard->function = parts.function;
+  if (trigger.tgnargs != parts.required && trigger.tgnargs != parts.required + 1)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: the trigger \"%s\" has %d arguments", parts.function, trigger.tgname,
+                           trigger.tgnargs),
+                    errhint("%s", parts.hint)));
+  check_is_plain(data.tg_relation, parts.function);
+  guard->column = pstrdup(trigger.tgargs[0]);
+  set_type(guard, data.tg_relation);
+  set_threshold(guard, trigger.tgargs[1],
+                trigger.tgnargs > parts.required ? trigger.tgargs[parts.required] : nullptr);
+  if (action == GuardAction::mark) set_mark(guard, data.tg_relation, trigger.tgargs[2]);
+  guard->scope = scope_of(data);
+  if (parts.before) set_expression(guard, data.tg_relation);
+  return guard;
+}
+
+}  // namespace
+
+AttrNumber set_column(const Guard &guard, Relation table) {
+  const AttrNumber number = column_number(guard, table, guard.column);
+  TokenType type;
+  if (!token_type_of(TupleDescAttr(RelationGetDescr(table), number - 1)->atttypid, &type) ||
+      type != guard.type)
+    elog(ERROR, "%s: the column \"%s\" of \"%s\" is of another type", guard.function, guard.column,
+         RelationGetRelationName(table));
+  return number;
+}
+
+void check_is_plain(Relation table, const char *function) {
+  if (table->rd_rel->relkind == RELKIND_RELATION) return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("%s: \"%s\" is a foreign table", function, RelationGetRelationName(table)),
+                  errdetail("The writers of its rows cannot be waited for."),
+                  errhint("Among partitions, make the trigger on each one that is no foreign table.")));
+}
+
+Guard *guard_of(FunctionCallInfo fcinfo, GuardAction action) {
+  check_event(fcinfo, parts_of(action));
+  FmgrInfo *function = fcinfo->flinfo;
+  if (function->fn_extra == nullptr) {
+    MemoryContext old = MemoryContextSwitchTo(function->fn_mcxt);
+    function->fn_extra = make_guard(*reinterpret_cast<TriggerData *>(fcinfo->context), action);
+    MemoryContextSwitchTo(old);
+  }
+  return static_cast<Guard *>(function->fn_extra);
+}
+
+}  // namespace simjoin::pg

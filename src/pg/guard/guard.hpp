@@ -1,0 +1,48 @@
+// What a trigger that keeps out near-duplicates watches: its arguments, checked against its table.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+}
+
+#include "core/measure.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// The functions for triggers.
+enum class GuardAction : uint8_t { refuse, skip, mark };
+
+struct Guard {
+  GuardAction action;
+  const char *function;  // the SQL name, for messages
+  const char *column;    // of sets
+  AttrNumber number;     // its number in the table of the trigger
+  TokenType type;
+  Measure measure;
+  double threshold;
+  Oid scope;            // the table whose rows count: the trigger's own, or the partitioned table above it
+  AttrNumber mark;      // the column to mark rows in
+  Oid mark_type;        // boolean, or the type of a primary key
+  ExprState *computes;  // the expression of a generated column, which has no value before the row is stored
+  EState *state;        // it is evaluated in
+};
+
+// Returns the guard of the call. It is made with the first call of a statement. Errors where the function is
+// not called by a trigger that it can serve, or an argument of the trigger is wrong.
+Guard *guard_of(FunctionCallInfo fcinfo, GuardAction action);
+
+// Returns the number of the guard's column in a table of its scope, whose type is then the guard's. Errors
+// where the table has no such column.
+AttrNumber set_column(const Guard &guard, Relation table);
+
+// Errors, naming `function`, unless the rows of the table are stored here, where their writers can be waited
+// for.
+void check_is_plain(Relation table, const char *function);
+
+}  // namespace simjoin::pg

@@ -1,0 +1,112 @@
+#include "pg/guard/set_index.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/gin.h"
+#include "access/gin_private.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "utils/guc.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+}
+
+#include <string_view>
+
+#include "pg/base/bound_symbol.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/index/index_options.hpp"
+#include "pg/index/set_query.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The strategy of the operator that looks for similar sets, in our operator classes.
+constexpr StrategyNumber similar_strategy = 1;
+
+bool is_of_our_class(Relation index, int column) {
+  char *symbol = bound_symbol(index_getprocid(index, static_cast<AttrNumber>(column), GIN_EXTRACTQUERY_PROC));
+  if (symbol == nullptr) return false;
+  const bool is = symbol == std::string_view("simjoin_index_extract_query");
+  pfree(symbol);
+  return is;
+}
+
+// Returns whether the column of the index has the entries that finding the sets takes.
+bool serves(Relation index, int column, const SoughtSets &sought) {
+  TokenOrder *order = index_order(RelationGetIndexAttOptions(index, false)[column - 1]);
+  const SetView set = view_set(sought.set, "similarity index");
+  const Bounds wanted(sought.measure, sought.threshold);
+  return call_cpp([&] {
+    return with_tokens(set, [&](auto tokens) { return order->lookup(tokens, wanted).kind; }) !=
+           IndexLookup::Kind::everything;
+  });
+}
+
+// Returns the number of the index column that finds all such sets in the table's column, 0 where there is
+// none.
+int usable_column(Relation index, AttrNumber column, const SoughtSets &sought) {
+  const Form_pg_index form = index->rd_index;
+  if (index->rd_rel->relam != GIN_AM_OID || !form->indisvalid ||
+      !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr))
+    return 0;
+  for (int i = 1; i <= form->indnkeyatts; ++i)
+    if (form->indkey.values[i - 1] == column && is_of_our_class(index, i) && serves(index, i, sought))
+      return i;
+  return 0;
+}
+
+// Moves pending entries into the index, as VACUUM does. A search reads all that are pending, which takes
+// longer: each row of a bulk load would read the entries of thousands of rows before it.
+void move_pending_entries(Relation index) {
+  GinStatsData stats;
+  ginGetStats(index, &stats);
+  if (stats.nPendingPages == 0) return;
+  constexpr bool all = false, note_free_pages = true, wait = false;
+  GinState state;
+  initGinState(&state, index);
+  ginInsertCleanup(&state, all, note_free_pages, wait, nullptr);
+}
+
+TIDBitmap *search(Relation index, int column, const SoughtSets &sought) {
+  ScanKeyData key;
+  ScanKeyEntryInitialize(&key, 0, static_cast<AttrNumber>(column), similar_strategy, InvalidOid, InvalidOid,
+                         InvalidOid, make_similarity_query(sought.set, sought.measure, sought.threshold));
+  TIDBitmap *places = tbm_create(work_mem * Size{1024}, nullptr);
+  // The bitmap has the entries of all transactions, whatever the snapshot.
+  IndexScanDesc scan = compat::begin_bitmap_scan(index, SnapshotAny, 1);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  index_getbitmap(scan, places);
+  index_endscan(scan);
+  return places;
+}
+
+}  // namespace
+
+TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &sought) {
+  TIDBitmap *places = nullptr;
+  List *indexes = RelationGetIndexList(table);
+  ListCell *cell;
+  foreach (cell, indexes) {
+    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+    const int number = usable_column(index, column, sought);
+    if (number > 0) {
+      const int level = NewGUCNestLevel();
+      // All rows are needed, whatever limit the session has set.
+      if (GinFuzzySearchLimit != 0)
+        set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                          false);
+      move_pending_entries(index);
+      places = search(index, number, sought);
+      AtEOXact_GUC(true, level);
+    }
+    index_close(index, AccessShareLock);
+    if (places != nullptr) break;
+  }
+  list_free(indexes);
+  return places;
+}
+
+}  // namespace simjoin::pg

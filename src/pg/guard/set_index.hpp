@@ -1,0 +1,26 @@
+// An index on sets, asked directly: for the places of rows in whatever state, which no query would show.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/tidbitmap.h"
+#include "utils/relcache.h"
+}
+
+#include "core/measure.hpp"
+
+namespace simjoin::pg {
+
+// What similar sets are looked for: at least this similar to `set`, an array.
+struct SoughtSets {
+  Datum set;
+  Measure measure;
+  double threshold;
+};
+
+// Returns the places of all rows whose sets can be similar, nullptr where no index of the table has all its
+// sets of this column. The result is in the current memory context.
+TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &sought);
+
+}  // namespace simjoin::pg
