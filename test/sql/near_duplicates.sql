@@ -1,6 +1,9 @@
 -- Triggers that keep near-duplicates out of a table.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA near_duplicates_test;
+GRANT USAGE ON SCHEMA near_duplicates_test TO PUBLIC;
+SET search_path = near_duplicates_test, public;
 
 -- Rows that are refused.
 CREATE TABLE notes (id int PRIMARY KEY, body text, tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED);
@@ -328,3 +331,5 @@ SELECT try('CREATE TRIGGER t BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTIO
 SELECT try('CREATE TRIGGER t BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION mark_similar(''s'', 0.5, ''g'')');
 SELECT try('CREATE TRIGGER t AFTER INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION refuse_similar(''s'', 0.5)', 'ALTER TABLE wrong RENAME s TO r; INSERT INTO wrong VALUES (1)');
 SELECT try('CREATE VIEW wrong_view AS SELECT * FROM wrong; CREATE TRIGGER t INSTEAD OF INSERT ON wrong_view FOR EACH ROW EXECUTE FUNCTION skip_similar(''s'', 0.5)', 'INSERT INTO wrong_view VALUES (1)');
+
+DROP SCHEMA near_duplicates_test CASCADE;
