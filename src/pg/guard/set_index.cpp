@@ -14,7 +14,7 @@ extern "C" {
 #include <string_view>
 
 #include "pg/base/bound_symbol.hpp"
-#include "pg/base/compat.hpp"
+#include "pg/base/compat_bitmap.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/index/index_options.hpp"

@@ -7,7 +7,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-#include "pg/base/compat.hpp"
+#include "pg/base/compat_bitmap.hpp"
 
 namespace simjoin::pg {
 namespace {
