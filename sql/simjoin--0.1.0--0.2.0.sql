@@ -115,3 +115,30 @@ COMMENT ON FUNCTION skip_similar() IS 'for a trigger before INSERT or UPDATE: le
 CREATE FUNCTION mark_similar() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_mark_similar' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION mark_similar() IS 'for a trigger before INSERT or UPDATE: notes in a column whether, or to which one, a row is similar; arguments: column, threshold, column to mark, measure';
+
+-- What the sessions of a server do, and have done. Both need simjoin in shared_preload_libraries.
+
+CREATE FUNCTION simjoin_progress(OUT pid int, OUT datid oid, OUT usesysid oid, OUT started timestamptz, OUT phase text,
+                                 OUT rows_read bigint, OUT pairs bigint, OUT memory_peak bigint, OUT temporary_bytes bigint,
+                                 OUT device text) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_progress' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION simjoin_progress() IS
+'the similarity joins that run in the server, with rows read, pairs found, and bytes of memory and temporary files so far';
+
+CREATE VIEW simjoin_stat_activity AS
+SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename, p.started, p.phase, p.rows_read,
+       p.pairs, p.memory_peak, p.temporary_bytes, p.device
+FROM simjoin_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+COMMENT ON VIEW simjoin_stat_activity IS 'the similarity joins that run in the server; pg_stat_activity has their statements';
+GRANT SELECT ON simjoin_stat_activity TO PUBLIC;
+
+CREATE FUNCTION simjoin_stat(OUT joins bigint, OUT rows_read bigint, OUT pairs bigint, OUT gpu_joins bigint,
+                             OUT gpu_fallbacks bigint, OUT spilled_joins bigint, OUT temporary_bytes bigint,
+                             OUT stats_reset timestamptz) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_stat' LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 1;
+COMMENT ON FUNCTION simjoin_stat() IS
+'what the similarity joins of the server that ran to their end have done, and how many computations left a GPU';
+CREATE FUNCTION simjoin_stat_reset() RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_stat_reset' LANGUAGE C VOLATILE STRICT;
+REVOKE EXECUTE ON FUNCTION simjoin_stat_reset() FROM PUBLIC;
+COMMENT ON FUNCTION simjoin_stat_reset() IS 'sets the figures of simjoin_stat() to 0';

@@ -2,11 +2,13 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "miscadmin.h"
 #include "utils/builtins.h"
 }
 
 #include "core/device/gpu.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/shared_progress.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/path.hpp"
 
@@ -24,6 +26,7 @@ void _PG_init(void) {
   simjoin::set_gpu_backend(&simjoin::cuda_backend());
 #endif
   simjoin::pg::Settings::define();
+  if (process_shared_preload_libraries_in_progress) simjoin::pg::request_shared_progress();
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
 }

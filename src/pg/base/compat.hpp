@@ -25,12 +25,15 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 #include "portability/instr_time.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
+#include "utils/wait_event.h"
 // PostgreSQL 16 split the macros of variable-length types off postgres.h.
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -51,6 +54,33 @@ inline void reserve_setting_prefix(const char *prefix) {
   MarkGUCPrefixReserved(prefix);
 #else
   EmitWarningsOnPlaceholders(prefix);
+#endif
+}
+
+// Asks for shared memory while the server loads its libraries. PostgreSQL 15 has a hook for that.
+inline void request_shared_memory(Size size) {
+#if PG_VERSION_NUM >= 150000
+  static Size requested;
+  static shmem_request_hook_type next;
+  requested = size;
+  next = shmem_request_hook;
+  shmem_request_hook = [] {
+    if (next != nullptr) next();
+    RequestAddinShmemSpace(requested);
+  };
+#else
+  RequestAddinShmemSpace(size);
+#endif
+}
+
+// Returns the number of the wait event of this name. PostgreSQL 17 lets extensions name events; in earlier
+// versions all are called Extension.
+inline uint32 extension_wait_event(const char *name) {
+#if PG_VERSION_NUM >= 170000
+  return WaitEventExtensionNew(name);
+#else
+  (void)name;
+  return PG_WAIT_EXTENSION;
 #endif
 }
 

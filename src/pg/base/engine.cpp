@@ -12,6 +12,7 @@ extern "C" {
 #include <cstdint>
 
 #include "pg/base/errors.hpp"
+#include "pg/base/join_watch.hpp"
 #include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
@@ -41,15 +42,22 @@ void give_spill_file(JoinEngine *engine, File *file) {
   call_cpp([&] { engine->set_spill_file(descriptor, limit); });
 }
 
+void offer_spill_file(JoinEngine *engine, File *file) {
+  if (*file == 0 && engine->wants_spill_file()) give_spill_file(engine, file);
+}
+
 }  // namespace
 
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
   prepare_gpu_use();
-  return own(context, [&] { return make_engine(spec); });
+  JoinEngine *engine = own(context, [&] { return make_engine(spec); });
+  watch_join(engine, context);
+  return engine;
 }
 
-void offer_spill_file(JoinEngine *engine, File *file) {
-  if (*file == 0 && engine->wants_spill_file()) give_spill_file(engine, file);
+void end_row(JoinEngine *engine, File *file) {
+  note_row(engine);
+  offer_spill_file(engine, file);
 }
 
 void close_spill_file(File *file) {
@@ -65,8 +73,9 @@ bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     offer_spill_file(engine, spill_file);  // a GPU that gives up hands its sets over late
-    const StepResult result = call_cpp([&] { return engine->step(step_budget, *batch); });
+    const StepResult result = call_step([&] { return engine->step(step_budget, *batch); });
     report_gpu_notice_of(engine);
+    note_step(engine, result, batch->size());
     if (result == StepResult::done) return false;
     if (result != StepResult::batch || batch->size() == 0) continue;
     if (by_left_row) call_cpp([&] { order_by_left_row(*batch); });

@@ -15,10 +15,11 @@ namespace simjoin::pg {
 // and frees its memory, also after an ERROR.
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context);
 
-// Gives the engine a temporary file where its sets have outgrown its memory limit. Call it after every set.
+// Call it after every set: the session tells how far it is, and the engine gets a temporary file where its
+// sets have outgrown its memory limit.
 // `*file` is PostgreSQL's number of the file, and 0 before. The file lies in temp_tablespaces and belongs to
 // the current resource owner: close_spill_file closes it, after an error PostgreSQL.
-void offer_spill_file(JoinEngine *engine, File *file);
+void end_row(JoinEngine *engine, File *file);
 
 // Closes the engine's file, if it has one, so that PostgreSQL's statistics count the file. The engine must
 // not be stepped again.

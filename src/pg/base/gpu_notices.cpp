@@ -8,6 +8,7 @@
 
 #include "core/device/gpu.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/join_watch.hpp"
 #include "pg/base/settings.hpp"
 
 namespace simjoin::pg {
@@ -81,6 +82,7 @@ void report_device(const char *function, const GpuAttempt &attempt) {
 
 void report_gpu_notice(const GpuNotice &notice) {
   if (!notice.any) return;
+  note_gpu_notice();
   switch (notice.cause) {
     case Notice::Cause::failed:
       ereport(WARNING, (errmsg("the GPU failed; this query and all later ones of the session run on the CPU"),

@@ -60,7 +60,7 @@ void RowReader::take(const QueryRow &row) {
   } else {
     feed(*this, {rows.token_type, 0, nullptr, nullptr});
   }
-  offer_spill_file(engine, spill_file);
+  end_row(engine, spill_file);
 }
 
 // Returns the hint of an error about the columns of a query that should be an id and a set.

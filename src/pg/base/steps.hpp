@@ -3,8 +3,13 @@
 
 #include "pg/base/pg.hpp"
 
+extern "C" {
+#include "utils/wait_event.h"
+}
+
 #include <chrono>
 
+#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 
@@ -13,11 +18,22 @@ namespace simjoin::pg {
 // How long a computation works between two interrupt checks.
 inline constexpr std::chrono::microseconds step_budget{10'000};
 
-// Calls step() within call_cpp until it returns true. Interrupts are processed before each step.
+// Calls step() within call_cpp, and returns its result. Meanwhile pg_stat_activity shows that the session
+// waits for simjoin's threads.
+template <class Step>
+auto call_step(Step &&step) {
+  static const uint32 event = compat::extension_wait_event("Simjoin");
+  pgstat_report_wait_start(event);
+  const auto result = call_cpp(step);
+  pgstat_report_wait_end();
+  return result;
+}
+
+// Calls step() until it returns true. Interrupts are processed before each step.
 template <class Step>
 void run_steps(Step &&step) {
   do CHECK_FOR_INTERRUPTS();
-  while (!call_cpp(step));
+  while (!call_step(step));
 }
 
 // Runs a computation that may use a GPU until its step(budget) returns true. Tells the session where the
@@ -26,7 +42,7 @@ template <class Work>
 void run_to_end(Work *work) {
   for (bool done = false; !done;) {
     CHECK_FOR_INTERRUPTS();
-    done = call_cpp([&] { return work->step(step_budget); });
+    done = call_step([&] { return work->step(step_budget); });
     report_gpu_notice_of(work);
   }
 }

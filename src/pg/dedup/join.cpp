@@ -44,7 +44,7 @@ void feed(DeltaJoin *join, Side side, TupleTableSlot *slot, TokenType type) {
   const SetView set = view_set(array, join->function);
   feed_set(join->engine, side, set);
   free_view(set, array);
-  offer_spill_file(join->engine, &join->spill_file);
+  end_row(join->engine, &join->spill_file);
 }
 
 // Feeds the row to a side.

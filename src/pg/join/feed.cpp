@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
+#include "pg/base/join_watch.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/threshold.hpp"
@@ -137,7 +138,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
       MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
       feed_row(state, side, slot);
       MemoryContextSwitchTo(old);
-      offer_spill_file(state->engine, &state->spill_file);
+      end_row(state->engine, &state->spill_file);
     }
     store_row(input, slot);
     ++input->row_count;
@@ -171,6 +172,7 @@ void start_engine(JoinState *state) {
     spec.done_rows = state->done_rows;
     prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
+    watch_join(state->engine, state->context);
   } else {
     JoinSpec spec = spec_from_settings(state->measure, state->threshold);
     spec.self_join = self_join;

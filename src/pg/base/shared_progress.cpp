@@ -1,0 +1,94 @@
+#include "pg/base/shared_progress.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+}
+
+#include <array>
+
+#include "pg/base/compat.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+SharedProgress *shared = nullptr;
+shmem_startup_hook_type next_startup_hook = nullptr;
+
+std::array<pg_atomic_uint64 *, 7> counts_of(JoinTotals *totals) {
+  return {&totals->joins,       &totals->rows,          &totals->pairs,          &totals->gpu_joins,
+          &totals->gpu_notices, &totals->spilled_joins, &totals->temporary_bytes};
+}
+
+// Gives up what a process has left as it ends: a session that is terminated runs no end of its joins.
+void release_slots_of_process(int, Datum) {
+  for (ProgressSlot &slot : shared->slots)
+    if (read_slot(&slot).pid == MyProcPid) write_slot(&slot, {});
+}
+
+void attach() {
+  if (next_startup_hook != nullptr) next_startup_hook();
+  bool found;
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  shared = static_cast<SharedProgress *>(ShmemInitStruct("simjoin progress", sizeof(SharedProgress), &found));
+  if (!found) {
+    for (pg_atomic_uint64 *total : counts_of(&shared->totals)) pg_atomic_init_u64(total, 0);
+    pg_atomic_init_u64(&shared->totals.reset, 0);
+    reset_totals(&shared->totals);
+    for (ProgressSlot &slot : shared->slots) {
+      SpinLockInit(&slot.lock);
+      slot.join = {};
+    }
+  }
+  LWLockRelease(AddinShmemInitLock);
+}
+
+}  // namespace
+
+SharedProgress *shared_progress() {
+  return shared;
+}
+
+void request_shared_progress() {
+  compat::request_shared_memory(sizeof(SharedProgress));
+  next_startup_hook = shmem_startup_hook;
+  shmem_startup_hook = attach;
+}
+
+void reset_totals(JoinTotals *totals) {
+  for (pg_atomic_uint64 *total : counts_of(totals)) pg_atomic_write_u64(total, 0);
+  pg_atomic_write_u64(&totals->reset, static_cast<uint64>(GetCurrentTimestamp()));
+}
+
+JoinProgress read_slot(ProgressSlot *slot) {
+  SpinLockAcquire(&slot->lock);
+  const JoinProgress join = slot->join;
+  SpinLockRelease(&slot->lock);
+  return join;
+}
+
+ProgressSlot *claim_slot(const JoinProgress &join) {
+  static bool released_at_exit = false;
+  if (!released_at_exit) before_shmem_exit(release_slots_of_process, 0);
+  released_at_exit = true;
+  // Each process begins elsewhere, so that the first slot is nearly always free.
+  for (int i = 0; i < progress_slots; ++i) {
+    ProgressSlot *slot = &shared->slots[(MyProcPid + i) % progress_slots];
+    SpinLockAcquire(&slot->lock);
+    const bool free = slot->join.pid == 0;
+    if (free) slot->join = join;
+    SpinLockRelease(&slot->lock);
+    if (free) return slot;
+  }
+  return nullptr;
+}
+
+void write_slot(ProgressSlot *slot, const JoinProgress &join) {
+  SpinLockAcquire(&slot->lock);
+  slot->join = join;
+  SpinLockRelease(&slot->lock);
+}
+
+}  // namespace simjoin::pg

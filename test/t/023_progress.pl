@@ -1,0 +1,90 @@
+# A server that preloads simjoin shows the joins that run, and counts those that have run.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Utils;
+use Simjoin;
+use Test::More;
+
+my $without = start_node('without');
+for my $query ('SELECT * FROM simjoin_stat_activity', 'SELECT * FROM simjoin_stat()', 'SELECT simjoin_stat_reset()')
+{
+	my ($status, $out, $error) = $without->psql('postgres', $query);
+	like($error, qr/simjoin does not watch the joins of this server\nHINT:  Add simjoin to shared_preload_libraries/, $query);
+}
+$without->stop;
+
+my $node = start_node('preloaded', 'shared_preload_libraries = simjoin', 'restart_after_crash = on', @two_cpu_threads);
+sub query { return $node->safe_psql('postgres', @_) }
+my $activity = 'SELECT count(*) FROM simjoin_stat_activity';
+my $totals = 'SELECT joins, rows_read, pairs, gpu_joins, gpu_fallbacks, spilled_joins, temporary_bytes > 0 FROM simjoin_stat()';
+fill_sets($node, 100000, 60, 400);
+query(q{CREATE TABLE few AS SELECT id, ARRAY[id / 2 + 10, 1, 2] AS tokens FROM generate_series(0, 99) id; CREATE ROLE looker});
+is(query($activity), 0, 'no join runs');
+is(query($totals), '0|0|0|0|0|0|f', 'no join has run');
+
+# What ends is counted.
+my $pairs = 'SELECT count(*) FROM few a JOIN few b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9';
+is(query($pairs), 50, 'a join');
+is(query($totals), '1|100|50|0|0|0|f', 'a join that reads its rows once');
+query(q{SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM few', 0.9)});
+is(query($totals), '2|200|100|0|0|0|f', 'groups');
+query("SET enable_nestloop = off; SET simjoin.method = minhash; $pairs");
+like(query($totals), qr/^3\|300\|1\d\d\|0\|0\|0\|f$/, 'a join by bands');
+query("$pairs AND a.id < 0");
+my $before = query('SELECT joins FROM simjoin_stat()');
+query("SET simjoin.memory_limit = '1MB'; SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.95");
+is(query("SELECT joins - $before, spilled_joins, temporary_bytes > 1000000 FROM simjoin_stat()"), '1|1|t', 'a join that spills');
+
+# What runs is shown: to its role, and to those who may read all statistics.
+my $long_join = 'SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.3';
+for my $function (qw(pg_cancel_backend pg_terminate_backend))
+{
+	my ($stdout, $stderr) = ('', '');
+	my $victim = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \$stdout, '2>', \$stderr);
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM simjoin_stat_activity WHERE phase = 'joining' AND device = 'cpu'}),
+		'the join is seen');
+	is( query(q{SELECT rows_read, temporary_bytes, memory_peak > 1000000, usename, datname,
+			started BETWEEN now() - interval '10 min' AND now(), pid <> pg_backend_pid() FROM simjoin_stat_activity}),
+		'100000|0|t|' . query('SELECT current_user') . '|postgres|t|t', 'what is shown of it');
+	ok( $node->poll_query_until('postgres', q{SELECT wait_event_type = 'Extension' FROM simjoin_stat_activity JOIN pg_stat_activity USING (pid)}),
+		'the session waits for its engine');
+	my $shown = 'SELECT count(*), count(phase), count(rows_read), count(device) FROM simjoin_stat_activity';
+	is(query("SET ROLE looker; $shown"), '1|0|0|0', 'another role sees that there is one');
+	is(query("GRANT pg_read_all_stats TO looker; SET ROLE looker; $shown; RESET ROLE; REVOKE pg_read_all_stats FROM looker"),
+		'1|1|1|1', 'one that may read all statistics sees all');
+	query("SELECT $function(pid) FROM simjoin_stat_activity");
+	$victim->finish;
+	ok($node->poll_query_until('postgres', "$activity", '0'), "nothing is shown after $function");
+}
+my $session = $node->background_psql('postgres');
+$session->query("BEGIN; DECLARE c CURSOR FOR SELECT a.id FROM few a JOIN few b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9; FETCH 1 FROM c");
+is(query(q{SELECT rows_read, phase FROM simjoin_stat_activity}), '100|joining', 'an open cursor');
+$session->query('ROLLBACK');
+is(query($activity), 0, 'the cursor is closed');
+$session->quit;
+
+# The log, and rights.
+my $log = -s $node->logfile;
+query("SET simjoin.log_min_duration = '1h'; $pairs");
+unlike(slurp_file($node->logfile, $log), qr/similarity join:/, 'a join that is not long is not logged');
+query("SET simjoin.log_min_duration = 0; $pairs");
+like(slurp_file($node->logfile, $log), qr/LOG:  similarity join: 50 pairs of 100 rows in \d+ ms\n.*DETAIL:  Device: cpu, memory: \d+ kB, temporary files: 0 kB\./,
+	'a long join is logged');
+my ($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SELECT simjoin_stat_reset()');
+like($error, qr/permission denied for function simjoin_stat_reset/, 'not everyone may reset the figures');
+($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SET simjoin.log_min_duration = 0');
+like($error, qr/permission denied to set parameter/, 'not everyone may write to the log');
+query('SELECT simjoin_stat_reset()');
+is(query($totals), '0|0|0|0|0|0|f', 'the figures are 0 again');
+
+# A crash empties what is shown.
+my $victim = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \my $stdout, '2>', \my $stderr);
+ok($node->poll_query_until('postgres', "$activity", '1'), 'a join runs before a crash');
+kill('KILL', query('SELECT pid FROM simjoin_stat_activity'));
+$victim->finish;
+ok($node->poll_query_until('postgres', "$activity", '0'), 'nothing is shown after a crash');
+
+done_testing();
