@@ -66,6 +66,31 @@ $session->query('ROLLBACK');
 is(query($activity), 0, 'the cursor is closed');
 $session->quit;
 
+# Sessions share a budget of threads, whatever each of them asks for.
+SKIP:
+{
+	skip 'the system does not tell', 3 unless -d '/proc/self/task';
+	$node->append_conf('postgresql.conf', "simjoin.cpu_threads = 8\nsimjoin.max_server_threads = 5");
+	$node->reload;
+	my @victims = map {
+		IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \my $out, '2>', \my $err)
+	} 1 .. 4;
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM simjoin_stat_activity WHERE phase = 'joining'}), 'four joins run');
+	my @threads = map { my @tasks = glob("/proc/$_/task/*"); scalar(@tasks) } split(/\n/, query('SELECT pid FROM simjoin_stat_activity'));
+	# Each session has its own thread and the join's main one.
+	my $workers = 0;
+	$workers += $_ - 2 for @threads;
+	is($workers, 5, "they have five workers together (@threads)");
+	query('SELECT count(pg_terminate_backend(pid)) FROM simjoin_stat_activity');
+	$_->finish for @victims;
+	my $session = $node->background_psql('postgres');
+	my $plan = $session->query("EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9");
+	like($plan, qr/Threads: 6$/m, 'joins that ended have given their workers back');
+	$session->quit;
+	$node->append_conf('postgresql.conf', "simjoin.cpu_threads = 2\nsimjoin.max_server_threads = 0");
+	$node->reload;
+}
+
 # The log, and rights.
 my $log = -s $node->logfile;
 query("SET simjoin.log_min_duration = '1h'; $pairs");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/thread_budget.hpp"
 
 namespace simjoin {
 
@@ -30,13 +31,16 @@ std::thread start_thread(std::function<void()> body) {
 
 WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), stop_(stop) {
   threads_.reserve(static_cast<size_t>(workers - 1));
+  workers_ = take_threads(workers - 1) + 1;
   try {
-    for (int worker = 1; worker < workers; ++worker) {
+    for (int worker = 1; worker < workers_; ++worker) {
       threads_.push_back(start_thread([this, worker] { serve(worker); }));
     }
   } catch (const std::exception &) {
     // The system gives no more threads, or no memory for them: continue with those that there are.
-    workers_ = static_cast<int>(threads_.size()) + 1;
+    const int started = static_cast<int>(threads_.size()) + 1;
+    give_back_threads(workers_ - started);
+    workers_ = started;
   }
 }
 
@@ -47,6 +51,7 @@ WorkerPool::~WorkerPool() {
   }
   wake_.notify_all();
   for (std::thread &thread : threads_) thread.join();
+  give_back_threads(workers_ - 1);
 }
 
 void WorkerPool::parallel(size_t count, const std::function<void(int, size_t)> &body) {

@@ -48,7 +48,7 @@ class SignalsBlocked {
 std::thread start_thread(std::function<void()> body);
 
 // A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool. There are fewer
-// if the system gives no more.
+// if the system or the server's budget (thread_budget) gives no more.
 class WorkerPool {
  public:
   WorkerPool(int workers, const StopFlag &stop);

@@ -88,7 +88,7 @@ class CpuEngine final : public JoinEngine {
   RawSets sides_[2];
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
-  int threads_ = 0;
+  std::atomic<int> threads_{0};
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // destroyed before the members that it refers to
   std::optional<WorkerPool> pool_;          // of an inline join
@@ -194,6 +194,7 @@ void CpuEngine::start() {
 // Runs the whole join on the engine's main thread and its pool.
 void CpuEngine::run_on_threads() {
   WorkerPool pool(threads_, thread_.stop());
+  threads_ = pool.workers();
   execution_->build(pool);
   if (file_) one_part_limit_ = one_part_limit();
   bool more = execution_->next_round(pool);

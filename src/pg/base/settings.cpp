@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/memory_shares.hpp"
+#include "core/base/thread_budget.hpp"
 #include "core/minhash/minhash.hpp"
 #include "pg/base/compat.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int least_memory_limit_kb = 1024;
 constexpr int most_cpu_threads = 1024;
+constexpr int most_server_threads = 1000000;
 constexpr int most_gpus = 64;
 constexpr int longest_gpu_idle_timeout_s = 24 * 60 * 60;
 // The largest number of tokens that two sets can share; the other measures end at 1.
@@ -37,6 +39,14 @@ bool check_max_memory(int *value, void **, GucSource) {
   if (*value == 0 || *value >= least_memory_limit_kb) return true;
   GUC_check_errhint("It is 0, for no limit, or at least 1MB.");
   return false;
+}
+
+int cores() {
+  return Max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+void assign_max_server_threads(int value, void *) {
+  set_thread_limit(value == 0 ? 2 * cores() : value);
 }
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
@@ -146,13 +156,17 @@ void Settings::define_caps() {
                           "Sets the most GPU memory that simjoin.gpu_memory_limit can give.",
                           "With 0, there is no such limit.", &max_gpu_memory_kb_, max_gpu_memory_kb_, 0,
                           MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.max_server_threads",
+                          "Sets the most threads that the computations of all sessions have together.",
+                          "With 0, two for each core. It takes effect where simjoin is preloaded.",
+                          &max_server_threads_, max_server_threads_, 0, most_server_threads, PGC_SIGHUP, 0,
+                          nullptr, assign_max_server_threads, nullptr);
 }
 
 int Settings::cpu_threads() {
   if (max_threads_ == 0) return cpu_threads_;
   // One thread for each core, if these are fewer.
-  const int cores = Max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-  return capped(cpu_threads_ == 0 ? cores : cpu_threads_, max_threads_);
+  return capped(cpu_threads_ == 0 ? cores() : cpu_threads_, max_threads_);
 }
 
 void Settings::define() {

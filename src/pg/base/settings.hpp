@@ -85,6 +85,7 @@ class Settings {
   static inline int max_memory_kb_ = 0;
   static inline int max_threads_ = 0;
   static inline int max_gpu_memory_kb_ = 0;
+  static inline int max_server_threads_ = 0;
   static inline int log_min_duration_ms_ = -1;
   static inline int debug_device_fault_ = 0;
   static inline int debug_device_loss_ = static_cast<int>(DeviceLoss::none);

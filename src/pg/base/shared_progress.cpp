@@ -9,6 +9,7 @@ extern "C" {
 
 #include <array>
 
+#include "core/base/thread_budget.hpp"
 #include "pg/base/compat.hpp"
 
 namespace simjoin::pg {
@@ -22,12 +23,6 @@ std::array<pg_atomic_uint64 *, 7> counts_of(JoinTotals *totals) {
           &totals->gpu_notices, &totals->spilled_joins, &totals->temporary_bytes};
 }
 
-// Gives up what a process has left as it ends: a session that is terminated runs no end of its joins.
-void release_slots_of_process(int, Datum) {
-  for (ProgressSlot &slot : shared->slots)
-    if (read_slot(&slot).pid == MyProcPid) write_slot(&slot, {});
-}
-
 void attach() {
   if (next_startup_hook != nullptr) next_startup_hook();
   bool found;
@@ -37,12 +32,14 @@ void attach() {
     for (pg_atomic_uint64 *total : counts_of(&shared->totals)) pg_atomic_init_u64(total, 0);
     pg_atomic_init_u64(&shared->totals.reset, 0);
     reset_totals(&shared->totals);
+    new (&shared->threads) std::atomic<int>(0);
     for (ProgressSlot &slot : shared->slots) {
       SpinLockInit(&slot.lock);
       slot.join = {};
     }
   }
   LWLockRelease(AddinShmemInitLock);
+  set_thread_count(&shared->threads);
 }
 
 }  // namespace
@@ -70,9 +67,6 @@ JoinProgress read_slot(ProgressSlot *slot) {
 }
 
 ProgressSlot *claim_slot(const JoinProgress &join) {
-  static bool released_at_exit = false;
-  if (!released_at_exit) before_shmem_exit(release_slots_of_process, 0);
-  released_at_exit = true;
   // Each process begins elsewhere, so that the first slot is nearly always free.
   for (int i = 0; i < progress_slots; ++i) {
     ProgressSlot *slot = &shared->slots[(MyProcPid + i) % progress_slots];

@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <atomic>
 #include <cstdint>
 
 namespace simjoin::pg {
@@ -52,6 +53,7 @@ inline constexpr int progress_slots = 1024;
 
 struct SharedProgress {
   JoinTotals totals;
+  std::atomic<int> threads;  // of the pools of all sessions; see core/base/thread_budget
   ProgressSlot slots[progress_slots];
 };
 
