@@ -14,6 +14,7 @@ extern "C" {
 
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/join/implied.hpp"
 #include "pg/join/threshold.hpp"
 
 namespace simjoin::pg {
@@ -227,12 +228,27 @@ bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match) {
   return token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
+bool is_similarity_clause(RestrictInfo *rinfo) {
+  SimilarityClause match;
+  List *arguments;
+  return parse_clause(rinfo, &match, &arguments) &&
+         !calls_measure(reinterpret_cast<Node *>(match.threshold), nullptr);
+}
+
+bool describe_call(Node *expr, SimilarityClause *match) {
+  match->distance = match_call(expr, Call::distance, match);
+  if (!match->distance && !match_call(expr, Call::measure, match)) return false;
+  List *arguments = call_arguments(match->call);
+  match->left = static_cast<Expr *>(linitial(arguments));
+  match->right = static_cast<Expr *>(lsecond(arguments));
+  return true;
+}
+
 bool describe_distance(Node *expr, Expr **left, Expr **right) {
   SimilarityClause match = {};
-  if (!match_call(expr, Call::distance, &match)) return false;
-  List *arguments = call_arguments(match.call);
-  *left = static_cast<Expr *>(linitial(arguments));
-  *right = static_cast<Expr *>(lsecond(arguments));
+  if (!describe_call(expr, &match) || !match.distance) return false;
+  *left = match.left;
+  *right = match.right;
   return true;
 }
 
@@ -248,15 +264,22 @@ List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo
     if (!decides_match(rinfo, joinrel, jointype)) continue;
     // A clause that may leak must not run before those of a security barrier beneath it.
     if (rinfo->security_level > lowest_security_level && !rinfo->leakproof) continue;
-    SimilarityClause candidate;
-    if (!match_clause(root, outer, inner, rinfo, &candidate)) continue;
-    // Where every pair qualifies, a nested loop does as well, but a full join cannot be one.
-    if (jointype != JOIN_FULL && candidate.threshold != nullptr && IsA(candidate.threshold, Const) &&
-        constant_threshold(candidate) <= 0)
-      continue;
-    auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
-    *kept = candidate;
-    found = lappend(found, kept);
+    SimilarityClause clause;
+    if (match_clause(root, outer, inner, rinfo, &clause)) {
+      // Where every pair qualifies, a nested loop does as well, but a full join cannot be one.
+      if (jointype != JOIN_FULL && clause.threshold != nullptr && IsA(clause.threshold, Const) &&
+          constant_threshold(clause) <= 0)
+        continue;
+      auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+      *kept = clause;
+      found = lappend(found, kept);
+    } else {
+      ListCell *implied;
+      foreach (implied, implied_clauses(root, rinfo)) {
+        auto *kept = static_cast<SimilarityClause *>(lfirst(implied));
+        if (assign_sides(root, outer, inner, call_arguments(kept->call), kept)) found = lappend(found, kept);
+      }
+    }
   }
   return found;
 }

@@ -37,6 +37,7 @@ struct PartitionKey {
 };
 
 // Returns the clauses that can drive a join of these two relations, as a list of SimilarityClause pointers.
+// They are among the join's clauses, or implied by one of them (implied.hpp).
 List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                               JoinType jointype, List *restrictlist);
 
@@ -51,6 +52,14 @@ bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, Similari
 // Returns whether the clause is a similarity clause, whatever its sets and its threshold depend on, and
 // describes it. `left` and `right` are its sets in the order in which they are written.
 bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match);
+
+// Returns whether the clause has the form of a similarity clause, whatever its sets and the parameters of its
+// threshold.
+bool is_similarity_clause(RestrictInfo *rinfo);
+
+// Returns whether the expression is a call of a measure or a distance, and describes it: measure, distance,
+// call, left and right.
+bool describe_call(Node *expr, SimilarityClause *match);
 
 // Returns whether the expression is the distance of two sets, and gives these.
 bool describe_distance(Node *expr, Expr **left, Expr **right);

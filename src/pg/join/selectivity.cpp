@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/estimate.hpp"
+#include "pg/join/implied.hpp"
 #include "pg/join/self_join.hpp"
 #include "pg/join/set_statistics.hpp"
 
@@ -112,10 +113,22 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
       matching == nullptr ? rinfo->norm_selec : matched_of(sides, bounds, estimate.matched_rows);
 }
 
-// Notes the selectivity of the clause if it is a similarity clause.
+// Notes the selectivity of the clause if it is a similarity clause, or the least one of those that it
+// implies.
 void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
   SimilarityClause clause;
-  if (!describe_similarity_clause(root, rinfo, &clause)) return;
+  if (!describe_similarity_clause(root, rinfo, &clause)) {
+    ListCell *cell;
+    foreach (cell, implied_clauses(root, rinfo)) {
+      RestrictInfo *implied = static_cast<SimilarityClause *>(lfirst(cell))->rinfo;
+      set_selectivity(root, implied);
+      if (implied->norm_selec < 0 || (rinfo->norm_selec >= 0 && rinfo->norm_selec < implied->norm_selec))
+        continue;
+      rinfo->norm_selec = implied->norm_selec;
+      rinfo->outer_selec = implied->outer_selec;
+    }
+    return;
+  }
   MemoryContext work =
       AllocSetContextCreate(CurrentMemoryContext, "simjoin: row estimate", ALLOCSET_DEFAULT_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(work);
@@ -216,6 +229,7 @@ void install_selectivity_hook() {
 }
 
 double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, SpecialJoinInfo *sjinfo) {
+  if (clause.rinfo->norm_selec < 0) set_selectivity(root, clause.rinfo);  // of an implied clause
   return clause_selectivity(root, reinterpret_cast<Node *>(clause.rinfo), 0, JOIN_INNER, sjinfo);
 }
 
