@@ -42,12 +42,20 @@ SKIP:
 $session->query(
 	q{SET client_min_messages = error; CREATE TABLE words AS
 	SELECT id, ARRAY(SELECT md5((id * 12 + i)::text) FROM generate_series(1, 12) i) AS tokens FROM generate_series(1, 60000) id;
-	CREATE TABLE documents AS SELECT * FROM tf_idf('SELECT id, tokens FROM words WHERE id <= 20000')});
+	CREATE TABLE documents AS SELECT * FROM tf_idf('SELECT id, tokens FROM words WHERE id <= 20000');
+	CREATE TABLE large (tokens int[]);
+	ALTER TABLE large ALTER tokens SET STORAGE EXTERNAL;
+	CREATE TABLE indexed (LIKE large INCLUDING ALL);
+	CREATE INDEX ON indexed USING gin (tokens int4_similarity_ops (threshold = 0.99));
+	INSERT INTO large SELECT array_agg((i * 7919 % 100000007)::int) FROM generate_series(1, 8000000::bigint) i});
 my %long_statements = (
 	'shingles of a long text' => [ q{SELECT cardinality(shingles(repeat('abcdefgh', 10000000)))}, 0.2, 0.6, 1.2 ],
 	'word_shingles of a long text' => [ q{SELECT cardinality(word_shingles(repeat('abcdefg ', 10000000)))}, 0.6 ],
 	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
 	'tf_idf' => [ q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM words')}, 0.1, 0.3, 0.6 ],
+	'indexing a large set' => [ q{INSERT INTO indexed SELECT tokens FROM large}, 0.3, 0.6, 0.9 ],
+	'looking a large set up' =>
+	  [ q{SET enable_seqscan = off; SELECT count(*) FROM indexed WHERE tokens ~= similarity_query((SELECT tokens FROM large), 0.99)}, 0.3, 0.6 ],
 	'cluster_documents' => [ q{SELECT count(*) FROM cluster_documents('SELECT * FROM documents', 0.5)}, 0.1, 0.3 ],
 );
 takes_little_time_to_cancel($session, $_, @{ $long_statements{$_} }) for sort keys %long_statements;

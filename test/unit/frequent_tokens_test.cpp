@@ -89,14 +89,18 @@ TEST(TokenOrder, ByPrintsRareTokensComeFirst) {
   TokenOrder alone({}, bounds);
   const std::vector<int32_t> set = {1, 2, 3, 4};
   const auto code = [&](int32_t token) {
-    return alone.prefix_of(std::span<const int32_t>(&token, 1)).codes[0];
+    TokenKey key;
+    alone.keys_of(std::span<const int32_t>(&token, 1), &key);
+    return code_of_key(key);
   };
   const FrequentToken frequent[] = {{print_of(code(2)), 1}, {print_of(code(4)), 2}};
   TokenOrder order = TokenOrder::by_prints(frequent, Bounds(Measure::overlap, 1));
-  const auto codes = order.prefix_of(std::span<const int32_t>(set)).codes;
-  ASSERT_EQ(codes.size(), 4u);
-  EXPECT_EQ(codes[2], code(2));
-  EXPECT_EQ(codes[3], code(4));
+  TokenKey keys[4];
+  order.keys_of(std::span<const int32_t>(set), keys);
+  EXPECT_EQ(order.prefix_length(4), 4);
+  std::sort(keys, keys + 4);
+  EXPECT_EQ(code_of_key(keys[2]), code(2));
+  EXPECT_EQ(code_of_key(keys[3]), code(4));
 }
 
 }  // namespace

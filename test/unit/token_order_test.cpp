@@ -23,23 +23,45 @@ bool similar(const Bounds &bounds, const std::vector<Token> &a, const std::vecto
 
 struct OwnPrefix {
   int64_t size;
+  std::vector<TokenKey> keys;
   std::vector<TokenCode> codes;
   std::vector<TokenCode> entries;
   std::vector<std::pair<std::vector<TokenCode>, std::vector<TokenCode>>> lookups;
-  SetPrefix prefix() const { return {size, codes}; }
+  SetPrefix prefix() const { return {size, keys}; }
   IndexedPrefix indexed() const { return {size, entries}; }
 };
 
+// Returns the keys of the distinct tokens, ascending.
+template <typename Token>
+std::vector<TokenKey> keys_of(const TokenOrder &order, const std::vector<Token> &set) {
+  const std::set<Token> distinct(set.begin(), set.end());
+  const std::vector<Token> tokens(distinct.begin(), distinct.end());
+  std::vector<TokenKey> keys(tokens.size());
+  order.keys_of(std::span<const Token>(tokens), keys.data());
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
 template <typename Token>
 OwnPrefix prefix_of(TokenOrder &order, const std::vector<Token> &set) {
-  const SetPrefix prefix = order.prefix_of(std::span<const Token>(set));
-  OwnPrefix own = {prefix.size, {prefix.codes.begin(), prefix.codes.end()}, {}, {}};
-  const auto entries = order.entries_of(prefix);
-  own.entries.assign(entries.begin(), entries.end());
+  OwnPrefix own = {0, keys_of(order, set), {}, {}, {}};
+  own.size = static_cast<int64_t>(own.keys.size());
+  own.keys.resize(static_cast<size_t>(order.prefix_length(own.size)));
+  for (const TokenKey key : own.keys) own.codes.push_back(code_of_key(key));
+  own.entries.resize(own.keys.size());
+  order.entries_of(own.prefix(), own.entries.data());
   for (const PrefixLookup &lookup : order.lookups(own.prefix()))
     own.lookups.push_back(
         {{lookup.one.begin(), lookup.one.end()}, {lookup.other.begin(), lookup.other.end()}});
   return own;
+}
+
+template <typename Token>
+IndexLookup lookup_of(TokenOrder &order, const std::vector<Token> &set, const Bounds &wanted) {
+  std::vector<TokenKey> keys = keys_of(order, set);
+  const auto size = static_cast<int64_t>(keys.size());
+  keys.resize(std::min(keys.size(), most_looked_up));
+  return order.lookup({size, keys}, wanted);
 }
 
 bool share_one(const std::vector<TokenCode> &a, const std::vector<TokenCode> &b) {
@@ -127,15 +149,14 @@ TEST(TokenOrder, LooksForAVeryLargeSet) {
   std::vector<int32_t> tokens(1'000'000);
   std::iota(tokens.begin(), tokens.end(), 0);
   TokenOrder order({}, Bounds(Measure::jaccard, 0.3));
-  const SetPrefix prefix = order.prefix_of(std::span<const int32_t>(tokens));
-  const auto span = order.entries_of(prefix);
-  std::vector<TokenCode> entries(span.begin(), span.end());
-  std::sort(entries.begin(), entries.end());
+  OwnPrefix prefix = prefix_of(order, tokens);
+  std::sort(prefix.entries.begin(), prefix.entries.end());
   size_t looked_up = 0, found = 0;
-  for (const PrefixLookup &lookup : order.lookups(prefix)) {
-    ASSERT_TRUE(lookup.other.empty());
-    for (const TokenCode code : lookup.one) found += std::binary_search(entries.begin(), entries.end(), code);
-    looked_up += lookup.one.size();
+  for (const auto &[one, other] : prefix.lookups) {
+    ASSERT_TRUE(other.empty());
+    for (const TokenCode code : one)
+      found += std::binary_search(prefix.entries.begin(), prefix.entries.end(), code);
+    looked_up += one.size();
   }
   EXPECT_GT(found, 0u);  // an equal set
   EXPECT_GT(looked_up, prefix.codes.size());
@@ -147,7 +168,7 @@ TEST(TokenOrder, TokensOfOneCode) {
   // About ten pairs of 300,000 tokens have the same code.
   std::vector<std::pair<TokenCode, int64_t>> known;
   for (int64_t token = 0; token < 300'000; ++token)
-    known.emplace_back(codes.prefix_of(std::span<const int64_t>(&token, 1)).codes[0], token);
+    known.emplace_back(code_of_key(keys_of(codes, std::vector<int64_t>{token})[0]), token);
   std::sort(known.begin(), known.end());
   const auto same = std::adjacent_find(known.begin(), known.end(),
                                        [](const auto &a, const auto &b) { return a.first == b.first; });
@@ -246,7 +267,7 @@ RC_GTEST_PROP(IndexLookup, LosesNoSimilarSet, ()) {
   for (const auto &set : sets) prefixes.push_back(prefix_of(order, set));
   const bool served = wanted.measure() == indexed.measure() && wanted.threshold() >= indexed.threshold();
   for (const auto &set : sets) {
-    const IndexLookup lookup = order.lookup(std::span<const int32_t>(set), wanted);
+    const IndexLookup lookup = lookup_of(order, set, wanted);
     if (served) RC_ASSERT(lookup.kind != IndexLookup::Kind::everything);
     for (size_t i = 0; i < sets.size(); ++i)
       if (similar(wanted, set, sets[i])) RC_ASSERT(finds(lookup, prefixes[i].entries));
@@ -265,7 +286,7 @@ RC_GTEST_PROP(IndexLookup, LosesNoLargeSet, ()) {
   const Bounds wanted(*rc::gen::element(Measure::jaccard, Measure::cosine),
                       threshold + *rc::gen::inRange(0, 6) / 20.0);
   const OwnPrefix prefix = prefix_of(order, b);
-  const IndexLookup lookup = order.lookup(std::span<const int32_t>(a), wanted);
+  const IndexLookup lookup = lookup_of(order, a, wanted);
   if (similar(wanted, a, b)) RC_ASSERT(finds(lookup, prefix.entries));
 }
 
@@ -275,7 +296,7 @@ TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
   std::iota(other.begin(), other.end(), 49);  // one token is shared
   TokenOrder order({}, Bounds(Measure::jaccard, 0.6));
   const OwnPrefix same = prefix_of(order, tokens), different = prefix_of(order, other);
-  const IndexLookup lookup = order.lookup(std::span<const int32_t>(tokens), Bounds(Measure::jaccard, 0.8));
+  const IndexLookup lookup = lookup_of(order, tokens, Bounds(Measure::jaccard, 0.8));
   ASSERT_EQ(lookup.kind, IndexLookup::Kind::entries);
   for (const IndexLookup::SizeClass &size_class : lookup.classes) EXPECT_GT(size_class.least, 1u);
   EXPECT_TRUE(finds(lookup, same.entries));
@@ -284,16 +305,15 @@ TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
 
 TEST(IndexLookup, SaysWhatAnIndexCannotServe) {
   const std::vector<int32_t> set = {1, 2, 3, 4, 5, 6, 7, 8};
-  const auto tokens = std::span<const int32_t>(set);
   TokenOrder order({}, Bounds(Measure::jaccard, 0.7));
   using Kind = IndexLookup::Kind;
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::jaccard, 0.5)).kind, Kind::everything);
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::overlap, 4)).kind, Kind::everything);
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::overlap, 9)).kind, Kind::nothing);
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::jaccard, 1.1)).kind, Kind::nothing);
-  EXPECT_EQ(order.lookup(tokens.first(0), Bounds(Measure::jaccard, 0.5)).kind, Kind::nothing);
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::dice, 0.9)).kind, Kind::entries);
-  EXPECT_EQ(order.lookup(tokens, Bounds(Measure::cosine, 0.9)).kind, Kind::entries);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::jaccard, 0.5)).kind, Kind::everything);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::overlap, 4)).kind, Kind::everything);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::overlap, 9)).kind, Kind::nothing);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::jaccard, 1.1)).kind, Kind::nothing);
+  EXPECT_EQ(lookup_of(order, std::vector<int32_t>(), Bounds(Measure::jaccard, 0.5)).kind, Kind::nothing);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::dice, 0.9)).kind, Kind::entries);
+  EXPECT_EQ(lookup_of(order, set, Bounds(Measure::cosine, 0.9)).kind, Kind::entries);
 }
 
 }  // namespace

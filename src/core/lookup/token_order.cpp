@@ -38,8 +38,6 @@ constexpr size_t most_paired = 64;
 // The most entries that a set is asked to share in a lookup of an index. With more there are fewer sets to
 // read, and more entries to look up.
 constexpr int64_t most_shared = 4;
-// The most entries of a lookup. Looking up more takes longer than reading all sets.
-constexpr size_t most_entries = 1 << 14;
 // The most ranges that the sizes of a class are divided into.
 constexpr int64_t most_ranges = 512;
 
@@ -121,46 +119,23 @@ size_t TokenOrder::slot_of(uint32_t print) const {
                [&](size_t slot) { return slots_[slot].place == 0 || slots_[slot].print == print; });
 }
 
-// Sets keys_ to the keys of the distinct tokens, in no order, and returns their number.
 template <typename Token>
-int64_t TokenOrder::read_keys(std::span<const Token> tokens) {
-  std::vector<Token> sorted;
-  const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
-  if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) != tokens.end()) {
-    sorted.assign(tokens.begin(), tokens.end());
-    std::sort(sorted.begin(), sorted.end());
-    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    tokens = sorted;
-  }
-  keys_.clear();
-  for (const Token &token : tokens) keys_.push_back(key_of(code_of(token)));
-  return static_cast<int64_t>(keys_.size());
+void TokenOrder::keys_of(std::span<const Token> tokens, TokenKey *keys) const {
+  for (const Token &token : tokens) *keys++ = key_of(code_of(token));
 }
 
-// Returns how many codes the prefix of a set of this size has: two similar sets share two tokens of their
-// prefixes if they share two at all. 0 if no set is similar to it, not even itself.
+// Two similar sets share two tokens of their prefixes if they share two at all. The length is 0 if no set is
+// similar to this one, not even itself.
 int64_t TokenOrder::prefix_length(int64_t size) const {
+  if (size == 0) return 0;
   const int64_t length = bounds_.prefix_length(size, bounds_.min_partner(size));
   return length > 0 ? std::min(length + 1, size) : 0;
 }
 
-template <typename Token>
-SetPrefix TokenOrder::prefix_of(std::span<const Token> tokens) {
-  const int64_t size = read_keys(tokens);
-  prefix_.clear();
-  if (size == 0) return {0, prefix_};
-  const int64_t length = prefix_length(size);
-  std::partial_sort(keys_.begin(), keys_.begin() + length, keys_.end());
-  for (int64_t i = 0; i < length; ++i) prefix_.push_back(static_cast<TokenCode>(keys_[i]));
-  return {size, prefix_};
-}
-
-std::span<const TokenCode> TokenOrder::entries_of(const SetPrefix &prefix) {
-  entries_.clear();
-  if (prefix.size == 0) return entries_;
+void TokenOrder::entries_of(const SetPrefix &prefix, TokenCode *entries) const {
+  if (prefix.keys.empty()) return;
   const TokenCode salt = salt_of(prefix.size);
-  for (const TokenCode code : prefix.codes) entries_.push_back(code ^ salt);
-  return entries_;
+  for (const TokenKey key : prefix.keys) *entries++ = code_of_key(key) ^ salt;
 }
 
 // Sets the codes to look up for each class of sizes. Larger sets must share more tokens, so fewer first codes
@@ -175,16 +150,16 @@ void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
     if (overlap > prefix.size) break;
     const bool two = pairs && overlap >= 2;
     const auto codes = static_cast<size_t>(prefix.size - overlap + (two ? 2 : 1));
-    partners_.push_back({class_salts_[i], std::min(codes, prefix.codes.size()), two});
+    partners_.push_back({class_salts_[i], std::min(codes, prefix.keys.size()), two});
   }
 }
 
 // Adds lookups for the partners that one code finds.
-void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
+void TokenOrder::look_for_one(std::span<const TokenKey> keys) {
   const size_t begin = entries_.size();
   for (const Partners &partners : partners_) {
     if (partners.pairs) continue;
-    for (size_t i = 0; i < partners.codes; ++i) entries_.push_back(codes[i] ^ partners.salt);
+    for (size_t i = 0; i < partners.codes; ++i) entries_.push_back(code_of_key(keys[i]) ^ partners.salt);
   }
   const auto entries = std::span<const TokenCode>(entries_).subspan(begin);
   for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
@@ -192,16 +167,17 @@ void TokenOrder::look_for_one(std::span<const TokenCode> codes) {
 }
 
 // Adds lookups for the partners that two codes find: one lookup for each code that can be the first.
-void TokenOrder::look_for_pairs(std::span<const TokenCode> codes) {
-  for (size_t first = 0; first + 1 < codes.size(); ++first) {
+void TokenOrder::look_for_pairs(std::span<const TokenKey> keys) {
+  for (size_t first = 0; first + 1 < keys.size(); ++first) {
     const size_t begin = entries_.size();
     for (const Partners &partners : partners_)
-      if (partners.pairs && first + 1 < partners.codes) entries_.push_back(codes[first] ^ partners.salt);
+      if (partners.pairs && first + 1 < partners.codes)
+        entries_.push_back(code_of_key(keys[first]) ^ partners.salt);
     const size_t middle = entries_.size();
     if (begin == middle) return;
     for (const Partners &partners : partners_)
       for (size_t i = first + 1; partners.pairs && i < partners.codes; ++i)
-        entries_.push_back(codes[i] ^ partners.salt);
+        entries_.push_back(code_of_key(keys[i]) ^ partners.salt);
     const auto entries = std::span<const TokenCode>(entries_);
     lookups_.push_back({entries.subspan(begin, middle - begin), entries.subspan(middle)});
   }
@@ -210,15 +186,15 @@ void TokenOrder::look_for_pairs(std::span<const TokenCode> codes) {
 std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
   entries_.clear();
   lookups_.clear();
-  if (prefix.codes.empty()) return {};
+  if (prefix.keys.empty()) return {};
   size_t codes = 0;
   find_partners(prefix, true);
   for (const Partners &partners : partners_) codes += partners.codes;
   const bool pairs = codes <= most_paired;
   if (!pairs) find_partners(prefix, false);
-  entries_.reserve(pairs ? codes * prefix.codes.size() : codes);  // so that none moves
-  look_for_one(prefix.codes);
-  look_for_pairs(prefix.codes);
+  entries_.reserve(pairs ? codes * prefix.keys.size() : codes);  // so that none moves
+  look_for_one(prefix.keys);
+  look_for_pairs(prefix.keys);
   return lookups_;
 }
 
@@ -238,14 +214,12 @@ int64_t TokenOrder::sure_shared(int64_t size, int64_t least, int64_t largest, co
   return shared;
 }
 
-template <typename Token>
-IndexLookup TokenOrder::lookup(std::span<const Token> tokens, const Bounds &wanted) {
-  const int64_t size = read_keys(tokens);
+IndexLookup TokenOrder::lookup(const SetPrefix &set, const Bounds &wanted) {
+  const int64_t size = set.size;
   if (size == 0) return {IndexLookup::Kind::nothing, {}, {}};
   const int64_t smallest = wanted.min_partner(size);
   const int64_t largest = wanted.max_partner(size, largest_size);
   if (smallest > largest) return {IndexLookup::Kind::nothing, {}, {}};
-  std::sort(keys_.begin(), keys_.end());
   entries_.clear();
   size_classes_.clear();
   for (size_t i = class_of(smallest); i < class_sizes_.size() && class_sizes_[i] <= largest; ++i) {
@@ -255,10 +229,10 @@ IndexLookup TokenOrder::lookup(std::span<const Token> tokens, const Bounds &want
     if (overlap > std::min(size, begin)) continue;
     const int64_t shared = std::min({sure_shared(size, begin, end, wanted), overlap, most_shared});
     const int64_t codes = size - overlap + shared;
-    if (shared < 1 || entries_.size() + static_cast<size_t>(codes) > most_entries)
+    if (shared < 1 || entries_.size() + static_cast<size_t>(codes) > most_looked_up)
       return {IndexLookup::Kind::everything, {}, {}};
     for (int64_t k = 0; k < codes; ++k)
-      entries_.push_back(static_cast<TokenCode>(keys_[k]) ^ class_salts_[i]);
+      entries_.push_back(code_of_key(set.keys[static_cast<size_t>(k)]) ^ class_salts_[i]);
     size_classes_.push_back({static_cast<uint32_t>(codes), static_cast<uint32_t>(shared)});
   }
   return {entries_.empty() ? IndexLookup::Kind::nothing : IndexLookup::Kind::entries, entries_,
@@ -272,10 +246,11 @@ bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) cons
   if (r.size == 0 || s.size == 0) return false;
   const int64_t wanted = bounds_.min_overlap(r.size, s.size);
   const TokenCode salt = salt_of(s.size);
-  const auto r_codes = static_cast<int64_t>(r.codes.size()), s_codes = static_cast<int64_t>(s.entries.size());
-  if (r.codes.size() * s.entries.size() <= most_compared) {
+  const auto r_codes = static_cast<int64_t>(r.keys.size()), s_codes = static_cast<int64_t>(s.entries.size());
+  if (r.keys.size() * s.entries.size() <= most_compared) {
     int64_t equal = 0;
-    for (const TokenCode code : r.codes) {
+    for (const TokenKey key : r.keys) {
+      const TokenCode code = code_of_key(key);
       bool found = false;
       for (const TokenCode entry : s.entries) found |= entry == (code ^ salt);
       equal += found;
@@ -284,7 +259,7 @@ bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) cons
   }
   int64_t i = 0, j = 0, shared = 0;
   while (i < r_codes && j < s_codes) {
-    const uint64_t a = key_of(r.codes[i]), b = key_of(s.entries[j] ^ salt);
+    const TokenKey a = r.keys[i], b = key_of(s.entries[j] ^ salt);
     shared += a == b;
     i += a <= b;
     j += b <= a;
@@ -295,12 +270,8 @@ bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) cons
 template void TokenCounts::add(std::span<const int32_t>);
 template void TokenCounts::add(std::span<const int64_t>);
 template void TokenCounts::add(std::span<const std::string_view>);
-template SetPrefix TokenOrder::prefix_of(std::span<const int32_t>);
-template SetPrefix TokenOrder::prefix_of(std::span<const int64_t>);
-template SetPrefix TokenOrder::prefix_of(std::span<const std::string_view>);
-
-template IndexLookup TokenOrder::lookup(std::span<const int32_t>, const Bounds &);
-template IndexLookup TokenOrder::lookup(std::span<const int64_t>, const Bounds &);
-template IndexLookup TokenOrder::lookup(std::span<const std::string_view>, const Bounds &);
+template void TokenOrder::keys_of(std::span<const int32_t>, TokenKey *) const;
+template void TokenOrder::keys_of(std::span<const int64_t>, TokenKey *) const;
+template void TokenOrder::keys_of(std::span<const std::string_view>, TokenKey *) const;
 
 }  // namespace simjoin

@@ -17,6 +17,12 @@ namespace simjoin {
 // nevertheless, because it holds of the hashes of a set, each as often as tokens have it.
 using TokenCode = int32_t;
 
+// Where a token comes in an order, rare tokens first. The lower bits are its code.
+using TokenKey = uint64_t;
+inline TokenCode code_of_key(TokenKey key) {
+  return static_cast<TokenCode>(key);
+}
+
 // Counts tokens, or a sample of them if there are many.
 class TokenCounts {
  public:
@@ -38,7 +44,7 @@ class TokenCounts {
 // count distinct tokens.
 struct SetPrefix {
   int64_t size;
-  std::span<const TokenCode> codes;  // in the order
+  std::span<const TokenKey> keys;  // ascending
 };
 
 // The same in an index. Codes of sets of very different sizes differ, so that such sets do not meet.
@@ -71,6 +77,9 @@ struct IndexLookup {
   std::span<const SizeClass> classes;
 };
 
+// The most keys of a set that a lookup in an index uses. Looking up more takes longer than reading all sets.
+inline constexpr size_t most_looked_up = 1 << 14;
+
 class TokenOrder {
  public:
   // Rare tokens come first. The `frequent` tokens (the most frequent first) come after all others, which are
@@ -79,17 +88,20 @@ class TokenOrder {
   // Returns such an order by tokens that are known by the upper bits of their codes.
   static TokenOrder by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds);
 
-  // Returns the prefix of the set. It is valid until the next call, as are the other results.
+  // Sets the keys of as many tokens.
   template <typename Token>
-  SetPrefix prefix_of(std::span<const Token> tokens);
-  // Returns the prefix's entries in an index.
-  std::span<const TokenCode> entries_of(const SetPrefix &prefix);
-  // Returns the lookups. Each similar set is found by one of them.
+  void keys_of(std::span<const Token> tokens, TokenKey *keys) const;
+  // Returns how many keys the prefix of a set of this size has: its smallest ones.
+  int64_t prefix_length(int64_t size) const;
+  // Sets the prefix's entries in an index, one for each key.
+  void entries_of(const SetPrefix &prefix, TokenCode *entries) const;
+  // Returns the lookups. Each similar set is found by one of them. They are valid until the next call, as is
+  // the result of lookup().
   std::span<const PrefixLookup> lookups(const SetPrefix &prefix);
   // Returns what finds, among the entries of sets, each set that is similar to this one by `wanted` (a
-  // threshold above zero), which need not be the bounds of the index.
-  template <typename Token>
-  IndexLookup lookup(std::span<const Token> tokens, const Bounds &wanted);
+  // threshold above zero), which need not be the bounds of the index. `set` has the smallest keys of the set,
+  // at least `most_looked_up` or all.
+  IndexLookup lookup(const SetPrefix &set, const Bounds &wanted);
   // Returns false if the sets with these prefixes are not similar.
   bool may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const;
 
@@ -106,21 +118,18 @@ class TokenOrder {
     bool pairs;    // whether partners have two of these codes, not one
   };
 
-  template <typename Token>
-  int64_t read_keys(std::span<const Token> tokens);
-  int64_t prefix_length(int64_t size) const;
   int64_t sure_shared(int64_t size, int64_t least, int64_t largest, const Bounds &wanted) const;
   void find_partners(const SetPrefix &prefix, bool pairs);
-  void look_for_one(std::span<const TokenCode> codes);
-  void look_for_pairs(std::span<const TokenCode> codes);
+  void look_for_one(std::span<const TokenKey> keys);
+  void look_for_pairs(std::span<const TokenKey> keys);
   TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds);
   void add_frequent(uint32_t print, uint32_t place);
   size_t slot_of(uint32_t print) const;
   size_t class_of(int64_t size) const;
   TokenCode salt_of(int64_t size) const { return class_salts_[class_of(size)]; }
-  uint64_t key_of(TokenCode code) const {
+  TokenKey key_of(TokenCode code) const {
     const auto bits = static_cast<uint32_t>(code);
-    return uint64_t{slots_[slot_of(bits >> unused_bits_)].place} << 32 | bits;
+    return TokenKey{slots_[slot_of(bits >> unused_bits_)].place} << 32 | bits;
   }
 
   const Bounds bounds_;
@@ -128,8 +137,6 @@ class TokenOrder {
   std::vector<Slot> slots_;           // a hash table
   std::vector<int64_t> class_sizes_;  // the smallest size of each class of sizes
   std::vector<TokenCode> class_salts_;
-  std::vector<uint64_t> keys_;
-  std::vector<TokenCode> prefix_;
   std::vector<TokenCode> entries_;
   std::vector<Partners> partners_;
   std::vector<PrefixLookup> lookups_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -95,6 +96,28 @@ auto with_tokens(const SetView &set, Body &&body) {
   return body(std::span<const std::string_view>(texts));
 }
 
+// Tokens that are looked at between two interrupt checks.
+inline constexpr size_t token_block = 1 << 16;
+
+// Calls body(tokens) with one span of the set's tokens after the other. Processes interrupts between them.
+template <class Body>
+void for_token_blocks(const SetView &set, Body &&body) {
+  with_token_type(set.type, [&](auto token) {
+    using Token = decltype(token);
+    constexpr bool copied = !std::is_arithmetic_v<Token>;
+    Token *copy = copied ? allocate<Token>(std::min<size_t>(set.count, token_block)) : nullptr;
+    TextCursor texts(set);
+    for (size_t begin = 0; begin < set.count; begin += token_block) {
+      CHECK_FOR_INTERRUPTS();
+      const size_t count = std::min<size_t>(set.count - begin, token_block);
+      if constexpr (copied)
+        for (size_t i = 0; i < count; ++i) copy[i] = texts.next();
+      body(std::span<const Token>(copied ? copy : static_cast<const Token *>(set.data) + begin, count));
+    }
+    if (copied) pfree(copy);
+  });
+}
+
 // Processes interrupts each time that work of some milliseconds has been reported, in units of about a
 // nanosecond.
 class InterruptCounter {
@@ -134,6 +157,23 @@ void sort_interruptibly(T *data, size_t n, Less less, Cost cost) {
     interrupts.add(cost(a));
     return less(a, b);
   });
+}
+
+// Puts the `first` smallest of n numbers in front, ascending. Processes interrupts.
+template <class T>
+void sort_first_interruptibly(T *data, size_t first, size_t n) {
+  static_assert(std::is_arithmetic_v<T>);
+  const auto cost = [](T) { return size_t{1}; };
+  if (first < n && n <= uninterrupted_sort) {
+    std::nth_element(data, data + first, data + n);
+  } else if (first < n) {
+    InterruptCounter interrupts;
+    std::nth_element(data, data + first, data + n, [&](T a, T b) {
+      interrupts.add(1);
+      return a < b;
+    });
+  }
+  sort_interruptibly(data, first, std::less<>(), cost);
 }
 
 }  // namespace simjoin::pg

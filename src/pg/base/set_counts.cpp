@@ -3,71 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "pg/base/interruptible.hpp"
+#include "pg/base/sorted_tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
-
-// Tokens that are looked at between two interrupt checks.
-constexpr size_t block = 1 << 16;
-
-// Distinct tokens, ascending: the array's own, or a copy.
-template <class T>
-struct SortedTokens {
-  const T *data;
-  size_t count;
-  T *copy;  // to be freed; NULL where data is the array's
-};
-
-// Returns whether each token is greater than the one before it.
-template <class T>
-bool strictly_ascending(const T *data, size_t count) {
-  for (size_t begin = 1; begin < count; begin += block) {
-    CHECK_FOR_INTERRUPTS();
-    const size_t end = std::min(count, begin + block);
-    bool ascending = true;
-    for (size_t i = begin; i < end; ++i) ascending &= data[i - 1] < data[i];
-    if (!ascending) return false;
-  }
-  return true;
-}
-template <>
-bool strictly_ascending(const std::string_view *data, size_t count) {
-  InterruptCounter interrupts;
-  for (size_t i = 1; i < count; ++i) {
-    interrupts.add(comparison_cost(data[i]));
-    if (data[i - 1] >= data[i]) return false;
-  }
-  return true;
-}
-
-template <class T>
-SortedTokens<T> sort_copy(T *copy, size_t count) {
-  if (!strictly_ascending(copy, count)) {
-    sort_interruptibly(
-        copy, count, [](T a, T b) { return a < b; }, [](T token) { return comparison_cost(token); });
-    count = static_cast<size_t>(std::unique(copy, copy + count) - copy);
-  }
-  return {copy, count, copy};
-}
-
-template <class T>
-SortedTokens<T> sorted_tokens(const SetView &set) {
-  const T *data = static_cast<const T *>(set.data);
-  if (strictly_ascending(data, set.count)) return {data, set.count, nullptr};
-  T *copy = allocate<T>(set.count);
-  std::copy_n(data, set.count, copy);
-  return sort_copy(copy, set.count);
-}
-
-// Text is sorted as views of the array's own bytes.
-template <>
-SortedTokens<std::string_view> sorted_tokens(const SetView &set) {
-  auto *views = allocate<std::string_view>(set.count);
-  TextCursor cursor(set);
-  for (size_t i = 0; i < set.count; ++i) views[i] = cursor.next();
-  return sort_copy(views, set.count);
-}
 
 // Returns the number of tokens that occur in both.
 template <class T>
@@ -78,7 +17,7 @@ int64_t shared_tokens(const SortedTokens<T> &left, const SortedTokens<T> &right)
   while (l < l_end && r < r_end) {
     CHECK_FOR_INTERRUPTS();
     // This many steps lead neither past its end.
-    size_t steps = std::min({static_cast<size_t>(l_end - l), static_cast<size_t>(r_end - r), block});
+    size_t steps = std::min({static_cast<size_t>(l_end - l), static_cast<size_t>(r_end - r), token_block});
     for (; steps > 0; --steps) {
       const T a = *l, b = *r;
       l += a <= b;
@@ -109,8 +48,8 @@ SetCounts count_tokens(const SetView &left, const SetView &right) {
   const SortedTokens<T> l = sorted_tokens<T>(left), r = sorted_tokens<T>(right);
   const SetCounts counts = {shared_tokens(l, r), static_cast<int64_t>(l.count),
                             static_cast<int64_t>(r.count)};
-  if (l.copy != nullptr) pfree(l.copy);
-  if (r.copy != nullptr) pfree(r.copy);
+  free_tokens(l);
+  free_tokens(r);
   return counts;
 }
 

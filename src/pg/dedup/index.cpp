@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/index/set_keys.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -40,22 +41,22 @@ Bounds bounds_of(const DedupDefinition &definition) {
   return {measure_by_name(definition.measure, "dedup view"), definition.threshold};
 }
 
-SetPrefix prefix_of(const DedupState &state, TokenOrder *order, TupleTableSlot *slot) {
+// Returns the prefix of the row's set, in the current memory context.
+SetPrefix prefix_of(const DedupState &state, const TokenOrder &order, TupleTableSlot *slot) {
   SetPrefix prefix = {0, {}};
-  with_set(state, slot, [&](const SetView &set) {
-    prefix = with_tokens(set, [&](auto tokens) { return order->prefix_of(tokens); });
-    return true;
-  });
+  with_set(state, slot, [&](const SetView &set) { prefix = prefix_of(order, set); });
   return prefix;
 }
 
-void write_indexed_row(TableWriter *writer, TokenOrder *order, const DedupRow &row, const SetPrefix &prefix) {
-  ArrayType *codes = array_of(call_cpp([&] { return order->entries_of(prefix); }));
+void write_indexed_row(TableWriter *writer, const TokenOrder &order, const DedupRow &row,
+                       const SetPrefix &prefix) {
+  const auto codes = make_array<int32>(prefix.keys.size());
+  order.entries_of(prefix, codes.elements);
   const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print),
-                          Int32GetDatum(static_cast<int32>(prefix.size)), PointerGetDatum(codes)};
+                          Int32GetDatum(static_cast<int32>(prefix.size)), codes.datum()};
   const bool nulls[std::size(values)] = {};
   write_row(writer, values, nulls);
-  pfree(codes);
+  pfree(codes.array);
 }
 
 // What a new order is made of.
@@ -70,8 +71,7 @@ TokenOrder *make_order(const DedupState &state, const DedupDefinition &definitio
   auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
   for_rows(state, [&](size_t, TupleTableSlot *slot) {
     with_set(state, slot, [&](const SetView &set) {
-      with_tokens(set, [&](auto tokens) { frequencies->counts.add(tokens); });
-      return true;
+      for_token_blocks(set, [&](auto tokens) { call_cpp([&] { frequencies->counts.add(tokens); }); });
     });
   });
   const Bounds bounds = bounds_of(definition);
@@ -136,7 +136,7 @@ Prober start_prober(DedupState *state, TokenOrder *order) {
 }
 
 void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
-  if (prefix.codes.empty()) return;
+  if (prefix.keys.empty()) return;
   prober->prefix = prefix;
   ParamExternData *parameters = prober->parameters->params;
   parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
@@ -191,7 +191,9 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
   TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (!all && state->rows[row].state == RowState::kept) return;
-    write_indexed_row(writer, index.order, state->rows[row], prefix_of(*state, index.order, slot));
+    const SetPrefix prefix = prefix_of(*state, *index.order, slot);
+    write_indexed_row(writer, *index.order, state->rows[row], prefix);
+    free_keys(prefix);
   });
   close_writer(writer);
   if (many) rebuild_left_out(relation);
@@ -212,9 +214,9 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (state->rows[row].state == RowState::kept) return;
     MemoryContext old = MemoryContextSwitchTo(row_context);
-    const SetPrefix prefix = prefix_of(*state, index.order, slot);
+    const SetPrefix prefix = prefix_of(*state, *index.order, slot);
     probe(&prober, prefix, bounds);
-    write_indexed_row(writer, index.order, state->rows[row], prefix);
+    write_indexed_row(writer, *index.order, state->rows[row], prefix);
     MemoryContextSwitchTo(old);
     MemoryContextReset(row_context);
   });

@@ -15,6 +15,8 @@ namespace simjoin::pg {
 namespace {
 
 constexpr size_t pairs_at_once = 1 << 16;  // pairs that one statement stores
+// The engine gets larger sets unfiltered: it can be interrupted.
+constexpr uint32_t most_filtered = 1 << 18;
 
 // The join of new and changed rows with all rows.
 struct DeltaJoin {
@@ -63,18 +65,20 @@ void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
     if (join->all) return;
     feed_row(join, Side::right, row, slot, state.token_type);
     with_set(state, slot, [&](const SetView &set) {
-      with_tokens(set, [&](auto tokens) { filter->add(tokens); });
-      return true;
+      for_token_blocks(set, [&](auto tokens) { call_cpp([&] { filter->add(tokens); }); });
     });
   });
   if (join->all) return;
   call_cpp([&] { filter->finish(); });
   for_rows(state, [&](size_t row, TupleTableSlot *slot) {
     if (state.rows[row].state != RowState::kept) return;
-    const auto may_match = [&](const SetView &set) {
-      return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); });
-    };
-    if (with_set(state, slot, may_match)) feed_row(join, Side::right, row, slot, state.token_type);
+    bool may_match = false;
+    with_set(state, slot, [&](const SetView &set) {
+      may_match = set.count > most_filtered || call_cpp([&] {
+                    return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); });
+                  });
+    });
+    if (may_match) feed_row(join, Side::right, row, slot, state.token_type);
   });
 }
 

@@ -92,16 +92,15 @@ void store_rows(const DedupState &state);
 // Stores pairs.
 void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count);
 
-// Returns body(set) for the set of a row, (id, set), and false where the set is NULL.
+// Calls body(set) for the set of a row, (id, set), unless the set is NULL.
 template <class Body>
-bool with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
+void with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
   bool isnull;
   const Datum array = slot_getattr(slot, 2, &isnull);
-  if (isnull) return false;
+  if (isnull) return;
   const SetView set = view_set(array, state.function);
-  const bool result = call_cpp([&] { return body(set); });
+  body(set);
   free_view(set, array);
-  return result;
 }
 
 // Calls body(row, slot) for every row.

@@ -16,8 +16,8 @@ extern "C" {
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat_bitmap.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/interruptible.hpp"
 #include "pg/index/index_options.hpp"
+#include "pg/index/set_keys.hpp"
 #include "pg/index/set_query.hpp"
 
 namespace simjoin::pg {
@@ -39,10 +39,11 @@ bool serves(Relation index, int column, const SoughtSets &sought) {
   TokenOrder *order = index_order(RelationGetIndexAttOptions(index, false)[column - 1]);
   const SetView set = view_set(sought.set, "similarity index");
   const Bounds wanted(sought.measure, sought.threshold);
-  return call_cpp([&] {
-    return with_tokens(set, [&](auto tokens) { return order->lookup(tokens, wanted).kind; }) !=
-           IndexLookup::Kind::everything;
-  });
+  const SetPrefix keys = keys_to_look_up(*order, set);
+  const IndexLookup::Kind kind = call_cpp([&] { return order->lookup(keys, wanted).kind; });
+  free_keys(keys);
+  free_view(set, sought.set);
+  return kind != IndexLookup::Kind::everything;
 }
 
 // Returns the number of the index column that finds all such sets in the table's column, 0 where there is

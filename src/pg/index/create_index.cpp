@@ -43,7 +43,7 @@ struct TokenReader {
     Datum array;
     if (!row.get(0, &array)) return;
     const SetView set = view_set(array, function);
-    call_cpp([&] { with_tokens(set, [&](auto tokens) { counts->add(tokens); }); });
+    for_token_blocks(set, [&](auto tokens) { call_cpp([&] { counts->add(tokens); }); });
     free_view(set, array);
   }
 

@@ -26,7 +26,6 @@ extern "C" {
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -78,13 +77,13 @@ struct PlannedLookup {
 };
 
 PlannedLookup plan_lookup(const Bounds &indexed, const Bounds &wanted, double set_size) {
-  const double size = std::clamp(std::rint(set_size), 1.0, largest_planned_set);
+  const auto tokens = static_cast<int64_t>(std::clamp(std::rint(set_size), 1.0, largest_planned_set));
+  const auto size = static_cast<double>(tokens);
   return call_cpp([&] {
-    std::vector<int32_t> tokens(static_cast<size_t>(size));
-    std::iota(tokens.begin(), tokens.end(), 0);
+    const std::vector<TokenKey> keys(std::min(static_cast<size_t>(tokens), most_looked_up));
     TokenOrder order(std::span<const TokenCode>(), indexed);
-    const size_t prefix = order.prefix_of(std::span<const int32_t>(tokens)).codes.size();
-    const IndexLookup lookup = order.lookup(std::span<const int32_t>(tokens), wanted);
+    const int64_t prefix = order.prefix_length(tokens);
+    const IndexLookup lookup = order.lookup({tokens, keys}, wanted);
     PlannedLookup planned = {lookup.kind != IndexLookup::Kind::everything,
                              static_cast<double>(lookup.entries.size()), 0,
                              static_cast<double>(prefix) / size, 1};

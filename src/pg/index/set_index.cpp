@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/index/index_options.hpp"
+#include "pg/index/set_keys.hpp"
 #include "pg/index/set_query.hpp"
 
 namespace simjoin::pg {
@@ -27,7 +28,7 @@ TokenOrder *order_of(FunctionCallInfo fcinfo) {
 }
 
 Datum *datums_of(std::span<const TokenCode> entries, int32 *count) {
-  auto *datums = static_cast<Datum *>(palloc(sizeof(Datum) * Max(entries.size(), 1)));
+  auto *datums = allocate<Datum>(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) datums[i] = Int32GetDatum(entries[i]);
   *count = static_cast<int32>(entries.size());
   return datums;
@@ -55,8 +56,10 @@ IndexLookup lookup_of(TokenOrder *order, const SetQuery &query) {
   if (std::isnan(least)) return {IndexLookup::Kind::nothing, {}, {}};
   if (least <= 0) return {IndexLookup::Kind::everything, {}, {}};
   const Bounds wanted(query.measure, least);
-  return call_cpp(
-      [&] { return with_tokens(query.set, [&](auto tokens) { return order->lookup(tokens, wanted); }); });
+  const SetPrefix keys = keys_to_look_up(*order, query.set);
+  const IndexLookup lookup = call_cpp([&] { return order->lookup(keys, wanted); });
+  free_keys(keys);
+  return lookup;
 }
 
 }  // namespace
@@ -73,11 +76,16 @@ Datum simjoin_index_extract_set(PG_FUNCTION_ARGS) {
   auto *count = reinterpret_cast<int32 *>(PG_GETARG_POINTER(1));
   TokenOrder *order = order_of(fcinfo);
   const SetView set = view_set(array, "similarity index");
-  const auto entries = call_cpp([&] {
-    return order->entries_of(with_tokens(set, [&](auto tokens) { return order->prefix_of(tokens); }));
-  });
+  const SetPrefix prefix = prefix_of(*order, set);
   free_view(set, array);
-  PG_RETURN_POINTER(datums_of(entries, count));
+  auto *entries = allocate<TokenCode>(prefix.keys.size());
+  order->entries_of(prefix, entries);
+  // GIN sorts what it gets, without looking for interrupts, unless it is sorted.
+  sort_first_interruptibly(entries, prefix.keys.size(), prefix.keys.size());
+  Datum *datums = datums_of({entries, prefix.keys.size()}, count);
+  free_keys(prefix);
+  pfree(entries);
+  PG_RETURN_POINTER(datums);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_index_extract_query);

@@ -1,0 +1,80 @@
+// The distinct tokens of a set in ascending order.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "pg/base/growing_array.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/base/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// Distinct tokens, ascending: the array's own, or a copy.
+template <class T>
+struct SortedTokens {
+  const T *data;
+  size_t count;
+  T *copy;  // to be freed; NULL where data is the array's
+};
+
+// Returns whether each token is greater than the one before it.
+template <class T>
+bool strictly_ascending(const T *data, size_t count) {
+  for (size_t begin = 1; begin < count; begin += token_block) {
+    CHECK_FOR_INTERRUPTS();
+    const size_t end = std::min(count, begin + token_block);
+    bool ascending = true;
+    for (size_t i = begin; i < end; ++i) ascending &= data[i - 1] < data[i];
+    if (!ascending) return false;
+  }
+  return true;
+}
+template <>
+inline bool strictly_ascending(const std::string_view *data, size_t count) {
+  InterruptCounter interrupts;
+  for (size_t i = 1; i < count; ++i) {
+    interrupts.add(comparison_cost(data[i]));
+    if (data[i - 1] >= data[i]) return false;
+  }
+  return true;
+}
+
+// Sorts the copy, which the result then owns.
+template <class T>
+SortedTokens<T> sort_copy(T *copy, size_t count) {
+  if (!strictly_ascending(copy, count)) {
+    sort_interruptibly(
+        copy, count, [](T a, T b) { return a < b; }, [](T token) { return comparison_cost(token); });
+    count = static_cast<size_t>(std::unique(copy, copy + count) - copy);
+  }
+  return {copy, count, copy};
+}
+
+// Returns the distinct tokens of the set, ascending. T is the type of the tokens. Processes interrupts.
+template <class T>
+SortedTokens<T> sorted_tokens(const SetView &set) {
+  const T *data = static_cast<const T *>(set.data);
+  if (strictly_ascending(data, set.count)) return {data, set.count, nullptr};
+  T *copy = allocate<T>(set.count);
+  std::copy_n(data, set.count, copy);
+  return sort_copy(copy, set.count);
+}
+
+// Text is sorted as views of the array's own bytes.
+template <>
+inline SortedTokens<std::string_view> sorted_tokens(const SetView &set) {
+  auto *views = allocate<std::string_view>(set.count);
+  TextCursor cursor(set);
+  for (size_t i = 0; i < set.count; ++i) views[i] = cursor.next();
+  return sort_copy(views, set.count);
+}
+
+template <class T>
+void free_tokens(const SortedTokens<T> &tokens) {
+  if (tokens.copy != nullptr) pfree(tokens.copy);
+}
+
+}  // namespace simjoin::pg
