@@ -43,6 +43,7 @@ $session->query(
 	q{SET client_min_messages = error; CREATE TABLE words AS
 	SELECT id, ARRAY(SELECT md5((id * 12 + i)::text) FROM generate_series(1, 12) i) AS tokens FROM generate_series(1, 60000) id;
 	CREATE TABLE documents AS SELECT * FROM tf_idf('SELECT id, tokens FROM words WHERE id <= 20000');
+	CREATE INDEX words_tokens ON words USING gin (tokens text_similarity_ops (threshold = 0.2));
 	CREATE TABLE large (tokens int[]);
 	ALTER TABLE large ALTER tokens SET STORAGE EXTERNAL;
 	CREATE TABLE indexed (LIKE large INCLUDING ALL);
@@ -56,6 +57,7 @@ my %long_statements = (
 	'indexing a large set' => [ q{INSERT INTO indexed SELECT tokens FROM large}, 0.3, 0.6, 0.9 ],
 	'looking a large set up' =>
 	  [ q{SET enable_seqscan = off; SELECT count(*) FROM indexed WHERE tokens ~= similarity_query((SELECT tokens FROM large), 0.99)}, 0.3, 0.6 ],
+	'checking an index' => [ q{SELECT similarity_index_check('words_tokens')}, 0.05, 0.15, 0.3 ],
 	'cluster_documents' => [ q{SELECT count(*) FROM cluster_documents('SELECT * FROM documents', 0.5)}, 0.1, 0.3 ],
 );
 takes_little_time_to_cancel($session, $_, @{ $long_statements{$_} }) for sort keys %long_statements;

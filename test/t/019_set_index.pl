@@ -46,9 +46,12 @@ my $check = q{
 (my $check_on_standby = $check) =~ s/CREATE TEMP TABLE (\w+) AS (.*?);/SELECT count(*), md5(coalesce(string_agg(a || ' ' || b, ',' ORDER BY a, b), '')) FROM ($2) q;/sg;
 $check_on_standby =~ s/SELECT \(SELECT count\(\*\) FROM \(TABLE.*//s;
 
+my $check_indexes = q{SELECT count(similarity_index_check(i)) FROM unnest('{docs_similarity_idx, docs_unbuffered}'::regclass[]) i};
+
 sub finds_what_a_scan_finds
 {
 	my ($where, $database, $what) = @_;
+	is($where->safe_psql($database, $check_indexes), 2, "$what: the indexes are sound");
 	for my $threshold (0.5, 0.8)
 	{
 		(my $query = $check) =~ s/THRESHOLD/$threshold/g;
@@ -67,6 +70,7 @@ for my $round (1 .. 3)
 	my @writers = map { start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', '-' ],
 		'<', \("SELECT write_some($_, 50);\n" x 1000), '>', '/dev/null', '2>', '/dev/null') } 1 .. 3;
 	$node->safe_psql('postgres', 'SELECT write_some(9, 100)');
+	is($node->safe_psql('postgres', "$check_indexes; VACUUM docs"), 2, "beside writers the indexes are sound ($_)") for 1 .. 5;
 	$node->stop('immediate');
 	$_->finish for @writers;
 	$node->start;
@@ -90,6 +94,7 @@ for my $threshold (0.5, 0.8)
 	my ($by_index, $by_scan) = split(/\n/, $standby->safe_psql('postgres', $query));
 	is($by_index, $by_scan, "on a standby: rows at $threshold");
 }
+is($standby->safe_psql('postgres', $check_indexes), 2, 'on a standby the indexes are sound');
 $standby->stop;
 
 my $file = $node->basedir . '/dump';

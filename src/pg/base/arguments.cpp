@@ -41,11 +41,15 @@ void check_share(double value, const char *function, const char *argument) {
   raise_argument(function, argument, value, "It is a number above 0 and at most 1.");
 }
 
-void check_similarity(double value, Measure measure, const char *function, const char *argument,
-                      bool zero_allowed) {
+bool is_similarity(double value, Measure measure) {
   const double most =
       measure == Measure::overlap ? static_cast<double>(std::numeric_limits<int32>::max()) : 1.0;
-  if ((zero_allowed ? value >= 0 : value > 0) && value <= most) return;
+  return value > 0 && value <= most;
+}
+
+void check_similarity(double value, Measure measure, const char *function, const char *argument,
+                      bool zero_allowed) {
+  if (is_similarity(value, measure) || (zero_allowed && value == 0)) return;
   raise_argument(
       function, argument, value,
       psprintf("With the measure %s it is a number %s 0%s.", measure_names[static_cast<int>(measure)].data(),

@@ -30,6 +30,9 @@ void check_count(int32 value, uint32 most, const char *function, const char *arg
 // Errors, naming `function`, unless the value of the argument is above 0 and at most 1.
 void check_share(double value, const char *function, const char *argument);
 
+// Returns whether pairs of this similarity can exist and share an element.
+bool is_similarity(double value, Measure measure);
+
 // Errors, naming `function`, unless pairs of this similarity can exist and share an element. `zero_allowed`
 // says that a similarity of 0 is valid as well.
 void check_similarity(double value, Measure measure, const char *function, const char *argument = "threshold",

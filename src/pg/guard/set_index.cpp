@@ -11,9 +11,6 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
-#include <string_view>
-
-#include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat_bitmap.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/index/index_options.hpp"
@@ -25,14 +22,6 @@ namespace {
 
 // The strategy of the operator that looks for similar sets, in our operator classes.
 constexpr StrategyNumber similar_strategy = 1;
-
-bool is_of_our_class(Relation index, int column) {
-  char *symbol = bound_symbol(index_getprocid(index, static_cast<AttrNumber>(column), GIN_EXTRACTQUERY_PROC));
-  if (symbol == nullptr) return false;
-  const bool is = symbol == std::string_view("simjoin_index_extract_query");
-  pfree(symbol);
-  return is;
-}
 
 // Returns whether the column of the index has the entries that finding the sets takes.
 bool serves(Relation index, int column, const SoughtSets &sought) {
@@ -54,7 +43,9 @@ int usable_column(Relation index, AttrNumber column, const SoughtSets &sought) {
       !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr))
     return 0;
   for (int i = 1; i <= form->indnkeyatts; ++i)
-    if (form->indkey.values[i - 1] == column && is_of_our_class(index, i) && serves(index, i, sought))
+    if (form->indkey.values[i - 1] == column &&
+        is_of_set_class(index_getprocid(index, static_cast<AttrNumber>(i), GIN_EXTRACTQUERY_PROC)) &&
+        serves(index, i, sought))
       return i;
   return 0;
 }

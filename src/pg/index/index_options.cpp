@@ -18,6 +18,7 @@ extern "C" {
 
 #include "core/lookup/frequent_tokens.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 
@@ -48,14 +49,16 @@ char *decode_bytes(const char *text, int *count) {
   return bytes;
 }
 
-void check_frequent(const char *text) {
-  if (text == nullptr) return;
+bool stands_for_tokens(const char *text) {
   int count;
   const char *bytes = decode_bytes(text, &count);
-  const bool valid = count >= 0 && call_cpp([&] {
-                       return decode_frequent_tokens({bytes, static_cast<size_t>(count)}).has_value();
-                     });
-  if (valid) return;
+  return count >= 0 && call_cpp([&] {
+           return decode_frequent_tokens({bytes, static_cast<size_t>(count)}).has_value();
+         });
+}
+
+void check_frequent(const char *text) {
+  if (text == nullptr || stands_for_tokens(text)) return;
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                   errmsg("%s: the parameter frequent does not stand for tokens", index_name),
                   errhint("Use what similarity_index_tokens() returns, or leave it out.")));
@@ -67,6 +70,23 @@ void check_options(void *parsed, relopt_value *, int) {
 }
 
 }  // namespace
+
+bool is_of_set_class(Oid extract_query) {
+  if (!OidIsValid(extract_query)) return false;
+  char *symbol = bound_symbol(extract_query);
+  if (symbol == nullptr) return false;
+  const bool is = symbol == std::string_view("simjoin_index_extract_query");
+  pfree(symbol);
+  return is;
+}
+
+bool are_valid_options(const bytea *options) {
+  if (options == nullptr) return true;
+  const auto *set = reinterpret_cast<const IndexOptions *>(options);
+  const Measure measure = static_cast<Measure>(set->measure);
+  return is_similarity(set->threshold, measure) &&
+         (set->frequent == 0 || stands_for_tokens(reinterpret_cast<const char *>(set) + set->frequent));
+}
 
 Bounds indexed_bounds(const bytea *options) {
   if (options == nullptr) return {Measure::jaccard, default_index_threshold};

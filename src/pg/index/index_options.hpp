@@ -19,6 +19,12 @@ struct IndexOptions {
   int frequent;  // offset of the text of the frequent tokens
 };
 
+// Returns whether the function, GIN's support function that extracts queries, is the one of an index on sets.
+bool is_of_set_class(Oid extract_query);
+
+// Returns whether the parameters are some with which an index can have been made.
+bool are_valid_options(const bytea *options);
+
 // Returns the lowest threshold that the index of these parameters, or of none, serves.
 Bounds indexed_bounds(const bytea *options);
 

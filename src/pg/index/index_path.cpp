@@ -24,13 +24,11 @@ extern "C" {
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/index/index_options.hpp"
@@ -212,9 +210,7 @@ bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
     return false;
   const Oid family = index->opfamily[number], type = index->opcintype[number];
   const Oid extract = get_opfamily_proc(family, type, type, GIN_EXTRACTQUERY_PROC);
-  if (!OidIsValid(extract)) return false;
-  const char *symbol = bound_symbol(extract);
-  if (symbol == nullptr || std::strcmp(symbol, "simjoin_index_extract_query") != 0) return false;
+  if (!is_of_set_class(extract)) return false;
   Oid *arguments;
   int count;
   get_func_signature(extract, &arguments, &count);

@@ -75,6 +75,26 @@ sub call_guard
 		"ROLLBACK TO before", "DELETE FROM $table WHERE id < 20", 'SET CONSTRAINTS ALL IMMEDIATE');
 }
 
+# Returns statements that make an index on sets, write to its table, and check the index.
+sub call_check
+{
+	my ($function) = @_;
+	my $table = pick(qw(sets4 sets8 sets_text nasty4 nasty8 docs docs_text domains partitioned a_view));
+	my $column = $table =~ /^docs/ ? 'tokens' : 's';
+	my $check = "SELECT $function->{name}('checked')";
+	return (
+		$table =~ /^nasty/ ? ("DELETE FROM $table WHERE array_ndims($column) > 1", "DELETE FROM $table WHERE array_position($column, NULL) > 0") : (),
+		"CREATE INDEX checked ON $table USING gin (" . pick($column, "($column || $column)", "(${column}[2:])", "$column, $column") . ' '
+		  . (chance(0.1) ? pick('int4', 'int8', 'text') : $table =~ /8$/ ? 'int8' : $table =~ /text$/ ? 'text' : 'int4') . '_similarity_ops (threshold = ' . pick(0.05, 0.5, 0.9, 3) . (chance(0.3) ? ", measure = 'overlap'" : '') . '))'
+		  . (chance(0.3) ? ' WITH (fastupdate = off)' : '') . (chance(0.3) ? ' WHERE id > 5' : ''),
+		$check, 'SAVEPOINT before', "INSERT INTO $table (id, $column) SELECT id + 100, $column || $column FROM $table LIMIT " . between(1, 9), $check,
+		"UPDATE $table SET $column = ${column}[2:] WHERE id > 10", $check, "UPDATE $table SET id = id + 500", $check, "DELETE FROM $table WHERE id < 520", $check,
+		"ALTER TABLE $table ALTER $column TYPE text USING NULL", $check, 'ROLLBACK TO before', "ALTER INDEX checked ALTER COLUMN 1 SET STATISTICS 5", $check,
+		"ALTER TABLE $table DROP COLUMN $column", $check, 'ROLLBACK TO before', "TRUNCATE $table", $check,
+		"CREATE INDEX other ON $table USING " . pick("gin ($column)", 'btree (id)', 'hash (id)', 'brin (id)'), "SELECT $function->{name}('other')",
+		"SELECT $function->{name}(oid) FROM pg_class WHERE relkind IN ('i', 'I') ORDER BY random() LIMIT 3");
+}
+
 # The places of a call that returns rows.
 sub call_rows
 {
@@ -115,6 +135,7 @@ sub call_function
 {
 	my ($function) = @_;
 	return chance(0.8) && $function->{name} =~ /similar$/ ? call_guard($function) : call_trigger($function) if $function->{result} eq 'trigger';
+	return call_check($function) if $function->{name} =~ /index_check$/ && chance(0.8);
 	my @columns = grep { $tables_of{$_} } @{ $function->{types} };
 	my ($column, $from) = (undef, '');
 	if ((@columns || grep { $_ eq 'minhash' } @{ $function->{types} }) && chance(0.4))
