@@ -24,6 +24,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
+#include "optimizer/paths.h"
 #include "portability/instr_time.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -322,6 +323,23 @@ inline void explain_query(Query *query, int cursor_options, IntoClause *into, Ex
 inline void restrict_search_path() {
 #if PG_VERSION_NUM >= 170000
   RestrictSearchPath();
+#endif
+}
+
+// Calls body(expression) for each expression in an equivalence class that is of just these relations.
+// PostgreSQL 18 (d69d45a5a95) keeps the expressions of children, such as partitions, apart.
+template <class Body>
+void for_equal_expressions(EquivalenceClass *equivalence, Relids relations, Body &&body) {
+  const auto visit = [&](const EquivalenceMember *member) {
+    if (bms_equal(member->em_relids, relations)) body(member->em_expr);
+  };
+#if PG_VERSION_NUM >= 180000
+  EquivalenceMemberIterator iterator;
+  setup_eclass_member_iterator(&iterator, equivalence, relations);
+  while (EquivalenceMember *member = eclass_member_iterator_next(&iterator)) visit(member);
+#else
+  ListCell *cell;
+  foreach (cell, equivalence->ec_members) visit(lfirst_node(EquivalenceMember, cell));
 #endif
 }
 

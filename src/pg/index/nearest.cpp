@@ -64,15 +64,13 @@ Expr *sorted_distance(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
                       Expr **set, Expr **other) {
   if (!compat::ascends(key) || key->pk_nulls_first) return nullptr;
   Expr *expr = nullptr;
-  ListCell *cell;
-  foreach (cell, key->pk_eclass->ec_members) {
-    auto *member = lfirst_node(EquivalenceMember, cell);
-    if (!bms_equal(member->em_relids, rel->relids)) continue;
-    if (expr != nullptr) return nullptr;
-    expr = member->em_expr;
-  }
+  int expressions = 0;
+  compat::for_equal_expressions(key->pk_eclass, rel->relids, [&](Expr *equal) {
+    expr = equal;
+    ++expressions;
+  });
   auto *node = reinterpret_cast<Node *>(expr);
-  const bool found = expr != nullptr && exprType(node) == FLOAT8OID && describe_distance(node, set, other) &&
+  const bool found = expressions == 1 && exprType(node) == FLOAT8OID && describe_distance(node, set, other) &&
                      match_column(root, rel, column, set, other);
   return found ? expr : nullptr;
 }
