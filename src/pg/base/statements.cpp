@@ -22,4 +22,8 @@ void execute_statement(const char *statement, int parameters, Oid *types, Datum 
   SPI_finish();
 }
 
+void set_until_end(const char *name, const char *value) {
+  set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
 }  // namespace simjoin::pg

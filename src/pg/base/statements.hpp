@@ -22,4 +22,7 @@ SPIPlanPtr prepare_statement(const char *statement, int parameters, Oid *types);
 void execute_statement(const char *statement, int parameters = 0, Oid *types = nullptr,
                        Datum *values = nullptr);
 
+// Sets a setting until the current nesting level of settings ends.
+void set_until_end(const char *name, const char *value);
+
 }  // namespace simjoin::pg

@@ -150,11 +150,6 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
   }
 }
 
-// Sets a setting until the current nesting level ends.
-void set_until_end(const char *name, const char *value) {
-  set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-}
-
 }  // namespace
 
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/base/compat_bitmap.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/set_keys.hpp"
 #include "pg/index/set_query.hpp"
@@ -87,9 +88,7 @@ TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &soug
     if (number > 0) {
       const int level = NewGUCNestLevel();
       // All rows are needed, whatever limit the session has set.
-      if (GinFuzzySearchLimit != 0)
-        set_config_option("gin_fuzzy_search_limit", "0", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                          false);
+      if (GinFuzzySearchLimit != 0) set_until_end("gin_fuzzy_search_limit", "0");
       move_pending_entries(index);
       places = search(index, number, sought);
       AtEOXact_GUC(true, level);
