@@ -23,8 +23,15 @@ CREATE FUNCTION similarity_query_out(similarity_query) RETURNS cstring
 AS 'MODULE_PATHNAME', 'simjoin_similarity_query_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION similarity_query_out(similarity_query) IS 'I/O';
 
+CREATE FUNCTION similarity_query_recv(internal) RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_recv' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query_recv(internal) IS 'I/O';
+CREATE FUNCTION similarity_query_send(similarity_query) RETURNS bytea
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_send' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query_send(similarity_query) IS 'I/O';
+
 CREATE TYPE similarity_query (INPUT = similarity_query_in, OUTPUT = similarity_query_out,
-                              INTERNALLENGTH = VARIABLE, ALIGNMENT = double, STORAGE = extended);
+                              RECEIVE = similarity_query_recv, SEND = similarity_query_send, INTERNALLENGTH = VARIABLE, ALIGNMENT = double, STORAGE = extended);
 COMMENT ON TYPE similarity_query IS 'a set, and how similar to it other sets are to be';
 
 CREATE FUNCTION similarity_query(tokens anyarray, threshold float8, measure text DEFAULT 'jaccard')

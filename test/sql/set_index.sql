@@ -132,6 +132,7 @@ SELECT plan('SELECT id FROM parted WHERE jaccard_similarity(tokens, ''{1,2,3}'')
 SELECT c.by_index > 0 AS found, c.by_index = c.by_scan AND c.different = 0 AS same
 FROM compare('SELECT a.id, b.id AS b FROM (SELECT * FROM indexed WHERE id % 97 = 1) a, '
   'LATERAL (SELECT id FROM parted b WHERE jaccard_similarity(a.tokens, b.tokens) > 0.7 OFFSET 0) b') c;
+SELECT line FROM plan('SELECT id FROM parted ORDER BY tokens <%> (SELECT tokens FROM indexed WHERE id = 3010) LIMIT 2') line WHERE line ~ 'Nearest|Scan on';
 -- Inserts, updates, deletes and maintenance.
 DELETE FROM indexed WHERE id % 11 = 3;
 UPDATE indexed SET tokens = tokens || id WHERE id % 7 = 2;
@@ -151,6 +152,7 @@ SELECT '{1,2}'::bigint[] ~= similarity_query('{1,2}'::bigint[], 0, 'jaccard_dist
 SELECT '{1}'::int[] ~= similarity_query('{1}'::text[], 0.5);
 SELECT q::text::similarity_query::text = q::text AS same
 FROM (VALUES (similarity_query('{1,-2}'::int[], 0.1)), (similarity_query('{}'::bigint[], 'NaN', 'jaccard_distance')), (similarity_query('{"a b",NULL:}'::text[], 3, 'overlap'))) v(q);
+SELECT similarity_query_send(similarity_query('{1,2}'::int[], 0.5)), similarity_query_send(similarity_query('{a}'::text[], 0.5, 'jaccard_distance'));
 SELECT 'x'::similarity_query;
 SELECT 'jaccard >= 0.5: integer[]'::similarity_query;
 SELECT 'jaccard <= 0.5: integer[] {1}'::similarity_query;

@@ -1,6 +1,7 @@
 #include "pg/index/set_query.hpp"
 
 extern "C" {
+#include "libpq/pqformat.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/fmgrprotos.h"
@@ -32,6 +33,10 @@ struct StoredQuery {
   double threshold;
 };
 static_assert(sizeof(StoredQuery) == MAXALIGN(sizeof(StoredQuery)));
+
+// The binary form begins with a byte for its version. Measure, kind of threshold and type of tokens follow in
+// a byte each, then the threshold, and the array in its binary form.
+constexpr int binary_version = 1;
 
 // The types of sets in the text form, in the order of TokenType.
 constexpr const char *type_names[] = {"integer[]", "bigint[]", "text[]"};
@@ -147,6 +152,41 @@ Datum simjoin_similarity_query_in(PG_FUNCTION_ARGS) {
   getTypeInputInfo(array_type_of(token_type), &input, &element);
   const Datum array = OidInputFunctionCall(input, pstrdup(text + array_begin), element, -1);
   return make_set_query(array, "similarity_query", measure, distance, value);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_recv);
+Datum simjoin_similarity_query_recv(PG_FUNCTION_ARGS) {
+  auto *buffer = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
+  const int version = pq_getmsgbyte(buffer), measure = pq_getmsgbyte(buffer);
+  const int distance = pq_getmsgbyte(buffer), type = pq_getmsgbyte(buffer);
+  const double threshold = pq_getmsgfloat8(buffer);
+  if (version != binary_version || measure >= static_cast<int>(std::size(measure_names)) || distance > 1 ||
+      (distance == 1 && static_cast<Measure>(measure) != Measure::jaccard) ||
+      type >= static_cast<int>(std::size(type_names)))
+    ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+                    errmsg("similarity_query: the bytes are not a query"),
+                    errhint("Only bytes that the type's send function has written are.")));
+  Oid receive, element;
+  getTypeBinaryInputInfo(array_type_of(static_cast<TokenType>(type)), &receive, &element);
+  const Datum array = OidReceiveFunctionCall(receive, buffer, element, -1);
+  return make_set_query(array, "similarity_query", static_cast<Measure>(measure), distance == 1, threshold);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_send);
+Datum simjoin_similarity_query_send(PG_FUNCTION_ARGS) {
+  const SetQuery query = read_set_query(PG_GETARG_DATUM(0));
+  Oid send;
+  bool varlena;
+  getTypeBinaryOutputInfo(array_type_of(query.set.type), &send, &varlena);
+  bytea *array = OidSendFunctionCall(send, PointerGetDatum(query.set.array));
+  StringInfoData buffer;
+  pq_begintypsend(&buffer);
+  for (const int byte : {binary_version, static_cast<int>(query.measure), static_cast<int>(query.distance),
+                         static_cast<int>(query.set.type)})
+    pq_sendbyte(&buffer, static_cast<uint8>(byte));
+  pq_sendfloat8(&buffer, query.threshold);
+  pq_sendbytes(&buffer, VARDATA(array), static_cast<int>(VARSIZE(array) - VARHDRSZ));
+  PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_out);

@@ -168,8 +168,11 @@ sub call_operator
 sub receive_values
 {
 	my ($type) = @_;
+	my $array = pick('integer', 'bigint', 'text');
+	my $bytes = $type ne 'similarity_query' || chance(0.2) ? draw_value('bytea', '', 0, 0)
+	  : 'set_byte(similarity_query_send(similarity_query(' . draw_array($array) . ", 0.5)), " . between(0, 16) . ', ' . pick(0, 1, 2, 3, 255) . ')';
 	return ("CREATE TEMP TABLE received (x $type)",
-		"\\copy (SELECT " . draw_value('bytea', '', 0, 0) . ' FROM generate_series(1, ' . pick(1, 1, 3) . ")) TO 'received' BINARY",
+		"\\copy (SELECT " . $bytes . ' FROM generate_series(1, ' . pick(1, 1, 3) . ")) TO 'received' BINARY",
 		"\\copy received FROM 'received' BINARY", 'SELECT count(x::text), count(DISTINCT x) FROM received',
 		"\\copy (SELECT " . draw_value('cstring', '', 0, 0) . ") TO 'received'", "\\copy received FROM 'received'",
 		'CREATE INDEX ON received (x)', 'ANALYZE received', 'SELECT count(*) FROM received a JOIN received b ON a.x = b.x');
