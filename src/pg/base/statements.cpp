@@ -1,5 +1,9 @@
 #include "pg/base/statements.hpp"
 
+extern "C" {
+#include "utils/guc.h"
+}
+
 namespace simjoin::pg {
 
 void connect_spi() {
