@@ -134,7 +134,8 @@ void append_packed_row(RowStore *store, const Datum *values, const bool *nulls) 
 }
 
 void append_tuple(RowStore *store, Datum *values, bool *nulls) {
-  MemoryContext old = MemoryContextSwitchTo(store->context);
+  // A tuple for the file would only use up the blocks of those that stay in memory.
+  MemoryContext old = MemoryContextSwitchTo(store->file == nullptr ? store->context : CurrentMemoryContext);
   MinimalTuple tuple = compat::form_minimal_tuple(store->descriptor, values, nulls);
   MemoryContextSwitchTo(old);
   const size_t location_bytes = sizeof(uint64_t);
