@@ -153,3 +153,27 @@ CREATE FUNCTION simjoin_stat_reset() RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_stat_reset' LANGUAGE C VOLATILE STRICT;
 REVOKE EXECUTE ON FUNCTION simjoin_stat_reset() FROM PUBLIC;
 COMMENT ON FUNCTION simjoin_stat_reset() IS 'sets the figures of simjoin_stat() to 0';
+
+-- Tells the planner how many rows the functions over queries return. It cannot be called from SQL.
+CREATE FUNCTION simjoin_query_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_query_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simjoin_query_support(internal) IS 'planner support function of the functions over queries';
+
+ALTER FUNCTION similarity_self_join(text, float8, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION similarity_join(text, text, float8, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION similarity_neighbors(text, text, int, float8, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION duplicate_groups(text, float8, text, text, text, float8) SUPPORT simjoin_query_support;
+ALTER FUNCTION connected_components(text, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION pagerank(text, float8, text, bool, float8, int, int8, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION densest_subgraph(text, int, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION densest_subgraph_density(text, int, text) SUPPORT simjoin_query_support;
+ALTER FUNCTION minhash_signatures(text, int, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION weighted_minhash_signatures(text, int, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION flyhash_signatures(text, int, int, int, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION tf_idf(text, int) SUPPORT simjoin_query_support;
+ALTER FUNCTION tf_idf(text, anyarray, int) SUPPORT simjoin_query_support;
+ALTER FUNCTION cluster_documents(text, float8, int, int) SUPPORT simjoin_query_support;
+ALTER FUNCTION cluster_stream(regclass, text, float8, int, int) SUPPORT simjoin_query_support;
+ALTER FUNCTION simjoin_devices() PARALLEL RESTRICTED;
