@@ -177,3 +177,68 @@ ALTER FUNCTION tf_idf(text, anyarray, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION cluster_documents(text, float8, int, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION cluster_stream(regclass, text, float8, int, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION simjoin_devices() PARALLEL RESTRICTED;
+
+-- Ids of any type. The key gives only their type. It takes the place of the first optional text of the function for integers,
+-- which goes to the end: so a call whose arguments have no types is one of that function.
+
+CREATE FUNCTION similarity_self_join(query text, threshold float8, key anyelement, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anyelement, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, text) IS
+'similarity_self_join for ids of the type of key, as in key => NULL::uuid';
+
+CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, left_key anyelement,
+                                right_key anycompatible, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatible, text) IS
+'similarity_join for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8,
+                                     left_key anyelement, right_key anycompatible, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, text) IS
+'similarity_neighbors for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+
+CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, method text DEFAULT 'components',
+                                 keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
+                                 measure text DEFAULT 'jaccard')
+RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text) IS
+'duplicate_groups for ids of the type of key, as in key => NULL::uuid';
+
+CREATE FUNCTION connected_components(edges text, key anyelement, nodes text DEFAULT NULL)
+RETURNS TABLE (component anyelement, node anyelement)
+AS 'MODULE_PATHNAME', 'simjoin_connected_components_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION connected_components(text, anyelement, text) IS
+'connected_components for nodes of the type of key, as in key => NULL::uuid';
+
+CREATE FUNCTION pagerank(edges text, damping float8, key anyelement, directed bool DEFAULT true,
+                         tolerance float8 DEFAULT 1e-9, coupons int DEFAULT 100, seed int8 DEFAULT 1,
+                         nodes text DEFAULT NULL, method text DEFAULT 'power')
+RETURNS TABLE (node anyelement, rank float8)
+AS 'MODULE_PATHNAME', 'simjoin_pagerank_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION pagerank(text, float8, anyelement, bool, float8, int, int8, text, text) IS
+'pagerank for nodes of the type of key, as in key => NULL::uuid';
+
+CREATE FUNCTION densest_subgraph(edges text, k int, key anyelement, method text DEFAULT 'auto')
+RETURNS TABLE (node anyelement, degree float8)
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION densest_subgraph(text, int, anyelement, text) IS
+'densest_subgraph for nodes of the type of key, as in key => NULL::uuid';
+
+CREATE FUNCTION densest_subgraph_density(edges text, k int, key anyelement, method text DEFAULT 'auto')
+RETURNS TABLE (nodes int, weight float8, density float8, upper_bound float8)
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density_of_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION densest_subgraph_density(text, int, anyelement, text) IS
+'densest_subgraph_density for nodes of the type of key, as in key => NULL::uuid';

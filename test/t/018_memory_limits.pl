@@ -84,6 +84,19 @@ for my $type ('int4', 'int8', 'text')
 		4, $floor, "SELECT count(*) FROM minhash_self_join($rows_of, 0.8, verify => false)");
 	is(keeps_to("a join of $type by bands", 4, $floor, "SET simjoin.method = minhash; $join"), 4000, 'and finds the equal sets');
 }
+# 12 MB of keys, most of them in files.
+my $keyed = q{'SELECT repeat(md5(id::text), 10), tokens FROM int4_sets'};
+my $key = 'key => NULL::text';
+is(keeps_to('similarity_self_join with keys', 4, $floor, "SELECT count(*) FROM similarity_self_join($keyed, 0.8, $key)"),
+	4000, 'and finds the pairs');
+is( keeps_to('similarity_neighbors with keys', 16, $floor,
+		"SELECT count(*) FROM similarity_neighbors($keyed, $keyed, 1, 0.8, left_$key, right_$key)"),
+	40000, 'and finds the neighbors');
+is(keeps_to('duplicate_groups with keys', 16, $floor, "SELECT count(*) FROM duplicate_groups($keyed, 0.8, $key)"),
+	40000, 'and groups all rows');
+is( keeps_to('connected_components with keys', 8, $floor,
+		q{SELECT count(*) FROM connected_components('SELECT repeat(md5(id::text), 10), repeat(md5((id + 1)::text), 10) FROM int4_sets', } . "$key)"),
+	40001, 'and finds the nodes');
 # 24 MB of sets of 80 kB each, also if they wait for the choice of a device.
 for my $device ('cpu', 'auto')
 {

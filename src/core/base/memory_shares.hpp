@@ -29,6 +29,17 @@ constexpr size_t pair_share(size_t limit) {
   return limit - engine_share(limit);
 }
 
+// Returns the share of the keys of a side, where ids are no integers. While keys are ordered, they take it
+// twice.
+constexpr size_t key_share(size_t limit) {
+  return limit / 8;
+}
+
+// Returns what the keys of both sides leave of pair_share().
+constexpr size_t pair_share_beside_keys(size_t limit) {
+  return pair_share(limit) - 2 * key_share(limit);
+}
+
 // Returns the share of an engine that takes over from a GPU while `kept` bytes of sets wait to be fed to it.
 // The waiting sets become fewer as the engine gets them, so its share is never less than half.
 constexpr size_t engine_share_beside(size_t share, size_t kept) {

@@ -11,34 +11,50 @@ extern "C" {
 #include "core/join.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 
-// The ids of the rows that were read, in their order; row i of the engine's side has ids[i].
+// The ids of the rows that were read, in their order; row i of the engine's side has ids[i]. Where there are
+// keys, an id is the number of one.
 struct QueryRows {
   GrowingArray<int64> ids;
   TokenType token_type;
+  RowKeys *keys;  // nullptr where ids are integers and returned as bigint
 
   size_t count() const { return ids.size(); }
 };
 
 // Returns the type of the tokens of a query's rows, (id bigint, tokens set). Errors, naming `function`, where
-// the columns are others.
-TokenType check_row_columns(TupleDesc columns, const char *function);
+// the columns are others. `keys` are of the type that ids have instead of bigint, or nullptr. `key_name` is
+// the argument by which the function takes that type, or nullptr.
+TokenType check_row_columns(TupleDesc columns, const char *function, RowKeys *keys = nullptr,
+                            const char *key_name = nullptr);
 
 // Errors, naming `function`: two rows have this id.
 [[noreturn]] void raise_repeated_id(int64 id, const char *function);
 
-// Runs the query, which must return (id bigint, tokens set), with the caller's rights and snapshot, and adds
-// each row to a side of the engine. A NULL set counts as an empty set. Returns the ids, which belong to the
-// context. `spill_file` is the engine's (offer_spill_file). `other`, where given, are rows whose sets must
-// have the same type. `copies`, where given, get every set, and the engine only those that are to be joined.
-// Errors, naming `function`: other columns, a NULL id, whatever view_set refuses, a query that writes.
-QueryRows read_rows(const char *query, JoinEngine *engine, File *spill_file, Side side, const char *function,
-                    MemoryContext context, const QueryRows *other = nullptr, SetCopies *copies = nullptr);
+// Who gets the rows of a query, and how.
+struct RowTarget {
+  const char *function;
+  JoinEngine *engine;
+  File *spill_file;  // the engine's (offer_spill_file)
+  Side side;
+  MemoryContext context;             // of the ids
+  const QueryRows *other = nullptr;  // rows whose sets must have the same type
+  SetCopies *copies = nullptr;       // get every set, and the engine only those that are to be joined
+  KeyArgument key = {nullptr, InvalidOid};
+  KeyNumbers numbers = KeyNumbers::distinct;  // of keys
+};
 
-// Errors, naming `function`, where two rows have the same id.
+// Runs the query, which must return (id, tokens set), with the caller's rights and snapshot, and adds each
+// row to a side of the engine. A NULL set counts as an empty set. Returns the ids. Errors, naming the
+// function: other columns, a NULL id, a repeated key where keys are to be distinct, whatever view_set
+// refuses, a query that writes.
+QueryRows read_rows(const char *query, const RowTarget &target);
+
+// Errors, naming `function`, where two rows have the same id. Keys have been checked already.
 void check_distinct_ids(const QueryRows &rows, const char *function);
 
 }  // namespace simjoin::pg

@@ -63,6 +63,8 @@ const char *describe_columns(TupleDesc columns) {
   return text.data;
 }
 
+}  // namespace
+
 bool is_of_kind(Oid type, ColumnKind kind) {
   const Oid base = getBaseType(type);
   TokenType token_type;
@@ -78,8 +80,6 @@ bool is_of_kind(Oid type, ColumnKind kind) {
   }
   return false;
 }
-
-}  // namespace
 
 bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds) {
   if (columns->natts != static_cast<int>(kinds.size())) return false;
@@ -101,13 +101,17 @@ bool QueryRow::get(int column, Datum *value) const {
   return !isnull;
 }
 
-int64 QueryRow::id() const {
+Datum QueryRow::key() const {
   Datum value;
   if (!get(0, &value))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("%s: a query returns a row whose id is NULL", function),
                     errhint("Leave such rows out with WHERE id IS NOT NULL.")));
-  return id_of(value, types[0]);
+  return value;
+}
+
+int64 QueryRow::id() const {
+  return id_of(key(), types[0]);
 }
 
 bool is_id_type(Oid type) {

@@ -22,6 +22,9 @@ enum class ColumnKind : uint8_t {
   reals,   // real[]
 };
 
+// Returns whether values of the type are of the kind.
+bool is_of_kind(Oid type, ColumnKind kind);
+
 // Returns whether the query has these columns, and no others.
 bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds);
 
@@ -35,6 +38,8 @@ struct QueryRow {
   // Gives the column's value; returns false where it is NULL.
   bool get(int column, Datum *value) const;
 
+  // Returns the first column, an id. Errors where it is NULL.
+  Datum key() const;
   // Returns the first column, of the kind id, as a bigint. Errors where it is NULL.
   int64 id() const;
 

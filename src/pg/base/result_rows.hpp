@@ -32,6 +32,9 @@ class ResultRows {
     result_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   }
 
+  // Returns the type of a column, which counts from 0.
+  Oid column_type(int column) const { return TupleDescAttr(result_->setDesc, column)->atttypid; }
+
   // Adds a row, which has a value for each column.
   void add(std::initializer_list<ResultValue> row) {
     Datum values[most_columns];

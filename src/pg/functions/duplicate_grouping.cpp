@@ -58,8 +58,8 @@ void report_large_group(const RowGrouping &grouping, const DuplicateGroups &grou
   const double most = grouping.options.max_group_share * static_cast<double>(all_rows);
   if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
     ereport(NOTICE,
-            (errmsg("%s: the group " INT64_FORMAT " holds %u of %zu rows", grouping.function,
-                    grouping.ids[largest - sizes], *largest, all_rows),
+            (errmsg("%s: the group %s holds %u of %zu rows", grouping.function,
+                    key_text(grouping.keys, grouping.ids[largest - sizes]), *largest, all_rows),
              errhint("If they are copies of one row, nothing is wrong. Otherwise raise the threshold, "
                      "or use the method star, in which every row is similar to its representative.")));
   pfree(sizes);
@@ -83,19 +83,21 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
   return options;
 }
 
-GroupingWork::GroupingWork() {
-  memory.set_limit(pair_share(Settings::memory_limit()),
+GroupingWork::GroupingWork(size_t memory_limit) {
+  memory.set_limit(memory_limit,
                    {"the groups of duplicates need",
                     "use the method components, which keeps no pairs, a higher threshold or fewer rows",
                     " that the join leaves"});
 }
 
-GroupingWork *create_grouping_work(MemoryContext context) {
-  return own(context, [] { return std::make_unique<GroupingWork>(); });
+GroupingWork *create_grouping_work(MemoryContext context, bool beside_keys) {
+  const size_t limit = Settings::memory_limit();
+  const size_t share = beside_keys ? pair_share_beside_keys(limit) : pair_share(limit);
+  return own(context, [share] { return std::make_unique<GroupingWork>(share); });
 }
 
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
-                            const char *function, MemoryContext context) {
+                            const char *function, MemoryContext context, RowKeys *keys) {
   MemoryContext old = MemoryContextSwitchTo(context);
   auto *grouping = static_cast<RowGrouping *>(palloc0(sizeof(RowGrouping)));
   const uint32_t *places = options.keep_first_row ? places_by_row(rows) : places_by_id(ids, rows);
@@ -103,6 +105,7 @@ RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, 
   grouping->function = function;
   grouping->options = options;
   grouping->ids = ids;
+  grouping->keys = keys;
   grouping->rows = rows;
   grouping->context = context;
   grouping->work = work;
@@ -124,9 +127,10 @@ GroupRow group_row(const RowGrouping &grouping, size_t row) {
   const DuplicateGroups &groups = *grouping.work->result;
   const uint32_t representative = groups.representatives[row];
   const bool represents = representative == row;
-  return {{Int64GetDatum(grouping.ids[row]), Int64GetDatum(grouping.ids[representative]),
-           BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row])},
-          {false, false, false, represents}};
+  return {
+      {key_at(grouping.keys, grouping.ids[row], 0), key_at(grouping.keys, grouping.ids[representative], 1),
+       BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row])},
+      {false, false, false, represents}};
 }
 
 void return_groups(const RowGrouping &grouping, ResultRows *result) {

@@ -7,6 +7,7 @@
 
 #include "core/dedup/duplicate_groups.hpp"
 #include "pg/base/result_rows.hpp"
+#include "pg/base/row_keys.hpp"
 
 namespace simjoin::pg {
 
@@ -23,7 +24,8 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
 
 // What groups rows, and its result.
 struct GroupingWork {
-  GroupingWork();
+  // Its groups are refused beyond `memory_limit`, which the join leaves.
+  explicit GroupingWork(size_t memory_limit);
 
   MemoryCounter memory;
   std::optional<SetCopies> copies;  // set where copies of a set are not joined
@@ -31,23 +33,24 @@ struct GroupingWork {
   std::optional<DuplicateGroups> result;
 };
 
-// Returns work that has not begun; it belongs to the context.
-GroupingWork *create_grouping_work(MemoryContext context);
+// Returns work that has not begun; it belongs to the context. `beside_keys`: keys need memory, too.
+GroupingWork *create_grouping_work(MemoryContext context, bool beside_keys = false);
 
 // Rows that are being grouped. Everything belongs to the context.
 struct RowGrouping {
   const char *function;
   GroupingOptions options;
   const int64 *ids;  // of each row; they are distinct
+  RowKeys *keys;     // whose numbers the ids are, or nullptr
   size_t rows;
   GroupingWork *work;
   MemoryContext context;
 };
 
-// Returns a grouping of the rows with these ids, which must outlive it. The copies of `work` are known
-// already. The caller adds pairs to work->grouper, within call_cpp.
+// Returns a grouping of the rows with these ids, which must outlive it as their keys must. The copies of
+// `work` are known already. The caller adds pairs to work->grouper, within call_cpp.
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
-                            const char *function, MemoryContext context);
+                            const char *function, MemoryContext context, RowKeys *keys = nullptr);
 
 // Forms the groups. Raises a NOTICE where a group is larger than it should be among `all_rows` rows.
 void form_groups(RowGrouping *grouping, size_t all_rows);

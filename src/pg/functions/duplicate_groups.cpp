@@ -5,6 +5,7 @@
 #include "pg/base/arguments.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
@@ -14,21 +15,27 @@ namespace {
 
 constexpr const char *function = "duplicate_groups";
 
-// The arguments of duplicate_groups, in order.
-enum Argument { Arg_query, Arg_threshold, Arg_measure, Arg_method, Arg_keep, Arg_max_group_share };
+// A call of the function.
+struct GroupsCall {
+  const char *query;
+  double threshold;
+  Measure measure;
+  GroupingOptions options;
+  KeyArgument key;
+};
 
 // Returns a join of the rows of the query with themselves, fed with the sets that are not copies of earlier
 // ones.
-FunctionJoin *start_join_without_copies(Measure measure, double threshold, const char *query,
-                                        GroupingWork **work) {
-  FunctionJoin *join = create_function_join(function, measure, true);
-  *work = create_grouping_work(join->context);
+FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **work) {
+  FunctionJoin *join = create_function_join(function, call.measure, true);
+  join->left_key = call.key;
+  *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
   call_cpp([&] {
-    (*work)->copies.emplace(measure, threshold, row_share(Settings::memory_limit()), (*work)->memory);
+    (*work)->copies.emplace(call.measure, call.threshold, row_share(Settings::memory_limit()),
+                            (*work)->memory);
   });
-  create_function_engine(join, threshold);
-  join->left = read_rows(query, join->engine, &join->spill_file, Side::left, function, join->context, nullptr,
-                         &*(*work)->copies);
+  create_function_engine(join, call.threshold);
+  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, &*(*work)->copies);
   call_cpp([&] { (*work)->copies->finish(); });
   check_distinct_ids(join->left, function);
   return join;
@@ -43,6 +50,19 @@ void add_pairs(FunctionJoin *join, GroupingWork *work) {
     });
 }
 
+Datum return_groups_of(const GroupsCall &call, ResultRows *result) {
+  check_similarity(call.threshold, call.measure, function);
+  GroupingWork *work;
+  FunctionJoin *join = start_join_without_copies(call, &work);
+  RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
+                                         function, join->context, join->left.keys);
+  add_pairs(join, work);
+  form_groups(grouping, grouping->rows);
+  return_groups(*grouping, result);
+  end_join(join);
+  return 0;
+}
+
 }  // namespace
 }  // namespace simjoin::pg
 
@@ -54,21 +74,23 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const Measure measure = measure_by_name(string_argument(fcinfo, Arg_measure), function);
-  const double threshold = PG_GETARG_FLOAT8(Arg_threshold);
-  check_similarity(threshold, measure, function);
+  const Measure measure = measure_by_name(string_argument(fcinfo, 2), function);
   const GroupingOptions options =
-      grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
-                       PG_GETARG_FLOAT8(Arg_max_group_share), function);
-  GroupingWork *work;
-  FunctionJoin *join =
-      start_join_without_copies(measure, threshold, string_argument(fcinfo, Arg_query), &work);
-  RowGrouping *grouping =
-      start_grouping(options, work, join->left.ids.data(), join->left.count(), function, join->context);
-  add_pairs(join, work);
-  form_groups(grouping, grouping->rows);
-  return_groups(*grouping, &result);
-  end_join(join);
-  return 0;
+      grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
+  return return_groups_of(
+      {string_argument(fcinfo, 0), PG_GETARG_FLOAT8(1), measure, options, {"key", InvalidOid}}, &result);
+}
+
+// The arguments: query, threshold, key, method, keep, max_group_share, measure.
+PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_keys);
+Datum simjoin_duplicate_groups_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  const Measure measure = measure_by_name(string_argument(fcinfo, 6), function);
+  const GroupingOptions options =
+      grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
+  return return_groups_of(
+      {string_argument(fcinfo, 0), PG_GETARG_FLOAT8(1), measure, options, {"key", result.column_type(0)}},
+      &result);
 }
 }

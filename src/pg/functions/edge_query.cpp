@@ -8,6 +8,7 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/query_source.hpp"
+#include "pg/base/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -20,10 +21,6 @@ Datum value_of(const QueryRow &row, int column) {
                     errmsg("%s: a query returns a NULL in column %d", row.function, column + 1),
                     errhint("Leave such rows out with WHERE ... IS NOT NULL.")));
   return value;
-}
-
-int64 node_of(const QueryRow &row, int column) {
-  return id_of(value_of(row, column), row.types[column]);
 }
 
 double number_of(const QueryRow &row, int column) {
@@ -39,34 +36,87 @@ double number_of(const QueryRow &row, int column) {
   return static_cast<double>(id_of(value, row.types[column]));
 }
 
+// Edges and nodes whose keys have no numbers yet.
+struct WaitingGraph {
+  explicit WaitingGraph(MemoryCounter &memory) : numbers(memory), weights(memory) {}
+
+  Buffer<int64_t> numbers;  // of both ends of each edge, then of each node
+  Buffer<double> weights;   // of each edge, or empty
+  size_t edges = 0;
+  size_t nodes = 0;
+};
+
+// Hands an edge to the sink.
+void add_edge(EdgeSink *sink, int64 from, int64 to, const double *weight) {
+  call_cpp([&] {
+    if (weight != nullptr) {
+      sink->add_weighted_edge(from, to, *weight);
+    } else {
+      sink->add_edge(from, to);
+    }
+  });
+  sink->make_room();
+}
+
+void add_node(EdgeSink *sink, int64 node) {
+  call_cpp([&] { sink->add_node(node); });
+  sink->make_room();
+}
+
+// Returns whether the columns are `nodes` nodes, and further ones of the given kinds.
+bool has_nodes(TupleDesc columns, int nodes, std::initializer_list<ColumnKind> others, RowKeys *keys) {
+  if (columns->natts != nodes + static_cast<int>(others.size())) return false;
+  int column = nodes;
+  for (const ColumnKind kind : others)
+    if (!is_of_kind(TupleDescAttr(columns, column++)->atttypid, kind)) return false;
+  for (int i = 0; i < nodes; ++i) {
+    if (keys != nullptr) check_key_column(keys, TupleDescAttr(columns, i));
+    if (keys == nullptr && !is_of_kind(TupleDescAttr(columns, i)->atttypid, ColumnKind::id)) return false;
+  }
+  return true;
+}
+
+// Returns the hint of an error about the columns of a query.
+const char *hint_for_nodes(TupleDesc columns, const RowKeys *keys, const char *otherwise) {
+  if (keys != nullptr || columns->natts == 0 ||
+      is_of_kind(TupleDescAttr(columns, 0)->atttypid, ColumnKind::number))
+    return otherwise;
+  return psprintf("Tell the type of the nodes by the argument key, as in key => NULL::%s.",
+                  format_type_be(TupleDescAttr(columns, 0)->atttypid));
+}
+
 struct EdgeReader {
   void start(TupleDesc columns);
   void take(const QueryRow &row);
 
   const char *function;
-  EdgeSink *sink;
+  RowKeys *keys;
+  EdgeSink *sink;         // of integers
+  WaitingGraph *waiting;  // of keys, or nullptr
   bool weighted;
 };
 
 void EdgeReader::start(TupleDesc columns) {
-  const bool has_weights = has_columns(columns, {ColumnKind::id, ColumnKind::id, ColumnKind::number});
+  const bool has_weights = has_nodes(columns, 2, {ColumnKind::number}, keys);
   weighted = has_weights && sink->takes_weights();
-  if (has_weights || has_columns(columns, {ColumnKind::id, ColumnKind::id})) return;
+  if (has_weights || has_nodes(columns, 2, {}, keys)) return;
   raise_columns(columns, function,
-                "a query for edges must return two nodes (smallint, integer or bigint), and may return a "
-                "weight (a number)",
-                "Name the columns, as in SELECT a, b, weight FROM edges.");
+                keys == nullptr
+                    ? "a query for edges must return two nodes (smallint, integer or bigint), and may "
+                      "return a weight (a number)"
+                    : "a query for edges must return two nodes, and may return a weight (a number)",
+                hint_for_nodes(columns, keys, "Name the columns, as in SELECT a, b, weight FROM edges."));
 }
 
 void EdgeReader::take(const QueryRow &row) {
-  const int64 from = node_of(row, 0), to = node_of(row, 1);
-  if (weighted) {
-    const double weight = number_of(row, 2);
-    call_cpp([&] { sink->add_weighted_edge(from, to, weight); });
-  } else {
-    call_cpp([&] { sink->add_edge(from, to); });
-  }
-  sink->make_room();
+  const Datum from = value_of(row, 0), to = value_of(row, 1);
+  const double weight = weighted ? number_of(row, 2) : 0;
+  if (waiting == nullptr)
+    return add_edge(sink, id_of(from, row.types[0]), id_of(to, row.types[1]), weighted ? &weight : nullptr);
+  add_key(keys, from);
+  add_key(keys, to);
+  ++waiting->edges;
+  if (weighted) call_cpp([&] { waiting->weights.push_back(weight); });
 }
 
 struct NodeReader {
@@ -74,31 +124,51 @@ struct NodeReader {
   void take(const QueryRow &row);
 
   const char *function;
-  EdgeSink *sink;
+  RowKeys *keys;
+  EdgeSink *sink;         // of integers
+  WaitingGraph *waiting;  // of keys, or nullptr
 };
 
 void NodeReader::start(TupleDesc columns) {
-  if (has_columns(columns, {ColumnKind::id})) return;
-  raise_columns(columns, function, "a query for nodes must return one column (smallint, integer or bigint)",
-                "Name the column, as in SELECT id FROM documents.");
+  if (has_nodes(columns, 1, {}, keys)) return;
+  raise_columns(columns, function,
+                keys == nullptr ? "a query for nodes must return one column (smallint, integer or bigint)"
+                                : "a query for nodes must return one column",
+                hint_for_nodes(columns, keys, "Name the column, as in SELECT id FROM documents."));
 }
 
 void NodeReader::take(const QueryRow &row) {
-  const int64 node = node_of(row, 0);
-  call_cpp([&] { sink->add_node(node); });
-  sink->make_room();
+  const Datum node = value_of(row, 0);
+  if (waiting == nullptr) return add_node(sink, id_of(node, row.types[0]));
+  add_key(keys, node);
+  ++waiting->nodes;
+}
+
+// Hands edges and nodes to the sink, by the numbers of their keys.
+void hand_over(WaitingGraph *waiting, RowKeys *keys, EdgeSink *sink) {
+  call_cpp([&] { waiting->numbers.resize(2 * waiting->edges + waiting->nodes); });
+  number_keys(keys, waiting->numbers.data());
+  const int64_t *numbers = waiting->numbers.data();
+  const double *weights = waiting->weights.empty() ? nullptr : waiting->weights.data();
+  return_rows(waiting->edges, [&](size_t i) {
+    add_edge(sink, numbers[2 * i], numbers[2 * i + 1], weights == nullptr ? nullptr : weights + i);
+  });
+  return_rows(waiting->nodes, [&](size_t i) { add_node(sink, numbers[2 * waiting->edges + i]); });
+  waiting->numbers.release();
+  waiting->weights.release();
 }
 
 }  // namespace
 
-void read_edges(const char *query, EdgeSink *sink, const char *function) {
-  EdgeReader reader = {function, sink, false};
-  read_query(query, &reader, function);
-}
-
-void read_nodes(const char *query, EdgeSink *sink, const char *function) {
-  NodeReader reader = {function, sink};
-  read_query(query, &reader, function);
+void read_graph(const GraphQueries &queries, RowKeys *keys, EdgeSink *sink, MemoryCounter *memory,
+                MemoryContext context) {
+  WaitingGraph *waiting = nullptr;
+  if (!are_integers(keys)) waiting = own(context, [&] { return std::make_unique<WaitingGraph>(*memory); });
+  EdgeReader edges = {queries.function, keys, sink, waiting, false};
+  read_query(queries.edges, &edges, queries.function);
+  NodeReader nodes = {queries.function, keys, sink, waiting};
+  if (queries.nodes != nullptr) read_query(queries.nodes, &nodes, queries.function);
+  if (waiting != nullptr) hand_over(waiting, keys, sink);
 }
 
 }  // namespace simjoin::pg

@@ -3,6 +3,9 @@
 
 #include "pg/base/pg.hpp"
 
+#include "core/base/memory.hpp"
+#include "pg/base/row_keys.hpp"
+
 namespace simjoin::pg {
 
 // Who takes edges and nodes. The functions that add may throw C++ exceptions, and call nothing of PostgreSQL.
@@ -19,12 +22,19 @@ class EdgeSink {
   virtual void make_room() {}
 };
 
-// Runs the query, which must return (a bigint, b bigint) or (a bigint, b bigint, weight float8), with the
-// caller's rights and snapshot, and hands each row over. Errors, naming `function`: other columns, a NULL,
-// whatever the sink throws, a query that writes.
-void read_edges(const char *query, EdgeSink *sink, const char *function);
+// The queries of a graph. Edges are rows (a, b) or (a, b, weight), nodes are rows (node).
+struct GraphQueries {
+  const char *function;
+  const char *edges;
+  const char *nodes;  // NULL where the graph has no other nodes
+};
 
-// As read_edges, with one column (node bigint).
-void read_nodes(const char *query, EdgeSink *sink, const char *function);
+// Runs the queries with the caller's rights and snapshot, and hands each row over. Nodes are integers where
+// `keys` is nullptr. Otherwise they are of the type of the keys, and the sink gets their numbers, which are
+// in the order of the keys: all rows are then read before the sink gets any, and wait in `memory`. What waits
+// belongs to the context. Errors, naming the function: other columns, a NULL, whatever the sink throws, a
+// query that writes.
+void read_graph(const GraphQueries &queries, RowKeys *keys, EdgeSink *sink, MemoryCounter *memory,
+                MemoryContext context);
 
 }  // namespace simjoin::pg

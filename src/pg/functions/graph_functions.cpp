@@ -8,6 +8,7 @@ extern "C" {
 
 #include <optional>
 
+#include "core/base/memory_shares.hpp"
 #include "core/graph/graph_work.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/background.hpp"
@@ -29,6 +30,12 @@ constexpr double operations_of_densest = 100;  // for each edge
 // What every computation has beside its edges and its result.
 struct Work {
   Work() { memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"}); }
+
+  void leave_room_for_keys() {
+    const size_t limit = Settings::memory_limit();
+    memory.set_limit(limit - 2 * key_share(limit),
+                     {"the graph needs", "leave edges out", " that its keys leave"});
+  }
 
   MemoryCounter memory;
   GraphWork work{Settings::device(), Settings::gpu_memory_limit()};
@@ -116,32 +123,49 @@ MemoryContext create_graph_context() {
   return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
 }
 
-// Reads the query for edges, and that for nodes unless it is NULL.
-void read_graph(FunctionCallInfo fcinfo, int nodes_argument, EdgeSink *sink, const char *function) {
-  read_edges(string_argument(fcinfo, 0), sink, function);
-  if (nodes_argument >= 0 && !PG_ARGISNULL(nodes_argument))
-    read_nodes(string_argument(fcinfo, nodes_argument), sink, function);
+// A call of a function of this file.
+struct GraphCall {
+  GraphQueries queries;
+  KeyArgument key;
+};
+
+// Returns a call whose query for nodes is the argument of this number, or missing at -1. Nodes are of the
+// type of its key, or integers.
+GraphCall call_with(FunctionCallInfo fcinfo, const char *function, int nodes, Oid key_type) {
+  const bool has_nodes = nodes >= 0 && !PG_ARGISNULL(nodes);
+  return {{function, string_argument(fcinfo, 0), has_nodes ? string_argument(fcinfo, nodes) : nullptr},
+          {"key", key_type}};
+}
+
+// Reads the graph of the call. Returns its keys, or nullptr where nodes are returned as bigint.
+RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, Work *work, MemoryContext context) {
+  RowKeys *keys = create_row_keys(call.key, KeyNumbers::shared, call.queries.function, context);
+  if (!are_integers(keys)) work->leave_room_for_keys();
+  read_graph(call.queries, keys, sink, &work->memory, context);
+  return keys;
 }
 
 // The arguments of pagerank, in order.
 enum PageRankArgument {
   PageRank_edges,
   PageRank_damping,
-  PageRank_method,
+  PageRank_method,  // or the key
   PageRank_directed,
   PageRank_tolerance,
   PageRank_coupons,
   PageRank_seed,
-  PageRank_nodes
+  PageRank_nodes,
+  PageRank_method_after_key
 };
 
-PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
+// Returns what the arguments of a call ask for. `method_argument` is the number of the method.
+PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, int method_argument, const char *function) {
   PageRankSpec spec;
   spec.use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
   spec.damping = PG_GETARG_FLOAT8(PageRank_damping);
   if (!(spec.damping >= 0 && spec.damping < 1))
     raise_argument(function, "damping", spec.damping, "It is a probability of at least 0 and below 1.");
-  const char *method = string_argument(fcinfo, PageRank_method);
+  const char *method = string_argument(fcinfo, method_argument);
   spec.random_walk = strcmp(method, "random_walk") == 0;
   if (!spec.random_walk && strcmp(method, "power") != 0)
     raise_argument(function, "method", quote_literal_cstr(method), "The methods are power and random_walk.");
@@ -154,27 +178,95 @@ PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, const char *function) {
   return spec;
 }
 
-// Finds the subgraph that the arguments (edges, k, method) of a call ask for.
-const DenseSubgraph &find_densest(FunctionCallInfo fcinfo, MemoryContext context, const char *function) {
+// Returns the components of the call's graph.
+void return_components(const GraphCall &call, ResultRows *result) {
+  MemoryContext context = create_graph_context();
+  auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
+  ComponentSink sink(work, context);
+  RowKeys *keys = read_graph_of(call, &sink, work, context);
+  compute(context, work, static_cast<double>(work->rows),
+          [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
+  report_device(call.queries.function, work->work.attempt);
+  const Components &components = *work->result;
+  return_rows(components.nodes.size(), [&](size_t i) {
+    result->add({key_at(keys, components.components[i], 0), key_at(keys, components.nodes[i], 1)});
+  });
+  close_row_keys(keys);
+  MemoryContextDelete(context);
+}
+
+// Returns the ranks of the call's nodes.
+void return_ranks(const GraphCall &call, const PageRankSpec &spec, ResultRows *result) {
+  MemoryContext context = create_graph_context();
+  auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
+  work->spec = spec;
+  ListSink sink(&work->edges);
+  RowKeys *keys = read_graph_of(call, &sink, work, context);
+  const double rounds = spec.random_walk
+                            ? spec.coupons / (1 - spec.damping)
+                            : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
+  compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
+    work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
+  });
+  report_device(call.queries.function, work->work.attempt);
+  const Ranks &ranks = *work->result;
+  return_rows(ranks.nodes.size(), [&](size_t i) {
+    result->add({key_at(keys, ranks.nodes[i], 0), Float8GetDatum(ranks.ranks[i])});
+  });
+  close_row_keys(keys);
+  MemoryContextDelete(context);
+}
+
+// A dense subgraph, and the keys of its nodes. They belong to the context.
+struct FoundSubgraph {
+  MemoryContext context;
+  RowKeys *keys;
+  const DenseSubgraph *subgraph;
+};
+
+// Finds the subgraph that the call, with its arguments k and method, asks for.
+FoundSubgraph find_densest(FunctionCallInfo fcinfo, const GraphCall &call, int method_argument) {
+  const char *function = call.queries.function;
   const int32 k = PG_GETARG_INT32(1);
   check_count(k, INT_MAX, function, "k", "A subgraph has at least 1 node.");
-  const char *name = string_argument(fcinfo, 2);
+  const char *name = string_argument(fcinfo, method_argument);
   size_t method = 0;
   while (method < std::size(densest_method_names) && densest_method_names[method] != name) ++method;
   if (method == std::size(densest_method_names))
     raise_argument(function, "method", quote_literal_cstr(name),
                    "The methods are auto, bilinear and greedy.");
+  MemoryContext context = create_graph_context();
   auto *work = own(context, [] { return std::make_unique<DensestWork>(); });
   work->k = static_cast<uint32_t>(k);
   work->method = static_cast<DensestMethod>(method);
   ListSink sink(&work->edges);
-  read_edges(string_argument(fcinfo, 0), &sink, function);
+  RowKeys *keys = read_graph_of(call, &sink, work, context);
   compute(context, work, operations_of_densest * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(
         densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
   });
   report_device(function, work->work.attempt);
-  return *work->result;
+  return {context, keys, &*work->result};
+}
+
+void end_densest(const FoundSubgraph &found) {
+  close_row_keys(found.keys);
+  MemoryContextDelete(found.context);
+}
+
+void return_subgraph(const FoundSubgraph &found, ResultRows *result) {
+  return_rows(found.subgraph->nodes.size(), [&](size_t i) {
+    result->add(
+        {key_at(found.keys, found.subgraph->nodes[i], 0), Float8GetDatum(found.subgraph->degrees[i])});
+  });
+  end_densest(found);
+}
+
+void return_density(const FoundSubgraph &found, ResultRows *result) {
+  const DenseSubgraph &subgraph = *found.subgraph;
+  result->add({Int32GetDatum(static_cast<int32>(subgraph.nodes.size())), Float8GetDatum(subgraph.weight),
+               Float8GetDatum(subgraph.density), Float8GetDatum(subgraph.upper_bound)});
+  end_densest(found);
 }
 
 }  // namespace
@@ -187,71 +279,71 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_connected_components);
 Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "connected_components";
-  constexpr int nodes_argument = 1;
   ResultRows result(fcinfo);
-  if (any_null(fcinfo, {nodes_argument})) return 0;
-  MemoryContext context = create_graph_context();
-  auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
-  ComponentSink sink(work, context);
-  read_graph(fcinfo, nodes_argument, &sink, function);
-  compute(context, work, static_cast<double>(work->rows),
-          [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
-  report_device(function, work->work.attempt);
-  const Components &components = *work->result;
-  return_rows(components.nodes.size(), [&](size_t i) {
-    result.add({Int64GetDatum(components.components[i]), Int64GetDatum(components.nodes[i])});
-  });
-  MemoryContextDelete(context);
+  if (any_null(fcinfo, {1})) return 0;
+  return_components(call_with(fcinfo, "connected_components", 1, InvalidOid), &result);
+  return 0;
+}
+
+// The arguments: edges, key, nodes.
+PG_FUNCTION_INFO_V1(simjoin_connected_components_of_keys);
+Datum simjoin_connected_components_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {1, 2})) return 0;
+  return_components(call_with(fcinfo, "connected_components", 2, result.column_type(0)), &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_pagerank);
 Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "pagerank";
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {PageRank_nodes})) return 0;
-  MemoryContext context = create_graph_context();
-  const PageRankSpec spec = pagerank_arguments(fcinfo, function);
-  auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
-  work->spec = spec;
-  ListSink sink(&work->edges);
-  read_graph(fcinfo, PageRank_nodes, &sink, function);
-  const double rounds = spec.random_walk
-                            ? spec.coupons / (1 - spec.damping)
-                            : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
-  compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
-    work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
-  });
-  report_device(function, work->work.attempt);
-  const Ranks &ranks = *work->result;
-  return_rows(ranks.nodes.size(), [&](size_t i) {
-    result.add({Int64GetDatum(ranks.nodes[i]), Float8GetDatum(ranks.ranks[i])});
-  });
-  MemoryContextDelete(context);
+  const GraphCall call = call_with(fcinfo, "pagerank", PageRank_nodes, InvalidOid);
+  return_ranks(call, pagerank_arguments(fcinfo, PageRank_method, "pagerank"), &result);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_pagerank_of_keys);
+Datum simjoin_pagerank_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {PageRank_method, PageRank_nodes})) return 0;
+  const GraphCall call = call_with(fcinfo, "pagerank", PageRank_nodes, result.column_type(0));
+  return_ranks(call, pagerank_arguments(fcinfo, PageRank_method_after_key, "pagerank"), &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph);
 Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  MemoryContext context = create_graph_context();
-  const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph");
-  return_rows(subgraph.nodes.size(), [&](size_t i) {
-    result.add({Int64GetDatum(subgraph.nodes[i]), Float8GetDatum(subgraph.degrees[i])});
-  });
-  MemoryContextDelete(context);
+  return_subgraph(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph", -1, InvalidOid), 2), &result);
+  return 0;
+}
+
+// The arguments: edges, k, key, method.
+PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_of_keys);
+Datum simjoin_densest_subgraph_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  return_subgraph(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph", -1, result.column_type(0)), 3),
+                  &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density);
 Datum simjoin_densest_subgraph_density(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  MemoryContext context = create_graph_context();
-  const DenseSubgraph &subgraph = find_densest(fcinfo, context, "densest_subgraph_density");
-  result.add({Int32GetDatum(static_cast<int32>(subgraph.nodes.size())), Float8GetDatum(subgraph.weight),
-              Float8GetDatum(subgraph.density), Float8GetDatum(subgraph.upper_bound)});
-  MemoryContextDelete(context);
+  return_density(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph_density", -1, InvalidOid), 2),
+                 &result);
+  return 0;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density_of_keys);
+Datum simjoin_densest_subgraph_density_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  const Oid key_type = get_fn_expr_argtype(fcinfo->flinfo, 2);
+  return_density(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph_density", -1, key_type), 3),
+                 &result);
   return 0;
 }
 }

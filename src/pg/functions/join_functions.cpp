@@ -8,6 +8,7 @@ extern "C" {
 #include <algorithm>
 #include <limits>
 
+#include "core/base/memory_shares.hpp"
 #include "core/join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/engine.hpp"
@@ -35,21 +36,19 @@ void create_function_engine(FunctionJoin *join, double threshold) {
   join->engine = create_engine(spec, join->context);
 }
 
-void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query) {
-  join->left =
-      read_rows(left_query, join->engine, &join->spill_file, Side::left, join->function, join->context);
-  join->right = join->right_side == Side::left
-                    ? join->left
-                    : read_rows(right_query, join->engine, &join->spill_file, Side::right, join->function,
-                                join->context, &join->left);
+QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies) {
+  const bool right = side == Side::right;
+  return read_rows(
+      query, {join->function, join->engine, &join->spill_file, side, join->context,
+              right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key, numbers});
 }
 
-FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
-                         const char *right_query) {
-  FunctionJoin *join = create_function_join(function, measure, right_query == nullptr);
-  create_function_engine(join, threshold);
-  read_inputs(join, left_query, right_query);
-  return join;
+void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
+                 KeyNumbers right_numbers) {
+  const bool self_join = join->right_side == Side::left;
+  join->left =
+      read_side(join, Side::left, left_query, self_join ? KeyNumbers::distinct : KeyNumbers::as_they_come);
+  join->right = self_join ? join->left : read_side(join, Side::right, right_query, right_numbers);
 }
 
 double pair_similarity(const FunctionJoin &join, size_t i) {
@@ -66,7 +65,8 @@ void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared) {
       if (self_join && a > b) std::swap(a, b);
       const double similarity =
           compared == 0 ? pair_similarity(*join, i) : static_cast<double>(join->batch->overlap[i]) / compared;
-      result->add({Int64GetDatum(a), Int64GetDatum(b), Float8GetDatum(similarity)});
+      result->add(
+          {key_at(join->left.keys, a, 0), key_at(join->right.keys, b, 1), Float8GetDatum(similarity)});
     }
   }
 }
@@ -74,6 +74,8 @@ void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared) {
 void end_join(FunctionJoin *join) {
   report_device(join->function, join->engine);
   close_spill_file(&join->spill_file);
+  close_row_keys(join->left.keys);
+  if (join->right.keys != join->left.keys) close_row_keys(join->right.keys);
   MemoryContextDelete(join->context);
 }
 
@@ -81,7 +83,10 @@ namespace {
 
 // Returns, for each left row, the k most similar right rows, ordered.
 NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
-  const NeighborLists lists = create_neighbor_lists(join->left.count(), k, join->context);
+  const size_t limit = Settings::memory_limit();
+  const bool has_keys = !are_integers(join->left.keys) || !are_integers(join->right.keys);
+  const NeighborLists lists = create_neighbor_lists(
+      join->left.count(), k, has_keys ? pair_share_beside_keys(limit) : pair_share(limit), join->context);
   while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t i = 0; i < join->batch->size(); ++i)
       add_neighbor(lists, join->batch->left[i],
@@ -95,10 +100,68 @@ void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *resul
     CHECK_FOR_INTERRUPTS();
     order_neighbors(&lists[row]);
     for (uint32 i = 0; i < lists[row].count; ++i)
-      result->add({Int64GetDatum(join->left.ids[row]), Int64GetDatum(lists[row].data[i].id),
+      result->add({key_at(join->left.keys, join->left.ids[row], 0),
+                   key_at(join->right.keys, lists[row].data[i].id, 1),
                    Float8GetDatum(lists[row].data[i].similarity), Int32GetDatum(static_cast<int32>(i + 1))});
   }
   end_join(join);
+}
+
+// A call of a function of this file.
+struct JoinCall {
+  const char *function;
+  const char *left_query;
+  const char *right_query;  // NULL in a self-join
+  Measure measure;
+  KeyArgument left_key, right_key;
+};
+
+// Returns a call whose queries and measure are arguments of these numbers, the second one -1 in a self-join.
+JoinCall call_with(FunctionCallInfo fcinfo, const char *function, int left_query, int right_query,
+                   int measure) {
+  return {function,
+          string_argument(fcinfo, left_query),
+          right_query < 0 ? nullptr : string_argument(fcinfo, right_query),
+          measure_by_name(string_argument(fcinfo, measure), function),
+          {right_query < 0 ? "key" : "left_key", InvalidOid},
+          {right_query < 0 ? "key" : "right_key", InvalidOid}};
+}
+
+// Returns a join of the rows of the call, whose engine is fed.
+FunctionJoin *start_join(const JoinCall &call, double threshold, KeyNumbers right_numbers) {
+  FunctionJoin *join = create_function_join(call.function, call.measure, call.right_query == nullptr);
+  join->left_key = call.left_key;
+  join->right_key = call.right_key;
+  create_function_engine(join, threshold);
+  read_inputs(join, call.left_query, call.right_query, right_numbers);
+  return join;
+}
+
+// Returns all pairs of the call.
+Datum join_pairs(const JoinCall &call, double threshold, ResultRows *result) {
+  check_similarity(threshold, call.measure, call.function);
+  FunctionJoin *join = start_join(call, threshold, KeyNumbers::as_they_come);
+  if (call.right_query == nullptr) check_distinct_ids(join->left, call.function);
+  return_pairs(join, result);
+  end_join(join);
+  return 0;
+}
+
+// Returns the `k` nearest right rows of each left row.
+Datum join_neighbors(const JoinCall &call, int32 k, double least, ResultRows *result) {
+  check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
+  check_similarity(least, call.measure, call.function, "min_similarity", true);
+  // Without a least similarity, sets that share any element are neighbors.
+  const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
+  FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);
+  return_neighbors(join, find_neighbors(join, static_cast<uint32_t>(k)), result);
+  return 0;
+}
+
+// Gives the call the types of the keys, which the columns of its result have.
+void set_key_types(JoinCall *call, const ResultRows &result) {
+  call->left_key.type = result.column_type(0);
+  call->right_key.type = result.column_type(1);
 }
 
 }  // namespace
@@ -111,46 +174,49 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_self_join);
 Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "similarity_self_join";
   ResultRows result(fcinfo);
-  const Measure measure = measure_by_name(string_argument(fcinfo, 2), function);
-  const double threshold = PG_GETARG_FLOAT8(1);
-  check_similarity(threshold, measure, function);
-  FunctionJoin *join = start_join(function, measure, threshold, string_argument(fcinfo, 0), nullptr);
-  check_distinct_ids(join->left, function);
-  return_pairs(join, &result);
-  end_join(join);
-  return 0;
+  const JoinCall call = call_with(fcinfo, "similarity_self_join", 0, -1, 2);
+  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_keys);
+Datum simjoin_similarity_self_join_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  JoinCall call = call_with(fcinfo, "similarity_self_join", 0, -1, 3);
+  set_key_types(&call, result);
+  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_join);
 Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "similarity_join";
   ResultRows result(fcinfo);
-  const Measure measure = measure_by_name(string_argument(fcinfo, 3), function);
-  const double threshold = PG_GETARG_FLOAT8(2);
-  check_similarity(threshold, measure, function);
-  FunctionJoin *join =
-      start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
-  return_pairs(join, &result);
-  end_join(join);
-  return 0;
+  const JoinCall call = call_with(fcinfo, "similarity_join", 0, 1, 3);
+  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_keys);
+Datum simjoin_similarity_join_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {3, 4})) return 0;
+  JoinCall call = call_with(fcinfo, "similarity_join", 0, 1, 5);
+  set_key_types(&call, result);
+  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "similarity_neighbors";
   ResultRows result(fcinfo);
-  const Measure measure = measure_by_name(string_argument(fcinfo, 4), function);
-  const int32 k = PG_GETARG_INT32(2);
-  check_count(k, INT_MAX, function, "k", "Ask for at least 1 neighbor of each row.");
-  const double least = PG_GETARG_FLOAT8(3);
-  check_similarity(least, measure, function, "min_similarity", true);
-  // Without a least similarity, sets that share any element are neighbors.
-  const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
-  FunctionJoin *join =
-      start_join(function, measure, threshold, string_argument(fcinfo, 0), string_argument(fcinfo, 1));
-  return_neighbors(join, find_neighbors(join, static_cast<uint32>(k)), &result);
-  return 0;
+  const JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 4);
+  return join_neighbors(call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_keys);
+Datum simjoin_similarity_neighbors_of_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {4, 5})) return 0;
+  JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 6);
+  set_key_types(&call, result);
+  return join_neighbors(call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 }

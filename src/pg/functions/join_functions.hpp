@@ -18,6 +18,7 @@ struct FunctionJoin {
   Batch *batch;
   Measure measure;
   Side right_side;  // the engine's side of a pair's right row
+  KeyArgument left_key, right_key;
   QueryRows left;
   QueryRows right;
 };
@@ -28,13 +29,15 @@ FunctionJoin *create_function_join(const char *function, Measure measure, bool s
 // Gives the join the engine that the settings ask for.
 void create_function_engine(FunctionJoin *join, double threshold);
 
-// Feeds the engine with the rows of the queries. A self-join has the first query only.
-void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query);
+// Returns the query's rows, which are fed to a side of the join's engine. `numbers` says which numbers keys
+// get.
+QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers,
+                    SetCopies *copies = nullptr);
 
-// Returns a join of the rows of the queries, whose engine is fed. Without a second query the rows of the
-// first are joined with themselves.
-FunctionJoin *start_join(const char *function, Measure measure, double threshold, const char *left_query,
-                         const char *right_query);
+// Feeds the engine with the rows of the queries. A self-join has the first query only, and distinct keys.
+// `right_numbers` says which numbers the keys of the second query get.
+void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
+                 KeyNumbers right_numbers = KeyNumbers::as_they_come);
 
 // Returns the similarity of the i-th pair of the batch.
 double pair_similarity(const FunctionJoin &join, size_t i);

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/base/memory_shares.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/settings.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -35,11 +33,11 @@ void grow(const NeighborLists &lists, NeighborList *list) {
 
 }  // namespace
 
-NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context) {
+NeighborLists create_neighbor_lists(size_t rows, uint32 k, size_t memory_limit, MemoryContext context) {
   const Size size = std::max<size_t>(rows, 1) * sizeof(NeighborList);
   MemoryCounter *memory = own(context, [&] {
     auto counter = std::make_unique<MemoryCounter>();
-    counter->set_limit(pair_share(Settings::memory_limit()),
+    counter->set_limit(memory_limit,
                        {"the neighbours need", "ask for fewer of each row, or of fewer rows at a time",
                         " that the join leaves"});
     counter->check_room(size);

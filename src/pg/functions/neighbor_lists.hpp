@@ -27,9 +27,9 @@ struct NeighborLists {
   MemoryCounter *memory;
 };
 
-// Returns `rows` empty lists in the context. Errors where they need more memory than simjoin.memory_limit
-// leaves beside the join, and so does add_neighbor.
-NeighborLists create_neighbor_lists(size_t rows, uint32 k, MemoryContext context);
+// Returns `rows` empty lists in the context. Errors where they need more memory than `memory_limit`, which
+// the join leaves, and so does add_neighbor.
+NeighborLists create_neighbor_lists(size_t rows, uint32 k, size_t memory_limit, MemoryContext context);
 
 // Adds the neighbor of a row, unless the list has k nearer ones. Among equally similar neighbors the smaller
 // id is nearer.

@@ -165,6 +165,24 @@ void with_call(Node *expression, Body &&body) {
   body(Call{name, function->args, names, count});
 }
 
+// Errors where a call gives NULL as its third argument, a measure or method. It was meant as the key of a
+// function for keys: PostgreSQL takes a key of a type like text, given by its place, for that text.
+void check_no_misplaced_key(const Call &call) {
+  constexpr int place = 2;
+  if (call.count <= place) return;
+  const std::string_view name = call.names[place];
+  if (name != "measure" && name != "method") return;
+  auto *argument = static_cast<Node *>(list_nth(call.arguments, place));
+  while (IsA(argument, RelabelType) || IsA(argument, CoerceToDomain))
+    argument = IsA(argument, RelabelType)
+                   ? reinterpret_cast<Node *>(reinterpret_cast<RelabelType *>(argument)->arg)
+                   : reinterpret_cast<Node *>(reinterpret_cast<CoerceToDomain *>(argument)->arg);
+  if (!IsA(argument, Const) || !reinterpret_cast<Const *>(argument)->constisnull) return;
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("%s: %s is NULL", call.function, call.names[place]),
+                  errhint("Give the type of ids that are texts by name, as in key => NULL::text.")));
+}
+
 }  // namespace
 }  // namespace simjoin::pg
 
@@ -176,6 +194,10 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_query_support);
 Datum simjoin_query_support(PG_FUNCTION_ARGS) {
   auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+  if (IsA(node, SupportRequestSimplify)) {
+    auto *request = reinterpret_cast<SupportRequestSimplify *>(node);
+    with_call(reinterpret_cast<Node *>(request->fcall), check_no_misplaced_key);
+  }
   if (!IsA(node, SupportRequestRows)) PG_RETURN_POINTER(nullptr);
   auto *request = reinterpret_cast<SupportRequestRows *>(node);
   double rows = unknown;

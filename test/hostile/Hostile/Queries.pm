@@ -7,7 +7,7 @@ use warnings;
 use Equivalence::Draw;
 use Exporter 'import';
 
-our @EXPORT = qw(draw_query);
+our @EXPORT = qw(draw_query draw_key);
 
 # Queries with the columns that some function expects.
 my @sets = ('SELECT id, s FROM sets4', 'SELECT id, s FROM sets8', 'SELECT id, s FROM sets_text', 'SELECT id, s FROM nasty4',
@@ -68,16 +68,41 @@ sub nested_query
 		"SELECT id, ARRAY[cluster] FROM cluster_documents($inner, 0.2)");
 }
 
-# Returns the text of a query for a parameter of this name.
+# Types of keys, and how a number becomes one.
+my %keys = (
+	uuid => 'md5(#::text)::uuid', text => '#::text', varchar => '#::varchar', numeric => '# / 7.0', 'hostile.pair' => 'ROW(# % 5, #)::hostile.pair',
+	'hostile.color' => q{(CASE WHEN # > 2 THEN 'red' ELSE 'blue' END)::hostile.color}, record => 'ROW(#, NULL)', 'int[]' => 'ARRAY[#]::int[]',
+	smallint => '(# % 30000)::smallint', 'hostile.positive' => '(abs(#) + 1)::hostile.positive', bytea => 'repeat(#::text, 500)::bytea',
+	point => 'point(0, #)', xid => q{'7'::xid}, json => 'to_json(#)', minhash => 'minhash(ARRAY[#]::int[], 8)', bool => '(# % 2 = 0)');
+
+# Returns a type of keys.
+sub draw_key
+{
+	return pick('uuid', 'text', 'uuid', sort keys %keys);
+}
+
+# Returns the query with keys of a type instead of numbers.
+sub with_keys
+{
+	my ($query, $name, $key) = @_;
+	my $value = sub { my ($number) = @_; $keys{$key} =~ s/#/$number/gr };
+	return "SELECT " . $value->('a') . " FROM ($query) x (a)" if $name eq 'nodes';
+	return "SELECT " . $value->('a') . ', ' . $value->('b') . ($query =~ /\bw\b/ ? ', w' : '') . " FROM ($query) x (a, b" . ($query =~ /\bw\b/ ? ', w' : '') . ')'
+	  if $name eq 'edges';
+	return "SELECT " . $value->('i') . ", s FROM ($query) x (i, s)";
+}
+
+# Returns the text of a query for a parameter of this name. `key` is the type of keys that the function is called with, if any.
 sub draw_query
 {
-	my ($name, $depth) = @_;
+	my ($name, $depth, $key) = @_;
 	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms);
 	my $query = weighted(
 		9 => pick(@fitting),
 		4 => pick(@wrong),
 		1 => pick(@sets, @weighted, @vectors, @edges, @nodes),
 		$depth < 3 ? (2 => nested_query($depth)) : ());
+	$query = with_keys($query, $name, $key) if $key && chance(0.8);
 	$query = "SELECT * FROM ($query) x WHERE meddle(" . quote(pick(@meddling)) . ') IS NOT NULL' if chance(0.04);
 	$query .= pick(';', '; ', ' -- ', ' LIMIT 3', ' LIMIT 0', ' OFFSET 2', '; SELECT 1', "\n;\n") if chance(0.1);
 	return $query;

@@ -147,17 +147,18 @@ my %mild = (
 	'double precision' => sub { pick(0.1, 0.3, 0.5, 0.7, 0.9) });
 
 # Returns an SQL expression for a parameter of a type. The parameter's name tells the meaning of a text. `depth` is the
-# number of queries around it.
+# number of queries around it, `key` the type of the keys that a function over queries is called with.
 sub draw_value
 {
-	my ($type, $name, $depth, $mild) = @_;
+	my ($type, $name, $depth, $mild, $key) = @_;
+	return weighted(9 => "NULL::$key", 1 => 'NULL::' . draw_key(), 0.2 => 'NULL') if $key && $type =~ /^any(element|compatible)$/;
 	return $mild{$type}->() if $mild && $mild{$type};
 	return "NULL::$type" if chance(0.05) && $type !~ /^(any|internal)/;
 	if ($type eq 'text')
 	{
 		my $kind = $name =~ /query|edges|nodes/ ? 'query' : $name =~ /input|name|view/ ? 'text' : 'word';
 		$kind = pick('query', 'text', 'word') if chance(0.1);
-		return quote(draw_query($name, $depth)) if $kind eq 'query';
+		return quote(draw_query($name, $depth, $key)) if $kind eq 'query';
 		return $kind eq 'word' ? quote(pick(@words)) : draw_text();
 	}
 	return $scalar{$type}->($name) if $scalar{$type};

@@ -1,0 +1,60 @@
+// Keys of any type that has an order: each is kept once, and stands behind a number.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "access/tupdesc.h"
+}
+
+namespace simjoin::pg {
+
+// The argument of a call that tells the type of a query's keys.
+struct KeyArgument {
+  const char *name;  // NULL where the function has no such argument
+  Oid type;          // of the keys; InvalidOid where they are integers and returned as bigint
+};
+
+// Which numbers keys get. They begin with 0.
+enum class KeyNumbers : uint8_t {
+  as_they_come,  // each key has the next number
+  ordered,       // in the order of the keys, equal ones as they come
+  distinct,      // the same, and equal keys are an error
+  shared,        // the same, and equal keys have one number
+};
+
+// The keys of the rows of queries. Beyond key_share() of simjoin.memory_limit they lie in temporary files.
+struct RowKeys;
+
+// Returns no keys yet, in the context; nullptr where the argument asks for bigint. Errors, naming `function`,
+// where the type has no order.
+RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const char *function,
+                         MemoryContext context);
+
+// Returns whether keys are integers, which are their own numbers and are not added.
+bool are_integers(const RowKeys *keys);
+
+// Errors where a column of a query does not hold such keys. Columns are checked before keys are added. The
+// first one gives the keys their collation.
+void check_key_column(RowKeys *keys, const FormData_pg_attribute *column);
+
+// Adds the next key.
+void add_key(RowKeys *keys, Datum key);
+
+// Ends the adding, and gives the number of each key, in the order in which they were added.
+void number_keys(RowKeys *keys, int64 *numbers);
+
+// Returns the key with this number, or the number itself as a bigint where `keys` is nullptr. The key is
+// valid until the next call with the same reader, 0 or 1.
+Datum key_at(RowKeys *keys, int64 number, int reader);
+
+// Returns the key with this number as text, for messages.
+const char *key_text(RowKeys *keys, int64 number);
+
+// Errors, naming `function`: rows have the same id, which is given as text.
+[[noreturn]] void raise_repeated_key(const char *id, const char *function);
+
+// Closes the temporary file of the keys, which may be nullptr. They cannot be used afterwards.
+void close_row_keys(RowKeys *keys);
+
+}  // namespace simjoin::pg
