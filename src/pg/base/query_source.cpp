@@ -101,9 +101,9 @@ bool QueryRow::get(int column, Datum *value) const {
   return !isnull;
 }
 
-Datum QueryRow::key() const {
+Datum QueryRow::key(int column) const {
   Datum value;
-  if (!get(0, &value))
+  if (!get(column, &value))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("%s: a query returns a row whose id is NULL", function),
                     errhint("Leave such rows out with WHERE id IS NOT NULL.")));

@@ -38,8 +38,8 @@ struct QueryRow {
   // Gives the column's value; returns false where it is NULL.
   bool get(int column, Datum *value) const;
 
-  // Returns the first column, an id. Errors where it is NULL.
-  Datum key() const;
+  // Returns a column that is an id. Errors where it is NULL.
+  Datum key(int column = 0) const;
   // Returns the first column, of the kind id, as a bigint. Errors where it is NULL.
   int64 id() const;
 

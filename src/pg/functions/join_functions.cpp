@@ -2,6 +2,7 @@
 #include "pg/functions/join_functions.hpp"
 
 extern "C" {
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 }
 
@@ -14,6 +15,8 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/functions/indexed_neighbors.hpp"
+#include "pg/functions/join_call.hpp"
 #include "pg/functions/neighbor_lists.hpp"
 
 namespace simjoin::pg {
@@ -107,15 +110,6 @@ void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *resul
   end_join(join);
 }
 
-// A call of a function of this file.
-struct JoinCall {
-  const char *function;
-  const char *left_query;
-  const char *right_query;  // NULL in a self-join
-  Measure measure;
-  KeyArgument left_key, right_key;
-};
-
 // Returns a call whose queries and measure are arguments of these numbers, the second one -1 in a self-join.
 JoinCall call_with(FunctionCallInfo fcinfo, const char *function, int left_query, int right_query,
                    int measure) {
@@ -148,9 +142,12 @@ Datum join_pairs(const JoinCall &call, double threshold, ResultRows *result) {
 }
 
 // Returns the `k` nearest right rows of each left row.
-Datum join_neighbors(const JoinCall &call, int32 k, double least, ResultRows *result) {
+Datum join_neighbors(FunctionCallInfo fcinfo, const JoinCall &call, int32 k, double least,
+                     ResultRows *result) {
   check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
   check_similarity(least, call.measure, call.function, "min_similarity", true);
+  const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+  if (return_indexed_neighbors(call, k, least, schema, result)) return 0;
   // Without a least similarity, sets that share any element are neighbors.
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);
@@ -208,7 +205,7 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 4);
-  return join_neighbors(call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_keys);
@@ -217,6 +214,6 @@ Datum simjoin_similarity_neighbors_of_keys(PG_FUNCTION_ARGS) {
   if (any_null(fcinfo, {4, 5})) return 0;
   JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 6);
   set_key_types(&call, result);
-  return join_neighbors(call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 }

@@ -1,0 +1,19 @@
+// The arguments that the functions for pairs and for neighbours share.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include "core/measure.hpp"
+#include "pg/base/row_keys.hpp"
+
+namespace simjoin::pg {
+
+struct JoinCall {
+  const char *function;
+  const char *left_query;
+  const char *right_query;  // NULL in a self-join
+  Measure measure;
+  KeyArgument left_key, right_key;
+};
+
+}  // namespace simjoin::pg
