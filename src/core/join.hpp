@@ -137,6 +137,7 @@ struct JoinStats : PairCounts {
   bool used_bitmap = false;          // a bitmap filter ran
   std::string algorithm;             // e.g. "ppjoin", or for auto "ppjoin + bitmap"
   std::string device = "cpu";        // what ran the join: "cpu", "gpu" or its name
+  std::string streamed;              // the side that streamed past an index of the other one; empty if none
   std::string gpu_refused;           // why a join that could have run on a GPU did not; empty if it did
   size_t device_memory_peak = 0;     // bytes of GPU memory
   std::vector<std::string> reasons;  // the figures behind `auto`, one line per decision

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "unit/drive.hpp"
+#include "unit/drive_stream.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::fuzz {
@@ -87,18 +87,37 @@ Input<Token> converted(const Input<int32_t> &input, Convert convert) {
   return {sets(input.left), sets(input.right), input.self_join};
 }
 
+[[noreturn]] void fail(const JoinSpec &spec, const std::string &way, const std::string &difference) {
+  std::fprintf(stderr, "%s >= %.17g by %s: %s\n", test::name_of(spec.measure).c_str(), spec.threshold,
+               way.c_str(), difference.c_str());
+  std::abort();
+}
+
+// The same join with either side indexed, if the threshold allows it.
+template <class Token>
+void compare_streamed(const JoinSpec &spec, const Input<Token> &input, const std::vector<Pair> &expected) {
+  if (input.self_join || spec.threshold <= 0) return;
+  for (const Side small : test::sides) {
+    std::vector<Pair> actual;
+    if (!test::run_streamed(spec, small, input, actual)) continue;
+    const std::string difference = test::difference(expected, actual);
+    if (!difference.empty()) fail(spec, "a streamed side", difference);
+  }
+}
+
 template <class Token>
 void compare(const JoinSpec &spec, const Input<Token> &input) {
   const std::vector<Pair> expected = test::Oracle<Token>(input).join(spec.measure, spec.threshold);
   JoinStats stats;
   const std::vector<Pair> actual = test::run(spec, input, &stats);
   const std::string difference = test::difference(expected, actual);
-  if (difference.empty() && stats.output == actual.size()) return;
-  std::fprintf(stderr, "%s >= %.17g by %s with %d threads%s in %u parts: %s; output counted: %llu\n",
-               test::name_of(spec.measure).c_str(), spec.threshold, test::name_of(spec.algorithm).c_str(),
-               spec.threads, input.self_join ? ", self-join" : "", stats.partitions, difference.c_str(),
-               static_cast<unsigned long long>(stats.output));
-  std::abort();
+  if (!difference.empty() || stats.output != actual.size()) {
+    fail(spec,
+         test::name_of(spec.algorithm) + " with " + std::to_string(spec.threads) + " threads" +
+             (input.self_join ? ", self-join" : "") + " in " + std::to_string(stats.partitions) + " parts",
+         difference + "; output counted: " + std::to_string(stats.output));
+  }
+  compare_streamed(spec, input, expected);
 }
 
 }  // namespace

@@ -207,12 +207,14 @@ TEST(JoinStatsTest, AddUp) {
   one.threads = 2;
   one.used_bitmap = true;
   one.algorithm = "ppjoin";
+  one.streamed = "left";
   one.gpu_refused = "no reason";
   one.reasons = {"a"};
   JoinStats other = one;
   other.used_prefix = true;
   other.algorithm = "ppjoin + bitmap";
   other.device = "gpu";
+  other.streamed = "right";
   other.gpu_refused.clear();
   other.reasons.clear();
   JoinStats sum;
@@ -230,6 +232,7 @@ TEST(JoinStatsTest, AddUp) {
   EXPECT_TRUE(sum.used_prefix && sum.used_bitmap);
   EXPECT_EQ(sum.algorithm, "ppjoin, ppjoin + bitmap");
   EXPECT_EQ(sum.device, "cpu, gpu");
+  EXPECT_EQ(sum.streamed, "left, right");
   EXPECT_EQ(sum.gpu_refused, "no reason");
   EXPECT_EQ(sum.reasons, std::vector<std::string>{"a"});
 }

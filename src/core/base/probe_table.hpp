@@ -41,7 +41,7 @@ class ProbeTable {
   // Returns the place of the entry that has this hash and for which same(entry) holds, or the free place
   // where it belongs. The next add() may move it.
   template <class Same>
-  Entry *find(uint64_t hash, Same &&same) {
+  Entry *find(uint64_t hash, Same &&same) const {
     const Part &part = parts_[hash >> part_shift];
     return part.entries + probe(home(part, hash), part.places, [&](size_t place) {
              return part.entries[place].free() || same(part.entries[place]);

@@ -35,12 +35,13 @@ JoinStats &JoinStats::operator+=(const JoinStats &other) {
   // A field more changes the size: add it here, and to the test of this function.
   static_assert(sizeof(JoinStats) == sizeof(PairCounts) + sizeof(uint64_t[2]) * 2 + sizeof(uint64_t) * 4 +
                                          sizeof(double) * 5 + sizeof(size_t) * 3 + sizeof(uint32_t) * 4 +
-                                         sizeof(std::string) * 3 + sizeof(std::vector<std::string>));
+                                         sizeof(std::string) * 4 + sizeof(std::vector<std::string>));
   PairCounts::operator+=(other);
   // The device of a join that did nothing is not known.
   if (algorithm.empty()) device.clear();
   if (!other.algorithm.empty()) add_name(device, other.device, ", ");
   add_name(algorithm, other.algorithm, ", ");
+  add_name(streamed, other.streamed, ", ");
   add_name(gpu_refused, other.gpu_refused, "; ");
   for (int side = 0; side < 2; ++side) {
     sets[side] += other.sets[side];

@@ -10,10 +10,15 @@
 
 namespace simjoin {
 
+// Returns the bit that a rank of the collection maps to. Neighbours in frequency map to different bits.
+template <uint32_t words>
+uint32_t parity_bit(const SetCollection &sets, uint32_t rank) {
+  return (sets.ranks - 1 - rank) % (words * 64);
+}
+
 // Writes the signature of a set of `size` tokens: bit b is the parity of the number of its tokens that map to
-// b. Two signatures differ in at most as many bits as there are tokens in only one of the two sets.
-// Neighbours in frequency map to different bits. Dropped tokens are in no partner and map to any bit. `words`
-// is a power of two.
+// b. Two signatures differ in at most as many bits as there are tokens in only one of the two sets. Dropped
+// tokens are in no partner and map to any bit. `words` is a power of two.
 template <uint32_t words>
 void parity_signature(const SetCollection &sets, uint32_t set, uint32_t size, uint64_t *signature) {
   constexpr uint32_t bits = words * 64;
@@ -21,7 +26,7 @@ void parity_signature(const SetCollection &sets, uint32_t set, uint32_t size, ui
   const auto flip = [&](uint32_t bit) { signature[bit / 64] ^= uint64_t{1} << bit % 64; };
   const uint32_t stored = sets.stored(set);
   const uint32_t *ranks = sets.begin(set);
-  for (uint32_t i = 0; i < stored; ++i) flip((sets.ranks - 1 - ranks[i]) % bits);
+  for (uint32_t i = 0; i < stored; ++i) flip(parity_bit<words>(sets, ranks[i]));
   uint64_t random = uint64_t{set} * 0x9E3779B97F4A7C15u;
   for (uint32_t i = stored; i < size; ++i) {
     random = (random ^ random >> 29) * 0xD6E8FEB86659FD93u;
