@@ -30,6 +30,7 @@ my $most_lines = 12;    # of a difference that are shown
 my ($session, $world, $world_number, $server_version);
 my $failures = 0;
 my $skipped = 0;        # number of cases whose nested loop takes too long
+my %streamed = (left => 0, right => 0);    # joins whose small side was indexed, by the other side
 my %tally;              # by kind: cases, cases with the join node, cases with rows
 
 sub administer
@@ -127,11 +128,15 @@ sub run_case
 	my $excused = $plan =~ /One-Time Filter/;
 	push @problems, "the plan has no similarity join:\n$plan" if $case->{match} eq 'must' && !$used && !$excused;
 	push @problems, "the plan must not have a similarity join:\n$plan" if $case->{match} eq 'never' && $used;
+	# The plan of some shapes is that of one statement of several, or of a statement that writes.
+	my $analyzed = $case->{explain} =~ s/^EXPLAIN \(COSTS OFF\)/EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)/r;
 	my ($more, $more_errors) = $session->run(
+		$used && $case->{shape} =~ /^(plain|ordered|limited|aggregated|joined)$/ ? ('analyzed', $analyzed) : (),
 		(map { ($_, "SET simjoin.algorithm = $_;\n$with") } $used ? grep { $_ ne 'auto' } @algorithms : ()),
 		'index plan', "$index_settings $case->{explain}",
 		'index', $with,
 		'end', 'RESET ALL; RESET ROLE;');
+	count_streamed(join("\n", @{ $more->{analyzed} // [] }));
 	for my $part (sort(keys %$errors), sort(keys %$more_errors))
 	{
 		my $text = $errors->{$part} || $more_errors->{$part};
@@ -153,6 +158,14 @@ sub run_case
 		$counts->{rows}++ if grep { !/^(0|<null>|f|0\|.*)?$/ } @{ $rows->{without} };
 	}
 	return @problems;
+}
+
+# Counts which sides streamed, from the output of EXPLAIN ANALYZE.
+sub count_streamed
+{
+	my ($plan) = @_;
+	$streamed{$_}++ for $plan =~ /Streamed Side: (left|right)$/mg;
+	return;
 }
 
 sub comment { my ($text) = @_; $text =~ s/^/# /mg; return "$text\n"; }
@@ -197,12 +210,18 @@ sub report_tally
 		printf "# %-34s %6d cases, %3.0f%% with the join operator, %3.0f%% with the index, %3.0f%% with rows\n", $kind,
 		  $counts->{cases}, map { 100 * $counts->{$_} / $counts->{cases} } qw(used index rows);
 	}
+	print "# $streamed{left} joins streamed the left side, $streamed{right} the right side\n";
 	print "# $skipped cases skipped: they take too long without the join operator\n" if $skipped;
 	return if $option{case};
 	my $number = $option{cases};
 	if ($skipped * 100 > $option{cases})
 	{
 		printf "not ok %d - %d cases were skipped\n", ++$number, $skipped;
+		$failures++;
+	}
+	if ($option{cases} >= 200 && grep { $_ * 50 < $option{cases} } values %streamed)
+	{
+		printf "not ok %d - enough joins stream either side\n", ++$number;
 		$failures++;
 	}
 	for my $kind (grep { !/never|nearest|OR EXISTS|NOT ANY/ && $tally{$_}{cases} >= 30 } sort keys %tally)

@@ -35,9 +35,27 @@ BEGIN
 EXCEPTION WHEN null_value_not_allowed OR array_subscript_error OR division_by_zero THEN
   RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
+-- Returns the outcome of the join operator: by an index of the side that is expected to be smaller, which is either side in
+-- turn, and by ranks of both. What differs is added.
+CREATE FUNCTION outcome_of_operator(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  smaller text;
+  found text;
+  result text;
+BEGIN
+  PERFORM set_config('simjoin.algorithm', 'ppjoin', true);
+  result := outcome(query, true);
+  PERFORM set_config('simjoin.algorithm', 'auto', true);
+  FOREACH smaller IN ARRAY '{x,y}'::text[] LOOP
+    UPDATE pg_class SET reltuples = CASE WHEN relname = smaller THEN 10 ELSE 5000 END WHERE oid IN ('x'::regclass, 'y'::regclass);
+    found := outcome(query, true);
+    IF found <> result THEN result := result || format(', with few rows in %s %s', smaller, found); END IF;
+  END LOOP;
+  RETURN result;
+END $$;
 -- Returns the outcome, and whether the nested loop has the same. `expected` is a different query for the nested loop, if needed.
 CREATE FUNCTION compared(query text, expected text DEFAULT NULL) RETURNS TABLE (outcome text, same boolean) LANGUAGE sql AS $$
-  SELECT regexp_replace(o, '^\d+ rows .*', 'rows'), o = outcome(coalesce(expected, query), false) FROM outcome(query, true) o;
+  SELECT regexp_replace(o, '^\d+ rows .*', 'rows'), o = outcome(coalesce(expected, query), false) FROM outcome_of_operator(query) o;
 $$;
 
 -- Conditions of one side, of both, equalities.

@@ -82,7 +82,8 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET max_parallel_workers_per_gather;
 
--- By itself the planner takes the join operator for tables and a nested loop for a handful of rows.
+-- By itself the planner takes the join operator for tables, also for one row against a table, and a nested loop for a handful
+-- of rows.
 RESET enable_nestloop;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM docs a JOIN docs b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM (SELECT * FROM docs LIMIT 2) a JOIN (SELECT * FROM docs LIMIT 2) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.7;

@@ -120,7 +120,7 @@ DELETE FROM equal a WHERE EXISTS (SELECT FROM equal b WHERE b.id < a.id AND jacc
 SELECT id FROM equal;
 
 -- An equality of few keys beside the similarity. A hash join would call the measure for all rows of a key until one is
--- similar, and mostly none is. For a few rows of the one side it is the better join.
+-- similar, and mostly none is. If one side has few rows, the other one streams, and is not even looked up if its key is another.
 CREATE TABLE keyed (id int, one int, tenant int, tokens int[]);
 INSERT INTO keyed SELECT id, 1, id % 20, ARRAY(SELECT hashint4(id * 61 + j) & 8191 FROM generate_series(1, 60) j)
 FROM generate_series(1, 2000) id;

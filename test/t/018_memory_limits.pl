@@ -26,6 +26,8 @@ $node->safe_psql(
 	FROM generate_series(1, 300) id;
 	VACUUM ANALYZE;
 });
+$node->safe_psql('postgres', "CREATE FUNCTION all_${_}_sets() RETURNS SETOF ${_}_sets LANGUAGE plpgsql STABLE ROWS 1
+	AS 'BEGIN RETURN QUERY SELECT * FROM ${_}_sets; END'") for 'int4', 'int8', 'text';
 my $distinct = $node->safe_psql('postgres', 'SELECT count(DISTINCT t) FROM int4_sets, unnest(tokens) t');
 
 # Returns a figure of the kernel about a process, in kB.
@@ -73,6 +75,15 @@ for my $type ('int4', 'int8', 'text')
 	my $rows_of = "'SELECT id, tokens FROM ${type}_sets'";
 	is(keeps_to("similarity_self_join of $type", 4, $floor, "SELECT count(*) FROM similarity_self_join($rows_of, 0.8)"),
 		4000, 'and finds the pairs');
+	is(keeps_to("a join with a small side of $type", 4, $floor, "$join AND b.id <= 500"), 50, 'and finds the pairs');
+	is(keeps_to("a join of $type with more rows than expected", 4, $floor,
+			"SELECT count(*) FROM all_${type}_sets() a JOIN ${type}_sets b ON $on"),
+		4000, 'and finds the pairs');
+	# A side that streams is not kept, nor are its rows.
+	my ($peak, $streamed) = peak('1GB', "SELECT count(a.tokens), count(b.tokens) FROM ${type}_sets a
+		LEFT JOIN (SELECT tokens FROM ${type}_sets WHERE id = 9) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.8");
+	is($streamed, '40000|2', "a row against all rows of $type");
+	cmp_ok($peak, '<', 3072, "needs little memory ($peak kB)");
 	is( keeps_to("similarity_neighbors of $type", 16, $floor,
 			"SELECT count(*) FROM similarity_neighbors($rows_of, $rows_of, 1, 0.8)"),
 		40000, 'and finds the neighbors');

@@ -38,6 +38,19 @@ my $before = query('SELECT joins FROM simjoin_stat()');
 query("SET simjoin.memory_limit = '1MB'; SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.95");
 is(query("SELECT joins - $before, spilled_joins, temporary_bytes > 1000000 FROM simjoin_stat()"), '1|1|t', 'a join that spills');
 
+# A join with a small side, whether it streams past that side or turns out not to be small.
+sub counted
+{
+	my ($joins, $rows_read) = split(/\|/, query('SELECT joins, rows_read FROM simjoin_stat()'));
+	query("SET enable_nestloop = off; $_[0]");
+	return query("SELECT joins - $joins, rows_read - $rows_read FROM simjoin_stat()");
+}
+my $on = 'ON jaccard_similarity(a.tokens, b.tokens) >= 0.9';
+is(counted("SELECT FROM few a JOIN sets b $on AND a.id < 2"), '1|100002', 'a side that streams');
+query(q{CREATE FUNCTION some_sets() RETURNS SETOF sets LANGUAGE plpgsql STABLE ROWS 1
+	AS 'BEGIN RETURN QUERY SELECT * FROM sets WHERE id <= 20000; END'});
+is(counted("SELECT FROM few a JOIN some_sets() b $on"), '1|20100', 'a side with more rows than expected');
+
 # What runs is shown: to its role, and to those who may read all statistics.
 my $long_join = 'SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.3';
 for my $function (qw(pg_cancel_backend pg_terminate_backend))

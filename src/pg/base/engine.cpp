@@ -48,10 +48,10 @@ void offer_spill_file(JoinEngine *engine, File *file) {
 
 }  // namespace
 
-JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context) {
+JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const JoinEngine *instead_of) {
   prepare_gpu_use();
   JoinEngine *engine = own(context, [&] { return make_engine(spec); });
-  watch_join(engine, context);
+  watch_join(engine, context, instead_of);
   return engine;
 }
 

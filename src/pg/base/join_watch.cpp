@@ -93,7 +93,11 @@ void log_long_join(const JoinProgress &join) {
 
 }  // namespace
 
-void watch_join(const JoinEngine *engine, MemoryContext context) {
+void watch_join(const JoinEngine *engine, MemoryContext context, const JoinEngine *instead_of) {
+  if (instead_of != nullptr) {
+    if (JoinWatch *watch = watch_of(instead_of)) watch->engine = engine;
+    return;
+  }
   if (shared_progress() == nullptr && Settings::log_min_duration_ms() < 0) return;
   JoinWatch *watch = own(context, [&] { return std::make_unique<JoinWatch>(engine); });
   JoinProgress &join = watch->join;

@@ -12,8 +12,9 @@
 
 namespace simjoin::pg {
 
-// Watches the engine, which lives as long as the context, from now on.
-void watch_join(const JoinEngine *engine, MemoryContext context);
+// Watches the engine, which lives as long as the context, from now on. If it takes the place of another one,
+// with all its rows, the two count as one join.
+void watch_join(const JoinEngine *engine, MemoryContext context, const JoinEngine *instead_of = nullptr);
 
 // Notes that a row was added to the engine.
 void note_row(const JoinEngine *engine);

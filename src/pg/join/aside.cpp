@@ -62,24 +62,33 @@ bool holds(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
   return ExecQual(quals, context);
 }
 
-// Returns whether a row meets the conditions with any row of the other side that has a set. Only pairs that a
-// nested loop would evaluate count.
-bool has_pair(JoinState *state, Side side, const RowAside &aside, bool unmatched_only) {
+// Returns whether a row of the side meets the conditions on that side alone.
+bool meets_own_conditions(JoinState *state, Side side, uint32_t row) {
   const bool is_left = side == Side::left;
-  const uint32_t row = aside.row;
-  const JoinInput &other = state->inputs[is_left ? 1 : 0];
-  if (state->key_count > 0 && !has_row(other.key_slots, aside.slot)) return false;
-  if (!holds(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row))
-    return false;
-  for (uint32_t partner = 0; partner < other.row_count; ++partner) {
+  return holds(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row);
+}
+
+// Returns whether a row of the side meets the other conditions with a row of the other side.
+bool meets_conditions_with(JoinState *state, Side side, uint32_t row, uint32_t partner) {
+  const bool is_left = side == Side::left;
+  const uint32_t left = is_left ? row : partner, right = is_left ? partner : row;
+  return holds(state, state->aside_quals[is_left ? 1 : 0], left, right) &&
+         holds(state, state->aside_pair_quals, left, right);
+}
+
+// Returns the first row of the other side, from `partner` on, that has a set and meets the conditions with
+// the row, or else no_row. Only pairs that a nested loop would evaluate count.
+uint32_t next_met(JoinState *state, Side side, const RowAside &aside, bool unmatched_only,
+                  uint32_t partner = 0) {
+  const JoinInput &other = state->inputs[side == Side::left ? 1 : 0];
+  if (state->key_count > 0 && !has_row(other.key_slots, aside.slot)) return no_row;
+  if (!meets_own_conditions(state, side, aside.row)) return no_row;
+  for (; partner < other.row_count; ++partner) {
     CHECK_FOR_INTERRUPTS();
     if (has_row(other.without_set, partner) || (unmatched_only && has_row(other.matched, partner))) continue;
-    const uint32_t left = is_left ? row : partner, right = is_left ? partner : row;
-    if (holds(state, state->aside_quals[is_left ? 1 : 0], left, right) &&
-        holds(state, state->aside_pair_quals, left, right))
-      return true;
+    if (meets_conditions_with(state, side, aside.row, partner)) return partner;
   }
-  return false;
+  return no_row;
 }
 
 void check_side(JoinState *state, Side side, bool unmatched_only) {
@@ -88,8 +97,31 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
   for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
     CHECK_FOR_INTERRUPTS();
     const RowAside aside = read_row_aside(input, number);
-    if (has_pair(state, side, aside, unmatched_only))
+    if (next_met(state, side, aside, unmatched_only) != no_row)
       raise_flawed(clause_function(state->facts), aside.dimensions);
+  }
+}
+
+// Raises the error of a row of the small side that meets the conditions with the current row of the stream.
+void check_small_asides(JoinState *state, uint64_t partition) {
+  const Side small = state->stream.side == Side::left ? Side::right : Side::left;
+  JoinInput *input = &state->inputs[static_cast<int>(small)];
+  for (uint32_t i = 0; i < state->stream.aside_count; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    const RowAside aside = read_row_aside(input, state->stream.asides[i]);
+    if (state->key_count > 0 && aside.slot != key_slot(partition)) continue;
+    if (meets_conditions_with(state, small, aside.row, 0))
+      raise_flawed(clause_function(state->facts), aside.dimensions);
+  }
+}
+
+// Notes which left rows without a partner would meet the right row of a stream.
+void note_flaw(JoinState *state, const RowAside &aside) {
+  const JoinInput &left = state->inputs[0];
+  for (uint32_t row = 0; (row = next_met(state, Side::right, aside, true, row)) != no_row; ++row) {
+    if (state->stream.flaws == nullptr)
+      state->stream.flaws = static_cast<uint8_t *>(MemoryContextAllocZero(state->context, left.row_count));
+    if (state->stream.flaws[row] == 0) state->stream.flaws[row] = static_cast<uint8_t>(aside.dimensions);
   }
 }
 
@@ -120,6 +152,10 @@ void note_keys(JoinState *state, JoinInput *input, uint64_t partition) {
   set_row(&input->key_slots, key_slot(partition));
 }
 
+bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition) {
+  return state->key_count == 0 || has_row(input.key_slots, key_slot(partition));
+}
+
 void set_aside(JoinState *state, JoinInput *input, uint64_t partition, int dimensions) {
   if (input->aside.store == nullptr) {
     MemoryContext old = MemoryContextSwitchTo(state->context);
@@ -144,6 +180,46 @@ void check_rows_aside(JoinState *state) {
 
 void check_unmatched_left(JoinState *state) {
   if (asks_for_existence(state->facts.jointype)) check_side(state, Side::right, true);
+}
+
+void begin_asides(JoinState *state) {
+  RowStream *stream = &state->stream;
+  const Side small = stream->side == Side::left ? Side::right : Side::left;
+  JoinInput *input = &state->inputs[static_cast<int>(small)];
+  if (input->aside.store == nullptr) return;
+  const uint32_t rows = input->aside.store->rows;
+  stream->asides = static_cast<uint32_t *>(MemoryContextAlloc(state->context, sizeof(uint32_t) * rows));
+  for (uint32_t number = 0; number < rows; ++number) {
+    CHECK_FOR_INTERRUPTS();
+    if (meets_own_conditions(state, small, read_row_aside(input, number).row))
+      stream->asides[stream->aside_count++] = number;
+  }
+}
+
+void check_streamed_row(JoinState *state, uint64_t partition, int flaw) {
+  const Side side = state->stream.side;
+  const bool right_waits = asks_for_existence(state->facts.jointype);
+  if (flaw > 0) {
+    const RowAside aside = {0, key_slot(partition), flaw};
+    if (side == Side::right && right_waits) {
+      note_flaw(state, aside);
+    } else if (next_met(state, side, aside, false) != no_row) {
+      raise_flawed(clause_function(state->facts), flaw);
+    }
+  }
+  if (side == Side::right || !right_waits) check_small_asides(state, partition);
+}
+
+void check_unmatched_streamed_left(JoinState *state, uint64_t partition) {
+  if (asks_for_existence(state->facts.jointype)) check_small_asides(state, partition);
+}
+
+void check_flaws_met(JoinState *state) {
+  if (state->stream.flaws == nullptr) return;
+  const JoinInput &left = state->inputs[0];
+  for (uint32_t row = 0; row < left.row_count; ++row)
+    if (state->stream.flaws[row] > 0 && !has_row(left.matched, row))
+      raise_flawed(clause_function(state->facts), state->stream.flaws[row]);
 }
 
 }  // namespace simjoin::pg

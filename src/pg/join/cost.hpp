@@ -13,7 +13,7 @@ extern "C" {
 namespace simjoin::pg {
 
 // Estimates the rows and the cost of the join operator's path. All input is read before the first pair comes
-// out.
+// out, unless one side is small: then the other one streams.
 void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
                SpecialJoinInfo *sjinfo);
 

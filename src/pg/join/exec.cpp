@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/join/explain.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
+#include "pg/join/stream.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -73,25 +74,41 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
 
 // ---- Rows ----
 
+// Notes that the rows of a pair have a partner.
+void note_partners(JoinState *state, const JoinPair &pair) {
+  JoinInput &left = state->inputs[0], &right = state->inputs[1];
+  if (asks_for_existence(state->facts.jointype)) --state->stream.wanting;
+  if (left.matched.bits != nullptr) set_row(&left.matched, pair.left);
+  if (right.matched.bits != nullptr) set_row(&right.matched, pair.right);
+  left.slot_matched = right.slot_matched = true;
+}
+
 // Finds the next pair that satisfies all of the join's clauses and yields a row. Makes it the scan tuple.
 bool next_match(JoinState *state) {
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   const JoinType jointype = state->facts.jointype;
   JoinPair pair;
-  while (next_pair(state, &pair)) {
+  while (!streamed_row_is_done(state) && next_pair(state, &pair)) {
     CHECK_FOR_INTERRUPTS();
-    JoinInput &left = state->inputs[0], &right = state->inputs[1];
-    if (asks_for_existence(jointype) && has_row(left.matched, pair.left)) continue;
+    if (asks_for_existence(jointype) && has_partner(state->inputs[0], pair.left)) continue;
     ResetExprContext(context);
     fill_scan_tuple(state, pair);
     if (!ExecQual(state->join_quals, context)) {
       InstrCountFiltered1(&state->css.ss.ps, 1);
       continue;
     }
-    if (left.matched.bits != nullptr) set_row(&left.matched, pair.left);
-    if (right.matched.bits != nullptr) set_row(&right.matched, pair.right);
+    note_partners(state, pair);
     if (jointype != JOIN_ANTI) return true;
   }
+  return false;
+}
+
+// Finds the next row of the result that has a row of the streamed side: pairs, row by row, and rows without a
+// partner. Makes it the scan tuple.
+bool next_of_stream(JoinState *state) {
+  do {
+    if (next_match(state) || end_streamed_row(state)) return true;
+  } while (next_streamed_row(state));
   return false;
 }
 
@@ -116,9 +133,11 @@ bool next_joined_row(JoinState *state) {
     switch (state->phase) {
       case JoinPhase::feed:
         feed(state);
-        check_rows_aside(state);
+        if (state->streamed == nullptr) check_rows_aside(state);
         if (state->engine == nullptr) {
           enter(state, JoinPhase::unmatched_left);
+        } else if (state->streamed != nullptr) {
+          enter(state, JoinPhase::stream);
         } else {
           enter_next_pairs(state);
         }
@@ -127,6 +146,11 @@ bool next_joined_row(JoinState *state) {
       case JoinPhase::same_row:
         if (next_match(state)) return true;
         check_unmatched_left(state);
+        enter(state, JoinPhase::unmatched_left);
+        break;
+      case JoinPhase::stream:
+        if (next_of_stream(state)) return true;
+        check_flaws_met(state);
         enter(state, JoinPhase::unmatched_left);
         break;
       case JoinPhase::unmatched_left:
@@ -170,9 +194,12 @@ void discard_execution(JoinState *state) {
       *reader = {};
     }
     input.row_count = 0;
+    input.slot = nullptr;
     input.key_slots = input.without_set = input.matchless = input.matched = {};
   }
   state->engine = state->bands = nullptr;
+  state->streamed = nullptr;
+  state->stream = {};
   state->done_rows = nullptr;
   state->batch = nullptr;
   MemoryContextReset(state->context);

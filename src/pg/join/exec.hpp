@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "core/join.hpp"
+#include "core/stream/streamed_join.hpp"
 #include "pg/base/row_bits.hpp"
 #include "pg/base/row_store.hpp"
 #include "pg/join/method.hpp"
@@ -21,8 +22,8 @@ namespace simjoin::pg {
 inline constexpr uint32_t no_row = UINT32_MAX;
 
 // What the node does: it reads rows, hands up pairs of a row with itself and pairs of the engine, and then
-// rows without a partner.
-enum class JoinPhase : uint8_t { feed, same_row, pairs, unmatched_left, unmatched_right, done };
+// rows without a partner. If one side streams, its rows are read and handed up in the phase `stream`.
+enum class JoinPhase : uint8_t { feed, same_row, pairs, stream, unmatched_left, unmatched_right, done };
 
 // One input of the join.
 struct JoinInput {
@@ -49,6 +50,29 @@ struct JoinInput {
   RowBits matchless;    // rows that match nothing: without set or with NULL keys, and with empty sets where
                         // these match nothing
   RowBits matched;      // rows that found a partner; without bits where the join type does not need it
+  // Where the side streams: its current row, which has the number 0, and whether it found a partner. Else
+  // NULL.
+  TupleTableSlot *slot;
+  bool slot_matched;
+};
+
+// A side that streams past an index of the other one, which is small.
+struct RowStream {
+  Side side;
+  TupleTableSlot *first;  // its first row, before that has its turn
+  bool open;              // the current row may have pairs, or be handed up without a partner
+  bool joins;             // the current row may have partners (RowSet)
+  uint64_t partition;     // the hash of its keys
+  // In a semi or anti join with a small left side: the left rows with a set that have no partner. Without
+  // any, the join ends.
+  uint32_t wanting;
+  // The same join: for each left row, what dimensions_of_flawed() returned for the first right row that is no
+  // set and meets the left row's other conditions; 0 where none does. NULL where all are 0.
+  uint8_t *flaws;
+  // The rows of the small side whose arrays are no sets (aside.hpp), by their numbers, but those that do not
+  // meet the conditions on that side alone.
+  uint32_t *asides;
+  uint32_t aside_count;
 };
 
 struct JoinState {
@@ -77,9 +101,11 @@ struct JoinState {
   JoinInput inputs[2];  // with read_once, the left input is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
-  LshJoin *bands;       // the engine, where the join is by bands; else NULL
-  DoneRows *done_rows;  // of a semi or anti join: the left rows that found a partner, for the engine
-  File spill_file;      // of the engine; 0 where it has none
+  LshJoin *bands;          // the engine, where the join is by bands; else NULL
+  StreamedJoin *streamed;  // the engine, where one side is small, or may be; else NULL
+  RowStream stream;        // with `streamed`, in the phase `stream`
+  DoneRows *done_rows;     // of a semi or anti join: the left rows that found a partner, for the engine
+  File spill_file;         // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
   bool swapped;       // in a join of the same rows: the current pair comes next as (right, left)
@@ -96,6 +122,11 @@ struct JoinState {
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
   uint64 row_file;
 };
+
+// Returns whether a row of the side has found a partner.
+inline bool has_partner(const JoinInput &input, uint32_t row) {
+  return input.slot != nullptr ? input.slot_matched : has_row(input.matched, row);
+}
 
 // CreateCustomScanState of the join's plan methods.
 Node *create_join_state(CustomScan *plan);

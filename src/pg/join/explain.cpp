@@ -160,9 +160,16 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   return by_bands;
 }
 
+// Returns whether one side streamed past an index of the other one in all executions. Such a join has no
+// other filters and takes no times, and the tokens of the streamed side are not counted.
+bool streamed_only(const JoinStats &stats) {
+  return stats.algorithm == StreamedJoin::algorithm_name;
+}
+
 // Shows what the filters left, one after the other. Counts of work that did not take place are not shown. A
 // GPU's prefix index does not count.
 void show_filters(const JoinStats &stats, ExplainState *es) {
+  if (streamed_only(stats)) return show_count("Pairs", stats.pairs, es);
   // A join in tiles does not know them.
   if (stats.distinct_tokens != 0 || stats.tokens[0] + stats.tokens[1] == 0)
     show_count("Distinct Tokens", stats.distinct_tokens, es);
@@ -179,10 +186,12 @@ void show_filters(const JoinStats &stats, ExplainState *es) {
 void show_input(const JoinStats &stats, ExplainState *es) {
   const bool details = wants_details(es);
   show_count("Sets Left", stats.sets[0], es);
-  if (details) show_count("Tokens Left", stats.tokens[0], es);
+  const bool streamed_left = stats.streamed.starts_with("left"),
+             streamed_right = stats.streamed.ends_with("right");
+  if (details && !streamed_left) show_count("Tokens Left", stats.tokens[0], es);
   if (stats.sets[1] == 0 && stats.tokens[1] == 0) return;
   show_count("Sets Right", stats.sets[1], es);
-  if (details) show_count("Tokens Right", stats.tokens[1], es);
+  if (details && !streamed_right) show_count("Tokens Right", stats.tokens[1], es);
 }
 
 // Shows what the engine made of it.
@@ -238,8 +247,8 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
   const bool details = wants_details(es);
   show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
   if (!by_bands) show_ms("Build Time", stats.build_ms, es);
-  if (!by_bands && details) show_search(stats, es);
-  show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
+  if (!by_bands && details && !streamed_only(stats)) show_search(stats, es);
+  if (!streamed_only(stats)) show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
   if (details) show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
   if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
@@ -284,6 +293,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   if (!by_bands)
     show_text("Algorithm", ran ? stats.algorithm : algorithm_names[static_cast<int>(Settings::algorithm())],
               es);
+  if (ran && !stats.streamed.empty()) show_text("Streamed Side", stats.streamed, es);
   if (Settings::explain_device())
     show_text("Device", ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
   if (!ran) return;

@@ -7,12 +7,14 @@ extern "C" {
 }
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/background.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/join_watch.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/aside.hpp"
+#include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
 
 namespace simjoin::pg {
@@ -67,8 +69,7 @@ void init_keys(JoinState *state, const CustomScan *plan) {
 
 void store_row(JoinInput *input, TupleTableSlot *slot) {
   if (input->reader.store == nullptr) return;
-  for (int i = 0; i < input->kept_count; ++i)
-    input->values[i] = slot_getattr(slot, input->kept[i], &input->nulls[i]);
+  read_kept_columns(input, slot);
   append_row(input->reader.store, input->values, input->nulls);
 }
 
@@ -87,41 +88,48 @@ bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *part
   return true;
 }
 
+bool is_empty_set(Datum array) {
+  ArrayType *set = DatumGetArrayTypeP(array);
+  return ArrayGetNItems(ARR_NDIM(set), ARR_DIMS(set)) == 0;
+}
+
+// Returns the specification of this execution's exact join.
+JoinSpec join_spec(const JoinState *state) {
+  JoinSpec spec = spec_from_settings(state->measure, state->threshold);
+  spec.self_join = state->facts.read_once;
+  spec.done_rows = state->done_rows;
+  return spec;
+}
+
 // Feeds a row's set. The row counts as one with an empty set where its set is NULL or no set at all, or where
 // it matches nothing.
 void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
-  bool isnull;
-  uint64_t partition = 0;
   JoinInput *input = &state->inputs[static_cast<int>(side)];
-  Datum array = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &isnull);
-  if (isnull) add_row(state->context, &input->without_set, input->row_count);
-  bool joins = !isnull && hash_keys(state, side, slot, &partition);
-  if (joins) {
-    array = PointerGetDatum(DatumGetArrayTypeP(array));
-    const int flaw = dimensions_of_flawed(DatumGetArrayTypeP(array));
-    note_keys(state, input, partition);
-    if (flaw > 0) set_aside(state, input, partition, flaw);
-    joins = flaw == 0;
-  }
-  if (!joins) {
+  const RowSet set = set_of_row(state, side, slot, nullptr);
+  if (set.isnull) add_row(state->context, &input->without_set, input->row_count);
+  if (set.joins) note_keys(state, input, set.partition);
+  if (set.flaw > 0) set_aside(state, input, set.partition, set.flaw);
+  const bool fed = set.joins && set.flaw == 0;
+  if (!fed || (is_empty_set(set.array) && state->threshold > 0))
     add_row(state->context, &input->matchless, input->row_count);
-    feed_empty_set(state->engine, side, state->facts.token_type);
-    return;
-  }
-  const SetView set = view_set(array, clause_function(state->facts));
-  if (set.count == 0 && state->threshold > 0) add_row(state->context, &input->matchless, input->row_count);
-  if (state->key_count == 0) {
-    feed_set(state->engine, side, set);
+  if (fed) {
+    feed_set_of_row(state, side, set);
   } else {
-    feed_partitioned_set(state->engine, side, set, partition);
+    feed_empty_set(state->engine, side, state->facts.token_type);
   }
 }
 
-// Returns the child's next row, null at its end.
-TupleTableSlot *next_row(JoinInput *input) {
-  CHECK_FOR_INTERRUPTS();
-  TupleTableSlot *slot = ExecProcNode(input->child);
-  return TupIsNull(slot) ? nullptr : slot;
+// Creates the engine that ranks the sets of both sides, maybe instead of one that would have streamed.
+void start_ranking(JoinState *state, const JoinEngine *instead_of) {
+  state->engine = create_engine(join_spec(state), state->context, instead_of);
+}
+
+// Continues with the engine that ranks both sides: the side read so far is not small enough.
+void stop_streaming(JoinState *state) {
+  StreamedJoin *streamed = state->streamed;
+  state->streamed = nullptr;
+  start_ranking(state, streamed);
+  call_cpp([&] { streamed->hand_over(*state->engine); });
 }
 
 // Reads the child to its end, from its first row on. With read_once its rows are those of both sides. Without
@@ -138,6 +146,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
       MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
       feed_row(state, side, slot);
       MemoryContextSwitchTo(old);
+      if (state->streamed != nullptr && !state->streamed->is_small()) stop_streaming(state);
       end_row(state->engine, &state->spill_file);
     }
     store_row(input, slot);
@@ -159,7 +168,7 @@ void resolve_threshold(JoinState *state) {
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
 }
 
-// Creates the engine of this execution.
+// Creates the engine of this execution. If one side may be small, that is an engine that records it.
 void start_engine(JoinState *state) {
   resolve_threshold(state);
   const bool self_join = state->facts.read_once;
@@ -173,11 +182,13 @@ void start_engine(JoinState *state) {
     prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
     watch_join(state->engine, state->context);
+  } else if (may_stream(state->method, state->threshold, self_join)) {
+    const JoinSpec spec = join_spec(state);
+    state->engine = state->streamed =
+        own(state->context, [&] { return std::make_unique<StreamedJoin>(spec, state->facts.smaller); });
+    watch_join(state->engine, state->context);
   } else {
-    JoinSpec spec = spec_from_settings(state->measure, state->threshold);
-    spec.self_join = self_join;
-    spec.done_rows = state->done_rows;
-    state->engine = create_engine(spec, state->context);
+    start_ranking(state, nullptr);
   }
   state->batch = create_batch(state->context);
   state->batch_position = 0;
@@ -208,6 +219,29 @@ void share_rows(JoinState *state) {
   right->without_set = left->without_set;
 }
 
+// Indexes the side that has been read. Returns false if that does not pay.
+bool index_small_side(JoinState *state) {
+  StreamedJoin *streamed = state->streamed;
+  if (streamed->takes_long_to_index()) {
+    run_interruptibly(state->context, [streamed](WorkerPool &pool) { streamed->index(pool.stop()); });
+  } else {
+    call_cpp([&] { streamed->index(StopFlag()); });
+  }
+  return streamed->is_indexed();
+}
+
+// Reads the side that is thought to be small. If it is, the other side streams.
+void feed_small_side(JoinState *state, TupleTableSlot *const first[2]) {
+  const Side small = state->facts.smaller, other = small == Side::left ? Side::right : Side::left;
+  feed_side(state, small, first[static_cast<int>(small)]);
+  if (state->streamed != nullptr && !index_small_side(state)) stop_streaming(state);
+  if (state->streamed != nullptr) {
+    begin_stream(state, other, first[static_cast<int>(other)]);
+  } else {
+    feed_side(state, other, first[static_cast<int>(other)]);
+  }
+}
+
 // Reads both inputs. Where one of them has no row, the threshold is not evaluated and no engine is started,
 // as in a nested loop. The other input is then read only if its rows are handed up without a partner.
 void read_inputs(JoinState *state) {
@@ -221,6 +255,7 @@ void read_inputs(JoinState *state) {
   }
   const bool joins = first[0] != nullptr && first[1] != nullptr;
   if (joins) start_engine(state);
+  if (state->streamed != nullptr) return feed_small_side(state, first);
   if (joins || keeps_unmatched(jointype, Side::left)) feed_side(state, Side::left, first[0]);
   if (state->facts.read_once) {
     share_rows(state);
@@ -237,6 +272,38 @@ bool asks_for_existence(JoinType jointype) {
 
 bool keeps_unmatched(JoinType jointype, Side side) {
   return jointype == JOIN_FULL || (side == Side::left && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
+}
+
+RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners) {
+  RowSet set = {};
+  set.array = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &set.isnull);
+  if (set.isnull || !hash_keys(state, side, slot, &set.partition)) return set;
+  if (partners != nullptr && !may_have_keys(state, *partners, set.partition)) return set;
+  ArrayType *array = DatumGetArrayTypeP(set.array);
+  set.array = PointerGetDatum(array);
+  set.flaw = dimensions_of_flawed(array);
+  set.joins = true;
+  return set;
+}
+
+void feed_set_of_row(JoinState *state, Side side, const RowSet &set) {
+  const SetView view = view_set(set.array, clause_function(state->facts));
+  if (state->key_count == 0) {
+    feed_set(state->engine, side, view);
+  } else {
+    feed_partitioned_set(state->engine, side, view, set.partition);
+  }
+}
+
+TupleTableSlot *next_row(JoinInput *input) {
+  CHECK_FOR_INTERRUPTS();
+  TupleTableSlot *slot = ExecProcNode(input->child);
+  return TupIsNull(slot) ? nullptr : slot;
+}
+
+void read_kept_columns(JoinInput *input, TupleTableSlot *slot) {
+  for (int i = 0; i < input->kept_count; ++i)
+    input->values[i] = slot_getattr(slot, input->kept[i], &input->nulls[i]);
 }
 
 void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used) {
@@ -257,7 +324,7 @@ void feed(JoinState *state) {
   for (Side side : {Side::left, Side::right}) {
     JoinInput &input = state->inputs[static_cast<int>(side)];
     input.current_row = no_row;
-    if (needs_matched(state->facts.jointype, side))
+    if (needs_matched(state->facts.jointype, side) && !streams(state, side))
       reserve_rows(state->context, &input.matched, input.row_count);
   }
   if (state->done_rows != nullptr) state->done_rows->bits = state->inputs[0].matched.bits;

@@ -34,6 +34,11 @@ JoinMethod choose_method(Measure measure, double threshold, JoinType jointype) {
   return choice;
 }
 
+bool may_stream(const JoinMethod &method, double threshold, bool same_rows) {
+  return !same_rows && !method.by_bands && !(threshold <= 0) &&
+         Settings::algorithm() == Algorithm::automatic && Settings::device() != Device::gpu;
+}
+
 LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double threshold, bool self_join) {
   LshSpec spec;
   spec.measure = measure;

@@ -22,6 +22,10 @@ struct JoinMethod {
 // Returns how the settings want a join of this kind to be done.
 JoinMethod choose_method(Measure measure, double threshold, JoinType jointype);
 
+// Returns whether one side of such a join may be indexed while the other one streams past it, if it turns out
+// to be small. A GPU or an algorithm that the user asked for has the join itself.
+bool may_stream(const JoinMethod &method, double threshold, bool same_rows);
+
 // Returns the specification of a join by the method's bands. The rest comes from the settings.
 LshSpec band_join_spec(const JoinMethod &method, Measure measure, double threshold, bool self_join);
 

@@ -7,7 +7,9 @@ extern "C" {
 #include <utility>
 
 #include "pg/base/engine.hpp"
+#include "pg/join/feed.hpp"
 #include "pg/join/method.hpp"
+#include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
 
 namespace simjoin::pg {
@@ -16,11 +18,20 @@ namespace {
 // The rows of a pair are prefetched this many pairs before its turn.
 constexpr size_t pairs_ahead = 8;
 
+// Gets the kept columns of a row.
+void load_row(JoinInput *input, uint32_t row) {
+  if (input->slot != nullptr) {
+    read_kept_columns(input, input->slot);
+  } else {
+    read_row(&input->reader, row, input->values, input->nulls);
+  }
+}
+
 // Fills the scan tuple's columns of one side: from the row, or with NULLs for no_row.
 void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
   if (input->used_count == 0) return;
-  if (row != no_row && row != input->current_row) read_row(&input->reader, row, input->values, input->nulls);
+  if (row != no_row && row != input->current_row) load_row(input, row);
   input->current_row = row;
   for (int i = 0; i < input->used_count; ++i) {
     const int kept = input->kept_columns[i];
@@ -70,7 +81,9 @@ bool reads_from_file(const JoinState *state) {
 bool fetch_batch(JoinState *state) {
   instr_time start, end;
   INSTR_TIME_SET_CURRENT(start);
-  const bool more = next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
+  const bool more = state->streamed != nullptr
+                        ? next_streamed_batch(state)
+                        : next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
   INSTR_TIME_SET_CURRENT(end);
   INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
   state->batch_position = 0;
@@ -142,8 +155,8 @@ void fill_scan_tuple(JoinState *state, const JoinPair &pair) {
 bool next_pair(JoinState *state, JoinPair *pair) {
   for (;;) {
     const bool found =
-        state->phase == JoinPhase::pairs ? next_engine_pair(state, pair) : next_same_row(state, pair);
-    if (!found && !enter_next_pairs(state)) return false;
+        state->phase == JoinPhase::same_row ? next_same_row(state, pair) : next_engine_pair(state, pair);
+    if (!found && (state->phase == JoinPhase::stream || !enter_next_pairs(state))) return false;
     if (found && !has_row(state->inputs[0].matchless, pair->left) &&
         !has_row(state->inputs[1].matchless, pair->right))
       return true;

@@ -37,6 +37,7 @@ enum class Fact {
   token_type,
   left_set,
   right_set,
+  smaller,
   count
 };
 
@@ -169,6 +170,7 @@ List *encode_facts(const JoinPath *join, AttrNumber left_set, AttrNumber right_s
   set(Fact::token_type, join->clause.token_type);
   set(Fact::left_set, left_set);
   set(Fact::right_set, right_set);
+  set(Fact::smaller, join->smaller);
   List *facts = NIL;
   for (int value : values) facts = lappend_int(facts, value);
   return facts;
@@ -268,6 +270,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
       get(Fact::strict) != 0,
       static_cast<TokenType>(get(Fact::token_type)),
       {static_cast<AttrNumber>(get(Fact::left_set)), static_cast<AttrNumber>(get(Fact::right_set))},
+      static_cast<Side>(get(Fact::smaller)),
   };
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
+#include "core/join.hpp"
 #include "core/measure.hpp"
 #include "pg/base/set_codec.hpp"
 
@@ -31,6 +32,7 @@ struct JoinPlanFacts {
   bool strict;
   TokenType token_type;
   AttrNumber set_column[2];  // of the children's output
+  Side smaller;              // the side that is expected to have fewer tokens, and is read first
 };
 
 // Returns the SQL name of the clause's function, or of the function behind its operator. Errors about a set
