@@ -113,7 +113,7 @@ sub spell_comparison
 my %impossible = (
 	'bound of a row' => sub { '<f> >= <x>.grp / 4.0' },
 	'volatile bound' => sub { '<f> >= 0.5 + 0 * random()' },
-	'difference' => sub { '<f> - 0.5 >= 0' },
+	'difference' => sub { '<f> - <x>.grp / 4.0 >= 0' },
 	'upper bound' => sub { '<f> <= 0.5 AND <f> > -1' },
 	'equality' => sub { '<f> = 0.5' },
 	'disjunction' => sub { '(<f> >= 0.6 OR <x>.id = <y>.id)' },
