@@ -126,6 +126,22 @@ void add_expressions(TupleBuilder *builder, List *exprs) {
   foreach (cell, exprs) add_expression(builder, static_cast<Node *>(lfirst(cell)));
 }
 
+// Adds the columns of an expression that the children have. A path's target counts as well as its relation's,
+// which is the query's once the last join is planned: below a node for conditions without columns the join
+// gives those of its path. Row identities of the target are put together above the join.
+void add_columns(TupleBuilder *builder, Node *expr) {
+  ListCell *cell;
+  foreach (cell, pull_var_clause(expr, PVC_INCLUDE_PLACEHOLDERS)) {
+    auto *leaf = static_cast<Node *>(lfirst(cell));
+    JoinColumn column;
+    if (locate(*builder, leaf, &column) && valid_above(builder->join->jointype, column.source, leaf)) {
+      add_entry(builder, in_join_tuple(builder->root, leaf), column);
+    } else if (IsA(leaf, PlaceHolderVar)) {
+      add_columns(builder, reinterpret_cast<Node *>(castNode(PlaceHolderVar, leaf)->phexpr));
+    }
+  }
+}
+
 // Returns the expressions as they read the scan tuple. A column has one entry there, so the join's clauses
 // have to name it as the join's output does.
 template <class NodeType>
@@ -223,6 +239,7 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
       !locate(builder, reinterpret_cast<Node *>(clause.right), &right_set))
     elog(ERROR, "similarity join: set not found in the output of its inputs");
   add_expressions(&builder, rel->reltarget->exprs);
+  add_columns(&builder, reinterpret_cast<Node *>(path->path.pathtarget->exprs));
   filter_quals = reading_tuple(builder, filter_quals);
   add_expressions(&builder, filter_quals);
   join_quals = reading_tuple(builder, join_quals);
