@@ -7,6 +7,7 @@ use lib $FindBin::RealBin;
 use PostgreSQL::Test::Utils;
 use Simjoin;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $without = start_node('without');
 for my $query ('SELECT * FROM simjoin_stat_activity', 'SELECT * FROM simjoin_stat()', 'SELECT simjoin_stat_reset()')
@@ -89,11 +90,21 @@ SKIP:
 		IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \my $out, '2>', \my $err)
 	} 1 .. 4;
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM simjoin_stat_activity WHERE phase = 'joining'}), 'four joins run');
-	my @threads = map { my @tasks = glob("/proc/$_/task/*"); scalar(@tasks) } split(/\n/, query('SELECT pid FROM simjoin_stat_activity'));
-	# Each session has its own thread and the join's main one.
+	# Each session has its own thread and the join's main one, which starts the workers.
+	my @pids = split(/\n/, query('SELECT pid FROM simjoin_stat_activity'));
 	my $workers = 0;
-	$workers += $_ - 2 for @threads;
-	is($workers, 5, "they have five workers together (@threads)");
+	for (1 .. 600)
+	{
+		$workers = 0;
+		for my $pid (@pids)
+		{
+			my @tasks = glob("/proc/$pid/task/*");
+			$workers += @tasks - 2;
+		}
+		last if $workers >= 5;
+		sleep(0.1);
+	}
+	is($workers, 5, 'they have five workers together');
 	query('SELECT count(pg_terminate_backend(pid)) FROM simjoin_stat_activity');
 	$_->finish for @victims;
 	my $session = $node->background_psql('postgres');
