@@ -127,6 +127,39 @@ CREATE FUNCTION mark_similar() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_mark_similar' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION mark_similar() IS 'for a trigger before INSERT or UPDATE: notes in a column whether, or to which one, a row is similar; arguments: column, threshold, column to mark, measure';
 
+-- Joins that several servers share: the parts that each set goes to, so that each pair meets in one part.
+
+CREATE FUNCTION set_size(tokens anyarray) RETURNS int
+AS 'MODULE_PATHNAME', 'simjoin_set_size' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION set_size(anyarray) IS 'number of distinct elements';
+CREATE FUNCTION similarity_parts(id int8, parts int) RETURNS int[]
+AS 'MODULE_PATHNAME', 'simjoin_similarity_parts_by_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_parts(int8, int) IS 'the parts of a distributed join that a row goes to by its id, so that any two rows meet';
+CREATE FUNCTION similarity_parts(id int8, tokens anyarray, threshold float8, bounds int8[], measure text DEFAULT 'jaccard',
+                                 both_sides bool DEFAULT false) RETURNS int[]
+AS 'MODULE_PATHNAME', 'simjoin_similarity_parts_by_size' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION similarity_parts(int8, anyarray, float8, int8[], text, bool) IS 'the parts of a distributed join that a row goes to by the size of its set, its home first, so that similar rows meet';
+CREATE FUNCTION similarity_part_bounds(sizes int[], counts int8[], parts int) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_similarity_part_bounds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION similarity_part_bounds(int[], int8[], int) IS 'bounds between the parts of a distributed join, of about the same number of tokens, from the number of sets of each size';
+CREATE FUNCTION similarity_part_group(id int8, groups int) RETURNS int
+AS 'MODULE_PATHNAME', 'simjoin_similarity_part_group' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_part_group(int8, int) IS 'the group of an id, from 0 to groups - 1, for the rows or columns of a grid of parts';
+CREATE FUNCTION create_similarity_route(relation regclass, id text, tokens text, threshold float8, parts int DEFAULT 16,
+                                        measure text DEFAULT 'jaccard') RETURNS regclass
+AS 'MODULE_PATHNAME', 'simjoin_create_similarity_route' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION create_similarity_route(regclass, text, text, float8, int, text) IS 'makes and fills a table with the parts of each row, and a view of the pairs of similar rows; returns the view';
+
+CREATE FUNCTION spanning_forest_add(internal, int8, int8) RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_spanning_forest_add' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION spanning_forest_edges(internal) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_spanning_forest_edges' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION spanning_forest_add(internal, int8, int8) IS 'transition function of spanning_forest';
+COMMENT ON FUNCTION spanning_forest_edges(internal) IS 'final function of spanning_forest';
+CREATE AGGREGATE spanning_forest(int8, int8) (SFUNC = spanning_forest_add, STYPE = internal,
+                                              FINALFUNC = spanning_forest_edges, PARALLEL = SAFE);
+COMMENT ON AGGREGATE spanning_forest(int8, int8) IS 'pairs that connect the same ids as all pairs do, without the others: their ids one after the other';
+
 -- What the sessions of a server do, and have done. Both need simjoin in shared_preload_libraries.
 
 CREATE FUNCTION simjoin_progress(OUT pid int, OUT datid oid, OUT usesysid oid, OUT started timestamptz, OUT phase text,

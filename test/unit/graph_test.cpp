@@ -14,6 +14,7 @@
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/components.hpp"
+#include "core/graph/spanning_forest.hpp"
 #include "unit/graphs.hpp"
 
 namespace simjoin::test {
@@ -52,6 +53,22 @@ RC_GTEST_PROP(Components, EqualThoseOfRepeatedPasses, ()) {
   RC_ASSERT(std::is_sorted(components.nodes.begin(), components.nodes.end()));
   RC_ASSERT(found.size() == components.nodes.size());
   RC_ASSERT(found == naive_components(edges, isolated));
+}
+
+RC_GTEST_PROP(Forest, HasTheComponentsOfAllEdgesAndNoCycle, ()) {
+  WeightedEdges edges = any_edges(40, 60);
+  MemoryCounter memory;
+  SpanningForest forest(memory);
+  for (const auto &edge : edges) forest.add_edge(edge.from, edge.to);
+  WeightedEdges kept;
+  for (size_t i = 0; i < forest.edges().size(); ++i)
+    kept.push_back({forest.edges()[i].from, forest.edges()[i].to, 1});
+  std::erase_if(edges, [](const WeightedEdge &edge) { return edge.from == edge.to; });
+  const auto expected = naive_components(edges, {});
+  RC_ASSERT(naive_components(kept, {}) == expected);
+  std::set<int64_t> components;
+  for (const auto &[node, component] : expected) components.insert(component);
+  RC_ASSERT(kept.size() == expected.size() - components.size());
 }
 
 TEST(Components, OfALongPathInAnyOrderIsOne) {

@@ -70,6 +70,12 @@ Measure measure_by_name(const char *name, const char *function) {
                                              "The measures are jaccard, cosine, dice and overlap."));
 }
 
+const char *measure_function(Measure measure) {
+  static constexpr const char *functions[] = {"jaccard_similarity", "cosine_similarity", "dice_similarity",
+                                              "overlap_count"};
+  return functions[static_cast<int>(measure)];
+}
+
 TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {
   const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
   TokenType kind;

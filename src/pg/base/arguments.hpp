@@ -46,6 +46,9 @@ size_t number_of_name(const char *name, std::span<const std::string_view> names,
 // Returns the measure of this name. Errors, naming `function`, where no measure has it.
 Measure measure_by_name(const char *name, const char *function);
 
+// Returns the name of the SQL function of a measure.
+const char *measure_function(Measure measure);
+
 // Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
 // `function`, where sets cannot have that type.
 TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function);
