@@ -9,6 +9,8 @@
 #include "core/base/thread_budget.hpp"
 #include "core/minhash/minhash.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/base/compat_settings.hpp"
+#include "pg/base/distributed.hpp"
 
 namespace simjoin::pg {
 
@@ -161,6 +163,21 @@ void Settings::define_caps() {
                           "With 0, two for each core. It takes effect where simjoin is preloaded.",
                           &max_server_threads_, max_server_threads_, 0, most_server_threads, PGC_SIGHUP, 0,
                           nullptr, assign_max_server_threads, nullptr);
+}
+
+Settings::OfOperator Settings::of_operator() {
+  if (runs_for_coordinator() && !(compat::is_set_by_session("simjoin.measure") &&
+                                  compat::is_set_by_session("simjoin.similarity_threshold")))
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("the operator ~= does not know by what to compare on a worker of Citus"),
+         errdetail(
+             "simjoin.measure and simjoin.similarity_threshold are settings of the session, which Citus does "
+             "not send along."),
+         errhint("Write jaccard_similarity(l, r) >= 0.7. Or, in a transaction, SET LOCAL "
+                 "citus.propagate_set_commands TO 'local' and then SET LOCAL both settings.")));
+  return {measure(), similarity_threshold()};
 }
 
 int Settings::cpu_threads() {

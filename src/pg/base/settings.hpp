@@ -25,6 +25,14 @@ class Settings {
   static Algorithm algorithm() { return static_cast<Algorithm>(algorithm_); }
   static Measure measure() { return static_cast<Measure>(measure_); }
   static double similarity_threshold() { return similarity_threshold_; }
+  // What the operator ~= compares by.
+  struct OfOperator {
+    Measure measure;
+    double threshold;
+  };
+  // Errors in a session that runs for another server's if that server has not sent its session's settings. A
+  // comparison by other settings would give other rows.
+  static OfOperator of_operator();
   // Those with a cap return the smaller of the two.
   static size_t memory_limit() {  // bytes
     return size_t{1024} * static_cast<size_t>(capped(memory_limit_kb_, max_memory_kb_));

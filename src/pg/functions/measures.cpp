@@ -66,7 +66,8 @@ Datum simjoin_jaccard_distance(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_similar);
 Datum simjoin_similar(PG_FUNCTION_ARGS) {
   const SetCounts counts = count_arguments(fcinfo, "sets_similar");
-  PG_RETURN_BOOL(similarity_of(Settings::measure(), counts) >= Settings::similarity_threshold());
+  const Settings::OfOperator by = Settings::of_operator();
+  PG_RETURN_BOOL(similarity_of(by.measure, counts) >= by.threshold);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_set);

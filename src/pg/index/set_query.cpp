@@ -113,8 +113,8 @@ Datum simjoin_similarity_query(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_of_settings);
 Datum simjoin_similarity_query_of_settings(PG_FUNCTION_ARGS) {
-  return make_set_query(PG_GETARG_DATUM(0), "similarity_query", Settings::measure(), false,
-                        Settings::similarity_threshold());
+  const Settings::OfOperator by = Settings::of_operator();
+  return make_set_query(PG_GETARG_DATUM(0), "similarity_query", by.measure, false, by.threshold);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_set_satisfies);

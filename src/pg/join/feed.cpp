@@ -156,12 +156,13 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
 
 // Evaluates the threshold of this execution. The threshold and the measure of `~=` come from the settings.
 void resolve_threshold(JoinState *state) {
-  state->measure = state->facts.measure;
   if (state->facts.from_settings) {
-    state->measure = Settings::measure();
-    state->threshold = state->limit = Settings::similarity_threshold();
+    const Settings::OfOperator by = Settings::of_operator();
+    state->measure = by.measure;
+    state->threshold = state->limit = by.threshold;
     return;
   }
+  state->measure = state->facts.measure;
   Datum datum =
       ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
   if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
