@@ -21,6 +21,7 @@ extern "C" {
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/base/distributed.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/statements.hpp"
@@ -141,6 +142,8 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
   const char *obstacle = obstacle_in(source);
   if (obstacle == nullptr && options.keep_first_row && !has_order(source))
     obstacle = "to keep the first row, the query needs ORDER BY";
+  if (obstacle == nullptr && is_distributed_table(tracked.table))
+    obstacle = "Citus keeps the table's rows in other tables";
   if (obstacle != nullptr)
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("%s: changes cannot be tracked: %s", function, obstacle),
