@@ -40,6 +40,18 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SELECT count(*) FROM parts a JOIN parts b ON a.lang = b.lang AND a.id <= b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM parts a JOIN parts b ON a.lang = b.lang AND a.id <= b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
+-- Parallel workers join a partition each.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM parts a JOIN parts b ON a.lang = b.lang AND a.id <= b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
+SELECT count(*) FROM parts a JOIN parts b ON a.lang = b.lang AND a.id <= b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
+SET parallel_leader_participation = off;
+SELECT count(*) FROM parts a JOIN parts b ON a.lang = b.lang AND a.id <= b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.7;
+RESET parallel_leader_participation;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 RESET enable_partitionwise_join;
 RESET enable_hashjoin;
 RESET enable_mergejoin;

@@ -1,5 +1,4 @@
-# Foreign tables join like others: with a table, and with themselves. They are then read twice, because a foreign
-# scan does not promise the same rows again.
+# Foreign tables join like others: with a table, and with themselves. They are then read once.
 use strict;
 use warnings;
 
@@ -33,7 +32,7 @@ for my $tables ([ 'far', 'sets' ], [ 'far', 'far' ])
 		ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.6";
 	my $plan = $node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $query");
 	like($plan, qr/SetSimilarityJoin/, "$left with $right is a similarity join");
-	is(() = $plan =~ /Foreign Scan|Seq Scan/g, 2, "$left with $right reads both sides");
+	is(() = $plan =~ /Foreign Scan|Seq Scan/g, $left eq $right ? 1 : 2, "$left with $right reads each table once");
 	is( $node->safe_psql('postgres', $query),
 		$node->safe_psql('postgres', "SET simjoin.enable_join = off; $query"),
 		"$left with $right gives the nested loop's rows");

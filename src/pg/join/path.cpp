@@ -56,11 +56,11 @@ Path *with_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *exprs) 
   return reinterpret_cast<Path *>(create_projection_path(root, rel, path, target));
 }
 
-// Returns whether a scan of the relation gives the same rows every time within one query.
+// Returns whether a scan of the relation may give the same rows every time within one query. A foreign table
+// may.
 bool repeatable_scan(PlannerInfo *root, RelOptInfo *rel) {
   RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
   if (rte->rtekind != RTE_RELATION || rte->tablesample != nullptr) return false;
-  if (rte->relkind == RELKIND_FOREIGN_TABLE) return false;
   return !contain_volatile_functions(reinterpret_cast<Node *>(rel->baserestrictinfo));
 }
 
@@ -189,6 +189,16 @@ bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Join
   return true;
 }
 
+// Returns whether a parallel worker may run the join. That is of use for partitions, each of which one worker
+// joins. Elsewhere every worker would have to join everything.
+bool parallel_safe(RelOptInfo *joinrel, List *inputs) {
+  if (joinrel->reloptkind != RELOPT_OTHER_JOINREL || !joinrel->consider_parallel) return false;
+  ListCell *cell;
+  foreach (cell, inputs)
+    if (!static_cast<Path *>(lfirst(cell))->parallel_safe) return false;
+  return true;
+}
+
 void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                 JoinType jointype, JoinPathExtraData *extra) {
   if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
@@ -209,6 +219,7 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
   custom->path.pathtype = T_CustomScan;
   custom->path.parent = joinrel;
   custom->path.pathtarget = joinrel->reltarget;
+  custom->path.parallel_safe = parallel_safe(joinrel, custom->custom_paths);
   custom->methods = &path_methods;
   custom->flags = compat::custom_path_projects;
   compat::set_custom_restrictinfo(custom, extra->restrictlist);
