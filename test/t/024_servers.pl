@@ -63,8 +63,8 @@ for my $way (sort keys %ways)
 	my ($parts, $expression, $condition) = @{ $ways{$way} };
 	spread($way, $parts);
 	sql("INSERT INTO $way SELECT parts[n], n, id, tokens
-		FROM (SELECT *, generate_subscripts(parts, 1) AS n FROM (SELECT id, tokens, $expression AS parts FROM sets) s) s",
-		"ANALYZE $way");
+		FROM (SELECT *, generate_subscripts(parts, 1) AS n FROM (SELECT id, tokens, $expression AS parts FROM sets) s) s"
+		);
 	my $query = "SELECT count(*), sum(least(a.id, b.id)), sum(a.id + b.id) FROM $way a JOIN $way b
 		ON a.part = b.part AND $condition AND jaccard_similarity(a.tokens, b.tokens) >= 0.6";
 	my $set = 'SET enable_partitionwise_join = on';
