@@ -80,7 +80,7 @@ bool can_be_searched(Query *query) {
   const int table = reinterpret_cast<RangeTblRef *>(source)->rtindex;
   const RangeTblEntry *entry = rt_fetch(table, query->rtable);
   auto *id = reinterpret_cast<Var *>(linitial_node(TargetEntry, query->targetList)->expr);
-  return entry->rtekind == RTE_RELATION && IsA(id, Var) && id->varno == table && id->varlevelsup == 0 &&
+  return entry->rtekind == RTE_RELATION && IsA(id, Var) && static_cast<int>(id->varno) == table && id->varlevelsup == 0 &&
          id->varattno > 0 && is_not_null(entry->relid, id->varattno);
 }
 

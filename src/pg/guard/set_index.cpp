@@ -64,9 +64,11 @@ void move_pending_entries(Relation index) {
 }
 
 TIDBitmap *search(Relation index, int column, const SoughtSets &sought) {
-  ScanKeyData key;
-  ScanKeyEntryInitialize(&key, 0, static_cast<AttrNumber>(column), similar_strategy, InvalidOid, InvalidOid,
-                         InvalidOid, make_similarity_query(sought.set, sought.measure, sought.threshold));
+  // GIN calls the functions of its class, and none of the key.
+  ScanKeyData key = {};
+  key.sk_attno = static_cast<AttrNumber>(column);
+  key.sk_strategy = similar_strategy;
+  key.sk_argument = make_similarity_query(sought.set, sought.measure, sought.threshold);
   TIDBitmap *places = tbm_create(work_mem * Size{1024}, nullptr);
   // The bitmap has the entries of all transactions, whatever the snapshot.
   IndexScanDesc scan = compat::begin_bitmap_scan(index, SnapshotAny, 1);
