@@ -275,3 +275,43 @@ AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density_of_keys' LANGUAGE C STAB
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, anyelement, text) IS
 'densest_subgraph_density for nodes of the type of key, as in key => NULL::uuid';
+
+-- How much of a set is in another one.
+
+CREATE FUNCTION containment(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_containment' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION containment(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_containment' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION containment(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_containment' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION containment(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN containment(a::int4[], b::int4[]);
+CREATE FUNCTION containment(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION containment(int4[], int4[]) IS 'share of the elements of a that b has: shared elements / |a|; 0 with an empty set';
+COMMENT ON FUNCTION containment(int8[], int8[]) IS 'share of the elements of a that b has: shared elements / |a|; 0 with an empty set';
+COMMENT ON FUNCTION containment(text[], text[]) IS 'share of the elements of a that b has: shared elements / |a|; 0 with an empty set';
+COMMENT ON FUNCTION containment(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION containment(text, text) IS 'an error: a text is not a set';
+
+CREATE FUNCTION overlap_coefficient(a int4[], b int4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_overlap_coefficient' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION overlap_coefficient(a int8[], b int8[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_overlap_coefficient' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION overlap_coefficient(a text[], b text[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_overlap_coefficient' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION overlap_coefficient(a int2[], b int2[]) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN overlap_coefficient(a::int4[], b::int4[]);
+CREATE FUNCTION overlap_coefficient(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION overlap_coefficient(int4[], int4[]) IS 'overlap coefficient of two sets: shared elements / elements of the smaller one; 0 with an empty set';
+COMMENT ON FUNCTION overlap_coefficient(int8[], int8[]) IS 'overlap coefficient of two sets: shared elements / elements of the smaller one; 0 with an empty set';
+COMMENT ON FUNCTION overlap_coefficient(text[], text[]) IS 'overlap coefficient of two sets: shared elements / elements of the smaller one; 0 with an empty set';
+COMMENT ON FUNCTION overlap_coefficient(int2[], int2[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION overlap_coefficient(text, text) IS 'an error: a text is not a set';

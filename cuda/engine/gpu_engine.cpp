@@ -32,7 +32,10 @@ constexpr size_t queued_batches = 16;
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
-      : spec_(spec), options_(options), vocabulary_(spec.self_join, memory_), writer_(memory_) {}
+      : spec_(with_measure_of_pairs(spec)),
+        options_(options),
+        vocabulary_(spec.self_join, memory_),
+        writer_(memory_) {}
 
   void add(Side side, std::span<const int32_t> tokens) override {
     add_set(side, Kind::int4, tokens.data(), tokens.size());

@@ -97,7 +97,7 @@ InvertedIndex::InvertedIndex(Device &device, const DeviceCollection &collection,
                              bool self_join, IndexedPart part, const StopFlag &stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   const DeviceBuffer<PrefixClass> classes =
-      upload_classes(device, plan_classes(bounds, partners, probes, self_join, part));
+      upload_classes(device, plan_classes(bounds.reversed(), partners, probes, self_join, part));
   uint64_t count = 0;
   const DeviceBuffer<uint64_t> offsets = prefix_offsets(device, partners, classes, true, count);
   stop.check();

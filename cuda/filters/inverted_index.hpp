@@ -27,7 +27,8 @@ struct PrefixClass {
   uint32_t end_partner;    // end of the partners; a self-join ends them at the probe
 };
 
-// Returns the classes of one side, whose partners are on the other side.
+// Returns the classes of one side, whose partners are on the other side. The first set of the bounds is that
+// of the one side.
 std::vector<PrefixClass> plan_classes(const Bounds &bounds, const DeviceSide &own, const DeviceSide &others,
                                       bool self_join, IndexedPart part);
 DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<PrefixClass> &classes);
@@ -42,7 +43,8 @@ void scan_counts(Device &device, const uint32_t *counts, uint64_t *sums, uint64_
 
 class InvertedIndex {
  public:
-  // Lists all partners: the sets of the right side, or of the only side in a self-join. Throws Cancelled.
+  // Lists all partners: the sets of the right side, or of the only side in a self-join. The first set of the
+  // bounds is that of the left side. Throws Cancelled.
   InvertedIndex(Device &device, const DeviceCollection &collection, const Bounds &bounds, bool self_join,
                 IndexedPart part, const StopFlag &stop);
 

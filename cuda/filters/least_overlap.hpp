@@ -17,16 +17,29 @@ class LeastOverlap {
   SIMJOIN_HOST_DEVICE uint32_t operator()(uint32_t r, uint32_t s) const {
     constexpr float slack = 0.99999f;
     constexpr float most = 4e9f;
-    float overlap = factor_;
-    if (measure_ == Measure::cosine) {
-      overlap *= sqrtf(static_cast<float>(r)) * sqrtf(static_cast<float>(s));
-    } else if (measure_ != Measure::overlap) {
-      overlap *= static_cast<float>(r) + static_cast<float>(s);
-    }
-    return static_cast<uint32_t>(fminf(ceilf(overlap * slack), most));
+    return static_cast<uint32_t>(fminf(ceilf(factor_ * tokens(r, s) * slack), most));
   }
 
  private:
+  // Returns the number of tokens of which the sets must share the part `factor_`.
+  SIMJOIN_HOST_DEVICE float tokens(uint32_t r, uint32_t s) const {
+    switch (measure_) {
+      case Measure::jaccard:
+      case Measure::dice:
+        return static_cast<float>(r) + static_cast<float>(s);
+      case Measure::cosine:
+        return sqrtf(static_cast<float>(r)) * sqrtf(static_cast<float>(s));
+      case Measure::overlap_coefficient:
+        return static_cast<float>(r < s ? r : s);
+      case Measure::containment:
+        return static_cast<float>(r);
+      case Measure::reverse_containment:
+        return static_cast<float>(s);
+      case Measure::overlap:
+        break;
+    }
+    return 1.0f;
+  }
   static float factor_of(const Bounds &bounds) {
     const double t = bounds.threshold();
     switch (bounds.measure()) {

@@ -66,7 +66,7 @@ struct JoinSpec {
   double threshold = 0.7;
   Algorithm algorithm = Algorithm::automatic;
   // One collection, fed as Side::left, against itself: each unordered pair of different rows once, left <
-  // right.
+  // right. With an asymmetric measure, pairs that qualify in either order are found.
   bool self_join = false;
   Device device = Device::automatic;
   int threads = 0;                        // compute threads; 0 = one for each core
@@ -77,6 +77,12 @@ struct JoinSpec {
   // left row is done (in a self-join, pairs whose rows both are), and may give a pair twice.
   const DoneRows *done_rows = nullptr;
 };
+
+// Returns the join with the measure that finds its pairs.
+inline JoinSpec with_measure_of_pairs(JoinSpec spec) {
+  if (spec.self_join) spec.measure = unordered(spec.measure);
+  return spec;
+}
 
 // Result pairs as parallel arrays: the row numbers of each side, and the exact number of shared tokens.
 struct Batch {

@@ -14,9 +14,45 @@
 
 namespace simjoin {
 
-enum class Measure : uint8_t { jaccard, cosine, dice, overlap };
+// `containment` is the share of the first set's tokens that the second one has. `reverse_containment` is the
+// same with the sets in the other order, for joins whose left side is the second set.
+enum class Measure : uint8_t {
+  jaccard,
+  cosine,
+  dice,
+  overlap,
+  overlap_coefficient,
+  containment,
+  reverse_containment
+};
 
-inline constexpr std::string_view measure_names[] = {"jaccard", "cosine", "dice", "overlap"};
+// The names of the measures that users choose from. `reverse_containment` has none.
+inline constexpr std::string_view measure_names[] = {
+    "jaccard", "cosine", "dice", "overlap", "overlap_coefficient", "containment"};
+
+// Returns the measure of two sets for which `measure` is that of the sets in the other order.
+constexpr Measure reversed(Measure measure) {
+  return measure == Measure::containment           ? Measure::reverse_containment
+         : measure == Measure::reverse_containment ? Measure::containment
+                                                   : measure;
+}
+
+// The number of the first measures, for which the order of the two sets does not matter.
+inline constexpr size_t symmetric_measures = 5;
+
+constexpr bool is_symmetric(Measure measure) {
+  return measure == reversed(measure);
+}
+
+// Returns the measure of two sets in no order: the larger similarity of both orders, to the last bit.
+constexpr Measure unordered(Measure measure) {
+  return is_symmetric(measure) ? measure : Measure::overlap_coefficient;
+}
+
+// Returns the name of the measure as users know it.
+constexpr std::string_view measure_name(Measure measure) {
+  return measure_names[static_cast<int>(std::min(measure, Measure::containment))];
+}
 
 // Returns the similarity of two sets of r and s tokens that share `overlap` tokens; 0 where either is empty.
 // It never decreases as overlap grows, and never increases as r or s grow at the same overlap.
@@ -30,6 +66,12 @@ SIMJOIN_HOST_DEVICE inline double similarity(Measure measure, int64_t overlap, i
       return shared / sqrt(static_cast<double>(r) * static_cast<double>(s));
     case Measure::dice:
       return 2.0 * shared / static_cast<double>(r + s);
+    case Measure::overlap_coefficient:
+      return shared / static_cast<double>(r < s ? r : s);
+    case Measure::containment:
+      return shared / static_cast<double>(r);
+    case Measure::reverse_containment:
+      return shared / static_cast<double>(s);
     case Measure::overlap:
       break;
   }
@@ -55,13 +97,15 @@ inline double least_similarity_within(double distance) {
 }
 
 // The predicate `similarity(r, s) >= threshold` for a threshold above zero, as integer bounds.
-// (`similarity > t` is `similarity >= nextafter(t, infinity)`.)
+// (`similarity > t` is `similarity >= nextafter(t, infinity)`.) r is always the first set, and s the second.
 class Bounds {
  public:
   constexpr Bounds(Measure measure, double threshold) : measure_(measure), threshold_(threshold) {}
 
   Measure measure() const { return measure_; }
   double threshold() const { return threshold_; }
+  // Returns the bounds of the same pairs with their sets in the other order.
+  constexpr Bounds reversed() const { return {simjoin::reversed(measure_), threshold_}; }
 
   // Returns whether two sets of r and s tokens with this overlap satisfy the predicate.
   SIMJOIN_HOST_DEVICE bool satisfied(int64_t overlap, int64_t r, int64_t s) const {
@@ -120,6 +164,12 @@ class Bounds {
         return threshold_ * sqrt(a * b);
       case Measure::dice:
         return threshold_ / 2.0 * (a + b);
+      case Measure::overlap_coefficient:
+        return threshold_ * (a < b ? a : b);
+      case Measure::containment:
+        return threshold_ * a;
+      case Measure::reverse_containment:
+        return threshold_ * b;
       case Measure::overlap:
         break;
     }
@@ -134,6 +184,11 @@ class Bounds {
         return threshold_ * threshold_ * a;
       case Measure::dice:
         return threshold_ * a / (2.0 - threshold_);
+      case Measure::containment:
+        return threshold_ * a;
+      case Measure::overlap_coefficient:
+      case Measure::reverse_containment:
+        return threshold_ > 1.0 ? a + 1.0 : 1.0;
       case Measure::overlap:
         break;
     }
@@ -148,6 +203,10 @@ class Bounds {
         return a / (threshold_ * threshold_);
       case Measure::dice:
         return a * (2.0 - threshold_) / threshold_;
+      case Measure::reverse_containment:
+        return a / threshold_;
+      case Measure::overlap_coefficient:
+      case Measure::containment:
       case Measure::overlap:
         break;
     }

@@ -104,7 +104,10 @@ TEST_P(EachStrategy, LargerCollectionsEqualTheCpu) {
     for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.3},
                                              {Measure::jaccard, 0.8},
                                              {Measure::cosine, 0.7},
-                                             {Measure::overlap, 6.0}}) {
+                                             {Measure::overlap, 6.0},
+                                             {Measure::overlap_coefficient, 0.8},
+                                             {Measure::containment, 0.8},
+                                             {Measure::reverse_containment, 0.6}}) {
       const JoinSpec spec = spec_of(measure, threshold);
       GpuOptions options = with(GetParam());
       options.candidate_capacity = 1;  // the least that the engine works with

@@ -85,13 +85,17 @@ TEST_P(EachKernel, EveryWidthOfSignatures) {
     EXPECT_FALSE(expected.empty());
     EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "") << size << " tokens";
     EXPECT_EQ(difference(run(spec, two), run_on_gpu(spec, two, options())), "") << size << " tokens";
+    const JoinSpec contained = make_spec(Algorithm::automatic, Measure::containment, 0.6);
+    EXPECT_EQ(difference(run(contained, two), run_on_gpu(contained, two, options())), "")
+        << size << " tokens";
   }
 }
 
 TEST_P(EachKernel, ManyTilesAndStages) {
   RandomSets random(12);
   const Input<int32_t> input{sets_of_size(random, 20000, 30), {}, true};
-  for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.7}, {Measure::cosine, 0.6}}) {
+  for (const auto &[measure, threshold] :
+       {std::pair{Measure::jaccard, 0.7}, {Measure::cosine, 0.6}, {Measure::overlap_coefficient, 0.8}}) {
     const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
     const std::vector<Pair> expected = run(spec, input);
     EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "");

@@ -13,7 +13,10 @@ class GpuTiles : public OnDevice<testing::TestWithParam<std::tuple<Shape, int>>>
  protected:
   // Joins in tiles of several sizes, down to one row, and expects the CPU's pairs.
   static void expect_cpu_pairs(const Input<int32_t> &input, int workers) {
-    for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.5}, {Measure::overlap, 3.0}}) {
+    for (const auto &[measure, threshold] : {std::pair{Measure::jaccard, 0.5},
+                                             {Measure::overlap, 3.0},
+                                             {Measure::overlap_coefficient, 0.7},
+                                             {Measure::containment, 0.7}}) {
       const JoinSpec spec = make_spec(Algorithm::automatic, measure, threshold);
       const std::vector<Pair> expected = run(spec, input);
       const auto rows = static_cast<uint32_t>(input.left.size());

@@ -172,7 +172,7 @@ CREATE INDEX ON texts (id);
 CREATE TABLE refreshes (measure text, step int, joined bigint, removed bigint, new_pairs bigint, read_rows bigint, rows bigint, differences bigint);
 SELECT count(create_dedup_view('by_' || measure, 'SELECT id, body FROM texts', CASE measure WHEN 'overlap' THEN 3 ELSE 0.4 END, measure,
                                track_changes => true))
-FROM unnest('{jaccard,cosine,dice,overlap}'::text[]) measure;
+FROM unnest('{jaccard,cosine,dice,overlap,overlap_coefficient}'::text[]) measure;
 DO $$
 DECLARE m text; f record;
 BEGIN
@@ -180,7 +180,7 @@ BEGIN
     DELETE FROM texts WHERE draw(60, id::int, step, 1) = 0;
     UPDATE texts SET body = tokens_of(draw(400, id::int, step, 3))::text[] WHERE draw(60, id::int, step, 2) = 0;
     INSERT INTO texts SELECT 10000 * step + i, tokens_of(draw(400, i, step, 7))::text[] FROM generate_series(1, CASE step WHEN 1 THEN 1200 ELSE 10 END) i;
-    FOREACH m IN ARRAY '{jaccard,cosine,dice,overlap}'::text[] LOOP
+    FOREACH m IN ARRAY '{jaccard,cosine,dice,overlap,overlap_coefficient}'::text[] LOOP
       SELECT * INTO f FROM refresh_dedup_view(('by_' || m)::regclass);
       INSERT INTO refreshes VALUES (m, step, f.new_rows + f.changed_rows, f.removed_rows, f.new_pairs, f.read_rows, f.rows,
         CASE WHEN step % 4 = 1 THEN differences(('by_' || m)::regclass, 'SELECT id, body FROM texts', CASE m WHEN 'overlap' THEN 3 ELSE 0.4 END, m) END);
@@ -190,7 +190,7 @@ END $$;
 SELECT measure, count(*) AS refreshes, sum(differences) AS differences, count(*) FILTER (WHERE read_rows = rows) AS full_ones,
        sum(removed) > 100 AS removed, min(new_pairs) > 50 AS new_pairs
 FROM refreshes GROUP BY measure ORDER BY measure;
-SELECT count(drop_dedup_view(('by_' || measure)::regclass)) FROM unnest('{jaccard,cosine,dice,overlap}'::text[]) measure;
+SELECT count(drop_dedup_view(('by_' || measure)::regclass)) FROM unnest('{jaccard,cosine,dice,overlap,overlap_coefficient}'::text[]) measure;
 
 -- Work is in proportion to the change: rows read, joined and written.
 CREATE TABLE many (id int PRIMARY KEY, tokens int[]);

@@ -20,19 +20,21 @@ SELECT id::bigint * 3000000000 AS id, tokens || CASE WHEN id % 2 = 0 THEN '{7}':
 CREATE FUNCTION distinct_tokens(tokens int[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS
 $$ SELECT count(DISTINCT t) FROM unnest(tokens) t $$;
 CREATE TABLE measures (measure text);
-INSERT INTO measures VALUES ('jaccard'), ('cosine'), ('dice'), ('overlap');
+INSERT INTO measures VALUES ('jaccard'), ('cosine'), ('dice'), ('overlap'), ('overlap_coefficient'), ('containment');
 CREATE VIEW set_tokens AS SELECT DISTINCT id, unnest(tokens) AS token, distinct_tokens(tokens) AS size FROM sets;
 CREATE VIEW other_tokens AS SELECT DISTINCT id, unnest(tokens) AS token, distinct_tokens(tokens) AS size FROM others;
 CREATE TABLE shared_self AS
 SELECT l.id::bigint AS a, r.id::bigint AS b, count(*)::float8 AS o, l.size AS n, r.size AS m
-FROM set_tokens l JOIN set_tokens r USING (token) WHERE l.id < r.id GROUP BY l.id, r.id, l.size, r.size;
+FROM set_tokens l JOIN set_tokens r USING (token) WHERE l.id <> r.id GROUP BY l.id, r.id, l.size, r.size;
 CREATE TABLE shared AS
 SELECT l.id::bigint AS a, r.id::bigint AS b, count(*)::float8 AS o, l.size AS n, r.size AS m
 FROM set_tokens l JOIN other_tokens r USING (token) GROUP BY l.id, r.id, l.size, r.size;
 CREATE FUNCTION similarity(measure text, o float8, n float8, m float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE measure WHEN 'jaccard' THEN o / (n + m - o) WHEN 'cosine' THEN o / sqrt(n * m)
-                       WHEN 'dice' THEN 2 * o / (n + m) ELSE o END $$;
-CREATE TABLE expected_self AS SELECT measure, a, b, similarity(measure, o, n, m) FROM measures, shared_self;
+                       WHEN 'dice' THEN 2 * o / (n + m) WHEN 'overlap_coefficient' THEN o / least(n, m)
+                       WHEN 'containment' THEN o / n ELSE o END $$;
+CREATE TABLE expected_self AS SELECT measure, a, b, similarity(measure, o, n, m) FROM measures, shared_self
+WHERE a < b OR measure = 'containment';
 CREATE TABLE expected AS SELECT measure, a, b, similarity(measure, o, n, m) FROM measures, shared;
 
 -- The number of rows that two queries do not share.
@@ -45,7 +47,7 @@ BEGIN
   RETURN result;
 END $$;
 
--- similarity_self_join: a < b, each pair once.
+-- similarity_self_join: a < b, each pair once. A containment is one of a in b.
 CREATE TABLE thresholds (measure text, threshold float8);
 INSERT INTO thresholds
 SELECT measure, t FROM measures, unnest(ARRAY[1, 0.9, 0.8, 0.65, 0.55, 0.5, 0.1, 0.01]) t WHERE measure <> 'overlap'

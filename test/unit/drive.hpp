@@ -87,14 +87,19 @@ inline JoinSpec make_spec(Algorithm algorithm, Measure measure, double threshold
 
 inline constexpr Algorithm all_algorithms[] = {Algorithm::automatic, Algorithm::allpairs, Algorithm::ppjoin,
                                                Algorithm::groupjoin, Algorithm::bitmap};
-inline constexpr Measure all_measures[] = {Measure::jaccard, Measure::cosine, Measure::dice,
-                                           Measure::overlap};
+inline constexpr Measure all_measures[] = {Measure::jaccard,
+                                           Measure::cosine,
+                                           Measure::dice,
+                                           Measure::overlap,
+                                           Measure::overlap_coefficient,
+                                           Measure::containment,
+                                           Measure::reverse_containment};
 
 inline std::string name_of(Algorithm algorithm) {
   return std::string(algorithm_names[static_cast<size_t>(algorithm)]);
 }
 inline std::string name_of(Measure measure) {
-  return std::string(measure_names[static_cast<size_t>(measure)]);
+  return (measure == Measure::reverse_containment ? "reverse_" : "") + std::string(measure_name(measure));
 }
 
 // Returns a short description of the difference of two results, for a failing test's message. It is empty if

@@ -75,6 +75,9 @@ TEST(Similarity, KnownValues) {
   EXPECT_EQ(similarity(Measure::cosine, 3, 4, 9), 0.5);
   EXPECT_EQ(similarity(Measure::dice, 3, 4, 6), 0.6);
   EXPECT_EQ(similarity(Measure::overlap, 3, 4, 6), 3.0);
+  EXPECT_EQ(similarity(Measure::overlap_coefficient, 3, 6, 4), 0.75);
+  EXPECT_EQ(similarity(Measure::containment, 3, 4, 6), 0.75);
+  EXPECT_EQ(similarity(Measure::reverse_containment, 3, 4, 6), 0.5);
 }
 
 TEST_P(MeasureTest, EmptySetsHaveNoSimilarity) {
@@ -93,6 +96,12 @@ bool reaches(Measure measure, int64_t o, int64_t r, int64_t s, int64_t k, int64_
       return o * o * n * n >= k * k * r * s;
     case Measure::dice:
       return 2 * o * n >= k * (r + s);
+    case Measure::overlap_coefficient:
+      return o * n >= k * std::min(r, s);
+    case Measure::containment:
+      return o * n >= k * r;
+    case Measure::reverse_containment:
+      return o * n >= k * s;
     case Measure::overlap:
       break;
   }
@@ -109,6 +118,21 @@ TEST_P(MeasureTest, AgreesWithExactFractions) {
         for (int64_t o = 1; o <= std::min(r, s); ++o) {
           ASSERT_EQ(bounds.satisfied(o, r, s), reaches(GetParam(), o, r, s, k, n))
               << o << " of " << r << " + " << s << " at " << k << "/" << n;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(MeasureTest, OfUnorderedSetsIsTheLargerOfBothOrders) {
+  for (int64_t r = 0; r <= brute_size; ++r) {
+    for (int64_t s = 0; s <= brute_size; ++s) {
+      for (int64_t o = 0; o <= std::min(r, s); ++o) {
+        const double one = similarity(GetParam(), o, r, s), other = similarity(GetParam(), o, s, r);
+        ASSERT_EQ(similarity(unordered(GetParam()), o, r, s), std::max(one, other));
+        ASSERT_EQ(similarity(reversed(GetParam()), o, r, s), other);
+        if (is_symmetric(GetParam())) {
+          ASSERT_EQ(one, other);
         }
       }
     }
@@ -179,7 +203,7 @@ TEST_P(MeasureTest, BoundsAreMonotone) {
     for (int64_t r = 1; r < brute_size; ++r) {
       for (int64_t s = 1; s < brute_size; ++s) {
         ASSERT_LE(bounds.min_overlap(r, s), bounds.min_overlap(r, s + 1)) << describe(threshold, r);
-        ASSERT_EQ(bounds.min_overlap(r, s), bounds.min_overlap(s, r)) << describe(threshold, r);
+        ASSERT_EQ(bounds.min_overlap(r, s), bounds.reversed().min_overlap(s, r)) << describe(threshold, r);
       }
       ASSERT_LE(bounds.min_partner(r), bounds.min_partner(r + 1)) << describe(threshold, r);
       ASSERT_LE(bounds.max_partner(r, 1000), bounds.max_partner(r + 1, 1000)) << describe(threshold, r);

@@ -46,7 +46,7 @@ struct Input {
 template <class Token>
 class Oracle {
  public:
-  explicit Oracle(const Input<Token> &input) {
+  explicit Oracle(const Input<Token> &input) : self_join_(input.self_join) {
     const auto left = as_sets(input.left);
     const auto right = as_sets(input.other());
     for (uint32_t l = 0; l < left.size(); ++l) {
@@ -58,11 +58,14 @@ class Oracle {
     }
   }
 
-  // Returns the pairs with similarity >= threshold, ascending by (left, right).
+  // Returns the pairs with similarity >= threshold, ascending by (left, right). In a self-join, it is enough
+  // that the pair reaches it in one order.
   std::vector<Pair> join(Measure measure, double threshold) const {
     std::vector<Pair> result;
     for (size_t i = 0; i < pairs_.size(); ++i) {
-      if (similarity(measure, pairs_[i].overlap, left_size_[i], right_size_[i]) >= threshold) {
+      const int64_t left = left_size_[i], right = right_size_[i];
+      if (similarity(measure, pairs_[i].overlap, left, right) >= threshold ||
+          (self_join_ && similarity(measure, pairs_[i].overlap, right, left) >= threshold)) {
         result.push_back(pairs_[i]);
       }
     }
@@ -84,6 +87,7 @@ class Oracle {
     return overlap;
   }
 
+  const bool self_join_;
   std::vector<Pair> pairs_;
   std::vector<int64_t> left_size_;
   std::vector<int64_t> right_size_;

@@ -111,8 +111,10 @@ RC_GTEST_PROP(Property, NamesOfTokensDoNotMatter, ()) {
 RC_GTEST_PROP(Property, SwappingTheSidesMirrorsThePairs, ()) {
   const Input<int32_t> input{any_sets(), any_sets(), false};
   const JoinSpec spec = any_spec();
+  JoinSpec other = spec;
+  other.measure = reversed(spec.measure);
   std::vector<Pair> mirrored;
-  for (const Pair &pair : run(spec, Input<int32_t>{input.right, input.left, false})) {
+  for (const Pair &pair : run(other, Input<int32_t>{input.right, input.left, false})) {
     mirrored.push_back({pair.right, pair.left, pair.overlap});
   }
   std::sort(mirrored.begin(), mirrored.end());
@@ -141,10 +143,12 @@ RC_GTEST_PROP(Property, AHigherThresholdGivesASubset, ()) {
 RC_GTEST_PROP(Property, ASelfJoinIsHalfOfTheJoinWithACopy, ()) {
   const IntSets sets = any_sets();
   const JoinSpec spec = any_spec();
-  std::vector<Pair> half;
+  std::set<Pair> pairs;  // an asymmetric measure may give only one of the two orders
   for (const Pair &pair : run(spec, Input<int32_t>{sets, sets, false})) {
-    if (pair.left < pair.right) half.push_back(pair);
+    if (pair.left != pair.right)
+      pairs.insert({std::min(pair.left, pair.right), std::max(pair.left, pair.right), pair.overlap});
   }
+  const std::vector<Pair> half(pairs.begin(), pairs.end());
   RC_ASSERT(difference(half, run(spec, Input<int32_t>{sets, {}, true})) == "");
 }
 

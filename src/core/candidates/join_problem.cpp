@@ -28,9 +28,10 @@ JoinProblem::JoinProblem(const Bounds &with, const SetCollection &probe_side, co
         any ? static_cast<uint32_t>(bounds.prefix_length(c.size, index.classes[begin].size)) : 0;
     probe_classes.push_back({begin, any ? end : begin, prefix});
   }
+  const Bounds of_index = bounds.reversed();
   for (const SizeClass &c : index.classes) {
-    const int64_t smallest_partner = self_join() || larger_probes ? c.size : bounds.min_partner(c.size);
-    index_prefix.push_back(static_cast<uint32_t>(bounds.prefix_length(c.size, smallest_partner)));
+    const int64_t smallest_partner = self_join() || larger_probes ? c.size : of_index.min_partner(c.size);
+    index_prefix.push_back(static_cast<uint32_t>(of_index.prefix_length(c.size, smallest_partner)));
   }
 }
 
@@ -65,8 +66,9 @@ uint64_t JoinProblem::compatible_pairs() const {
 uint32_t JoinProblem::most_differences(uint32_t probe_class) const {
   // Up to this number of partner sizes, each is looked at.
   constexpr uint32_t exact_limit = 64;
-  // The difference r + s - 2 * required grows with s except for the rounding of `required`. The rounding
-  // moves it by less than 4: one for the ceiling, one for the floating point, twice each.
+  // Without the rounding of `required`, the difference r + s - 2 * required is convex in s: it grows or, of
+  // sets smaller than r, shrinks, and so is the largest at an end. The rounding moves it by less than 4: one
+  // for the ceiling, one for the floating point, twice each.
   constexpr int64_t rounding = 4;
   const ProbeClass &c = probe_classes[probe_class];
   const int64_t r = probe.classes[probe_class].size;
@@ -76,7 +78,7 @@ uint32_t JoinProblem::most_differences(uint32_t probe_class) const {
   };
   int64_t most = 0;
   if (c.class_end - c.class_begin > exact_limit) {
-    most = differences(c.class_end - 1) + rounding;
+    most = std::max(differences(c.class_begin), differences(c.class_end - 1)) + rounding;
   } else {
     for (uint32_t k = c.class_begin; k < c.class_end; ++k) most = std::max(most, differences(k));
   }

@@ -19,8 +19,8 @@ struct ProbeClass {
 // A join of the probe side with the index side. In a self-join both are the same collection, and each pair
 // belongs to the probe with the larger number.
 struct JoinProblem {
-  // With `larger_probes`, no probe is smaller than any set of the index side, so shorter prefixes suffice
-  // there.
+  // The first set of the bounds is the probe. With `larger_probes`, no probe is smaller than any set of the
+  // index side, so shorter prefixes suffice there.
   JoinProblem(const Bounds &bounds, const SetCollection &probe, const SetCollection &index,
               bool larger_probes = false);
 

@@ -43,7 +43,7 @@ class CpuEngine final : public JoinEngine {
  public:
   // `verifier` may be null.
   CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
-      : spec_(spec),
+      : spec_(with_measure_of_pairs(spec)),
         tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
         verifier_(std::move(verifier)) {}
@@ -141,7 +141,10 @@ RoundShape CpuEngine::shape() const {
 size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const {
   shape.ranks = std::min(shape.tokens, distinct);
   const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
-  shape.postings = shape.sets * std::min(average, index_prefix_length(spec_, average));
+  const Bounds bounds(spec_.measure, spec_.threshold);  // which side will be indexed is not known yet
+  const uint32_t prefix = std::max(index_prefix_length(bounds, spec_.self_join, average),
+                                   index_prefix_length(bounds.reversed(), spec_.self_join, average));
+  shape.postings = shape.sets * std::min(average, prefix);
   const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
   return std::max(ranking, sizes + std::max({round.ordering, round.building, round.joining}));

@@ -99,7 +99,7 @@ void JoinExecution::describe_input(uint64_t distinct_tokens) {
 std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool &pool) {
   const bool keep_empty = spec_.threshold <= 0;
   RawSets *const raw[] = {&left_, &right_};
-  const int index_side = spec_.self_join || left_.tokens() <= right_.tokens() ? 0 : 1;
+  const int index_side = index_left_ ? 0 : 1;
   Buffer<uint32_t> stored[] = {Buffer<uint32_t>(memory_), Buffer<uint32_t>(memory_)};
   for (int side = 0; side < 2; ++side) {
     stored[side].resize(raw[side]->rows());
@@ -113,6 +113,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
     return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, keep_empty, pool, memory_);
   };
   RoundInput input;
+  input.index_left = index_left_;
   if (!spec_.self_join) input.probe = order(1 - index_side);
   return std::make_unique<JoinRound>(spec_, order(index_side), std::move(input), stop_, memory_, verifier_);
 }
@@ -146,6 +147,7 @@ std::unique_ptr<JoinRound> JoinExecution::postponed_round() {
   if (count == 0) return nullptr;
   SetCollection index = round_->take_index();
   RoundInput input;
+  input.index_left = index_left_;
   input.probe = round_->take_probe();
   round_.reset();
   if (spec_.self_join) {

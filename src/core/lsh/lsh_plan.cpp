@@ -29,7 +29,10 @@ double least_jaccard(Measure measure, double threshold) {
     case Measure::cosine:
       return threshold * threshold;  // of a set and its subset
     case Measure::overlap:
-      break;
+    case Measure::overlap_coefficient:
+    case Measure::containment:
+    case Measure::reverse_containment:
+      break;  // a small set within a large one
   }
   return 0;
 }

@@ -9,7 +9,8 @@
 namespace simjoin {
 
 // Returns the least Jaccard similarity, by which MinHash finds pairs, of two sets whose similarity by
-// `measure` is `threshold`. 0 < threshold <= 1. Returns 0 for the measure overlap, which gives no bound.
+// `measure` is `threshold`. 0 < threshold <= 1. Returns 0 for measures that give no bound, since a
+// small set within a large one can reach them.
 double least_jaccard(Measure measure, double threshold);
 
 // Returns the plan by which at least the share `recall` of the pairs of this Jaccard similarity become

@@ -21,6 +21,12 @@ constexpr uint32_t min_bitmap_probes = 16;
 constexpr uint32_t max_bitmap_probes = 256;
 constexpr uint64_t cartesian_pairs_per_item = uint64_t{1} << 16;
 
+// Returns the bounds of a probe and a set of the index side.
+Bounds bounds_of(const JoinSpec &spec, bool index_left) {
+  const Bounds bounds(spec.measure, spec.threshold);
+  return index_left ? bounds.reversed() : bounds;
+}
+
 std::vector<uint32_t> probe_prefixes(const JoinProblem &problem) {
   std::vector<uint32_t> prefix;
   for (const ProbeClass &c : problem.probe_classes) prefix.push_back(c.prefix);
@@ -37,7 +43,7 @@ JoinRound::JoinRound(const JoinSpec &spec, SetCollection index, RoundInput input
       verifier_(verifier),
       index_(std::move(index)),
       input_(std::move(input)) {
-  if (spec.threshold > 0) problem_.emplace(Bounds(spec.measure, spec.threshold), probe(), index_);
+  if (spec.threshold > 0) problem_.emplace(bounds_of(spec, input_.index_left), probe(), index_);
 }
 
 void JoinRound::build(const GeneratorPlan &plan, WorkerPool &pool) {

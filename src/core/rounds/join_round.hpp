@@ -33,6 +33,7 @@ struct RoundInput {
   // The other side of a join of two sides; in a self-join the index side is joined with itself. Where more
   // probes come later, only the classes are looked at, which must be those of all of them.
   std::optional<SetCollection> probe;
+  bool index_left = true;     // the index side is the left side of the join
   bool later_probes = false;  // run_probes() will be called, with sets no smaller than any of a self-join's
 };
 

@@ -32,8 +32,8 @@ class SmallIndex {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // The threshold of the bounds is above zero, or not a number. The tokens of the recorded sets outlive the
-  // index.
+  // The first set of the bounds is the recorded one. Their threshold is above zero, or not a number. The
+  // tokens of the recorded sets outlive the index.
   SmallIndex(const Bounds &bounds, const RecordedSets &recorded, const StopFlag &stop, MemoryCounter &memory);
 
   // Returns the sets that are not empty, by ascending size. All of their tokens are stored.

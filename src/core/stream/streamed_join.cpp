@@ -44,7 +44,8 @@ double milliseconds(std::chrono::nanoseconds duration) {
 StreamedJoin::StreamedJoin(const JoinSpec &spec, Side small)
     : spec_(spec),
       small_(small),
-      bounds_(spec.measure, spec.threshold),
+      bounds_(small == Side::right ? Bounds(spec.measure, spec.threshold)
+                                   : Bounds(spec.measure, spec.threshold).reversed()),
       recorded_(memory_),
       other_integers_(memory_),
       other_texts_(memory_),
@@ -96,7 +97,7 @@ bool StreamedJoin::takes_long_to_index() const {
 void StreamedJoin::index(const StopFlag &stop) {
   const auto begin = std::chrono::steady_clock::now();
   recorded_.end();
-  index_.emplace(bounds_, recorded_, stop, memory_);
+  index_.emplace(bounds_.reversed(), recorded_, stop, memory_);
   stats_.reasons.push_back("a set that is like one of the small side meets " +
                            std::to_string(std::llround(index_->postings_met())) + " postings");
   if (!pays()) {

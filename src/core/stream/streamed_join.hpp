@@ -101,7 +101,7 @@ class StreamedJoin final : public JoinEngine {
 
   const JoinSpec spec_;
   const Side small_;
-  const Bounds bounds_;
+  const Bounds bounds_;  // of a streamed set and one of the small side
   MemoryCounter memory_;
   RecordedSets recorded_;
   std::optional<SmallIndex> index_;

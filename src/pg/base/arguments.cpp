@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace simjoin::pg {
@@ -67,12 +68,26 @@ size_t number_of_name(const char *name, std::span<const std::string_view> names,
 
 Measure measure_by_name(const char *name, const char *function) {
   return static_cast<Measure>(number_of_name(name, measure_names, function, "measure",
-                                             "The measures are jaccard, cosine, dice and overlap."));
+                                             "The measures are jaccard, cosine, dice, overlap, "
+                                             "overlap_coefficient and containment."));
+}
+
+Measure symmetric_measure_by_name(const char *name, const char *function) {
+  if (name == measure_name(Measure::containment))
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: the measure %s depends on the order of two sets", function, name),
+                    errhint("Use overlap_coefficient: it is the larger one of containment(l, r) and "
+                            "containment(r, l).")));
+  return static_cast<Measure>(
+      number_of_name(name, std::span(measure_names).first(symmetric_measures), function, "measure",
+                     "The measures are jaccard, cosine, dice, overlap and overlap_coefficient."));
 }
 
 const char *measure_function(Measure measure) {
-  static constexpr const char *functions[] = {"jaccard_similarity", "cosine_similarity", "dice_similarity",
-                                              "overlap_count"};
+  static constexpr const char *functions[] = {"jaccard_similarity", "cosine_similarity",   "dice_similarity",
+                                              "overlap_count",      "overlap_coefficient", "containment",
+                                              "containment"};
+  static_assert(std::size(functions) == static_cast<size_t>(Measure::reverse_containment) + 1);
   return functions[static_cast<int>(measure)];
 }
 

@@ -49,6 +49,10 @@ Measure measure_by_name(const char *name, const char *function);
 // Returns the name of the SQL function of a measure.
 const char *measure_function(Measure measure);
 
+// Returns the measure of this name, for which the order of two sets does not matter. Errors, naming
+// `function`, where no measure has the name or the order matters.
+Measure symmetric_measure_by_name(const char *name, const char *function);
+
 // Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
 // `function`, where sets cannot have that type.
 TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function);

@@ -26,8 +26,8 @@ constexpr double largest_threshold = INT_MAX;
 
 // Returns the entries of an enum setting whose values are the positions of their names.
 template <size_t n, size_t... i>
-constexpr std::array<config_enum_entry, n + 1> enum_entries(const std::string_view (&names)[n],
-                                                            std::index_sequence<i...>) {
+constexpr std::array<config_enum_entry, sizeof...(i) + 1> enum_entries(const std::string_view (&names)[n],
+                                                                       std::index_sequence<i...>) {
   return {config_enum_entry{names[i].data(), static_cast<int>(i), false}...,
           config_enum_entry{nullptr, 0, false}};
 }
@@ -53,7 +53,8 @@ void assign_max_server_threads(int value, void *) {
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
 constexpr auto device_entries = enum_entries(device_names);
-constexpr auto measure_entries = enum_entries(measure_names);
+// PostgreSQL may exchange the sides of ~=.
+constexpr auto measure_entries = enum_entries(measure_names, std::make_index_sequence<symmetric_measures>());
 constexpr auto device_loss_entries = enum_entries(device_loss_names);
 constexpr auto method_entries = enum_entries(method_names);
 

@@ -66,7 +66,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
-  const Measure measure = measure_by_name(definition.measure, function);
+  const Measure measure = symmetric_measure_by_name(definition.measure, function);
   check_similarity(definition.threshold, measure, function);
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);

@@ -38,7 +38,7 @@ ArrayType *array_of(std::span<const TokenCode> codes) {
 }
 
 Bounds bounds_of(const DedupDefinition &definition) {
-  return {measure_by_name(definition.measure, "dedup view"), definition.threshold};
+  return {symmetric_measure_by_name(definition.measure, "dedup view"), definition.threshold};
 }
 
 // Returns the prefix of the row's set, in the current memory context.

@@ -60,7 +60,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   Affected *affected = start_affected(*state, options.keep_first_row);
   remove_stale(*state);
   store_and_find_candidates(state, index);
-  join_changes(state, measure_by_name(definition.measure, function), definition.threshold, nullptr);
+  join_changes(state, symmetric_measure_by_name(definition.measure, function), definition.threshold, nullptr);
   advance_snapshot();
   close_affected(affected, state->pairs_table);
   place_rows(affected, definition, removed, options.keep_first_row);
@@ -77,7 +77,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
 // Returns whether a refresh from the changes is possible and pays. Gives what the refresh needs.
 bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
                        ChangeList *changes) {
-  const Measure measure = measure_by_name(definition.measure, function);
+  const Measure measure = symmetric_measure_by_name(definition.measure, function);
   check_similarity(definition.threshold, measure, function);
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {

@@ -74,7 +74,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const Measure measure = measure_by_name(string_argument(fcinfo, 2), function);
+  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 2), function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
   return return_groups_of(
@@ -86,7 +86,7 @@ PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_keys);
 Datum simjoin_duplicate_groups_of_keys(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {2})) return 0;
-  const Measure measure = measure_by_name(string_argument(fcinfo, 6), function);
+  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 6), function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
   return return_groups_of(

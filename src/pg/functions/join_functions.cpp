@@ -34,6 +34,7 @@ FunctionJoin *create_function_join(const char *function, Measure measure, bool s
 }
 
 void create_function_engine(FunctionJoin *join, double threshold) {
+  join->threshold = threshold;
   JoinSpec spec = spec_from_settings(join->measure, threshold);
   spec.self_join = join->right_side == Side::left;
   join->engine = create_engine(spec, join->context);
@@ -60,10 +61,32 @@ double pair_similarity(const FunctionJoin &join, size_t i) {
                     join.engine->set_size(join.right_side, join.batch->right[i]));
 }
 
+namespace {
+
+// Adds the i-th pair of a self-join's batch in each order that reaches the threshold.
+void return_orders(const FunctionJoin &join, size_t i, ResultRows *result) {
+  const uint32_t rows[] = {join.batch->left[i], join.batch->right[i]};
+  for (int first = 0; first < 2; ++first) {
+    const uint32_t a = rows[first], b = rows[1 - first];
+    const double reached =
+        similarity(join.measure, join.batch->overlap[i], join.engine->set_size(Side::left, a),
+                   join.engine->set_size(Side::left, b));
+    if (reached >= join.threshold)
+      result->add({key_at(join.left.keys, join.left.ids[a], 0), key_at(join.left.keys, join.left.ids[b], 1),
+                   Float8GetDatum(reached)});
+  }
+}
+
+}  // namespace
+
 void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared) {
   const bool self_join = join->right_side == Side::left;
   while (next_batch(join->engine, &join->spill_file, join->batch)) {
     for (size_t i = 0; i < join->batch->size(); ++i) {
+      if (self_join && !is_symmetric(join->measure)) {
+        return_orders(*join, i, result);
+        continue;
+      }
       int64 a = join->left.ids[join->batch->left[i]], b = join->right.ids[join->batch->right[i]];
       if (self_join && a > b) std::swap(a, b);
       const double similarity =

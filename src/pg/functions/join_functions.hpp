@@ -17,6 +17,7 @@ struct FunctionJoin {
   File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   Measure measure;
+  double threshold;
   Side right_side;  // the engine's side of a pair's right row
   KeyArgument left_key, right_key;
   QueryRows left;
@@ -42,8 +43,9 @@ void read_inputs(FunctionJoin *join, const char *left_query, const char *right_q
 // Returns the similarity of the i-th pair of the batch.
 double pair_similarity(const FunctionJoin &join, size_t i);
 
-// Adds every pair to the call's result as (a, b, similarity). Where `compared` is not 0, an overlap counts
-// equal values among the `compared` values of two signatures, and their share is the similarity.
+// Adds every pair to the call's result as (a, b, similarity). In a self-join a < b, but an asymmetric measure
+// has a row for each order of the pair that reaches the threshold. Where `compared` is not 0, an overlap
+// counts equal values among the `compared` values of two signatures, and their share is the similarity.
 void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared = 0);
 
 // Tells which device the join has run on, ends the join and frees it.

@@ -57,6 +57,17 @@ Datum simjoin_overlap_count(PG_FUNCTION_ARGS) {
   PG_RETURN_INT32(static_cast<int32>(count_arguments(fcinfo, "overlap_count").overlap));
 }
 
+PG_FUNCTION_INFO_V1(simjoin_overlap_coefficient);
+Datum simjoin_overlap_coefficient(PG_FUNCTION_ARGS) {
+  PG_RETURN_FLOAT8(
+      similarity_of(Measure::overlap_coefficient, count_arguments(fcinfo, "overlap_coefficient")));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_containment);
+Datum simjoin_containment(PG_FUNCTION_ARGS) {
+  PG_RETURN_FLOAT8(similarity_of(Measure::containment, count_arguments(fcinfo, "containment")));
+}
+
 PG_FUNCTION_INFO_V1(simjoin_jaccard_distance);
 Datum simjoin_jaccard_distance(PG_FUNCTION_ARGS) {
   const SetCounts counts = count_arguments(fcinfo, "jaccard_distance");

@@ -84,7 +84,8 @@ void set_type(Guard *guard, Relation table) {
 }
 
 void set_threshold(Guard *guard, const char *threshold, const char *measure) {
-  guard->measure = measure == nullptr ? Measure::jaccard : measure_by_name(measure, guard->function);
+  guard->measure =
+      measure == nullptr ? Measure::jaccard : symmetric_measure_by_name(measure, guard->function);
   char *end;
   guard->threshold = std::strtod(threshold, &end);
   if (end == threshold || *end != '\0')

@@ -87,7 +87,7 @@ Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
   const Oid table = PG_GETARG_OID(0);
   const char *tokens = string_argument(fcinfo, 1), *measure_name = string_argument(fcinfo, 3);
   const double threshold = PG_GETARG_FLOAT8(2);
-  check_similarity(threshold, measure_by_name(measure_name, function), function);
+  check_similarity(threshold, symmetric_measure_by_name(measure_name, function), function);
 
   const char *name = relation_name(table);
   TokenType type;

@@ -32,6 +32,7 @@ relopt_enum_elt_def measures[] = {{"jaccard", static_cast<int>(Measure::jaccard)
                                   {"cosine", static_cast<int>(Measure::cosine)},
                                   {"dice", static_cast<int>(Measure::dice)},
                                   {"overlap", static_cast<int>(Measure::overlap)},
+                                  {"overlap_coefficient", static_cast<int>(Measure::overlap_coefficient)},
                                   {nullptr, 0}};
 
 // An order takes longer to make than to look a set up.
@@ -147,9 +148,10 @@ PG_FUNCTION_INFO_V1(simjoin_index_options);
 Datum simjoin_index_options(PG_FUNCTION_ARGS) {
   auto *options = reinterpret_cast<local_relopts *>(PG_GETARG_POINTER(0));
   init_local_reloptions(options, sizeof(IndexOptions));
-  add_local_enum_reloption(
-      options, "measure", "measure of the threshold", measures, static_cast<int>(Measure::jaccard),
-      "Measures are jaccard, cosine, dice and overlap.", offsetof(IndexOptions, measure));
+  add_local_enum_reloption(options, "measure", "measure of the threshold", measures,
+                           static_cast<int>(Measure::jaccard),
+                           "Measures are jaccard, cosine, dice, overlap and overlap_coefficient.",
+                           offsetof(IndexOptions, measure));
   add_local_real_reloption(options, "threshold", "lowest threshold that the index serves",
                            default_index_threshold, 0, largest_threshold, offsetof(IndexOptions, threshold));
   add_local_string_reloption(options, "frequent", "the most frequent tokens", nullptr, check_frequent,

@@ -152,16 +152,17 @@ bool match_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, const
 void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo) {
   SimilarityClause clause;
   if (!match_search(root, rel, rinfo, column, &clause)) return;
-  const char *measure =
-      clause.distance ? "jaccard_distance" : measure_names[static_cast<int>(clause.measure)].data();
+  const char *measure = clause.distance ? "jaccard_distance" : measure_name(unordered(clause.measure)).data();
   auto *set = reinterpret_cast<Node *>(clause.right);
   Node *query = make_query(column, set, reinterpret_cast<Node *>(clause.threshold), measure);
   if (query == nullptr) return;
   Relids outer = bms_union(rel->lateral_relids, rinfo->clause_relids);
   outer = bms_del_member(outer, static_cast<int>(rel->relid));
   if (bms_is_empty(outer)) outer = nullptr;
+  // Sets of which one contains enough of the other are found in either order. The clause then filters.
+  const Bounds bounds = planned_bounds(clause);
   Path *path = make_index_scan(root, rel, column, rinfo, reinterpret_cast<Node *>(clause.left), query,
-                               planned_bounds(clause), outer);
+                               {unordered(bounds.measure()), bounds.threshold()}, outer);
   if (path != nullptr) add_path(rel, path);
 }
 

@@ -107,7 +107,7 @@ Datum simjoin_similarity_query(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_query";
   const char *name = string_argument(fcinfo, 2);
   const bool distance = name == distance_name;
-  const Measure measure = distance ? Measure::jaccard : measure_by_name(name, function);
+  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, function);
   return make_set_query(PG_GETARG_DATUM(0), function, measure, distance, PG_GETARG_FLOAT8(1));
 }
 
@@ -146,7 +146,7 @@ Datum simjoin_similarity_query_in(PG_FUNCTION_ARGS) {
   TokenType token_type;
   if (std::strcmp(relation, relation_of(distance)) != 0 || !token_type_by_name(type, &token_type))
     raise_malformed(text);
-  const Measure measure = distance ? Measure::jaccard : measure_by_name(name, "similarity_query");
+  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, "similarity_query");
   const double value = DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(threshold)));
   Oid input, element;
   getTypeInputInfo(array_type_of(token_type), &input, &element);
@@ -160,7 +160,7 @@ Datum simjoin_similarity_query_recv(PG_FUNCTION_ARGS) {
   const int version = pq_getmsgbyte(buffer), measure = pq_getmsgbyte(buffer);
   const int distance = pq_getmsgbyte(buffer), type = pq_getmsgbyte(buffer);
   const double threshold = pq_getmsgfloat8(buffer);
-  if (version != binary_version || measure >= static_cast<int>(std::size(measure_names)) || distance > 1 ||
+  if (version != binary_version || measure >= static_cast<int>(symmetric_measures) || distance > 1 ||
       (distance == 1 && static_cast<Measure>(measure) != Measure::jaccard) ||
       type >= static_cast<int>(std::size(type_names)))
     ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),

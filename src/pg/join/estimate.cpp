@@ -119,7 +119,8 @@ class ChancePartners {
 // The pairs of the two samples, compared.
 class ComparedSamples {
  public:
-  ComparedSamples(const SetSketch &left, const SetSketch &right, const Bounds &bounds, bool self) {
+  ComparedSamples(const SetSketch &left, const SetSketch &right, const Bounds &ordered, bool self) {
+    const Bounds bounds(self ? unordered(ordered.measure()) : ordered.measure(), ordered.threshold());
     count_shared_tokens(left, right, self);
     bool left_paired[SetSketch::most_samples] = {}, right_paired[SetSketch::most_samples] = {};
     for (int i = 0; i < left.sample_count; ++i) {
@@ -139,7 +140,10 @@ class ComparedSamples {
         }
         const int64_t shared = shared_[i][j];
         if (shared < needed || (shared == size && shared == other_size)) continue;  // equal sets do not count
-        found_ += set.share * other.share;
+        // Of the two orders of a pair of one side, perhaps only one counts.
+        const bool both = !self || (ordered.satisfied(shared, size, other_size) &&
+                                    ordered.satisfied(shared, other_size, size));
+        found_ += set.share * other.share * (both ? 1.0 : 0.5);
         bool *paired = self ? left_paired : right_paired;
         if (!left_paired[i] && !paired[j]) {
           left_paired[i] = paired[j] = true;
@@ -213,18 +217,20 @@ SimilarityEstimate estimate_similarity(const SetStatistics &left, const SetStati
   const double equal = equal_pairs(left, right, bounds);
   const double edited = edited_partners(left, right, bounds, self) / most_rows(left, right);
 
-  // Pairs by chance, each looked at from the larger set.
+  // Pairs by chance, each looked at from the larger set. In a self-join by a symmetric measure, a pair and
+  // the same pair in the other order are alike.
+  const bool alike = self && is_symmetric(bounds.measure());
   double chance = 0, unmatched = left_sets.sample_count == 0 ? 1.0 : 0.0;
   ChancePartners right_partners(right, bounds, with_matched_rows);
   for (int i = 0; i < left_sets.sample_count; ++i) {
     const SampleSet &set = left_sets.sample[i];
     const Partners partners = right_partners.of(set);
-    chance += set.share * ((self ? 2 : 1) * partners.smaller + partners.as_large);
+    chance += set.share * ((alike ? 2 : 1) * partners.smaller + partners.as_large);
     const double all = samples.combined(partners.smaller + partners.as_large + partners.larger);
     if (with_matched_rows) unmatched += set.share * std::exp(-all * right.rows);
   }
-  ChancePartners left_partners(left, bounds, false);
-  for (int i = 0; i < right_sets.sample_count && !self; ++i)
+  ChancePartners left_partners(left, bounds.reversed(), false);
+  for (int i = 0; i < right_sets.sample_count && !alike; ++i)
     chance += right_sets.sample[i].share * left_partners.of(right_sets.sample[i]).smaller;
 
   SimilarityEstimate estimate = {};

@@ -153,7 +153,7 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         "Rows Removed by Join Filter", nullptr,
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const Measure expected = state->facts.from_settings ? Settings::measure() : state->facts.measure;
-  show_text("Measure", measure_names[static_cast<int>(state->started ? state->measure : expected)], es);
+  show_text("Measure", measure_name(state->started ? state->measure : expected), es);
   show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);

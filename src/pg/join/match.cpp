@@ -62,6 +62,8 @@ Call classify(Oid function, Measure *measure) {
                   {"simjoin_cosine_similarity", Call::measure, Measure::cosine},
                   {"simjoin_dice_similarity", Call::measure, Measure::dice},
                   {"simjoin_overlap_count", Call::measure, Measure::overlap},
+                  {"simjoin_overlap_coefficient", Call::measure, Measure::overlap_coefficient},
+                  {"simjoin_containment", Call::measure, Measure::containment},
                   {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
   for (const auto &entry : measures) {
     if (name != entry.symbol) continue;
@@ -100,6 +102,7 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
   } else if (over(first, inner) && over(second, outer)) {
     match->left = second;
     match->right = first;
+    match->measure = reversed(match->measure);
   } else {
     return false;
   }

@@ -16,7 +16,7 @@ namespace simjoin::pg {
 struct SimilarityClause {
   RestrictInfo *rinfo;
   bool from_settings;  // of `~=`: measure and threshold are those set when the join starts
-  Measure measure;     // not meaningful where from_settings
+  Measure measure;     // of left and right; not meaningful where from_settings
   bool distance;       // the clause bounds the distance 1 - similarity from above
   bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
   Expr *left;          // the set expression over the outer relation

@@ -95,6 +95,14 @@ bool fetch_batch(JoinState *state) {
   return more;
 }
 
+// Returns whether the pair of different rows satisfies the clause. The engine's pairs do, but in a join of
+// the same rows by an asymmetric measure perhaps only the other way round.
+bool qualifies(const JoinState *state, const JoinPair &pair) {
+  if (!state->facts.read_once || is_symmetric(state->measure) || pair.left == pair.right) return true;
+  return similarity(state->measure, pair.overlap, state->engine->set_size(Side::left, pair.left),
+                    state->engine->set_size(Side::left, pair.right)) >= state->threshold;
+}
+
 // Takes the next pair of the engine. In a join of the same rows each pair is given both ways round.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
   while (state->batch_position == state->batch->size())
@@ -157,7 +165,7 @@ bool next_pair(JoinState *state, JoinPair *pair) {
     const bool found =
         state->phase == JoinPhase::same_row ? next_same_row(state, pair) : next_engine_pair(state, pair);
     if (!found && (state->phase == JoinPhase::stream || !enter_next_pairs(state))) return false;
-    if (found && !has_row(state->inputs[0].matchless, pair->left) &&
+    if (found && qualifies(state, *pair) && !has_row(state->inputs[0].matchless, pair->left) &&
         !has_row(state->inputs[1].matchless, pair->right))
       return true;
   }

@@ -13,6 +13,7 @@ extern "C" {
 #include <iterator>
 #include <utility>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/join/exec.hpp"
 #include "pg/join/path.hpp"
@@ -149,11 +150,12 @@ NodeType *reading_tuple(const TupleBuilder &builder, NodeType *exprs) {
   return reinterpret_cast<NodeType *>(compat::nulled_as(reinterpret_cast<Node *>(exprs), builder.entries));
 }
 
-// Adds the measure's value, so that the clause's call on the two sets, either way round, costs nothing above
-// the join.
-void add_similarity(TupleBuilder *builder, Expr *call) {
+// Adds the measure's value, so that the clause's call on the two sets, either way round where that is the
+// same, costs nothing above the join.
+void add_similarity(TupleBuilder *builder, Expr *call, Measure measure) {
   const JoinColumn column = {ColumnSource::similarity, InvalidAttrNumber};
   add_entry(builder, reinterpret_cast<Node *>(call), column);
+  if (!is_symmetric(measure)) return;
   auto *swapped = static_cast<Expr *>(copyObjectImpl(call));
   List *arguments = call_arguments(swapped);
   std::swap(linitial(arguments), lsecond(arguments));
@@ -215,11 +217,8 @@ void register_join_methods() {
 }
 
 const char *clause_function(const JoinPlanFacts &facts) {
-  constexpr const char *names[] = {"jaccard_similarity", "cosine_similarity", "dice_similarity",
-                                   "overlap_count"};
-  static_assert(std::size(names) == std::size(measure_names));
   if (facts.from_settings) return "sets_similar";
-  return facts.distance ? "jaccard_distance" : names[static_cast<int>(facts.measure)];
+  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
 }
 
 Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *,
@@ -250,7 +249,7 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   add_expression(&builder, right);
   if (clause.call != nullptr && valid_above(join->jointype, ColumnSource::left, left) &&
       valid_above(join->jointype, ColumnSource::right, right))
-    add_similarity(&builder, reading_tuple(builder, clause.call));
+    add_similarity(&builder, reading_tuple(builder, clause.call), clause.measure);
 
   CustomScan *scan = makeNode(CustomScan);
   scan->scan.plan.targetlist = tlist;

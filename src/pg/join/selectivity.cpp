@@ -100,6 +100,7 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
   if (matching != nullptr && bms_overlap(left, matching->syn_righthand)) {
     std::swap(left, right);
     std::swap(clause.left, clause.right);
+    clause.measure = reversed(clause.measure);
   }
   rinfo->norm_selec = rinfo->outer_selec = 1.0;
   const Bounds bounds = planned_bounds(clause);
@@ -145,6 +146,7 @@ bool describe_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, Si
   if (bms_is_empty(left)) {
     std::swap(clause->left, clause->right);
     std::swap(left, right);
+    clause->measure = reversed(clause->measure);
   }
   int relid;
   return bms_is_empty(right) && bms_get_singleton_member(left, &relid) &&

@@ -62,7 +62,7 @@ Datum simjoin_create_similarity_route(PG_FUNCTION_ARGS) {
   const char *id = string_argument(fcinfo, 1), *tokens = string_argument(fcinfo, 2);
   const double threshold = PG_GETARG_FLOAT8(3);
   const char *measure_name = string_argument(fcinfo, 5);
-  const Measure measure = measure_by_name(measure_name, function);
+  const Measure measure = symmetric_measure_by_name(measure_name, function);
   check_similarity(threshold, measure, function);
 
   const char *name = relation_name(table);

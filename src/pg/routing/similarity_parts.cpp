@@ -91,7 +91,7 @@ Datum simjoin_similarity_parts_by_size(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_parts";
   if (any_null(fcinfo, {1})) PG_RETURN_NULL();
   const double threshold = PG_GETARG_FLOAT8(2);
-  const Measure measure = measure_by_name(string_argument(fcinfo, 4), function);
+  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 4), function);
   check_similarity(threshold, measure, function);
   const std::span<const int64_t> cuts = bounds_argument(fcinfo, 3, function);
   // A row without a set has no partner and stays at home, as an empty set does.

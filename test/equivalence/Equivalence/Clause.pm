@@ -155,7 +155,7 @@ sub draw_similarity
 	$sets[1] =~ s/<a>/$right/g;
 	my @arguments = chance(0.3) ? reverse(@sets) : @sets;
 	my $kind = weighted(5, 'jaccard_similarity', 2, 'cosine_similarity', 2, 'dice_similarity', 2, 'overlap_count',
-		1, 'jaccard_distance', 1, '<%>', 2, '~=', 1, 'sets_similar');
+		1, 'overlap_coefficient', 2, 'containment', 1, 'jaccard_distance', 1, '<%>', 2, '~=', 1, 'sets_similar');
 	my %clause = (kind => $kind, match => 'must', setting => '', sets => \@sets, fixed => 0, measure => $kind);
 	$clause{call} = $kind eq '<%>' ? "($arguments[0] <%> $arguments[1])" : "$kind($arguments[0], $arguments[1])";
 	if ($kind eq '~=' || $kind eq 'sets_similar')
@@ -186,7 +186,7 @@ sub draw_other_clause
 		equality => ["$x.grp = $y.grp", "$x.k = $y.k", "$y.grp = $x.grp", "$x.id % 3 = $y.id % 4", "$x.grp::bigint = $y.grp",
 			"$x.flag = $y.flag", "coalesce($x.grp, 1) = coalesce($y.grp, 2)", "lower($x.k) = $y.k"],
 		mixed => ["($x.grp = 1 OR $y.grp = 2)", "$x.k IS DISTINCT FROM $y.k", "$x.flag", "$y.grp > 0", "$x.grp + $y.grp > 2",
-			"length($x.note) < length($y.note) + 3", "overlap_count($x.s, $y.s) > 1", "cosine_similarity($y.s, $x.s) >= 0.6",
+			"length($x.note) < length($y.note) + 3", "overlap_count($x.s, $y.s) > 1", "containment($y.s, $x.s) > 0.4", "cosine_similarity($y.s, $x.s) >= 0.6",
 			"($x.flag IS NULL OR $y.flag)", "$x.grp IS NOT DISTINCT FROM $y.grp", "$x.k || $y.k <> 'xx'",
 			"$x.s <> $y.s"],
 		constant => ["now() > '2000-01-01'", "current_setting('equivalence.bound', true) IS DISTINCT FROM '7'"],

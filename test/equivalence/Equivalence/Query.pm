@@ -33,7 +33,7 @@ sub draw_on
 		# PostgreSQL before 17 cannot evaluate such a clause beside a custom join. EXISTS with a volatile function stays a
 		# subplan.
 		$on{match} = 'may' if $on{match} eq 'must' && $other->{kind} =~ /constant|volatile/;
-		$on{match} = 'may' if $on{match} eq 'never' && $other->{sql} =~ /overlap_count|similarity/;
+		$on{match} = 'may' if $on{match} eq 'never' && $other->{sql} =~ /overlap_count|similarity|containment/;
 	}
 	$on{sql} = join(' AND ', shuffle(@clauses));
 	return \%on;

@@ -355,7 +355,7 @@ sub draw_settings
 	push @settings, 'enable_seqscan = off' if $no_seqscan;
 	push @settings, 'enable_material = off' if chance(0.03);
 	push @settings, 'simjoin.similarity_threshold = ' . pick(0.1, 0.5, 0.6, 0.9, 1) if chance(0.5);
-	push @settings, 'simjoin.measure = ' . pick(qw(cosine dice jaccard)) if chance(0.3);
+	push @settings, 'simjoin.measure = ' . pick(qw(cosine dice jaccard overlap_coefficient)) if chance(0.3);
 	push @settings, "equivalence.bound = '$query->{setting}'" if length $query->{setting};
 	# The scans have the same penalty as the nested loop.
 	return ($forced && !$no_seqscan && (!$query->{equality} || $others_off), @settings);

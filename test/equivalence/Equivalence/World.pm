@@ -192,7 +192,7 @@ sub fill_table
 sub create_set_index
 {
 	my ($world, $name) = @_;
-	my $measure = weighted(4, 'jaccard', 1, 'cosine', 1, 'dice', 2, 'overlap');
+	my $measure = weighted(4, 'jaccard', 1, 'cosine', 1, 'dice', 2, 'overlap', 2, 'overlap_coefficient');
 	my $threshold = $measure eq 'overlap' ? pick(1, 1, 2, 4) : pick(0.1, 0.2, 0.3, 0.5, 0.7, 0.9);
 	if (chance(0.5))
 	{

@@ -59,7 +59,7 @@ sub call_guard
 	my $column = $table =~ /^docs/ ? 'tokens' : 's';
 	my @arguments = (chance(0.9) ? $column : pick('id', 'no_column', '', 'ctid', 'x' x 100), weighted(8 => pick(0.1, 0.5, 0.8, 1), 2 => pick('2', '-1', 'NaN', '1e400', '', '0.5x', "\x{e9}")));
 	push @arguments, pick('mark', 'marked', 'mark', 'id', $column) if $marks;
-	push @arguments, pick('jaccard', 'cosine', 'dice', 'overlap', 'jacard', '') if chance(0.4);
+	push @arguments, pick('jaccard', 'cosine', 'dice', 'overlap', 'overlap_coefficient', 'containment', 'jacard', '') if chance(0.4);
 	pop @arguments if chance(0.05);
 	my $deferred = $function->{name} =~ /refuse/ && chance(0.6) ? 'CONSTRAINT' : '';
 	my $timing = chance(0.95) ? ($function->{name} =~ /refuse/ ? 'AFTER' : 'BEFORE') : pick('AFTER', 'BEFORE', 'INSTEAD OF');
@@ -87,7 +87,7 @@ sub call_check
 	return (
 		$table =~ /^nasty/ ? ("DELETE FROM $table WHERE array_ndims($column) > 1", "DELETE FROM $table WHERE array_position($column, NULL) > 0") : (),
 		"CREATE INDEX checked ON $table USING gin (" . pick($column, "($column || $column)", "(${column}[2:])", "$column, $column") . ' '
-		  . (chance(0.1) ? pick('int4', 'int8', 'text') : $table =~ /8$/ ? 'int8' : $table =~ /text$/ ? 'text' : 'int4') . '_similarity_ops (threshold = ' . pick(0.05, 0.5, 0.9, 3) . (chance(0.3) ? ", measure = 'overlap'" : '') . '))'
+		  . (chance(0.1) ? pick('int4', 'int8', 'text') : $table =~ /8$/ ? 'int8' : $table =~ /text$/ ? 'text' : 'int4') . '_similarity_ops (threshold = ' . pick(0.05, 0.5, 0.9, 3) . (chance(0.4) ? ', measure = ' . pick('overlap', 'overlap_coefficient') : '') . '))'
 		  . (chance(0.3) ? ' WITH (fastupdate = off)' : '') . (chance(0.3) ? ' WHERE id > 5' : ''),
 		$check, 'SAVEPOINT before', "INSERT INTO $table (id, $column) SELECT id + 100, $column || $column FROM $table LIMIT " . between(1, 9), $check,
 		"UPDATE $table SET $column = ${column}[2:] WHERE id > 10", $check, "UPDATE $table SET id = id + 500", $check, "DELETE FROM $table WHERE id < 520", $check,

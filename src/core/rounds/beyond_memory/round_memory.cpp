@@ -4,14 +4,12 @@
 
 #include "core/candidates/prefix/prefix_index.hpp"
 #include "core/candidates/prefix/prefix_sweep.hpp"
-#include "core/measure.hpp"
 
 namespace simjoin {
 
-uint32_t index_prefix_length(const JoinSpec &spec, uint32_t size) {
-  if (!(spec.threshold > 0) || size == 0) return 0;
-  const Bounds bounds(spec.measure, spec.threshold);
-  const int64_t partner = spec.self_join ? size : bounds.min_partner(size);
+uint32_t index_prefix_length(const Bounds &bounds, bool self_join, uint32_t size) {
+  if (!(bounds.threshold() > 0) || size == 0) return 0;
+  const int64_t partner = self_join ? size : bounds.min_partner(size);
   return static_cast<uint32_t>(bounds.prefix_length(size, partner));
 }
 

@@ -19,8 +19,9 @@ struct RoundShape {
   bool counts = true;          // whether probes may be looked up one by one
 };
 
-// Returns the number of a set's `size` tokens that are in its index prefix.
-uint32_t index_prefix_length(const JoinSpec &spec, uint32_t size);
+// Returns the number of a set's `size` tokens that are in its index prefix. It is the first set of the
+// bounds.
+uint32_t index_prefix_length(const Bounds &bounds, bool self_join, uint32_t size);
 
 // Estimates in bytes, rather too large than too small.
 struct RoundBytes {

@@ -63,7 +63,7 @@ RoundsFromFile::RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &l
 // Returns whether sets of this size are similar to equal sets alone.
 bool RoundsFromFile::only_equal_partners(uint32_t size) const {
   if (every_pair() || size == 0) return false;
-  const Bounds bounds(spec_.measure, spec_.threshold);
+  const Bounds bounds = this->bounds();
   const int64_t n = size;
   return bounds.min_partner(n) == n && bounds.max_partner(n, n + 1) == n && bounds.min_overlap(n, n) == n;
 }
@@ -77,10 +77,9 @@ SetCollection RoundsFromFile::outline(const SlicedSets &sets) const {
 
 uint64_t RoundsFromFile::compatible_pairs() const {
   const SetCollection index = outline(index_sets());
-  if (spec_.self_join)
-    return JoinProblem(Bounds(spec_.measure, spec_.threshold), index, index).compatible_pairs();
+  if (spec_.self_join) return JoinProblem(bounds(), index, index).compatible_pairs();
   const SetCollection probe = outline(probe_sets());
-  return JoinProblem(Bounds(spec_.measure, spec_.threshold), probe, index).compatible_pairs();
+  return JoinProblem(bounds(), probe, index).compatible_pairs();
 }
 
 std::unique_ptr<JoinRound> RoundsFromFile::next_round(WorkerPool &pool) {
@@ -92,6 +91,7 @@ std::unique_ptr<JoinRound> RoundsFromFile::next_round(WorkerPool &pool) {
     find_probe_slices(first, next_slice_);
     if (!spec_.self_join && probe_slices_.empty()) continue;
     RoundInput input;
+    input.index_left = index_left();
     input.later_probes = !only_equal;
     if (!spec_.self_join) input.probe = outline(probe_sets());
     auto round = std::make_unique<JoinRound>(spec_, std::move(index), std::move(input), stop_, memory_);
@@ -114,18 +114,24 @@ size_t RoundsFromFile::postings_of(const Slice &slice) const {
   double share = 0;
   for (uint32_t k = slice.class_begin; k < slice.class_end; ++k) {
     const uint32_t size = index_sets().classes()[k].size;
-    share = std::max(share, index_prefix_length(spec_, size) / std::max(1.0, static_cast<double>(size)));
+    share = std::max(share, index_prefix_length(bounds().reversed(), spec_.self_join, size) /
+                                std::max(1.0, static_cast<double>(size)));
   }
   const uint64_t stored = SlicedSets::stored_tokens(slice);
   return std::min(stored, static_cast<uint64_t>(share * static_cast<double>(slice.tokens)) + 1);
 }
 
-// Returns whether all probes that meet sets of up to `size` tokens are swept if postings have signatures.
+// Returns whether all probes that meet sets of up to `size` tokens are swept if postings have signatures. The
+// tokens that only one set has are the most for sizes at the ends of their ranges (most_differences()).
 bool RoundsFromFile::sweeps_all(uint32_t size) const {
-  const Bounds bounds(spec_.measure, spec_.threshold);
+  const Bounds of_index = bounds().reversed();
   const int64_t largest = probe_sets().classes().back().size;
-  const int64_t partner = std::max<int64_t>(size, bounds.max_partner(size, largest));
-  return partner + size - 2 * bounds.min_overlap(partner, size) < useful_differences;
+  for (const int64_t s : {int64_t{1}, int64_t{size}}) {
+    for (const int64_t partner : {of_index.min_partner(s), std::max(s, of_index.max_partner(s, largest))}) {
+      if (partner + s - 2 * of_index.min_overlap(s, partner) >= useful_differences) return false;
+    }
+  }
+  return true;
 }
 
 // Returns the bytes of a round of this shape beside `probes` bytes of probes. If a generator was decided on
@@ -243,7 +249,7 @@ void RoundsFromFile::find_probe_slices(size_t first, size_t end) {
 // Returns whether sets of the slice can have partners of sizes from `smallest` to `largest`.
 bool RoundsFromFile::compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const {
   if (every_pair()) return true;
-  const Bounds bounds(spec_.measure, spec_.threshold);
+  const Bounds bounds = this->bounds();
   for (uint32_t k = probe.class_begin; k < probe.class_end; ++k) {
     const uint32_t size = probe_sets().classes()[k].size;
     const int64_t low = std::max<int64_t>(smallest, bounds.min_partner(size));
@@ -263,7 +269,7 @@ SetCollection RoundsFromFile::read_probes(std::span<const size_t> numbers, const
   const uint32_t class_begin = slices.front()->class_begin, class_end = slices.back()->class_end;
   std::vector<uint32_t> least;
   if (!every_pair()) {
-    const Bounds bounds(spec_.measure, spec_.threshold);
+    const Bounds bounds = this->bounds();
     for (uint32_t k = class_begin; k < class_end; ++k) {
       const int64_t size = probe_sets().classes()[k].size;
       const int64_t partner = std::max<int64_t>(bounds.min_partner(size), index.classes.front().size);

@@ -63,6 +63,11 @@ class RoundsFromFile {
   bool uses_choice() const {
     return spec_.algorithm == Algorithm::automatic || spec_.algorithm == Algorithm::bitmap;
   }
+  // Returns the bounds of a probe and a set of the index side.
+  Bounds bounds() const {
+    const Bounds bounds(spec_.measure, spec_.threshold);
+    return index_left() ? bounds.reversed() : bounds;
+  }
   bool only_equal_partners(uint32_t size) const;
   SetCollection outline(const SlicedSets &sets) const;
   size_t postings_of(const Slice &slice) const;
