@@ -63,6 +63,8 @@ TEST(LshPlan, KnowsTheLeastJaccardSimilarityOfAMeasure) {
     }
   }
   EXPECT_EQ(least_jaccard(Measure::overlap, 3), 0);
+  EXPECT_EQ(least_jaccard(Measure::overlap_coefficient, 1), 0);
+  EXPECT_EQ(least_jaccard(Measure::containment, 1), 0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool add(SetCopies &copies, const Tokens &tokens, int type) {
 }
 
 RC_GTEST_PROP(SetCopies, RowsThatAreLeftOutHaveAnEqualOneThatIsJoined, ()) {
-  const auto measure = *rc::gen::element(Measure::jaccard, Measure::overlap);
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::overlap, Measure::overlap_coefficient);
   const double threshold = measure == Measure::overlap ? *rc::gen::inRange(1, 4) : 0.5;
   const int type = *rc::gen::inRange(0, 3);
   const size_t memory_limit = *rc::gen::element(size_t{0}, size_t{25'000}, size_t{25'200}, enough_memory);

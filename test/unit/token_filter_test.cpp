@@ -27,7 +27,8 @@ std::vector<int32_t> any_set() {
 }
 
 RC_GTEST_PROP(TokenFilter, LosesNoSimilarPair, ()) {
-  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap,
+                                         Measure::overlap_coefficient);
   const double threshold =
       measure == Measure::overlap ? *rc::gen::inRange(1, 6) : *rc::gen::inRange(1, 21) / 20.0;
   TokenFilter integers(measure, threshold), longs(measure, threshold), texts(measure, threshold);

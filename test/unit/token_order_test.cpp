@@ -96,7 +96,8 @@ size_t check_pairs(TokenOrder &order, const Bounds &bounds, const std::vector<st
 }
 
 RC_GTEST_PROP(TokenOrder, LosesNoSimilarPair, ()) {
-  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap,
+                                         Measure::overlap_coefficient);
   const double threshold =
       measure == Measure::overlap ? *rc::gen::inRange(1, 6) : *rc::gen::inRange(1, 21) / 20.0;
   const Bounds bounds(measure, threshold);
@@ -248,7 +249,8 @@ bool finds(const IndexLookup &lookup, const std::vector<TokenCode> &indexed) {
 }
 
 Bounds any_bounds() {
-  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap,
+                                         Measure::overlap_coefficient);
   return {measure, measure == Measure::overlap ? *rc::gen::inRange(1, 8) : *rc::gen::inRange(1, 21) / 20.0};
 }
 

@@ -16,8 +16,8 @@ const char *why_not_by_bands(Measure measure, double threshold, JoinType jointyp
   // In an outer or anti join, a missed pair would make up a row without a partner.
   if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
   if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
-  if (measure > Measure::overlap) return "MinHash does not find a small set within a large one";
   if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
+  if (least_jaccard(measure, threshold) <= 0) return "MinHash does not find a small set within a large one";
   return nullptr;
 }
 
