@@ -83,7 +83,8 @@ std::vector<SizeCount> any_sizes() {
 }
 
 RC_GTEST_PROP(PartsBySize, PairsMeetOnce, ()) {
-  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap);
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine, Measure::dice, Measure::overlap,
+                                         Measure::overlap_coefficient);
   const double threshold =
       measure == Measure::overlap ? *rc::gen::element(1.0, 3.0) : *rc::gen::element(0.1, 0.5, 0.8, 0.9, 1.0);
   const Bounds bounds(measure, threshold);

@@ -81,8 +81,8 @@ bool can_be_searched(Query *query) {
   const int table = reinterpret_cast<RangeTblRef *>(source)->rtindex;
   const RangeTblEntry *entry = rt_fetch(table, query->rtable);
   auto *id = reinterpret_cast<Var *>(linitial_node(TargetEntry, query->targetList)->expr);
-  return entry->rtekind == RTE_RELATION && IsA(id, Var) && static_cast<int>(id->varno) == table && id->varlevelsup == 0 &&
-         id->varattno > 0 && is_not_null(entry->relid, id->varattno);
+  return entry->rtekind == RTE_RELATION && IsA(id, Var) && static_cast<int>(id->varno) == table &&
+         id->varlevelsup == 0 && id->varattno > 0 && is_not_null(entry->relid, id->varattno);
 }
 
 // Gives what is known of a query. Returns false where it is not a single SELECT of ids and sets, or, on the
@@ -122,9 +122,9 @@ const char *set_type(TokenType type) {
 const char *neighbors_statement(const JoinCall &call, const Side &left, const Side &right, int32 k,
                                 double least, Oid schema) {
   const bool counts = call.measure == Measure::overlap;
-  const char *similarity = psprintf("%s.%s(l.s::%s, r.s::%s)", quote_identifier(get_namespace_name(schema)),
-                                    measure_function(call.measure), set_type(left.token_type),
-                                    set_type(right.token_type));
+  const char *similarity =
+      psprintf("%s.%s(l.s::%s, r.s::%s)", quote_identifier(get_namespace_name(schema)),
+               measure_function(call.measure), set_type(left.token_type), set_type(right.token_type));
   StringInfoData sql;
   initStringInfo(&sql);
   appendStringInfo(&sql, "SELECT l.id, n.id, n.similarity::pg_catalog.float8, n.rank FROM (%s\n) l (id, s) ",
