@@ -12,20 +12,10 @@ set -eu
 rows=${1:-1000000}
 threshold=${2:-0.8}
 
-sql() { psql -X -q -At -v ON_ERROR_STOP=1 -v rows="$rows" -v threshold="$threshold" "$@"; }
-cleanup() { sql -c 'SET client_min_messages = error; DROP SCHEMA IF EXISTS simjoin_bench CASCADE' || true; }
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-cleanup
-sql << 'EOF'
-SET client_min_messages = warning;
-CREATE EXTENSION IF NOT EXISTS simjoin;
-CREATE SCHEMA simjoin_bench;
-SET search_path = simjoin_bench, public;
--- Returns the seconds of CPU time that this process has used.
-CREATE FUNCTION cpu() RETURNS numeric LANGUAGE sql VOLATILE AS
-$$ SELECT (f[12]::numeric + f[13]::numeric) / 100 FROM (SELECT string_to_array(split_part(pg_read_file('/proc/self/stat'), ') ', 2), ' ') f) s $$;
+. "$(dirname "$0")/schema.sh"
+{
+  prologue
+  cat << 'EOF'
 CREATE FUNCTION new_set(kind text) RETURNS int[] LANGUAGE sql VOLATILE AS
 $$ SELECT CASE kind WHEN 'integers' THEN ARRAY(SELECT (200000 * random() ^ 2)::int FROM generate_series(1, 20))
    ELSE shingles((SELECT string_agg(substr(md5(((random() ^ 2) * 50000)::int::text), 1, 3 + i % 7), ' ') FROM generate_series(1, 10) i)) END $$;
@@ -79,3 +69,4 @@ END $$;
 CALL run('integers', :rows, :threshold);
 CALL run('titles', :rows, :threshold);
 EOF
+} | sql

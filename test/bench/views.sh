@@ -13,21 +13,10 @@ rows=${1:-1000000}
 threshold=${2:-0.7}
 if [ $# -gt 2 ]; then shift 2; else set -- 0.0001 0.001 0.01; fi
 
-sql() { psql -X -q -At -v ON_ERROR_STOP=1 -v rows="$rows" -v threshold="$threshold" "$@"; }
-cleanup() { sql -c 'SET client_min_messages = error; DROP SCHEMA IF EXISTS simjoin_bench CASCADE' || true; }
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-cleanup
+. "$(dirname "$0")/schema.sh"
 {
+  prologue
   cat << 'EOF'
-SET client_min_messages = warning;
-CREATE EXTENSION IF NOT EXISTS simjoin;
-CREATE SCHEMA simjoin_bench;
-SET search_path = simjoin_bench, public;
--- Returns the seconds of CPU time that this process has used.
-CREATE FUNCTION cpu() RETURNS numeric LANGUAGE sql VOLATILE AS
-$$ SELECT (f[12]::numeric + f[13]::numeric) / 100 FROM (SELECT string_to_array(split_part(pg_read_file('/proc/self/stat'), ') ', 2), ' ') f) s $$;
 -- Runs a statement and returns its CPU time.
 CREATE FUNCTION timed(what text, statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE before numeric := simjoin_bench.cpu(); result text;

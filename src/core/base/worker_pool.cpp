@@ -29,9 +29,9 @@ std::thread start_thread(std::function<void()> body) {
   }
 }
 
-WorkerPool::WorkerPool(int workers, const StopFlag &stop) : workers_(workers), stop_(stop) {
-  threads_.reserve(static_cast<size_t>(workers - 1));
-  workers_ = take_threads(workers - 1) + 1;
+WorkerPool::WorkerPool(int workers, const StopFlag &stop)
+    : workers_(take_threads(workers - 1) + 1), stop_(stop) {
+  threads_.reserve(static_cast<size_t>(workers_ - 1));
   try {
     for (int worker = 1; worker < workers_; ++worker) {
       threads_.push_back(start_thread([this, worker] { serve(worker); }));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/ascending.hpp"
 #include "core/base/token_hash.hpp"
 
 namespace simjoin {
@@ -52,8 +53,7 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
     shared += known(hashes_.back());
   }
   if (shared >= least_overlap(tokens.size())) return true;
-  const auto not_ascending = [](const Token &a, const Token &b) { return !(a < b); };
-  if (std::adjacent_find(tokens.begin(), tokens.end(), not_ascending) == tokens.end()) return false;
+  if (strictly_ascending(tokens)) return false;
   // Repeated tokens count once. Tokens of equal hashes might differ, so the shared ones are not counted anew.
   std::sort(hashes_.begin(), hashes_.end());
   const auto distinct = static_cast<size_t>(std::unique(hashes_.begin(), hashes_.end()) - hashes_.begin());

@@ -5,8 +5,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/ascending.hpp"
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/candidates/verify.hpp"
 #include "core/stream/least_ranks.hpp"
@@ -29,15 +31,6 @@ constexpr uint32_t no_limit = 64;
 constexpr size_t tokens_at_a_time = 8;
 // Streamed sets up to this size find the range of their partners in a table.
 constexpr uint32_t usual_size = 4096;
-
-template <typename T>
-bool strictly_ascending(std::span<const T> tokens) {
-  return std::adjacent_find(tokens.begin(), tokens.end(), std::greater_equal<T>()) == tokens.end();
-}
-
-double milliseconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
 
 }  // namespace
 
@@ -95,7 +88,7 @@ bool StreamedJoin::takes_long_to_index() const {
 }
 
 void StreamedJoin::index(const StopFlag &stop) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = WallClock::now();
   recorded_.end();
   index_.emplace(bounds_.reversed(), recorded_, stop, memory_);
   stats_.reasons.push_back("a set that is like one of the small side meets " +
@@ -108,7 +101,7 @@ void StreamedJoin::index(const StopFlag &stop) {
   seen_.resize(index_->sets().sets(), 0);
   partners_.resize(usual_size);
   stats_.tokens[static_cast<int>(small_)] = index_->sets().tokens.size();
-  stats_.build_ms = milliseconds(std::chrono::steady_clock::now() - begin);
+  stats_.build_ms = milliseconds_since(begin);
 }
 
 // Returns whether looking up a set that is like one of the small side takes no longer than to rank it.

@@ -39,7 +39,7 @@ TokenType check_row_columns(TupleDesc columns, const char *function, RowKeys *ke
 struct RowTarget {
   const char *function;
   JoinEngine *engine;
-  File *spill_file;  // the engine's (offer_spill_file)
+  File *spill_file;  // the engine's (end_row)
   Side side;
   MemoryContext context;             // of the ids
   const QueryRows *other = nullptr;  // rows whose sets must have the same type
