@@ -166,7 +166,7 @@ void cost_stream(Path *path, const SideWork &small, const SideWork &streamed, co
 
 }  // namespace
 
-void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
+void cost_join(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
                SpecialJoinInfo *sjinfo) {
   const SimilarityClause &clause = join->clause;
   const SetShape left = set_shape(root, reinterpret_cast<Node *>(clause.left), clause.token_type);
@@ -190,7 +190,6 @@ void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOpt
   const JoinMethod method = choose_method(bounds.measure(), bounds.threshold(), join->jointype);
 
   Path *path = &join->custom.path;
-  path->rows = joinrel->rows;
   const SideWork &small = sides[join->smaller == Side::left ? 0 : 1];
   if (may_stream(method, bounds.threshold(), join->read_once) && small.rows <= StreamedJoin::most_rows &&
       small.tokens <= StreamedJoin::most_tokens) {

@@ -12,9 +12,9 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Estimates the rows and the cost of the join operator's path. All input is read before the first pair comes
-// out, unless one side is small: then the other one streams.
-void cost_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
+// Estimates the cost of the join operator's path, whose rows are set. All input is read before the first pair
+// comes out, unless one side is small: then the other one streams.
+void cost_join(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath *join,
                SpecialJoinInfo *sjinfo);
 
 // Charges PostgreSQL's hash joins of these two relations for all calls of the measure that they will make,

@@ -127,6 +127,29 @@ bool next_unmatched(JoinState *state, Side side) {
   return false;
 }
 
+void discard_execution(JoinState *state) {
+  add_execution_to_totals(state);
+  close_spill_file(&state->spill_file);
+  ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+  for (JoinInput &input : state->inputs) {
+    const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;
+    for (RowReader *reader : {&input.reader, &input.aside}) {
+      if (reader->store != nullptr && own_rows) close_row_store(reader->store);
+      *reader = {};
+    }
+    input.row_count = 0;
+    input.slot = nullptr;
+    input.key_slots = input.without_set = input.matchless = input.matched = {};
+  }
+  state->engine = state->bands = nullptr;
+  state->streamed = nullptr;
+  state->stream = {};
+  state->done_rows = nullptr;
+  state->batch = nullptr;
+  MemoryContextReset(state->context);
+  enter(state, JoinPhase::feed);
+}
+
 // Makes the next joined row the scan tuple. Returns false at the end.
 bool next_joined_row(JoinState *state) {
   for (;;) {
@@ -159,6 +182,7 @@ bool next_joined_row(JoinState *state) {
         break;
       case JoinPhase::unmatched_right:
         if (next_unmatched(state, Side::right)) return true;
+        discard_execution(state);  // the plan may have other joins that need the memory
         enter(state, JoinPhase::done);
         break;
       case JoinPhase::done:
@@ -182,29 +206,6 @@ TupleTableSlot *exec_join(CustomScanState *node) {
 }
 
 // ---- End ----
-
-void discard_execution(JoinState *state) {
-  add_execution_to_totals(state);
-  close_spill_file(&state->spill_file);
-  ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
-  for (JoinInput &input : state->inputs) {
-    const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;
-    for (RowReader *reader : {&input.reader, &input.aside}) {
-      if (reader->store != nullptr && own_rows) close_row_store(reader->store);
-      *reader = {};
-    }
-    input.row_count = 0;
-    input.slot = nullptr;
-    input.key_slots = input.without_set = input.matchless = input.matched = {};
-  }
-  state->engine = state->bands = nullptr;
-  state->streamed = nullptr;
-  state->stream = {};
-  state->done_rows = nullptr;
-  state->batch = nullptr;
-  MemoryContextReset(state->context);
-  enter(state, JoinPhase::feed);
-}
 
 void rescan_join(CustomScanState *node) {
   discard_execution(state_of(node));

@@ -20,6 +20,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/cost.hpp"
+#include "pg/join/disjunction.hpp"
 #include "pg/join/plan.hpp"
 #include "pg/join/row_identity.hpp"
 #include "pg/join/selectivity.hpp"
@@ -199,20 +200,20 @@ bool parallel_safe(RelOptInfo *joinrel, List *inputs) {
   return true;
 }
 
-void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                JoinType jointype, JoinPathExtraData *extra) {
-  if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
-  if (!bms_is_empty(joinrel->lateral_relids) || unusable_pseudoconstant(extra->restrictlist)) return;
-  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, extra->restrictlist);
-  if (clauses == NIL) return;
+// Returns the join by the most selective of the clauses, with the rest as a filter, NULL where none of them
+// can drive it.
+JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                    JoinType jointype, SpecialJoinInfo *sjinfo, List *restrictlist, double rows) {
+  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, restrictlist);
+  if (clauses == NIL) return nullptr;
 
   auto *join = static_cast<JoinPath *>(palloc0(sizeof(JoinPath)));
   join->jointype = jointype;
-  join->clause = *most_selective(root, clauses, extra->sjinfo);
-  join->restrictlist = extra->restrictlist;
-  join->partition_clauses = find_partition_clauses(joinrel, outer, inner, jointype, extra->restrictlist);
+  join->clause = *most_selective(root, clauses, sjinfo);
+  join->restrictlist = restrictlist;
+  join->partition_clauses = find_partition_clauses(joinrel, outer, inner, jointype, restrictlist);
   join->outer = outer;
-  if (!choose_inputs(root, outer, inner, join)) return;
+  if (!choose_inputs(root, outer, inner, join)) return nullptr;
 
   CustomPath *custom = &join->custom;
   custom->path.type = T_CustomPath;
@@ -220,12 +221,70 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
   custom->path.parent = joinrel;
   custom->path.pathtarget = joinrel->reltarget;
   custom->path.parallel_safe = parallel_safe(joinrel, custom->custom_paths);
+  custom->path.rows = rows;
   custom->methods = &path_methods;
   custom->flags = compat::custom_path_projects;
-  compat::set_custom_restrictinfo(custom, extra->restrictlist);
-  cost_join(root, joinrel, outer, inner, join, extra->sjinfo);
-  charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
-  add_path(joinrel, with_row_identities(root, joinrel, &custom->path));
+  compat::set_custom_restrictinfo(custom, restrictlist);
+  cost_join(root, outer, inner, join, sjinfo);
+  return join;
+}
+
+// Returns whether all that is read for a join comes the same however often it is read.
+bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
+  if (contain_volatile_functions(reinterpret_cast<Node *>(root->parse->jointree))) return false;
+  for (int relid = -1; (relid = bms_next_member(joinrel->relids, relid)) >= 0;) {
+    if (root->simple_rel_array[relid] == nullptr) continue;  // an outer join
+    RangeTblEntry *rte = planner_rt_fetch(static_cast<Index>(relid), root);
+    switch (rte->rtekind) {
+      case RTE_RELATION:
+        if (rte->tablesample != nullptr) return false;
+        break;
+      case RTE_CTE:
+      case RTE_NAMEDTUPLESTORE:
+        break;
+      case RTE_FUNCTION:
+        if (contain_volatile_functions(reinterpret_cast<Node *>(rte->functions))) return false;
+        break;
+      case RTE_VALUES:
+        if (contain_volatile_functions(reinterpret_cast<Node *>(rte->values_lists))) return false;
+        break;
+      default:  // a subquery with LIMIT may give other rows the next time
+        return false;
+    }
+  }
+  return true;
+}
+
+// Offers one join after the other for the arms of a disjunction, if all of them are similarity joins.
+void offer_arms(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                RestrictInfo *disjunction, JoinPathExtraData *extra) {
+  List *paths = NIL;
+  ListCell *cell;
+  foreach (cell, joins_of_arms(root, disjunction, extra->restrictlist)) {
+    auto *restrictlist = static_cast<List *>(lfirst(cell));
+    const double share = clauselist_selectivity(root, restrictlist, 0, JOIN_INNER, extra->sjinfo);
+    JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist,
+                               clamp_row_est(outer->rows * inner->rows * share));
+    if (join == nullptr) return;
+    paths = lappend(paths, &join->custom.path);
+  }
+  if (paths != NIL) add_path(joinrel, with_row_identities(root, joinrel, paths));
+}
+
+void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                JoinType jointype, JoinPathExtraData *extra) {
+  if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
+  if (!bms_is_empty(joinrel->lateral_relids) || unusable_pseudoconstant(extra->restrictlist)) return;
+  JoinPath *join =
+      make_join(root, joinrel, outer, inner, jointype, extra->sjinfo, extra->restrictlist, joinrel->rows);
+  if (join != nullptr) {
+    charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
+    add_path(joinrel, with_row_identities(root, joinrel, list_make1(&join->custom.path)));
+  }
+  if (jointype != JOIN_INNER || !repeatable_inputs(root, joinrel)) return;
+  ListCell *cell;
+  foreach (cell, extra->restrictlist)
+    offer_arms(root, joinrel, outer, inner, lfirst_node(RestrictInfo, cell), extra);
 }
 
 void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

@@ -22,7 +22,7 @@ Node *in_join_tuple(PlannerInfo *root, Node *expr) {
                                                   COERCE_IMPLICIT_CAST));
 }
 
-Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, Path *path) {
+Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, List *paths) {
   PathTarget *target = copy_pathtarget(joinrel->reltarget);
   bool same = true;
   ListCell *cell;
@@ -31,10 +31,10 @@ Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, Path *path) {
     lfirst(cell) = in_join_tuple(root, expr);
     same = same && lfirst(cell) == expr;
   }
-  if (same) return path;
-  path->pathtarget = target;
-  return reinterpret_cast<Path *>(
-      create_append_path(root, joinrel, list_make1(path), NIL, NIL, nullptr, 0, false, -1));
+  if (same && list_length(paths) == 1) return static_cast<Path *>(linitial(paths));
+  if (!same)
+    foreach (cell, paths) static_cast<Path *>(lfirst(cell))->pathtarget = target;
+  return reinterpret_cast<Path *>(create_append_path(root, joinrel, paths, NIL, NIL, nullptr, 0, false, -1));
 }
 
 }  // namespace simjoin::pg

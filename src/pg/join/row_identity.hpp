@@ -16,9 +16,10 @@ namespace simjoin::pg {
 // itself.
 Node *in_join_tuple(PlannerInfo *root, Node *expr);
 
-// Returns a path with the output that is wanted of the join, which is the given path of the join if that
-// output has no row identity. Else it is an Append of the path alone, which the planner takes out of the
-// finished plan: columns of an Append are those of its input by position, whatever their expressions.
-Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, Path *path);
+// Returns a path that gives the rows of all of these paths of the join, with the output that is wanted of it.
+// That is an Append. A single path is returned as it is if the output has no row identity; otherwise the
+// planner takes its Append out of the finished plan. Columns of an Append are those of its inputs by
+// position, whatever their expressions.
+Path *with_row_identities(PlannerInfo *root, RelOptInfo *joinrel, List *paths);
 
 }  // namespace simjoin::pg

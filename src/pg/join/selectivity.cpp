@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/join/disjunction.hpp"
 #include "pg/join/estimate.hpp"
 #include "pg/join/implied.hpp"
 #include "pg/join/self_join.hpp"
@@ -118,6 +119,7 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
 // implies.
 void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
   SimilarityClause clause;
+  for_each_condition(root, rinfo, set_selectivity);  // PostgreSQL combines them
   if (!describe_similarity_clause(root, rinfo, &clause)) {
     ListCell *cell;
     foreach (cell, implied_clauses(root, rinfo)) {

@@ -143,13 +143,40 @@ sub draw_impossible
 	};
 }
 
-# Draws a similarity clause over two aliases. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
+# Draws a disjunction of similarity clauses, some beside an equality.
+sub draw_disjunction
+{
+	my ($world, $left, $right) = @_;
+	my @arms = draw_clause($world, $left, $right, 1);
+	for (1 .. weighted(3, 1, 1, 2))
+	{
+		my $arm = draw_clause($world, $left, $right, 1);
+		$arm = draw_clause($world, $left, $right, 1) while length $arm->{setting};    # there is one to read a bound from
+		push @arms, $arm;
+	}
+	my @spelled;
+	for my $arm (@arms)
+	{
+		my $sql = defined $arm->{bound} ? $arm->{sql} =~ s/<bound>/$arm->{bound}/gr : $arm->{sql};
+		push @spelled, $sql . (chance(0.3) ? " AND $left.grp = $right.grp" : '');
+	}
+	return { %{ $arms[0] }, sql => '(' . join(' OR ', @spelled) . ')', bound => undef, fixed => 1, match => 'may' };
+}
+
+# Draws a similarity clause over two aliases, or several with OR between them. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
 # {call} is the value of the measure, and {match} says whether it must, may or never be the clause of a join node. With
 # $usual, not every pair reaches its bound.
 sub draw_similarity
 {
 	my ($world, $left, $right, $usual) = @_;
 	return draw_impossible($world, $left, $right) if chance(0.04);
+	return chance(0.08) ? draw_disjunction($world, $left, $right) : draw_clause($world, $left, $right, $usual);
+}
+
+# Draws one similarity clause.
+sub draw_clause
+{
+	my ($world, $left, $right, $usual) = @_;
 	my @sets = draw_sets($world);
 	$sets[0] =~ s/<a>/$left/g;
 	$sets[1] =~ s/<a>/$right/g;

@@ -1,0 +1,114 @@
+-- Similarity clauses with OR between them: one join after the other, each pair once.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET simjoin.explain_device = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+
+CREATE TABLE people (id int PRIMARY KEY, grp int, name int[], town text[]);
+INSERT INTO people
+SELECT i, i % 5, CASE WHEN i % 31 <> 0 THEN ARRAY(SELECT i / 4 * 17 % 1009 + CASE WHEN k = i % 12 THEN 50 ELSE k END FROM generate_series(1, 7 + i % 3) k) END,
+       CASE WHEN i % 29 <> 0 THEN ARRAY(SELECT 't' || (i / 8 + CASE WHEN i % 3 = 0 THEN k ELSE k * 2 END) FROM generate_series(1, 4) k) END
+FROM generate_series(1, 400) i;
+ANALYZE people;
+
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6);
+-- Conditions beside a clause belong to its join.
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM people a, people b
+  WHERE a.name ~= b.name AND a.grp = b.grp OR cosine_similarity(a.town, b.town) > 0.8 AND a.id % 2 = 0;
+
+-- Each query by joins and by a nested loop: how many rows, whether they are the same, and how many joins were planned.
+CREATE FUNCTION compare(query text) RETURNS TABLE (pairs bigint, same bool, joins int)
+LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+  joins := 0;
+  SET LOCAL simjoin.enable_join = on;
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line LIKE '%SetSimilarityJoin%' THEN joins := joins + 1; END IF;
+  END LOOP;
+  EXECUTE 'CREATE TEMP TABLE joined AS ' || query;
+  SET LOCAL simjoin.enable_join = off;
+  EXECUTE 'CREATE TEMP TABLE looped AS ' || query;
+  SELECT count(*) INTO pairs FROM looped;
+  same := NOT EXISTS ((TABLE joined EXCEPT ALL TABLE looped) UNION ALL (TABLE looped EXCEPT ALL TABLE joined));
+  DROP TABLE joined, looped;
+  RETURN NEXT;
+END $$;
+
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r, jaccard_similarity(a.name, b.name) AS s FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6');
+-- The same set in both, of which the second has all pairs of the first.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.9 OR jaccard_similarity(a.name, b.name) >= 0.5)');
+-- More than two; a distance, a sum, an equality and a threshold that is NULL among them.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN (SELECT * FROM people WHERE id % 3 = 0) b
+  ON a.name <%> b.name <= 0.3 OR 0.5 * jaccard_similarity(a.name, b.name) + 0.5 * jaccard_similarity(a.town, b.town) >= 0.7
+  OR a.grp = b.grp AND containment(a.town, b.town) >= 0.5 OR overlap_count(a.name, b.name) >= NULL');
+-- An arm within an arm: what is common stays outside.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.grp = b.grp AND jaccard_similarity(a.name, b.name) >= 0.6 OR a.grp = b.grp AND jaccard_similarity(a.town, b.town) >= 0.4');
+-- Below other joins, with a parameter, and again for each row.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r, c.id AS c FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6)
+  LEFT JOIN people c ON c.id = b.id + 1');
+SELECT * FROM compare('SELECT t, s.* FROM generate_series(0.5, 0.9, 0.2) t, LATERAL (SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= t OR jaccard_similarity(a.town, b.town) >= t) OFFSET 0) s');
+-- A CTE is read twice, and has the same rows.
+SELECT * FROM compare('WITH p AS MATERIALIZED (SELECT *, random() AS x FROM people) SELECT a.id AS l, b.id AS r FROM p a JOIN p b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6)');
+-- Without joins: a condition that is no similarity clause, an outer or semi join, and rows that may be others when they are read again.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = b.id + 1');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a LEFT JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6');
+SELECT * FROM compare('SELECT a.id AS l FROM people a WHERE EXISTS (SELECT FROM people b WHERE a.id <> b.id
+  AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6))');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN (SELECT * FROM people ORDER BY id LIMIT 100) b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b TABLESAMPLE bernoulli (100)
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON random() < 2 AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6)');
+
+-- Rows are changed once.
+BEGIN;
+EXPLAIN (COSTS OFF) UPDATE people a SET grp = 9 FROM people b
+  WHERE a.id <> b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6);
+WITH changed AS (UPDATE people a SET grp = 9 FROM people b
+  WHERE a.id <> b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.9) RETURNING a.id)
+SELECT count(*) FROM changed;
+ROLLBACK;
+BEGIN;
+SET LOCAL simjoin.enable_join = off;
+WITH changed AS (UPDATE people a SET grp = 9 FROM people b
+  WHERE a.id <> b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.9) RETURNING a.id)
+SELECT count(*) FROM changed;
+ROLLBACK;
+
+-- Partitioned tables.
+CREATE TABLE parts (LIKE people) PARTITION BY LIST (grp);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES IN (0, 1);
+CREATE TABLE parts_1 PARTITION OF parts DEFAULT;
+INSERT INTO parts SELECT * FROM people;
+ANALYZE parts;
+SET enable_partitionwise_join = on;
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM parts a JOIN parts b
+  ON a.grp = b.grp AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6)');
+RESET enable_partitionwise_join;
+BEGIN;
+WITH changed AS (UPDATE parts a SET name = '{}' FROM people b
+  WHERE a.id <> b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.9) RETURNING a.id)
+SELECT count(*) FROM changed;
+ROLLBACK;
+
+-- An array that is no set raises an error only where a nested loop would compute its similarity.
+UPDATE people SET town = '{{t1,t2}}' WHERE id = 5;
+SELECT count(*) > 0 AS found FROM people a JOIN people b
+  ON a.id = 5 AND b.id = 5 AND (jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6);
+SELECT count(*) FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR jaccard_similarity(a.town, b.town) >= 0.6;
+
+DROP FUNCTION compare;
+DROP TABLE people, parts;
