@@ -315,3 +315,108 @@ COMMENT ON FUNCTION overlap_coefficient(int8[], int8[]) IS 'overlap coefficient 
 COMMENT ON FUNCTION overlap_coefficient(text[], text[]) IS 'overlap coefficient of two sets: shared elements / elements of the smaller one; 0 with an empty set';
 COMMENT ON FUNCTION overlap_coefficient(int2[], int2[]) IS 'as for two sets of int4';
 COMMENT ON FUNCTION overlap_coefficient(text, text) IS 'an error: a text is not a set';
+
+-- Sets from texts, without a column of sets. A tokenizer has a type of its own, so that no text is taken for one.
+
+CREATE TYPE tokenizer;
+
+CREATE FUNCTION tokenizer_in(cstring) RETURNS tokenizer
+AS 'MODULE_PATHNAME', 'simjoin_tokenizer_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tokenizer_in(cstring) IS 'I/O';
+CREATE FUNCTION tokenizer_out(tokenizer) RETURNS cstring
+AS 'MODULE_PATHNAME', 'simjoin_tokenizer_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tokenizer_out(tokenizer) IS 'I/O';
+CREATE FUNCTION tokenizer_recv(internal) RETURNS tokenizer
+AS 'MODULE_PATHNAME', 'simjoin_tokenizer_recv' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tokenizer_recv(internal) IS 'I/O';
+CREATE FUNCTION tokenizer_send(tokenizer) RETURNS bytea
+AS 'MODULE_PATHNAME', 'simjoin_tokenizer_send' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION tokenizer_send(tokenizer) IS 'I/O';
+
+CREATE TYPE tokenizer (INPUT = tokenizer_in, OUTPUT = tokenizer_out, RECEIVE = tokenizer_recv, SEND = tokenizer_send,
+                       INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended);
+COMMENT ON TYPE tokenizer IS 'how a text becomes a set, as in shingles(5) or words(english)';
+
+CREATE FUNCTION similarity_self_join(query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_texts' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+CREATE FUNCTION similarity_self_join(query text, threshold float8, key anyelement, tokens tokenizer, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anyelement, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_self_join(text, float8, tokenizer, text) IS
+'similarity_self_join for a query of texts, as in tokens => ''shingles(5)''';
+COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, tokenizer, text) IS
+'similarity_self_join for a query of texts, and for ids of the type of key';
+
+CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_texts' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, left_key anyelement, right_key anycompatible,
+                                tokens tokenizer, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_join(text, text, float8, tokenizer, text) IS
+'similarity_join for queries of texts, as in tokens => ''shingles(5)''';
+COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatible, tokenizer, text) IS
+'similarity_join for queries of texts, and for ids of the types of left_key and right_key';
+
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, tokens tokenizer,
+                                     measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_texts' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, left_key anyelement,
+                                     right_key anycompatible, tokens tokenizer, measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text) IS
+'similarity_neighbors for queries of texts, as in tokens => ''shingles(5)''';
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, tokenizer, text) IS
+'similarity_neighbors for queries of texts, and for ids of the types of left_key and right_key';
+
+CREATE FUNCTION duplicate_groups(query text, threshold float8, tokens tokenizer, method text DEFAULT 'components',
+                                 keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
+                                 measure text DEFAULT 'jaccard')
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_texts' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+-- The order of the last arguments keeps calls of six arguments without types unique.
+CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, tokens tokenizer, method text DEFAULT 'components',
+                                 max_group_share float8 DEFAULT 0.1, keep text DEFAULT 'smallest_id',
+                                 measure text DEFAULT 'jaccard')
+RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION duplicate_groups(text, float8, tokenizer, text, text, float8, text) IS
+'duplicate_groups for a query of texts, as in tokens => ''shingles(5)''';
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text) IS
+'duplicate_groups for a query of texts, and for ids of the type of key';
+
+-- A tsvector is the set of its lexemes. The planner sees the measure of text[].
+
+CREATE FUNCTION jaccard_similarity(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN jaccard_similarity(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION jaccard_similarity(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION cosine_similarity(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN cosine_similarity(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION cosine_similarity(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION dice_similarity(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN dice_similarity(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION dice_similarity(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION overlap_count(a tsvector, b tsvector) RETURNS int4 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN overlap_count(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION overlap_count(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION containment(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN containment(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION containment(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION overlap_coefficient(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN overlap_coefficient(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION overlap_coefficient(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+CREATE FUNCTION jaccard_distance(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
+RETURN jaccard_distance(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
+COMMENT ON FUNCTION jaccard_distance(tsvector, tsvector) IS 'as for the two sets of their lexemes';

@@ -1,10 +1,7 @@
 #include "pg/base/query_rows.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
-#include "parser/parse_coerce.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 }
 
 #include <algorithm>
@@ -13,6 +10,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/query_source.hpp"
+#include "pg/base/row_context.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -24,10 +22,17 @@ struct TargetReader {
 
   const RowTarget &target;
   QueryRows rows;
+  SetMaker *maker = nullptr;            // where the query does not return sets
+  MemoryContext set_context = nullptr;  // of a set that is made
 };
 
 void TargetReader::start(TupleDesc columns) {
-  rows.token_type = check_row_columns(columns, target.function, rows.keys, target.key.name);
+  const SetColumn sets = check_set_column(columns, {target.function, rows.keys, target.key.name},
+                                          target.tokenizer, target.context);
+  rows.token_type = sets.token_type;
+  maker = sets.maker;
+  if (maker != nullptr)
+    set_context = AllocSetContextCreate(target.context, "set of a text", ALLOCSET_DEFAULT_SIZES);
   if (target.other == nullptr || target.other->token_type == rows.token_type) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("%s: the queries return sets of different types", target.function),
@@ -55,51 +60,20 @@ void add_id(const QueryRow &row, QueryRows *rows) {
 
 void TargetReader::take(const QueryRow &row) {
   add_id(row, &rows);
-  Datum array;
-  if (row.get(1, &array)) {
-    const SetView set = view_set(array, target.function);
-    feed(target, set);
-    free_view(set, array);
-  } else {
+  Datum value;
+  if (!row.get(1, &value)) {
     feed(target, {rows.token_type, 0, nullptr, nullptr});
+  } else if (maker != nullptr) {
+    in_row_context(set_context, [&] { feed(target, view_set(make_set(*maker, value), target.function)); });
+  } else {
+    const SetView set = view_set(value, target.function);
+    feed(target, set);
+    free_view(set, value);
   }
   end_row(target.engine, target.spill_file);
 }
 
-// Returns the hint of an error about the columns of a query that should be an id and a set.
-const char *hint_for_sets(TupleDesc columns, bool integers, const char *key_name) {
-  TokenType token_type;
-  if (integers && columns->natts >= 2 &&
-      TypeCategory(getBaseType(TupleDescAttr(columns, 0)->atttypid)) != TYPCATEGORY_NUMERIC &&
-      token_type_of(TupleDescAttr(columns, 1)->atttypid, &token_type)) {
-    if (key_name != nullptr)
-      return psprintf("Tell the type of the ids by the argument %s, as in %s => NULL::%s.", key_name,
-                      key_name, format_type_be(TupleDescAttr(columns, 0)->atttypid));
-    return "Give rows with another key a number, as in SELECT row_number() OVER (ORDER BY key), tokens FROM "
-           "documents, or a column GENERATED ALWAYS AS IDENTITY.";
-  }
-  const Oid type = columns->natts < 2 ? InvalidOid : getBaseType(TupleDescAttr(columns, 1)->atttypid);
-  if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID)
-    return "A set of the pieces or words of a text is made as in SELECT id, shingles(body) FROM documents or "
-           "SELECT id, string_to_array(body, ' ') FROM documents.";
-  return "Name the columns and cast where necessary, as in SELECT id, tokens::text[] FROM documents.";
-}
-
 }  // namespace
-
-TokenType check_row_columns(TupleDesc columns, const char *function, RowKeys *keys, const char *key_name) {
-  TokenType token_type;
-  if (columns->natts == 2 && token_type_of(TupleDescAttr(columns, 1)->atttypid, &token_type)) {
-    if (keys != nullptr) check_key_column(keys, TupleDescAttr(columns, 0));
-    if (keys != nullptr || is_id_type(TupleDescAttr(columns, 0)->atttypid)) return token_type;
-  }
-  raise_columns(columns, function,
-                keys == nullptr
-                    ? "a query must return two columns, an id (smallint, integer or bigint) and a set "
-                      "(integer[], bigint[] or text[])"
-                    : "a query must return two columns, an id and a set (integer[], bigint[] or text[])",
-                hint_for_sets(columns, keys == nullptr, key_name));
-}
 
 void raise_repeated_id(int64 id, const char *function) {
   raise_repeated_key(psprintf(INT64_FORMAT, id), function);

@@ -3,14 +3,11 @@
 
 #include "pg/base/pg.hpp"
 
-extern "C" {
-#include "access/tupdesc.h"
-}
-
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/row_columns.hpp"
 #include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 
@@ -26,12 +23,6 @@ struct QueryRows {
   size_t count() const { return ids.size(); }
 };
 
-// Returns the type of the tokens of a query's rows, (id bigint, tokens set). Errors, naming `function`, where
-// the columns are others. `keys` are of the type that ids have instead of bigint, or nullptr. `key_name` is
-// the argument by which the function takes that type, or nullptr.
-TokenType check_row_columns(TupleDesc columns, const char *function, RowKeys *keys = nullptr,
-                            const char *key_name = nullptr);
-
 // Errors, naming `function`: two rows have this id.
 [[noreturn]] void raise_repeated_id(int64 id, const char *function);
 
@@ -45,13 +36,15 @@ struct RowTarget {
   const QueryRows *other = nullptr;  // rows whose sets must have the same type
   SetCopies *copies = nullptr;       // get every set, and the engine only those that are to be joined
   KeyArgument key = {nullptr, InvalidOid};
+  const char *tokenizer = nullptr;            // makes the sets where the query returns texts
   KeyNumbers numbers = KeyNumbers::distinct;  // of keys
 };
 
 // Runs the query, which must return (id, tokens set), with the caller's rights and snapshot, and adds each
-// row to a side of the engine. A NULL set counts as an empty set. Returns the ids. Errors, naming the
-// function: other columns, a NULL id, a repeated key where keys are to be distinct, whatever view_set
-// refuses, a query that writes.
+// row to a side of the engine. With a tokenizer the second column is a text, from which it makes the set.
+// Without one, a tsvector is the set of its lexemes. A NULL set or text counts as an empty set. Returns the
+// ids. Errors, naming the function: other columns, a NULL id, a repeated key where keys are to be distinct,
+// whatever view_set refuses, a query that writes.
 QueryRows read_rows(const char *query, const RowTarget &target);
 
 // Errors, naming `function`, where two rows have the same id. Keys have been checked already.

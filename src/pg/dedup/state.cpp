@@ -31,7 +31,7 @@ size_t number_of(const DedupState &state, int64 id) {
 }
 
 void take_columns(DedupState *state, TupleDesc columns) {
-  state->token_type = check_row_columns(columns, state->function);
+  state->token_type = check_row_columns(columns, {state->function});
   if (state->columns != nullptr) return;  // the query is open, so that its columns stay the same
   MemoryContext old = MemoryContextSwitchTo(state->context);
   state->columns = CreateTupleDescCopy(columns);

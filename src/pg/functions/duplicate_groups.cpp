@@ -22,6 +22,7 @@ struct GroupsCall {
   Measure measure;
   GroupingOptions options;
   KeyArgument key;
+  const char *tokenizer;  // nullptr where the query returns sets
 };
 
 // Returns a join of the rows of the query with themselves, fed with the sets that are not copies of earlier
@@ -29,6 +30,7 @@ struct GroupsCall {
 FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **work) {
   FunctionJoin *join = create_function_join(function, call.measure, true);
   join->left_key = call.key;
+  join->tokenizer = call.tokenizer;
   *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
   call_cpp([&] {
     (*work)->copies.emplace(call.measure, call.threshold, row_share(Settings::memory_limit()),
@@ -48,6 +50,28 @@ void add_pairs(FunctionJoin *join, GroupingWork *work) {
         work->grouper->add_pair(work->copies->joined_row(join->batch->left[i]),
                                 work->copies->joined_row(join->batch->right[i]), pair_similarity(*join, i));
     });
+}
+
+// Where a call has the arguments after query and threshold.
+struct CallPlaces {
+  int measure, method, keep, max_group_share;
+  int tokenizer = -1;  // -1 where the function has none
+};
+
+GroupsCall call_with(FunctionCallInfo fcinfo, const CallPlaces &places) {
+  return {string_argument(fcinfo, 0),
+          PG_GETARG_FLOAT8(1),
+          symmetric_measure_by_name(string_argument(fcinfo, places.measure), function),
+          grouping_options(string_argument(fcinfo, places.method), string_argument(fcinfo, places.keep),
+                           PG_GETARG_FLOAT8(places.max_group_share), function),
+          {"key", InvalidOid},
+          places.tokenizer < 0 ? nullptr : string_argument(fcinfo, places.tokenizer)};
+}
+
+// Returns the call, whose key has the type of the result's ids.
+GroupsCall with_key(GroupsCall call, const ResultRows &result) {
+  call.key.type = result.column_type(0);
+  return call;
 }
 
 Datum return_groups_of(const GroupsCall &call, ResultRows *result) {
@@ -74,23 +98,26 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 2), function);
-  const GroupingOptions options =
-      grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
-  return return_groups_of(
-      {string_argument(fcinfo, 0), PG_GETARG_FLOAT8(1), measure, options, {"key", InvalidOid}}, &result);
+  return return_groups_of(call_with(fcinfo, {2, 3, 4, 5}), &result);
 }
 
-// The arguments: query, threshold, key, method, keep, max_group_share, measure.
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_keys);
 Datum simjoin_duplicate_groups_of_keys(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {2})) return 0;
-  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 6), function);
-  const GroupingOptions options =
-      grouping_options(string_argument(fcinfo, 3), string_argument(fcinfo, 4), PG_GETARG_FLOAT8(5), function);
-  return return_groups_of(
-      {string_argument(fcinfo, 0), PG_GETARG_FLOAT8(1), measure, options, {"key", result.column_type(0)}},
-      &result);
+  return return_groups_of(with_key(call_with(fcinfo, {6, 3, 4, 5}), result), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_texts);
+Datum simjoin_duplicate_groups_of_texts(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  return return_groups_of(call_with(fcinfo, {6, 3, 4, 5, 2}), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_texts_and_keys);
+Datum simjoin_duplicate_groups_of_texts_and_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  return return_groups_of(with_key(call_with(fcinfo, {7, 4, 6, 5, 3}), result), &result);
 }
 }

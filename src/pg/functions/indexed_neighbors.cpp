@@ -180,7 +180,7 @@ void NeighborReader::take(const QueryRow &row) {
 }  // namespace
 
 bool return_indexed_neighbors(const JoinCall &call, int32 k, double least, Oid schema, ResultRows *result) {
-  if (!(least > 0)) return false;
+  if (!(least > 0) || call.tokenizer != nullptr) return false;
   Side left, right;
   connect_spi();
   bool indexed = look_at(call.left_query, call.left_key, false, &left) &&

@@ -14,6 +14,7 @@ struct JoinCall {
   const char *right_query;  // NULL in a self-join
   Measure measure;
   KeyArgument left_key, right_key;
+  const char *tokenizer = nullptr;  // makes the sets where the queries return texts
 };
 
 }  // namespace simjoin::pg

@@ -42,9 +42,9 @@ void create_function_engine(FunctionJoin *join, double threshold) {
 
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies) {
   const bool right = side == Side::right;
-  return read_rows(
-      query, {join->function, join->engine, &join->spill_file, side, join->context,
-              right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key, numbers});
+  return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
+                           right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
+                           join->tokenizer, numbers});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
@@ -133,15 +133,22 @@ void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *resul
   end_join(join);
 }
 
-// Returns a call whose queries and measure are arguments of these numbers, the second one -1 in a self-join.
-JoinCall call_with(FunctionCallInfo fcinfo, const char *function, int left_query, int right_query,
-                   int measure) {
+// Where a call has the arguments whose places differ. The first argument is the left query.
+struct CallPlaces {
+  int right_query;  // -1 in a self-join
+  int measure;
+  int tokenizer = -1;  // -1 where the function has none
+};
+
+JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const CallPlaces &places) {
+  const bool self_join = places.right_query < 0;
   return {function,
-          string_argument(fcinfo, left_query),
-          right_query < 0 ? nullptr : string_argument(fcinfo, right_query),
-          measure_by_name(string_argument(fcinfo, measure), function),
-          {right_query < 0 ? "key" : "left_key", InvalidOid},
-          {right_query < 0 ? "key" : "right_key", InvalidOid}};
+          string_argument(fcinfo, 0),
+          self_join ? nullptr : string_argument(fcinfo, places.right_query),
+          measure_by_name(string_argument(fcinfo, places.measure), function),
+          {self_join ? "key" : "left_key", InvalidOid},
+          {self_join ? "key" : "right_key", InvalidOid},
+          places.tokenizer < 0 ? nullptr : string_argument(fcinfo, places.tokenizer)};
 }
 
 // Returns a join of the rows of the call, whose engine is fed.
@@ -149,6 +156,7 @@ FunctionJoin *start_join(const JoinCall &call, double threshold, KeyNumbers righ
   FunctionJoin *join = create_function_join(call.function, call.measure, call.right_query == nullptr);
   join->left_key = call.left_key;
   join->right_key = call.right_key;
+  join->tokenizer = call.tokenizer;
   create_function_engine(join, threshold);
   read_inputs(join, call.left_query, call.right_query, right_numbers);
   return join;
@@ -178,10 +186,11 @@ Datum join_neighbors(FunctionCallInfo fcinfo, const JoinCall &call, int32 k, dou
   return 0;
 }
 
-// Gives the call the types of the keys, which the columns of its result have.
-void set_key_types(JoinCall *call, const ResultRows &result) {
-  call->left_key.type = result.column_type(0);
-  call->right_key.type = result.column_type(1);
+// Returns the call, whose keys have the types of the result's columns.
+JoinCall with_keys(JoinCall call, const ResultRows &result) {
+  call.left_key.type = result.column_type(0);
+  call.right_key.type = result.column_type(1);
+  return call;
 }
 
 }  // namespace
@@ -195,7 +204,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_similarity_self_join);
 Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_self_join", 0, -1, 2);
+  const JoinCall call = call_with(fcinfo, "similarity_self_join", {-1, 2});
   return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
 }
 
@@ -203,15 +212,29 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_keys);
 Datum simjoin_similarity_self_join_of_keys(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {2})) return 0;
-  JoinCall call = call_with(fcinfo, "similarity_self_join", 0, -1, 3);
-  set_key_types(&call, result);
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_self_join", {-1, 3}), result);
+  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_texts);
+Datum simjoin_similarity_self_join_of_texts(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  const JoinCall call = call_with(fcinfo, "similarity_self_join", {-1, 3, 2});
+  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_texts_and_keys);
+Datum simjoin_similarity_self_join_of_texts_and_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {2})) return 0;
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_self_join", {-1, 4, 3}), result);
   return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_join);
 Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_join", 0, 1, 3);
+  const JoinCall call = call_with(fcinfo, "similarity_join", {1, 3});
   return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
 }
 
@@ -219,15 +242,29 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_keys);
 Datum simjoin_similarity_join_of_keys(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {3, 4})) return 0;
-  JoinCall call = call_with(fcinfo, "similarity_join", 0, 1, 5);
-  set_key_types(&call, result);
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_join", {1, 5}), result);
+  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_texts);
+Datum simjoin_similarity_join_of_texts(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  const JoinCall call = call_with(fcinfo, "similarity_join", {1, 4, 3});
+  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_texts_and_keys);
+Datum simjoin_similarity_join_of_texts_and_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {3, 4})) return 0;
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_join", {1, 6, 5}), result);
   return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 4);
+  const JoinCall call = call_with(fcinfo, "similarity_neighbors", {1, 4});
   return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 
@@ -235,8 +272,22 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_keys);
 Datum simjoin_similarity_neighbors_of_keys(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   if (any_null(fcinfo, {4, 5})) return 0;
-  JoinCall call = call_with(fcinfo, "similarity_neighbors", 0, 1, 6);
-  set_key_types(&call, result);
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_neighbors", {1, 6}), result);
+  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_texts);
+Datum simjoin_similarity_neighbors_of_texts(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  const JoinCall call = call_with(fcinfo, "similarity_neighbors", {1, 5, 4});
+  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_texts_and_keys);
+Datum simjoin_similarity_neighbors_of_texts_and_keys(PG_FUNCTION_ARGS) {
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {4, 5})) return 0;
+  const JoinCall call = with_keys(call_with(fcinfo, "similarity_neighbors", {1, 7, 6}), result);
   return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 }

@@ -20,6 +20,7 @@ struct FunctionJoin {
   double threshold;
   Side right_side;  // the engine's side of a pair's right row
   KeyArgument left_key, right_key;
+  const char *tokenizer;  // of both queries; nullptr where they return sets
   QueryRows left;
   QueryRows right;
 };

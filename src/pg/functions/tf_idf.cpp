@@ -42,7 +42,7 @@ struct BagReader {
 };
 
 void BagReader::start(TupleDesc columns) {
-  const TokenType type = check_row_columns(columns, function);
+  const TokenType type = check_row_columns(columns, {function});
   if (type == kind) return;
   const char *name = format_type_be(array_type_of(type));
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -42,7 +42,7 @@ struct SignatureReader {
 
 void SignatureReader::start(TupleDesc columns) {
   if (!weighted) {
-    check_row_columns(columns, function);
+    check_row_columns(columns, {function});
   } else if (!has_columns(columns, {ColumnKind::id, ColumnKind::set, ColumnKind::reals})) {
     raise_columns(columns, function,
                   "a query must return three columns, an id (smallint, integer or bigint), a set (integer[], "

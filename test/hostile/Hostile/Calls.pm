@@ -24,12 +24,13 @@ sub draw_arguments
 	my @values;
 	my $mild = chance(0.5);
 	my $key = (grep { /^any(element|compatible)$/ } @{ $function->{types} }) ? draw_key() : undef;
+	my $texts = grep { $_ eq 'tokenizer' } @{ $function->{types} };
 	for my $i (0 .. $function->{count} - 1)
 	{
 		my ($type, $name) = ($function->{types}[$i], $function->{names}[$i]);
 		my $has_default = $i >= $function->{count} - $function->{defaults};
 		next if $has_default && chance($mild ? 0.8 : 0.4);
-		my $value = $column && $type eq $column->[1] && chance(0.7) ? "t.$column->[0]" : draw_value($type, $name, 0, $mild, $key);
+		my $value = $column && $type eq $column->[1] && chance(0.7) ? "t.$column->[0]" : draw_value($type, $name, 0, $mild, $key, $texts);
 		push @values, $has_default ? "$name => $value" : $value;
 	}
 	return join(', ', @values);

@@ -49,7 +49,7 @@ my @wrong = ('', ' ', ';', '--', '/*', 'SELECT', 'SELECT 1, 2, 3, 4, 5', 'SELECT
 	'SELECT i, i + 1 FROM generate_series(1, 100000000) i', 'SELECT i % 3, ARRAY[i] FROM generate_series(1, 500) i');
 
 # Side effects of functions in a query.
-my @meddling = ('DROP TABLE sets4', 'ALTER TABLE sets4 DROP COLUMN s', 'TRUNCATE sets4', 'DELETE FROM sets4', 'SET simjoin.memory_limit = 1024',
+my @meddling = ('DROP TABLE sets4', 'DROP TEXT SEARCH CONFIGURATION odd_words', 'ALTER TABLE sets4 DROP COLUMN s', 'TRUNCATE sets4', 'DELETE FROM sets4', 'SET simjoin.memory_limit = 1024',
 	'SET simjoin.cpu_threads = 1', 'SET simjoin.device = cpu', 'SET simjoin.algorithm = bitmap', 'DROP EXTENSION simjoin CASCADE',
 	'SELECT count(*) FROM similarity_self_join(\'SELECT id, s FROM sets4\', 0.5)', 'SELECT 1 / 0', 'RESET ALL', 'CREATE TEMP TABLE made(a int)',
 	'SELECT create_dedup_view(\'meddled\', \'SELECT id, tokens FROM docs\', 0.5)', 'SELECT count(*) FROM sets4 a, sets4 b WHERE a.s ~= b.s');
@@ -92,16 +92,28 @@ sub with_keys
 	return "SELECT " . $value->('i') . ", s FROM ($query) x (i, s)";
 }
 
-# Returns the text of a query for a parameter of this name. `key` is the type of keys that the function is called with, if any.
+# Returns the query with texts in the place of sets.
+sub with_texts
+{
+	my ($query) = @_;
+	my $text = pick("array_to_string(s, ' ')", "array_to_string(s, ' ')", "array_to_string(s, '')::varchar", "array_to_string(s, ' ')::char(40)",
+		"array_to_string(s, ' ') COLLATE \"C\"", "repeat(array_to_string(s, E'\\t'), 50)", 's::text', 'NULL::text', "repeat('x ', 200000)", "repeat('x', 100000)");
+	return "SELECT i, $text FROM ($query) x (i, s)";
+}
+
+# Returns the text of a query for a parameter of this name. `key` is the type of keys that the function is called with, if any,
+# and `texts` says whether it wants texts.
 sub draw_query
 {
-	my ($name, $depth, $key) = @_;
+	my ($name, $depth, $key, $texts) = @_;
 	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms);
 	my $query = weighted(
 		9 => pick(@fitting),
 		4 => pick(@wrong),
 		1 => pick(@sets, @weighted, @vectors, @edges, @nodes),
 		$depth < 3 ? (2 => nested_query($depth)) : ());
+	$query = with_texts($query) if $texts && chance(0.9);
+	$query = "SELECT i, array_to_string(s, ' ')::tsvector FROM ($query) x (i, s)" if !$texts && chance(0.03);
 	$query = with_keys($query, $name, $key) if $key && chance(0.8);
 	$query = "SELECT * FROM ($query) x WHERE meddle(" . quote(pick(@meddling)) . ') IS NOT NULL' if chance(0.04);
 	$query .= pick(';', '; ', ' -- ', ' LIMIT 3', ' LIMIT 0', ' OFFSET 2', '; SELECT 1', "\n;\n") if chance(0.1);

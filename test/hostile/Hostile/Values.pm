@@ -138,6 +138,10 @@ my %scalar = (
 	cstring => sub { draw_minhash_text() . '::cstring' },
 	minhash => \&draw_minhash,
 	regclass => \&draw_relation,
+	tokenizer => sub { quote(weighted(6 => pick('shingles', 'shingles(2)', 'shingles64(9)', 'word_shingles(1)', 'word_shingles64', 'words', 'words(english)'),
+			3 => pick('shingles(2147483647)', 'word_shingles64( 2147483647 )', 'words(hostile.odd_words)', 'words("")', 'words(a.b.c.d.e)', 'words(-)',
+				'words(0)', 'words(' . 'x' x 100000 . ')', "words(\x{e9})", 'words("")'),
+			1 => pick('', 'shingles(0)', 'words(', 'jaccard', 'x' x 100000))) . '::tokenizer' },
 	internal => sub { 'NULL' });
 
 # Values with which most calls get beyond the checks of their parameters.
@@ -147,10 +151,11 @@ my %mild = (
 	'double precision' => sub { pick(0.1, 0.3, 0.5, 0.7, 0.9) });
 
 # Returns an SQL expression for a parameter of a type. The parameter's name tells the meaning of a text. `depth` is the
-# number of queries around it, `key` the type of the keys that a function over queries is called with.
+# number of queries around it, `key` the type of the keys that a function over queries is called with, if any. `texts` says
+# whether its queries are to return texts.
 sub draw_value
 {
-	my ($type, $name, $depth, $mild, $key) = @_;
+	my ($type, $name, $depth, $mild, $key, $texts) = @_;
 	return weighted(9 => "NULL::$key", 1 => 'NULL::' . draw_key(), 0.2 => 'NULL') if $key && $type =~ /^any(element|compatible)$/;
 	return $mild{$type}->() if $mild && $mild{$type};
 	return "NULL::$type" if chance(0.05) && $type !~ /^(any|internal)/;
@@ -158,7 +163,7 @@ sub draw_value
 	{
 		my $kind = $name =~ /query|edges|nodes/ ? 'query' : $name =~ /input|name|view/ ? 'text' : 'word';
 		$kind = pick('query', 'text', 'word') if chance(0.1);
-		return quote(draw_query($name, $depth, $key)) if $kind eq 'query';
+		return quote(draw_query($name, $depth, $key, $texts)) if $kind eq 'query';
 		return $kind eq 'word' ? quote(pick(@words)) : draw_text();
 	}
 	return $scalar{$type}->($name) if $scalar{$type};

@@ -51,6 +51,7 @@ SQL
 my $tables = <<'SQL';
 CREATE TABLE sets4 AS SELECT i::bigint AS id, array(SELECT (i / 4 + j * (1 + i % 2)) % 40 FROM generate_series(1, i % 9) j) AS s FROM generate_series(1, 60) i;
 CREATE TABLE sets8 AS SELECT id, s::bigint[] FROM sets4;
+CREATE TEXT SEARCH CONFIGURATION odd_words (PARSER = pg_catalog."default");
 CREATE TABLE sets_text AS SELECT id, s::text[] FROM sets4;
 CREATE TABLE nasty4 (id bigint, s int[]);
 INSERT INTO nasty4 VALUES (1, NULL), (NULL, '{1}'), (2, '{1,NULL}'), (3, '{{1,2},{3,4}}'), (4, '[-3:-1]={1,2,3}'), (5, '{}'),

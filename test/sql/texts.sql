@@ -1,0 +1,171 @@
+-- Texts as they come: a call with a tokenizer gives what the same call gives with a column of sets.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA texts_test;
+SET search_path = texts_test, public;
+
+CREATE FUNCTION draw(n int, VARIADIC seed int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
+$$ SELECT ('x' || substr(md5(array_to_string(seed, ',')), 1, 7))::bit(28)::int % n $$;
+-- Near copies: each text is one of 40 texts, of which it keeps most words. Some are empty, blank, NULL or long.
+CREATE TABLE notes AS
+SELECT id, CASE id % 41 WHEN 7 THEN NULL WHEN 8 THEN '' WHEN 9 THEN E' \t\n' WHEN 10 THEN repeat('Running foxes jumped. ', 400 + id)
+           ELSE (SELECT string_agg((ARRAY['The', 'QUICK', 'foxes', 'fox', 'ran', 'running', 'Straße', 'ÄPFEL', 'jump', 'jumping', 'over',
+                                          'lazy', 'dogs', 'x@y.org', '12.5', 'Fuchs'])[1 + draw(16, base, w)], CASE draw(9, base, w, 1) WHEN 0 THEN E'\t ' ELSE ' ' END
+                                   ORDER BY w)
+                 FROM generate_series(1, 4 + draw(12, base)) w WHERE draw(8, id, w) > 0) END AS body
+FROM (SELECT id, draw(40, id, 100) AS base FROM generate_series(1, 200) id) i;
+CREATE DOMAIN named AS text;
+CREATE TABLE typed AS SELECT id, body::varchar(200) AS vc, body::char(300) AS c, body::named AS dom, body COLLATE "C" AS plain FROM notes;
+-- A text search configuration of our own, whose name has everything that a name may have.
+CREATE TEXT SEARCH CONFIGURATION "Our (own) words" (COPY = pg_catalog.german);
+
+CREATE FUNCTION differences(x text, y text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE result bigint;
+BEGIN
+  EXECUTE format('WITH x AS (%s), y AS (%s)
+                  SELECT count(*) FROM ((TABLE x EXCEPT ALL TABLE y) UNION ALL (TABLE y EXCEPT ALL TABLE x)) d', x, y)
+    INTO result;
+  RETURN result;
+END $$;
+CREATE FUNCTION rows_of(x text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE result bigint;
+BEGIN
+  EXECUTE format('SELECT count(*) FROM (%s) x', x) INTO result;
+  RETURN result;
+END $$;
+CREATE TABLE tokenizers (tokens text, set text);
+INSERT INTO tokenizers VALUES ('shingles', 'shingles(#)'), ('shingles(1)', 'shingles(#, 1)'), (' shingles64 ( 4 ) ', 'shingles64(#, 4)'),
+  ('shingles64', 'shingles64(#)'), ('shingles(2147483647)', 'shingles(#, 2147483647)'),
+  ('word_shingles', 'word_shingles(#)'), ('word_shingles(2)', 'word_shingles(#, 2)'), ('word_shingles64(1)', 'word_shingles64(#, 1)'),
+  ('words', 'tsvector_to_array(to_tsvector(''simple'', #))'), ('words(english)', 'tsvector_to_array(to_tsvector(''english'', #))'),
+  ('words( pg_catalog.german )', 'tsvector_to_array(to_tsvector(''german'', #))'),
+  ('words("Our (own) words")', 'tsvector_to_array(to_tsvector(''german'', #))');
+
+-- Of a call with # for the column and $ for more arguments: the call with texts, and the one with sets.
+CREATE FUNCTION with_texts(call text, tokens text) RETURNS text LANGUAGE sql AS
+$$ SELECT replace(replace(call, '#', 'body'), '$)', format(', tokens => %L)', tokens)) $$;
+CREATE FUNCTION with_sets(call text, set text) RETURNS text LANGUAGE sql AS
+$$ SELECT replace(replace(call, '#', replace(set, '#', 'body')), '$)', ')') $$;
+CREATE TABLE calls (name text, call text);
+INSERT INTO calls VALUES
+  ('self_join', 'SELECT * FROM similarity_self_join($q$SELECT id, # FROM notes$q$, 0.4$)'),
+  ('self_join, key', 'SELECT * FROM similarity_self_join($q$SELECT ''n'' || id, # FROM notes$q$, 0.5, measure => ''dice'', key => NULL::text$)'),
+  ('self_join, containment', 'SELECT * FROM similarity_self_join($q$SELECT id, # FROM notes$q$, 0.8, measure => ''containment''$)'),
+  ('join', 'SELECT * FROM similarity_join($q$SELECT id, # FROM notes$q$, $q$SELECT id, # FROM notes WHERE id % 3 = 0$q$, 0.5, measure => ''cosine''$)'),
+  ('join, keys', 'SELECT * FROM similarity_join($q$SELECT id, # FROM notes$q$, $q$SELECT id::text, # FROM notes WHERE id % 3 = 0$q$, 2,
+                  left_key => NULL::int, right_key => NULL::text, measure => ''overlap''$)'),
+  ('neighbours', 'SELECT * FROM similarity_neighbors($q$SELECT id, # FROM notes$q$, $q$SELECT id, # FROM notes WHERE id % 3 = 0$q$, 3, min_similarity => 0.2$)'),
+  ('neighbours, keys', 'SELECT * FROM similarity_neighbors($q$SELECT id, # FROM notes$q$, $q$SELECT id::numeric, # FROM notes$q$, 2, min_similarity => 0,
+                        left_key => NULL::int, right_key => NULL::numeric$)'),
+  ('groups', 'SELECT * FROM duplicate_groups($q$SELECT id, # FROM notes$q$, 0.6, max_group_share => 1$)'),
+  ('groups, key', 'SELECT * FROM duplicate_groups($q$SELECT id::text, # FROM notes ORDER BY id DESC$q$, 0.6, key => NULL::text, method => ''star'',
+                   keep => ''first_row'', max_group_share => 1$)');
+SELECT name, sum(differences(x, with_sets(call, set))) AS differences, min(n) > 0 AS some_rows, max(n) > 100 AS many_rows
+FROM calls, tokenizers, with_texts(call, tokens) x, LATERAL (SELECT rows_of(x) AS n OFFSET 0) r GROUP BY name ORDER BY name COLLATE "C";
+
+-- Columns of other types that are texts, and collations.
+SELECT col, sum(differences(format('SELECT * FROM similarity_self_join(''SELECT id, %I FROM typed'', 0.5, tokens => %L)', col, tokens),
+                            format('SELECT * FROM similarity_self_join(''SELECT id, %s FROM typed'', 0.5)', replace(replace(set, '''', ''''''), '#', col))))
+       AS differences
+FROM unnest('{vc,c,dom,plain}'::text[]) col, tokenizers GROUP BY col ORDER BY col;
+SELECT * FROM similarity_self_join('VALUES (1, ''ÄPFEL'' COLLATE "C"), (2, ''äPFEL''), (3, ''Äpfel'')', 1, tokens => 'shingles(2)');
+SELECT * FROM similarity_self_join('SELECT id, plain || dom COLLATE "C" FROM typed WHERE false', 0.5, tokens => 'shingles');
+SELECT * FROM similarity_self_join('SELECT id, plain || vc FROM (SELECT id, plain, vc COLLATE "POSIX" AS vc FROM typed) x', 0.5, tokens => 'shingles');
+
+-- What a text is before it becomes a set is an expression of the query.
+SELECT differences($$SELECT * FROM similarity_self_join('SELECT id, normalize(translate(body, ''äÄß'', ''aAs''), NFKC) FROM notes', 0.5, tokens => 'shingles(3)')$$,
+                   $$SELECT * FROM similarity_self_join('SELECT id, shingles(normalize(translate(body, ''äÄß'', ''aAs''), NFKC), 3) FROM notes', 0.5)$$);
+
+-- A tsvector is the set of its lexemes, also beside a text[].
+CREATE TABLE vectors AS SELECT id, to_tsvector('english', body) AS v, tsvector_to_array(to_tsvector('english', body)) AS s FROM notes;
+CREATE DOMAIN vector AS tsvector;
+SELECT differences('SELECT * FROM similarity_self_join(''SELECT id, v FROM vectors'', 0.5)', 'SELECT * FROM similarity_self_join(''SELECT id, s FROM vectors'', 0.5)') AS self_join,
+       differences('SELECT * FROM similarity_join(''SELECT id, v::vector FROM vectors'', ''SELECT id, s FROM vectors'', 0.5)',
+                   'SELECT * FROM similarity_join(''SELECT id, s FROM vectors'', ''SELECT id, s FROM vectors'', 0.5)') AS join,
+       differences('SELECT * FROM similarity_neighbors(''SELECT id, s FROM vectors'', ''SELECT id, v FROM vectors'', 2)',
+                   'SELECT * FROM similarity_neighbors(''SELECT id, s FROM vectors'', ''SELECT id, s FROM vectors'', 2)') AS neighbours,
+       differences('SELECT * FROM duplicate_groups(''SELECT id::text, v FROM vectors'', 0.5, key => NULL::text, max_group_share => 1)',
+                   'SELECT * FROM duplicate_groups(''SELECT id::text, s FROM vectors'', 0.5, key => NULL::text, max_group_share => 1)') AS groups,
+       differences('SELECT * FROM minhash_self_join(''SELECT id, v FROM vectors'', 0.5)', 'SELECT * FROM minhash_self_join(''SELECT id, s FROM vectors'', 0.5)') AS bands;
+
+-- The measures of two tsvectors are those of their lexemes.
+SELECT count(*) > 1000 AS pairs, bool_and(jaccard_similarity(a.v, b.v) = jaccard_similarity(a.s, b.s)) AS jaccard,
+       bool_and(cosine_similarity(a.v, b.v) = cosine_similarity(a.s, b.s)) AS cosine, bool_and(dice_similarity(a.v, b.v) = dice_similarity(a.s, b.s)) AS dice,
+       bool_and(overlap_count(a.v, b.v) = overlap_count(a.s, b.s)) AS overlap, bool_and(containment(a.v, b.v) = containment(a.s, b.s)) AS containment,
+       bool_and(overlap_coefficient(a.v, b.v) = overlap_coefficient(a.s, b.s)) AS coefficient,
+       bool_and(jaccard_distance(a.v, b.v) = jaccard_distance(a.s, b.s)) AS distance
+FROM vectors a JOIN vectors b ON b.id < 40 AND a.v IS NOT NULL AND b.v IS NOT NULL;
+SELECT jaccard_similarity(to_tsvector('simple', 'a b'), NULL) IS NULL AS null, jaccard_similarity(''::tsvector, ''::tsvector) = 0 AS empty;
+
+-- The join operator joins sets that are made in its clause.
+ANALYZE notes, vectors;
+SET simjoin.device = cpu;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM notes a JOIN notes b ON jaccard_similarity(shingles(a.body, 5), shingles(b.body, 5)) >= 0.6 AND a.id < b.id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM vectors a JOIN vectors b ON jaccard_similarity(a.v, b.v) >= 0.6 AND a.id < b.id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM vectors a JOIN vectors b ON containment(a.v, b.v) >= 0.9;
+SELECT differences('SELECT a.id, b.id FROM notes a JOIN notes b ON jaccard_similarity(shingles(a.body, 5), shingles(b.body, 5)) >= 0.6 AND a.id < b.id',
+                   'SELECT a, b FROM similarity_self_join(''SELECT id, body FROM notes'', 0.6, tokens => ''shingles(5)'')') AS shingles,
+       differences('SELECT a.id, b.id FROM vectors a JOIN vectors b ON jaccard_similarity(a.v, b.v) >= 0.6 AND a.id < b.id',
+                   'SELECT a, b FROM similarity_self_join(''SELECT id, body FROM notes'', 0.6, tokens => ''words(english)'')') AS words;
+RESET simjoin.device;
+
+-- Values of the type. A text that is not a literal is cast.
+SELECT 'shingles(5)'::tokenizer, ' words( a.b ) '::tokenizer, pg_typeof(format('shingles(%s)', 3)::tokenizer);
+SELECT count(*) > 0 AS cast FROM similarity_self_join('SELECT id, body FROM notes', 0.8, tokens => format('shingles(%s)', 3)::tokenizer);
+PREPARE untyped AS SELECT count(*) > 0 FROM similarity_self_join($1, $2, tokens => $3, measure => $4);
+EXECUTE untyped('SELECT id, body FROM notes', 0.8, 'shingles(4)', 'dice');
+EXECUTE untyped('SELECT id, body FROM notes', 0.8, NULL, 'dice');
+EXECUTE untyped('SELECT id, body FROM notes', 0.8, 'shingle', 'dice');
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8, key => NULL::int, tokens => NULL);
+-- Calls without types still mean what they meant.
+PREPARE measure3 AS SELECT count(*) FROM similarity_self_join($1, $2, $3);
+PREPARE measure4 AS SELECT count(*) FROM similarity_join($1, $2, $3, $4);
+PREPARE neighbours4 AS SELECT count(*) FROM similarity_neighbors($1, $2, $3, $4);
+PREPARE neighbours5 AS SELECT count(*) FROM similarity_neighbors($1, $2, $3, $4, $5);
+PREPARE groups3 AS SELECT count(*) FROM duplicate_groups($1, $2, $3);
+PREPARE groups6 AS SELECT count(*) FROM duplicate_groups($1, $2, $3, $4, $5, $6);
+SELECT name, parameter_types FROM pg_prepared_statements WHERE name ~ '\d$' ORDER BY name;
+SELECT count(*) FROM similarity_self_join('VALUES (''a'', ''{1}''::int[]), (''b'', ''{1}'')', 0.5, NULL::text, 'dice');
+SELECT count(*) FROM similarity_join('VALUES (''a'', ''{1}''::int[])', 'VALUES (''b'', ''{1}''::int[])', 0.5, NULL::text, NULL::text);
+SELECT count(*) FROM similarity_neighbors('VALUES (''a'', ''{1}''::int[])', 'VALUES (''b'', ''{1}''::int[])', 1, 0, NULL::text, NULL::text);
+
+-- Errors.
+SELECT 'shingles(0)'::tokenizer;
+SELECT ''::tokenizer;
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8, tokens => 'trigrams');
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8, tokens => 'words(no_such_language)');
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8, tokens => 'words(a.b.c.d)');
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8, tokens => 'words(a"b)');
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes', 0.8);
+SELECT * FROM similarity_self_join('SELECT id::text, body FROM notes', 0.8, tokens => 'shingles');
+SELECT * FROM similarity_self_join('SELECT id::text, body FROM notes', 0.8, tokens => 'shingles', key => NULL::uuid);
+SELECT * FROM similarity_self_join('SELECT id FROM notes', 0.8, tokens => 'shingles');
+SELECT * FROM similarity_self_join('SELECT id, s FROM vectors', 0.8, tokens => 'shingles');
+SELECT * FROM similarity_self_join('SELECT id, v FROM vectors', 0.8, tokens => 'words');
+SELECT * FROM similarity_self_join('SELECT id, id FROM vectors', 0.8, tokens => 'words');
+SELECT * FROM similarity_join('SELECT id, body FROM notes', 'SELECT id, s FROM vectors', 0.8, tokens => 'words');
+SELECT * FROM similarity_join('SELECT id, shingles(body) FROM notes', 'SELECT id, v FROM vectors', 0.8);
+SELECT * FROM similarity_self_join('SELECT id, body FROM notes; SELECT 1, 2', 0.8, tokens => 'words');
+SELECT * FROM similarity_self_join('VALUES (1, ''a''), (1, ''b'')', 0.8, tokens => 'words');
+SELECT * FROM similarity_self_join('SELECT id, shingles(body) FROM notes', 0.8, tokens => 'words', key => NULL::int);
+SELECT * FROM minhash_self_join('SELECT id, body FROM notes', 0.8);
+
+-- A query that drops the configuration of its words.
+CREATE TEXT SEARCH CONFIGURATION dropped (COPY = pg_catalog.simple);
+CREATE FUNCTION drops(i int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN IF i = 3 THEN DROP TEXT SEARCH CONFIGURATION dropped; END IF; RETURN 'a b c'; END $$;
+SELECT * FROM similarity_self_join('SELECT i, drops(i) FROM generate_series(1, 5) i', 0.8, tokens => 'words(dropped)');
+SELECT count(*) FROM pg_ts_config WHERE cfgname = 'dropped';
+
+-- Sets of other types: the hint has a cast.
+CREATE TYPE hstore AS (a int);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::smallint[]', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ''{a}''::varchar[]', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ''{}''::uuid[]', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ''{1.0}''::numeric[]', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ''["a", "b"]''::jsonb', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ''["a", "b"]''::json', 0.8);
+SELECT * FROM similarity_self_join('SELECT 1, ROW(1)::hstore', 0.8);
+SELECT * FROM minhash_signatures('SELECT id, v FROM vectors');
+SELECT * FROM similarity_self_join('SELECT id, ARRAY(SELECT jsonb_array_elements_text(j)) FROM (VALUES (1, ''["a", 1, "c"]''::jsonb), (2, ''["a", "1"]'')) x (id, j)', 0.5);
+DEALLOCATE ALL;
+DROP SCHEMA texts_test CASCADE;
