@@ -35,10 +35,6 @@ std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
   return make_cpu_engine(spec);
 }
 
-uint64_t packed(uint32_t left, uint32_t right) {
-  return uint64_t{left} << 32 | right;
-}
-
 }  // namespace
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
@@ -208,17 +204,9 @@ bool FailoverEngine::leave_gpu(const Error &error) {
   if (!attempt_.leave_gpu(error) || !keeps_) return false;
   if (!handed_over_.empty())
     sorting_ =
-        std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { sort_handed_over(pool.stop()); });
+        std::make_unique<BackgroundTask>(1, [this](WorkerPool &pool) { handed_over_.sort(pool.stop()); });
   go_to_cpu(error.what());
   return true;
-}
-
-// Sorts in place, since the pairs may take the memory limit. This takes seconds, beside the CPU's engine.
-void FailoverEngine::sort_handed_over(const StopFlag &stop) {
-  std::sort(handed_over_.begin(), handed_over_.end(), [&stop](uint64_t a, uint64_t b) {
-    stop.check();
-    return a < b;
-  });
 }
 
 // Hands the next block to the engine. On the CPU, the block is not needed any more.
@@ -267,7 +255,7 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   if (!gpu_) {
     const StepResult result = engine_->step(budget, out);
     if (result != StepResult::batch || handed_over_.empty()) return result;
-    drop_known(out);
+    handed_over_.drop_from(out);
     return out.size() > 0 ? StepResult::batch : StepResult::working;
   }
   try {
@@ -283,29 +271,10 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
 // Notes the pairs that the caller gets, so that the CPU does not give them again. If they become too many,
 // the join stays on the GPU in any case.
 void FailoverEngine::remember(const Batch &batch) {
-  if (!keeps_) return;
-  if (handed_over_.size() * sizeof(uint64_t) > spec_.memory_limit) {
-    handed_over_.release();
-    blocks_.clear();
-    fed_ = 0;
-    keeps_ = false;
-    return;
-  }
-  for (size_t i = 0; i < batch.size(); ++i) handed_over_.push_back(packed(batch.left[i], batch.right[i]));
-}
-
-void FailoverEngine::drop_known(Batch &batch) const {
-  size_t kept = 0;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    const uint64_t pair = packed(batch.left[i], batch.right[i]);
-    if (std::binary_search(handed_over_.begin(), handed_over_.end(), pair)) continue;
-    batch.left[kept] = batch.left[i];
-    batch.right[kept] = batch.right[i];
-    batch.overlap[kept++] = batch.overlap[i];
-  }
-  batch.left.resize(kept);
-  batch.right.resize(kept);
-  batch.overlap.resize(kept);
+  if (!keeps_ || handed_over_.remember(batch, spec_.memory_limit)) return;
+  blocks_.clear();
+  fed_ = 0;
+  keeps_ = false;
 }
 
 JoinStats FailoverEngine::stats() const {

@@ -14,6 +14,7 @@
 #include "core/base/memory.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/device/gpu_attempt.hpp"
+#include "core/device/handed_over_pairs.hpp"
 #include "core/join.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
@@ -54,11 +55,9 @@ class FailoverEngine final : public JoinEngine {
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
   bool joins_texts_on_cpu() const { return engine_ && !gpu_ && kind_ == Kind::text; }
-  void sort_handed_over(const StopFlag &stop);
   void feed_block();
   void feed_texts(const SetBlock &block);
   void remember(const Batch &batch);
-  void drop_known(Batch &batch) const;
 
   const JoinSpec spec_;
   MemoryCounter memory_;
@@ -77,11 +76,11 @@ class FailoverEngine final : public JoinEngine {
   std::unique_ptr<JoinEngine> engine_;  // null while the choice is open
   bool gpu_ = false;                    // engine_ runs on a GPU
   bool keeps_ = true;                   // sets and pairs are kept in case the GPU fails
-  bool direct_ = false;           // on the CPU, with all recorded sets fed: sets go straight to the engine
-  bool ended_ = false;            // all sets have been added
-  Buffer<uint64_t> handed_over_;  // pairs that came from the GPU; sorted once it is given up
-  GpuSlowdown slowdown_;          // of the GPU, once it has been found
-  std::string refused_;           // why the join does not run on a GPU
+  bool direct_ = false;          // on the CPU, with all recorded sets fed: sets go straight to the engine
+  bool ended_ = false;           // all sets have been added
+  HandedOverPairs handed_over_;  // that came from the GPU; sorted once it is given up
+  GpuSlowdown slowdown_;         // of the GPU, once it has been found
+  std::string refused_;          // why the join does not run on a GPU
   GpuAttempt attempt_;
   // sorts handed_over_; last, so that it ends before what it works on
   std::unique_ptr<BackgroundTask> sorting_;
