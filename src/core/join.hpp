@@ -167,6 +167,7 @@ struct Notice {
 };
 
 class SetBlock;
+struct PackedTexts;
 
 // One join. Use: add every set, then step until `done`. Not safe for use by several threads at a time (the
 // engine's own threads aside). The destructor stops running work within a few milliseconds.
@@ -182,6 +183,9 @@ class JoinEngine {
   virtual void add(Side side, std::span<const int32_t> tokens) = 0;
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
+
+  // Adds the next row of a side, a set of texts, as add() would.
+  virtual void add_packed(Side side, const PackedTexts &set);
 
   // Adds the rows of a block, the next ones of its side, as add() would one by one. The engine may keep the
   // block, which spares a copy.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <thread>
+#include <type_traits>
 
 #include "core/base/error.hpp"
 #include "core/base/memory_shares.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/device/gpu.hpp"
 #include "core/device/gpu_attempt.hpp"
@@ -33,6 +35,12 @@ std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
         "Set simjoin.device to auto or gpu, or simjoin.algorithm to auto.");
   }
   return make_cpu_engine(spec);
+}
+
+// Returns the number of threads that the join may use.
+int threads_of(const JoinSpec &spec) {
+  return spec.threads > 0 ? spec.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 }  // namespace
@@ -76,19 +84,54 @@ void FailoverEngine::add_integers(Side side, Kind kind, std::span<const T> token
     return;
   }
   if (!tokens.empty()) set_kind(kind);
+  if (feed_) return add_texts(side, PackedTexts(), 0);
   record(side, tokens);
+  look_if_due();
 }
 
 // Texts are recorded as their numbers.
-void FailoverEngine::add(Side side, std::span<const std::string_view> tokens) {
+template <typename Texts>
+void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {
   if (direct_) {
-    engine_->add(side, tokens);
+    if constexpr (std::is_same_v<Texts, PackedTexts>) {
+      engine_->add_packed(side, set);
+    } else {
+      engine_->add(side, set);
+    }
     return;
   }
-  if (!tokens.empty()) set_kind(Kind::text);
-  ids_.resize(tokens.size());
-  const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
-  record(side, std::span(reinterpret_cast<const int32_t *>(ids_.data()), distinct));
+  if (count > 0) set_kind(Kind::text);
+  if (kind_ != Kind::text) {
+    record(side, std::span<const int32_t>());
+  } else {
+    if (!feed_) feed_.emplace(threads_of(spec_), spec_.memory_limit, memory_);
+    feed_->add(side, set);
+    if (!feed_->full()) return;
+    feed_->submit(vocabulary_.texts());
+    record_numbered(TextFeed::at_once);
+  }
+  look_if_due();
+}
+
+// Records the sets of texts that are numbered by a time.
+void FailoverEngine::record_numbered(TextFeed::Time until) {
+  while (const std::unique_ptr<NumberedSets> sets = feed_->take(until)) {
+    const auto *numbers = reinterpret_cast<const int32_t *>(sets->numbers.data());
+    for (const uint32_t size : sets->sizes) {
+      record(sets->side, std::span(numbers, size));
+      numbers += size;
+    }
+  }
+}
+
+// Records the sets of texts that are on their way. Returns false if some are left at a time.
+bool FailoverEngine::record_all_texts(TextFeed::Time until) {
+  if (!feed_) return true;
+  feed_->submit(vocabulary_.texts());
+  record_numbered(until);
+  if (!feed_->all_taken()) return false;
+  feed_.reset();
+  return true;
 }
 
 template <typename T>
@@ -106,7 +149,11 @@ void FailoverEngine::record(Side side, std::span<const T> tokens) {
     if (gpu_) feed_block();
   }
   bytes_unseen_ += tokens.size_bytes();
-  if (++rows_unseen_ == rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_per_limit) {
+  ++rows_unseen_;
+}
+
+void FailoverEngine::look_if_due() {
+  if (rows_unseen_ >= rows_between_looks || bytes_unseen_ >= spec_.memory_limit / looks_per_limit) {
     look_around();
   }
 }
@@ -121,6 +168,7 @@ void FailoverEngine::look_around() {
   if (!engine_) return;
   feed(catching_up * recorded);
   if (gpu_ || !blocks_.empty()) return;
+  record_all_texts(TextFeed::ever);
   close_blocks();
   feed(SIZE_MAX);
   direct_ = true;
@@ -160,9 +208,7 @@ bool FailoverEngine::worth_a_gpu() const {
   load.self_join = spec_.self_join;
   load.measure = spec_.measure;
   load.threshold = spec_.threshold;
-  const double threads =
-      spec_.threads > 0 ? spec_.threads : std::max(1u, std::thread::hardware_concurrency());
-  return cpu_join_ms(load, threads) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
+  return cpu_join_ms(load, threads_of(spec_)) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
@@ -194,7 +240,7 @@ void FailoverEngine::go_to_cpu(std::string reason) {
   JoinSpec spec = spec_;
   spec.memory_limit = engine_share_beside(spec.memory_limit, memory_.current());
   engine_ = make_cpu_engine(spec);
-  direct_ = rows_[0] + rows_[1] == 0;
+  direct_ = !feed_ && rows_[0] + rows_[1] == 0;
 }
 
 // Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
@@ -237,6 +283,7 @@ void FailoverEngine::feed_texts(const SetBlock &block) {
 
 StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
+  if (!record_all_texts(until)) return StepResult::working;
   if (!engine_) {
     if (worth_a_gpu()) try_gpu();
     if (!engine_) go_to_cpu(cpu_is_faster);

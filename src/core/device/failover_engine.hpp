@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "core/device/handed_over_pairs.hpp"
 #include "core/join.hpp"
 #include "core/sets/set_blocks.hpp"
+#include "core/sets/text_feed.hpp"
 #include "core/sets/vocabulary.hpp"
 
 namespace simjoin {
@@ -30,7 +32,10 @@ class FailoverEngine final : public JoinEngine {
 
   void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override;
+  void add(Side side, std::span<const std::string_view> tokens) override {
+    add_texts(side, tokens, tokens.size());
+  }
+  void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
   void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
@@ -44,8 +49,13 @@ class FailoverEngine final : public JoinEngine {
   void set_kind(Kind kind);
   template <typename T>
   void add_integers(Side side, Kind kind, std::span<const T> tokens);
+  template <typename Texts>
+  void add_texts(Side side, const Texts &set, size_t count);
   template <typename T>
   void record(Side side, std::span<const T> tokens);
+  void record_numbered(TextFeed::Time until);
+  bool record_all_texts(TextFeed::Time until);
+  void look_if_due();
   void look_around();
   void keep_to_limit();
   void feed(size_t bytes);
@@ -63,7 +73,7 @@ class FailoverEngine final : public JoinEngine {
   MemoryCounter memory_;
   Kind kind_ = Kind::none;
   Vocabulary vocabulary_;  // of recorded text tokens: a GPU's engine gets their ids, the CPU's the texts
-  std::vector<uint32_t> ids_;
+  std::optional<TextFeed> feed_;  // of texts that are not recorded yet
   std::vector<std::string_view> texts_;
   uint64_t rows_[2] = {0, 0};
   uint64_t tokens_ = 0;

@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/pair_verifier.hpp"
@@ -39,11 +40,18 @@ size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / raw_blocks_per_limit, least_raw_block_bytes, raw_block_bytes);
 }
 
+// Returns the number of threads that a join may use. To ask the system takes longer than to add a set.
+int threads_of(const JoinSpec &spec) {
+  const int threads = spec.threads > 0 ? spec.threads : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(threads, 1, max_threads);
+}
+
 class CpuEngine final : public JoinEngine {
  public:
   // `verifier` may be null.
   CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
       : spec_(with_measure_of_pairs(spec)),
+        most_threads_(threads_of(spec)),
         tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
         verifier_(std::move(verifier)) {}
@@ -52,7 +60,10 @@ class CpuEngine final : public JoinEngine {
 
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override {
+    add_texts(side, tokens, tokens.size());
+  }
+  void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override {
     return !file_ && !execution_ && estimated_peak_ > spec_.memory_limit;
   }
@@ -66,9 +77,12 @@ class CpuEngine final : public JoinEngine {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void check_row(Side side, size_t tokens);
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
-  int threads() const;
+  template <typename Texts>
+  void add_texts(Side side, const Texts &set, size_t count);
+  TextInput text_input();
   bool fits_inline() const;
   RoundShape shape() const;
   size_t peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const;
@@ -82,10 +96,12 @@ class CpuEngine final : public JoinEngine {
 
   EngineThread thread_;  // not started for an inline join
   const JoinSpec spec_;
+  const int most_threads_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
   JoinTokens tokens_;
   RawSets sides_[2];
+  uint64_t rows_[2] = {0, 0};  // that were added, some of which tokens_ may still have
   size_t estimated_peak_ = 0;  // of the join in memory, bytes
   uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
   std::atomic<int> threads_{0};
@@ -99,24 +115,45 @@ class CpuEngine final : public JoinEngine {
   std::atomic<size_t> one_part_limit_{0};  // of a join with a file: the limit that would need none
 };
 
-template <typename T>
-void CpuEngine::add_set(Side side, std::span<const T> tokens) {
+// Counts a row that is added.
+void CpuEngine::check_row(Side side, size_t tokens) {
   if (execution_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   if (spec_.self_join && side == Side::right) {
     throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
   }
-  RawSets &sets = sides_[static_cast<int>(side)];
-  if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
+  if (rows_[static_cast<int>(side)]++ >= size_t{UINT32_MAX} - 1 || tokens >= UINT32_MAX) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
+}
+
+template <typename T>
+void CpuEngine::add_set(Side side, std::span<const T> tokens) {
+  if (tokens_.feeds_texts()) {
+    if (!tokens.empty()) Vocabulary::throw_mixed();
+    add_texts(side, PackedTexts(), 0);
+    return;
+  }
+  check_row(side, tokens.size());
+  RawSets &sets = sides_[static_cast<int>(side)];
   if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
   sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
   if (!file_) estimate_peak();
 }
 
-int CpuEngine::threads() const {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+template <typename Texts>
+void CpuEngine::add_texts(Side side, const Texts &set, size_t count) {
+  if (count == 0 && !tokens_.feeds_texts()) {
+    add_set(side, std::span<const int32_t>());
+    return;
+  }
+  check_row(side, count);
+  tokens_.add_texts(side, set, text_input());
+  if (!file_) estimate_peak();
+}
+
+TextInput CpuEngine::text_input() {
+  return {sides_[0],         sides_[1], most_threads_, spec_.memory_limit, file_ ? &*file_ : nullptr,
+          vocabulary_bytes()};
 }
 
 // Returns whether the join is too small for threads.
@@ -146,7 +183,7 @@ size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ran
                                    index_prefix_length(bounds.reversed(), spec_.self_join, average));
   shape.postings = shape.sets * std::min(average, prefix);
   const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
-  const RoundBytes round = estimated_round_bytes(spec_, shape, 0, threads());
+  const RoundBytes round = estimated_round_bytes(spec_, shape, 0, most_threads_);
   return std::max(ranking, sizes + std::max({round.ordering, round.building, round.joining}));
 }
 
@@ -177,7 +214,7 @@ void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
 void CpuEngine::start() {
   for (RawSets &side : sides_) side.sizes.shrink();
   const bool run_here = fits_inline();
-  threads_ = run_here ? 1 : threads();
+  threads_ = run_here ? 1 : most_threads_;
   const size_t capacity = run_here ? 0 : queued_batches_per_thread * static_cast<size_t>(threads_);
   ResultQueue &queue = thread_.open_queue(capacity);
   SpillFile *file = file_ ? &*file_ : nullptr;
@@ -228,7 +265,10 @@ void CpuEngine::run_inline(std::chrono::microseconds budget) {
 }
 
 StepResult CpuEngine::step(std::chrono::microseconds budget, Batch &out) {
-  if (!execution_) start();
+  if (!execution_) {
+    if (!tokens_.end_texts(text_input(), Clock::now() + budget)) return StepResult::working;
+    start();
+  }
   if (pool_) {
     if (thread_.queue().pop(out, std::chrono::microseconds(0))) return StepResult::batch;
     run_inline(budget);
@@ -253,6 +293,16 @@ JoinStats CpuEngine::stats() const {
 }
 
 }  // namespace
+
+void JoinEngine::add_packed(Side side, const PackedTexts &set) {
+  constexpr uint32_t usual_texts = 64;  // sets up to this size need no memory of their own
+  std::string_view usual[usual_texts];
+  std::vector<std::string_view> many(set.count > usual_texts ? set.count : 0);
+  const std::span<std::string_view> texts(many.empty() ? usual : many.data(), set.count);
+  PackedTextReader reader(set);
+  for (std::string_view &text : texts) text = reader.next();
+  add(side, std::span<const std::string_view>(texts));
+}
 
 void JoinEngine::set_spill_file(int, uint64_t) {
   throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");

@@ -58,10 +58,14 @@ size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   return std::min(tokens, distinct_values()) * hashed_bytes;
 }
 
+std::vector<RawSets *> Int32Values::sides_of(RawSets &left, RawSets &right) const {
+  if (self_join_) return {&left};
+  return {&left, &right};
+}
+
 Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                           WorkerPool &pool) const {
-  std::vector<RawSets *> sides = {&left};
-  if (!self_join_) sides.push_back(&right);
+  const std::vector<RawSets *> sides = sides_of(left, right);
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
   if (!dense(tokens)) return rank_hashed(sides, file, distinct_values(), pool, memory_);
@@ -69,10 +73,18 @@ Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
     const RangedNumbers numbers{sides, smallest_, span()};
     if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);
   }
-  const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
-  const uint32_t parts = worthwhile_parts(tokens, pool.workers());
-  const bool copies = parts == 1 || span() * parts <= entries;
-  return rank_dense(sides, file, parts, copies, pool);
+  uint32_t distinct = 0;
+  Buffer<uint32_t> counts = count_dense(sides, file, extra_bytes, pool, distinct);
+  Ranking ranking = rank_in_order(std::move(counts), pool, memory_);
+  ranking.first_id = smallest_;
+  ranking.distinct = distinct;
+  return ranking;
+}
+
+Buffer<uint32_t> Int32Values::frequencies(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+                                          WorkerPool &pool) const {
+  uint32_t distinct = 0;
+  return count_dense(sides_of(left, right), file, extra_bytes, pool, distinct);
 }
 
 // Returns how often each number of the range occurs in the side's sets. Each worker counts the numbers of one
@@ -127,15 +139,21 @@ Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32
   return std::move(tables[0]);
 }
 
-Ranking Int32Values::rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts,
-                                bool copies, WorkerPool &pool) const {
+// Returns the frequencies, and how many numbers occur.
+Buffer<uint32_t> Int32Values::count_dense(const std::vector<RawSets *> &sides, SpillFile *file,
+                                          size_t extra_bytes, WorkerPool &pool, uint32_t &distinct) const {
+  uint64_t tokens = 0;
+  for (const RawSets *side : sides) tokens += side->tokens();
+  const uint64_t entries = std::min<uint64_t>(extra_bytes / sizeof(uint32_t), copied_per_token * tokens);
+  const uint32_t parts = worthwhile_parts(tokens, pool.workers());
+  const bool copies = parts == 1 || span() * parts <= entries;
   const auto count = [&](RawSets &raw) {
     return copies ? count_copies(raw, file, parts, pool) : count_parts(raw, file, parts, pool);
   };
   Buffer<uint32_t> counts = count(*sides[0]);
   Buffer<uint32_t> right(memory_);
   if (!self_join_) right = count(*sides[1]);
-  std::atomic<uint32_t> distinct = 0;
+  std::atomic<uint32_t> all = 0;
   pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
     uint32_t found = 0;
     for (size_t i = part * check_interval; i < std::min<size_t>(span(), (part + 1) * check_interval); ++i) {
@@ -143,13 +161,10 @@ Ranking Int32Values::rank_dense(const std::vector<RawSets *> &sides, SpillFile *
       found += (left | other) != 0;
       counts[i] = DocumentFrequencies::shareable(left, other, self_join_);
     }
-    distinct += found;
+    all += found;
   });
-  right.release();
-  Ranking ranking = rank_in_order(std::move(counts), pool, memory_);
-  ranking.first_id = smallest_;
-  ranking.distinct = distinct;
-  return ranking;
+  distinct = all;
+  return counts;
 }
 
 // Uses about half of `extra_bytes` for a table, if that is enough, since the sets' slices will need the rest.

@@ -40,13 +40,19 @@ class Int32Values {
   // more than the least if that helps.
   Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool) const;
 
+  // Returns in how many sets each number of the range is, from the least on, or
+  // DocumentFrequencies::unshared. Called in place of rank(), for numbers without large gaps.
+  Buffer<uint32_t> frequencies(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+                               WorkerPool &pool) const;
+
  private:
   uint64_t span() const { return smallest_ <= largest_ ? uint64_t{largest_} - smallest_ + 1 : 0; }
   bool dense(uint64_t tokens) const;
   Buffer<uint32_t> count_parts(RawSets &raw, SpillFile *file, uint32_t parts, WorkerPool &pool) const;
   Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;
-  Ranking rank_dense(const std::vector<RawSets *> &sides, SpillFile *file, uint32_t parts, bool copies,
-                     WorkerPool &pool) const;
+  Buffer<uint32_t> count_dense(const std::vector<RawSets *> &sides, SpillFile *file, size_t extra_bytes,
+                               WorkerPool &pool, uint32_t &distinct) const;
+  std::vector<RawSets *> sides_of(RawSets &left, RawSets &right) const;
   Ranking rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                       WorkerPool &pool) const;
 

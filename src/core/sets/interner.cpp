@@ -1,7 +1,5 @@
 #include "core/sets/interner.hpp"
 
-#include <cstring>
-
 #include "core/base/error.hpp"
 
 namespace simjoin {
@@ -10,27 +8,6 @@ namespace {
 // Tokens looked up together: their slots are prefetched before the first is probed.
 constexpr size_t chunk_size = 32;
 constexpr size_t first_direct = 1024;
-
-uint64_t mix(uint64_t a, uint64_t b) {
-  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-// Returns a 64-bit hash of the bytes, eight at a time, folded by wide multiplication.
-uint64_t hash_bytes(std::string_view text) {
-  constexpr uint64_t k0 = 0x9E3779B97F4A7C15u, k1 = 0xD6E8FEB86659FD93u;
-  uint64_t hash = k0 ^ text.size();
-  const char *at = text.data();
-  size_t left = text.size();
-  for (; left > 8; at += 8, left -= 8) {
-    uint64_t word;
-    std::memcpy(&word, at, 8);
-    hash = mix(hash ^ word, k1);
-  }
-  uint64_t last = 0;
-  if (left > 0) std::memcpy(&last, at, left);
-  return mix(mix(hash ^ last, k1) ^ k0, k1);
-}
 
 }  // namespace
 
@@ -156,72 +133,5 @@ Buffer<int64_t> IntegerInterner::take_values(MemoryCounter &memory) {
 
 template uint32_t IntegerInterner::intern(Side, std::span<const int32_t>, uint32_t *);
 template uint32_t IntegerInterner::intern(Side, std::span<const int64_t>, uint32_t *);
-
-TextInterner::TextInterner(bool self_join, MemoryCounter &memory)
-    : frequencies_(self_join, memory),
-      bytes_(memory),
-      starts_(memory),
-      table_(memory, {0, IntegerInterner::no_id, 0}) {
-  starts_.push_back(0);
-}
-
-void TextInterner::next_set() {
-  if (++set_stamp_ != 0) return;
-  table_.for_each([](Entry &entry) { entry.last_set = 0; });
-  set_stamp_ = 1;
-}
-
-uint32_t TextInterner::intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
-  next_set();
-  uint32_t found = 0;
-  uint64_t hashes[chunk_size];
-  for (size_t at = 0; at < tokens.size(); at += chunk_size) {
-    const size_t count = std::min(chunk_size, tokens.size() - at);
-    for (size_t i = 0; i < count; ++i) {
-      hashes[i] = hash_bytes(tokens[at + i]);
-      table_.prefetch(hashes[i]);
-    }
-    prefetch_texts(side, {hashes, count});
-    for (size_t i = 0; i < count; ++i) {
-      const std::string_view token = tokens[at + i];
-      Entry *entry = table_.find(hashes[i], [&](const Entry &known) {
-        return known.text_hash == hashes[i] && text(known.id) == token;
-      });
-      if (entry->free()) entry = insert(entry, hashes[i], token);
-      if (entry->last_set == set_stamp_) continue;
-      entry->last_set = set_stamp_;
-      frequencies_.count(side, entry->id);
-      ids[found++] = entry->id;
-    }
-  }
-  return found;
-}
-
-// Asks for what the comparison with known tokens of these hashes will read, step by step.
-void TextInterner::prefetch_texts(Side side, std::span<const uint64_t> hashes) const {
-  const auto visit = [&](auto &&body) {
-    for (const uint64_t hash : hashes) {
-      const Entry &entry = *table_.first_place(hash);
-      if (!entry.free() && entry.text_hash == hash) body(entry.id);
-    }
-  };
-  visit([&](uint32_t id) {
-    __builtin_prefetch(&starts_[id]);
-    frequencies_.prefetch(side, id);
-  });
-  visit([&](uint32_t id) { __builtin_prefetch(bytes_.data() + starts_[id]); });
-}
-
-TextInterner::Entry *TextInterner::insert(Entry *place, uint64_t hash, std::string_view token) {
-  const uint32_t id = frequencies_.add_id();
-  if (!token.empty()) std::memcpy(bytes_.extend(token.size()), token.data(), token.size());
-  starts_.push_back(bytes_.size());
-  return table_.add(place, {hash, id, 0});
-}
-
-size_t TextInterner::bytes_with(size_t tokens) const {
-  return bytes_.size() + table_bytes(table_.size() + tokens) +
-         (ids() + tokens) * (sizeof(uint64_t) + frequencies_.bytes_per_id());
-}
 
 }  // namespace simjoin

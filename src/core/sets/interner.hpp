@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <utility>
 
 #include "core/base/memory.hpp"
 #include "core/base/mix.hpp"
@@ -120,50 +118,6 @@ class IntegerInterner {
   ProbeTable<Entry> table_;
   size_t wanted_ = 0;       // size of the direct table that the last chunk asked for
   uint32_t set_stamp_ = 0;  // of the set being read
-};
-
-// Text tokens, interned by their bytes.
-class TextInterner {
- public:
-  TextInterner(bool self_join, MemoryCounter &memory);
-
-  // As IntegerInterner::intern.
-  uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
-
-  DocumentFrequencies &frequencies() { return frequencies_; }
-  uint32_t ids() const { return frequencies_.ids(); }
-  std::string_view text(uint32_t id) const {
-    return {bytes_.data() + starts_[id], static_cast<size_t>(starts_[id + 1] - starts_[id])};
-  }
-  // Forgets which text has which id, but not the texts.
-  void release_hashed() { table_.release(); }
-  // As IntegerInterner::bytes_with, but for the bytes of the texts that come.
-  size_t bytes_with(size_t tokens) const;
-  static size_t table_bytes(size_t texts) { return ProbeTable<Entry>::bytes_of(texts); }
-  size_t text_bytes() const { return bytes_.size(); }
-  // Returns the bytes of all texts and where those of each id start; one more than there are ids. Nothing
-  // else may be asked for then.
-  std::pair<Buffer<char>, Buffer<uint64_t>> take_texts() { return {std::move(bytes_), std::move(starts_)}; }
-
- private:
-  struct Entry {
-    uint64_t text_hash;
-    uint32_t id;
-    uint32_t last_set;
-
-    bool free() const { return id == IntegerInterner::no_id; }
-    uint64_t hash() const { return text_hash; }
-  };
-
-  void next_set();
-  void prefetch_texts(Side side, std::span<const uint64_t> hashes) const;
-  Entry *insert(Entry *place, uint64_t hash, std::string_view token);
-
-  DocumentFrequencies frequencies_;
-  Buffer<char> bytes_;
-  Buffer<uint64_t> starts_;  // of each id's bytes; one more than there are ids
-  ProbeTable<Entry> table_;
-  uint32_t set_stamp_ = 0;
 };
 
 }  // namespace simjoin

@@ -1,10 +1,15 @@
 #include "core/sets/join_tokens.hpp"
 
+#include <memory>
+#include <utility>
+
 namespace simjoin {
 namespace {
 
 // Of each distinct token while they are ranked: a key, and the place where it is sorted.
 constexpr size_t ranked_bytes = 16;
+// The same of texts, whose frequencies are counted first.
+constexpr size_t ranked_text_bytes = ranked_bytes + 2 * sizeof(uint32_t);
 
 }  // namespace
 
@@ -30,12 +35,54 @@ uint32_t JoinTokens::intern(Side side, std::span<const T> tokens, uint32_t *ids)
   return vocabulary_.intern(side, tokens, ids);
 }
 
+template <typename Texts>
+void JoinTokens::add_texts(Side side, const Texts &set, const TextInput &input) {
+  if (plain_) Vocabulary::throw_mixed();
+  TextNumbers &texts = vocabulary_.texts();
+  if (!feed_) feed_.emplace(input.threads, input.memory_limit, memory_);
+  feed_->add(side, set);
+  if (!feed_->full()) return;
+  if (input.file != nullptr) {
+    // The sets on their way have new tokens at worst. Few have, so look again before a run ends. No run may
+    // end while threads number.
+    if (texts.bytes_with(feed_->pending_texts()) > input.vocabulary_bytes) {
+      take_numbered(input, TextFeed::ever);
+      bound(input.vocabulary_bytes, feed_->pending_texts(), input.left, input.right, *input.file);
+    } else if (runs_) {
+      runs_->write_some(feed_->pending_texts());
+    }
+  }
+  feed_->submit(vocabulary_.texts());
+  take_numbered(input, TextFeed::at_once);
+}
+
+template void JoinTokens::add_texts(Side, const PackedTexts &, const TextInput &);
+template void JoinTokens::add_texts(Side, const std::span<const std::string_view> &, const TextInput &);
+
+bool JoinTokens::end_texts(const TextInput &input, TextFeed::Time until) {
+  if (!feed_) return true;
+  feed_->submit(vocabulary_.texts());
+  take_numbered(input, until);
+  if (!feed_->all_taken()) return false;
+  feed_.reset();
+  return true;
+}
+
+// Adds the rows that are numbered by a time.
+void JoinTokens::take_numbered(const TextInput &input, TextFeed::Time until) {
+  while (const std::unique_ptr<NumberedSets> sets = feed_->take(until)) {
+    RawSets &side = sets->side == Side::left ? input.left : input.right;
+    side.add_rows(std::move(sets->numbers), sets->sizes);
+  }
+}
+
 uint64_t JoinTokens::distinct_tokens() const {
   return plain_ ? plain_->distinct_values() : vocabulary_.distinct_tokens();
 }
 
 size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
-  return plain_ ? plain_->ranking_bytes(tokens) : ranked_bytes * vocabulary_.distinct_tokens();
+  if (plain_) return plain_->ranking_bytes(tokens);
+  return (vocabulary_.has_texts() ? ranked_text_bytes : ranked_bytes) * vocabulary_.distinct_tokens();
 }
 
 void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
@@ -76,8 +123,17 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
     ranked_.numbering = vocabulary_.bytes_with(0);
     ranked_.ranking = ranking_bytes(left.tokens() + right.tokens());
   }
-  Ranking ranking =
-      plain_ ? plain_->rank(left, right, file, extra_bytes, pool) : vocabulary_.take_ranking(pool);
+  Ranking ranking(memory_);
+  if (plain_) {
+    ranking = plain_->rank(left, right, file, extra_bytes, pool);
+  } else if (vocabulary_.has_texts()) {
+    const Int32Values numbers(self_join_, vocabulary_.distinct_tokens(), memory_);
+    ranking = rank_texts(numbers.frequencies(left, right, file, extra_bytes, pool), vocabulary_.texts(), pool,
+                         memory_);
+    vocabulary_.release();
+  } else {
+    ranking = vocabulary_.take_ranking(pool);
+  }
   plain_.reset();
   ranked_.distinct = ranking.distinct;
   return ranking;

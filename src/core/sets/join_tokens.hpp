@@ -12,12 +12,24 @@
 #include "core/sets/int32_values.hpp"
 #include "core/sets/ranking.hpp"
 #include "core/sets/raw_sets.hpp"
+#include "core/sets/text_feed.hpp"
 #include "core/sets/token_runs.hpp"
 #include "core/sets/vocabulary.hpp"
 
 namespace simjoin {
 
-// Integers of 32 bits wait for the end of the input as they are; values of other types get an id at once.
+// Where sets of texts go.
+struct TextInput {
+  RawSets &left;
+  RawSets &right;
+  int threads;              // the caller's included
+  size_t memory_limit;      // of the join
+  SpillFile *file;          // null without a file
+  size_t vocabulary_bytes;  // that the numbering of tokens takes, about, with a file
+};
+
+// Integers of 32 bits wait for the end of the input as they are. Values of other types get an id at once,
+// texts maybe a little later, on other threads.
 class JoinTokens {
  public:
   // In a self-join every set is on the left.
@@ -29,6 +41,17 @@ class JoinTokens {
   uint32_t add(Side side, std::span<const int32_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  // Adds a set of texts as the next row of a side, in place of add() and RawSets::add_row(): now, or with a
+  // later set or end_texts(). `Texts` is PackedTexts or a span of std::string_view. Every set that comes
+  // after the first that is not empty has to be added so.
+  template <typename Texts>
+  void add_texts(Side side, const Texts &set, const TextInput &input);
+  // Returns whether sets of texts have been added so.
+  bool feeds_texts() const { return feed_.has_value(); }
+  // Adds the rows that have not been added yet. Returns false if some are left at a time. Uses up to as many
+  // threads as there were to add_texts().
+  bool end_texts(const TextInput &input, TextFeed::Time until);
 
   // Keeps to about `bytes` from now on: called before a set of so many tokens is added, with the sides as
   // they are, whose blocks may end with the last set.
@@ -55,6 +78,7 @@ class JoinTokens {
   const InMemory &ranked() const { return ranked_; }
 
  private:
+  void take_numbered(const TextInput &input, TextFeed::Time until);
   void end_run(RawSets &left, RawSets &right);
   VocabularySize number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
   template <typename T>
@@ -65,6 +89,7 @@ class JoinTokens {
   Vocabulary vocabulary_;  // of the sets since the last run ended
   std::optional<TokenRuns> runs_;
   std::optional<Int32Values> plain_;
+  std::optional<TextFeed> feed_;  // destroyed before the vocabulary that it uses
   InMemory ranked_;
 };
 

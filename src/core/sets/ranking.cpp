@@ -1,10 +1,12 @@
 #include "core/sets/ranking.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 #include "core/base/distribute.hpp"
+#include "core/base/parallel_ranges.hpp"
 #include "core/base/parallel_sort.hpp"
 
 namespace simjoin {
@@ -94,28 +96,48 @@ uint32_t id_of(const SortKey &key) {
 // An integer with its sign bit flipped compares, as an unsigned number, as the integer does.
 constexpr uint64_t sign_bit = uint64_t{1} << 63;
 
-// Returns the first eight bytes as a number that compares as the bytes do.
-uint64_t leading_bytes(std::string_view text) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < 8; ++i)
-    value = value << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0);
-  return value;
+// Returns keys of the texts that can be shared, in no order.
+Buffer<SortKey> keys_of_texts(const Buffer<uint32_t> &frequencies, const TextNumbers &texts, WorkerPool &pool,
+                              MemoryCounter &memory) {
+  constexpr size_t together = 256;
+  std::atomic<size_t> shareable = 0, placed = 0;
+  for_ranges(pool, frequencies.size(), check_interval, [&](size_t begin, size_t end) {
+    const auto unshared = std::count(frequencies.begin() + begin, frequencies.begin() + end, Ranking::none);
+    shareable += end - begin - static_cast<size_t>(unshared);
+  });
+  Buffer<SortKey> keys(memory, shareable);
+  pool.parallel(TextNumbers::parts, [&](int, size_t part) {
+    SortKey found[together];
+    size_t count = 0;
+    const auto hand_over = [&] {
+      pool.stop().check();
+      std::copy_n(found, count, keys.begin() + placed.fetch_add(count));
+      count = 0;
+    };
+    texts.visit_part(part, [&](uint64_t key, uint32_t number) {
+      if (frequencies[number] == Ranking::none) return;
+      found[count++] = rank_key(frequencies[number], key, number);
+      if (count == together) hand_over();
+    });
+    hand_over();
+  });
+  return keys;
 }
 
-// Puts tokens that agree in frequency and leading bytes into the order of all their bytes.
-void order_long_texts(Buffer<SortKey> &keys, const TextInterner &interner, const StopFlag &stop) {
+// Puts long texts that agree in frequency and key, of which there are hardly any, into the order of their
+// bytes.
+void order_colliding_texts(Buffer<SortKey> &keys, const TextNumbers &texts, const StopFlag &stop) {
   const auto same = [](const SortKey &a, const SortKey &b) {
     return a.hi == b.hi && a.lo >> 32 == b.lo >> 32;
   };
-  size_t compared = 0;
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
     if (begin % check_interval == 0) stop.check();
     for (end = begin + 1; end < keys.size() && same(keys[begin], keys[end]);) ++end;
     if (end - begin < 2) continue;
-    std::sort(keys.begin() + begin, keys.begin() + end, [&](const SortKey &a, const SortKey &b) {
-      if (++compared % check_interval == 0) stop.check();
-      return interner.text(id_of(a)) < interner.text(id_of(b));
-    });
+    std::sort(keys.begin() + begin, keys.begin() + end,
+              stoppable(stop, [&](const SortKey &a, const SortKey &b) {
+                return texts.text(id_of(a)) < texts.text(id_of(b));
+              }));
   }
 }
 
@@ -204,25 +226,19 @@ Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &
   return ranking;
 }
 
-Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory) {
-  interner.release_hashed();
-  Ranking ranking(memory);
-  ranking.rank_of = interner.frequencies().take_shareable();
-  Buffer<SortKey> keys(memory);
-  for (uint32_t id = 0; id < ranking.rank_of.size(); ++id) {
-    if (id % check_interval == 0) pool.stop().check();
-    const uint32_t frequency = std::exchange(ranking.rank_of[id], Ranking::none);
-    if (frequency == Ranking::none) continue;
-    keys.push_back(rank_key(frequency, leading_bytes(interner.text(id)), id));
-  }
+Ranking rank_texts(Buffer<uint32_t> frequencies, TextNumbers &texts, WorkerPool &pool,
+                   MemoryCounter &memory) {
+  Buffer<SortKey> keys = keys_of_texts(frequencies, texts, pool, memory);
+  texts.release_table();
   sort_keys(keys, pool, memory);
-  order_long_texts(keys, interner, pool.stop());
+  order_colliding_texts(keys, texts, pool.stop());
+  Ranking ranking(memory);
+  ranking.rank_of = std::move(frequencies);
   ranking.ranks = static_cast<uint32_t>(keys.size());
-  ranking.distinct = interner.ids();
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (i % check_interval == 0) pool.stop().check();
-    ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
-  }
+  ranking.distinct = texts.size();
+  for_ranges(pool, keys.size(), check_interval, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
+  });
   return ranking;
 }
 

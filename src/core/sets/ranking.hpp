@@ -6,6 +6,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/sets/interner.hpp"
+#include "core/sets/text_numbers.hpp"
 
 namespace simjoin {
 
@@ -30,10 +31,11 @@ struct Ranking {
 };
 
 // Returns the ranks of all ids, ascending by the number of sets with the token. Ties are in the order of the
-// values (bytes, for text), so ranks do not depend on the order in which the sets came. Takes the interner's
-// frequencies.
+// values, so ranks do not depend on the order in which the sets came. Takes the interner's frequencies.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory);
-Ranking rank_tokens(TextInterner &interner, WorkerPool &pool, MemoryCounter &memory);
+// Returns the same for the numbers of texts, with ties in the order of their keys. `frequencies` has `none`
+// for texts that cannot be shared. Nothing may be asked of the texts afterwards.
+Ranking rank_texts(Buffer<uint32_t> frequencies, TextNumbers &texts, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the same for ids in the order of their values. `frequencies` has `none` for ids that cannot be
 // shared.

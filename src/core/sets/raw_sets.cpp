@@ -1,6 +1,7 @@
 #include "core/sets/raw_sets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace simjoin {
 namespace {
@@ -28,6 +29,26 @@ void RawSets::add_row(uint32_t size) {
   ++block.rows;
   tokens_ += size;
   sizes.push_back(size);
+}
+
+void RawSets::add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes) {
+  if (file_ != nullptr) {
+    // Blocks of the file's size, which are read at once.
+    const uint32_t *from = ids.data();
+    for (const uint32_t size : row_sizes) {
+      std::copy_n(from, size, room(size));
+      add_row(size);
+      from += size;
+    }
+    return;
+  }
+  RawBlock &block = blocks.emplace_back(memory_);
+  block.first_row = rows();
+  block.rows = static_cast<uint32_t>(row_sizes.size());
+  block.tokens = ids.size();
+  block.ids = std::move(ids);
+  tokens_ += block.tokens;
+  for (const uint32_t size : row_sizes) sizes.push_back(size);
 }
 
 void RawSets::end_block() {

@@ -41,6 +41,8 @@ class RawSets {
   // Returns room for the ids of the next row, `most` at most; then add_row() takes the first `size` of them.
   uint32_t *room(size_t most);
   void add_row(uint32_t size);
+  // Adds the next rows, with the ids of one after those of the other.
+  void add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes);
 
   // Ends the last block: the next row begins another one. Only once there is a file.
   void end_block();

@@ -168,7 +168,11 @@ VocabularySize TokenRuns::number_group(const Group &group, const StopFlag &stop)
         size.see(token);
       }
       // A run has a token once: none of these is left out.
-      vocabulary.intern(Side::left, std::span<const Token>(tokens), numbers.data() + done);
+      if constexpr (std::is_same_v<Token, std::string_view>) {
+        vocabulary.number(tokens, numbers.data() + done);
+      } else {
+        vocabulary.intern(Side::left, std::span<const Token>(tokens), numbers.data() + done);
+      }
     }
     file_.write(run.numbers + begin * sizeof(uint32_t), numbers.data(), count * sizeof(uint32_t));
   }

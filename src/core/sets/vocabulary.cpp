@@ -14,9 +14,9 @@ IntegerInterner &Vocabulary::integers() {
   return *integers_;
 }
 
-TextInterner &Vocabulary::texts() {
+TextNumbers &Vocabulary::texts() {
   if (integers_) throw_mixed();
-  if (!texts_) texts_.emplace(self_join_, memory_);
+  if (!texts_) texts_.emplace(memory_);
   return *texts_;
 }
 
@@ -28,13 +28,18 @@ uint32_t Vocabulary::intern(Side side, std::span<const int64_t> tokens, uint32_t
   return integers().intern(side, tokens, ids);
 }
 
-uint32_t Vocabulary::intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
-  return texts().intern(side, tokens, ids);
+uint32_t Vocabulary::intern(Side, std::span<const std::string_view> tokens, uint32_t *ids) {
+  number(tokens, ids);
+  return distinct_(ids, tokens.size());
+}
+
+void Vocabulary::number(std::span<const std::string_view> tokens, uint32_t *numbers) {
+  number_texts(texts(), tokens, piece_, numbers);
 }
 
 uint32_t Vocabulary::distinct_tokens() const {
   if (integers_) return integers_->ids();
-  return texts_ ? texts_->ids() : 0;
+  return texts_ ? texts_->size() : 0;
 }
 
 size_t Vocabulary::bytes_with(size_t tokens) const {
@@ -43,34 +48,31 @@ size_t Vocabulary::bytes_with(size_t tokens) const {
 }
 
 size_t Vocabulary::bytes_of(const VocabularySize &size, bool self_join) {
-  const size_t table =
-      size.texts ? TextInterner::table_bytes(size.tokens) : IntegerInterner::table_bytes(size.tokens);
-  size_t grown = size.tokens * sizeof(uint32_t) * (self_join ? 1 : 2);
-  if (size.texts) {
-    grown += size.tokens * sizeof(uint64_t) + size.text_bytes;
-  } else {
-    grown += IntegerInterner::direct_bytes(size.tokens, size.least, size.greatest);
-  }
-  return table + grown + grown / 4;  // arrays that grow have room for a quarter more
+  if (size.texts)
+    return TextNumbers::table_bytes(size.tokens) + TextStore::bytes_of(size.tokens) + size.text_bytes;
+  const size_t grown = size.tokens * sizeof(uint32_t) * (self_join ? 1 : 2) +
+                       IntegerInterner::direct_bytes(size.tokens, size.least, size.greatest);
+  // Arrays that grow have room for a quarter more.
+  return IntegerInterner::table_bytes(size.tokens) + grown + grown / 4;
 }
 
 TokenList Vocabulary::take_tokens() {
   small_ = true;
   if (texts_) {
-    auto [bytes, starts] = texts_->take_texts();
+    const uint32_t size = texts_->size();
+    std::unique_ptr<TextStore> texts = texts_->take_texts();
     release();
-    return TokenList(std::move(bytes), std::move(starts), memory_);
+    return TokenList(std::move(texts), size, memory_);
   }
   Buffer<int64_t> values(memory_);
   if (integers_) values = integers_->take_values(memory_);
   release();
-  return TokenList(std::move(values), memory_);
+  return TokenList(std::move(values));
 }
 
 Ranking Vocabulary::take_ranking(WorkerPool &pool) {
   Ranking ranking(memory_);
   if (integers_) ranking = rank_tokens(*integers_, pool, memory_);
-  if (texts_) ranking = rank_tokens(*texts_, pool, memory_);
   release();
   return ranking;
 }
@@ -78,6 +80,7 @@ Ranking Vocabulary::take_ranking(WorkerPool &pool) {
 void Vocabulary::release() {
   integers_.reset();
   texts_.reset();
+  piece_ = {};
 }
 
 }  // namespace simjoin

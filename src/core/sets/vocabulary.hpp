@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -10,33 +11,33 @@
 
 #include "core/base/memory.hpp"
 #include "core/sets/interner.hpp"
+#include "core/sets/numbered_sets.hpp"
 #include "core/sets/ranking.hpp"
+#include "core/sets/text_numbers.hpp"
 
 namespace simjoin {
 
 // The tokens of ids from 0 on: integers or texts.
 class TokenList {
  public:
-  explicit TokenList(Buffer<int64_t> values, MemoryCounter &memory)
-      : values_(std::move(values)), bytes_(memory), starts_(memory) {}
-  TokenList(Buffer<char> bytes, Buffer<uint64_t> starts, MemoryCounter &memory)
-      : values_(memory), bytes_(std::move(bytes)), starts_(std::move(starts)) {}
+  explicit TokenList(Buffer<int64_t> values)
+      : size_(static_cast<uint32_t>(values.size())), values_(std::move(values)) {}
+  TokenList(std::unique_ptr<TextStore> texts, uint32_t size, MemoryCounter &memory)
+      : size_(size), values_(memory), texts_(std::move(texts)) {}
 
-  uint32_t size() const {
-    return static_cast<uint32_t>(starts_.empty() ? values_.size() : starts_.size() - 1);
-  }
-  bool texts() const { return !starts_.empty(); }
+  uint32_t size() const { return size_; }
+  bool texts() const { return texts_ != nullptr; }
   // Returns visit(token), the token an int64_t or a string_view.
   template <typename Visit>
   auto visit(uint32_t id, Visit &&visit) const {
     if (!texts()) return visit(values_[id]);
-    return visit(std::string_view(bytes_.data() + starts_[id], starts_[id + 1] - starts_[id]));
+    return visit(texts_->text(id));
   }
 
  private:
+  uint32_t size_;
   Buffer<int64_t> values_;
-  Buffer<char> bytes_;
-  Buffer<uint64_t> starts_;
+  std::unique_ptr<TextStore> texts_;
 };
 
 // What the memory of a vocabulary depends on.
@@ -69,10 +70,17 @@ class Vocabulary {
   Vocabulary(bool self_join, MemoryCounter &memory, bool small = false)
       : self_join_(self_join), small_(small), memory_(memory) {}
 
-  // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many.
+  // Writes the ids of a set's distinct tokens to `ids` (room for tokens.size()) and returns how many. Counts
+  // integers.
   uint32_t intern(Side side, std::span<const int32_t> tokens, uint32_t *ids);
   uint32_t intern(Side side, std::span<const int64_t> tokens, uint32_t *ids);
   uint32_t intern(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  // Writes the numbers of texts, in the order of the texts.
+  void number(std::span<const std::string_view> tokens, uint32_t *numbers);
+  // Returns the numbers of texts, to use from several threads. The tokens are texts.
+  TextNumbers &texts();
+  bool has_texts() const { return texts_.has_value(); }
 
   uint32_t distinct_tokens() const;
   // Returns the bytes that it takes once so many tokens more have come, at most, but for those of texts.
@@ -85,19 +93,20 @@ class Vocabulary {
   // Returns the text of an id, valid until more texts come. There are texts.
   std::string_view text(uint32_t id) const { return texts_->text(id); }
   [[noreturn]] static void throw_mixed();
-  // Returns the ranks of all ids, and forgets everything else, as release() does.
+  // Returns the ranks of all integers, and forgets everything else, as release() does.
   Ranking take_ranking(WorkerPool &pool);
   void release();
 
  private:
   IntegerInterner &integers();
-  TextInterner &texts();
 
   const bool self_join_;
   bool small_;
   MemoryCounter &memory_;
   std::optional<IntegerInterner> integers_;
-  std::optional<TextInterner> texts_;
+  std::optional<TextNumbers> texts_;
+  TextStore::Piece piece_;  // of texts_
+  DistinctNumbers distinct_;
 };
 
 }  // namespace simjoin

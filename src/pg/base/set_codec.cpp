@@ -13,6 +13,7 @@ extern "C" {
 #include <string_view>
 #include <vector>
 
+#include "core/base/packed_texts.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 
@@ -114,7 +115,16 @@ void free_view(const SetView &set, Datum datum) {
 
 namespace {
 
+// Returns the elements as they lie in the array.
+PackedTexts packed_texts(const SetView &set) {
+  const auto *const texts = static_cast<const char *>(set.data);
+  const char *const end = reinterpret_cast<const char *>(set.array) + VARSIZE(set.array);
+  return {texts, static_cast<size_t>(end - texts), set.count};
+}
+
 void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
+  if (set.count == 0) return engine->add_packed(side, {});
+  if constexpr (PackedTexts::readable) return engine->add_packed(side, packed_texts(set));
   constexpr uint32_t usual_tokens = 64;  // sets up to this size need no memory of their own
   std::string_view usual[usual_tokens];
   std::vector<std::string_view> many;

@@ -1,0 +1,64 @@
+#include "core/sets/numbered_sets.hpp"
+
+#include <algorithm>
+
+namespace simjoin {
+
+char *TextRows::add(size_t row_bytes, size_t row_texts) {
+  char *const to = bytes.extend(PackedTextReader::padded(row_bytes));
+  counts.push_back(static_cast<uint32_t>(row_texts));
+  ends.push_back(bytes.size());
+  texts += row_texts;
+  return to;
+}
+
+uint32_t DistinctNumbers::sorted(uint32_t *numbers, size_t count) const {
+  sort_(numbers, count);
+  return static_cast<uint32_t>(std::unique(numbers, numbers + count) - numbers);
+}
+
+void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, TextStore::Piece &piece,
+                  uint32_t *numbers) {
+  for (size_t begin = 0; begin < tokens.size(); begin += TextNumbers::at_a_time) {
+    const size_t count = std::min(TextNumbers::at_a_time, tokens.size() - begin);
+    texts.number(tokens.subspan(begin, count), piece, numbers + begin);
+  }
+}
+
+// Texts of several rows are looked up together.
+void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop, NumberedSets &numbered) {
+  numbered.side = rows.side;
+  numbered.numbers.resize(rows.texts);
+  numbered.sizes.resize(rows.counts.size());
+  TextStore::Piece piece = texts.take_piece();
+  std::string_view together[TextNumbers::at_a_time];
+  size_t read = 0, begin = 0;
+  uint32_t *to = numbered.numbers.data();
+  const auto look_up = [&] {
+    stop.check();
+    texts.number({together, read}, piece, to);
+    to += read;
+    read = 0;
+  };
+  for (size_t row = 0; row < rows.counts.size(); begin = rows.ends[row++]) {
+    PackedTextReader reader({rows.bytes.data() + begin, rows.ends[row] - begin, rows.counts[row]});
+    for (uint32_t i = 0; i < rows.counts[row]; ++i) {
+      together[read++] = reader.next();
+      if (read == TextNumbers::at_a_time) look_up();
+    }
+  }
+  look_up();
+  texts.give_back(piece);
+  DistinctNumbers distinct;
+  uint32_t *from = numbered.numbers.data(), *kept = from;
+  for (size_t row = 0; row < rows.counts.size(); from += rows.counts[row++]) {
+    const uint32_t size = distinct(from, rows.counts[row]);
+    if (kept != from) std::copy_n(from, size, kept);
+    kept += size;
+    numbered.sizes[row] = size;
+  }
+  numbered.numbers.resize(static_cast<size_t>(kept - numbered.numbers.data()));
+  numbered.numbers.shrink();
+}
+
+}  // namespace simjoin

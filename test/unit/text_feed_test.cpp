@@ -1,0 +1,313 @@
+// Texts become numbers on many threads: equal ones the same, others not, in rows that keep their order.
+#include "core/sets/text_feed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "core/base/thread_budget.hpp"
+#include "core/sets/numbered_sets.hpp"
+#include "core/sets/text_numbers.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::vector<std::string_view> views_of(const Texts &texts) {
+  return {texts.begin(), texts.end()};
+}
+
+std::string packed(const Texts &texts) {
+  std::string bytes;
+  for (const std::string &text : texts) {
+    const size_t begin = bytes.size();
+    bytes.resize(begin + PackedTextReader::packed_bytes(text.size()), '\0');
+    PackedTextReader::pack(text, bytes.data() + begin);
+  }
+  return bytes;
+}
+
+// Texts of all lengths from 0 to 40 bytes, among them zero bytes, one the beginning or the end of another.
+Texts awkward_texts() {
+  Texts texts;
+  for (size_t size = 0; size <= 40; ++size) {
+    texts.push_back(std::string(size, '\0'));
+    texts.push_back(std::string(size, 'x'));
+    texts.push_back(std::string(size, '\xff'));
+    if (size == 0) continue;
+    texts.push_back(std::string(size - 1, 'x') + '\0');
+    texts.push_back('\0' + std::string(size - 1, 'x'));
+    texts.push_back(std::string(size - 1, 'x') + 'y');
+    texts.push_back('y' + std::string(size - 1, 'x'));
+  }
+  std::sort(texts.begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  return texts;
+}
+
+TEST(PackedTexts, AreReadAsTheyWerePacked) {
+  const Texts texts = awkward_texts();
+  const std::string bytes = packed(texts);
+  PackedTextReader reader({bytes.data(), bytes.size(), static_cast<uint32_t>(texts.size())});
+  for (const std::string &text : texts) EXPECT_EQ(reader.next(), text);
+  EXPECT_THROW(reader.next(), Error);
+}
+
+// PostgreSQL's short headers, also at the end of the bytes.
+TEST(PackedTexts, MayHaveHeadersOfOneByte) {
+  const std::string bytes(
+      "\x07"
+      "ab\0"
+      "\x03\0\0\0"
+      "\x18\0\0\0cd\0\0"
+      "\x09"
+      "efg",
+      20);
+  PackedTextReader reader({bytes.data(), bytes.size(), 4});
+  for (const char *text : {"ab", "", "cd", "efg"}) EXPECT_EQ(reader.next(), text);
+  EXPECT_THROW(reader.next(), Error);
+}
+
+TEST(PackedTexts, NeverEndBehindTheirBytes) {
+  for (const std::string &bytes :
+       {std::string("\x14\0\0\0", 4), std::string("\x0c\0\0\0", 4), std::string("\x0b\0\0\0", 4),
+        std::string("\x01\0\0\0", 4), std::string("\xfc\xff\xff\xff", 4), std::string("\x07", 1)}) {
+    PackedTextReader reader({bytes.data(), bytes.size(), 1});
+    EXPECT_THROW(reader.next(), Error) << bytes.size() << ' ' << int{bytes[0]};
+  }
+}
+
+TEST(TextNumbersTest, TellTextsApart) {
+  const Texts texts = awkward_texts();
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  TextStore::Piece piece = numbers.take_piece();
+  std::vector<uint32_t> first(texts.size()), again(texts.size());
+  number_texts(numbers, views_of(texts), piece, first.data());
+  number_texts(numbers, views_of(texts), piece, again.data());
+  EXPECT_EQ(numbers.size(), texts.size());
+  EXPECT_EQ(first, again);
+  for (uint32_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(first[i], i);
+    EXPECT_EQ(numbers.text(i), texts[i]);
+  }
+}
+
+// Several threads look up the same texts while the tables grow many times.
+TEST(TextNumbersTest, AreTheSameForAllThreads) {
+  constexpr size_t threads = 4, texts = 60'000, together = 512;
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  std::vector<uint32_t> found[threads];
+  std::vector<std::thread> running;
+  const auto text_of = [](size_t i) { return std::string(i % 3 == 0 ? 12 : 1, '.') + std::to_string(i); };
+  for (size_t thread = 0; thread < threads; ++thread) {
+    running.emplace_back([&, thread] {
+      found[thread].resize(texts);
+      for (size_t begin = 0; begin < texts; begin += together) {
+        numbers.begin_work();
+        TextStore::Piece piece = numbers.take_piece();
+        const size_t end = std::min(begin + together, texts);
+        Texts own;
+        for (size_t i = begin; i < end; ++i) own.push_back(text_of(i));
+        number_texts(numbers, views_of(own), piece, found[thread].data() + begin);
+        numbers.give_back(piece);
+        numbers.end_work();
+      }
+    });
+  }
+  for (std::thread &thread : running) thread.join();
+  EXPECT_EQ(numbers.size(), texts);
+  for (size_t thread = 1; thread < threads; ++thread) EXPECT_EQ(found[thread], found[0]);
+  for (size_t i = 0; i < texts; ++i) ASSERT_EQ(numbers.text(found[0][i]), text_of(i));
+}
+
+// Arrays that one piece of work may still read stay until that has ended.
+TEST(TextNumbersTest, KeepWhatOthersMayRead) {
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  const uint64_t first = numbers.begin_work();
+  numbers.begin_work();
+  TextStore::Piece piece = numbers.take_piece();
+  uint32_t number;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string text = std::to_string(i);
+    const std::string_view view = text;
+    numbers.number({&view, 1}, piece, &number);
+  }
+  const size_t kept = memory.current();
+  numbers.release_unused(first);
+  EXPECT_EQ(memory.current(), kept);
+  numbers.end_work();
+  numbers.release_unused(first + 1);
+  EXPECT_LT(memory.current(), kept);
+}
+
+TEST(DistinctNumbersTest, LeavesEachNumberOnce) {
+  RandomSets random(70);
+  DistinctNumbers distinct;
+  for (int times = 0; times < 2000; ++times) {
+    std::vector<uint32_t> numbers(static_cast<size_t>(random.between(0, 200)));
+    const int32_t most = times % 2 == 0 ? 50'000'000 : 300, step = times % 3 == 0 ? 65536 : 1;
+    for (uint32_t &number : numbers) number = static_cast<uint32_t>(random.between(0, most / step) * step);
+    const std::set<uint32_t> expected(numbers.begin(), numbers.end());
+    numbers.resize(distinct(numbers.data(), numbers.size()));
+    EXPECT_EQ(numbers.size(), expected.size());
+    EXPECT_EQ(std::set<uint32_t>(numbers.begin(), numbers.end()), expected);
+  }
+}
+
+// Rows of both sides in turns come back in their order, each with the numbers of its different texts.
+TEST(TextFeedTest, KeepsTheOrderOfRows) {
+  RandomSets random(71);
+  std::vector<std::pair<Side, Texts>> rows;
+  for (int i = 0; i < 5000; ++i) {
+    Texts set;
+    for (int32_t n = random.between(0, 30); n > 0; --n) {
+      const std::string text = std::to_string(random.between(0, 2000));
+      set.push_back(n % 4 == 0 ? "a text of more bytes " + text : text);
+    }
+    if (i == 2500) set.assign(20'000, "the same text");  // larger than a block
+    rows.emplace_back(random.between(0, 3) == 0 ? Side::right : Side::left, set);
+  }
+  for (const int threads : {1, 2, 5}) {
+    MemoryCounter memory;
+    TextNumbers numbers(memory);
+    TextFeed feed(threads, size_t{1} << 20, memory);
+    std::vector<Texts> expected[2], found[2];
+    const auto take = [&](TextFeed::Time until) {
+      while (const auto sets = feed.take(until)) {
+        const uint32_t *number = sets->numbers.data();
+        for (const uint32_t size : sets->sizes) {
+          Texts &set = found[static_cast<int>(sets->side)].emplace_back();
+          for (uint32_t i = 0; i < size; ++i) set.emplace_back(numbers.text(*number++));
+          std::sort(set.begin(), set.end());
+        }
+      }
+    };
+    for (const auto &[side, set] : rows) {
+      const std::string bytes = packed(set);
+      if (set.size() % 2 == 0) {
+        feed.add(side, PackedTexts{bytes.data(), bytes.size(), static_cast<uint32_t>(set.size())});
+      } else {
+        feed.add(side, std::span<const std::string_view>(views_of(set)));
+      }
+      Texts &distinct = expected[static_cast<int>(side)].emplace_back(set);
+      std::sort(distinct.begin(), distinct.end());
+      distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+      if (!feed.full()) continue;
+      feed.submit(numbers);
+      take(TextFeed::at_once);
+    }
+    feed.submit(numbers);
+    take(TextFeed::ever);
+    EXPECT_EQ(feed.pending_texts(), 0u);
+    for (int side = 0; side < 2; ++side) EXPECT_EQ(found[side], expected[side]) << threads;
+  }
+}
+
+// Few long rows wait at a time, and what their repeated texts took is given back.
+TEST(TextFeedTest, BoundsTheBytesOfLongRows) {
+  constexpr size_t row_bytes = size_t{1} << 20, rows = 200;
+  const std::string bytes = packed(Texts(row_bytes / 8, "same"));
+  ASSERT_EQ(bytes.size(), row_bytes);
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  TextFeed feed(2, size_t{1} << 30, memory);
+  std::vector<std::unique_ptr<NumberedSets>> taken;
+  const auto take = [&](TextFeed::Time until) {
+    while (auto sets = feed.take(until)) taken.push_back(std::move(sets));
+  };
+  for (size_t row = 0; row < rows; ++row) {
+    feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), row_bytes / 8});
+    feed.submit(numbers);
+    take(TextFeed::at_once);
+  }
+  take(TextFeed::ever);
+  EXPECT_EQ(taken.size(), rows);
+  // Those that wait, and two that are numbered, each with its numbers.
+  EXPECT_LE(memory.peak(), (size_t{4} << 20) + 4 * row_bytes);
+  EXPECT_LE(memory.current(), row_bytes);
+}
+
+// A caller waits no longer than it says, however long a row is.
+TEST(TextFeedTest, WaitsUntilATime) {
+  using Clock = std::chrono::steady_clock;
+  Texts set;
+  for (int i = 0; i < 1'000'000; ++i) set.push_back(std::to_string(i));
+  const std::string bytes = packed(set);
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  TextFeed feed(2, size_t{1} << 30, memory);
+  feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), static_cast<uint32_t>(set.size())});
+  feed.submit(numbers);
+  size_t waits = 0;
+  std::unique_ptr<NumberedSets> sets;
+  for (; !feed.all_taken(); ++waits) sets = feed.take(Clock::now() + std::chrono::milliseconds(2));
+  EXPECT_GT(waits, 3u);
+  ASSERT_TRUE(sets);
+  EXPECT_EQ(sets->numbers.size(), set.size());
+  EXPECT_FALSE(feed.take(TextFeed::ever));
+}
+
+TEST(TextFeedTest, ReportsSetsThatEndTooSoon) {
+  for (const int threads : {1, 3}) {
+    MemoryCounter memory;
+    TextNumbers numbers(memory);
+    TextFeed feed(threads, size_t{1} << 20, memory);
+    feed.add(Side::left, PackedTexts{"\x14\0\0\0", 4, 1});
+    feed.submit(numbers);
+    EXPECT_THROW(feed.take(TextFeed::ever), Error);
+  }
+}
+
+// The threads of a feed that is given up in the middle end, and are counted no more.
+TEST(TextFeedTest, EndsItsThreads) {
+  std::atomic<int> count = 0;
+  set_thread_count(&count);
+  for (int times = 0; times < 20; ++times) {
+    MemoryCounter memory;
+    TextNumbers numbers(memory);
+    TextFeed feed(4, size_t{1} << 20, memory);
+    const Texts set = {"some", "texts", "that fill a block " + std::to_string(times)};
+    for (int row = 0; row < 3000; ++row) {
+      feed.add(Side::left, std::span<const std::string_view>(views_of(set)));
+      if (feed.full()) feed.submit(numbers);
+    }
+    EXPECT_LE(count, 3);
+  }
+  EXPECT_EQ(count, 0);
+  set_thread_count(nullptr);
+}
+
+// Enough texts for many blocks, with and without a file, by any number of threads.
+TEST(TextFeedTest, JoinsGiveTheSamePairs) {
+  RandomSets random(72);
+  Input<std::string> input;
+  input.self_join = true;
+  std::vector<Pair> expected;
+  for (uint32_t row = 0; row < 6000; ++row) {
+    const std::string own = std::to_string(row / 2);
+    input.left.push_back(
+        {"a" + own, "the long text " + own, own, "any " + std::to_string(random.between(0, 50))});
+    if (row % 2 == 1) expected.push_back({row - 1, row, input.left[row] == input.left[row - 1] ? 4u : 3u});
+  }
+  for (const size_t limit : {size_t{1}, size_t{1} << 20, size_t{1} << 30}) {
+    for (const int threads : {1, 2, 6}) {
+      JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6, threads);
+      spec.memory_limit = limit;
+      JoinStats stats;
+      EXPECT_EQ(difference(expected, run(spec, input, &stats)), "") << limit << ' ' << threads;
+      EXPECT_EQ(stats.tokens[0], 24'000u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
