@@ -162,18 +162,18 @@ COMMENT ON AGGREGATE spanning_forest(int8, int8) IS 'pairs that connect the same
 
 -- What the sessions of a server do, and have done. Both need simjoin in shared_preload_libraries.
 
-CREATE FUNCTION simjoin_progress(OUT pid int, OUT datid oid, OUT usesysid oid, OUT started timestamptz, OUT phase text,
-                                 OUT rows_read bigint, OUT pairs bigint, OUT memory_peak bigint, OUT temporary_bytes bigint,
-                                 OUT device text) RETURNS SETOF record
+CREATE FUNCTION simjoin_progress(OUT pid int, OUT datid oid, OUT usesysid oid, OUT started timestamptz, OUT computation text,
+                                 OUT phase text, OUT part_done float8, OUT rows_read bigint, OUT pairs bigint,
+                                 OUT memory_peak bigint, OUT temporary_bytes bigint, OUT device text) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_progress' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION simjoin_progress() IS
-'the similarity joins that run in the server, with rows read, pairs found, and bytes of memory and temporary files so far';
+'the similarity joins and other computations that run in the server, with the part of their phase that is done, rows read, pairs found, and bytes of memory and temporary files so far';
 
 CREATE VIEW simjoin_stat_activity AS
-SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename, p.started, p.phase, p.rows_read,
-       p.pairs, p.memory_peak, p.temporary_bytes, p.device
+SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename, p.started, p.computation,
+       p.phase, p.part_done, p.rows_read, p.pairs, p.memory_peak, p.temporary_bytes, p.device
 FROM simjoin_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW simjoin_stat_activity IS 'the similarity joins that run in the server; pg_stat_activity has their statements';
+COMMENT ON VIEW simjoin_stat_activity IS 'the similarity joins and other computations that run in the server; pg_stat_activity has their statements';
 GRANT SELECT ON simjoin_stat_activity TO PUBLIC;
 
 CREATE FUNCTION simjoin_stat(OUT joins bigint, OUT rows_read bigint, OUT pairs bigint, OUT gpu_joins bigint,

@@ -153,6 +153,8 @@ struct JoinStats : PairCounts {
   JoinStats &operator+=(const JoinStats &other);
 };
 
+inline constexpr double unknown_share = -1;
+
 enum class StepResult { working, batch, done };
 
 // What to tell the user of a join that continues: that it left the GPU, and why.
@@ -208,6 +210,10 @@ class JoinEngine {
 
   // Returns the figures so far; complete after `done`. Callable at any time between other calls.
   virtual JoinStats stats() const = 0;
+
+  // Returns the share of the work that is done once every set has been added, from 0 to 1; unknown_share
+  // where nobody can tell. Callable at any time between other calls.
+  virtual double share_done() const { return unknown_share; }
 
   // Returns what to tell the user since the last call; null if there is nothing.
   virtual std::unique_ptr<Notice> take_notice() { return nullptr; }

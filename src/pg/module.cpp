@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include "core/device/gpu.hpp"
+#include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/shared_progress.hpp"
 #include "pg/index/index_path.hpp"
@@ -26,7 +27,10 @@ void _PG_init(void) {
   simjoin::set_gpu_backend(&simjoin::cuda_backend());
 #endif
   simjoin::pg::Settings::define();
-  if (process_shared_preload_libraries_in_progress) simjoin::pg::request_shared_progress();
+  if (process_shared_preload_libraries_in_progress) {
+    simjoin::pg::request_shared_progress();
+    simjoin::pg::install_row_estimates();
+  }
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
 }

@@ -1,4 +1,4 @@
-# A server that preloads simjoin shows the joins that run, and counts those that have run.
+# A server that preloads simjoin shows the joins and other computations that run, and counts the joins that have run.
 use strict;
 use warnings;
 
@@ -13,7 +13,7 @@ my $without = start_node('without');
 for my $query ('SELECT * FROM simjoin_stat_activity', 'SELECT * FROM simjoin_stat()', 'SELECT simjoin_stat_reset()')
 {
 	my ($status, $out, $error) = $without->psql('postgres', $query);
-	like($error, qr/simjoin does not watch the joins of this server\nHINT:  Add simjoin to shared_preload_libraries/, $query);
+	like($error, qr/simjoin does not watch the computations of this server\nHINT:  Add simjoin to shared_preload_libraries/, $query);
 }
 $without->stop;
 
@@ -61,14 +61,15 @@ for my $function (qw(pg_cancel_backend pg_terminate_backend))
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM simjoin_stat_activity WHERE phase = 'joining' AND device = 'cpu'}),
 		'the join is seen');
 	is( query(q{SELECT rows_read, temporary_bytes, memory_peak > 1000000, usename, datname,
-			started BETWEEN now() - interval '10 min' AND now(), pid <> pg_backend_pid() FROM simjoin_stat_activity}),
-		'100000|0|t|' . query('SELECT current_user') . '|postgres|t|t', 'what is shown of it');
+			started BETWEEN now() - interval '10 min' AND now(), pid <> pg_backend_pid(), computation FROM simjoin_stat_activity}),
+		'100000|0|t|' . query('SELECT current_user') . '|postgres|t|t|similarity join', 'what is shown of it');
+	ok($node->poll_query_until('postgres', 'SELECT part_done > 0 AND part_done <= 1 FROM simjoin_stat_activity'), 'how far it is');
 	ok( $node->poll_query_until('postgres', q{SELECT wait_event_type = 'Extension' FROM simjoin_stat_activity JOIN pg_stat_activity USING (pid)}),
 		'the session waits for its engine');
-	my $shown = 'SELECT count(*), count(phase), count(rows_read), count(device) FROM simjoin_stat_activity';
-	is(query("SET ROLE looker; $shown"), '1|0|0|0', 'another role sees that there is one');
+	my $shown = 'SELECT count(*), count(computation), count(phase), count(part_done), count(rows_read), count(device) FROM simjoin_stat_activity';
+	is(query("SET ROLE looker; $shown"), '1|0|0|0|0|0', 'another role sees that there is one');
 	is(query("GRANT pg_read_all_stats TO looker; SET ROLE looker; $shown; RESET ROLE; REVOKE pg_read_all_stats FROM looker"),
-		'1|1|1|1', 'one that may read all statistics sees all');
+		'1|1|1|1|1|1', 'one that may read all statistics sees all');
 	query("SELECT $function(pid) FROM simjoin_stat_activity");
 	$victim->finish;
 	ok($node->poll_query_until('postgres', "$activity", '0'), "nothing is shown after $function");
@@ -79,6 +80,47 @@ is(query(q{SELECT rows_read, phase FROM simjoin_stat_activity}), '100|joining', 
 $session->query('ROLLBACK');
 is(query($activity), 0, 'the cursor is closed');
 $session->quit;
+
+# Whatever else reads the rows of a query is shown, too: how far it has read, by the planner's estimate of its rows.
+sub is_shown
+{
+	my ($statement, $computation, $condition) = @_;
+	my $victim = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $statement ], '>', \my $out, '2>', \my $err);
+	ok( $node->poll_query_until(
+			'postgres', "SELECT count(*) = 1 FROM simjoin_stat_activity WHERE computation = '$computation' AND $condition"),
+		"$computation is shown: $condition");
+	query('SELECT count(pg_cancel_backend(pid)) FROM simjoin_stat_activity');
+	$victim->finish;
+	like($err, qr/canceling statement/, "$computation is cancelled");
+	is(query($activity), 0, "$computation is not shown any more");
+	return;
+}
+# 3,000 rows, one each millisecond.
+my $slowly = 'FROM generate_series(1, 3000) i WHERE pg_sleep(0.001) IS NOT NULL';
+my $half_read = q{phase = 'reading' AND part_done BETWEEN 0.01 AND 0.9 AND rows_read BETWEEN 30 AND 2700 AND temporary_bytes IS};
+my %calls = (
+	connected_components => "'SELECT i, i + 1 $slowly'",
+	pagerank => "'SELECT i, i + 1 $slowly'",
+	densest_subgraph => "'SELECT i, i + 1 $slowly', 3",
+	minhash_signatures => "'SELECT i, ARRAY[i, i + 1] $slowly', 64",
+	weighted_minhash_signatures => "'SELECT i, ARRAY[i], ARRAY[1]::real[] $slowly', 64",
+	flyhash_signatures => "'SELECT i, ARRAY[i, 1, 2]::real[] $slowly', 4",
+	cluster_documents => "'SELECT i, ARRAY[i, 1], ARRAY[1, 2]::real[] $slowly', 0.5",
+	tf_idf => "'SELECT i, ARRAY[i::text] $slowly'");
+is_shown("SELECT count(*) FROM $_($calls{$_})", $_, "$half_read NULL AND pairs IS NULL") for sort keys %calls;
+is_shown("SELECT count(*) FROM $_('SELECT i, ARRAY[i, 1, 2] $slowly', 0.9)", $_, "$half_read NOT NULL AND pairs = 0")
+  for qw(similarity_self_join duplicate_groups);
+is_shown("SELECT FROM (SELECT i, ARRAY[i] AS s $slowly OFFSET 0) a JOIN (SELECT i, ARRAY[i] AS s $slowly OFFSET 0) b
+	ON jaccard_similarity(a.s, b.s) >= 0.9", 'similarity join', q{phase = 'reading' AND part_done BETWEEN 0.01 AND 0.9});
+is_shown(q{SELECT count(*) FROM pagerank('SELECT i, (i * 7919::bigint) % 100003 FROM generate_series(1, 300000) i', 0.999)},
+	'pagerank', q{phase = 'computing' AND part_done BETWEEN 0.0001 AND 0.99 AND memory_peak > 1000000 AND device = 'cpu'});
+is_shown(q{SELECT count(*) FROM pagerank('SELECT i, (i * 7919::bigint) % 100003 FROM generate_series(1, 300000) i', 0.999, 'random_walk', coupons => 100)},
+	'pagerank', q{phase = 'computing' AND part_done BETWEEN 0.0001 AND 0.99});
+query(q{CREATE FUNCTION slow(tokens int[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE
+	AS 'BEGIN PERFORM pg_sleep(0.0005); RETURN tokens; END'});
+is_shown('CREATE INDEX ON sets USING gin (slow(tokens) int4_similarity_ops)', 'index build',
+	q{phase = 'computing' AND rows_read > 0 AND part_done BETWEEN 0 AND 0.9});
+is_shown(q{SELECT create_similarity_index('sets', 'slow(tokens)', 0.8)}, 'create_similarity_index', q{phase = 'reading' AND part_done > 0});
 
 # Sessions share a budget of threads, whatever each of them asks for.
 SKIP:
@@ -122,6 +164,9 @@ unlike(slurp_file($node->logfile, $log), qr/similarity join:/, 'a join that is n
 query("SET simjoin.log_min_duration = 0; $pairs");
 like(slurp_file($node->logfile, $log), qr/LOG:  similarity join: 50 pairs of 100 rows in \d+ ms\n.*DETAIL:  Device: cpu, memory: \d+ kB, temporary files: 0 kB\./,
 	'a long join is logged');
+$log = -s $node->logfile;
+query(q{SET simjoin.log_min_duration = 0; SELECT count(*) FROM pagerank('SELECT id, id + 1 FROM few')});
+like(slurp_file($node->logfile, $log), qr/LOG:  pagerank: 100 rows in \d+ ms\n.*DETAIL:  Device: cpu\./, 'another computation is logged');
 my ($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SELECT simjoin_stat_reset()');
 like($error, qr/permission denied for function simjoin_stat_reset/, 'not everyone may reset the figures');
 ($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SET simjoin.log_min_duration = 0');

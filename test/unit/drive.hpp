@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -50,13 +51,31 @@ inline void collect(const Batch &batch, std::vector<Pair> &pairs) {
     pairs.push_back({batch.left[i], batch.right[i], batch.overlap[i]});
 }
 
-// Steps until done and returns the pairs in ascending order, repeated ones included.
-inline std::vector<Pair> pull(JoinEngine &engine) {
+// Notes what an engine says of the share of its work that is done. Throws if that falls, or is no share.
+class ShareCheck {
+ public:
+  void look(const JoinEngine &engine) {
+    const double now = engine.share_done();
+    if (now == unknown_share && last_ == unknown_share) return;
+    if (!(now >= last_ && now >= 0 && now <= 1))
+      throw std::logic_error("a share of " + std::to_string(now) + " after " + std::to_string(last_));
+    last_ = now;
+  }
+  double last() const { return last_; }
+
+ private:
+  double last_ = unknown_share;
+};
+
+// Steps until done and returns the pairs in ascending order, repeated ones included. With `share` (may be
+// null), checks what the engine says of it.
+inline std::vector<Pair> pull(JoinEngine &engine, ShareCheck *share = nullptr) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   std::vector<Pair> pairs;
   Batch batch;
   for (;;) {
     const StepResult result = engine.step(step_budget, batch);
+    if (share != nullptr) share->look(engine);
     if (result == StepResult::done) break;
     if (result == StepResult::batch) collect(batch, pairs);
     if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the join does not end");
@@ -71,7 +90,10 @@ std::vector<Pair> run(JoinSpec spec, const Input<Token> &input, JoinStats *stats
   spec.self_join = input.self_join;
   const std::unique_ptr<JoinEngine> engine = make_cpu_engine(spec);
   feed(*engine, input);
-  std::vector<Pair> pairs = pull(*engine);
+  ShareCheck share;
+  std::vector<Pair> pairs = pull(*engine, &share);
+  if (share.last() != 1 && !std::isnan(spec.threshold))
+    throw std::logic_error("a join ends before its work is done");
   if (stats != nullptr) *stats = engine->stats();
   return pairs;
 }

@@ -28,7 +28,8 @@ LshResult run_lsh(const LshSpec &spec, const Input<int32_t> &input) {
   feed(*join, input);
   LshResult result;
   Batch batch;
-  for (StepResult step; (step = join->step(step_budget, batch)) != StepResult::done;)
+  ShareCheck share;
+  for (StepResult step; (step = join->step(step_budget, batch)) != StepResult::done; share.look(*join))
     if (step == StepResult::batch) collect(batch, result.pairs);
   std::sort(result.pairs.begin(), result.pairs.end());
   result.stats = join->lsh_stats();

@@ -124,6 +124,24 @@ TEST(PageRank, RandomWalkAgreesWithinSamplingError) {
   }
 }
 
+TEST(PageRank, TellsHowFarItIs) {
+  MemoryCounter memory;
+  StopFlag stop;
+  WorkerPool pool(1, stop);
+  std::atomic<double> share{0};
+  for (const bool walks : {false, true}) {
+    EdgeList list(memory);
+    add_edges(list, mixed_graph(), true);
+    share = 0;
+    if (walks)
+      pagerank_random_walk(list, EdgeUse::directed, 0.85, 20'000, 42, pool, memory, &share);
+    else
+      pagerank_power(list, EdgeUse::directed, 0.85, 1e-9, pool, memory, &share);
+    EXPECT_GT(share, 0.8);
+    EXPECT_LE(share, 1);
+  }
+}
+
 TEST(PageRank, DoesNotDependOnThreadsOrOrder) {
   MemoryCounter memory;
   StopFlag stop;

@@ -78,6 +78,7 @@ class DocumentClusters {
   std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
   // Returns which device has searched; between rounds.
   const GpuAttempt &attempt() const { return attempt_; }
+  size_t memory_peak() const { return memory_.peak(); }
   // Begins the next round.
   void clear();
 

@@ -41,6 +41,7 @@ class FailoverEngine final : public JoinEngine {
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override { return engine_->set_size(side, row); }
   JoinStats stats() const override;
+  double share_done() const override { return engine_ ? engine_->share_done() : 0; }
   std::unique_ptr<Notice> take_notice() override { return attempt_.take_notice(); }
 
  private:

@@ -73,6 +73,7 @@ class CpuEngine final : public JoinEngine {
     return sides_[static_cast<int>(side)].sizes[row];
   }
   JoinStats stats() const override;
+  double share_done() const override { return execution_ ? execution_->share_done() : 0; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -135,7 +135,18 @@ bool JoinExecution::next_round(WorkerPool &pool) {
     }
   }
   describe_round();
+  begin_share();
   return round_ != nullptr;
+}
+
+// Begins to count the items of the new round. If there is none, all is done.
+void JoinExecution::begin_share() {
+  const size_t items = round_ != nullptr ? this->items() : 0;
+  const std::lock_guard lock(mutex_);
+  share_begin_ = share_end_;
+  share_end_ = partitions_ && round_ != nullptr ? partitions_->share_taken() : 1;
+  share_items_ = items;
+  share_items_run_ = 0;
 }
 
 // Returns a round, not built yet, for the rows that had pairs postponed and are still not done. It has all
@@ -220,6 +231,8 @@ void JoinExecution::run_item(int worker_number, size_t number) {
     round_->run_item(number - slices, worker_number, worker.writer, worker.counters);
   }
   hand_over(worker);
+  const std::lock_guard lock(mutex_);
+  ++share_items_run_;
 }
 
 // Adds the worker's counts to the join's and, if it is time, hands over its pairs.
@@ -247,6 +260,13 @@ JoinStats JoinExecution::stats() const {
   stats.filter_ms = milliseconds(counters_.filter);
   stats.verify_ms = milliseconds(counters_.verify);
   return stats;
+}
+
+double JoinExecution::share_done() const {
+  const std::lock_guard lock(mutex_);
+  if (share_items_ == 0) return share_end_;
+  const double run = static_cast<double>(share_items_run_) / static_cast<double>(share_items_);
+  return share_begin_ + (share_end_ - share_begin_) * run;
 }
 
 }  // namespace simjoin

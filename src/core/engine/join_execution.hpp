@@ -44,6 +44,8 @@ class JoinExecution {
 
   // Returns the figures so far. Safe to call while workers run.
   JoinStats stats() const;
+  // Returns the share of the items of all rounds that have run. Safe to call while workers run.
+  double share_done() const;
 
  private:
   // The state of one worker between items.
@@ -62,6 +64,7 @@ class JoinExecution {
   GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
   void describe_round();
   void hand_over(Worker &worker);
+  void begin_share();
 
   const JoinSpec spec_;
   JoinTokens &tokens_;
@@ -85,6 +88,11 @@ class JoinExecution {
   JoinCounters counters_;
   JoinStats figures_;
   bool tiles_ = false;  // some probes were compared with all their partners' bitmaps
+  // The round at hand: what share of the join is done before and after it, and its items.
+  double share_begin_ = 0;
+  double share_end_ = 0;
+  size_t share_items_ = 0;
+  size_t share_items_run_ = 0;
 };
 
 }  // namespace simjoin

@@ -109,8 +109,9 @@ Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, Worke
       },
       [&] {
         return spec.random_walk ? pagerank_random_walk(edges, spec.use, spec.damping, spec.coupons, spec.seed,
-                                                       pool, memory)
-                                : pagerank_power(edges, spec.use, spec.damping, spec.tolerance, pool, memory);
+                                                       pool, memory, &work.share_done)
+                                : pagerank_power(edges, spec.use, spec.damping, spec.tolerance, pool, memory,
+                                                 &work.share_done);
       });
 }
 

@@ -1,6 +1,7 @@
 // Computations over graphs on the device that suits them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,8 @@ struct GraphWork {
 
   GpuAttempt attempt;
   size_t gpu_memory_limit;  // bytes; 0 = most of the free memory
+  // Of a PageRank on the CPU; otherwise it stays unknown. Any thread may look.
+  std::atomic<double> share_done{unknown_share};
 };
 
 // How PageRank is computed; see pagerank_power and pagerank_random_walk.

@@ -214,29 +214,38 @@ uint64_t most_power_steps(double damping, double tolerance) {
 }
 
 Ranks pagerank_power(EdgeList &edges, EdgeUse use, double damping, double tolerance, WorkerPool &pool,
-                     MemoryCounter &memory) {
+                     MemoryCounter &memory, std::atomic<double> *share_done) {
   Ranks result(memory);
   Graph graph = build_graph(edges, use, pool, memory);
   if (graph.node_count() == 0) return result;
   normalize_weights(graph, pool);
   PowerIteration iteration(graph, damping, pool, memory);
   result.nodes = std::move(graph.nodes);
-  for (uint64_t steps = most_power_steps(damping, tolerance); steps > 0; --steps)
-    if (iteration.step() * damping <= tolerance * (1 - damping)) break;
+  const double enough = tolerance * (1 - damping);
+  for (uint64_t steps = most_power_steps(damping, tolerance); steps > 0; --steps) {
+    const double error = iteration.step() * damping;
+    if (error <= enough) break;
+    // Each step divides the error by about as much.
+    if (share_done != nullptr) *share_done = std::clamp(std::log(error / 2) / std::log(enough / 2), 0.0, 1.0);
+  }
   result.ranks = iteration.take_ranks();
   return result;
 }
 
 Ranks pagerank_random_walk(EdgeList &edges, EdgeUse use, double damping, uint32_t coupons, uint64_t seed,
-                           WorkerPool &pool, MemoryCounter &memory) {
+                           WorkerPool &pool, MemoryCounter &memory, std::atomic<double> *share_done) {
   Ranks result(memory);
   Graph graph = build_graph(edges, use, pool, memory);
   const uint64_t nodes = graph.node_count();
   if (nodes == 0) return result;
   normalize_weights(graph, pool);
   Walker walker(graph, damping, coupons, seed, pool, memory);
-  for_ranges(pool, nodes * coupons, coupons_per_range,
-             [&](size_t begin, size_t end) { walker.walk(begin, end); });
+  const auto walks = static_cast<double>(nodes * coupons);
+  for_ranges(pool, nodes * coupons, coupons_per_range, [&](size_t begin, size_t end) {
+    // Ranges are handed out in ascending order.
+    if (share_done != nullptr) *share_done = static_cast<double>(begin) / walks;
+    walker.walk(begin, end);
+  });
   const Buffer<uint64_t> &visits = walker.visits();
   std::atomic<uint64_t> all{0};
   for_ranges(pool, nodes, entries_per_range, [&](size_t begin, size_t end) {

@@ -51,6 +51,7 @@ class LshJoinOfSets final : public LshJoin {
     return input_.sizes(static_cast<int>(side))[row];
   }
   JoinStats stats() const override;
+  double share_done() const override;
   LshStats lsh_stats() const override;
   std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
@@ -92,6 +93,7 @@ class LshJoinOfSets final : public LshJoin {
   mutable std::mutex mutex_;   // of what follows, which the caller may ask for while the join runs
   LshStats stats_;             // set before the queue is finished
   uint32_t partitions_ = 0;
+  uint32_t bands_begun_ = 0;
   std::unique_ptr<Notice> notice_;  // the caller's thread
   EngineThread thread_;
 };
@@ -159,6 +161,10 @@ LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
 void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
   const LshKeys keys(*rows_, file_ ? lsh_memory::keys_at_a_time(spec_) : UINT32_MAX, memory_);
   for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
+    {
+      const std::lock_guard lock(mutex_);
+      bands_begun_ = band + 1;
+    }
     join_band(band, keys, buckets, pool);
     buckets.end_band();
     for (const std::unique_ptr<Worker> &worker : workers_) {
@@ -251,6 +257,12 @@ JoinStats LshJoinOfSets::stats() const {
   stats.one_part_limit = one_part_limit_;
   device_.add_to(stats);
   return stats;
+}
+
+// How long signing takes beside the bands is not known.
+double LshJoinOfSets::share_done() const {
+  const std::lock_guard lock(mutex_);
+  return bands_begun_ == 0 ? unknown_share : (bands_begun_ - 1.0) / spec_.plan.bands;
 }
 
 LshStats LshJoinOfSets::lsh_stats() const {

@@ -31,6 +31,7 @@ class TfIdf {
   void end_document();
 
   size_t documents() const { return ends_.size(); }
+  size_t memory_peak() const { return memory_.peak(); }
   // Returns the number of different terms of a document.
   size_t size(size_t document) const { return ends_[document] - begin(document); }
   // Writes the document's terms with their scores, in the order in which they first occur.

@@ -10,17 +10,22 @@
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 
 // Runs body(WorkerPool &) and returns when it has ended. Interrupts are processed at least every few tens of
 // milliseconds. An ERROR leaves the stack before the body stops, so the body must refer to nothing on it:
-// what the body uses belongs to `context` or to a context above.
+// what the body uses belongs to `context` or to a context above. A computation that is watched with the
+// context as its key shows meanwhile how far it is.
 template <class Body>
 void run_interruptibly(MemoryContext context, Body body) {
   BackgroundTask *task = own(
       context, [&] { return std::make_unique<BackgroundTask>(Settings::cpu_threads(), std::move(body)); });
-  run_steps([&] { return task->wait(step_budget); });
+  for (bool done = false; !done; show_work(context)) {
+    CHECK_FOR_INTERRUPTS();
+    done = call_step([&] { return task->wait(step_budget); });
+  }
 }
 
 }  // namespace simjoin::pg

@@ -12,8 +12,8 @@ extern "C" {
 #include <cstdint>
 
 #include "pg/base/errors.hpp"
-#include "pg/base/join_watch.hpp"
 #include "pg/base/steps.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -48,10 +48,11 @@ void offer_spill_file(JoinEngine *engine, File *file) {
 
 }  // namespace
 
-JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const JoinEngine *instead_of) {
+JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const char *name,
+                          const JoinEngine *instead_of) {
   prepare_gpu_use();
   JoinEngine *engine = own(context, [&] { return make_engine(spec); });
-  watch_join(engine, context, instead_of);
+  watch_join(engine, context, name, instead_of);
   return engine;
 }
 

@@ -11,10 +11,10 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Returns a new engine that lives as long as the context: resetting or deleting it stops the engine's threads
-// and frees its memory, also after an ERROR. If it takes the place of another engine, it gets the rows of
-// that one, too.
-JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context,
+// Returns a new engine, shown to other sessions by this name, that lives as long as the context: resetting or
+// deleting it stops the engine's threads and frees its memory, also after an ERROR. If it takes the place of
+// another engine, it gets the rows of that one, too.
+JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const char *name,
                           const JoinEngine *instead_of = nullptr);
 
 // Call it after every set: the session tells how far it is, and the engine gets a temporary file where its

@@ -8,8 +8,8 @@
 
 #include "core/device/gpu.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/join_watch.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -82,7 +82,7 @@ void raise_repeated_id(int64 id, const char *function) {
 QueryRows read_rows(const char *query, const RowTarget &target) {
   RowKeys *keys = create_row_keys(target.key, target.numbers, target.function, target.context);
   TargetReader reader = {target, {GrowingArray<int64>(target.context), TokenType::int4, keys}};
-  read_query(query, &reader, target.function);
+  read_watched_query(query, &reader, target.function, target.engine);
   if (!are_integers(keys)) number_keys(keys, reader.rows.ids.data());
   return reader.rows;
 }

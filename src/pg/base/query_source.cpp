@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -11,6 +12,7 @@ extern "C" {
 
 #include "pg/base/set_codec.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -33,7 +35,22 @@ void start_rows(DestReceiver *self, int, TupleDesc columns) {
 bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   const QueryReceiver *receiver = receiver_of(self);
   receiver->take(receiver->reader, {receiver->function, slot, receiver->types});
+  if (receiver->watched != nullptr) note_query_row(receiver->watched);
   return true;
+}
+
+ExecutorStart_hook_type next_start_hook = nullptr;
+
+// Tells a watched computation how many rows the plan of its query is thought to return.
+void start_executor(QueryDesc *query, int flags) {
+  if (query->dest != nullptr && query->dest->receiveSlot == receive_row) {
+    const void *watched = receiver_of(query->dest)->watched;
+    if (watched != nullptr) expect_rows(watched, query->plannedstmt->planTree->plan_rows);
+  }
+  if (next_start_hook != nullptr)
+    next_start_hook(query, flags);
+  else
+    standard_ExecutorStart(query, flags);
 }
 
 // Returns options to run a query for the receiver.
@@ -141,6 +158,11 @@ void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters)
   MemoryContext context = CurrentMemoryContext;
   check_spi(SPI_execute_plan_extended(plan, &options));
   MemoryContextSwitchTo(context);  // SPI switches to its own context, which lives as long as the connection
+}
+
+void install_row_estimates() {
+  next_start_hook = ExecutorStart_hook;
+  ExecutorStart_hook = start_executor;
 }
 
 }  // namespace simjoin::pg

@@ -62,14 +62,16 @@ struct QueryReceiver {
   void (*start)(void *reader, TupleDesc columns);
   void (*take)(void *reader, const QueryRow &row);
   bool started;
+  const void *watched;  // the key of the computation that the rows are for (watch.hpp), or nullptr
   Oid types[QueryRow::most_columns];
 };
 
 // Returns a receiver for the reader, which has two functions: start(TupleDesc) checks the columns, and
 // take(const QueryRow &) takes a row.
 template <class Reader>
-QueryReceiver receiver_for(Reader *reader, const char *function) {
+QueryReceiver receiver_for(Reader *reader, const char *function, const void *watched = nullptr) {
   QueryReceiver receiver = {};
+  receiver.watched = watched;
   receiver.function = function;
   receiver.reader = reader;
   receiver.start = [](void *to, TupleDesc columns) { static_cast<Reader *>(to)->start(columns); };
@@ -90,5 +92,14 @@ template <class Reader>
 void read_query(const char *query, Reader *reader, const char *function, ParamListInfo parameters = nullptr) {
   run_query(query, receiver_for(reader, function), parameters);
 }
+
+// The same for a watched computation, which is told of each row and of how many are expected.
+template <class Reader>
+void read_watched_query(const char *query, Reader *reader, const char *function, const void *watched) {
+  run_query(query, receiver_for(reader, function, watched));
+}
+
+// Installs what tells watched computations how many rows to expect. Called while the server starts.
+void install_row_estimates();
 
 }  // namespace simjoin::pg

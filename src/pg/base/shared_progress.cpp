@@ -35,7 +35,7 @@ void attach() {
     new (&shared->threads) std::atomic<int>(0);
     for (ProgressSlot &slot : shared->slots) {
       SpinLockInit(&slot.lock);
-      slot.join = {};
+      slot.progress = {};
     }
   }
   LWLockRelease(AddinShmemInitLock);
@@ -59,29 +59,29 @@ void reset_totals(JoinTotals *totals) {
   pg_atomic_write_u64(&totals->reset, static_cast<uint64>(GetCurrentTimestamp()));
 }
 
-JoinProgress read_slot(ProgressSlot *slot) {
+Progress read_slot(ProgressSlot *slot) {
   SpinLockAcquire(&slot->lock);
-  const JoinProgress join = slot->join;
+  const Progress progress = slot->progress;
   SpinLockRelease(&slot->lock);
-  return join;
+  return progress;
 }
 
-ProgressSlot *claim_slot(const JoinProgress &join) {
+ProgressSlot *claim_slot(const Progress &progress) {
   // Each process begins elsewhere, so that the first slot is nearly always free.
   for (int i = 0; i < progress_slots; ++i) {
     ProgressSlot *slot = &shared->slots[(MyProcPid + i) % progress_slots];
     SpinLockAcquire(&slot->lock);
-    const bool free = slot->join.pid == 0;
-    if (free) slot->join = join;
+    const bool free = slot->progress.pid == 0;
+    if (free) slot->progress = progress;
     SpinLockRelease(&slot->lock);
     if (free) return slot;
   }
   return nullptr;
 }
 
-void write_slot(ProgressSlot *slot, const JoinProgress &join) {
+void write_slot(ProgressSlot *slot, const Progress &progress) {
   SpinLockAcquire(&slot->lock);
-  slot->join = join;
+  slot->progress = progress;
   SpinLockRelease(&slot->lock);
 }
 

@@ -1,5 +1,5 @@
-// What all sessions of a server tell of their joins, in shared memory. It is there if simjoin is one of
-// shared_preload_libraries.
+// What all sessions of a server tell of their computations, in shared memory. It is there if simjoin is one
+// of shared_preload_libraries.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -15,19 +15,23 @@ extern "C" {
 
 namespace simjoin::pg {
 
-enum class JoinPhaseShown : uint8_t { reading, joining };
+enum class ProgressPhase : uint8_t { reading, joining, computing };
 
-// What is known of one join that runs. Plain data, which is copied under a spinlock.
-struct JoinProgress {
+inline constexpr uint64_t no_pairs = UINT64_MAX, unknown_bytes = UINT64_MAX;
+
+// What is known of one computation that runs. Plain data, which is copied under a spinlock.
+struct Progress {
   int pid;  // 0: nobody's
   Oid database;
   Oid role;
   TimestampTz started;
-  JoinPhaseShown phase;
-  uint64_t rows;             // read so far, of both sides
-  uint64_t pairs;            // found so far
-  uint64_t memory_peak;      // bytes
+  ProgressPhase phase;
+  double share_done;         // of the phase, from 0 to 1; negative: unknown
+  uint64_t rows;             // read so far; of a join, from both sides
+  uint64_t pairs;            // found so far; no_pairs of what is no join
+  uint64_t memory_peak;      // bytes; like the next one, unknown_bytes where nobody knows
   uint64_t temporary_bytes;  // written to temporary files
+  char name[NAMEDATALEN];    // of the function, or what else it is
   char device[48];           // empty until it is known
 };
 
@@ -45,10 +49,10 @@ struct JoinTotals {
 
 struct ProgressSlot {
   slock_t lock;
-  JoinProgress join;
+  Progress progress;
 };
 
-// Joins beyond this number run unseen.
+// Computations beyond this number run unseen.
 inline constexpr int progress_slots = 1024;
 
 struct SharedProgress {
@@ -66,13 +70,13 @@ void request_shared_progress();
 // Sets all totals to 0.
 void reset_totals(JoinTotals *totals);
 
-// Returns the slot's content. It is all zeros if no join has the slot.
-JoinProgress read_slot(ProgressSlot *slot);
+// Returns the slot's content. It is all zeros if no computation has the slot.
+Progress read_slot(ProgressSlot *slot);
 
-// Takes a free slot for the join. Returns null if there is none.
-ProgressSlot *claim_slot(const JoinProgress &join);
+// Takes a free slot for the computation. Returns null if there is none.
+ProgressSlot *claim_slot(const Progress &progress);
 
 // Replaces the content of a slot that this process has.
-void write_slot(ProgressSlot *slot, const JoinProgress &join);
+void write_slot(ProgressSlot *slot, const Progress &progress);
 
 }  // namespace simjoin::pg

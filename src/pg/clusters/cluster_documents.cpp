@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
 #include "pg/base/terms.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/base/weights.hpp"
 
 namespace simjoin::pg {
@@ -121,8 +122,17 @@ int64 cluster_number(const Clustering &clustering, uint32_t cluster) {
 
 void cluster_query(Clustering *clustering, const char *query) {
   DocumentReader reader = {clustering, GrowingArray<int64>(clustering->context)};
-  read_query(query, &reader, clustering->function);
+  MemoryContext context = clustering->context;
+  watch_computation(context, context, clustering->function, clustering->clusters, [](const void *work) {
+    const auto *clusters = static_cast<const DocumentClusters *>(work);
+    WatchFigures figures = figures_of(clusters->attempt());
+    figures.memory_peak = clusters->memory_peak();
+    return figures;
+  });
+  read_watched_query(query, &reader, clustering->function, context);
+  note_work(context);
   finish_round(&reader);
+  note_end(context);
   report_device(clustering->function, clustering->clusters->attempt());
 }
 

@@ -90,7 +90,7 @@ DeltaJoin start_delta_join(const DedupState &state, Measure measure, double thre
   join.all = state.figures.new_rows + state.figures.changed_rows == static_cast<int64>(state.count());
   JoinSpec spec = spec_from_settings(measure, threshold);
   spec.self_join = join.all;
-  join.engine = create_engine(spec, state.context);
+  join.engine = create_engine(spec, state.context, state.function);
   join.batch = create_batch(state.context);
   for (uint32_t *&rows : join.rows) rows = allocate<uint32_t>(state.count());
   auto *filter = own(state.context, [&] { return std::make_unique<TokenFilter>(measure, threshold); });

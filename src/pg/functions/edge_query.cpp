@@ -165,9 +165,9 @@ void read_graph(const GraphQueries &queries, RowKeys *keys, EdgeSink *sink, Memo
   WaitingGraph *waiting = nullptr;
   if (!are_integers(keys)) waiting = own(context, [&] { return std::make_unique<WaitingGraph>(*memory); });
   EdgeReader edges = {queries.function, keys, sink, waiting, false};
-  read_query(queries.edges, &edges, queries.function);
+  read_watched_query(queries.edges, &edges, queries.function, context);
   NodeReader nodes = {queries.function, keys, sink, waiting};
-  if (queries.nodes != nullptr) read_query(queries.nodes, &nodes, queries.function);
+  if (queries.nodes != nullptr) read_watched_query(queries.nodes, &nodes, queries.function, context);
   if (waiting != nullptr) hand_over(waiting, keys, sink);
 }
 

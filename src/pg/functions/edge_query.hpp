@@ -32,8 +32,8 @@ struct GraphQueries {
 // Runs the queries with the caller's rights and snapshot, and hands each row over. Nodes are integers where
 // `keys` is nullptr. Otherwise they are of the type of the keys, and the sink gets their numbers, which are
 // in the order of the keys: all rows are then read before the sink gets any, and wait in `memory`. What waits
-// belongs to the context. Errors, naming the function: other columns, a NULL, whatever the sink throws, a
-// query that writes.
+// belongs to the context, which is also the key of the computation that is watched (watch.hpp). Errors,
+// naming the function: other columns, a NULL, whatever the sink throws, a query that writes.
 void read_graph(const GraphQueries &queries, RowKeys *keys, EdgeSink *sink, MemoryCounter *memory,
                 MemoryContext context);
 

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -117,8 +118,14 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
                          GrowingArray<int64>(context),
                          nullptr,
                          {}};
-  read_query(string_argument(fcinfo, 0), &reader, function);
+  watch_computation(context, context, function, &reader, [](const void *work) {
+    const BulkFlyHasher *hasher = static_cast<const VectorReader *>(work)->hasher;
+    return hasher == nullptr ? WatchFigures{} : figures_of(hasher->attempt());
+  });
+  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  note_work(context);
   finish_round(&reader);
+  note_end(context);
   if (reader.hasher != nullptr) report_device(function, reader.hasher->attempt());
   MemoryContextDelete(context);
   return 0;

@@ -8,52 +8,33 @@ extern "C" {
 
 #include <optional>
 
-#include "core/base/memory_shares.hpp"
-#include "core/graph/graph_work.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/background.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/result_rows.hpp"
-#include "pg/base/settings.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/functions/edge_query.hpp"
+#include "pg/functions/graph_computation.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-// The session itself does up to this many operations, of some 100 ns each. Starting threads takes as long as
-// some thousand of them, and no interrupt waits long.
-constexpr double few_operations = 20000;
 constexpr double operations_of_densest = 100;  // for each edge
 
-// What every computation has beside its edges and its result.
-struct Work {
-  Work() { memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"}); }
-
-  void leave_room_for_keys() {
-    const size_t limit = Settings::memory_limit();
-    memory.set_limit(limit - 2 * key_share(limit),
-                     {"the graph needs", "leave edges out", " that its keys leave"});
-  }
-
-  MemoryCounter memory;
-  GraphWork work{Settings::device(), Settings::gpu_memory_limit()};
-};
-
-struct ComponentsWork : Work {
+struct ComponentsWork : GraphComputation {
   ComponentWork components{work, memory.limit() / 4, memory};
   size_t rows = 0;
   std::optional<Components> result;
 };
 
-struct PageRankWork : Work {
+struct PageRankWork : GraphComputation {
   EdgeList edges{memory};
   PageRankSpec spec;
   std::optional<Ranks> result;
 };
 
-struct DensestWork : Work {
+struct DensestWork : GraphComputation {
   EdgeList edges{memory};
   uint32_t k = 0;
   DensestMethod method = DensestMethod::automatic;
@@ -62,22 +43,6 @@ struct DensestWork : Work {
 
 double rows_of(const EdgeList &edges) {
   return static_cast<double>(edges.size() + edges.lone().size());
-}
-
-// Runs body(pool) for the work, which belongs to the context. Tells the session where the computation leaves
-// a GPU.
-template <class Body>
-void compute(MemoryContext context, Work *work, double operations, Body &&body) {
-  prepare_gpu_use();
-  if (operations <= few_operations)
-    call_cpp([&] {
-      const StopFlag never;
-      WorkerPool pool(1, never);
-      body(pool);
-    });
-  else
-    run_interruptibly(context, body);
-  report_gpu_notice_of(&work->work.attempt);
 }
 
 // Takes edges for an EdgeList.
@@ -138,7 +103,8 @@ GraphCall call_with(FunctionCallInfo fcinfo, const char *function, int nodes, Oi
 }
 
 // Reads the graph of the call. Returns its keys, or nullptr where nodes are returned as bigint.
-RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, Work *work, MemoryContext context) {
+RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, GraphComputation *work, MemoryContext context) {
+  watch_graph(work, context, call.queries.function);
   RowKeys *keys = create_row_keys(call.key, KeyNumbers::shared, call.queries.function, context);
   if (!are_integers(keys)) work->leave_room_for_keys();
   read_graph(call.queries, keys, sink, &work->memory, context);
@@ -184,8 +150,10 @@ void return_components(const GraphCall &call, ResultRows *result) {
   auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
   ComponentSink sink(work, context);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
+  note_work(context);
   compute(context, work, static_cast<double>(work->rows),
           [work](WorkerPool &pool) { work->result.emplace(work->components.components(pool)); });
+  note_end(context);
   report_device(call.queries.function, work->work.attempt);
   const Components &components = *work->result;
   return_rows(components.nodes.size(), [&](size_t i) {
@@ -205,9 +173,11 @@ void return_ranks(const GraphCall &call, const PageRankSpec &spec, ResultRows *r
   const double rounds = spec.random_walk
                             ? spec.coupons / (1 - spec.damping)
                             : static_cast<double>(most_power_steps(spec.damping, spec.tolerance));
+  note_work(context);
   compute(context, work, rounds * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(pagerank(work->edges, work->spec, work->work, pool, work->memory));
   });
+  note_end(context);
   report_device(call.queries.function, work->work.attempt);
   const Ranks &ranks = *work->result;
   return_rows(ranks.nodes.size(), [&](size_t i) {
@@ -241,10 +211,12 @@ FoundSubgraph find_densest(FunctionCallInfo fcinfo, const GraphCall &call, int m
   work->method = static_cast<DensestMethod>(method);
   ListSink sink(&work->edges);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
+  note_work(context);
   compute(context, work, operations_of_densest * rows_of(work->edges), [work](WorkerPool &pool) {
     work->result.emplace(
         densest_subgraph(work->edges, work->k, work->method, work->work, pool, work->memory));
   });
+  note_end(context);
   report_device(function, work->work.attempt);
   return {context, keys, &*work->result};
 }

@@ -37,7 +37,7 @@ void create_function_engine(FunctionJoin *join, double threshold) {
   join->threshold = threshold;
   JoinSpec spec = spec_from_settings(join->measure, threshold);
   spec.self_join = join->right_side == Side::left;
-  join->engine = create_engine(spec, join->context);
+  join->engine = create_engine(spec, join->context, join->function);
 }
 
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies) {

@@ -8,26 +8,48 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include <algorithm>
+
 #include "pg/base/result_rows.hpp"
 #include "pg/base/shared_progress.hpp"
 
 namespace simjoin::pg {
 namespace {
 
+// The columns of simjoin_progress(), in order, from the first one that may be NULL.
+enum ProgressColumn {
+  Column_started = 3,
+  Column_part_done = 6,
+  Column_pairs = 8,
+  Column_memory_peak,
+  Column_temporary_bytes,
+  Column_device,
+  column_count
+};
+
 SharedProgress *require_shared_progress() {
   SharedProgress *shared = shared_progress();
   if (shared == nullptr)
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("simjoin does not watch the joins of this server"),
+                    errmsg("simjoin does not watch the computations of this server"),
                     errhint("Add simjoin to shared_preload_libraries, and restart the server.")));
   return shared;
 }
 
-const char *phase_name(JoinPhaseShown phase) {
-  return phase == JoinPhaseShown::reading ? "reading" : "joining";
+const char *phase_name(ProgressPhase phase) {
+  switch (phase) {
+    case ProgressPhase::reading:
+      return "reading";
+    case ProgressPhase::joining:
+      return "joining";
+    case ProgressPhase::computing:
+      return "computing";
+  }
+  return nullptr;
 }
 
-// What statistics show of another role's join is who runs it, as in PostgreSQL's own views of progress.
+// What statistics show of another role's computation is who runs it, as in PostgreSQL's own views of
+// progress.
 bool may_see(Oid role) {
   return has_privs_of_role(GetUserId(), role) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 }
@@ -48,22 +70,27 @@ Datum simjoin_progress(PG_FUNCTION_ARGS) {
   SharedProgress *shared = require_shared_progress();
   ResultRows result(fcinfo);
   for (ProgressSlot &slot : shared->slots) {
-    const JoinProgress join = read_slot(&slot);
-    if (join.pid == 0) continue;
-    Datum values[10] = {Int32GetDatum(join.pid),
-                        ObjectIdGetDatum(join.database),
-                        ObjectIdGetDatum(join.role),
-                        TimestampTzGetDatum(join.started),
-                        CStringGetTextDatum(phase_name(join.phase)),
-                        Int64GetDatum(static_cast<int64>(join.rows)),
-                        Int64GetDatum(static_cast<int64>(join.pairs)),
-                        Int64GetDatum(static_cast<int64>(join.memory_peak)),
-                        Int64GetDatum(static_cast<int64>(join.temporary_bytes)),
-                        CStringGetTextDatum(join.device)};
-    bool nulls[10] = {};
-    if (!may_see(join.role))
-      for (int column = 3; column < 10; ++column) nulls[column] = true;
-    if (join.device[0] == '\0') nulls[9] = true;
+    const Progress progress = read_slot(&slot);
+    if (progress.pid == 0) continue;
+    Datum values[column_count] = {Int32GetDatum(progress.pid),
+                                  ObjectIdGetDatum(progress.database),
+                                  ObjectIdGetDatum(progress.role),
+                                  TimestampTzGetDatum(progress.started),
+                                  CStringGetTextDatum(progress.name),
+                                  CStringGetTextDatum(phase_name(progress.phase)),
+                                  Float8GetDatum(progress.share_done),
+                                  Int64GetDatum(static_cast<int64>(progress.rows)),
+                                  Int64GetDatum(static_cast<int64>(progress.pairs)),
+                                  Int64GetDatum(static_cast<int64>(progress.memory_peak)),
+                                  Int64GetDatum(static_cast<int64>(progress.temporary_bytes)),
+                                  CStringGetTextDatum(progress.device)};
+    bool nulls[column_count] = {};
+    nulls[Column_part_done] = progress.share_done < 0;
+    nulls[Column_pairs] = progress.pairs == no_pairs;
+    nulls[Column_memory_peak] = progress.memory_peak == unknown_bytes;
+    nulls[Column_temporary_bytes] = progress.temporary_bytes == unknown_bytes;
+    nulls[Column_device] = progress.device[0] == '\0';
+    if (!may_see(progress.role)) std::fill(nulls + Column_started, nulls + column_count, true);
     result.add(values, nulls);
   }
   return 0;

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/terms.hpp"
+#include "pg/base/watch.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -108,8 +109,15 @@ Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "tf_idf", ALLOCSET_DEFAULT_SIZES);
   BagReader reader = {kind, own(context, [] { return std::make_unique<TfIdf>(Settings::memory_limit()); }),
                       GrowingArray<Bag>(context)};
-  read_query(string_argument(fcinfo, 0), &reader, function);
+  watch_computation(context, context, function, reader.collection, [](const void *collection) {
+    WatchFigures figures;
+    figures.memory_peak = static_cast<const TfIdf *>(collection)->memory_peak();
+    return figures;
+  });
+  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  note_work(context);
   return_documents(reader, max_terms, &result, AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES));
+  note_end(context);
   MemoryContextDelete(context);
   return 0;
 }

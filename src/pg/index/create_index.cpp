@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/index/index_options.hpp"
 
 namespace simjoin::pg {
@@ -54,11 +55,14 @@ struct TokenReader {
 
 // Returns the parameter `frequent` for the sets of the query, and the type of their tokens.
 char *frequent_tokens(const char *query, const char *function, TokenType *type) {
-  TokenReader reader = {
-      function, own(CurrentMemoryContext, [] { return std::make_unique<TokenCounts>(); }), {}};
-  read_query(query, &reader, function);
+  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "token counts", ALLOCSET_DEFAULT_SIZES);
+  TokenReader reader = {function, own(context, [] { return std::make_unique<TokenCounts>(); }), {}};
+  watch_computation(context, context, function, nullptr, [](const void *) { return WatchFigures{}; });
+  read_watched_query(query, &reader, function, context);
   *type = reader.type;
-  return frequent_parameter(reader.counts);
+  char *parameter = frequent_parameter(reader.counts);
+  MemoryContextDelete(context);
+  return parameter;
 }
 
 // Returns a double as SQL has it.

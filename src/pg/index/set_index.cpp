@@ -5,6 +5,8 @@
 extern "C" {
 #include "access/gin.h"
 #include "access/reloptions.h"
+#include "commands/progress.h"
+#include "utils/backend_status.h"
 }
 
 #include <algorithm>
@@ -15,6 +17,7 @@ extern "C" {
 #include "core/lookup/token_order.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/set_keys.hpp"
 #include "pg/index/set_query.hpp"
@@ -32,6 +35,27 @@ Datum *datums_of(std::span<const TokenCode> entries, int32 *count) {
   for (size_t i = 0; i < entries.size(); ++i) datums[i] = Int32GetDatum(entries[i]);
   *count = static_cast<int32>(entries.size());
   return datums;
+}
+
+// What PostgreSQL tells of the build, in its table of backends.
+WatchFigures figures_of_build(const void *) {
+  const auto *counts = MyBEEntry->st_progress_param;
+  const int64 blocks = counts[PROGRESS_SCAN_BLOCKS_TOTAL], done = counts[PROGRESS_SCAN_BLOCKS_DONE];
+  WatchFigures figures;
+  if (blocks > 0) figures.share_done = static_cast<double>(done) / static_cast<double>(blocks);
+  return figures;
+}
+
+// Notes a row of an index that this session builds. GIN has its functions looked up for each build, and keeps
+// them no longer than it lasts.
+void note_row_of_build(FmgrInfo *function) {
+  if (MyBEEntry == nullptr || MyBEEntry->st_progress_command != PROGRESS_COMMAND_CREATE_INDEX) return;
+  if (function->fn_extra == nullptr) {
+    function->fn_extra = function;
+    watch_computation(function, function->fn_mcxt, "index build", nullptr, figures_of_build);
+    note_work(function);
+  }
+  note_row(function);
 }
 
 // The classes of sizes of a lookup, for the calls that check sets. GIN keeps a pointer for each entry.
@@ -72,6 +96,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_index_extract_set);
 Datum simjoin_index_extract_set(PG_FUNCTION_ARGS) {
+  note_row_of_build(fcinfo->flinfo);
   const Datum array = PG_GETARG_DATUM(0);
   auto *count = reinterpret_cast<int32 *>(PG_GETARG_POINTER(1));
   TokenOrder *order = order_of(fcinfo);

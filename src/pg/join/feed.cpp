@@ -11,8 +11,8 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
-#include "pg/base/join_watch.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
@@ -119,9 +119,11 @@ void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   }
 }
 
+constexpr const char *shown_as = "similarity join";
+
 // Creates the engine that ranks the sets of both sides, maybe instead of one that would have streamed.
 void start_ranking(JoinState *state, const JoinEngine *instead_of) {
-  state->engine = create_engine(join_spec(state), state->context, instead_of);
+  state->engine = create_engine(join_spec(state), state->context, shown_as, instead_of);
 }
 
 // Continues with the engine that ranks both sides: the side read so far is not small enough.
@@ -169,6 +171,12 @@ void resolve_threshold(JoinState *state) {
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
 }
 
+// Returns the planner's estimate of the rows of the inputs.
+double rows_expected(const JoinState *state) {
+  const double left = state->inputs[0].child->plan->plan_rows;
+  return state->facts.read_once ? left : left + state->inputs[1].child->plan->plan_rows;
+}
+
 // Creates the engine of this execution. If one side may be small, that is an engine that records it.
 void start_engine(JoinState *state) {
   resolve_threshold(state);
@@ -182,15 +190,16 @@ void start_engine(JoinState *state) {
     spec.done_rows = state->done_rows;
     prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
-    watch_join(state->engine, state->context);
+    watch_join(state->engine, state->context, shown_as);
   } else if (may_stream(state->method, state->threshold, self_join)) {
     const JoinSpec spec = join_spec(state);
     state->engine = state->streamed =
         own(state->context, [&] { return std::make_unique<StreamedJoin>(spec, state->facts.smaller); });
-    watch_join(state->engine, state->context);
+    watch_join(state->engine, state->context, shown_as);
   } else {
     start_ranking(state, nullptr);
   }
+  expect_rows(state->engine, rows_expected(state));
   state->batch = create_batch(state->context);
   state->batch_position = 0;
   state->swapped = false;

@@ -5,8 +5,8 @@ extern "C" {
 }
 
 #include "pg/base/errors.hpp"
-#include "pg/base/join_watch.hpp"
 #include "pg/base/steps.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/base/weights.hpp"
 #include "pg/minhash/minhash_values.hpp"
 
@@ -120,9 +121,14 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
                             AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
                             GrowingArray<int64>(context),
                             GrowingArray<int64>(context)};
-  read_query(string_argument(fcinfo, 0), &reader, function);
+  watch_computation(context, context, function, reader.signer, [](const void *signer) {
+    return figures_of(static_cast<const BulkSigner *>(signer)->attempt());
+  });
+  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  note_work(context);
   begin_round(&reader);
   finish_round(&reader);
+  note_end(context);
   report_device(function, reader.signer->attempt());
   MemoryContextDelete(context);
   return 0;

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/join/method.hpp"
 #include "pg/minhash/minhash_values.hpp"
@@ -79,6 +80,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   FunctionJoin *join = create_function_join(function, Measure::jaccard, self_join);
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
+  watch_join(engine, join->context, join->function);
   join->engine = engine;
   read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
   if (self_join) check_distinct_ids(join->left, function);

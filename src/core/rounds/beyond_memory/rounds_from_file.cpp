@@ -330,4 +330,9 @@ GeneratorPlan RoundsFromFile::choose(const JoinRound &round, WorkerPool &pool) {
                     static_cast<double>(count) / static_cast<double>(all));
 }
 
+double RoundsFromFile::share_taken() const {
+  const size_t slices = index_sets().slices().size();
+  return slices == 0 ? 1 : static_cast<double>(next_slice_) / static_cast<double>(slices);
+}
+
 }  // namespace simjoin

@@ -45,6 +45,9 @@ class RoundsFromFile {
   void run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
                  const std::function<void()> &after_range) const;
 
+  // Returns the share of the index side that has been in a round, this one included.
+  double share_taken() const;
+
   // Returns the decisions since the last call, one line each.
   std::vector<std::string> take_reasons() { return std::exchange(reasons_, {}); }
 

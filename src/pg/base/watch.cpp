@@ -1,0 +1,217 @@
+#include "pg/base/watch.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+}
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "pg/base/errors.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/base/shared_progress.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// The session's view of one of its computations. Those that run form a list, the newest first.
+struct Watch {
+  explicit Watch(const void *watched) : key(watched), next(newest) { newest = this; }
+  ~Watch() {
+    if (slot != nullptr) write_slot(slot, {});
+    Watch **link = &newest;
+    while (*link != this) link = &(*link)->next;
+    *link = next;
+  }
+  Watch(const Watch &) = delete;
+  Watch &operator=(const Watch &) = delete;
+
+  static inline Watch *newest = nullptr;
+
+  const void *key;
+  const JoinEngine *engine = nullptr;  // of a join
+  const void *work = nullptr;          // of another computation
+  FiguresOfWork figures = nullptr;
+  Watch *next;
+  ProgressSlot *slot = nullptr;
+  Progress progress = {};
+  double rows_expected = 0;  // 0: unknown
+  TimestampTz published = 0;
+  bool ended = false;
+};
+
+constexpr long publish_every_ms = 100;
+constexpr uint64_t rows_between_looks_at_the_clock = 64;
+
+Watch *watch_of(const void *key) {
+  Watch *watch = Watch::newest;
+  while (watch != nullptr && watch->key != key) watch = watch->next;
+  return watch;
+}
+
+WatchFigures figures_of_engine(const JoinEngine &engine) {
+  const JoinStats stats = engine.stats();
+  return {stats.memory_peak, stats.spilled_bytes, engine.share_done(), !stats.streamed.empty(), stats.device};
+}
+
+// Takes the computation's figures over.
+void take_figures(Watch *watch) {
+  call_cpp([&] {
+    const WatchFigures figures =
+        watch->engine != nullptr ? figures_of_engine(*watch->engine) : watch->figures(watch->work);
+    Progress &progress = watch->progress;
+    progress.memory_peak = figures.memory_peak;
+    progress.temporary_bytes = figures.temporary_bytes;
+    const bool reads = progress.phase == ProgressPhase::reading || figures.streams;
+    progress.share_done = figures.share_done;
+    if (reads && watch->rows_expected > 0)
+      progress.share_done = std::min(1.0, static_cast<double>(progress.rows) / watch->rows_expected);
+    else if (reads && progress.phase == ProgressPhase::reading)
+      progress.share_done = unknown_share;
+    strlcpy(progress.device, figures.device.c_str(), sizeof progress.device);
+  });
+}
+
+// Shows other sessions how far the computation is, from time to time.
+void publish(Watch *watch) {
+  const TimestampTz now = GetCurrentTimestamp();
+  if (watch->slot == nullptr || !TimestampDifferenceExceeds(watch->published, now, publish_every_ms)) return;
+  watch->published = now;
+  take_figures(watch);
+  write_slot(watch->slot, watch->progress);
+}
+
+void enter_phase(Watch *watch, ProgressPhase phase) {
+  if (watch->progress.phase != phase) watch->published = 0;
+  watch->progress.phase = phase;
+}
+
+void add_to_totals(const Progress &join) {
+  SharedProgress *shared = shared_progress();
+  if (shared == nullptr) return;
+  JoinTotals *totals = &shared->totals;
+  pg_atomic_fetch_add_u64(&totals->joins, 1);
+  pg_atomic_fetch_add_u64(&totals->rows, static_cast<int64>(join.rows));
+  pg_atomic_fetch_add_u64(&totals->pairs, static_cast<int64>(join.pairs));
+  if (std::strncmp(join.device, "cpu", sizeof join.device) != 0)
+    pg_atomic_fetch_add_u64(&totals->gpu_joins, 1);
+  if (join.temporary_bytes > 0) pg_atomic_fetch_add_u64(&totals->spilled_joins, 1);
+  pg_atomic_fetch_add_u64(&totals->temporary_bytes, static_cast<int64>(join.temporary_bytes));
+}
+
+unsigned long long kilobytes(uint64_t bytes) {
+  return static_cast<unsigned long long>(bytes / 1024);
+}
+
+// Writes a computation that has ended to the log if it has taken as long as the setting says.
+void log_if_long(const Progress &progress, bool is_join) {
+  const int least_ms = Settings::log_min_duration_ms();
+  const TimestampTz now = GetCurrentTimestamp();
+  if (least_ms < 0 || !TimestampDifferenceExceeds(progress.started, now, least_ms)) return;
+  const auto rows = static_cast<unsigned long long>(progress.rows);
+  const auto ms = static_cast<long long>((now - progress.started) / 1000);
+  if (is_join)
+    ereport(LOG, (errmsg("%s: %llu pairs of %llu rows in %lld ms", progress.name,
+                         static_cast<unsigned long long>(progress.pairs), rows, ms),
+                  errdetail("Device: %s, memory: %llu kB, temporary files: %llu kB.", progress.device,
+                            kilobytes(progress.memory_peak), kilobytes(progress.temporary_bytes))));
+  else
+    ereport(LOG, (errmsg("%s: %llu rows in %lld ms", progress.name, rows, ms),
+                  progress.device[0] == '\0' ? 0 : errdetail("Device: %s.", progress.device)));
+}
+
+// Begins to watch, unless nobody looks.
+Watch *begin_watch(const void *key, MemoryContext context, const char *name) {
+  if (shared_progress() == nullptr && Settings::log_min_duration_ms() < 0) return nullptr;
+  Watch *watch = own(context, [&] { return std::make_unique<Watch>(key); });
+  Progress &progress = watch->progress;
+  progress.pid = MyProcPid;
+  progress.database = MyDatabaseId;
+  progress.role = GetUserId();
+  progress.started = watch->published = GetCurrentTimestamp();
+  progress.share_done = unknown_share;
+  strlcpy(progress.name, name, sizeof progress.name);
+  return watch;
+}
+
+}  // namespace
+
+void watch_join(const JoinEngine *engine, MemoryContext context, const char *name,
+                const JoinEngine *instead_of) {
+  Watch *watch = instead_of == nullptr ? nullptr : watch_of(instead_of);
+  if (instead_of == nullptr) {
+    watch = begin_watch(engine, context, name);
+    if (watch != nullptr && shared_progress() != nullptr) watch->slot = claim_slot(watch->progress);
+  }
+  if (watch != nullptr) watch->key = watch->engine = engine;
+}
+
+WatchFigures figures_of(const GpuAttempt &attempt) {
+  WatchFigures figures;
+  figures.device = attempt.outcome().gpu ? "gpu" : "cpu";
+  return figures;
+}
+
+void watch_computation(const void *key, MemoryContext context, const char *name, const void *work,
+                       FiguresOfWork figures) {
+  Watch *watch = begin_watch(key, context, name);
+  if (watch == nullptr) return;
+  watch->work = work;
+  watch->figures = figures;
+  watch->progress.pairs = no_pairs;
+  watch->progress.memory_peak = watch->progress.temporary_bytes = unknown_bytes;
+  if (shared_progress() != nullptr) watch->slot = claim_slot(watch->progress);
+}
+
+void expect_rows(const void *key, double rows) {
+  if (Watch *watch = watch_of(key)) watch->rows_expected += rows;
+}
+
+void note_row(const void *key) {
+  Watch *watch = Watch::newest == nullptr ? nullptr : watch_of(key);
+  if (watch != nullptr && ++watch->progress.rows % rows_between_looks_at_the_clock == 0) publish(watch);
+}
+
+void note_query_row(const void *key) {
+  const Watch *watch = Watch::newest == nullptr ? nullptr : watch_of(key);
+  if (watch != nullptr && watch->engine == nullptr) note_row(key);
+}
+
+void note_step(const JoinEngine *engine, StepResult result, size_t pairs) {
+  Watch *watch = watch_of(engine);
+  if (watch == nullptr) return;
+  enter_phase(watch, ProgressPhase::joining);
+  if (result == StepResult::batch) watch->progress.pairs += pairs;
+  publish(watch);
+  if (result != StepResult::done || watch->ended) return;
+  watch->ended = true;
+  take_figures(watch);
+  add_to_totals(watch->progress);
+  log_if_long(watch->progress, true);
+}
+
+void note_work(const void *key) {
+  Watch *watch = watch_of(key);
+  if (watch == nullptr) return;
+  enter_phase(watch, ProgressPhase::computing);
+  publish(watch);
+}
+
+void show_work(const void *key) {
+  if (Watch *watch = watch_of(key)) publish(watch);
+}
+
+void note_end(const void *key) {
+  Watch *watch = watch_of(key);
+  if (watch == nullptr) return;
+  take_figures(watch);
+  log_if_long(watch->progress, false);
+}
+
+void note_gpu_notice() {
+  if (SharedProgress *shared = shared_progress()) pg_atomic_fetch_add_u64(&shared->totals.gpu_notices, 1);
+}
+
+}  // namespace simjoin::pg
