@@ -84,17 +84,20 @@ inline JoinSpec with_measure_of_pairs(JoinSpec spec) {
   return spec;
 }
 
-// Result pairs as parallel arrays: the row numbers of each side, and the exact number of shared tokens.
+// Result pairs as parallel arrays: the row numbers of each side, and the exact number of shared tokens. A
+// weighted join gives the similarity in place of that number, which is 0.
 struct Batch {
   std::vector<uint32_t> left;
   std::vector<uint32_t> right;
   std::vector<uint32_t> overlap;
+  std::vector<double> similarity;  // of weighted joins only
 
   size_t size() const { return left.size(); }
   void clear() {
     left.clear();
     right.clear();
     overlap.clear();
+    similarity.clear();
   }
   void push(uint32_t l, uint32_t r, uint32_t o) {
     left.push_back(l);

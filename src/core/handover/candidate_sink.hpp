@@ -41,6 +41,10 @@ class CandidateSink {
   void emit(uint32_t probe, uint32_t partner, uint32_t overlap) {
     writer_.emit(row_of_probe(probe), row_of_partner(partner), overlap);
   }
+  // The same for a pair of a weighted join.
+  void emit_similarity(uint32_t probe, uint32_t partner, double similarity) {
+    writer_.emit_similarity(row_of_probe(probe), row_of_partner(partner), similarity);
+  }
 
   // The following are for sinks that do not want all candidates. Return whether candidates for later are
   // postponed, and whether partners are asked before probes.

@@ -77,13 +77,13 @@ class ResultWriter {
   void settle();
 
   void emit(uint32_t probe_row, uint32_t index_row, uint32_t overlap) {
-    if (demand_ != nullptr) {
-      index_first() ? demand_->note(index_row, probe_row) : demand_->note(probe_row, index_row);
-    }
-    const bool exchange = ordered_ ? probe_row > index_row : swap_;
-    if (exchange) std::swap(probe_row, index_row);
-    batch_.push(probe_row, index_row, overlap);
-    ++emitted_;
+    push(probe_row, index_row, overlap);
+    if (batch_.size() >= batch_pairs) flush();
+  }
+  // The same for a pair of a weighted join.
+  void emit_similarity(uint32_t probe_row, uint32_t index_row, double similarity) {
+    push(probe_row, index_row, 0);
+    batch_.similarity.push_back(similarity);
     if (batch_.size() >= batch_pairs) flush();
   }
   void flush();
@@ -91,6 +91,16 @@ class ResultWriter {
 
  private:
   static constexpr size_t batch_pairs = 4096;
+
+  void push(uint32_t probe_row, uint32_t index_row, uint32_t overlap) {
+    if (demand_ != nullptr) {
+      index_first() ? demand_->note(index_row, probe_row) : demand_->note(probe_row, index_row);
+    }
+    const bool exchange = ordered_ ? probe_row > index_row : swap_;
+    if (exchange) std::swap(probe_row, index_row);
+    batch_.push(probe_row, index_row, overlap);
+    ++emitted_;
+  }
 
   ResultQueue &queue_;
   const bool swap_;

@@ -1,0 +1,196 @@
+#include "core/weighted/weighted_input.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/weighted/weighted_index.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr uint32_t check_interval = 1u << 12;  // sets between looks at the stop flag
+constexpr size_t tokens_per_look = size_t{1} << 16;
+
+bool is_float(double weight) {
+  return weight <= std::numeric_limits<float>::max() &&
+         static_cast<double>(static_cast<float>(weight)) == weight;
+}
+
+// A stored token of the set that is being ranked.
+struct RankedToken {
+  uint32_t rank;
+  uint32_t place;  // of its weight
+};
+
+}  // namespace
+
+WeightedInput::WeightedInput(bool self_join, size_t block_bytes, MemoryCounter &memory)
+    : memory_(memory),
+      tokens_(self_join, memory),
+      sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)} {}
+
+template <class Token>
+void WeightedInput::add(Side side, std::span<const Token> tokens, std::span<const double> weights) {
+  const int number = static_cast<int>(side);
+  RawSets &sets = sides_[number];
+  if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
+    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  if (file_ != nullptr) tokens_.bound(vocabulary_bytes_, tokens.size(), sides_[0], sides_[1], *file_);
+  uint32_t *ids = sets.room(tokens.size());
+  if (tokens_.add(side, tokens, ids) != tokens.size() || weights.size() != tokens.size())
+    throw Error(ErrorKind::internal, "the tokens of a weighted set are not distinct");
+  add_weights(number, weights);
+  sets.add_row(static_cast<uint32_t>(tokens.size()));
+}
+
+template void WeightedInput::add(Side, std::span<const int32_t>, std::span<const double>);
+template void WeightedInput::add(Side, std::span<const int64_t>, std::span<const double>);
+template void WeightedInput::add(Side, std::span<const std::string_view>, std::span<const double>);
+
+// Adds the weights of the row that is being added, to the block that has its tokens.
+void WeightedInput::add_weights(int side, std::span<const double> weights) {
+  WeightRange range;
+  bool wide = false;
+  for (const double weight : weights) {
+    range.add(weight);
+    wide |= !is_float(weight);
+  }
+  range_.join(range);
+  std::vector<WeightBlock> &blocks = weights_[side];
+  while (blocks.size() < sides_[side].blocks.size()) {
+    if (file_ != nullptr && !blocks.empty()) spill(blocks.back());
+    blocks.emplace_back(memory_);
+  }
+  WeightBlock &block = blocks.back();
+  if (wide && !block.wide) {
+    for (const float weight : block.floats) block.doubles.push_back(weight);
+    block.floats.release();
+    block.wide = wide_ = true;
+  }
+  if (block.wide) {
+    std::copy(weights.begin(), weights.end(), block.doubles.extend(weights.size()));
+  } else {
+    float *to = block.floats.extend(weights.size());
+    for (const double weight : weights) *to++ = static_cast<float>(weight);
+  }
+  block.count += weights.size();
+}
+
+void WeightedInput::spill(WeightBlock &block) {
+  if (block.in_file) return;
+  const size_t bytes =
+      block.wide ? block.doubles.size() * sizeof(double) : block.floats.size() * sizeof(float);
+  block.place = file_->reserve(bytes);
+  file_->write(block.place,
+               block.wide ? static_cast<const void *>(block.doubles.data()) : block.floats.data(), bytes);
+  block.doubles.release();
+  block.floats.release();
+  block.in_file = true;
+}
+
+void WeightedInput::load(WeightBlock &block) const {
+  if (!block.in_file) return;
+  if (block.wide) {
+    block.doubles.resize(block.count);
+    file_->read(block.place, block.doubles.data(), block.count * sizeof(double));
+  } else {
+    block.floats.resize(block.count);
+    file_->read(block.place, block.floats.data(), block.count * sizeof(float));
+  }
+}
+
+void WeightedInput::spill_to(SpillFile &file, size_t vocabulary_bytes) {
+  file_ = &file;
+  vocabulary_bytes_ = vocabulary_bytes;
+  for (int side = 0; side < 2; ++side) {
+    sides_[side].spill_to(file);
+    for (size_t i = 0; i + 1 < weights_[side].size(); ++i) spill(weights_[side][i]);
+  }
+}
+
+Ranking WeightedInput::take_ranking(size_t extra_bytes, WorkerPool &pool) {
+  return tokens_.take_ranking(sides_[0], sides_[1], file_, extra_bytes, pool);
+}
+
+// Returns the sets of a block whose ids and weights are in memory.
+WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &block, const WeightBlock &weights,
+                                        const Ranking &ranking, bool keep_empty, const StopFlag &stop) const {
+  WeightedSets sets(format(), memory_);
+  sets.reserve(block.rows, block.tokens);
+  std::vector<RankedToken> stored;
+  const uint32_t *ids = block.ids.data();
+  const auto weight_at = [&](size_t i) {
+    return weights.wide ? weights.doubles[i] : static_cast<double>(weights.floats[i]);
+  };
+  size_t first = 0;
+  for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+    if (row % check_interval == 0) stop.check();
+    const uint32_t size = raw.sizes[row];
+    double total = 0, stored_weight = 0;
+    ExactSum exact;
+    stored.clear();
+    for (uint32_t i = 0; i < size; ++i) {
+      if (i % tokens_per_look == 0) stop.check();
+      const double weight = weight_at(first + i);
+      const uint32_t rank =
+          ranking.has_table() ? ranking.of(ids[first + i]) : ranking.rank_in(ids[first + i]);
+      total += weight;
+      if (sets.format.exact) exact.add(weight);
+      if (rank == Ranking::none || weight == 0) continue;
+      stored.push_back({rank, i});
+      stored_weight += weight;
+    }
+    std::sort(stored.begin(), stored.end(),
+              [](const RankedToken &a, const RankedToken &b) { return a.rank < b.rank; });
+    if (total > 0 || keep_empty) {
+      for (const RankedToken &token : stored) sets.push_token(token.rank, weight_at(first + token.place));
+      sets.push_set(row, total, stored_weight);
+      if (sets.format.exact) sets.exact.push_back(exact);
+    }
+    first += size;
+  }
+  if (sets.starts.empty()) sets.starts.push_back(0);
+  return sets;
+}
+
+std::vector<WeightedBlock> WeightedInput::take_sets(int side, const Ranking &ranking,
+                                                    const WeightedBounds &bounds, WorkerPool &pool) {
+  RawSets &raw = sides_[side];
+  raw.sizes.shrink();
+  std::vector<WeightedBlock> blocks;
+  for (size_t i = 0; i < raw.blocks.size(); ++i) blocks.push_back({WeightedSets(format(), memory_)});
+  std::mutex place_mutex;  // places in the file are given to one thread at a time
+  pool.parallel(raw.blocks.size(), [&](int, size_t number) {
+    RawBlock &ids = raw.blocks[number];
+    WeightBlock &weights = weights_[side][number];
+    if (file_ != nullptr) raw.load(ids, *file_);
+    load(weights);
+    WeightedSets sets = ranked_sets(raw, ids, weights, ranking, bounds.every_pair(), pool.stop());
+    ids.ids.release();
+    weights.floats.release();
+    weights.doubles.release();
+    WeightedBlock &block = blocks[number];
+    block.count = sets.sets();
+    block.tokens = sets.tokens();
+    if (file_ != nullptr) {
+      block.postings = WeightedIndex::postings_of(sets, bounds, pool.stop());
+      {
+        const std::lock_guard lock(place_mutex);
+        block.place = file_->reserve(sets.file_bytes());
+      }
+      sets.write(*file_, block.place);
+      block.in_file = true;
+    } else {
+      sets.shrink();
+      block.sets = std::move(sets);
+    }
+  });
+  raw.blocks.clear();
+  weights_[side].clear();
+  return blocks;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,88 @@
+// The sets of a weighted join as they are added: numbers of tokens beside weights, in blocks that can wait in
+// the temporary file. At the end of the input they become ranked sets.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/sets/join_tokens.hpp"
+#include "core/sets/raw_sets.hpp"
+#include "core/weighted/exact_sum.hpp"
+#include "core/weighted/weighted_bounds.hpp"
+#include "core/weighted/weighted_sets.hpp"
+
+namespace simjoin {
+
+class WeightedInput {
+ public:
+  // Blocks take about `block_bytes` of token numbers.
+  WeightedInput(bool self_join, size_t block_bytes, MemoryCounter &memory);
+
+  // Adds the next row of a side. Its tokens are distinct. Integers of 32 bits ascend.
+  template <class Token>
+  void add(Side side, std::span<const Token> tokens, std::span<const double> weights);
+
+  // Moves the sets into the file. From now on the numbering of tokens keeps to about `vocabulary_bytes`.
+  void spill_to(SpillFile &file, size_t vocabulary_bytes);
+
+  uint32_t rows(int side) const { return sides_[side].rows(); }
+  uint64_t tokens(int side) const { return sides_[side].tokens(); }
+  // Returns the sizes of a side's sets, which stay when the sets are gone.
+  const SetSizes &sizes(int side) const { return sides_[side].sizes; }
+  uint64_t distinct_tokens() const { return tokens_.distinct_tokens(); }
+  size_t ranking_bytes() const { return tokens_.ranking_bytes(tokens(0) + tokens(1)); }
+  // Return what the ranked tokens took in memory, or would have taken without a file, and the bytes of the
+  // input with it.
+  const JoinTokens::InMemory &ranked() const { return tokens_.ranked(); }
+  size_t ranked_bytes() const {
+    return (tokens(0) + tokens(1)) * (sizeof(uint32_t) + (wide_ ? sizeof(double) : sizeof(float))) +
+           ranked().numbering + ranked().ranking;
+  }
+  WeightFormat format() const { return {wide_, !range_.sums_are_exact()}; }
+  // Returns the number of tokens of the largest set.
+  uint32_t largest_set() const { return std::max(sides_[0].sizes.largest(), sides_[1].sizes.largest()); }
+
+  // Ends the input. Returns the ranks of the tokens.
+  Ranking take_ranking(size_t extra_bytes, WorkerPool &pool);
+  // Returns the ranked sets of a side, block by block, and releases what was added. Sets without weight are
+  // left out, unless every pair qualifies by the bounds.
+  std::vector<WeightedBlock> take_sets(int side, const Ranking &ranking, const WeightedBounds &bounds,
+                                       WorkerPool &pool);
+
+ private:
+  // The weights of the sets of a RawBlock, in its order.
+  struct WeightBlock {
+    explicit WeightBlock(MemoryCounter &memory) : floats(memory), doubles(memory) {}
+
+    Buffer<float> floats;
+    Buffer<double> doubles;  // in place of the floats, if some weight is no float4
+    bool wide = false;
+    uint64_t count = 0;
+    uint64_t place = 0;  // in the file
+    bool in_file = false;
+  };
+
+  void add_weights(int side, std::span<const double> weights);
+  void spill(WeightBlock &block);
+  void load(WeightBlock &block) const;
+  WeightedSets ranked_sets(const RawSets &raw, const RawBlock &block, const WeightBlock &weights,
+                           const Ranking &ranking, bool keep_empty, const StopFlag &stop) const;
+
+  MemoryCounter &memory_;
+  JoinTokens tokens_;
+  RawSets sides_[2];
+  std::vector<WeightBlock> weights_[2];  // one for each block of a side
+  SpillFile *file_ = nullptr;
+  size_t vocabulary_bytes_ = 0;
+  WeightRange range_;  // of all sets
+  bool wide_ = false;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,320 @@
+#include "core/weighted/weighted_join.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/handover/engine_thread.hpp"
+#include "core/weighted/weighted_input.hpp"
+#include "core/weighted/weighted_search.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr size_t queued_batches_per_thread = 4;
+// A join of fewer tokens has one thread: starting others would take longer.
+constexpr size_t tokens_of_one_thread = 20000;
+// Probes that a worker takes at a time.
+constexpr uint32_t probes_per_item = 256;
+// A block of sets takes a part of the limit for each worker. While its sets are ranked, it takes five times
+// that.
+constexpr size_t blocks_per_limit = 32;
+constexpr size_t least_block_bytes = size_t{1} << 10, most_block_bytes = size_t{1} << 20;
+constexpr size_t copies_of_block = 8;
+// With a file, the numbering of tokens may take this much even if the limit is smaller.
+constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
+// The data that a join always needs may leave too little of the limit. A part of the index side has this
+// share of it in any case.
+constexpr size_t least_part_share = 2;
+// The bytes of a set while the sets get their order.
+constexpr size_t ordered_bytes = 48;
+// The input grows by one part in this many between two estimates of the join's memory.
+constexpr uint64_t estimate_growth = 64;
+// A worker that finds little hands over its pairs at least this often.
+constexpr std::chrono::milliseconds flush_interval{10};
+
+double milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+int threads_of(const JoinSpec &spec) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(spec.threads > 0 ? spec.threads : cores, 1, max_threads);
+}
+
+size_t block_bytes(const JoinSpec &spec) {
+  const size_t share = spec.memory_limit / (blocks_per_limit * static_cast<size_t>(threads_of(spec)));
+  return std::clamp(share, least_block_bytes, most_block_bytes);
+}
+
+class WeightedJoinOfSets final : public WeightedJoin {
+ public:
+  explicit WeightedJoinOfSets(const JoinSpec &spec)
+      : spec_(spec), input_(spec.self_join, block_bytes(spec), memory_) {}
+  ~WeightedJoinOfSets() override { thread_.end(); }
+
+  void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
+  void add_weighted(Side side, std::span<const int64_t> tokens, std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
+  void add_weighted(Side side, std::span<const std::string_view> tokens,
+                    std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
+  void add(Side side, std::span<const int32_t> tokens) override { add_empty(side, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_empty(side, tokens); }
+  void add(Side side, std::span<const std::string_view> tokens) override { add_empty(side, tokens); }
+  bool wants_spill_file() const override {
+    return !file_ && !thread_.is_open() && estimated_peak_ > spec_.memory_limit;
+  }
+  void set_spill_file(int descriptor, uint64_t limit) override;
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override {
+    return input_.sizes(static_cast<int>(side))[row];
+  }
+  JoinStats stats() const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Blocks = std::vector<WeightedBlock>;
+
+  // The state of one thread, in cache lines of its own.
+  struct alignas(64) Worker {
+    Worker(WeightedJoinOfSets &join, const WeightedBounds &bounds, bool swap, WantedPairs *demand)
+        : writer(join.thread_.queue(), swap, join.spec_.self_join, demand),
+          search(bounds, join.spec_.self_join, join.thread_.stop(), join.memory_) {}
+
+    ResultWriter writer;
+    WeightedSearch search;
+    JoinCounters counters;
+    Clock::time_point flushed = Clock::now();
+  };
+
+  template <class Token>
+  void add_set(Side side, std::span<const Token> tokens, std::span<const double> weights);
+  template <class Token>
+  void add_empty(Side side, std::span<const Token> tokens);
+  size_t peak_in_memory(uint64_t distinct, size_t ranking) const;
+  void estimate_peak();
+  void start();
+  void join(WorkerPool &pool);
+  size_t end_of_part(const Blocks &blocks, size_t first, uint32_t ranks) const;
+  void join_part(const WeightedIndex &index, const Blocks *probes, WorkerPool &pool);
+  void search(int worker, const WeightedSets &probes, uint32_t begin, uint32_t end);
+
+  EngineThread thread_;
+  const JoinSpec spec_;
+  MemoryCounter memory_;
+  std::optional<SpillFile> file_;
+  WeightedInput input_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  size_t estimated_peak_ = 0;  // of the join in memory, bytes
+  uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
+  mutable std::mutex mutex_;   // of what follows, which the caller may ask for while the join runs
+  JoinStats figures_;
+  JoinCounters counters_;
+  std::atomic<int64_t> built_{0}, done_{0};  // Clock ticks at the end of the build, and at the last pair
+};
+
+template <class Token>
+void WeightedJoinOfSets::add_set(Side side, std::span<const Token> tokens, std::span<const double> weights) {
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  input_.add(side, tokens, weights);
+  if (!file_) estimate_peak();
+}
+
+template <class Token>
+void WeightedJoinOfSets::add_empty(Side side, std::span<const Token> tokens) {
+  if (!tokens.empty()) throw Error(ErrorKind::internal, "a set was added without its weights");
+  add_set(side, tokens, {});
+}
+
+// Returns about the bytes that the join of the sets so far takes without a file: `ranking` while their
+// `distinct` tokens are ranked, and then while the sets are put in order or are searched.
+size_t WeightedJoinOfSets::peak_in_memory(uint64_t distinct, size_t ranking) const {
+  const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
+  const uint64_t sets = uint64_t{input_.rows(0)} + input_.rows(1);
+  const size_t ranked = WeightedSets::bytes(input_.format(), sets, tokens);
+  const size_t ordering = 2 * ranked + sets * ordered_bytes + distinct * sizeof(uint32_t);
+  const size_t searching = ranked + WeightedIndex::bytes(tokens, distinct) +
+                           WeightedSearch::bytes(sets) * static_cast<size_t>(threads_of(spec_));
+  return std::max({ranking, ordering, searching});
+}
+
+// Now and then estimates the bytes that the join of the sets so far would take.
+void WeightedJoinOfSets::estimate_peak() {
+  const uint64_t size = input_.tokens(0) + input_.tokens(1) + input_.rows(0) + input_.rows(1);
+  if (size < estimate_at_) return;
+  estimate_at_ = size + size / estimate_growth;
+  const size_t now = peak_in_memory(input_.distinct_tokens(), memory_.current() + input_.ranking_bytes());
+  estimated_peak_ = now + now / estimate_growth;  // until the next estimate
+}
+
+void WeightedJoinOfSets::set_spill_file(int descriptor, uint64_t limit) {
+  input_.spill_to(file_.emplace(descriptor, limit, thread_.stop()),
+                  std::max(spec_.memory_limit / 4, least_vocabulary_bytes));
+}
+
+void WeightedJoinOfSets::start() {
+  const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
+  const int threads = tokens < tokens_of_one_thread ? 1 : threads_of(spec_);
+  for (int side = 0; side < 2; ++side) {
+    const SetSizes &sizes = input_.sizes(side);
+    for (size_t row = 0; row < sizes.size(); ++row) figures_.sets[side] += sizes[row] > 0;
+    figures_.tokens[side] = input_.tokens(side);
+  }
+  const uint64_t left = input_.rows(0), right = input_.rows(1);
+  figures_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * right;
+  figures_.threads = threads;
+  figures_.algorithm = spec_.threshold <= 0 ? "all pairs" : weighted_algorithm;
+  if (spec_.device != Device::cpu) figures_.gpu_refused = "joins of sets with weights run on the CPU";
+  thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads));
+  thread_.start([this, threads] {
+    WorkerPool pool(threads, thread_.stop());
+    join(pool);
+    done_ = Clock::now().time_since_epoch().count();
+  });
+}
+
+// Ranks the sets, and joins the index side part by part with all sets of the other one.
+void WeightedJoinOfSets::join(WorkerPool &pool) {
+  const auto begun = Clock::now();
+  const WeightedBounds bounds(spec_.threshold, spec_.self_join, input_.largest_set());
+  const int index_side = spec_.self_join || input_.tokens(0) <= input_.tokens(1) ? 0 : 1;
+  Ranking ranking = input_.take_ranking(spec_.memory_limit / 4, pool);
+  Blocks index_blocks = input_.take_sets(index_side, ranking, bounds, pool);
+  Blocks probe_blocks;
+  if (!spec_.self_join) probe_blocks = input_.take_sets(1 - index_side, ranking, bounds, pool);
+  ranking.rank_of.release();
+  std::optional<WantedPairs> demand;
+  if (spec_.done_rows != nullptr)
+    demand.emplace(*spec_.done_rows, spec_.self_join, false, input_.rows(0), memory_);
+  for (int worker = 0; worker < pool.workers(); ++worker)
+    workers_.push_back(std::make_unique<Worker>(*this, bounds, index_side == 0 && !spec_.self_join,
+                                                demand ? &*demand : nullptr));
+  {
+    const std::lock_guard lock(mutex_);
+    figures_.distinct_tokens = ranking.distinct;
+    figures_.threads = pool.workers();
+    figures_.order_ms = milliseconds(Clock::now() - begun);
+    figures_.used_prefix = !bounds.every_pair();
+    if (file_) {
+      const size_t peak = peak_in_memory(input_.ranked().distinct, input_.ranked_bytes());
+      figures_.spilled_bytes = file_->written();
+      figures_.one_part_limit = peak + 2 * peak / estimate_growth;
+    }
+  }
+  const bool in_place = spec_.self_join && !file_;
+  for (size_t first = 0, end; first < index_blocks.size() && !bounds.no_pair(); first = end) {
+    end = file_ ? end_of_part(index_blocks, first, ranking.ranks) : index_blocks.size();
+    const WeightedSets sets =
+        order_by_total(index_blocks, first, end, file_ ? &*file_ : nullptr, pool, memory_);
+    const WeightedIndex index(sets, bounds, ranking.ranks, pool, memory_);
+    if (first == 0) built_ = Clock::now().time_since_epoch().count();
+    {
+      const std::lock_guard lock(mutex_);
+      if (first == 0) figures_.build_ms = milliseconds(Clock::now() - begun);
+      if (file_) ++figures_.partitions;
+    }
+    join_part(index, in_place ? nullptr : spec_.self_join ? &index_blocks : &probe_blocks, pool);
+  }
+  for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.flush();
+  workers_.clear();
+}
+
+// Returns the end of the next part of the index side: as many blocks as the limit has room for.
+size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint32_t ranks) const {
+  const size_t workers = workers_.size();
+  const size_t always = memory_.current() +
+                        workers * (copies_of_block * block_bytes(spec_) + WeightedSearch::bytes(0)) +
+                        WeightedIndex::bytes(0, ranks);
+  const size_t room = std::max(spec_.memory_limit - std::min(spec_.memory_limit, always),
+                               spec_.memory_limit / least_part_share);
+  size_t bytes = 0, end = first;
+  for (; end < blocks.size(); ++end) {
+    const WeightedBlock &block = blocks[end];
+    bytes += WeightedSets::bytes(input_.format(), block.count, block.tokens) +
+             std::max(WeightedIndex::bytes(block.postings, 0) + workers * block.count * sizeof(uint32_t),
+                      block.count * ordered_bytes);
+    if (end > first && bytes > room) break;
+  }
+  return end;
+}
+
+// Joins a part of the index side with the blocks of the other side, or with itself if there are none.
+void WeightedJoinOfSets::join_part(const WeightedIndex &index, const Blocks *probes, WorkerPool &pool) {
+  struct Item {
+    size_t block;
+    uint32_t begin;
+    uint32_t end;
+  };
+  std::vector<Item> items;
+  const auto add_items = [&](size_t block, uint32_t sets, uint32_t step) {
+    for (uint32_t begin = 0; begin < sets; begin += std::min(step, sets - begin))
+      items.push_back({block, begin, begin + std::min(step, sets - begin)});
+  };
+  if (probes == nullptr) add_items(0, index.sets().sets(), probes_per_item);
+  for (size_t b = 0; probes != nullptr && b < probes->size(); ++b)
+    add_items(b, (*probes)[b].count, file_ ? UINT32_MAX : probes_per_item);
+  for (const std::unique_ptr<Worker> &worker : workers_) worker->search.turn_to(index);
+  // The heaviest probes of an ordered collection come first, since they have the most partners.
+  pool.parallel(items.size(), [&](int worker, size_t number) {
+    const Item &item = items[items.size() - 1 - number];
+    if (probes == nullptr) return search(worker, index.sets(), item.begin, item.end);
+    (*probes)[item.block].visit(file_ ? &*file_ : nullptr, memory_, [&](const WeightedSets &sets) {
+      search(worker, sets, item.begin, item.end);
+    });
+  });
+}
+
+void WeightedJoinOfSets::search(int number, const WeightedSets &probes, uint32_t begin, uint32_t end) {
+  Worker &worker = *workers_[static_cast<size_t>(number)];
+  const uint64_t compatible = worker.search.compatible_pairs();
+  worker.search.search(probes, begin, end, worker.writer, memory_, worker.counters);
+  {
+    const std::lock_guard lock(mutex_);
+    counters_ += std::exchange(worker.counters, {});
+    figures_.after_length += worker.search.compatible_pairs() - compatible;
+  }
+  const auto now = Clock::now();
+  if (now - worker.flushed < flush_interval) return;
+  worker.writer.flush();
+  worker.flushed = now;
+}
+
+StepResult WeightedJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
+  if (!thread_.is_open()) start();
+  return thread_.pop(budget, out);
+}
+
+JoinStats WeightedJoinOfSets::stats() const {
+  const std::lock_guard lock(mutex_);
+  JoinStats stats = figures_;
+  stats.PairCounts::operator+=(counters_);
+  stats.filter_ms = milliseconds(counters_.filter);
+  stats.verify_ms = milliseconds(counters_.verify);
+  stats.memory_peak = memory_.peak();
+  const int64_t built = built_, done = done_;
+  if (built != 0) {
+    const auto end = done != 0 ? Clock::duration(done) : Clock::now().time_since_epoch();
+    stats.join_ms = milliseconds(end - Clock::duration(built));
+  }
+  return stats;
+}
+
+}  // namespace
+
+std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec) {
+  return std::make_unique<WeightedJoinOfSets>(spec);
+}
+
+}  // namespace simjoin

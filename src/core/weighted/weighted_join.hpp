@@ -1,0 +1,31 @@
+// Joins of sets with weights by weighted Jaccard similarity: the sum of the smaller weights of two sets
+// divided by the sum of the larger ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/join.hpp"
+
+namespace simjoin {
+
+// What its figures call the algorithm.
+inline constexpr std::string_view weighted_algorithm = "weighted prefixes";
+
+// A join whose pairs have their similarity (Batch::similarity) in place of an overlap. It runs on the CPU.
+class WeightedJoin : public JoinEngine {
+ public:
+  // Adds the next row of a side: distinct tokens, each with a weight that is finite and not negative, and a
+  // float4 or a sum of float4s in double precision. Tokens of 32 bits ascend.
+  virtual void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) = 0;
+  virtual void add_weighted(Side side, std::span<const int64_t> tokens, std::span<const double> weights) = 0;
+  virtual void add_weighted(Side side, std::span<const std::string_view> tokens,
+                            std::span<const double> weights) = 0;
+};
+
+// Returns a join of this threshold. The measure, the algorithm and what is said of GPUs count for nothing.
+std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec);
+
+}  // namespace simjoin

@@ -1,0 +1,152 @@
+#include "core/weighted/weighted_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/weighted/weighted_pair.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr size_t postings_per_look = size_t{1} << 14;  // between looks at the stop flag
+constexpr size_t pairs_ahead = 8;                      // a candidate's set is prefetched so many pairs before
+constexpr size_t tokens_ahead = 4;                     // and its tokens
+
+}  // namespace
+
+void WeightedSearch::turn_to(const WeightedIndex &index) {
+  index_ = &index;
+  seen_in_.resize(index.sets().sets(), 0);
+  searches_ = 0;
+}
+
+// Returns the first index set whose total is not below `total`.
+uint32_t WeightedSearch::first_of_total(double total) const {
+  const Buffer<double> &totals = index_->sets().totals;
+  return static_cast<uint32_t>(std::lower_bound(totals.begin(), totals.end(), total) - totals.begin());
+}
+
+// Returns the index set after the last one that can be the probe's partner.
+uint32_t WeightedSearch::end_of_partners(const WeightedSet &probe) const {
+  const WeightedSets &sets = index_->sets();
+  if (!self_join_) {
+    if (bounds_.every_pair()) return sets.sets();
+    const double most = bounds_.most_partner(probe.total);
+    return static_cast<uint32_t>(std::upper_bound(sets.totals.begin(), sets.totals.end(), most) -
+                                 sets.totals.begin());
+  }
+  uint32_t begin = first_of_total(probe.total), end = sets.sets();
+  while (begin < end) {
+    const uint32_t middle = begin + (end - begin) / 2;
+    if (sets.totals[middle] > probe.total || sets.rows[middle] >= probe.row) {
+      end = middle;
+    } else {
+      begin = middle + 1;
+    }
+  }
+  return begin;
+}
+
+void WeightedSearch::take(uint32_t probe, uint32_t partner) {
+  candidates_.push_back({probe, partner});
+  if (candidates_.size() == most_candidates) verify();
+}
+
+// Takes the index sets [begin, end) of a list that no earlier token of the probe has led to.
+void WeightedSearch::take_list(uint32_t probe, std::span<const WeightedPosting> postings, uint32_t begin,
+                               uint32_t end, double least_excess) {
+  const auto before = [](const WeightedPosting &posting, uint32_t set) { return posting.set < set; };
+  const WeightedPosting *posting = postings.data(), *const last = posting + postings.size();
+  if (posting < last && posting->set < begin) posting = std::lower_bound(posting, last, begin, before);
+  for (size_t looked_at = 1; posting < last && posting->set < end; ++posting, ++looked_at) {
+    if (looked_at % postings_per_look == 0) stop_.check();
+    if (static_cast<double>(posting->excess) < least_excess || seen_in_[posting->set] == searches_) continue;
+    seen_in_[posting->set] = searches_;
+    take(probe, posting->set);
+  }
+}
+
+// Finds the candidates of a probe. Its tokens are looked up as long as an index set is light enough to have
+// enough in common with the tokens that remain.
+void WeightedSearch::find(const WeightedSets &probes, uint32_t probe) {
+  const WeightedSet set = probes[probe];
+  const WeightedSets &partners = index_->sets();
+  const uint32_t begin = bounds_.every_pair() ? 0 : first_of_total(bounds_.least_partner(set.total));
+  uint32_t end = end_of_partners(set);
+  if (begin >= end) return;
+  compatible_ += end - begin;
+  if (bounds_.every_pair()) {
+    for (uint32_t partner = begin; partner < end; ++partner) take(probe, partner);
+    return;
+  }
+  ++searches_;  // each probe has its turn once in an index of fewer than 2^32 sets
+  rests_.resize(set.count);
+  double rest = 0;
+  for (uint32_t i = set.count; i-- > 0;) {
+    if (i % postings_per_look == 0) stop_.check();
+    rests_[i] = rest += probes.format.wide ? set.doubles[i] : static_cast<double>(set.floats[i]);
+  }
+  const double least_excess = bounds_.least_excess_for(set.total);
+  for (uint32_t i = 0; i < set.count; ++i) {
+    const double most = bounds_.most_total(set.total, rests_[i]);
+    if (!(most >= partners.totals[end - 1])) {
+      end = static_cast<uint32_t>(
+          std::upper_bound(partners.totals.begin() + begin, partners.totals.begin() + end, most) -
+          partners.totals.begin());
+      if (begin >= end) return;
+    }
+    take_list(probe, index_->postings(set.ranks[i]), begin, end, least_excess);
+    if (i % postings_per_look == 0) stop_.check();
+  }
+}
+
+void WeightedSearch::verify_pair(uint32_t probe, uint32_t partner, JoinCounters &counters) {
+  const WeightedSets &partners = index_->sets();
+  ++counters.verified;
+  const double similarity =
+      weighted_similarity((*probes_)[probe], partners[partner], partners.format, bounds_, stop_);
+  if (!(similarity >= bounds_.threshold())) return;
+  ++counters.output;
+  sink_->emit_similarity(probe, partner, similarity);
+}
+
+// Verifies the candidates that are wanted now.
+void WeightedSearch::verify() {
+  const auto since = JoinCounters::Clock::now();
+  counters_->after_prefix += candidates_.size();
+  counters_->after_positional += candidates_.size();
+  counters_->after_bitmap += candidates_.size();
+  const WeightedSets &partners = index_->sets();
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (i + pairs_ahead < candidates_.size()) partners.prefetch_set(candidates_[i + pairs_ahead].partner);
+    if (i + tokens_ahead < candidates_.size())
+      partners.prefetch_tokens(candidates_[i + tokens_ahead].partner);
+    if (i % 256 == 0) stop_.check();
+    const Pair pair = candidates_[i];
+    if (sink_->wants(pair.probe, pair.partner, *counters_)) verify_pair(pair.probe, pair.partner, *counters_);
+  }
+  candidates_.clear();
+  counters_->verify += JoinCounters::Clock::now() - since;
+}
+
+void WeightedSearch::search(const WeightedSets &probes, uint32_t begin, uint32_t end, ResultWriter &writer,
+                            MemoryCounter &memory, JoinCounters &counters) {
+  const auto since = JoinCounters::Clock::now();
+  const auto verified_before = counters.verify;
+  probes_ = &probes;
+  counters_ = &counters;
+  CandidateSink sink(
+      writer, probes.rows.data(), index_->sets().rows.data(),
+      [this](uint32_t probe, uint32_t partner, JoinCounters &held) { verify_pair(probe, partner, held); },
+      stop_, memory);
+  sink_ = &sink;
+  for (uint32_t probe = begin; probe < end; ++probe) {
+    stop_.check();
+    find(probes, probe);
+  }
+  verify();
+  if (!sink.wants_all()) sink.settle(counters);
+  counters.filter += JoinCounters::Clock::now() - since - (counters.verify - verified_before);
+}
+
+}  // namespace simjoin

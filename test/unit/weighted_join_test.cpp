@@ -1,0 +1,425 @@
+// The weighted join against all pairs compared one by one, with sums that another method makes exact.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/weighted/exact_sum.hpp"
+#include "core/weighted/weighted_join.hpp"
+#include "unit/process.hpp"
+
+namespace simjoin::test {
+namespace {
+
+using Weighted = std::map<int32_t, double>;
+
+struct Collection {
+  std::vector<Weighted> left;
+  std::vector<Weighted> right;
+  bool self_join = true;
+};
+
+struct Found {
+  uint32_t left;
+  uint32_t right;
+  double similarity;
+
+  auto operator<=>(const Found &) const = default;
+};
+
+std::ostream &operator<<(std::ostream &out, const Found &found) {
+  return out << '(' << found.left << ", " << found.right << "; " << std::hexfloat << found.similarity << ')';
+}
+
+// Returns the sum, rounded once: Shewchuk's method, as Python's math.fsum has it.
+double rounded_once(const std::vector<double> &values) {
+  std::vector<double> partials;
+  for (double x : values) {
+    size_t kept = 0;
+    for (double y : partials) {
+      if (std::fabs(x) < std::fabs(y)) std::swap(x, y);
+      const double high = x + y, low = y - (high - x);
+      if (low != 0) partials[kept++] = low;
+      x = high;
+    }
+    partials.resize(kept);
+    partials.push_back(x);
+  }
+  double high = 0, low = 0;
+  while (!partials.empty()) {
+    const double x = high, y = partials.back();
+    partials.pop_back();
+    high = x + y;
+    low = y - (high - x);
+    if (low != 0) break;
+  }
+  // Half of a unit is rounded to even, unless there is more below it.
+  if (!partials.empty() && (low < 0) == (partials.back() < 0) && low != 0) {
+    const double y = low * 2, x = high + y;
+    if (y == x - high) high = x;
+  }
+  return high;
+}
+
+double similarity_of(const Weighted &l, const Weighted &r) {
+  std::vector<double> least, most;
+  for (const auto &[token, weight] : l) {
+    const auto other = r.find(token);
+    least.push_back(other == r.end() ? 0 : std::min(weight, other->second));
+    most.push_back(other == r.end() ? weight : std::max(weight, other->second));
+  }
+  for (const auto &[token, weight] : r)
+    if (!l.contains(token)) most.push_back(weight);
+  const double divisor = rounded_once(most);
+  return divisor > 0 ? rounded_once(least) / divisor : 0;
+}
+
+// Returns all pairs with their similarities.
+std::vector<Found> all_pairs(const Collection &input) {
+  std::vector<Found> pairs;
+  const std::vector<Weighted> &right = input.self_join ? input.left : input.right;
+  for (uint32_t l = 0; l < input.left.size(); ++l) {
+    for (uint32_t r = input.self_join ? l + 1 : 0; r < right.size(); ++r)
+      pairs.push_back({l, r, similarity_of(input.left[l], right[r])});
+  }
+  return pairs;
+}
+
+std::vector<Found> reaching(double threshold, std::vector<Found> pairs) {
+  std::erase_if(pairs, [&](const Found &pair) { return !(pair.similarity >= threshold); });
+  return pairs;
+}
+
+std::vector<Found> expected_pairs(const Collection &input, double threshold) {
+  return reaching(threshold, all_pairs(input));
+}
+
+enum class Tokens { int32, int64, text };
+
+void add(WeightedJoin &join, Side side, const Weighted &set, Tokens type) {
+  std::vector<int32_t> tokens;
+  std::vector<double> weights;
+  for (const auto &[token, weight] : set) {
+    tokens.push_back(token);
+    weights.push_back(weight);
+  }
+  if (type == Tokens::int32) {
+    join.add_weighted(side, std::span<const int32_t>(tokens), weights);
+  } else if (type == Tokens::int64) {
+    std::reverse(tokens.begin(), tokens.end());
+    std::reverse(weights.begin(), weights.end());
+    std::vector<int64_t> wide;
+    for (const int32_t token : tokens) wide.push_back(int64_t{token} * 1'000'000'007);
+    join.add_weighted(side, std::span<const int64_t>(wide), weights);
+  } else {
+    std::vector<std::string> texts;
+    for (const int32_t token : tokens) texts.push_back("token " + std::to_string(token));
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    join.add_weighted(side, std::span<const std::string_view>(views), weights);
+  }
+  if (join.wants_spill_file()) join.set_spill_file(unlinked_file(), UINT64_MAX);
+}
+
+void feed(WeightedJoin &join, const Collection &input, Tokens type = Tokens::int32) {
+  for (const Weighted &set : input.left) add(join, Side::left, set, type);
+  if (!input.self_join)
+    for (const Weighted &set : input.right) add(join, Side::right, set, type);
+}
+
+std::vector<Found> pull(WeightedJoin &join) {
+  std::vector<Found> pairs;
+  Batch batch;
+  for (StepResult result; (result = join.step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {
+    if (result != StepResult::batch) continue;
+    EXPECT_EQ(batch.similarity.size(), batch.size());
+    for (size_t i = 0; i < batch.size(); ++i)
+      pairs.push_back({batch.left[i], batch.right[i], batch.similarity[i]});
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+JoinSpec spec_of(double threshold, bool self_join, int threads = 2) {
+  JoinSpec spec;
+  spec.threshold = threshold;
+  spec.self_join = self_join;
+  spec.threads = threads;
+  return spec;
+}
+
+std::vector<Found> run(const Collection &input, double threshold, Tokens type = Tokens::int32,
+                       size_t memory_limit = size_t{1} << 30, JoinStats *stats = nullptr) {
+  JoinSpec spec = spec_of(threshold, input.self_join);
+  spec.memory_limit = memory_limit;
+  const auto join = make_weighted_join(spec);
+  feed(*join, input, type);
+  std::vector<Found> pairs = pull(*join);
+  if (stats != nullptr) *stats = join->stats();
+  return pairs;
+}
+
+// The ways in which the random weights of a test are made.
+enum class Weights { ones, tenths, any, wild, sums };
+
+class RandomWeights {
+ public:
+  explicit RandomWeights(uint64_t seed) : generator_(seed) {}
+
+  double weight(Weights kind) {
+    const auto tenth = [&] { return static_cast<double>(static_cast<float>(below(10)) / 10.0f); };
+    switch (kind) {
+      case Weights::ones:
+        return 1;
+      case Weights::tenths:
+        return tenth();
+      case Weights::any:
+        return static_cast<float>(std::ldexp(1.0 + below(1 << 20), -15));
+      case Weights::wild:
+        return static_cast<float>(std::ldexp(1.0 + below(1 << 20), static_cast<int>(below(240)) - 149));
+      case Weights::sums:
+        return tenth() + tenth() + tenth();
+    }
+    return 0;
+  }
+  Weighted set(Weights kind, uint32_t size, uint32_t universe) {
+    Weighted result;
+    while (result.size() < size) result[static_cast<int32_t>(below(universe)) - 3] = weight(kind);
+    return result;
+  }
+  // Returns a set that differs in few tokens.
+  Weighted near(const Weighted &set, Weights kind, uint32_t changes, uint32_t universe) {
+    Weighted result = set;
+    for (uint32_t i = 0; i < changes; ++i) {
+      if (below(3) == 0 && !result.empty()) {
+        result.erase(std::next(result.begin(), below(static_cast<uint32_t>(result.size()))));
+      } else {
+        result[static_cast<int32_t>(below(universe)) - 3] = weight(kind);
+      }
+    }
+    return result;
+  }
+  uint32_t below(uint32_t end) { return static_cast<uint32_t>(generator_() % end); }
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+Collection random_collection(RandomWeights &random, Weights kind, bool self_join, uint32_t rows) {
+  constexpr uint32_t sizes[] = {0, 1, 2, 5, 31, 32, 33, 100};
+  Collection input;
+  input.self_join = self_join;
+  const uint32_t universe = 150 + random.below(400);
+  for (int side = 0; side < (self_join ? 1 : 2); ++side) {
+    std::vector<Weighted> &sets = side == 0 ? input.left : input.right;
+    for (uint32_t row = 0; row < rows; ++row) {
+      const std::vector<Weighted> &known = random.below(2) == 0 || sets.empty() ? input.left : sets;
+      if (known.empty() || random.below(3) == 0) {
+        sets.push_back(random.set(kind, sizes[random.below(std::size(sizes))], universe));
+      } else {
+        sets.push_back(random.near(known[random.below(static_cast<uint32_t>(known.size()))], kind,
+                                   random.below(8), universe));
+      }
+    }
+  }
+  return input;
+}
+
+constexpr Weights all_kinds[] = {Weights::ones, Weights::tenths, Weights::any, Weights::wild, Weights::sums};
+
+class WeightedJoins : public testing::TestWithParam<Weights> {};
+
+TEST_P(WeightedJoins, FindThePairsOfTheOracle) {
+  RandomWeights random(1);
+  for (int round = 0; round < 6; ++round) {
+    const Collection input = random_collection(random, GetParam(), round % 2 == 0, 100);
+    const std::vector<Found> all = all_pairs(input);
+    for (const double threshold : {0.05, 0.3, 0.5, 0.7, 0.9, 1.0}) {
+      const Tokens type = static_cast<Tokens>(round % 3);
+      EXPECT_EQ(run(input, threshold, type), reaching(threshold, all)) << round << ' ' << threshold;
+    }
+  }
+}
+
+// Similarities that occur are thresholds, and so are the next doubles.
+TEST_P(WeightedJoins, FindPairsExactlyOnTheThreshold) {
+  RandomWeights random(2);
+  for (int round = 0; round < 4; ++round) {
+    const Collection input = random_collection(random, GetParam(), round % 2 == 0, 40);
+    const std::vector<Found> all = all_pairs(input);
+    for (int draw = 0; draw < 40; ++draw) {
+      const Found &pair = all[random.below(static_cast<uint32_t>(all.size()))];
+      for (const double threshold : {pair.similarity, std::nextafter(pair.similarity, 2.0)})
+        ASSERT_EQ(run(input, threshold), reaching(threshold, all)) << pair;
+    }
+  }
+}
+
+TEST_P(WeightedJoins, FindEveryPairIfEveryPairQualifies) {
+  RandomWeights random(3);
+  for (const bool self_join : {true, false}) {
+    const Collection input = random_collection(random, GetParam(), self_join, 60);
+    for (const double threshold : {0.0, -1.0, -std::numeric_limits<double>::infinity()})
+      EXPECT_EQ(run(input, threshold), expected_pairs(input, threshold));
+  }
+}
+
+TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
+  RandomWeights random(4);
+  for (const bool self_join : {true, false}) {
+    const Collection input = random_collection(random, GetParam(), self_join, 1500);
+    for (const Tokens type : {Tokens::int32, Tokens::text}) {
+      JoinStats inside, beyond;
+      const std::vector<Found> expected = run(input, 0.6, type, size_t{1} << 30, &inside);
+      EXPECT_EQ(run(input, 0.6, type, size_t{128} << 10, &beyond), expected);
+      EXPECT_EQ(inside.partitions, 0u);
+      EXPECT_GT(beyond.partitions, 1u);
+      EXPECT_GT(beyond.spilled_bytes, 0u);
+      EXPECT_EQ(beyond.output, expected.size());
+      EXPECT_EQ(beyond.after_length, inside.after_length);
+      JoinStats enough;
+      EXPECT_EQ(run(input, 0.6, type, beyond.one_part_limit, &enough), expected);
+      EXPECT_EQ(enough.partitions, 0u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, WeightedJoins, testing::ValuesIn(all_kinds));
+
+TEST(WeightedJoin, FindsNothingAboveOneOrForNan) {
+  RandomWeights random(5);
+  const Collection input = random_collection(random, Weights::ones, true, 50);
+  EXPECT_TRUE(run(input, std::nextafter(1.0, 2.0)).empty());
+  EXPECT_TRUE(run(input, INFINITY).empty());
+  EXPECT_TRUE(run(input, NAN).empty());
+}
+
+TEST(WeightedJoin, TakesCollectionsWithoutSetsOrWeights) {
+  EXPECT_TRUE(run({}, 0.5).empty());
+  EXPECT_TRUE(run({{{{1, 1.0}}}, {}, false}, 0.5).empty());
+  EXPECT_TRUE(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true}, 0.1).empty());
+  EXPECT_EQ(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true}, 0).size(), 3u);
+}
+
+// A float4's least and greatest weight in one join: doubles do not hold the sums.
+TEST(WeightedJoin, TakesTheWidestWeights) {
+  const double tiny = 0x1p-149, huge = static_cast<double>(std::numeric_limits<float>::max());
+  const Collection input = {{{{1, tiny}, {2, tiny}},
+                             {{1, tiny}},
+                             {{1, huge}, {2, huge}, {3, tiny}},
+                             {{1, huge}, {2, huge}},
+                             {{1, huge}, {2, huge / 2}, {3, 1.0}},
+                             {{1, 3 * huge}, {2, huge}},
+                             {{1, 2.5 * huge}, {2, huge}, {4, tiny}}},
+                            {},
+                            true};
+  for (const double threshold : {1e-300, 0.5, 0.75, 1.0})
+    EXPECT_EQ(run(input, threshold), expected_pairs(input, threshold)) << threshold;
+}
+
+TEST(WeightedJoin, CountsWhatItsFiltersLeave) {
+  RandomWeights random(6);
+  const Collection input = random_collection(random, Weights::any, true, 400);
+  JoinStats stats;
+  const std::vector<Found> pairs = run(input, 0.8, Tokens::int32, size_t{1} << 30, &stats);
+  EXPECT_EQ(stats.pairs, 400u * 399 / 2);
+  EXPECT_LT(stats.after_length, stats.pairs);
+  EXPECT_LT(stats.after_prefix, stats.after_length);
+  EXPECT_EQ(stats.verified, stats.after_prefix);
+  EXPECT_EQ(stats.output, pairs.size());
+  EXPECT_GT(stats.output, 0u);
+}
+
+// A row that is done has its partner among the pairs so far; all others get theirs.
+TEST(WeightedJoin, LeavesOutPairsOfRowsThatAreDone) {
+  RandomWeights random(7);
+  for (const bool self_join : {true, false}) {
+    Collection input = random_collection(random, Weights::tenths, self_join, 300);
+    const Weighted copied = random.set(Weights::any, 20, 100);
+    for (int i = 0; i < 150; ++i) input.left.push_back(copied);
+    const std::vector<Found> all = expected_pairs(input, 0.7);
+    std::vector<uint8_t> bits(input.left.size() / 8 + 1, 0);
+    DoneRows done = {bits.data()};
+    JoinSpec spec = spec_of(0.7, self_join);
+    spec.done_rows = &done;
+    const auto join = make_weighted_join(spec);
+    feed(*join, input);
+    Batch batch;
+    std::vector<Found> found;
+    const auto set_done = [&](uint32_t row) {
+      std::atomic_ref(bits[row / 8]).fetch_or(static_cast<uint8_t>(1 << row % 8), std::memory_order_relaxed);
+    };
+    for (StepResult result;
+         (result = join->step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {
+      for (size_t i = 0; result == StepResult::batch && i < batch.size(); ++i) {
+        found.push_back({batch.left[i], batch.right[i], batch.similarity[i]});
+        set_done(batch.left[i]);
+        if (self_join) set_done(batch.right[i]);
+      }
+    }
+    std::sort(found.begin(), found.end());
+    EXPECT_TRUE(std::includes(all.begin(), all.end(), found.begin(), found.end()));
+    std::vector<bool> expected(input.left.size()), got(input.left.size());
+    for (const Found &pair : all)
+      expected[pair.left] = true, expected[self_join ? pair.right : pair.left] = true;
+    for (const Found &pair : found) got[pair.left] = true, got[self_join ? pair.right : pair.left] = true;
+    EXPECT_EQ(got, expected);
+    if (self_join) {
+      EXPECT_LT(found.size(), all.size());
+    }
+  }
+}
+
+TEST(WeightedJoin, StopsSoonWhenItIsAbandoned) {
+  Collection input;
+  RandomWeights random(8);
+  const Weighted set = random.set(Weights::any, 60, 100);
+  for (int i = 0; i < 20000; ++i) input.left.push_back(random.near(set, Weights::any, 4, 100));
+  auto join = make_weighted_join(spec_of(0.1, true));
+  feed(*join, input);
+  Batch batch;
+  join->step(std::chrono::milliseconds(50), batch);
+  const auto begun = std::chrono::steady_clock::now();
+  join.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(100));
+}
+
+TEST(ExactSum, RoundsOnceAsAnotherMethodDoes) {
+  RandomWeights random(9);
+  for (int round = 0; round < 2000; ++round) {
+    const Weights kind = all_kinds[random.below(std::size(all_kinds))];
+    std::vector<double> values;
+    ExactSum sum, part;
+    const uint32_t count = random.below(40);
+    for (uint32_t i = 0; i < count; ++i) {
+      values.push_back(random.weight(kind));
+      (i % 3 == 0 ? part : sum).add(values.back());
+    }
+    ExactSum both = sum;
+    both.add(part);
+    EXPECT_EQ(both.rounded(), rounded_once(values));
+    both.subtract(part);
+    EXPECT_EQ(both.rounded(), sum.rounded());
+  }
+}
+
+TEST(WeightRange, TellsWhetherDoublesHoldTheSums) {
+  const auto exact = [](std::initializer_list<double> weights) {
+    WeightRange range;
+    for (const double weight : weights) range.add(weight);
+    return range.sums_are_exact();
+  };
+  EXPECT_TRUE(exact({}));
+  EXPECT_TRUE(exact({0, 0}));
+  EXPECT_TRUE(exact({1, 0x1p51}));
+  EXPECT_FALSE(exact({1, 0x1p52}));  // with a second set, the sum is above 2^53
+  EXPECT_TRUE(exact({0x1p-149}));
+  EXPECT_FALSE(exact({0x1p-149, 1}));
+  EXPECT_TRUE(exact({0.1f, 0.2f, 7.0f}));
+}
+
+}  // namespace
+}  // namespace simjoin::test
