@@ -49,20 +49,6 @@ bool find_kind(Oid TokenKind::*member, Oid type, TokenType *found) {
 
 constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove them.";
 
-[[noreturn]] void raise_not_plain(int dimensions, const char *function, const char *what,
-                                  const char *null_hint) {
-  if (dimensions > 1)
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-         errmsg("%s: %s must be a one-dimensional array", function, what),
-         errdetail("The array has %d dimensions.", dimensions),
-         errhint("Use ARRAY(SELECT unnest(%s)) to make a one-dimensional array of all its elements.", what)));
-  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                  errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
-  pg_unreachable();
-}
-
 }  // namespace
 
 bool token_type_of(Oid array_type, TokenType *type) {
@@ -82,6 +68,19 @@ ArrayType *construct_token_array(Datum *tokens, size_t count, TokenType type) {
 int dimensions_of_flawed(ArrayType *array) {
   if (ARR_NDIM(array) > 1) return ARR_NDIM(array);
   return ARR_HASNULL(array) && array_contains_nulls(array) ? 1 : 0;
+}
+
+void raise_not_plain(int dimensions, const char *function, const char *what, const char *null_hint) {
+  if (dimensions > 1)
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+         errmsg("%s: %s must be a one-dimensional array", function, what),
+         errdetail("The array has %d dimensions.", dimensions),
+         errhint("Use ARRAY(SELECT unnest(%s)) to make a one-dimensional array of all its elements.", what)));
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                  errmsg("%s: %s must not contain NULL elements", function, what), errhint("%s", null_hint)));
+  pg_unreachable();
 }
 
 void raise_flawed(const char *function, int dimensions) {

@@ -42,6 +42,10 @@ int dimensions_of_flawed(ArrayType *array);
 // Raises view_set's error for an array that is no set. `dimensions` is what dimensions_of_flawed returned.
 [[noreturn]] void raise_flawed(const char *function, int dimensions);
 
+// Raises the error of check_plain_array() for an array of so many dimensions, which is not plain.
+[[noreturn]] void raise_not_plain(int dimensions, const char *function, const char *what,
+                                  const char *null_hint);
+
 // Errors, naming `function` and calling the array `what`, unless it is one-dimensional (or empty) without
 // NULL elements; `null_hint` is the hint about those.
 void check_plain_array(ArrayType *array, const char *function, const char *what, const char *null_hint);

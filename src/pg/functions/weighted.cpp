@@ -10,8 +10,10 @@ extern "C" {
 #include <algorithm>
 #include <string_view>
 
+#include "core/weighted/exact_sum.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/weighted_set.hpp"
 #include "pg/base/weights.hpp"
 
 namespace simjoin::pg {
@@ -19,85 +21,59 @@ namespace {
 
 constexpr const char *function_name = "weighted_jaccard_similarity";
 
-template <class T>
-struct WeightedToken {
-  T token;
-  double weight;
+// A sum in double precision, for weights whose sums that holds.
+struct PlainSum {
+  void add(double weight) { sum += weight; }
+  double rounded() const { return sum; }
+
+  double sum = 0;
 };
 
-// Distinct tokens, ascending, each with the sum of its weights.
-template <class T>
-struct WeightedSet {
-  WeightedToken<T> *data;
-  size_t count;
-};
-
-// Returns whether a comes before b: by token, and by weight where tokens are equal, so that sums do not
-// depend on the order of the input.
-template <class T>
-bool in_order(const WeightedToken<T> &a, const WeightedToken<T> &b) {
-  return a.token < b.token || (a.token == b.token && a.weight < b.weight);
-}
-
-template <class T>
-WeightedSet<T> weighted_set(const SetView &set, const float *weights) {
-  WeightedSet<T> result = {allocate<WeightedToken<T>>(set.count), set.count};
-  TokenCursor tokens(set);
-  bool ascending = true;
+// Returns the sum of the smaller weights divided by the sum of the larger ones. `Sum` adds them up exactly.
+template <class Sum, class T>
+double compare(const WeightedTokens<T> &left, const WeightedTokens<T> &right) {
   InterruptCounter interrupts;
-  for (size_t i = 0; i < set.count; ++i) {
-    const T token = tokens.next_as<T>();
-    result.data[i] = {token, static_cast<double>(weights[i])};
-    if (i == 0) continue;
-    interrupts.add(comparison_cost(token));
-    ascending &= result.data[i - 1].token < token;
-  }
-  if (ascending) return result;
-  sort_interruptibly(result.data, result.count, in_order<T>,
-                     [](const WeightedToken<T> &entry) { return comparison_cost(entry.token); });
-  size_t last = 0;
-  for (size_t i = 1; i < result.count; ++i) {
-    interrupts.add(comparison_cost(result.data[i].token));
-    if (result.data[i].token == result.data[last].token)
-      result.data[last].weight += result.data[i].weight;
-    else
-      result.data[++last] = result.data[i];
-  }
-  result.count = last + 1;
-  return result;
-}
-
-// Returns the sum of the smaller weights divided by the sum of the larger ones, 0 where no weight is above 0.
-template <class T>
-double compare(const WeightedSet<T> &left, const WeightedSet<T> &right) {
-  InterruptCounter interrupts;
-  double least = 0, most = 0;
+  Sum least, most;
   size_t l = 0, r = 0;
   while (l < left.count || r < right.count) {
     const WeightedToken<T> *a = l < left.count ? &left.data[l] : nullptr;
     const WeightedToken<T> *b = r < right.count ? &right.data[r] : nullptr;
     interrupts.add(comparison_cost(a != nullptr ? a->token : b->token));
     if (b == nullptr || (a != nullptr && a->token < b->token)) {
-      most += a->weight;
+      most.add(a->weight);
       ++l;
     } else if (a == nullptr || b->token < a->token) {
-      most += b->weight;
+      most.add(b->weight);
       ++r;
     } else {
-      least += std::min(a->weight, b->weight);
-      most += std::max(a->weight, b->weight);
+      least.add(std::min(a->weight, b->weight));
+      most.add(std::max(a->weight, b->weight));
       ++l;
       ++r;
     }
   }
-  return most > 0 ? least / most : 0.0;
+  return weighted_jaccard(least.rounded(), most.rounded());
+}
+
+template <class T>
+WeightRange range_of(const WeightedTokens<T> &set) {
+  InterruptCounter interrupts;
+  WeightRange range;
+  for (size_t i = 0; i < set.count; ++i) {
+    interrupts.add(1);
+    range.add(set.data[i].weight);
+  }
+  return range;
 }
 
 template <class T>
 double compare_sets(const SetView &left, const float *left_weights, const SetView &right,
                     const float *right_weights) {
-  const WeightedSet<T> l = weighted_set<T>(left, left_weights), r = weighted_set<T>(right, right_weights);
-  const double result = compare(l, r);
+  const WeightedTokens<T> l = weighted_tokens<T>(left, left_weights);
+  const WeightedTokens<T> r = weighted_tokens<T>(right, right_weights);
+  WeightRange range = range_of(l);
+  range.join(range_of(r));
+  const double result = range.sums_are_exact() ? compare<PlainSum>(l, r) : compare<ExactSum>(l, r);
   pfree(l.data);
   pfree(r.data);
   return result;

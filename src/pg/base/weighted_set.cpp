@@ -1,0 +1,64 @@
+#include "pg/base/weighted_set.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "pg/base/errors.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Feeds integers. Those of partitions are mixed with the partition, so that they no longer ascend.
+template <class T>
+void feed_integers(WeightedJoin *join, Side side, std::span<const T> tokens, std::span<const double> weights,
+                   const uint64_t *partition) {
+  if (partition == nullptr) return join->add_weighted(side, tokens, weights);
+  std::vector<int64_t> mixed;
+  mixed.reserve(tokens.size());
+  for (const int64_t token : tokens)
+    mixed.push_back(static_cast<int64_t>(static_cast<uint64_t>(token) ^ *partition));
+  join->add_weighted(side, std::span<const int64_t>(mixed), weights);
+}
+
+// Feeds texts. Those of partitions begin with the bytes of the partition.
+void feed_texts(WeightedJoin *join, Side side, std::span<const std::string_view> tokens,
+                std::span<const double> weights, const uint64_t *partition) {
+  if (partition == nullptr) return join->add_weighted(side, tokens, weights);
+  std::vector<std::string> mixed;
+  mixed.reserve(tokens.size());
+  for (const std::string_view token : tokens)
+    mixed.emplace_back(reinterpret_cast<const char *>(partition), sizeof *partition).append(token);
+  const std::vector<std::string_view> views(mixed.begin(), mixed.end());
+  join->add_weighted(side, std::span<const std::string_view>(views), weights);
+}
+
+}  // namespace
+
+void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const float *weights,
+                       const uint64_t *partition) {
+  with_token_type(set.type, [&](auto token) {
+    using T = decltype(token);
+    const WeightedTokens<T> distinct = weighted_tokens<T>(set, weights);
+    call_cpp([&] {
+      std::vector<T> tokens;
+      std::vector<double> sums;
+      tokens.reserve(distinct.count);
+      sums.reserve(distinct.count);
+      for (size_t i = 0; i < distinct.count; ++i) {
+        tokens.push_back(distinct.data[i].token);
+        sums.push_back(distinct.data[i].weight);
+      }
+      if constexpr (std::is_same_v<T, std::string_view>) {
+        feed_texts(join, side, std::span<const T>(tokens), sums, partition);
+      } else {
+        feed_integers(join, side, std::span<const T>(tokens), sums, partition);
+      }
+    });
+    pfree(distinct.data);
+  });
+}
+
+}  // namespace simjoin::pg
