@@ -192,6 +192,9 @@ CREATE FUNCTION simjoin_query_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'simjoin_query_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simjoin_query_support(internal) IS 'planner support function of the functions over queries';
 
+ALTER FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4[]) SUPPORT simjoin_measure_support;
+ALTER FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) SUPPORT simjoin_measure_support;
+ALTER FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) SUPPORT simjoin_measure_support;
 ALTER FUNCTION similarity_self_join(text, float8, text) SUPPORT simjoin_query_support;
 ALTER FUNCTION similarity_join(text, text, float8, text) SUPPORT simjoin_query_support;
 ALTER FUNCTION similarity_neighbors(text, text, int, float8, text) SUPPORT simjoin_query_support;

@@ -8,8 +8,8 @@ extern "C" {
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "pg/base/errors.hpp"
 #include "pg/base/steps.hpp"
@@ -19,13 +19,15 @@ namespace simjoin::pg {
 namespace {
 
 void order_by_left_row(Batch &batch) {
-  std::vector<std::array<uint32_t, 3>> pairs(batch.size());
-  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {batch.left[i], batch.right[i], batch.overlap[i]};
+  const bool weighted = !batch.similarity.empty();
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t, double>> pairs(batch.size());
+  for (size_t i = 0; i < pairs.size(); ++i)
+    pairs[i] = {batch.left[i], batch.right[i], batch.overlap[i], weighted ? batch.similarity[i] : 0};
   std::sort(pairs.begin(), pairs.end());
   for (size_t i = 0; i < pairs.size(); ++i) {
-    batch.left[i] = pairs[i][0];
-    batch.right[i] = pairs[i][1];
-    batch.overlap[i] = pairs[i][2];
+    double similarity;
+    std::tie(batch.left[i], batch.right[i], batch.overlap[i], similarity) = pairs[i];
+    if (weighted) batch.similarity[i] = similarity;
   }
 }
 

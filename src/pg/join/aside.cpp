@@ -23,13 +23,17 @@ enum AsideColumn : AttrNumber {
   aside_row = 1,
   aside_slot,
   aside_dimensions,
-  aside_columns = aside_dimensions
+  aside_kind,  // of the flaw of its weights, and what that consists of
+  aside_number,
+  aside_tokens,
+  aside_weight,
+  aside_columns = aside_weight
 };
 
 struct RowAside {
   uint32_t row;
   uint32_t slot;  // the slot of its keys
-  int dimensions;
+  RowFlaw flaw;
 };
 
 uint32_t key_slot(uint64_t partition) {
@@ -40,9 +44,18 @@ RowAside read_row_aside(JoinInput *input, uint32_t number) {
   Datum values[aside_columns];
   bool nulls[aside_columns];
   read_row(&input->aside, number, values, nulls);
-  return {static_cast<uint32_t>(DatumGetInt32(values[aside_row - 1])),
-          static_cast<uint32_t>(DatumGetInt32(values[aside_slot - 1])),
-          DatumGetInt32(values[aside_dimensions - 1])};
+  const auto number_of = [&](AsideColumn column) { return DatumGetInt32(values[column - 1]); };
+  return {static_cast<uint32_t>(number_of(aside_row)),
+          static_cast<uint32_t>(number_of(aside_slot)),
+          {number_of(aside_dimensions),
+           {static_cast<WeightFlaw::Kind>(number_of(aside_kind)), number_of(aside_number),
+            static_cast<uint32_t>(number_of(aside_tokens)), DatumGetFloat4(values[aside_weight - 1])}}};
+}
+
+[[noreturn]] void raise_flaw(const JoinState *state, const RowFlaw &flaw) {
+  const char *function = clause_function(state->facts);
+  if (flaw.dimensions == 0) raise_weight_flaw(function, flaw.weights);
+  raise_flawed(function, flaw.dimensions);
 }
 
 // Returns whether the columns of the scan tuple that an expression mentions have this source.
@@ -97,8 +110,7 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
   for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
     CHECK_FOR_INTERRUPTS();
     const RowAside aside = read_row_aside(input, number);
-    if (next_met(state, side, aside, unmatched_only) != no_row)
-      raise_flawed(clause_function(state->facts), aside.dimensions);
+    if (next_met(state, side, aside, unmatched_only) != no_row) raise_flaw(state, aside.flaw);
   }
 }
 
@@ -110,8 +122,7 @@ void check_small_asides(JoinState *state, uint64_t partition) {
     CHECK_FOR_INTERRUPTS();
     const RowAside aside = read_row_aside(input, state->stream.asides[i]);
     if (state->key_count > 0 && aside.slot != key_slot(partition)) continue;
-    if (meets_conditions_with(state, small, aside.row, 0))
-      raise_flawed(clause_function(state->facts), aside.dimensions);
+    if (meets_conditions_with(state, small, aside.row, 0)) raise_flaw(state, aside.flaw);
   }
 }
 
@@ -121,7 +132,7 @@ void note_flaw(JoinState *state, const RowAside &aside) {
   for (uint32_t row = 0; (row = next_met(state, Side::right, aside, true, row)) != no_row; ++row) {
     if (state->stream.flaws == nullptr)
       state->stream.flaws = static_cast<uint8_t *>(MemoryContextAllocZero(state->context, left.row_count));
-    if (state->stream.flaws[row] == 0) state->stream.flaws[row] = static_cast<uint8_t>(aside.dimensions);
+    if (state->stream.flaws[row] == 0) state->stream.flaws[row] = static_cast<uint8_t>(aside.flaw.dimensions);
   }
 }
 
@@ -156,19 +167,23 @@ bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t part
   return state->key_count == 0 || has_row(input.key_slots, key_slot(partition));
 }
 
-void set_aside(JoinState *state, JoinInput *input, uint64_t partition, int dimensions) {
+void set_aside(JoinState *state, JoinInput *input, uint64_t partition, const RowFlaw &flaw) {
   if (input->aside.store == nullptr) {
     MemoryContext old = MemoryContextSwitchTo(state->context);
     TupleDesc descriptor = CreateTemplateTupleDesc(aside_columns);
-    TupleDescInitEntry(descriptor, aside_row, "row", INT4OID, -1, 0);
-    TupleDescInitEntry(descriptor, aside_slot, "slot", INT4OID, -1, 0);
-    TupleDescInitEntry(descriptor, aside_dimensions, "dimensions", INT4OID, -1, 0);
+    for (int column = aside_row; column <= aside_columns; ++column)
+      TupleDescInitEntry(descriptor, static_cast<AttrNumber>(column), "number",
+                         column == aside_weight ? FLOAT4OID : INT4OID, -1, 0);
     MemoryContextSwitchTo(old);
     input->aside.store = create_row_store(state->context, descriptor, aside_memory);
   }
   Datum values[aside_columns] = {Int32GetDatum(static_cast<int32>(input->row_count)),
                                  Int32GetDatum(static_cast<int32>(key_slot(partition))),
-                                 Int32GetDatum(dimensions)};
+                                 Int32GetDatum(flaw.dimensions),
+                                 Int32GetDatum(static_cast<int32>(flaw.weights.kind)),
+                                 Int32GetDatum(flaw.weights.number),
+                                 Int32GetDatum(static_cast<int32>(flaw.weights.tokens)),
+                                 Float4GetDatum(flaw.weights.weight)};
   bool nulls[aside_columns] = {};
   append_row(input->aside.store, values, nulls);
 }
@@ -200,7 +215,7 @@ void check_streamed_row(JoinState *state, uint64_t partition, int flaw) {
   const Side side = state->stream.side;
   const bool right_waits = asks_for_existence(state->facts.jointype);
   if (flaw > 0) {
-    const RowAside aside = {0, key_slot(partition), flaw};
+    const RowAside aside = {0, key_slot(partition), {flaw, {}}};
     if (side == Side::right && right_waits) {
       note_flaw(state, aside);
     } else if (next_met(state, side, aside, false) != no_row) {

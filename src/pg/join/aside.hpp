@@ -9,6 +9,7 @@
 #include "pg/base/pg.hpp"
 
 #include "pg/join/exec.hpp"
+#include "pg/join/row_set.hpp"
 
 namespace simjoin::pg {
 
@@ -21,9 +22,8 @@ void note_keys(JoinState *state, JoinInput *input, uint64_t partition);
 // Returns whether a row of the input that has a set may have these keys. `partition` is their hash.
 bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition);
 
-// Sets the row of the input that is being read aside. `partition` is the hash of its keys, `dimensions` what
-// dimensions_of_flawed() returned.
-void set_aside(JoinState *state, JoinInput *input, uint64_t partition, int dimensions);
+// Sets the row of the input that is being read aside. `partition` is the hash of its keys.
+void set_aside(JoinState *state, JoinInput *input, uint64_t partition, const RowFlaw &flaw);
 
 // Raises the error of a row set aside that meets the conditions with any row of the other side that has a
 // set. check_unmatched_left does so for right rows of semi and anti joins.

@@ -187,12 +187,13 @@ void cost_join(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath
   work.average_size = (left.average_size + right.average_size) / 2;
   work.pairs = work.compared * pair_selectivity(root, clause, sjinfo);
   const Bounds bounds = planned_bounds(clause);
-  const JoinMethod method = choose_method(bounds.measure(), bounds.threshold(), join->jointype);
+  const JoinMethod method =
+      choose_method(bounds.measure(), bounds.threshold(), join->jointype, clause.weighted());
 
   Path *path = &join->custom.path;
   const SideWork &small = sides[join->smaller == Side::left ? 0 : 1];
-  if (may_stream(method, bounds.threshold(), join->read_once) && small.rows <= StreamedJoin::most_rows &&
-      small.tokens <= StreamedJoin::most_tokens) {
+  if (!clause.weighted() && may_stream(method, bounds.threshold(), join->read_once) &&
+      small.rows <= StreamedJoin::most_rows && small.tokens <= StreamedJoin::most_tokens) {
     cost_stream(path, small, sides[join->smaller == Side::left ? 1 : 0], work);
     return;
   }
@@ -221,9 +222,10 @@ bool cost_call(SupportRequestCost *request) {
   if (IsA(request->node, FuncExpr)) args = castNode(FuncExpr, request->node)->args;
   if (IsA(request->node, OpExpr)) args = castNode(OpExpr, request->node)->args;
   double operators = operators_per_call;
-  ListCell *cell;
-  foreach (cell, args) {
-    auto *arg = static_cast<Node *>(lfirst(cell));
+  // Of the four arguments of a weighted measure, the second and the fourth are weights.
+  const int step = list_length(args) == 4 ? 2 : 1;
+  for (int i = 0; i < list_length(args); i += step) {
+    auto *arg = static_cast<Node *>(list_nth(args, i));
     TokenType type;
     if (!token_type_of(exprType(arg), &type)) return false;
     operators += average_set_size(request->root, arg, type) *

@@ -139,9 +139,10 @@ void discard_execution(JoinState *state) {
     }
     input.row_count = 0;
     input.slot = nullptr;
-    input.key_slots = input.without_set = input.matchless = input.matched = {};
+    input.key_slots = input.without_set = input.matchless = input.weightless = input.matched = {};
   }
   state->engine = state->bands = nullptr;
+  state->weighted = nullptr;
   state->streamed = nullptr;
   state->stream = {};
   state->done_rows = nullptr;

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "core/join.hpp"
 #include "core/stream/streamed_join.hpp"
+#include "core/weighted/weighted_join.hpp"
 #include "pg/base/row_bits.hpp"
 #include "pg/base/row_store.hpp"
 #include "pg/join/method.hpp"
@@ -49,6 +50,7 @@ struct JoinInput {
   RowBits without_set;  // rows whose set is NULL
   RowBits matchless;    // rows that match nothing: without set or with NULL keys, and with empty sets where
                         // these match nothing
+  RowBits weightless;   // rows whose sets are empty or have no weight above 0: not even like themselves
   RowBits matched;      // rows that found a partner; without bits where the join type does not need it
   // Where the side streams: its current row, which has the number 0, and whether it found a partner. Else
   // NULL.
@@ -101,6 +103,7 @@ struct JoinState {
   JoinInput inputs[2];  // with read_once, the left input is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
+  WeightedJoin *weighted;  // the engine, where the clause has weights; else NULL
   LshJoin *bands;          // the engine, where the join is by bands; else NULL
   StreamedJoin *streamed;  // the engine, where one side is small, or may be; else NULL
   RowStream stream;        // with `streamed`, in the phase `stream`

@@ -20,6 +20,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+constexpr char weighted_measure_name[] = "weighted_jaccard";
+
 // Returns whether properties that few users look at are shown. Text has to fit a screen, and programs find
 // what they look for.
 bool wants_details(const ExplainState *es) {
@@ -110,7 +112,7 @@ bool find_method(const JoinState *state, JoinMethod *choice) {
   }
   const JoinPlanFacts &facts = state->facts;
   if (facts.from_settings) {
-    *choice = choose_method(Settings::measure(), Settings::similarity_threshold(), facts.jointype);
+    *choice = choose_method(Settings::measure(), Settings::similarity_threshold(), facts.jointype, false);
     return true;
   }
   Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
@@ -119,7 +121,7 @@ bool find_method(const JoinState *state, JoinMethod *choice) {
   *choice =
       choose_method(facts.measure,
                     clause_threshold(facts, constant->constvalue, constant->constisnull, constant->consttype),
-                    facts.jointype);
+                    facts.jointype, facts.weighted());
   return true;
 }
 
@@ -153,7 +155,10 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         "Rows Removed by Join Filter", nullptr,
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const Measure expected = state->facts.from_settings ? Settings::measure() : state->facts.measure;
-  show_text("Measure", measure_name(state->started ? state->measure : expected), es);
+  show_text("Measure",
+            state->facts.weighted() ? weighted_measure_name
+                                    : measure_name(state->started ? state->measure : expected),
+            es);
   show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
@@ -290,12 +295,17 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const JoinStats &stats = *state->totals;
   // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
+  // A weighted join has one algorithm and one device, whatever the settings.
+  const bool known = ran || state->facts.weighted();
   if (!by_bands)
-    show_text("Algorithm", ran ? stats.algorithm : algorithm_names[static_cast<int>(Settings::algorithm())],
+    show_text("Algorithm",
+              ran     ? std::string_view(stats.algorithm)
+              : known ? weighted_algorithm
+                      : algorithm_names[static_cast<int>(Settings::algorithm())],
               es);
   if (ran && !stats.streamed.empty()) show_text("Streamed Side", stats.streamed, es);
   if (Settings::explain_device())
-    show_text("Device", ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
+    show_text("Device", known ? stats.device : device_names[static_cast<int>(Settings::device())], es);
   if (!ran) return;
   if (Settings::explain_device() && !stats.gpu_refused.empty())
     show_text("GPU Not Used", stats.gpu_refused, es);

@@ -1,7 +1,6 @@
 #include "pg/join/feed.hpp"
 
 extern "C" {
-#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 }
@@ -14,6 +13,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
+#include "pg/join/row_set.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
 
@@ -73,26 +73,6 @@ void store_row(JoinInput *input, TupleTableSlot *slot) {
   append_row(input->reader.store, input->values, input->nulls);
 }
 
-// Gives a hash of the partition keys. Returns false where a key is NULL, so that the row matches nothing.
-bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
-  const int s = static_cast<int>(side);
-  uint64_t hash = 0;
-  for (int i = 0; i < state->key_count; ++i) {
-    bool isnull;
-    Datum key = slot_getattr(slot, state->keys[i].column[s], &isnull);
-    if (isnull) return false;
-    Datum value = FunctionCall1Coll(&state->key_hash[s][i], state->keys[i].collation, key);
-    hash = hash_combine64(hash, hash_bytes_uint32_extended(DatumGetUInt32(value), 0));
-  }
-  *partition = hash;
-  return true;
-}
-
-bool is_empty_set(Datum array) {
-  ArrayType *set = DatumGetArrayTypeP(array);
-  return ArrayGetNItems(ARR_NDIM(set), ARR_DIMS(set)) == 0;
-}
-
 // Returns the specification of this execution's exact join.
 JoinSpec join_spec(const JoinState *state) {
   JoinSpec spec = spec_from_settings(state->measure, state->threshold);
@@ -108,9 +88,11 @@ void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   const RowSet set = set_of_row(state, side, slot, nullptr);
   if (set.isnull) add_row(state->context, &input->without_set, input->row_count);
   if (set.joins) note_keys(state, input, set.partition);
-  if (set.flaw > 0) set_aside(state, input, set.partition, set.flaw);
-  const bool fed = set.joins && set.flaw == 0;
-  if (!fed || (is_empty_set(set.array) && state->threshold > 0))
+  if (set.joins && !set.flaw.none()) set_aside(state, input, set.partition, set.flaw);
+  const bool fed = set.joins && set.flaw.none();
+  const bool weightless = fed && !has_weight(state, set);
+  if (weightless) add_row(state->context, &input->weightless, input->row_count);
+  if (!fed || (weightless && state->threshold > 0))
     add_row(state->context, &input->matchless, input->row_count);
   if (fed) {
     feed_set_of_row(state, side, set);
@@ -181,11 +163,16 @@ double rows_expected(const JoinState *state) {
 void start_engine(JoinState *state) {
   resolve_threshold(state);
   const bool self_join = state->facts.read_once;
-  state->method = choose_method(state->measure, state->threshold, state->facts.jointype);
+  state->method =
+      choose_method(state->measure, state->threshold, state->facts.jointype, state->facts.weighted());
   state->started = true;
   if (asks_for_existence(state->facts.jointype))
     state->done_rows = static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
-  if (state->method.by_bands) {
+  if (state->facts.weighted()) {
+    const JoinSpec spec = join_spec(state);
+    state->engine = state->weighted = own(state->context, [&] { return make_weighted_join(spec); });
+    watch_join(state->engine, state->context, shown_as);
+  } else if (state->method.by_bands) {
     LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
     spec.done_rows = state->done_rows;
     prepare_gpu_use();
@@ -226,6 +213,7 @@ void share_rows(JoinState *state) {
   right->row_count = left->row_count;
   right->key_slots = left->key_slots;
   right->matchless = left->matchless;
+  right->weightless = left->weightless;
   right->without_set = left->without_set;
 }
 
@@ -282,27 +270,6 @@ bool asks_for_existence(JoinType jointype) {
 
 bool keeps_unmatched(JoinType jointype, Side side) {
   return jointype == JOIN_FULL || (side == Side::left && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
-}
-
-RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners) {
-  RowSet set = {};
-  set.array = slot_getattr(slot, state->facts.set_column[static_cast<int>(side)], &set.isnull);
-  if (set.isnull || !hash_keys(state, side, slot, &set.partition)) return set;
-  if (partners != nullptr && !may_have_keys(state, *partners, set.partition)) return set;
-  ArrayType *array = DatumGetArrayTypeP(set.array);
-  set.array = PointerGetDatum(array);
-  set.flaw = dimensions_of_flawed(array);
-  set.joins = true;
-  return set;
-}
-
-void feed_set_of_row(JoinState *state, Side side, const RowSet &set) {
-  const SetView view = view_set(set.array, clause_function(state->facts));
-  if (state->key_count == 0) {
-    feed_set(state->engine, side, view);
-  } else {
-    feed_partitioned_set(state->engine, side, view, set.partition);
-  }
 }
 
 TupleTableSlot *next_row(JoinInput *input) {

@@ -22,22 +22,6 @@ void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used);
 // read: the other one streams (stream.hpp).
 void feed(JoinState *state);
 
-// What a row's set is to the join.
-struct RowSet {
-  Datum array;
-  bool isnull;
-  bool joins;          // the row may have partners; then the array is detoasted, and the following are set
-  int flaw;            // what dimensions_of_flawed() returned
-  uint64_t partition;  // the hash of the keys
-};
-
-// Returns the set of a row. The row joins if neither its set nor one of its keys is NULL. If `partners` is
-// not NULL but an input that has been read, one of its rows has to have the same keys.
-RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners);
-
-// Feeds a set that joins and has no flaw.
-void feed_set_of_row(JoinState *state, Side side, const RowSet &set);
-
 // Returns the child's next row, NULL at its end.
 TupleTableSlot *next_row(JoinInput *input);
 

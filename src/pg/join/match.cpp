@@ -44,10 +44,11 @@ const Comparison *comparison_of(Oid function) {
   return nullptr;
 }
 
-enum class Call { none, measure, distance, similar };
+enum class Call { none, measure, weighted, distance, similar };
 
-// Returns what the function is: a measure or a distance, the function behind `~=`, or none of these. For the
-// first two *measure is set. Functions are recognised by the C function that they are bound to.
+// Returns what the function is: a measure, with weights or without, a distance, the function behind `~=`, or
+// none of these. For all but the last two *measure is set. Functions are recognised by the C function that
+// they are bound to.
 Call classify(Oid function, Measure *measure) {
   if (!OidIsValid(get_func_support(function))) return Call::none;
   char *symbol = bound_symbol(function);
@@ -64,6 +65,7 @@ Call classify(Oid function, Measure *measure) {
                   {"simjoin_overlap_count", Call::measure, Measure::overlap},
                   {"simjoin_overlap_coefficient", Call::measure, Measure::overlap_coefficient},
                   {"simjoin_containment", Call::measure, Measure::containment},
+                  {"simjoin_weighted_jaccard_similarity", Call::weighted, Measure::jaccard},
                   {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
   for (const auto &entry : measures) {
     if (name != entry.symbol) continue;
@@ -82,11 +84,34 @@ Node *strip_cast(Node *node) {
   return node;
 }
 
+// Gives the sets of a call and, if it has them, their weights, in the order in which they are written.
+void take_arguments(List *args, SimilarityClause *match) {
+  const bool weighted = list_length(args) == 4;
+  match->left = static_cast<Expr *>(linitial(args));
+  match->right = static_cast<Expr *>(list_nth(args, weighted ? 2 : 1));
+  match->left_weights = weighted ? static_cast<Expr *>(lsecond(args)) : nullptr;
+  match->right_weights = weighted ? static_cast<Expr *>(lfourth(args)) : nullptr;
+}
+
+// Returns whether the weights of both sets are of the same relations as the sets, and can be computed once a
+// row.
+bool weights_of_same_sides(PlannerInfo *root, const SimilarityClause &match) {
+  auto beside = [&](Expr *set, Expr *weights) {
+    auto *node = reinterpret_cast<Node *>(weights);
+    Relids relids = base_relids(root, weights);
+    return !bms_is_empty(relids) && bms_is_subset(relids, base_relids(root, set)) &&
+           !contain_volatile_functions(node) && !contain_subplans(node);
+  };
+  return !match.weighted() ||
+         (beside(match.left, match.left_weights) && beside(match.right, match.right_weights));
+}
+
 // Assigns the two arguments to the sides. Returns false where one of them mentions both sides or neither, or
 // cannot be computed once a row. Without relations any two sides will do.
 bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
                   SimilarityClause *match) {
-  auto *first = static_cast<Expr *>(linitial(args)), *second = static_cast<Expr *>(lsecond(args));
+  take_arguments(args, match);
+  Expr *first = match->left, *second = match->right;
   auto over = [&](Expr *expr, RelOptInfo *rel) {
     Relids relids = pull_varnos(root, reinterpret_cast<Node *>(expr));
     return !bms_is_empty(relids) && bms_is_subset(relids, rel->relids);
@@ -94,23 +119,18 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
   if (outer == nullptr) {
     Relids left = base_relids(root, first), right = base_relids(root, second);
     if (bms_is_empty(left) || bms_is_empty(right) || bms_overlap(left, right)) return false;
-    match->left = first;
-    match->right = second;
-  } else if (over(first, outer) && over(second, inner)) {
-    match->left = first;
-    match->right = second;
   } else if (over(first, inner) && over(second, outer)) {
-    match->left = second;
-    match->right = first;
+    std::swap(match->left, match->right);
+    std::swap(match->left_weights, match->right_weights);
     match->measure = reversed(match->measure);
-  } else {
+  } else if (!over(first, outer) || !over(second, inner)) {
     return false;
   }
   auto once_per_row = [](Expr *expr) {
     auto *node = reinterpret_cast<Node *>(expr);
     return !contain_volatile_functions(node) && !contain_subplans(node);
   };
-  return once_per_row(match->left) && once_per_row(match->right) &&
+  return once_per_row(match->left) && once_per_row(match->right) && weights_of_same_sides(root, *match) &&
          token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
@@ -119,11 +139,6 @@ bool usable_threshold(PlannerInfo *root, Expr *threshold) {
   auto *node = reinterpret_cast<Node *>(threshold);
   return bms_is_empty(pull_varnos(root, node)) && !contain_volatile_functions(node) &&
          !contain_subplans(node);
-}
-
-// As in hash joins, a clause from above an outer join does not decide which rows match.
-bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype) {
-  return !(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids));
 }
 
 // Returns the function that the expression is a call of, InvalidOid where it is no call.
@@ -165,7 +180,7 @@ bool parse_operator(OpExpr *op, SimilarityClause *match, List **arguments) {
   auto *greater = static_cast<Node *>(linitial(op->args)), *lesser = static_cast<Node *>(lsecond(op->args));
   if (comparison->greater_on_right) std::swap(greater, lesser);
   match->strict = comparison->strict;
-  if (match_call(greater, Call::measure, match)) {
+  if (match_call(greater, Call::measure, match) || match_call(greater, Call::weighted, match)) {
     match->threshold = reinterpret_cast<Expr *>(lesser);
   } else if (match_call(lesser, Call::distance, match)) {
     match->distance = true;
@@ -226,9 +241,9 @@ bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, Similari
 bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match) {
   List *arguments;
   if (!parse_clause(rinfo, match, &arguments)) return false;
-  match->left = static_cast<Expr *>(linitial(arguments));
-  match->right = static_cast<Expr *>(lsecond(arguments));
-  return token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
+  take_arguments(arguments, match);
+  return !match->weighted() &&
+         token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
 bool is_similarity_clause(RestrictInfo *rinfo) {
@@ -241,9 +256,7 @@ bool is_similarity_clause(RestrictInfo *rinfo) {
 bool describe_call(Node *expr, SimilarityClause *match) {
   match->distance = match_call(expr, Call::distance, match);
   if (!match->distance && !match_call(expr, Call::measure, match)) return false;
-  List *arguments = call_arguments(match->call);
-  match->left = static_cast<Expr *>(linitial(arguments));
-  match->right = static_cast<Expr *>(lsecond(arguments));
+  take_arguments(call_arguments(match->call), match);
   return true;
 }
 
@@ -253,6 +266,11 @@ bool describe_distance(Node *expr, Expr **left, Expr **right) {
   *left = match.left;
   *right = match.right;
   return true;
+}
+
+// As in hash joins, a clause from above an outer join does not.
+bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype) {
+  return !(IS_OUTER_JOIN(jointype) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids));
 }
 
 List *find_similarity_clauses(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
@@ -304,40 +322,6 @@ void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sj
            "Write the clause as jaccard_similarity(l, r) >= t, l <%%> r <= d or l ~= r, with a set of one "
            "side of the join as l, one of the other side as r, and the same t or d for all rows. Other "
            "measures and > are possible too. Or use LEFT JOIN, and add the missing rows with NOT EXISTS.")));
-}
-
-List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
-                             List *restrictlist) {
-  List *found = NIL;
-  ListCell *cell;
-  foreach (cell, restrictlist) {
-    auto *rinfo = lfirst_node(RestrictInfo, cell);
-    if (!rinfo->can_join || !OidIsValid(rinfo->hashjoinoperator)) continue;
-    if (!decides_match(rinfo, joinrel, jointype)) continue;
-    const bool in_order =
-        bms_is_subset(rinfo->left_relids, outer->relids) && bms_is_subset(rinfo->right_relids, inner->relids);
-    const bool swapped =
-        bms_is_subset(rinfo->left_relids, inner->relids) && bms_is_subset(rinfo->right_relids, outer->relids);
-    auto *clause = reinterpret_cast<Node *>(rinfo->clause);
-    if ((in_order || swapped) && !contain_volatile_functions(clause) && !contain_subplans(clause))
-      found = lappend(found, rinfo);
-  }
-  return found;
-}
-
-PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer) {
-  auto *clause = castNode(OpExpr, rinfo->clause);
-  PartitionKey key = {};
-  key.left = static_cast<Expr *>(linitial(clause->args));
-  key.right = static_cast<Expr *>(lsecond(clause->args));
-  key.collation = clause->inputcollid;
-  if (!get_op_hash_functions(rinfo->hashjoinoperator, &key.left_hash, &key.right_hash))
-    elog(ERROR, "similarity join: no hash functions for operator %u", rinfo->hashjoinoperator);
-  if (!bms_is_subset(rinfo->left_relids, outer->relids)) {
-    std::swap(key.left, key.right);
-    std::swap(key.left_hash, key.right_hash);
-  }
-  return key;
 }
 
 }  // namespace simjoin::pg

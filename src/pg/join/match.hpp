@@ -12,18 +12,23 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, or `l ~= r`.
+// A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, `l ~= r`, or
+// `weighted_jaccard_similarity(l, l_weights, r, r_weights) >= t`.
 struct SimilarityClause {
   RestrictInfo *rinfo;
   bool from_settings;  // of `~=`: measure and threshold are those set when the join starts
-  Measure measure;     // of left and right; not meaningful where from_settings
+  Measure measure;     // of left and right; of weighted sets `jaccard`; not meaningful where from_settings
   bool distance;       // the clause bounds the distance 1 - similarity from above
   bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
   Expr *left;          // the set expression over the outer relation
   Expr *right;         // the set expression over the inner relation
-  Expr *threshold;     // free of columns of both; NULL where from_settings
-  Expr *call;          // the call of the measure or the distance inside the clause; NULL where from_settings
+  Expr *left_weights;  // of a weighted clause: the weights of each side's set; else NULL
+  Expr *right_weights;
+  Expr *threshold;  // free of columns of both; NULL where from_settings
+  Expr *call;       // the call of the measure or the distance inside the clause; NULL where from_settings
   TokenType token_type;
+
+  bool weighted() const { return left_weights != nullptr; }
 };
 
 // An equality clause beside the similarity clause, `l = r` on a type that can be hashed. Rows whose hashes
@@ -49,8 +54,8 @@ void check_full_join(RelOptInfo *joinrel, RelOptInfo *inner, SpecialJoinInfo *sj
 // right, and describes it.
 bool describe_similarity_clause(PlannerInfo *root, RestrictInfo *rinfo, SimilarityClause *match);
 
-// Returns whether the clause is a similarity clause, whatever its sets and its threshold depend on, and
-// describes it. `left` and `right` are its sets in the order in which they are written.
+// Returns whether the clause is a similarity clause without weights, whatever its sets and its threshold
+// depend on, and describes it. `left` and `right` are its sets in the order in which they are written.
 bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match);
 
 // Returns whether the clause has the form of a similarity clause, whatever its sets and the parameters of its
@@ -64,6 +69,9 @@ bool describe_call(Node *expr, SimilarityClause *match);
 // Returns whether the expression is the distance of two sets, and gives these.
 bool describe_distance(Node *expr, Expr **left, Expr **right);
 
+// Returns whether a clause of a join decides which of its rows match.
+bool decides_match(RestrictInfo *rinfo, RelOptInfo *joinrel, JoinType jointype);
+
 // Returns the join's equality clauses (RestrictInfo) that can keep rows apart.
 List *find_partition_clauses(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType jointype,
                              List *restrictlist);
@@ -74,7 +82,7 @@ PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer);
 // Returns the tables and subqueries whose columns an expression mentions.
 Relids base_relids(PlannerInfo *root, Expr *expr);
 
-// Returns the arguments of a clause's call.
+// Returns the arguments of a clause's call. A weighted one has four: a set, its weights, and the same again.
 List *call_arguments(Expr *call);
 
 // Returns the similarity from which on the clause holds, 0 where the planner does not know it as a constant.

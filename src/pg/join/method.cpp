@@ -12,9 +12,10 @@ namespace simjoin::pg {
 namespace {
 
 // Returns why a join cannot be done by bands, NULL where it can.
-const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype) {
+const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype, bool weighted) {
   // In an outer or anti join, a missed pair would make up a row without a partner.
   if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
+  if (weighted) return "the clause has weights";
   if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
   if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
   if (least_jaccard(measure, threshold) <= 0) return "MinHash does not find a small set within a large one";
@@ -23,10 +24,10 @@ const char *why_not_by_bands(Measure measure, double threshold, JoinType jointyp
 
 }  // namespace
 
-JoinMethod choose_method(Measure measure, double threshold, JoinType jointype) {
+JoinMethod choose_method(Measure measure, double threshold, JoinType jointype, bool weighted) {
   JoinMethod choice = {};
   if (Settings::method() == Method::exact) return choice;
-  choice.refused = why_not_by_bands(measure, threshold, jointype);
+  choice.refused = why_not_by_bands(measure, threshold, jointype, weighted);
   if (choice.refused != nullptr) return choice;
   const double jaccard = least_jaccard(measure, threshold);
   choice.by_bands = true;

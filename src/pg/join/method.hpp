@@ -20,7 +20,7 @@ struct JoinMethod {
 };
 
 // Returns how the settings want a join of this kind to be done.
-JoinMethod choose_method(Measure measure, double threshold, JoinType jointype);
+JoinMethod choose_method(Measure measure, double threshold, JoinType jointype, bool weighted);
 
 // Returns whether one side of such a join may be indexed while the other one streams past it, if it turns out
 // to be small. A GPU or an algorithm that the user asked for has the join itself.

@@ -46,8 +46,17 @@ bool same_rows_are_alike(const JoinState *state) {
   return state->measure != Measure::overlap && state->threshold > 0;
 }
 
+// Returns the weighted similarity of a row with itself.
+double own_similarity(const JoinState *state, uint32_t row) {
+  return has_row(state->inputs[0].weightless, row) ? 0 : 1;
+}
+
 // Returns the similarity, or the distance, of a pair that has both rows.
 Datum similarity_of(const JoinState *state, const JoinPair &pair) {
+  if (state->facts.weighted()) {
+    const bool same_row = state->facts.read_once && pair.left == pair.right;
+    return Float8GetDatum(same_row ? own_similarity(state, pair.left) : pair.similarity);
+  }
   uint32_t l = 1, r = 1, overlap = 1;
   if (!state->facts.read_once || pair.left != pair.right || !same_rows_are_alike(state)) {
     l = state->engine->set_size(Side::left, pair.left);
@@ -113,6 +122,7 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
     prefetch_row(&state->inputs[1].reader, state->batch->right[i + pairs_ahead]);
   }
   *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
+  if (state->weighted != nullptr) pair->similarity = state->batch->similarity[i];
   if (state->swapped) std::swap(pair->left, pair->right);
   if (!state->facts.read_once || state->swapped) ++state->batch_position;
   state->swapped = state->facts.read_once && !state->swapped;
@@ -128,7 +138,9 @@ bool next_same_row(JoinState *state, JoinPair *pair) {
     const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
     *pair = {row, row, size};
     // Empty sets that may match do so where every pair does.
-    if (similarity(state->measure, size, size, size) >= state->threshold) return true;
+    const double value =
+        state->facts.weighted() ? own_similarity(state, row) : similarity(state->measure, size, size, size);
+    if (value >= state->threshold) return true;
   }
   return false;
 }

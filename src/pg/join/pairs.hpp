@@ -12,6 +12,7 @@ struct JoinPair {
   uint32_t left;
   uint32_t right;
   uint32_t overlap;
+  double similarity = 0;  // of a weighted join's pairs of different rows
 };
 
 // Stands for an overlap that is not known. The similarity of the pair is then NULL.

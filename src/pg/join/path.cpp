@@ -106,9 +106,11 @@ List *same_key_clauses(List *clauses, RelOptInfo *outer, RelOptInfo *inner) {
   return same;
 }
 
-// Returns the set and the partition keys of one side. Its input has to compute them.
+// Returns the set, its weights and the partition keys of one side. Its input has to compute them.
 List *input_exprs(const JoinPath *join, bool left) {
   List *exprs = list_make1(left ? join->clause.left : join->clause.right);
+  if (join->clause.weighted())
+    exprs = lappend(exprs, left ? join->clause.left_weights : join->clause.right_weights);
   ListCell *cell;
   foreach (cell, join->partition_clauses) {
     const PartitionKey key = partition_key(lfirst_node(RestrictInfo, cell), join->outer);

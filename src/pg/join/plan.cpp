@@ -38,6 +38,8 @@ enum class Fact {
   token_type,
   left_set,
   right_set,
+  left_weights,
+  right_weights,
   smaller,
   count
 };
@@ -150,6 +152,21 @@ NodeType *reading_tuple(const TupleBuilder &builder, NodeType *exprs) {
   return reinterpret_cast<NodeType *>(compat::nulled_as(reinterpret_cast<Node *>(exprs), builder.entries));
 }
 
+// Finds the child's output column that holds a set of the clause or its weights.
+void locate_input(const TupleBuilder &builder, Expr *expr, JoinColumn *column) {
+  if (!locate(builder, reinterpret_cast<Node *>(expr), column))
+    elog(ERROR, "similarity join: set not found in the output of its inputs");
+}
+
+// Adds a set of the clause or its weights, if it is not NULL. Returns whether a value that a child computes
+// may stand for it above the join.
+bool add_input(TupleBuilder *builder, ColumnSource source, Expr *expr) {
+  if (expr == nullptr) return true;
+  auto *node = reinterpret_cast<Node *>(reading_tuple(*builder, expr));
+  add_expression(builder, node);
+  return valid_above(builder->join->jointype, source, node);
+}
+
 // Adds the measure's value, so that the clause's call on the two sets, either way round where that is the
 // same, costs nothing above the join.
 void add_similarity(TupleBuilder *builder, Expr *call, Measure measure) {
@@ -158,7 +175,9 @@ void add_similarity(TupleBuilder *builder, Expr *call, Measure measure) {
   if (!is_symmetric(measure)) return;
   auto *swapped = static_cast<Expr *>(copyObjectImpl(call));
   List *arguments = call_arguments(swapped);
-  std::swap(linitial(arguments), lsecond(arguments));
+  const int half = list_length(arguments) / 2;  // 2 where each set has its weights beside it
+  for (int i = 0; i < half; ++i)
+    std::swap(list_nth_cell(arguments, i)->ptr_value, list_nth_cell(arguments, half + i)->ptr_value);
   add_entry(builder, reinterpret_cast<Node *>(swapped), column);
 }
 
@@ -175,7 +194,7 @@ void split_clauses(const JoinPath *join, Relids relids, List **join_quals, List 
   }
 }
 
-List *encode_facts(const JoinPath *join, AttrNumber left_set, AttrNumber right_set) {
+List *encode_facts(const JoinPath *join, const JoinColumn sets[2], const JoinColumn weights[2]) {
   int values[static_cast<int>(Fact::count)];
   auto set = [&](Fact fact, auto value) { values[static_cast<int>(fact)] = static_cast<int>(value); };
   set(Fact::jointype, join->jointype);
@@ -186,8 +205,10 @@ List *encode_facts(const JoinPath *join, AttrNumber left_set, AttrNumber right_s
   set(Fact::distance, join->clause.distance);
   set(Fact::strict, join->clause.strict);
   set(Fact::token_type, join->clause.token_type);
-  set(Fact::left_set, left_set);
-  set(Fact::right_set, right_set);
+  set(Fact::left_set, sets[0].child_column);
+  set(Fact::right_set, sets[1].child_column);
+  set(Fact::left_weights, weights[0].child_column);
+  set(Fact::right_weights, weights[1].child_column);
   set(Fact::smaller, join->smaller);
   List *facts = NIL;
   for (int value : values) facts = lappend_int(facts, value);
@@ -218,6 +239,7 @@ void register_join_methods() {
 
 const char *clause_function(const JoinPlanFacts &facts) {
   if (facts.from_settings) return "sets_similar";
+  if (facts.weighted()) return "weighted_jaccard_similarity";
   return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
 }
 
@@ -233,22 +255,24 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   builder.join = join;
   builder.child_tlists[0] = static_cast<Plan *>(linitial(custom_plans))->targetlist;
   builder.child_tlists[1] = static_cast<Plan *>(llast(custom_plans))->targetlist;
-  JoinColumn left_set, right_set;
-  if (!locate(builder, reinterpret_cast<Node *>(clause.left), &left_set) ||
-      !locate(builder, reinterpret_cast<Node *>(clause.right), &right_set))
-    elog(ERROR, "similarity join: set not found in the output of its inputs");
+  JoinColumn sets[2], weights[2] = {};
+  locate_input(builder, clause.left, &sets[0]);
+  locate_input(builder, clause.right, &sets[1]);
+  if (clause.weighted()) {
+    locate_input(builder, clause.left_weights, &weights[0]);
+    locate_input(builder, clause.right_weights, &weights[1]);
+  }
   add_expressions(&builder, rel->reltarget->exprs);
   add_columns(&builder, reinterpret_cast<Node *>(path->path.pathtarget->exprs));
   filter_quals = reading_tuple(builder, filter_quals);
   add_expressions(&builder, filter_quals);
   join_quals = reading_tuple(builder, join_quals);
   add_expressions(&builder, join_quals);
-  auto *left = reinterpret_cast<Node *>(reading_tuple(builder, clause.left));
-  auto *right = reinterpret_cast<Node *>(reading_tuple(builder, clause.right));
-  add_expression(&builder, left);
-  add_expression(&builder, right);
-  if (clause.call != nullptr && valid_above(join->jointype, ColumnSource::left, left) &&
-      valid_above(join->jointype, ColumnSource::right, right))
+  const bool known_above = add_input(&builder, ColumnSource::left, clause.left) &
+                           add_input(&builder, ColumnSource::right, clause.right) &
+                           add_input(&builder, ColumnSource::left, clause.left_weights) &
+                           add_input(&builder, ColumnSource::right, clause.right_weights);
+  if (clause.call != nullptr && known_above)
     add_similarity(&builder, reading_tuple(builder, clause.call), clause.measure);
 
   CustomScan *scan = makeNode(CustomScan);
@@ -261,8 +285,8 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   scan->custom_exprs =
       list_make4(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
                  reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)));
-  scan->custom_private = list_make3(encode_facts(join, left_set.child_column, right_set.child_column),
-                                    builder.sources, encode_partition_keys(builder));
+  scan->custom_private =
+      list_make3(encode_facts(join, sets, weights), builder.sources, encode_partition_keys(builder));
   scan->methods = &plan_methods;
   return &scan->scan.plan;
 }
@@ -286,6 +310,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
       get(Fact::strict) != 0,
       static_cast<TokenType>(get(Fact::token_type)),
       {static_cast<AttrNumber>(get(Fact::left_set)), static_cast<AttrNumber>(get(Fact::right_set))},
+      {static_cast<AttrNumber>(get(Fact::left_weights)), static_cast<AttrNumber>(get(Fact::right_weights))},
       static_cast<Side>(get(Fact::smaller)),
   };
 }

@@ -31,8 +31,11 @@ struct JoinPlanFacts {
   bool distance;
   bool strict;
   TokenType token_type;
-  AttrNumber set_column[2];  // of the children's output
-  Side smaller;              // the side that is expected to have fewer tokens, and is read first
+  AttrNumber set_column[2];      // of the children's output
+  AttrNumber weights_column[2];  // the same; 0 without weights
+  Side smaller;                  // the side that is expected to have fewer tokens, and is read first
+
+  bool weighted() const { return weights_column[0] != InvalidAttrNumber; }
 };
 
 // Returns the SQL name of the clause's function, or of the function behind its operator. Errors about a set

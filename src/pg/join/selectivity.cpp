@@ -101,6 +101,7 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
   if (matching != nullptr && bms_overlap(left, matching->syn_righthand)) {
     std::swap(left, right);
     std::swap(clause.left, clause.right);
+    std::swap(clause.left_weights, clause.right_weights);
     clause.measure = reversed(clause.measure);
   }
   rinfo->norm_selec = rinfo->outer_selec = 1.0;
@@ -212,7 +213,7 @@ RestrictInfo *clause_of_whole_tables(PlannerInfo *root, RelOptInfo *joinrel, con
       if (!bms_is_subset(rinfo->clause_relids, joinrel->top_parent_relids)) continue;
       if (!describe_similarity_clause(root, rinfo, &clause)) continue;
       if (clause.from_settings == copy.from_settings && clause.measure == copy.measure &&
-          equal(clause.threshold, copy.threshold))
+          clause.weighted() == copy.weighted() && equal(clause.threshold, copy.threshold))
         return rinfo;
     }
   }

@@ -18,7 +18,8 @@ bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *in
   RangeTblEntry *left = planner_rt_fetch(outer->relid, root), *right = planner_rt_fetch(inner->relid, root);
   if (left->rtekind != RTE_RELATION || right->rtekind != RTE_RELATION) return false;
   if (left->relid != right->relid || left->inh != right->inh) return false;
-  return equal(clause.left, as_outer(clause.right, inner->relid, outer->relid));
+  return equal(clause.left, as_outer(clause.right, inner->relid, outer->relid)) &&
+         equal(clause.left_weights, as_outer(clause.right_weights, inner->relid, outer->relid));
 }
 
 bool same_conditions(RelOptInfo *outer, RelOptInfo *inner) {

@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/join/aside.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
+#include "pg/join/row_set.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -77,7 +78,7 @@ bool next_streamed_row(JoinState *state) {
   ResetExprContext(context);
   MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
   const RowSet set = set_of_row(state, stream->side, input->slot, small_input(state));
-  if (set.joins && set.flaw == 0) {
+  if (set.joins && set.flaw.none()) {
     feed_set_of_row(state, stream->side, set);
   } else {
     feed_empty_set(state->engine, stream->side, state->facts.token_type);
@@ -86,7 +87,7 @@ bool next_streamed_row(JoinState *state) {
   note_row(state->engine);
   stream->joins = set.joins;
   stream->partition = set.partition;
-  if (set.joins) check_streamed_row(state, set.partition, set.flaw);
+  if (set.joins) check_streamed_row(state, set.partition, set.flaw.dimensions);
   return true;
 }
 

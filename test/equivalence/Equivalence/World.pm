@@ -223,6 +223,17 @@ sub dress_table
 		AS \$\$ BEGIN RETURN QUERY SELECT t.id, t.grp, t.k, t.flag, t.s::$type, t.note FROM $full_name t WHERE t.id > low; END \$\$;\n";
 }
 
+# Returns a function that weighs the elements of a set by their values and their number: by tenths, or by anything from
+# 2^-60 to 2^60. The planner cannot look into it.
+sub weights_function
+{
+	my ($world) = @_;
+	my $weight = pick("(h & 15) / 10.0", "(h & 3) * 0.1 + 1", "(1 + (h & 255) / 256.0) * 2.0 ^ ((h >> 8) % 60)");
+	return "CREATE FUNCTION weights_of(tokens anyarray) RETURNS real[] LANGUAGE plpgsql IMMUTABLE STRICT AS \$\$
+		BEGIN RETURN ARRAY(SELECT ($weight)::real FROM (SELECT pg_catalog.hashtext(e::text) + pg_catalog.cardinality(tokens) % 2 AS h, n
+			FROM pg_catalog.unnest(tokens) WITH ORDINALITY u(e, n)) hashed ORDER BY n); END \$\$;\n";
+}
+
 # Returns a world: its tables, the values for constants, and the SQL that makes it in an empty schema.
 sub draw_world
 {
@@ -242,7 +253,7 @@ sub draw_world
 	$world{small} = 0 if $world{wide};
 	$world{rows} = $world{small} ? sub { pick(0, 1, 2, between(3, 25)) } : sub { between(30, 110) };
 	$world{rows} = sub { between(70, 120) } if $world{wide};
-	my $sql = "CREATE DOMAIN tags AS $world{type};\n";
+	my $sql = "CREATE DOMAIN tags AS $world{type};\n" . weights_function(\%world);
 	my @pool;
 	for my $i (0 .. 2)
 	{
