@@ -50,10 +50,17 @@ bool is_similarity(double value, Measure measure) {
 
 void check_similarity(double value, Measure measure, const char *function, const char *argument,
                       bool zero_allowed) {
+  check_similarity(value, RowMeasure{measure, false}, function, argument, zero_allowed);
+}
+
+void check_similarity(double value, const RowMeasure &of_rows, const char *function, const char *argument,
+                      bool zero_allowed) {
+  const Measure measure = of_rows.measure;
   if (is_similarity(value, measure) || (zero_allowed && value == 0)) return;
   raise_argument(
       function, argument, value,
-      psprintf("With the measure %s it is a number %s 0%s.", measure_names[static_cast<int>(measure)].data(),
+      psprintf("With the measure %s it is a number %s 0%s.",
+               of_rows.weighted ? weighted_measure_name : measure_names[static_cast<int>(measure)].data(),
                zero_allowed ? "of at least" : "above", measure == Measure::overlap ? "" : " and at most 1"));
 }
 
@@ -66,21 +73,43 @@ size_t number_of_name(const char *name, std::span<const std::string_view> names,
   return static_cast<size_t>(found - names.begin());
 }
 
-Measure measure_by_name(const char *name, const char *function) {
-  return static_cast<Measure>(number_of_name(name, measure_names, function, "measure",
-                                             "The measures are jaccard, cosine, dice, overlap, "
-                                             "overlap_coefficient and containment."));
+namespace {
+
+void refuse_containment(const char *name, const char *function) {
+  if (name != measure_name(Measure::containment)) return;
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                  errmsg("%s: the measure %s depends on the order of two sets", function, name),
+                  errhint("Use overlap_coefficient: it is the larger one of containment(l, r) and "
+                          "containment(r, l).")));
 }
 
+// Returns the measure of this name among the first `count`, or the weighted one.
+RowMeasure row_measure(const char *name, size_t count, const char *function, const char *hint) {
+  if (std::string_view(name) == weighted_measure_name) return {Measure::jaccard, true};
+  const auto names = std::span(measure_names).first(count);
+  return {static_cast<Measure>(number_of_name(name, names, function, "measure", hint)), false};
+}
+
+}  // namespace
+
 Measure symmetric_measure_by_name(const char *name, const char *function) {
-  if (name == measure_name(Measure::containment))
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("%s: the measure %s depends on the order of two sets", function, name),
-                    errhint("Use overlap_coefficient: it is the larger one of containment(l, r) and "
-                            "containment(r, l).")));
+  refuse_containment(name, function);
   return static_cast<Measure>(
       number_of_name(name, std::span(measure_names).first(symmetric_measures), function, "measure",
                      "The measures are jaccard, cosine, dice, overlap and overlap_coefficient."));
+}
+
+RowMeasure row_measure_by_name(const char *name, const char *function) {
+  return row_measure(name, std::size(measure_names), function,
+                     "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, containment and "
+                     "weighted_jaccard.");
+}
+
+RowMeasure symmetric_row_measure_by_name(const char *name, const char *function) {
+  refuse_containment(name, function);
+  return row_measure(
+      name, symmetric_measures, function,
+      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient and weighted_jaccard.");
 }
 
 const char *measure_function(Measure measure) {

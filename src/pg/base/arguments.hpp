@@ -43,15 +43,31 @@ void check_similarity(double value, Measure measure, const char *function, const
 size_t number_of_name(const char *name, std::span<const std::string_view> names, const char *function,
                       const char *what, const char *hint);
 
-// Returns the measure of this name. Errors, naming `function`, where no measure has it.
-Measure measure_by_name(const char *name, const char *function);
-
 // Returns the name of the SQL function of a measure.
 const char *measure_function(Measure measure);
 
 // Returns the measure of this name, for which the order of two sets does not matter. Errors, naming
 // `function`, where no measure has the name or the order matters.
 Measure symmetric_measure_by_name(const char *name, const char *function);
+
+// A measure for the rows of queries.
+struct RowMeasure {
+  Measure measure;  // `jaccard` where weighted
+  bool weighted;    // rows have weights beside their sets
+};
+
+inline constexpr char weighted_measure_name[] = "weighted_jaccard";
+
+// Returns the measure of this name, which may be weighted_measure_name. Errors, naming `function`, where no
+// measure has it.
+RowMeasure row_measure_by_name(const char *name, const char *function);
+
+// As row_measure_by_name(), of the measures for which the order of two sets does not matter.
+RowMeasure symmetric_row_measure_by_name(const char *name, const char *function);
+
+// As check_similarity() above.
+void check_similarity(double value, const RowMeasure &measure, const char *function,
+                      const char *argument = "threshold", bool zero_allowed = false);
 
 // Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
 // `function`, where sets cannot have that type.

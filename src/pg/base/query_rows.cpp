@@ -11,6 +11,8 @@ extern "C" {
 #include "pg/base/interruptible.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/row_context.hpp"
+#include "pg/base/weighted_set.hpp"
+#include "pg/base/weights.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -27,8 +29,10 @@ struct TargetReader {
 };
 
 void TargetReader::start(TupleDesc columns) {
-  const SetColumn sets = check_set_column(columns, {target.function, rows.keys, target.key.name},
-                                          target.tokenizer, target.context);
+  const ColumnCheck check = {target.function, rows.keys, target.key.name};
+  const SetColumn sets = target.weighted != nullptr
+                             ? check_weighted_columns(columns, check, target.tokenizer)
+                             : check_set_column(columns, check, target.tokenizer, target.context);
   rows.token_type = sets.token_type;
   maker = sets.maker;
   if (maker != nullptr)
@@ -47,6 +51,16 @@ void feed(const RowTarget &target, const SetView &set) {
   if (joined) feed_set(target.engine, target.side, set);
 }
 
+// Adds a set with its weights to the engine.
+void feed_weights(const RowTarget &target, Datum array, Datum weights) {
+  const SetView set = view_set(array, target.function);
+  ArrayType *weight_array = DatumGetArrayTypeP(weights);
+  feed_weighted_set(target.weighted, target.side, set, view_weights(weight_array, set, target.function),
+                    nullptr);
+  free_view(set, array);
+  if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
+}
+
 // Adds the row's id, or its key, whose number is known later.
 void add_id(const QueryRow &row, QueryRows *rows) {
   const bool integer = are_integers(rows->keys);
@@ -60,9 +74,11 @@ void add_id(const QueryRow &row, QueryRows *rows) {
 
 void TargetReader::take(const QueryRow &row) {
   add_id(row, &rows);
-  Datum value;
-  if (!row.get(1, &value)) {
+  Datum value, weights;
+  if (!row.get(1, &value) || (target.weighted != nullptr && !row.get(2, &weights))) {
     feed(target, {rows.token_type, 0, nullptr, nullptr});
+  } else if (target.weighted != nullptr) {
+    feed_weights(target, value, weights);
   } else if (maker != nullptr) {
     in_row_context(set_context, [&] { feed(target, view_set(make_set(*maker, value), target.function)); });
   } else {

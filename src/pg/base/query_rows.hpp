@@ -5,6 +5,7 @@
 
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
+#include "core/weighted/weighted_join.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/row_columns.hpp"
@@ -38,13 +39,15 @@ struct RowTarget {
   KeyArgument key = {nullptr, InvalidOid};
   const char *tokenizer = nullptr;            // makes the sets where the query returns texts
   KeyNumbers numbers = KeyNumbers::distinct;  // of keys
+  WeightedJoin *weighted = nullptr;           // the engine, where rows have weights in a third column
 };
 
-// Runs the query, which must return (id, tokens set), with the caller's rights and snapshot, and adds each
-// row to a side of the engine. With a tokenizer the second column is a text, from which it makes the set.
-// Without one, a tsvector is the set of its lexemes. A NULL set or text counts as an empty set. Returns the
-// ids. Errors, naming the function: other columns, a NULL id, a repeated key where keys are to be distinct,
-// whatever view_set refuses, a query that writes.
+// Runs the query, which must return (id, tokens set) or, for a weighted join, (id, tokens set, weights
+// real[]), with the caller's rights and snapshot, and adds each row to a side of the engine. With a tokenizer
+// the second column is a text, from which it makes the set. Without one, a tsvector is the set of its
+// lexemes. A NULL set or text, or a set whose weights are NULL, counts as an empty set. Returns the ids.
+// Errors, naming the function: other columns, a NULL id, a repeated key where keys are to be distinct,
+// whatever view_set and view_weights refuse, a query that writes.
 QueryRows read_rows(const char *query, const RowTarget &target);
 
 // Errors, naming `function`, where two rows have the same id. Keys have been checked already.

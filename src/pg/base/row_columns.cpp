@@ -11,6 +11,7 @@ extern "C" {
 
 #include <cstring>
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/query_source.hpp"
 
 namespace simjoin::pg {
@@ -120,6 +121,26 @@ SetColumn check_set_column(TupleDesc columns, const ColumnCheck &check, const ch
     maker = create_lexeme_maker(context);
   if (maker != nullptr) return {token_type_of(*maker), maker};
   return {check_row_columns(columns, check), nullptr};
+}
+
+SetColumn check_weighted_columns(TupleDesc columns, const ColumnCheck &check, const char *tokenizer) {
+  if (tokenizer != nullptr)
+    raise_argument(
+        check.function, "tokens", tokenizer,
+        "With the measure weighted_jaccard queries return sets and their weights. Leave tokens out.");
+  TokenType token_type;
+  const bool are_sets = columns->natts == 3 && token_type_of(type_of(columns, 1), &token_type) &&
+                        is_of_kind(type_of(columns, 2), ColumnKind::reals);
+  if (are_sets && check_id_column(columns, check.keys)) return {token_type, nullptr};
+  raise_columns(
+      columns, check.function,
+      psprintf("a query must return three columns, an id%s, a set (integer[], bigint[] or text[]) and "
+               "its weights (real[])",
+               check.keys == nullptr ? " (smallint, integer or bigint)" : ""),
+      are_sets && has_other_ids(columns, check)
+          ? hint_for_ids(columns, check)
+          : "Name the columns and cast where necessary, as in SELECT id, tokens::text[], "
+            "weights::real[] FROM documents.");
 }
 
 }  // namespace simjoin::pg

@@ -35,4 +35,7 @@ TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check);
 SetColumn check_set_column(TupleDesc columns, const ColumnCheck &check, const char *tokenizer,
                            MemoryContext context);
 
+// Returns the same for rows (id, tokens set, weights real[]). Errors if there is a tokenizer.
+SetColumn check_weighted_columns(TupleDesc columns, const ColumnCheck &check, const char *tokenizer);
+
 }  // namespace simjoin::pg

@@ -19,7 +19,7 @@ constexpr const char *function = "duplicate_groups";
 struct GroupsCall {
   const char *query;
   double threshold;
-  Measure measure;
+  RowMeasure measure;
   GroupingOptions options;
   KeyArgument key;
   const char *tokenizer;  // nullptr where the query returns sets
@@ -32,13 +32,16 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
   *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
-  call_cpp([&] {
-    (*work)->copies.emplace(call.measure, call.threshold, row_share(Settings::memory_limit()),
-                            (*work)->memory);
-  });
+  // Copies are rows with the same set. With weights such rows are not alike.
+  SetCopies *copies = nullptr;
+  if (!call.measure.weighted)
+    call_cpp([&] {
+      copies = &(*work)->copies.emplace(call.measure.measure, call.threshold,
+                                        row_share(Settings::memory_limit()), (*work)->memory);
+    });
   create_function_engine(join, call.threshold);
-  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, &*(*work)->copies);
-  call_cpp([&] { (*work)->copies->finish(); });
+  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);
+  if (copies != nullptr) call_cpp([&] { copies->finish(); });
   check_distinct_ids(join->left, function);
   return join;
 }
@@ -46,9 +49,10 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
 void add_pairs(FunctionJoin *join, GroupingWork *work) {
   while (next_batch(join->engine, &join->spill_file, join->batch))
     call_cpp([&] {
+      const auto row_of = [&](uint32_t row) { return work->copies ? work->copies->joined_row(row) : row; };
       for (size_t i = 0; i < join->batch->size(); ++i)
-        work->grouper->add_pair(work->copies->joined_row(join->batch->left[i]),
-                                work->copies->joined_row(join->batch->right[i]), pair_similarity(*join, i));
+        work->grouper->add_pair(row_of(join->batch->left[i]), row_of(join->batch->right[i]),
+                                pair_similarity(*join, i));
     });
 }
 
@@ -61,7 +65,7 @@ struct CallPlaces {
 GroupsCall call_with(FunctionCallInfo fcinfo, const CallPlaces &places) {
   return {string_argument(fcinfo, 0),
           PG_GETARG_FLOAT8(1),
-          symmetric_measure_by_name(string_argument(fcinfo, places.measure), function),
+          symmetric_row_measure_by_name(string_argument(fcinfo, places.measure), function),
           grouping_options(string_argument(fcinfo, places.method), string_argument(fcinfo, places.keep),
                            PG_GETARG_FLOAT8(places.max_group_share), function),
           {"key", InvalidOid},

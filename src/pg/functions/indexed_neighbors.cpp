@@ -121,10 +121,10 @@ const char *set_type(TokenType type) {
 // Returns the statement for all neighbors: (a, b, similarity, rank), with NULL for b where a row has none.
 const char *neighbors_statement(const JoinCall &call, const Side &left, const Side &right, int32 k,
                                 double least, Oid schema) {
-  const bool counts = call.measure == Measure::overlap;
+  const bool counts = call.measure.measure == Measure::overlap;
   const char *similarity =
       psprintf("%s.%s(l.s::%s, r.s::%s)", quote_identifier(get_namespace_name(schema)),
-               measure_function(call.measure), set_type(left.token_type), set_type(right.token_type));
+               measure_function(call.measure.measure), set_type(left.token_type), set_type(right.token_type));
   StringInfoData sql;
   initStringInfo(&sql);
   appendStringInfo(&sql, "SELECT l.id, n.id, n.similarity::pg_catalog.float8, n.rank FROM (%s\n) l (id, s) ",

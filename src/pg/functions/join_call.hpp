@@ -3,7 +3,7 @@
 
 #include "pg/base/pg.hpp"
 
-#include "core/measure.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/row_keys.hpp"
 
 namespace simjoin::pg {
@@ -12,7 +12,7 @@ struct JoinCall {
   const char *function;
   const char *left_query;
   const char *right_query;  // NULL in a self-join
-  Measure measure;
+  RowMeasure measure;
   KeyArgument left_key, right_key;
   const char *tokenizer = nullptr;  // makes the sets where the queries return texts
 };

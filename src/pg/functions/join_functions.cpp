@@ -13,15 +13,17 @@ extern "C" {
 #include "core/join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/engine.hpp"
+#include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/watch.hpp"
 #include "pg/functions/indexed_neighbors.hpp"
 #include "pg/functions/join_call.hpp"
 #include "pg/functions/neighbor_lists.hpp"
 
 namespace simjoin::pg {
 
-FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join) {
+FunctionJoin *create_function_join(const char *function, RowMeasure measure, bool self_join) {
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "similarity join", ALLOCSET_DEFAULT_SIZES);
   auto *join = static_cast<FunctionJoin *>(MemoryContextAllocZero(context, sizeof(FunctionJoin)));
@@ -35,16 +37,21 @@ FunctionJoin *create_function_join(const char *function, Measure measure, bool s
 
 void create_function_engine(FunctionJoin *join, double threshold) {
   join->threshold = threshold;
-  JoinSpec spec = spec_from_settings(join->measure, threshold);
+  JoinSpec spec = spec_from_settings(join->measure.measure, threshold);
   spec.self_join = join->right_side == Side::left;
-  join->engine = create_engine(spec, join->context, join->function);
+  if (!join->measure.weighted) {
+    join->engine = create_engine(spec, join->context, join->function);
+    return;
+  }
+  join->engine = join->weighted = own(join->context, [&] { return make_weighted_join(spec); });
+  watch_join(join->engine, join->context, join->function);
 }
 
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies) {
   const bool right = side == Side::right;
   return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
                            right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
-                           join->tokenizer, numbers});
+                           join->tokenizer, numbers, join->weighted});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
@@ -56,7 +63,8 @@ void read_inputs(FunctionJoin *join, const char *left_query, const char *right_q
 }
 
 double pair_similarity(const FunctionJoin &join, size_t i) {
-  return similarity(join.measure, join.batch->overlap[i],
+  if (join.weighted != nullptr) return join.batch->similarity[i];
+  return similarity(join.measure.measure, join.batch->overlap[i],
                     join.engine->set_size(Side::left, join.batch->left[i]),
                     join.engine->set_size(join.right_side, join.batch->right[i]));
 }
@@ -69,7 +77,7 @@ void return_orders(const FunctionJoin &join, size_t i, ResultRows *result) {
   for (int first = 0; first < 2; ++first) {
     const uint32_t a = rows[first], b = rows[1 - first];
     const double reached =
-        similarity(join.measure, join.batch->overlap[i], join.engine->set_size(Side::left, a),
+        similarity(join.measure.measure, join.batch->overlap[i], join.engine->set_size(Side::left, a),
                    join.engine->set_size(Side::left, b));
     if (reached >= join.threshold)
       result->add({key_at(join.left.keys, join.left.ids[a], 0), key_at(join.left.keys, join.left.ids[b], 1),
@@ -83,7 +91,7 @@ void return_pairs(FunctionJoin *join, ResultRows *result, uint32_t compared) {
   const bool self_join = join->right_side == Side::left;
   while (next_batch(join->engine, &join->spill_file, join->batch)) {
     for (size_t i = 0; i < join->batch->size(); ++i) {
-      if (self_join && !is_symmetric(join->measure)) {
+      if (self_join && !is_symmetric(join->measure.measure)) {
         return_orders(*join, i, result);
         continue;
       }
@@ -145,7 +153,7 @@ JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const CallPlac
   return {function,
           string_argument(fcinfo, 0),
           self_join ? nullptr : string_argument(fcinfo, places.right_query),
-          measure_by_name(string_argument(fcinfo, places.measure), function),
+          row_measure_by_name(string_argument(fcinfo, places.measure), function),
           {self_join ? "key" : "left_key", InvalidOid},
           {self_join ? "key" : "right_key", InvalidOid},
           places.tokenizer < 0 ? nullptr : string_argument(fcinfo, places.tokenizer)};
@@ -178,7 +186,7 @@ Datum join_neighbors(FunctionCallInfo fcinfo, const JoinCall &call, int32 k, dou
   check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
   check_similarity(least, call.measure, call.function, "min_similarity", true);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  if (return_indexed_neighbors(call, k, least, schema, result)) return 0;
+  if (!call.measure.weighted && return_indexed_neighbors(call, k, least, schema, result)) return 0;
   // Without a least similarity, sets that share any element are neighbors.
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);

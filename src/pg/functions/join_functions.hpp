@@ -4,6 +4,8 @@
 #include "pg/base/pg.hpp"
 
 #include "core/join.hpp"
+#include "core/weighted/weighted_join.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/query_rows.hpp"
 #include "pg/base/result_rows.hpp"
 
@@ -14,9 +16,10 @@ struct FunctionJoin {
   const char *function;
   MemoryContext context;
   JoinEngine *engine;
-  File spill_file;  // of the engine; 0 where it has none
+  WeightedJoin *weighted;  // the engine, where rows have weights; else NULL
+  File spill_file;         // of the engine; 0 where it has none
   Batch *batch;
-  Measure measure;
+  RowMeasure measure;
   double threshold;
   Side right_side;  // the engine's side of a pair's right row
   KeyArgument left_key, right_key;
@@ -26,7 +29,7 @@ struct FunctionJoin {
 };
 
 // Returns a join without engine and rows. Its engine is to live in its context.
-FunctionJoin *create_function_join(const char *function, Measure measure, bool self_join);
+FunctionJoin *create_function_join(const char *function, RowMeasure measure, bool self_join);
 
 // Gives the join the engine that the settings ask for.
 void create_function_engine(FunctionJoin *join, double threshold);

@@ -10,6 +10,7 @@ extern "C" {
 #include <cstdlib>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
@@ -19,8 +20,6 @@ extern "C" {
 
 namespace simjoin::pg {
 namespace {
-
-constexpr char weighted_measure_name[] = "weighted_jaccard";
 
 // Returns whether properties that few users look at are shown. Text has to fit a screen, and programs find
 // what they look for.

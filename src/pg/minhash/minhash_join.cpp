@@ -77,7 +77,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *functio
   if (any_null(fcinfo, {first + bands_argument, first + rows_argument})) return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
-  FunctionJoin *join = create_function_join(function, Measure::jaccard, self_join);
+  FunctionJoin *join = create_function_join(function, {Measure::jaccard, false}, self_join);
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   watch_join(engine, join->context, join->function);

@@ -1,0 +1,57 @@
+-- Functions over queries whose rows have weights: measure => 'weighted_jaccard'.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET jit = off;
+
+CREATE TABLE bags (id int PRIMARY KEY, name text, terms text[], weights real[]);
+INSERT INTO bags
+SELECT i, 'n' || i, terms, ARRAY(SELECT ((length(t) + ascii(right(t, 1)) + i % 2) % 7 + 1) / 10.0 FROM unnest(terms) WITH ORDINALITY u(t, n) ORDER BY n)
+FROM (SELECT i, ARRAY(SELECT 't' || (i / 3) * 5 + j + CASE WHEN j > 6 THEN i % 3 ELSE 0 END FROM generate_series(1, 7 + i % 4) j) AS terms
+      FROM generate_series(1, 120) i) s;
+INSERT INTO bags VALUES (1000, 'n1000', '{}', '{}'), (1001, 'n1001', NULL, '{1}'), (1002, 'n1002', '{a}', NULL), (1003, 'n1003', '{a,b}', '{0,0}'), (1004, 'n1004', '{a,b}', '{0,0}');
+ANALYZE bags;
+CREATE VIEW pairs AS
+SELECT a.id AS a, b.id AS b, weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) AS similarity
+FROM bags a JOIN bags b ON a.id < b.id AND weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) >= 0.6;
+
+-- Returns how many rows two queries have, and how many rows one of them has alone.
+CREATE FUNCTION compared(result text, expected text, OUT rows bigint, OUT differences bigint) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('SELECT (SELECT count(*) FROM (%1$s) f), (SELECT count(*) FROM ((%1$s EXCEPT ALL %2$s) UNION ALL (%2$s EXCEPT ALL %1$s)) d)', result, expected)
+    INTO rows, differences;
+END $$;
+SELECT * FROM compared('SELECT a, b, similarity FROM similarity_self_join(''SELECT id, terms, weights FROM bags'', 0.6, ''weighted_jaccard'')',
+  'SELECT a, b, similarity FROM pairs');
+SELECT * FROM compared('SELECT a, b, similarity FROM similarity_self_join(''SELECT name, terms, weights FROM bags'', 0.6, key => NULL::text, measure => ''weighted_jaccard'')',
+  'SELECT least(''n'' || a, ''n'' || b), greatest(''n'' || a, ''n'' || b), similarity FROM pairs');
+SELECT * FROM compared('SELECT a, b, similarity FROM similarity_join(''SELECT id, terms, weights FROM bags WHERE id % 2 = 0'', ''SELECT id, terms, weights FROM bags WHERE id % 2 = 1'', 0.6, measure => ''weighted_jaccard'')',
+  'SELECT CASE a % 2 WHEN 0 THEN a ELSE b END, CASE a % 2 WHEN 0 THEN b ELSE a END, similarity FROM pairs WHERE a % 2 <> b % 2');
+SELECT * FROM compared('SELECT a, b, similarity, rank::bigint FROM similarity_neighbors(''SELECT id, terms, weights FROM bags'', ''SELECT id, terms, weights FROM bags'', 2, measure => ''weighted_jaccard'')',
+  'SELECT * FROM (SELECT a.id::bigint, b.id::bigint, s, row_number() OVER (PARTITION BY a.id ORDER BY s DESC, b.id) AS rank
+   FROM bags a, bags b, weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) s WHERE s > 0) r WHERE rank <= 2');
+SELECT * FROM compared('SELECT id, group_id FROM duplicate_groups(''SELECT id, terms, weights FROM bags'', 0.6, measure => ''weighted_jaccard'')',
+  'SELECT b.id, coalesce(g.component, b.id) FROM bags b LEFT JOIN connected_components(''SELECT a, b FROM pairs'') g ON g.node = b.id');
+SELECT method, count(*) FILTER (WHERE is_representative) AS groups, min(similarity) >= 0.6 AS similar
+FROM unnest('{components,star,best_link}'::text[]) method, duplicate_groups('SELECT id, terms, weights FROM bags', 0.6, 'weighted_jaccard', method) GROUP BY method ORDER BY method;
+
+-- tf-idf of a query is such a query.
+SELECT a, b, round(similarity::numeric, 3) AS similarity
+FROM similarity_self_join('SELECT * FROM tf_idf($$SELECT id, terms FROM bags WHERE id < 10$$, NULL::text[])', 0.3, 'weighted_jaccard') ORDER BY a, b;
+
+-- Errors.
+SELECT * FROM similarity_self_join('SELECT id, terms FROM bags', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT id, terms, weights FROM bags', 0.6);
+SELECT * FROM similarity_self_join('SELECT id, terms, weights::float8[] FROM bags', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT name, terms, weights FROM bags', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT 1, ''{a,b}''::text[], ''{1}''::real[]', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT 1, ''{a,b}''::text[], ''{1,-1}''::real[]', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT i % 2, ''{a}''::text[], ''{1}''::real[] FROM generate_series(1, 3) i', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_join('SELECT 1, ''{a}''::text[], ''{1}''::real[]', 'SELECT 1, ''{1}''::int[], ''{1}''::real[]', 0.6, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT id, terms, weights FROM bags', 1.5, 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT name, terms FROM bags', 0.6, key => NULL::text, measure => 'weighted_jaccard');
+SELECT * FROM similarity_self_join('SELECT id, name, weights FROM bags', 0.6, tokens => 'shingles(3)', measure => 'weighted_jaccard');
+SELECT * FROM duplicate_groups('SELECT id, name, weights FROM bags', 0.6, tokens => 'shingles(3)', measure => 'weighted_jaccard');
+
+DROP VIEW pairs;
+DROP FUNCTION compared;
+DROP TABLE bags;
