@@ -21,8 +21,8 @@ struct WeightFlaw {
   };
 
   Kind kind;
-  int32
-      number;  // array: as dimensions_of_flawed(); count: of the weights; number: that of the weight, from 1
+  // The dimensions of the array (dimensions_of_flawed), the number of weights, or the number of the bad one.
+  int32 number;
   uint32 tokens;  // count: of the tokens
   float4 weight;  // number: the weight
 };
