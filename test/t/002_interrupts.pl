@@ -53,6 +53,8 @@ my %long_statements = (
 	'shingles of a long text' => [ q{SELECT cardinality(shingles(repeat('abcdefgh', 10000000)))}, 0.2, 0.6, 1.2 ],
 	'word_shingles of a long text' => [ q{SELECT cardinality(word_shingles(repeat('abcdefg ', 10000000)))}, 0.6 ],
 	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
+	'a join of sets with weights' => [ q{SELECT count(*) FROM similarity_self_join('SELECT id, ARRAY(SELECT (id * i * i) % 400 FROM generate_series(1, 40) i),
+		array_fill(0.5::real, ARRAY[40]) FROM generate_series(1, 30000) id', 0.1, 'weighted_jaccard')}, 0.3, 0.6, 1.2 ],
 	'a join with a small side' => [ q{SELECT count(*) FROM (SELECT tokens FROM words, generate_series(1, 50) OFFSET 0) a
 		JOIN (SELECT tokens FROM words WHERE id <= 9500) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.05, 0.1, 0.3, 0.8 ],
 	'tf_idf' => [ q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM words')}, 0.1, 0.3, 0.6 ],
