@@ -43,8 +43,12 @@ void TargetReader::start(TupleDesc columns) {
                   errhint("Cast the sets of one query, as in SELECT id, tokens::bigint[] FROM documents.")));
 }
 
-// Adds a set to the engine, unless it is a copy of an earlier set.
-void feed(const RowTarget &target, const SetView &set) {
+// Adds the set of the last row to the engine, unless it is a copy of an earlier set.
+void feed(const RowTarget &target, const QueryRows &rows, const SetView &set) {
+  const size_t row = rows.count() - 1;
+  if (target.sample != nullptr)
+    offer_row(target.sample, are_integers(rows.keys) ? rows.ids[row] : static_cast<int64>(row),
+              static_cast<uint32>(row), set);
   const bool joined = target.copies == nullptr || call_cpp([&] {
                         return with_tokens(set, [&](auto tokens) { return target.copies->add(tokens); });
                       });
@@ -76,14 +80,15 @@ void TargetReader::take(const QueryRow &row) {
   add_id(row, &rows);
   Datum value, weights;
   if (!row.get(1, &value) || (target.weighted != nullptr && !row.get(2, &weights))) {
-    feed(target, {rows.token_type, 0, nullptr, nullptr});
+    feed(target, rows, {rows.token_type, 0, nullptr, nullptr});
   } else if (target.weighted != nullptr) {
     feed_weights(target, value, weights);
   } else if (maker != nullptr) {
-    in_row_context(set_context, [&] { feed(target, view_set(make_set(*maker, value), target.function)); });
+    in_row_context(set_context,
+                   [&] { feed(target, rows, view_set(make_set(*maker, value), target.function)); });
   } else {
     const SetView set = view_set(value, target.function);
-    feed(target, set);
+    feed(target, rows, set);
     free_view(set, value);
   }
   end_row(target.engine, target.spill_file);

@@ -10,6 +10,7 @@
 #include "pg/base/growing_array.hpp"
 #include "pg/base/row_columns.hpp"
 #include "pg/base/row_keys.hpp"
+#include "pg/base/row_sample.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -40,6 +41,7 @@ struct RowTarget {
   const char *tokenizer = nullptr;            // makes the sets where the query returns texts
   KeyNumbers numbers = KeyNumbers::distinct;  // of keys
   WeightedJoin *weighted = nullptr;           // the engine, where rows have weights in a third column
+  RowSample *sample = nullptr;                // keeps some sets beside the engine, by their ids or rows
 };
 
 // Runs the query, which must return (id, tokens set) or, for a weighted join, (id, tokens set, weights

@@ -47,11 +47,12 @@ void create_function_engine(FunctionJoin *join, double threshold) {
   watch_join(join->engine, join->context, join->function);
 }
 
-QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies) {
+QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies,
+                    RowSample *sample) {
   const bool right = side == Side::right;
   return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
                            right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
-                           join->tokenizer, numbers, join->weighted});
+                           join->tokenizer, numbers, join->weighted, sample});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
