@@ -57,6 +57,8 @@ my %long_statements = (
 		array_fill(0.5::real, ARRAY[40]) FROM generate_series(1, 30000) id', 0.1, 'weighted_jaccard')}, 0.3, 0.6, 1.2 ],
 	'a join with a small side' => [ q{SELECT count(*) FROM (SELECT tokens FROM words, generate_series(1, 50) OFFSET 0) a
 		JOIN (SELECT tokens FROM words WHERE id <= 9500) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.05, 0.1, 0.3, 0.8 ],
+	'a profile of all rows' => [ q{SELECT count(*) FROM similarity_profile('SELECT id, tokens FROM sets', '{0.9,0.5,0.4}', sample => NULL)}, 0.1, 0.3, 0.9 ],
+	'a profile of a sample' => [ q{SELECT count(*) FROM similarity_profile('SELECT id, tokens FROM sets', '{0.9,0.5,0.4}', sample => 60000)}, 0.1, 0.3, 0.9 ],
 	'tf_idf' => [ q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM words')}, 0.1, 0.3, 0.6 ],
 	'indexing a large set' => [ q{INSERT INTO indexed SELECT tokens FROM large}, 0.3, 0.6, 0.9 ],
 	'looking a large set up' =>

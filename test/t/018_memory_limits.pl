@@ -87,6 +87,9 @@ for my $type ('int4', 'int8', 'text')
 	is( keeps_to("similarity_neighbors of $type", 16, $floor,
 			"SELECT count(*) FROM similarity_neighbors($rows_of, $rows_of, 1, 0.8)"),
 		40000, 'and finds the neighbors');
+	is( keeps_to("similarity_profile of $type with sample => $_", 16, $floor,
+			"SELECT sum(abs(pairs - 4000)) < 5 * (4 * max(pairs_error) + 1) FROM similarity_profile($rows_of, sample => $_)"),
+		't', 'and counts the pairs') for 10000, 'NULL';
 	is(keeps_to("duplicate_groups of $type", 16, $floor, "SELECT count(*) FROM duplicate_groups($rows_of, 0.8)"),
 		40000, 'and groups all rows');
 	my $weighted = "'SELECT id, tokens, array_fill(0.5::real, ARRAY[cardinality(tokens)]) FROM ${type}_sets'";
@@ -107,6 +110,8 @@ is(keeps_to('similarity_self_join with keys', 4, $floor, "SELECT count(*) FROM s
 is( keeps_to('similarity_neighbors with keys', 16, $floor,
 		"SELECT count(*) FROM similarity_neighbors($keyed, $keyed, 1, 0.8, left_$key, right_$key)"),
 	40000, 'and finds the neighbors');
+is( keeps_to('similarity_profile with keys', 16, $floor,
+		"SELECT max(pairs) FROM similarity_profile($keyed, sample => NULL, $key)"), 4000, 'and counts the pairs');
 is(keeps_to('duplicate_groups with keys', 16, $floor, "SELECT count(*) FROM duplicate_groups($keyed, 0.8, $key)"),
 	40000, 'and groups all rows');
 is( keeps_to('connected_components with keys', 8, $floor,

@@ -23,13 +23,16 @@ sub draw_arguments
 	my ($function, $column) = @_;
 	my @values;
 	my $mild = chance(0.5);
-	my $key = (grep { /^any(element|compatible)$/ } @{ $function->{types} }) ? draw_key() : undef;
-	my $texts = grep { $_ eq 'tokenizer' } @{ $function->{types} };
-	for my $i (0 .. $function->{count} - 1)
+	# Keys and tokenizers that are left out do not change the queries.
+	my $first_default = $function->{count} - $function->{defaults};
+	my @given = grep { $_ < $first_default || !chance($mild ? 0.8 : 0.4) } 0 .. $function->{count} - 1;
+	my @types = map { $function->{types}[$_] } @given;
+	my $key = (grep { /^any(element|compatible)$/ } @types) ? draw_key() : undef;
+	my $texts = grep { $_ eq 'tokenizer' } @types;
+	for my $i (@given)
 	{
 		my ($type, $name) = ($function->{types}[$i], $function->{names}[$i]);
-		my $has_default = $i >= $function->{count} - $function->{defaults};
-		next if $has_default && chance($mild ? 0.8 : 0.4);
+		my $has_default = $i >= $first_default;
 		my $value = $column && $type eq $column->[1] && chance(0.7) ? "t.$column->[0]" : draw_value($type, $name, 0, $mild, $key, $texts);
 		push @values, $has_default ? "$name => $value" : $value;
 	}

@@ -148,7 +148,8 @@ my %scalar = (
 my %mild = (
 	integer => sub { between(1, 20) },
 	bigint => sub { between(1, 20) . '::bigint' },
-	'double precision' => sub { pick(0.1, 0.3, 0.5, 0.7, 0.9) });
+	'double precision' => sub { pick(0.1, 0.3, 0.5, 0.7, 0.9) },
+	'double precision[]' => sub { quote(pick('{0.5}', '{0.9,0.2,0.6}', '{0.7,0.7}', '{1,0.99}')) . '::float8[]' });
 
 # Returns an SQL expression for a parameter of a type. The parameter's name tells the meaning of a text. `depth` is the
 # number of queries around it, `key` the type of the keys that a function over queries is called with, if any. `texts` says

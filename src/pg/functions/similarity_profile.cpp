@@ -1,0 +1,254 @@
+// What each of several thresholds would find among the rows of a query, as an SQL function.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+}
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/base/memory_shares.hpp"
+#include "core/dedup/similarity_profile.hpp"
+#include "pg/base/arguments.hpp"
+#include "pg/base/background.hpp"
+#include "pg/base/engine.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/query_source.hpp"
+#include "pg/base/row_sample.hpp"
+#include "pg/functions/join_functions.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr const char *function = "similarity_profile";
+constexpr uint32 most_sampled_rows = 10'000'000;
+constexpr size_t pairs_at_a_time = 1024;  // each with up to a hundred thresholds
+
+// The arguments of a call.
+struct ProfileCall {
+  const char *query;
+  double *thresholds;  // different ones that descend
+  size_t levels;       // thresholds
+  Measure measure;
+  uint32 sample;  // 0 for all rows
+  uint64 seed;
+  KeyArgument key;
+  const char *tokenizer;  // nullptr where the query returns sets
+};
+
+// A pair that is shown. a < b.
+struct Example {
+  double similarity;
+  int64 a, b;
+
+  auto operator<=>(const Example &) const = default;
+};
+
+// The least similar pairs that a threshold adds to those of the one above, in order.
+struct Examples {
+  static constexpr size_t most = 3;
+
+  Example pairs[most];
+  size_t count;
+
+  void add(const Example &pair) {
+    if (count == most && !(pair < pairs[most - 1])) return;
+    Example *end = pairs + count, *place = std::lower_bound(pairs, end, pair);
+    if (place < end && *place == pair) return;  // both its rows are in the sample
+    if (count < most) {
+      ++count;
+      ++end;
+    }
+    std::move_backward(place, end - 1, end);
+    *place = pair;
+  }
+};
+
+// What is counted, and its memory.
+struct ProfileWork {
+  MemoryCounter memory;
+  std::optional<SimilarityProfile> profile;
+};
+
+// A profile in the making. Everything belongs to the context of the join.
+struct Profile {
+  FunctionJoin *join;
+  ProfileWork *work;
+  RowSample *sample;   // nullptr where all rows are joined
+  bool looks_at_all;   // rows, which may also be in the sample
+  Examples *examples;  // by threshold
+};
+
+// Returns a join whose engine is fed with the rows of the call, and with the sample as its right side.
+Profile start_profile(const ProfileCall &call) {
+  Profile profile = {};
+  FunctionJoin *join = profile.join = create_function_join(function, {call.measure, false}, call.sample == 0);
+  join->left_key = call.key;
+  join->tokenizer = call.tokenizer;
+  const size_t limit = Settings::memory_limit();
+  const size_t share = is_id_type(call.key.type) ? pair_share(limit) : pair_share_beside_keys(limit);
+  profile.work = own(join->context, [share] {
+    auto work = std::make_unique<ProfileWork>();
+    work->memory.set_limit(
+        share, {"the profile needs", "use fewer thresholds or a smaller sample", " that the join leaves"});
+    return work;
+  });
+  if (call.sample > 0)
+    profile.sample = create_row_sample(call.sample, call.seed, join->context, &profile.work->memory);
+  create_function_engine(join, call.thresholds[call.levels - 1]);
+  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, nullptr, profile.sample);
+  check_distinct_ids(join->left, function);
+  if (profile.sample != nullptr)
+    feed_sample(profile.sample, join->engine, &join->spill_file, Side::right, join->left.token_type);
+  profile.looks_at_all = profile.sample == nullptr || profile.sample->rows.size() == join->left.count();
+  profile.examples =
+      static_cast<Examples *>(MemoryContextAllocZero(join->context, call.levels * sizeof(Examples)));
+  return profile;
+}
+
+// Makes room for what is counted.
+void begin_counting(const ProfileCall &call, const Profile &profile) {
+  const auto rows = static_cast<uint32>(profile.join->left.count());
+  const auto sampled = static_cast<uint32>(profile.looks_at_all ? 0 : profile.sample->rows.size());
+  ProfileWork *work = profile.work;
+  call_cpp([&] {
+    work->profile.emplace(std::vector<double>(call.thresholds, call.thresholds + call.levels), work->memory);
+  });
+  run_interruptibly(profile.join->context, [=](WorkerPool &pool) {
+    if (sampled == 0)
+      work->profile->look_at_all(rows, pool.stop());
+    else
+      work->profile->look_at_sample(sampled, rows, pool.stop());
+  });
+}
+
+// Counts the i-th pair of the batch.
+void count_pair(const Profile &profile, size_t i) {
+  const FunctionJoin &join = *profile.join;
+  const uint32 left = join.batch->left[i], right = join.batch->right[i];
+  const uint32 row = profile.sample == nullptr ? right : profile.sample->rows[right].row;
+  // A sampled row meets itself, and where all rows are sampled, two rows meet twice.
+  if (left == row || (profile.looks_at_all && profile.sample != nullptr && left > row)) return;
+  const double similarity = pair_similarity(join, i);
+  SimilarityProfile &counts = *profile.work->profile;
+  if (profile.looks_at_all)
+    counts.add_pair(left, row, similarity);
+  else
+    counts.add_partner(right, similarity);
+  const int64 a = join.left.ids[left], b = join.left.ids[row];
+  profile.examples[counts.place_of(similarity)].add({similarity, std::min(a, b), std::max(a, b)});
+}
+
+void count_pairs(const Profile &profile) {
+  FunctionJoin *join = profile.join;
+  while (next_batch(join->engine, &join->spill_file, join->batch))
+    for (size_t begin = 0, end; begin < join->batch->size(); begin = end) {
+      CHECK_FOR_INTERRUPTS();
+      end = std::min(begin + pairs_at_a_time, join->batch->size());
+      call_cpp([&] {
+        for (size_t i = begin; i < end; ++i) count_pair(profile, i);
+      });
+    }
+}
+
+// Appends an id to a text in JSON: a number, or another key as its text.
+void append_id(RowKeys *keys, int64 id, StringInfo json) {
+  const char *text = key_text(keys, id);
+  if (are_integers(keys))
+    appendStringInfoString(json, text);
+  else
+    escape_json(json, text);
+}
+
+// Returns pairs as jsonb: an array of objects with a, b and similarity.
+Datum to_jsonb(const Examples &examples, RowKeys *keys) {
+  StringInfoData json;
+  initStringInfo(&json);
+  appendStringInfoChar(&json, '[');
+  for (size_t i = 0; i < examples.count; ++i) {
+    appendStringInfoString(&json, i == 0 ? "{\"a\": " : ", {\"a\": ");
+    append_id(keys, examples.pairs[i].a, &json);
+    appendStringInfoString(&json, ", \"b\": ");
+    append_id(keys, examples.pairs[i].b, &json);
+    appendStringInfo(&json, ", \"similarity\": %s}", float8out_internal(examples.pairs[i].similarity));
+  }
+  appendStringInfoChar(&json, ']');
+  return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+Datum number(uint64 number) {
+  return Int64GetDatum(static_cast<int64>(number));
+}
+
+void return_levels(const ProfileCall &call, const Profile &profile, ResultRows *result) {
+  for (size_t i = 0; i < call.levels; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    const ProfileLevel level = profile.work->profile->next_level();
+    result->add({Float8GetDatum(call.thresholds[i]), number(level.pairs), number(level.pairs_error),
+                 number(level.rows), number(level.rows_error),
+                 level.groups ? ResultValue(number(*level.groups)) : ResultValue(nullptr),
+                 to_jsonb(profile.examples[i], profile.join->left.keys)});
+  }
+}
+
+// Gives the call its thresholds. Errors where they are not valid.
+void read_thresholds(ArrayType *array, ProfileCall *call) {
+  check_plain_array(array, function, "thresholds", "Use array_remove(thresholds, NULL) to remove them.");
+  const auto count = static_cast<size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
+  if (count < 1 || count > SimilarityProfile::most_thresholds)
+    raise_argument(
+        function, "the number of thresholds", psprintf("%zu", count),
+        psprintf("Give 1 to %zu thresholds, as in '{0.9,0.8,0.7}'.", SimilarityProfile::most_thresholds));
+  call->thresholds = allocate<double>(count);
+  std::copy_n(reinterpret_cast<const double *>(ARR_DATA_PTR(array)), count, call->thresholds);
+  for (size_t i = 0; i < count; ++i)
+    check_similarity(call->thresholds[i], call->measure, function, "a threshold");
+  std::sort(call->thresholds, call->thresholds + count, std::greater<>());
+  call->levels =
+      static_cast<size_t>(std::unique(call->thresholds, call->thresholds + count) - call->thresholds);
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
+using namespace simjoin;
+using namespace simjoin::pg;
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_similarity_profile);
+Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
+  enum { query, thresholds, measure, sample, seed, key, tokens };
+  ResultRows result(fcinfo);
+  if (any_null(fcinfo, {sample, key, tokens})) return 0;
+  ProfileCall call = {};
+  call.query = string_argument(fcinfo, query);
+  call.measure = symmetric_measure_by_name(string_argument(fcinfo, measure), function);
+  read_thresholds(PG_GETARG_ARRAYTYPE_P(thresholds), &call);
+  if (!PG_ARGISNULL(sample)) {
+    check_count(PG_GETARG_INT32(sample), most_sampled_rows, function, "sample",
+                "Give a number of rows from 1 to %u, or NULL for all rows.");
+    call.sample = static_cast<uint32>(PG_GETARG_INT32(sample));
+  }
+  call.seed = static_cast<uint64>(PG_GETARG_INT64(seed));
+  const Oid key_type = get_fn_expr_argtype(fcinfo->flinfo, key);
+  call.key = {"key", OidIsValid(key_type) ? key_type : INT8OID};
+  call.tokenizer = PG_ARGISNULL(tokens) ? nullptr : string_argument(fcinfo, tokens);
+
+  const Profile profile = start_profile(call);
+  begin_counting(call, profile);
+  count_pairs(profile);
+  return_levels(call, profile, &result);
+  end_join(profile.join);
+  return 0;
+}
+}
