@@ -4,8 +4,7 @@ extern "C" {
 #include "common/hashfn.h"
 }
 
-#include <algorithm>
-
+#include "pg/base/interruptible.hpp"
 #include "pg/base/weighted_set.hpp"
 #include "pg/join/aside.hpp"
 
@@ -70,7 +69,12 @@ bool has_weight(const JoinState *state, const RowSet &set) {
   ArrayType *array = DatumGetArrayTypeP(set.array);
   const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
   if (!state->facts.weighted()) return count > 0;
-  return std::any_of(set.weights, set.weights + count, [](float weight) { return weight > 0; });
+  InterruptCounter interrupts;
+  for (int i = 0; i < count; ++i) {
+    interrupts.add(1);
+    if (set.weights[i] > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace simjoin::pg
