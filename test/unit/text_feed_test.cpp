@@ -237,6 +237,34 @@ TEST(TextFeedTest, BoundsTheBytesOfLongRows) {
 }
 
 // A caller waits no longer than it says, however long a row is.
+// Rows that are done wait for a long one before them.
+TEST(TextFeedTest, BoundsTheRowsBehindALongOne) {
+  constexpr uint32_t long_row = 2'000'000, rows = 50'000, row_texts = 8;
+  Texts many;
+  for (uint32_t i = 0; i < long_row; ++i) many.push_back(std::to_string(i));
+  const std::string long_bytes = packed(many), bytes = packed(Texts(row_texts, "same"));
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  TextFeed feed(4, size_t{1} << 20, memory);
+  size_t taken = 0;
+  const auto take = [&](TextFeed::Time until) {
+    while (const auto sets = feed.take(until)) taken += sets->sizes.size();
+  };
+  feed.add(Side::left, PackedTexts{long_bytes.data(), long_bytes.size(), long_row});
+  feed.submit(numbers);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // a thread takes it
+  for (uint32_t row = 0; row < rows; ++row) {
+    feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), row_texts});
+    if (!feed.full()) continue;
+    feed.submit(numbers);
+    take(TextFeed::at_once);
+    ASSERT_LE(feed.pending_texts(), long_row + rows * row_texts / 20);
+  }
+  feed.submit(numbers);
+  take(TextFeed::ever);
+  EXPECT_EQ(taken, 1 + rows);
+}
+
 TEST(TextFeedTest, WaitsUntilATime) {
   using Clock = std::chrono::steady_clock;
   Texts set;

@@ -25,6 +25,7 @@ TextFeed::TextFeed(int threads, size_t memory_limit, MemoryCounter &memory)
     : threads_(std::clamp(threads - 1, 0, most_threads)),
       block_bytes_(std::clamp(memory_limit / waiting_per_limit / 4, least_block_bytes, most_block_bytes)),
       most_waiting_(std::clamp<size_t>(memory_limit / waiting_per_limit / block_bytes_, 1, most_waiting)),
+      most_blocks_(2 * (most_waiting_ + static_cast<size_t>(threads_) + 1)),
       memory_(memory) {
   // Then adding to them cannot fail, with a thread just started, or within one.
   running_.reserve(static_cast<size_t>(threads_));
@@ -87,6 +88,13 @@ void TextFeed::submit(TextNumbers &texts) {
     if (more_to_come) wake_thread();
   }
   while (too_many_wait() || (running_.empty() && begun_ < blocks_.size())) number_next(lock);
+  while (blocks_.size() > most_blocks_ && !blocks_.front()->done) {
+    if (begun_ < blocks_.size()) {
+      number_next(lock);
+    } else {
+      one_done_.wait(lock);
+    }
+  }
 }
 
 // A block larger than usual, of one long row, may wait alone.

@@ -25,7 +25,7 @@ namespace simjoin {
 
 // Rows are copied into blocks. Threads number the blocks, and start as there are more blocks than they keep
 // up with. If blocks pile up nevertheless, the caller numbers one. Blocks come back in the order in which
-// they were submitted.
+// they were submitted, so those that are done behind one that takes long are bounded, too: the caller waits.
 class TextFeed {
  public:
   // Uses up to `threads` threads, the caller's included, and a part of `memory_limit` for blocks.
@@ -74,6 +74,7 @@ class TextFeed {
   const int threads_;
   const size_t block_bytes_;
   const size_t most_waiting_;  // blocks of this size
+  const size_t most_blocks_;   // submitted and not taken, also those that are done
   MemoryCounter &memory_;
   StopFlag stop_;
   std::unique_ptr<Block> open_[2];  // by side
