@@ -16,7 +16,7 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check fresh-check citus-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
+SCRIPT_GOALS = help deps check fresh-check citus-check upgrade-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
   format-check tidy unit-tests core dist deb
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
@@ -37,6 +37,7 @@ help:
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
 #: make hostile        random calls with the values and tables of a hostile role; CASES=20000 SEED=7 KIND=view CASE=12
 #: make citus-check    the manual's page on Citus on three servers; CITUS_SOURCE names a source tree of Citus to build
+#: make upgrade-check  pg_upgrade with databases that use simjoin; OLD_PG_CONFIG names the PostgreSQL to come from
 #: make sanitize       the engine's tests with address and undefined-behaviour sanitizers; make tsan with ThreadSanitizer
 #: make memcheck       the SQL tests and random queries with the server under valgrind
 #: make demo           deps, build, near-duplicates of this machine's own texts in a temporary cluster
@@ -62,6 +63,9 @@ demo:
 
 citus-check:
 	@test/tools/citus-check
+
+upgrade-check:
+	@test/tools/upgrade-check $(OLD_PG_CONFIG)
 
 equivalence:
 	@test/tools/equivalence

@@ -78,14 +78,10 @@ choose_postgres() {
 
 # Makes $work and sets owner, bindir (of the private copy), pkglibdir and PATH; removes $work when the script ends.
 make_work() {
-  local original_bindir sharedir folder=${TMPDIR:-/tmp}
+  local folder=${TMPDIR:-/tmp}
   umask 022  # the clusters' owner may be another one
   # A server's socket has a path of at most 107 characters.
   [ ${#folder} -le 60 ] || export TMPDIR=/tmp
-  original_bindir=$("$PG_CONFIG" --bindir)
-  pkglibdir=$("$PG_CONFIG" --pkglibdir)
-  sharedir=$("$PG_CONFIG" --sharedir)
-  regress_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
   owner=$(id -un)
   if [ "$(id -u)" = 0 ]; then
     owner=postgres
@@ -93,21 +89,33 @@ make_work() {
   fi
   remove_work_at_exit
   work=$(mktemp -d "${TMPDIR:-/tmp}/simjoin.XXXXXX") || { say "simjoin: no folder can be made in TMPDIR=$folder"; exit 1; }
-  installation=$work/installation
+  mkdir "$work/socket"
+  chmod 755 "$work" "$work/socket"
+  [ "$(id -u)" != 0 ] || chown "$owner" "$work" "$work/socket"
+  chmod 700 "$work/socket"
+  copy_postgres installation
+}
+
+# Usage: copy_postgres NAME: copies the PostgreSQL of PG_CONFIG to $work/NAME, without simjoin. Sets installation, bindir,
+# pkglibdir, regress_dir and PATH.
+copy_postgres() {
+  local original_bindir sharedir
+  original_bindir=$("$PG_CONFIG" --bindir)
+  pkglibdir=$("$PG_CONFIG" --pkglibdir)
+  sharedir=$("$PG_CONFIG" --sharedir)
+  regress_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+  installation=$work/$1
   bindir=$installation$original_bindir
-  mkdir -p "$bindir" "$installation$pkglibdir" "$installation$sharedir" "$work/socket"
+  mkdir -p "$bindir" "$installation$pkglibdir" "$installation$sharedir"
   cp "$original_bindir"/* "$bindir/"
   cp -rs "$pkglibdir/." "$installation$pkglibdir/"
   cp -rs "$sharedir/." "$installation$sharedir/"
   rm -f "$installation$pkglibdir"/simjoin* "$installation$sharedir"/extension/simjoin*
   chmod -R u=rwX,go=rX "$bindir"
-  chmod 755 "$work" "$work/socket"
-  [ "$(id -u)" != 0 ] || chown "$owner" "$work" "$work/socket"
-  chmod 700 "$work/socket"
   # By a shell: setpriv itself could still enter where only root may.
   if ! in_work sh -c '"$0" --version' "$bindir/postgres" > "$work/version.log" 2>&1; then
     cat "$work/version.log" >&2
-    say "simjoin: the user $owner cannot run programs in $folder;"
+    say "simjoin: the user $owner cannot run programs in ${TMPDIR:-/tmp};"
     say "set TMPDIR to a folder that all users may enter, on a file system that allows execution (not mounted noexec)."
     exit 1
   fi
