@@ -400,6 +400,77 @@ COMMENT ON FUNCTION duplicate_groups(text, float8, tokenizer, text, text, float8
 COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text) IS
 'duplicate_groups for a query of texts, and for ids of the type of key';
 
+-- Ids of any type in the functions whose other optional arguments are no texts. There the key stands behind all arguments of the
+-- function for integers, and none of these is optional: so no call of that function is ambiguous, with types or without.
+
+CREATE FUNCTION minhash_signatures(query text, permutations int, seed bigint,
+                                   key anyelement, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (id anyelement, signature minhash)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_signatures' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_signatures(text, int, bigint, anyelement, tokenizer) IS
+'minhash() of every row of a query (id, tokens set), on all threads; key gives the type of ids, as in key => NULL::uuid';
+CREATE FUNCTION weighted_minhash_signatures(query text, samples int, seed bigint,
+                                            key anyelement)
+RETURNS TABLE (id anyelement, signature minhash)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_signatures' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_signatures(text, int, bigint, anyelement) IS
+'weighted_minhash() of every row of a query (id, tokens set, weights float4[]), on all threads; key gives the type of ids';
+
+CREATE FUNCTION minhash_self_join(query text, threshold float8, permutations int, bands int,
+                                  rows int, verify bool, seed bigint,
+                                  key anyelement, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (a anyelement, b anyelement, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement, tokenizer) IS
+'most pairs of rows of a query (id, tokens set) with Jaccard similarity >= threshold, each once, a < b, found by bands of MinHash signatures; key gives the type of ids';
+CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, permutations int,
+                             bands int, rows int, verify bool, seed bigint,
+                             left_key anyelement, right_key anycompatible,
+                             tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible, tokenizer) IS
+'most pairs of a row of each of two queries (id, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures; left_key and right_key give the types of ids';
+
+CREATE FUNCTION flyhash_signatures(query text, hash_length int, winners int, projection int,
+                                   seed bigint, key anyelement)
+RETURNS TABLE (id anyelement, tokens int[])
+AS 'MODULE_PATHNAME', 'simjoin_flyhash_signatures' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION flyhash_signatures(text, int, int, int, bigint, anyelement) IS
+'flyhash() of every row of a query (id, vector float4[]), on all threads or a GPU; key gives the type of ids';
+
+CREATE FUNCTION tf_idf(query text, max_terms int, key anyelement)
+RETURNS TABLE (id anyelement, terms text[], weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_tf_idf' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION tf_idf(text, int, anyelement) IS
+'each document of a query (id, terms text[]), in which terms may repeat, with the tf-idf weights of its different terms, heaviest first; key gives the type of ids';
+CREATE FUNCTION tf_idf(query text, kind anyarray, max_terms int, key anycompatible)
+RETURNS TABLE (id anycompatible, terms anyarray, weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION tf_idf(text, anyarray, int, anycompatible) IS 'tf_idf for terms of the type of kind';
+
+CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int,
+                                  key anyelement)
+RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_documents(text, float8, int, int, anyelement) IS
+'single-pass clustering of the documents of a query (id, terms set, weights float4[]), in its order: each joins the most similar centroid at or above the threshold, or begins a cluster; key gives the type of ids';
+CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int, batch int,
+                               key anyelement)
+RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, anyelement) IS
+'cluster_documents for documents that arrive in parts: continues from the clusters in a table made by cluster_stream_create, and stores them there';
+
 -- What each of several thresholds would find.
 
 CREATE FUNCTION similarity_profile(query text, thresholds float8[] DEFAULT '{0.9,0.8,0.7,0.6,0.5}', measure text DEFAULT 'jaccard',

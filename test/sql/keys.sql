@@ -79,6 +79,91 @@ SELECT count(*) > 50 AS pairs FROM similarity_self_join('SELECT uuid, tokens FRO
 SELECT count(*) > 20 AS duplicates FROM duplicate_groups('SELECT uuid, tokens FROM sets', 0.6, NULL::uuid, max_group_share => 1)
 WHERE NOT is_representative;
 
+-- The functions whose result has a row for each row, and joins by bands.
+CREATE FUNCTION by_one_id(call text, key text, columns text) RETURNS text LANGUAGE sql AS
+$$ SELECT format('SELECT x.id, %s FROM %s p JOIN sets x ON x.%3$I = p.id', columns, call, key) $$;
+CREATE FUNCTION query_of(key text, columns text) RETURNS text LANGUAGE sql AS
+$$ SELECT format('SELECT %s, %s FROM sets ORDER BY sets.id', CASE key WHEN 'id' THEN 'id::bigint' ELSE quote_ident(key) END, columns) $$;
+ALTER TABLE sets ADD weights real[], ADD vector real[];
+UPDATE sets SET weights = ARRAY(SELECT 1 + draw(9, id, t) / 4.0 FROM unnest(tokens) t), vector = ARRAY(SELECT draw(99, id, j) FROM generate_series(1, 30) j);
+UPDATE sets SET vector = NULL WHERE id % 41 = 0;
+SELECT count(cluster_stream_create('stream_' || n, NULL::int[])) FROM generate_series(1, 44) n;
+WITH calls AS (
+  SELECT row_number() OVER () AS number, * FROM keys)
+SELECT name, type,
+  differences(by_one_id(format('minhash_signatures(%L, 16, 1, key => NULL::%s)', query_of(name, 'tokens'), type), name, 'signature'),
+              'SELECT id, minhash(tokens, 16) FROM sets') AS signatures,
+  differences(by_one_id(format('weighted_minhash_signatures(%L, 16, 1, key => NULL::%s)', query_of(name, 'tokens, weights'), type), name, 'signature'),
+              'SELECT id, weighted_minhash(tokens, weights, 16) FROM sets') AS weighted,
+  differences(by_id(format('minhash_self_join(%L, 0.6, 128, NULL, NULL, true, 1, key => NULL::%s)', format('SELECT %I, tokens FROM sets', name), type), name,
+                    'similarity', 'a', 'b'),
+              by_rank(format('minhash_self_join(%L, 0.6)', ranked(name, 'sets')), name, 'similarity', 'a', 'b', 'sets')) AS self_join,
+  differences(by_id(format('minhash_join(%L, %L, 0.6, 128, NULL, NULL, true, 1, left_key => NULL::%s, right_key => NULL::%3$s)', format('SELECT %I, tokens FROM sets', name),
+                           format('SELECT %I, tokens FROM others', name), type), name, 'similarity', 'a', 'b'),
+              by_rank(format('minhash_join(%L, %L, 0.6)', ranked(name, 'sets'), ranked(name, 'others')), name, 'similarity',
+                      'a', 'b', 'others')) AS join,
+  differences(by_one_id(format('flyhash_signatures(%L, 100, NULL, NULL, 1, key => NULL::%s)', query_of(name, 'vector'), type), name, 'p.tokens'),
+              'SELECT id, flyhash(vector, 100) FROM sets') AS flyhash,
+  differences(by_one_id(format('tf_idf(%L, 5, key => NULL::%s)', query_of(name, 'tokens::text[]'), type), name, 'terms, p.weights'),
+              'SELECT * FROM tf_idf(''SELECT id, tokens::text[] FROM sets ORDER BY id'', 5)') AS tf_idf,
+  differences(by_one_id(format('tf_idf(%L, NULL::int[], NULL, key => NULL::%s)', query_of(name, 'tokens'), type), name, 'terms, p.weights'),
+              'SELECT * FROM tf_idf(''SELECT id, tokens FROM sets ORDER BY id'', NULL::int[])') AS of_kind,
+  differences(by_one_id(format('cluster_documents(%L, 0.3, 20, 64, key => NULL::%s)', query_of(name, 'tokens, weights'), type), name,
+                        'cluster, similarity'),
+              'SELECT * FROM cluster_documents(''SELECT id, tokens, weights FROM sets ORDER BY id'', 0.3, batch => 64)') AS clusters,
+  differences(by_one_id(format('cluster_stream(''stream_%s'', %L, 0.3, 20, 64, key => NULL::%s)', number, query_of(name, 'tokens, weights'), type),
+                        name, 'cluster, similarity'),
+              format('SELECT * FROM cluster_stream(''stream_%s'', ''SELECT id, tokens, weights FROM sets ORDER BY id'', 0.3, batch => 64)', 22 + number))
+    AS stream
+FROM calls ORDER BY name COLLATE "C", type COLLATE "C";
+SELECT count(*) > 20 AS pairs, pg_typeof(min(a::text)::uuid) FROM minhash_self_join('SELECT uuid, tokens FROM sets', 0.6, 128, NULL, NULL, true, 1, key => NULL::uuid);
+SELECT count(DISTINCT cluster) BETWEEN 10 AND 190 AS some FROM cluster_documents('SELECT uuid, tokens, weights FROM sets', 0.3, 20, 64, key => NULL::uuid);
+SELECT DISTINCT pg_typeof(id) FROM minhash_signatures('SELECT id::smallint, tokens FROM sets', 128, 1, key => NULL::int);
+SELECT DISTINCT pg_typeof(id) FROM tf_idf('SELECT id, tokens FROM sets', NULL::int[]);
+SELECT DISTINCT pg_typeof(a), pg_typeof(b) FROM minhash_join('SELECT id, tokens FROM sets', 'SELECT uuid, tokens FROM others', 0.6, 128, NULL, NULL, true, 1, NULL::bigint, right_key => NULL::uuid);
+-- Keys without an order serve where rows are not compared by them.
+SELECT count(*), count(DISTINCT id::text) FROM minhash_signatures('SELECT point(id, 0), tokens FROM sets', 8, 1, key => NULL::point);
+SELECT * FROM minhash_self_join('SELECT point(id, 0), tokens FROM sets', 0.6, 128, NULL, NULL, true, 1, key => NULL::point);
+SELECT * FROM minhash_self_join('SELECT id % 9 || ''x'', tokens FROM sets', 0.6, 128, NULL, NULL, true, 1, key => NULL::text);
+-- Keys go to a file and are read again while others are added.
+SET simjoin.memory_limit = '1MB';
+SELECT count(*), count(*) FILTER (WHERE id <> '7' || repeat(md5(s.number::text), 20)) AS wrong,
+       count(*) FILTER (WHERE signature IS DISTINCT FROM minhash(CASE WHEN s.number % 5 > 0 THEN ARRAY[s.number] END, 16000)) AS signed_wrongly
+FROM minhash_signatures(
+  'SELECT ''7'' || repeat(md5(i::text), 20), CASE WHEN i % 5 > 0 THEN ARRAY[i] END FROM generate_series(1, 2500) i', 16000, 1, key => NULL::text) p
+JOIN (SELECT i AS number, '7' || repeat(md5(i::text), 20) AS key FROM generate_series(1, 2500) i) s ON s.key = p.id;
+RESET simjoin.memory_limit;
+-- Texts and tsvectors, as in similarity_self_join.
+SELECT * FROM minhash_self_join('VALUES (''a''::text, ''one two three''), (''b'', ''Three, two, one'')', 0.9, 128, NULL, NULL, true, 1, key => NULL::text, tokens => 'words');
+SELECT * FROM minhash_join('VALUES (1, ''one two three'')', 'VALUES (''b''::text, ''Three, two, one'')', 0.9, 128, NULL, NULL, true, 1, NULL::int, right_key => NULL::text, tokens => 'words');
+SELECT id, signature = minhash(shingles('one two three', 4), 8) AS same
+FROM minhash_signatures('VALUES (''a''::text, ''one two three''), (''b'', NULL)', 8, 1, key => NULL::text, tokens => 'shingles(4)');
+SELECT id, signature = minhash('{one,two}'::text[], 8) AS same FROM minhash_signatures('VALUES (1, ''two one''::tsvector)', 8);
+SELECT * FROM minhash_signatures('VALUES (1, ''one two'')');
+SELECT * FROM minhash_self_join('VALUES (1, ''{1}''::int[])', 0.5, 128, NULL, NULL, true, 1, NULL::int, tokens => 'words');
+SELECT * FROM tf_idf('VALUES (1, ''one two'')');
+-- What is no id, NULL, untyped.
+SELECT * FROM minhash_signatures('SELECT uuid, tokens FROM sets');
+SELECT * FROM cluster_documents('SELECT uuid, tokens, weights FROM sets', 0.5);
+SELECT * FROM tf_idf('SELECT uuid, tokens::text[] FROM sets');
+SELECT * FROM flyhash_signatures('SELECT uuid, vector FROM sets', 100);
+SELECT * FROM flyhash_signatures('SELECT uuid, tokens FROM sets', 100, NULL, NULL, 1, key => NULL::uuid);
+SELECT * FROM minhash_signatures('SELECT NULLIF(uuid, uuid), tokens FROM sets', 128, 1, key => NULL::uuid);
+SELECT * FROM minhash_signatures(NULL, 128, 1, key => NULL::uuid);
+SELECT * FROM weighted_minhash_signatures('SELECT 1', NULL);
+SELECT * FROM minhash_self_join(NULL, 0.5);
+SELECT * FROM cluster_documents('SELECT 1', NULL);
+SELECT * FROM cluster_stream('stream_1', NULL, 0.5);
+SELECT * FROM cluster_stream(NULL, 'SELECT 1', 0.5);
+PREPARE untyped_signatures AS SELECT id FROM minhash_signatures($1, $2, $3);
+EXECUTE untyped_signatures('VALUES (2, ARRAY[1])', 8, 1);
+PREPARE untyped_bands AS SELECT * FROM minhash_self_join($1, $2, $3, $4, $5, $6, $7);
+EXECUTE untyped_bands('VALUES (2, ARRAY[1]), (1, ARRAY[1])', 0.5, 16, 16, 1, true, 1);
+PREPARE untyped_clusters AS SELECT * FROM cluster_documents($1, $2, $3, $4);
+EXECUTE untyped_clusters('VALUES (2, ARRAY[1], ARRAY[1]::real[])', 0.5, 16, 16);
+SELECT id FROM minhash_signatures('VALUES (2, ARRAY[1])', 8::smallint, 1);
+SELECT * FROM tf_idf('VALUES (2, ARRAY[1])', NULL::int[], 5);
+
 -- Results have the type of the key.
 SELECT DISTINCT pg_typeof(a) AS a, pg_typeof(b) AS b FROM similarity_self_join('SELECT code, tokens FROM sets', 0.6, key => NULL::code);
 SELECT DISTINCT pg_typeof(a) AS a, pg_typeof(b) AS b FROM similarity_self_join('SELECT i2, tokens FROM sets', 0.6, NULL::int);

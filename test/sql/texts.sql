@@ -165,7 +165,7 @@ SELECT * FROM similarity_self_join('SELECT 1, ''{1.0}''::numeric[]', 0.8);
 SELECT * FROM similarity_self_join('SELECT 1, ''["a", "b"]''::jsonb', 0.8);
 SELECT * FROM similarity_self_join('SELECT 1, ''["a", "b"]''::json', 0.8);
 SELECT * FROM similarity_self_join('SELECT 1, ROW(1)::hstore', 0.8);
-SELECT * FROM minhash_signatures('SELECT id, v FROM vectors');
+SELECT * FROM tf_idf('SELECT id, v FROM vectors');
 SELECT * FROM similarity_self_join('SELECT id, ARRAY(SELECT jsonb_array_elements_text(j)) FROM (VALUES (1, ''["a", 1, "c"]''::jsonb), (2, ''["a", "1"]'')) x (id, j)', 0.5);
 DEALLOCATE ALL;
 DROP SCHEMA texts_test CASCADE;

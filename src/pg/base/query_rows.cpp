@@ -29,7 +29,7 @@ struct TargetReader {
 };
 
 void TargetReader::start(TupleDesc columns) {
-  const ColumnCheck check = {target.function, rows.keys, target.key.name};
+  const ColumnCheck check = {target.function, rows.keys, target.key.name, true};
   const SetColumn sets = target.weighted != nullptr
                              ? check_weighted_columns(columns, check, target.tokenizer)
                              : check_set_column(columns, check, target.tokenizer, target.context);
@@ -65,11 +65,9 @@ void feed_weights(const RowTarget &target, Datum array, Datum weights) {
   if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
 }
 
-// Adds the row's id, or its key, whose number is known later.
-void add_id(const QueryRow &row, QueryRows *rows) {
-  const bool integer = are_integers(rows->keys);
-  const int64 id = integer ? row.id() : 0;
-  if (!integer) add_key(rows->keys, row.key());
+// Adds the row's id, or its key, whose number in the order of keys is known later.
+void add_row_id(const QueryRow &row, QueryRows *rows) {
+  const int64 id = add_id(rows->keys, row);
   if (rows->count() == std::numeric_limits<uint32_t>::max())
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("%s: a query returns more than %zu rows", row.function, rows->count())));
@@ -77,7 +75,7 @@ void add_id(const QueryRow &row, QueryRows *rows) {
 }
 
 void TargetReader::take(const QueryRow &row) {
-  add_id(row, &rows);
+  add_row_id(row, &rows);
   Datum value, weights;
   if (!row.get(1, &value) || (target.weighted != nullptr && !row.get(2, &weights))) {
     feed(target, rows, {rows.token_type, 0, nullptr, nullptr});

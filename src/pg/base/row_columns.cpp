@@ -65,16 +65,12 @@ bool has_other_ids(TupleDesc columns, const ColumnCheck &check) {
 
 const char *hint_for_ids(TupleDesc columns, const ColumnCheck &check) {
   if (check.key_name != nullptr)
-    return psprintf("Tell the type of the ids by the argument %s, as in %s => NULL::%s.", check.key_name,
-                    check.key_name, format_type_be(TupleDescAttr(columns, 0)->atttypid));
+    return psprintf(
+        "Tell the type of the ids by the argument %s, as in %s => NULL::%s. The arguments before it must be "
+        "given, too.",
+        check.key_name, check.key_name, format_type_be(TupleDescAttr(columns, 0)->atttypid));
   return "Give rows with another key a number, as in SELECT row_number() OVER (ORDER BY key), tokens FROM "
          "documents, or a column GENERATED ALWAYS AS IDENTITY.";
-}
-
-// Returns whether the first column holds ids. Errors where it should hold keys of another type.
-bool check_id_column(TupleDesc columns, RowKeys *keys) {
-  if (keys != nullptr) check_key_column(keys, TupleDescAttr(columns, 0));
-  return keys != nullptr || is_id_type(TupleDescAttr(columns, 0)->atttypid);
 }
 
 // Errors: a query does not return an id and `what`.
@@ -102,6 +98,11 @@ SetMaker *check_text_column(TupleDesc columns, const ColumnCheck &check, const c
 
 }  // namespace
 
+bool check_id_column(TupleDesc columns, RowKeys *keys) {
+  if (keys != nullptr) check_key_column(keys, TupleDescAttr(columns, 0));
+  return keys != nullptr || is_id_type(TupleDescAttr(columns, 0)->atttypid);
+}
+
 TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check) {
   TokenType token_type;
   const bool are_sets = token_type_of(type_of(columns, 1), &token_type);
@@ -109,7 +110,7 @@ TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check) {
   raise_row_columns(columns, check, "a set (integer[], bigint[] or text[])",
                     are_sets && has_other_ids(columns, check)
                         ? hint_for_ids(columns, check)
-                        : hint_for_type(type_of(columns, 1), check.key_name != nullptr));
+                        : hint_for_type(type_of(columns, 1), check.takes_tokenizers));
 }
 
 SetColumn check_set_column(TupleDesc columns, const ColumnCheck &check, const char *tokenizer,
@@ -140,7 +141,7 @@ SetColumn check_weighted_columns(TupleDesc columns, const ColumnCheck &check, co
       are_sets && has_other_ids(columns, check)
           ? hint_for_ids(columns, check)
           : "Name the columns and cast where necessary, as in SELECT id, tokens::text[], "
-            "weights::real[] FROM documents.");
+            "weights::real[] FROM documents. The function tf_idf makes terms and weights.");
 }
 
 }  // namespace simjoin::pg

@@ -14,11 +14,11 @@ extern "C" {
 namespace simjoin::pg {
 
 // Who checks the columns of a query. `key_name` is the argument that tells the type of keys, or nullptr.
-// Functions with such an argument have one for a tokenizer, too.
 struct ColumnCheck {
   const char *function;     // for messages
   RowKeys *keys = nullptr;  // of the type that ids have instead of bigint
   const char *key_name = nullptr;
+  bool takes_tokenizers = false;  // a text may be given, with a tokenizer
 };
 
 // How the sets of a query's rows are found in the second column.
@@ -26,6 +26,9 @@ struct SetColumn {
   TokenType token_type;
   SetMaker *maker;  // nullptr where the column's values are sets
 };
+
+// Returns whether the first column holds ids. Errors where it should hold keys of another type.
+bool check_id_column(TupleDesc columns, RowKeys *keys);
 
 // Returns the type of the tokens of a query's rows, (id, tokens set). Errors where the columns are others.
 TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check);

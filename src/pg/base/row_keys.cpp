@@ -16,7 +16,6 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/row_store.hpp"
 #include "pg/base/settings.hpp"
 
@@ -101,6 +100,10 @@ const char *text_of(const RowKeys &keys, Datum key) {
 
 }  // namespace
 
+KeyArgument key_argument(FunctionCallInfo fcinfo, int number, const char *name, Oid column_type) {
+  return {name, number < PG_NARGS() ? column_type : InvalidOid};
+}
+
 RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const char *function,
                          MemoryContext context) {
   if (!OidIsValid(argument.type)) return nullptr;
@@ -152,6 +155,12 @@ void add_key(RowKeys *keys, Datum key) {
   }
   ++keys->added;
   if (key != given) pfree(DatumGetPointer(key));
+}
+
+int64 add_id(RowKeys *keys, const QueryRow &row) {
+  if (are_integers(keys)) return row.id();
+  add_key(keys, row.key());
+  return keys->added - 1;
 }
 
 void number_keys(RowKeys *keys, int64 *numbers) {

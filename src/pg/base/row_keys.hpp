@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/base/pg.hpp"
+#include "pg/base/query_source.hpp"
 
 extern "C" {
 #include "access/tupdesc.h"
@@ -14,6 +15,10 @@ struct KeyArgument {
   const char *name;  // NULL where the function has no such argument
   Oid type;          // of the keys; InvalidOid where they are integers and returned as bigint
 };
+
+// Returns the argument of this number, whose type a column of the result has. A function without an argument
+// of this number returns integers.
+KeyArgument key_argument(FunctionCallInfo fcinfo, int number, const char *name, Oid column_type);
 
 // Which numbers keys get. They begin with 0.
 enum class KeyNumbers : uint8_t {
@@ -41,11 +46,16 @@ void check_key_column(RowKeys *keys, const FormData_pg_attribute *column);
 // Adds the next key.
 void add_key(RowKeys *keys, Datum key);
 
+// Adds the id of the row, unless ids are integers. Returns the id if it is an integer, else the number that
+// it has among keys that are numbered as they come.
+int64 add_id(RowKeys *keys, const QueryRow &row);
+
 // Ends the adding, and gives the number of each key, in the order in which they were added.
 void number_keys(RowKeys *keys, int64 *numbers);
 
 // Returns the key with this number, or the number itself as a bigint where `keys` is nullptr. The key is
-// valid until the next call with the same reader, 0 or 1.
+// valid until the next call with the same reader, 0 or 1. Keys that are numbered as they come can be read
+// while others are added.
 Datum key_at(RowKeys *keys, int64 number, int reader);
 
 // Returns the key with this number as text, for messages.

@@ -104,6 +104,12 @@ char *packed_row_in_memory(const RowStore *store, uint32_t row) {
   return store->blocks[row >> store->rows_shift] + size_t{within} * store->packed_bytes;
 }
 
+void seek(RowStore *store, uint64_t location) {
+  if (BufFileSeek(store->file, 0, static_cast<off_t>(location), SEEK_SET) != 0)
+    ereport(ERROR,
+            (errcode_for_file_access(), errmsg("could not seek in the temporary file of a similarity join")));
+}
+
 void write_to_file(RowStore *store, void *row, size_t bytes) {
   if (store->file == nullptr) {
     PrepareTempTablespaces();
@@ -111,6 +117,7 @@ void write_to_file(RowStore *store, void *row, size_t bytes) {
     store->file = BufFileCreateTemp(false);
     MemoryContextSwitchTo(old);
   }
+  seek(store, store->file_bytes);  // a row may have been read since the last one was written
   BufFileWrite(store->file, row, bytes);
   store->file_bytes += bytes;
 }
@@ -154,12 +161,6 @@ void read_exactly(RowStore *store, void *buffer, size_t size) {
   if (BufFileRead(store->file, buffer, size) != size)
     ereport(ERROR,
             (errcode_for_file_access(), errmsg("could not read the temporary file of a similarity join")));
-}
-
-void seek(RowStore *store, uint64_t location) {
-  if (BufFileSeek(store->file, 0, static_cast<off_t>(location), SEEK_SET) != 0)
-    ereport(ERROR,
-            (errcode_for_file_access(), errmsg("could not seek in the temporary file of a similarity join")));
 }
 
 // Makes the reader's buffer hold `bytes` bytes.

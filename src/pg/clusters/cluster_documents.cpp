@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/query_source.hpp"
+#include "pg/base/row_columns.hpp"
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
@@ -31,14 +32,8 @@ struct DocumentReader {
 
 void DocumentReader::start(TupleDesc columns) {
   const char *function = clustering->function;
-  TokenType type;
-  if (!has_columns(columns, {ColumnKind::id, ColumnKind::set, ColumnKind::reals}) ||
-      !token_type_of(TupleDescAttr(columns, 1)->atttypid, &type))
-    raise_columns(columns, function,
-                  "a query must return three columns, an id (smallint, integer or bigint), terms (integer[], "
-                  "bigint[] or text[]) and their weights (real[])",
-                  "Name the columns and cast where necessary, as in SELECT id, terms, weights::real[] FROM "
-                  "documents ORDER BY id. The function tf_idf makes terms and weights.");
+  const TokenType type =
+      check_weighted_columns(columns, {function, clustering->keys, "key"}, nullptr).token_type;
   if (clustering->is_stream && type != clustering->term_type)
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("%s: the terms of the query are of type %s, those of the stream of type %s",
@@ -58,7 +53,7 @@ void finish_round(DocumentReader *reader) {
     CHECK_FOR_INTERRUPTS();
     const ClusteredDocument &document = (*clusters)[i];
     const Datum similarity = Float8GetDatum(similarity_value(document.similarity));
-    clustering.result->add({Int64GetDatum(reader->ids[i]),
+    clustering.result->add({key_at(clustering.keys, reader->ids[i], 0),
                             Int64GetDatum(cluster_number(clustering, document.cluster)),
                             document.similarity == 0 ? ResultValue(nullptr) : ResultValue(similarity)});
   }
@@ -75,7 +70,7 @@ void add_terms(const Clustering &clustering, Datum terms, Datum weights) {
 
 void DocumentReader::take(const QueryRow &row) {
   DocumentClusters *clusters = clustering->clusters;
-  ids.append(row.id());
+  ids.append(add_id(clustering->keys, row));
   Datum terms, weights;
   if (row.get(1, &terms) && row.get(2, &weights))
     in_row_context(clustering->row_context, [&] { add_terms(*clustering, terms, weights); });
@@ -100,6 +95,8 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
 }  // namespace
 
 Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function) {
+  const int key = first + 3;
+  if (any_null(fcinfo, {key})) return nullptr;
   const ClusterOptions options = options_of(fcinfo, first, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
   auto *clustering = static_cast<Clustering *>(MemoryContextAllocZero(context, sizeof(Clustering)));
@@ -107,6 +104,8 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *res
   clustering->context = context;
   clustering->row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
   clustering->result = result;
+  clustering->keys = create_row_keys(key_argument(fcinfo, key, "key", result->column_type(0)),
+                                     KeyNumbers::as_they_come, function, context);
   clustering->numbers = GrowingArray<int64>(context);
   prepare_gpu_use();
   clustering->clusters = own(context, [&] { return std::make_unique<DocumentClusters>(options); });
@@ -134,6 +133,7 @@ void cluster_query(Clustering *clustering, const char *query) {
   finish_round(&reader);
   note_end(context);
   report_device(clustering->function, clustering->clusters->attempt());
+  close_row_keys(clustering->keys);
 }
 
 }  // namespace simjoin::pg
@@ -147,6 +147,7 @@ PG_FUNCTION_INFO_V1(simjoin_cluster_documents);
 Datum simjoin_cluster_documents(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   Clustering *clustering = start_clustering(fcinfo, 1, &result, "cluster_documents");
+  if (clustering == nullptr) return 0;
   cluster_query(clustering, string_argument(fcinfo, 0));
   MemoryContextDelete(clustering->context);
   return 0;

@@ -6,6 +6,7 @@
 #include "core/clusters/document_clusters.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/result_rows.hpp"
+#include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -16,6 +17,7 @@ struct Clustering {
   MemoryContext context;
   MemoryContext row_context;  // of one row, in or out
   ResultRows *result;         // of the call
+  RowKeys *keys;              // of the documents
   DocumentClusters *clusters;
   TokenType term_type;  // of a stream, and of the documents once their columns are known
   bool is_stream;
@@ -24,13 +26,14 @@ struct Clustering {
 };
 
 // Returns a clustering with the parameters of the call. The threshold is argument number `first`, and
-// max_terms and batch follow. Errors, naming `function`, where a parameter is not valid.
+// max_terms, batch and the key follow. Errors, naming `function`, where a parameter is not valid. Returns
+// nullptr where an argument is NULL.
 Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function);
 
 // Returns the number by which a cluster is known to the user.
 int64 cluster_number(const Clustering &clustering, uint32_t cluster);
 
-// Runs the query, which must return (id bigint, terms set, weights float4[]), with the caller's rights and
+// Runs the query, which must return (id, terms set, weights float4[]), with the caller's rights and
 // snapshot, and adds (id, cluster, similarity) of each document to the result of the call.
 void cluster_query(Clustering *clustering, const char *query);
 

@@ -251,9 +251,10 @@ PG_FUNCTION_INFO_V1(simjoin_cluster_stream);
 Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
   constexpr const char *function = "cluster_stream";
   ResultRows result(fcinfo);
+  Clustering *clustering = start_clustering(fcinfo, 2, &result, function);
+  if (clustering == nullptr) return 0;
   const Oid table = PG_GETARG_OID(0);
   const TokenType type = check_table(table, function);
-  Clustering *clustering = start_clustering(fcinfo, 2, &result, function);
   clustering->is_stream = true;
   clustering->term_type = type;
   lock_table(table, function);

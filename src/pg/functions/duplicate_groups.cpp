@@ -69,7 +69,7 @@ GroupsCall call_with(FunctionCallInfo fcinfo, const CallPlaces &places) {
           grouping_options(string_argument(fcinfo, places.method), string_argument(fcinfo, places.keep),
                            PG_GETARG_FLOAT8(places.max_group_share), function),
           {"key", InvalidOid},
-          places.tokenizer < 0 ? nullptr : string_argument(fcinfo, places.tokenizer)};
+          optional_string_argument(fcinfo, places.tokenizer)};
 }
 
 // Returns the call, whose key has the type of the result's ids.

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/base/growing_array.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
+#include "pg/base/row_columns.hpp"
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
@@ -33,6 +34,7 @@ struct VectorReader {
   void take(const QueryRow &row);
 
   FlyArguments arguments;
+  RowKeys *keys;
   ResultRows *result;
   MemoryContext context;
   MemoryContext row_context;  // of one row, in or out
@@ -42,10 +44,14 @@ struct VectorReader {
 };
 
 void VectorReader::start(TupleDesc columns) {
-  if (has_columns(columns, {ColumnKind::id, ColumnKind::reals})) return;
-  raise_columns(columns, function,
-                "a query must return two columns, an id (smallint, integer or bigint) and a vector (real[])",
-                "Name the columns and cast where necessary, as in SELECT id, vector::real[] FROM images.");
+  if (columns->natts == 2 && is_of_kind(TupleDescAttr(columns, 1)->atttypid, ColumnKind::reals) &&
+      check_id_column(columns, keys))
+    return;
+  raise_columns(
+      columns, function, "a query must return two columns, an id and a vector (real[])",
+      keys == nullptr && columns->natts > 0 && !is_id_type(TupleDescAttr(columns, 0)->atttypid)
+          ? "Tell the type of ids that are not integers by the argument key."
+          : "Name the columns and cast where necessary, as in SELECT id, vector::real[] FROM images.");
 }
 
 // Hashes the vectors that wait and returns them.
@@ -57,7 +63,7 @@ void finish_round(VectorReader *reader) {
   for (size_t i = 0; i < hasher->vectors(); ++i) {
     CHECK_FOR_INTERRUPTS();
     std::copy_n(hasher->winners(i).data(), reader->shape.winners, positions.elements);
-    reader->result->add({Int64GetDatum(reader->ids[i]), positions.datum()});
+    reader->result->add({key_at(reader->keys, reader->ids[i], 0), positions.datum()});
   }
   pfree(positions.array);
   hasher->clear();
@@ -88,9 +94,9 @@ void add_vector(VectorReader *reader, int64 id, ArrayType *array) {
 }
 
 void VectorReader::take(const QueryRow &row) {
-  const int64 id = row.id();
+  const int64 id = add_id(keys, row);
   Datum vector;
-  if (!row.get(1, &vector)) return result->add({Int64GetDatum(id), nullptr});
+  if (!row.get(1, &vector)) return result->add({key_at(keys, id, 0), nullptr});
   in_row_context(row_context, [&] {
     add_vector(this, id, DatumGetArrayTypeP(vector));
     if (hasher->full()) finish_round(this);
@@ -111,7 +117,10 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   FlyArguments arguments;
   if (!fly_arguments(fcinfo, function, &arguments) || PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
+  RowKeys *keys = create_row_keys(key_argument(fcinfo, 5, "key", result.column_type(0)),
+                                  KeyNumbers::as_they_come, function, context);
   VectorReader reader = {arguments,
+                         keys,
                          &result,
                          context,
                          AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
@@ -127,6 +136,7 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   finish_round(&reader);
   note_end(context);
   if (reader.hasher != nullptr) report_device(function, reader.hasher->attempt());
+  close_row_keys(keys);
   MemoryContextDelete(context);
   return 0;
 }

@@ -157,7 +157,7 @@ JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const CallPlac
           row_measure_by_name(string_argument(fcinfo, places.measure), function),
           {self_join ? "key" : "left_key", InvalidOid},
           {self_join ? "key" : "right_key", InvalidOid},
-          places.tokenizer < 0 ? nullptr : string_argument(fcinfo, places.tokenizer)};
+          optional_string_argument(fcinfo, places.tokenizer)};
 }
 
 // Returns a join of the rows of the call, whose engine is fed.

@@ -242,7 +242,7 @@ Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
   call.seed = static_cast<uint64>(PG_GETARG_INT64(seed));
   const Oid key_type = get_fn_expr_argtype(fcinfo->flinfo, key);
   call.key = {"key", OidIsValid(key_type) ? key_type : INT8OID};
-  call.tokenizer = PG_ARGISNULL(tokens) ? nullptr : string_argument(fcinfo, tokens);
+  call.tokenizer = optional_string_argument(fcinfo, tokens);
 
   const Profile profile = start_profile(call);
   begin_counting(call, profile);

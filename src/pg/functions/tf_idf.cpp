@@ -14,9 +14,9 @@ extern "C" {
 #include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
-#include "pg/base/query_rows.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
+#include "pg/base/row_columns.hpp"
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/terms.hpp"
@@ -38,12 +38,13 @@ struct BagReader {
   void take(const QueryRow &row);
 
   TokenType kind;
+  RowKeys *keys;
   TfIdf *collection;
   GrowingArray<Bag> bags;
 };
 
 void BagReader::start(TupleDesc columns) {
-  const TokenType type = check_row_columns(columns, {function});
+  const TokenType type = check_row_columns(columns, {function, keys, "key"});
   if (type == kind) return;
   const char *name = format_type_be(array_type_of(type));
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -55,7 +56,7 @@ void BagReader::start(TupleDesc columns) {
 void BagReader::take(const QueryRow &row) {
   Datum terms;
   const bool isnull = !row.get(1, &terms);
-  bags.append({row.id(), isnull});
+  bags.append({add_id(keys, row), isnull});
   if (isnull) return;
   const SetView set = view_set(terms, function);
   number_terms(&collection->terms(), set, [&](uint32_t, uint32_t term) { collection->add_term(term); });
@@ -79,7 +80,7 @@ void return_document(const BagReader &reader, int64 id, size_t document, size_t 
       make_term_array(collection.terms(), reader.kind, returned, [&](size_t i) { return scores[i].term; });
   const auto weights = make_array<float4>(returned);
   for (size_t i = 0; i < returned; ++i) weights.elements[i] = static_cast<float4>(scores[i].score);
-  result->add({Int64GetDatum(id), PointerGetDatum(terms), weights.datum()});
+  result->add({key_at(reader.keys, id, 0), PointerGetDatum(terms), weights.datum()});
 }
 
 void return_documents(const BagReader &reader, size_t max_terms, ResultRows *result,
@@ -88,7 +89,7 @@ void return_documents(const BagReader &reader, size_t max_terms, ResultRows *res
   for (const Bag &bag : reader.bags) {
     CHECK_FOR_INTERRUPTS();
     if (bag.isnull)
-      result->add({Int64GetDatum(bag.id), nullptr, nullptr});
+      result->add({key_at(reader.keys, bag.id, 0), nullptr, nullptr});
     else
       in_row_context(row_context, [&] { return_document(reader, bag.id, document++, max_terms, result); });
   }
@@ -102,12 +103,16 @@ size_t max_terms_argument(FunctionCallInfo fcinfo, int number) {
   return static_cast<size_t>(most);
 }
 
-// Returns the documents of the call's query, the first argument, with weights.
-Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms) {
+// Returns the documents of the call's query, the first argument, with weights. `key` is the number of an
+// argument.
+Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms, int key) {
   ResultRows result(fcinfo);
   if (PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "tf_idf", ALLOCSET_DEFAULT_SIZES);
-  BagReader reader = {kind, own(context, [] { return std::make_unique<TfIdf>(Settings::memory_limit()); }),
+  BagReader reader = {kind,
+                      create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)),
+                                      KeyNumbers::as_they_come, function, context),
+                      own(context, [] { return std::make_unique<TfIdf>(Settings::memory_limit()); }),
                       GrowingArray<Bag>(context)};
   watch_computation(context, context, function, reader.collection, [](const void *collection) {
     WatchFigures figures;
@@ -118,6 +123,7 @@ Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms) {
   note_work(context);
   return_documents(reader, max_terms, &result, AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES));
   note_end(context);
+  close_row_keys(reader.keys);
   MemoryContextDelete(context);
   return 0;
 }
@@ -132,13 +138,13 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf);
 Datum simjoin_tf_idf(PG_FUNCTION_ARGS) {
-  return weigh_query(fcinfo, TokenType::text, max_terms_argument(fcinfo, 1));
+  return weigh_query(fcinfo, TokenType::text, max_terms_argument(fcinfo, 1), 2);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf_of_kind);
 Datum simjoin_tf_idf_of_kind(PG_FUNCTION_ARGS) {
   const TokenType kind = kind_argument(fcinfo, 1, function);
-  return weigh_query(fcinfo, kind, max_terms_argument(fcinfo, 2));
+  return weigh_query(fcinfo, kind, max_terms_argument(fcinfo, 2), 3);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_kind);

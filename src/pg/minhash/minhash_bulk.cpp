@@ -14,9 +14,9 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/growing_array.hpp"
-#include "pg/base/query_rows.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
+#include "pg/base/row_columns.hpp"
 #include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
@@ -34,23 +34,23 @@ struct SignatureReader {
 
   const char *function;
   bool weighted;
+  const char *tokenizer;  // nullptr where the query returns sets
+  RowKeys *keys;
   BulkSigner *signer;
   ResultRows *result;
+  MemoryContext context;
   MemoryContext row_context;        // of one row, in or out
   GrowingArray<int64> ids;          // of the sets that are being added
   GrowingArray<int64> signing_ids;  // of the signer's round
+  SetMaker *maker = nullptr;        // where the query does not return sets
 };
 
 void SignatureReader::start(TupleDesc columns) {
-  if (!weighted) {
-    check_row_columns(columns, {function});
-  } else if (!has_columns(columns, {ColumnKind::id, ColumnKind::set, ColumnKind::reals})) {
-    raise_columns(columns, function,
-                  "a query must return three columns, an id (smallint, integer or bigint), a set (integer[], "
-                  "bigint[] or text[]) and its weights (real[])",
-                  "Name the columns and cast where necessary, as in SELECT id, tokens::text[], "
-                  "weights::real[] FROM documents.");
-  }
+  const ColumnCheck check = {function, keys, "key", !weighted};
+  if (weighted)
+    check_weighted_columns(columns, check, tokenizer);
+  else
+    maker = check_set_column(columns, check, tokenizer, context).maker;
 }
 
 // Waits for the round that is being signed, if any, and returns its signatures.
@@ -62,7 +62,7 @@ void finish_round(SignatureReader *reader) {
     CHECK_FOR_INTERRUPTS();
     bytea *signature = allocate_signature(signer->signature_bytes(i));
     signer->write(i, reinterpret_cast<uint8_t *>(VARDATA(signature)));
-    reader->result->add({Int64GetDatum(reader->signing_ids[i]), PointerGetDatum(signature)});
+    reader->result->add({key_at(reader->keys, reader->signing_ids[i], 0), PointerGetDatum(signature)});
     pfree(signature);
   }
   reader->signing_ids.clear();
@@ -79,7 +79,8 @@ void begin_round(SignatureReader *reader) {
 
 // Hands a row's set to the signer.
 void add_set(const SignatureReader &reader, Datum tokens, Datum weights) {
-  const SetView set = view_set(tokens, reader.function);
+  const SetView set =
+      view_set(reader.maker == nullptr ? tokens : make_set(*reader.maker, tokens), reader.function);
   if (reader.weighted) {
     const float *view = view_weights(DatumGetArrayTypeP(weights), set, reader.function);
     WeightedToken *tokens_with_weights = weighted_tokens(set, view);
@@ -92,9 +93,9 @@ void add_set(const SignatureReader &reader, Datum tokens, Datum weights) {
 
 void SignatureReader::take(const QueryRow &row) {
   Datum tokens, weights = 0;
-  const int64 id = row.id();
+  const int64 id = add_id(keys, row);
   if (!row.get(1, &tokens) || (weighted && !row.get(2, &weights)))
-    return result->add({Int64GetDatum(id), nullptr});
+    return result->add({key_at(keys, id, 0), nullptr});
   ids.append(id);
   in_row_context(row_context, [&] {
     add_set(*this, tokens, weights);
@@ -102,9 +103,13 @@ void SignatureReader::take(const QueryRow &row) {
   });
 }
 
-// Returns (id, signature) of every row of the query that the call was given.
-Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const char *function) {
+// Returns (id, signature) of every row of the query that the call was given. `tokenizer` is the number of an
+// argument, -1 where the function has none.
+Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const char *function,
+                        int tokenizer = -1) {
+  constexpr int key = 3;
   ResultRows result(fcinfo);
+  if (any_null(fcinfo, {key, tokenizer})) return 0;
   const bool weighted = family == SignatureFamily::weighted;
   const int32 permutations = PG_GETARG_INT32(1);
   check_permutations(permutations, function, weighted ? "samples" : "permutations");
@@ -116,8 +121,12 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "signatures", ALLOCSET_DEFAULT_SIZES);
   SignatureReader reader = {function,
                             weighted,
+                            optional_string_argument(fcinfo, tokenizer),
+                            create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)),
+                                            KeyNumbers::as_they_come, function, context),
                             own(context, [&] { return std::make_unique<BulkSigner>(spec); }),
                             &result,
+                            context,
                             AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
                             GrowingArray<int64>(context),
                             GrowingArray<int64>(context)};
@@ -130,6 +139,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   finish_round(&reader);
   note_end(context);
   report_device(function, reader.signer->attempt());
+  close_row_keys(reader.keys);
   MemoryContextDelete(context);
   return 0;
 }
@@ -144,7 +154,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_signatures);
 Datum simjoin_minhash_signatures(PG_FUNCTION_ARGS) {
-  return return_signatures(fcinfo, SignatureFamily::minhash, "minhash_signatures");
+  return return_signatures(fcinfo, SignatureFamily::minhash, "minhash_signatures", 4);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_weighted_minhash_signatures);

@@ -31,7 +31,11 @@ enum JoinArgument {
   bands_argument,
   rows_argument,
   verify_argument,
-  seed_argument
+  seed_argument,
+  first_key_argument,
+  self_join_tokens_argument,
+  second_key_argument = self_join_tokens_argument,  // where there are two queries
+  tokens_argument
 };
 
 // Returns the bands and rows that the call asks for, or the best ones.
@@ -74,10 +78,18 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, const char *function) {
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, const char *function) {
   ResultRows result(fcinfo);
   const int first = self_join ? 1 : 2;
-  if (any_null(fcinfo, {first + bands_argument, first + rows_argument})) return 0;
+  const int tokens = first + (self_join ? self_join_tokens_argument : tokens_argument);
+  if (any_null(fcinfo, {first + bands_argument, first + rows_argument, first + first_key_argument,
+                        first + second_key_argument, tokens}))
+    return 0;
   LshSpec spec = spec_of(fcinfo, first, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(function, {Measure::jaccard, false}, self_join);
+  join->left_key =
+      key_argument(fcinfo, first + first_key_argument, self_join ? "key" : "left_key", result.column_type(0));
+  if (!self_join)
+    join->right_key = key_argument(fcinfo, first + second_key_argument, "right_key", result.column_type(1));
+  join->tokenizer = optional_string_argument(fcinfo, tokens);
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   watch_join(engine, join->context, join->function);
