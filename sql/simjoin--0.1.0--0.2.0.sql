@@ -505,3 +505,35 @@ COMMENT ON FUNCTION overlap_coefficient(tsvector, tsvector) IS 'as for the two s
 CREATE FUNCTION jaccard_distance(a tsvector, b tsvector) RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 100
 RETURN jaccard_distance(pg_catalog.tsvector_to_array(a), pg_catalog.tsvector_to_array(b));
 COMMENT ON FUNCTION jaccard_distance(tsvector, tsvector) IS 'as for the two sets of their lexemes';
+
+-- Two texts with a tokenizer are compared as their sets. With a constant tokenizer, the planner sees the measure of the sets.
+-- The name of a text search configuration depends on search_path.
+
+CREATE FUNCTION jaccard_similarity(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_similarity' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION jaccard_similarity(text, text, tokenizer) IS 'as for the sets of two texts, as in jaccard_similarity(a, b, ''shingles(5)'')';
+CREATE FUNCTION cosine_similarity(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_cosine_similarity' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION cosine_similarity(text, text, tokenizer) IS 'as for the sets of two texts, as in cosine_similarity(a, b, ''shingles(5)'')';
+CREATE FUNCTION dice_similarity(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_dice_similarity' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION dice_similarity(text, text, tokenizer) IS 'as for the sets of two texts, as in dice_similarity(a, b, ''shingles(5)'')';
+CREATE FUNCTION overlap_count(a text, b text, tokens tokenizer) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_overlap_count' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION overlap_count(text, text, tokenizer) IS 'as for the sets of two texts, as in overlap_count(a, b, ''shingles(5)'')';
+CREATE FUNCTION containment(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_containment' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION containment(text, text, tokenizer) IS 'as for the sets of two texts, as in containment(a, b, ''shingles(5)'')';
+CREATE FUNCTION overlap_coefficient(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_overlap_coefficient' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION overlap_coefficient(text, text, tokenizer) IS 'as for the sets of two texts, as in overlap_coefficient(a, b, ''shingles(5)'')';
+CREATE FUNCTION jaccard_distance(a text, b text, tokens tokenizer) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaccard_distance' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 2000
+SUPPORT simjoin_measure_support;
+COMMENT ON FUNCTION jaccard_distance(text, text, tokenizer) IS 'as for the sets of two texts, as in jaccard_distance(a, b, ''shingles(5)'')';

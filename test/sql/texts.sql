@@ -97,6 +97,108 @@ SELECT count(*) > 1000 AS pairs, bool_and(jaccard_similarity(a.v, b.v) = jaccard
 FROM vectors a JOIN vectors b ON b.id < 40 AND a.v IS NOT NULL AND b.v IS NOT NULL;
 SELECT jaccard_similarity(to_tsvector('simple', 'a b'), NULL) IS NULL AS null, jaccard_similarity(''::tsvector, ''::tsvector) = 0 AS empty;
 
+-- The measures of two texts with a tokenizer are those of their sets: with a constant one, which the planner replaces, and with
+-- one from a column, which it does not.
+CREATE TABLE measures (measure text);
+INSERT INTO measures VALUES ('jaccard_similarity'), ('cosine_similarity'), ('dice_similarity'), ('overlap_count'), ('containment'),
+  ('overlap_coefficient'), ('jaccard_distance');
+CREATE FUNCTION measured(measure text, tokens text, arguments text) RETURNS text LANGUAGE sql AS
+$$ SELECT format('SELECT a.id AS a, b.id AS b, %s(%s) FROM notes a, notes b, tokenizers t
+                  WHERE a.id <= 14 AND b.id BETWEEN 165 AND 176 AND t.tokens = %L', measure, arguments, tokens) $$;
+SELECT measure, sum(differences(measured(measure, tokens, format('a.body, b.body, %L', tokens)), of_sets) +
+                    differences(measured(measure, tokens, 'a.body, b.body, t.tokens::tokenizer'), of_sets)) AS differences,
+       min(rows_of(of_sets)) AS pairs
+FROM measures, tokenizers, measured(measure, tokens, replace(set, '#', 'a.body') || ', ' || replace(set, '#', 'b.body')) AS of_sets
+GROUP BY measure ORDER BY measure COLLATE "C";
+
+-- The planner sees sets, those of constant texts as constants, and uses an index on them.
+SET simjoin.device = cpu;
+CREATE INDEX shingle_index ON notes USING gin (shingles(body, 3) int4_similarity_ops);
+ANALYZE notes;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM notes WHERE dice_similarity(body, 'ab', 'shingles(3)') >= 0.9;
+SELECT differences('SELECT id FROM notes WHERE jaccard_similarity(body, ''Running foxes'', ''shingles(3)'') >= 0.3',
+                   'SELECT id FROM notes WHERE jaccard_similarity(shingles(body, 3), shingles(''Running foxes'', 3)) >= 0.3') AS search;
+RESET enable_seqscan;
+DROP INDEX shingle_index;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM notes a JOIN notes b ON jaccard_similarity(a.body, b.body, 'shingles(5)') >= 0.6 AND a.id < b.id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM typed a JOIN typed b ON 0.2 >= jaccard_distance(a.vc, b.vc, 'words(english)');
+EXPLAIN (COSTS OFF) SELECT a.id FROM notes a FULL JOIN notes b ON 0.5 * cosine_similarity(a.body, b.body, 'word_shingles64') + 0.5 * dice_similarity(a.body, b.body, 'shingles64(2)') > 0.9;
+SELECT differences('SELECT a.id, b.id FROM notes a JOIN notes b ON jaccard_similarity(a.body, b.body, ''shingles(5)'') >= 0.6 AND a.id < b.id',
+                   'SELECT a, b FROM similarity_self_join(''SELECT id, body FROM notes'', 0.6, tokens => ''shingles(5)'')') AS shingles,
+       differences('SELECT a.id, b.id FROM notes a JOIN notes b ON 0.4 >= jaccard_distance(a.body, b.body, ''words(english)'') AND a.id < b.id',
+                   'SELECT a, b FROM similarity_self_join(''SELECT id, body FROM notes'', 0.6, tokens => ''words(english)'')') AS words;
+SELECT a.id FROM notes a FULL JOIN notes b ON jaccard_similarity(a.body, b.body, format('shingles(%s)', a.id)::tokenizer) > 0.9;
+-- A parameter is a constant to a plan of its own, and no constant to a generic plan.
+CREATE TABLE few AS SELECT id, body FROM notes WHERE id % 4 = 0;
+ANALYZE few;
+PREPARE tokenized(tokenizer) AS SELECT count(*) FROM few a JOIN few b ON jaccard_similarity(a.body, b.body, $1) >= 0.6 AND a.id < b.id;
+EXPLAIN (COSTS OFF) EXECUTE tokenized('word_shingles(1)');
+EXECUTE tokenized('word_shingles(1)');
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE tokenized('word_shingles(1)');
+EXECUTE tokenized('word_shingles(1)');
+RESET plan_cache_mode;
+-- NULL, empty sets, and arguments that are computed once.
+SELECT jaccard_similarity(NULL, 'a', 'words') IS NULL AS left_null, jaccard_similarity('a', NULL, 'words') IS NULL AS right_null,
+       jaccard_similarity('a', 'b', NULL) IS NULL AS tokenizer_null, jaccard_similarity('', ' ', 'shingles') AS empty,
+       jaccard_similarity('a', 'a', 'words(english)') AS stop_words;
+CREATE SEQUENCE drawn;
+SELECT jaccard_similarity('a ' || nextval('drawn'), 'a ' || nextval('drawn'), 'words') AS once;
+-- Case is folded by the collation of both texts, which must be clear.
+SELECT jaccard_similarity('ÄPFEL' COLLATE "C", 'äpfel', 'shingles(1)') < 1 AS plain, jaccard_similarity('APFEL' COLLATE "C", 'apfel', 'shingles(1)') AS ascii;
+SELECT jaccard_similarity(a.plain, b.vc, 'shingles(1)') FROM typed a, (SELECT vc COLLATE "POSIX" AS vc FROM typed) b LIMIT 1;
+SELECT jaccard_similarity(a.plain, b.vc, t.tokens::tokenizer) FROM typed a, (SELECT vc COLLATE "POSIX" AS vc FROM typed) b, (TABLE tokenizers LIMIT 1) t LIMIT 1;
+-- A configuration is looked up by the search path of each execution.
+CREATE SCHEMA other_texts;
+CREATE TEXT SEARCH CONFIGURATION ours (COPY = pg_catalog.simple);
+CREATE TEXT SEARCH CONFIGURATION other_texts.ours (COPY = pg_catalog.english);
+PREPARE by_path AS SELECT jaccard_similarity(x, 'a running fox', 'words(ours)'), jaccard_similarity(x, 'a running fox', ('words' || substr(x, 1, 0) || '(ours)')::tokenizer)
+  FROM (VALUES ('foxes run')) v (x);
+EXECUTE by_path;
+SET search_path = other_texts, texts_test, public;
+EXECUTE by_path;
+SET search_path = texts_test, public;
+DROP SCHEMA other_texts CASCADE;
+-- Names in the search path change nothing. PostgreSQL still decides who may call what.
+CREATE FUNCTION shingles(text, int) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$ SELECT '{1}'::int[] $$;
+CREATE FUNCTION jaccard_similarity(int[], int[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT 1::float8 $$;
+CREATE FUNCTION to_tsvector(regconfig, text) RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$ SELECT 'x'::tsvector $$;
+SET search_path = texts_test, public, pg_catalog;
+SELECT jaccard_similarity('abc', 'xyz', 'shingles(1)') AS shingles, jaccard_similarity('abc', 'xyz', 'words') AS words,
+       jaccard_similarity(body, body || ' z', 'shingles(1)') < 1 AS planned FROM notes WHERE id = 1;
+SET search_path = texts_test, public;
+DROP FUNCTION texts_test.shingles(text, int), texts_test.jaccard_similarity(int[], int[]), texts_test.to_tsvector(regconfig, text);
+CREATE ROLE texts_test_role;
+GRANT USAGE ON SCHEMA texts_test TO texts_test_role;
+GRANT SELECT ON few TO texts_test_role;
+SET ROLE texts_test_role;
+PREPARE granted AS SELECT count(*) FROM few a JOIN few b ON jaccard_similarity(a.body, b.body, 'shingles(5)') >= 0.6 AND a.id < b.id;
+EXECUTE granted;
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION shingles(text, int) FROM PUBLIC;
+SET ROLE texts_test_role;
+EXPLAIN (COSTS OFF) EXECUTE granted;
+EXECUTE granted;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION shingles(text, int) TO PUBLIC;
+REVOKE EXECUTE ON FUNCTION jaccard_similarity(text, text, tokenizer) FROM PUBLIC;
+SET ROLE texts_test_role;
+EXECUTE granted;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION jaccard_similarity(text, text, tokenizer) TO PUBLIC;
+ALTER FUNCTION jaccard_similarity(text, text, tokenizer) SET search_path = pg_catalog;
+EXPLAIN (COSTS OFF) EXECUTE granted;
+ALTER FUNCTION jaccard_similarity(text, text, tokenizer) RESET search_path;
+DEALLOCATE granted;
+REVOKE ALL ON few FROM texts_test_role;
+REVOKE ALL ON SCHEMA texts_test FROM texts_test_role;
+DROP ROLE texts_test_role;
+SELECT jaccard_similarity('a', 'b', 'letters');
+SELECT jaccard_similarity('a', 'b', 'words(no_such_language)');
+SELECT jaccard_similarity('a', 'b', t::tokenizer) FROM (VALUES ('words'), ('words(no_such_language)')) v (t);
+RESET simjoin.device;
+
 -- The join operator joins sets that are made in its clause.
 ANALYZE notes, vectors;
 SET simjoin.device = cpu;

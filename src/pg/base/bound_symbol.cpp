@@ -5,8 +5,11 @@ extern "C" {
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
+
+#include "pg/base/compat.hpp"
 
 namespace simjoin::pg {
 
@@ -20,6 +23,16 @@ char *bound_symbol(Oid function) {
   char *symbol = isnull ? nullptr : TextDatumGetCString(source);
   ReleaseSysCache(tuple);
   return symbol;
+}
+
+Oid find_function(Oid schema, const char *name, std::initializer_list<Oid> arguments, Oid result) {
+  oidvector *types = buildoidvector(arguments.begin(), static_cast<int>(arguments.size()));
+  const Oid function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
+                                       PointerGetDatum(types), ObjectIdGetDatum(schema));
+  return OidIsValid(function) && get_func_rettype(function) == result && bound_symbol(function) != nullptr &&
+                 compat::may_execute(function)
+             ? function
+             : InvalidOid;
 }
 
 }  // namespace simjoin::pg

@@ -3,10 +3,16 @@
 
 #include "pg/base/pg.hpp"
 
+#include <initializer_list>
+
 namespace simjoin::pg {
 
 // Returns the symbol that the SQL function is bound to, NULL where there is none. It is allocated in the
 // current memory context. Only superusers make functions of C.
 char *bound_symbol(Oid function);
+
+// Returns the function of this name and these arguments in the schema, InvalidOid where there is none that is
+// bound to a symbol, that returns the type, and that the current user may execute.
+Oid find_function(Oid schema, const char *name, std::initializer_list<Oid> arguments, Oid result);
 
 }  // namespace simjoin::pg

@@ -2,9 +2,12 @@
 
 extern "C" {
 #include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -12,6 +15,8 @@ extern "C" {
 }
 
 #include "core/text/tokenizer.hpp"
+#include "pg/base/bound_symbol.hpp"
+#include "pg/base/compat.hpp"
 #include "pg/base/text_sets.hpp"
 
 namespace simjoin::pg {
@@ -63,6 +68,33 @@ Tokenizer tokenizer_of(const char *name) {
   return *tokenizer;
 }
 
+Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_collation) {
+  return reinterpret_cast<Expr *>(
+      makeFuncExpr(function, type, arguments, collation, input_collation, COERCE_EXPLICIT_CALL));
+}
+
+Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema) {
+  const Tokenizer &tokenizer = maker.tokenizer;
+  const char *name = tokenizer.unit == ShingleUnit::character ? tokenizer.wide ? "shingles64" : "shingles"
+                     : tokenizer.wide                         ? "word_shingles64"
+                                                              : "word_shingles";
+  const Oid type = tokenizer.wide ? INT8ARRAYOID : INT4ARRAYOID;
+  const Oid function = find_function(schema, name, {TEXTOID, INT4OID}, type);
+  if (!OidIsValid(function)) return nullptr;
+  Const *size = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(tokenizer.size), false, true);
+  return call(function, type, list_make2(text, size), InvalidOid, maker.collation);
+}
+
+Expr *words_expression(const SetMaker &maker, Expr *text) {
+  if (!compat::may_execute(F_TO_TSVECTOR_REGCONFIG_TEXT) || !compat::may_execute(F_TSVECTOR_TO_ARRAY))
+    return nullptr;
+  Const *configuration = makeConst(REGCONFIGOID, -1, InvalidOid, sizeof(Oid),
+                                   ObjectIdGetDatum(maker.configuration), false, true);
+  Expr *vector = call(F_TO_TSVECTOR_REGCONFIG_TEXT, TSVECTOROID, list_make2(configuration, text), InvalidOid,
+                      maker.collation);
+  return call(F_TSVECTOR_TO_ARRAY, TEXTARRAYOID, list_make1(vector), DEFAULT_COLLATION_OID, InvalidOid);
+}
+
 }  // namespace
 
 bool is_text_type(Oid type) {
@@ -74,11 +106,10 @@ bool has_lexemes(Oid type) {
   return OidIsValid(type) && getBaseType(type) == TSVECTOROID;
 }
 
-SetMaker *create_set_maker(const char *tokenizer, const FormData_pg_attribute *column,
-                           MemoryContext context) {
+SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context) {
   auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
   maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
-  maker->collation = column->attcollation;
+  maker->collation = collation;
   if (!maker->tokenizer.shingled) maker->configuration = configuration_of(maker->tokenizer.configuration);
   return maker;
 }
@@ -101,6 +132,10 @@ Datum make_set(const SetMaker &maker, Datum value) {
                          tokenizer.size);
   const Datum vector = maker.of_lexemes ? value : vector_of(maker.configuration, value);
   return DirectFunctionCall1(tsvector_to_array, vector);
+}
+
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema) {
+  return maker.tokenizer.shingled ? shingles_expression(maker, text, schema) : words_expression(maker, text);
 }
 
 }  // namespace simjoin::pg

@@ -1,17 +1,17 @@
-// Columns of queries that are not sets yet: texts with a tokenizer, and tsvector.
+// Values that are not sets yet: texts with a tokenizer, and tsvector.
 #pragma once
 
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "access/tupdesc.h"
+#include "nodes/primnodes.h"
 }
 
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 
-// How a value of a column becomes a set.
+// How a value becomes a set.
 struct SetMaker;
 
 // Returns whether values of the type are texts.
@@ -20,9 +20,9 @@ bool is_text_type(Oid type);
 // Returns whether values of the type have lexemes.
 bool has_lexemes(Oid type);
 
-// Returns the maker of sets of a column's texts, by the text of a value of type tokenizer. It belongs to the
-// context. Errors where no tokenizer or text search configuration has that name.
-SetMaker *create_set_maker(const char *tokenizer, const FormData_pg_attribute *column, MemoryContext context);
+// Returns the maker of sets of texts with this collation, by the text of a value of type tokenizer. It
+// belongs to the context. Errors where no tokenizer or text search configuration has that name.
+SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context);
 
 // Returns the maker of sets of a column's lexemes. It belongs to the context.
 SetMaker *create_lexeme_maker(MemoryContext context);
@@ -32,5 +32,9 @@ TokenType token_type_of(const SetMaker &maker);
 
 // Returns the set of a value as an array in the current memory context.
 Datum make_set(const SetMaker &maker, Datum value);
+
+// Returns a call of SQL functions that gives the same set for the text. `schema` is that of the extension.
+// Returns NULL where it lacks a function, or the current user may not execute one.
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema);
 
 }  // namespace simjoin::pg

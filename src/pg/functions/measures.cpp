@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 }
 
@@ -10,19 +11,29 @@ extern "C" {
 #include "pg/base/set_codec.hpp"
 #include "pg/base/set_counts.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/tokenizers.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-// Returns the figures of the call's two arguments. `function` is its SQL name.
-SetCounts count_arguments(FunctionCallInfo fcinfo, const char *function) {
-  const Datum left_array = PG_GETARG_DATUM(0), right_array = PG_GETARG_DATUM(1);
+SetCounts count_arrays(Datum left_array, Datum right_array, const char *function) {
   const SetView left = view_set(left_array, function), right = view_set(right_array, function);
   if (left.type != right.type) elog(ERROR, "%s: the sets differ in type", function);
   const SetCounts counts = count_sets(left, right);
   free_view(left, left_array);
   free_view(right, right_array);
   return counts;
+}
+
+// Returns the figures of the call's first two arguments: sets, or, with a tokenizer as the third one, texts.
+// `function` is its SQL name. The planner mostly makes calls with sets of those with texts.
+SetCounts count_arguments(FunctionCallInfo fcinfo, const char *function) {
+  const Datum left = PG_GETARG_DATUM(0), right = PG_GETARG_DATUM(1);
+  if (PG_NARGS() == 2) return count_arrays(left, right, function);
+  const char *tokenizer = TextDatumGetCString(PG_GETARG_DATUM(2));
+  const SetMaker *maker = create_set_maker(tokenizer, PG_GET_COLLATION(), CurrentMemoryContext);
+  const Datum left_set = make_set(*maker, left), right_set = make_set(*maker, right);
+  return count_arrays(left_set, right_set, function);
 }
 
 double similarity_of(Measure measure, const SetCounts &counts) {

@@ -24,11 +24,11 @@ extern "C" {
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/index/index_options.hpp"
@@ -51,17 +51,6 @@ constexpr double operators_per_entry = 60;
 constexpr double largest_planned_set = 4096;
 
 set_rel_pathlist_hook_type previous_hook = nullptr;
-
-// Returns the function of this name and these arguments in the schema, InvalidOid where there is none that
-// the current user may execute and that returns the type.
-Oid find_function(Oid schema, const char *name, std::initializer_list<Oid> arguments, Oid result) {
-  oidvector *types = buildoidvector(arguments.begin(), static_cast<int>(arguments.size()));
-  const Oid function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-                                       PointerGetDatum(types), ObjectIdGetDatum(schema));
-  return OidIsValid(function) && get_func_rettype(function) == result && compat::may_execute(function)
-             ? function
-             : InvalidOid;
-}
 
 // What an index is asked for a set.
 struct PlannedLookup {

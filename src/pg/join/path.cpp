@@ -25,6 +25,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/row_identity.hpp"
 #include "pg/join/selectivity.hpp"
 #include "pg/join/self_join.hpp"
+#include "pg/join/text_call.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -313,10 +314,13 @@ void install_join_hook() {
 
 extern "C" {
 
-// The support function of the measures. It tells the cost of a call, which depends on the sets. The planner
-// calls it while it folds constants, which loads this library and the join hook before join paths are made.
+// The support function of the measures. It tells the cost of a call, which depends on the sets, and gives
+// texts with a tokenizer as sets. The planner calls it while it folds constants, which loads this library and
+// the join hook before join paths are made.
 Datum simjoin_measure_support(PG_FUNCTION_ARGS) {
   auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+  if (IsA(node, SupportRequestSimplify))
+    PG_RETURN_POINTER(simjoin::pg::with_sets(*reinterpret_cast<SupportRequestSimplify *>(node)));
   if (!IsA(node, SupportRequestCost)) PG_RETURN_POINTER(nullptr);
   auto *request = reinterpret_cast<SupportRequestCost *>(node);
   if (!simjoin::pg::cost_call(request)) PG_RETURN_POINTER(nullptr);

@@ -187,6 +187,15 @@ sub draw_clause
 	my %clause = (kind => $kind, match => 'must', setting => '', sets => \@sets, fixed => 0, measure => $kind);
 	$clause{call} = $kind eq '<%>' ? "($arguments[0] <%> $arguments[1])" : "$kind($arguments[0], $arguments[1])";
 	$clause{call} = "$kind(" . join(', ', map { "$_, equivalence.weights_of($_)" } @arguments) . ')' if $kind =~ /weighted/;
+	if ($kind =~ /^[^w].*_/ && $kind ne 'sets_similar' && chance(0.06))
+	{
+		# Texts with a tokenizer. The planner takes them for these sets.
+		my ($x, $y) = chance(0.3) ? ($right, $left) : ($left, $right);
+		my ($tokenizer, $set) = @{ pick([ 'shingles(2)', 'shingles(<t>, 2)' ], [ 'word_shingles64(1)', 'word_shingles64(<t>, 1)' ],
+				[ 'words', "tsvector_to_array(to_tsvector('simple', <t>))" ]) };
+		$clause{sets} = [ map { $set =~ s/<t>/left($_.note, 40)/r } $left, $right ];
+		$clause{call} = "$kind(left($x.note, 40), left($y.note, 40), " . quote($tokenizer) . ')';
+	}
 	if ($kind eq '~=' || $kind eq 'sets_similar')
 	{
 		$clause{sql} = $kind eq '~=' ? "$arguments[0] ~= $arguments[1]" : $clause{call};
