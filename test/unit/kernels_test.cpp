@@ -95,34 +95,45 @@ TEST_P(KernelTest, SelectNearKeepsTheNearOnesInOrder) {
   }
 }
 
-// Ascending ranks below a universe.
-std::vector<uint32_t> ranks_of(std::mt19937_64 &random, uint32_t size, uint32_t universe) {
-  std::set<uint32_t> ranks;
-  while (ranks.size() < std::min(size, universe)) ranks.insert(static_cast<uint32_t>(random() % universe));
+// Ascending ranks below a universe, `step` apart or more.
+template <typename Rank>
+std::vector<Rank> ranks_of(std::mt19937_64 &random, uint32_t size, uint32_t universe, Rank step) {
+  std::set<Rank> ranks;
+  while (ranks.size() < std::min(size, universe)) ranks.insert(random() % universe * step);
   return {ranks.begin(), ranks.end()};
 }
 
+template <typename Rank>
+void expect_exact_or_too_small(const std::vector<Rank> &r, const std::vector<Rank> &s) {
+  std::vector<Rank> both;
+  std::set_intersection(r.begin(), r.end(), s.begin(), s.end(), std::back_inserter(both));
+  const auto shared = static_cast<uint32_t>(both.size());
+  const auto r_count = static_cast<uint32_t>(r.size()), s_count = static_cast<uint32_t>(s.size());
+  for (uint32_t required = 0; required <= shared + 3; ++required) {
+    for (const uint32_t found :
+         {intersect_vectors(r.data(), r_count, s.data(), s_count, 2, required + 2),
+          intersect_galloping(r.data(), r_count, s.data(), s_count, 2, required + 2)}) {
+      if (shared >= required) {
+        ASSERT_EQ(found, shared + 2) << r_count << " of " << s_count << ", required " << required;
+      } else {
+        ASSERT_LT(found, required + 2) << r_count << " of " << s_count << ", required " << required;
+      }
+    }
+  }
+}
+
+// Numbers of 64 bits agree in their lower halves.
 TEST_P(KernelTest, IntersectionsAreExactOrTooSmall) {
   std::mt19937_64 random(54);
   for (uint32_t universe : {70u, 400u, 5000u, 100000u}) {
-    for (uint32_t r_size : {0u, 1u, 7u, 15u, 16u, 17u, 33u, 64u}) {
-      for (uint32_t s_size : {0u, 1u, 15u, 16u, 31u, 64u, 65u, 300u, 2000u}) {
-        const std::vector<uint32_t> r = ranks_of(random, r_size, universe);
-        const std::vector<uint32_t> s = ranks_of(random, std::max(r_size, s_size), universe);
-        std::vector<uint32_t> both;
-        std::set_intersection(r.begin(), r.end(), s.begin(), s.end(), std::back_inserter(both));
-        const auto shared = static_cast<uint32_t>(both.size());
-        const auto r_count = static_cast<uint32_t>(r.size()), s_count = static_cast<uint32_t>(s.size());
-        for (uint32_t required = 0; required <= shared + 3; ++required) {
-          for (const auto intersect : {intersect_vectors, intersect_galloping}) {
-            const uint32_t found = intersect(r.data(), r_count, s.data(), s_count, 2, required + 2);
-            if (shared >= required) {
-              ASSERT_EQ(found, shared + 2) << r_count << " of " << s_count << ", required " << required;
-            } else {
-              ASSERT_LT(found, required + 2) << r_count << " of " << s_count << ", required " << required;
-            }
-          }
-        }
+    for (uint32_t r_size : {0u, 1u, 7u, 8u, 9u, 15u, 16u, 17u, 33u, 64u}) {
+      for (uint32_t s_size : {0u, 1u, 7u, 8u, 15u, 16u, 31u, 64u, 65u, 300u, 2000u}) {
+        const uint32_t longer = std::max(r_size, s_size);
+        expect_exact_or_too_small(ranks_of(random, r_size, universe, 1u),
+                                  ranks_of(random, longer, universe, 1u));
+        constexpr uint64_t apart = uint64_t{1} << 32;
+        expect_exact_or_too_small(ranks_of(random, r_size, universe, apart),
+                                  ranks_of(random, longer, universe, apart));
       }
     }
   }

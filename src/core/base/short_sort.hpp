@@ -1,4 +1,4 @@
-// Sorting of the tokens of one set after the other: short runs of 32-bit numbers.
+// Sorting of the tokens of one set after the other: short runs of numbers.
 #pragma once
 
 #include <hwy/contrib/sort/vqsort.h>
@@ -11,13 +11,15 @@ namespace simjoin {
 // Sorts runs ascending. One object sorts many runs, since making it allocates.
 class ShortSort {
  public:
-  void operator()(uint32_t *numbers, size_t count) const {
+  // A number has 32 or 64 bits.
+  template <typename Number>
+  void operator()(Number *numbers, size_t count) const {
     if (count > insertion_sort_limit) {
       sorter_(numbers, count, hwy::SortAscending());
       return;
     }
     for (size_t i = 1; i < count; ++i) {
-      const uint32_t number = numbers[i];
+      const Number number = numbers[i];
       size_t j = i;
       for (; j > 0 && numbers[j - 1] > number; --j) numbers[j] = numbers[j - 1];
       numbers[j] = number;

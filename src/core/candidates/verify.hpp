@@ -11,14 +11,15 @@ namespace simjoin {
 
 // Returns `known` plus the number of ranks that r and s share. The result is exact if it is at least
 // `required`. Otherwise it is some number below `required`. Merges rank by rank.
-inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
-                               uint32_t known, uint32_t required) {
+template <typename Rank>
+uint32_t merged_overlap(const Rank *r, uint32_t r_size, const Rank *s, uint32_t s_size, uint32_t known,
+                        uint32_t required) {
   constexpr uint32_t unrolled = 4;  // merge steps between two looks at the bound
-  const uint32_t *const r_end = r + r_size;
-  const uint32_t *const s_end = s + s_size;
+  const Rank *const r_end = r + r_size;
+  const Rank *const s_end = s + s_size;
   uint32_t overlap = known;
   const auto merge_step = [&] {
-    const uint32_t a = *r, b = *s;
+    const Rank a = *r, b = *s;
     overlap += a == b;
     r += a <= b;
     s += b <= a;
@@ -32,9 +33,10 @@ inline uint32_t merged_overlap(const uint32_t *r, uint32_t r_size, const uint32_
   return overlap;
 }
 
-// Returns the same by the method that suits the sizes.
-inline uint32_t bounded_overlap(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_size,
-                                uint32_t known, uint32_t required) {
+// Returns the same by the method that suits the sizes. A rank has 32 or 64 bits.
+template <typename Rank>
+uint32_t bounded_overlap(const Rank *r, uint32_t r_size, const Rank *s, uint32_t s_size, uint32_t known,
+                         uint32_t required) {
   if (r_size > s_size) {
     std::swap(r, s);
     std::swap(r_size, s_size);

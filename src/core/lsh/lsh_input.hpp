@@ -1,5 +1,5 @@
-// The sets of a join by bands as they are added: numbers of their tokens for verification, and hashes of
-// their tokens for signatures. Both can wait in the temporary file.
+// The sets of a join by bands as they are added: what stands for their tokens, and the hashes of their tokens
+// for signatures. All of it can wait in the temporary file.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/short_sort.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
@@ -19,14 +20,17 @@
 
 namespace simjoin {
 
-// Rows are numbered over both sides, right ones after the left ones.
+// Rows are numbered over both sides, right ones after the left ones. Integers wait and are compared as they
+// are (value_numbers), and all threads hash them at the end. Texts that will be compared are numbered and
+// hashed as they come. Of other texts only identities are kept, which are integers, too.
 class LshInput {
  public:
   LshInput(const LshSpec &spec, MemoryCounter &memory);
 
-  void add(Side side, std::span<const int32_t> tokens) { add_set(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) { add_set(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) { add_set(side, tokens); }
+  // Throws Error: limit_exceeded, or invalid_argument where sets before had tokens of another type.
+  void add(Side side, std::span<const int32_t> tokens);
+  void add(Side side, std::span<const int64_t> tokens);
+  void add(Side side, std::span<const std::string_view> tokens);
 
   uint32_t left_rows() const { return sides_[0].rows(); }
   uint32_t rows() const { return sides_[0].rows() + sides_[1].rows(); }
@@ -43,13 +47,18 @@ class LshInput {
   // Ends the input: equal tokens have equal numbers from now on.
   void number(WorkerPool &pool);
   // Calls visit(first_row, hashes) for the hashes of all tokens, consecutive rows at a time, in the order of
-  // the rows. Then releases the hashes.
+  // the rows. Then releases the hashes, and the sets if pairs are not verified.
   using VisitHashes = std::function<void(uint32_t first_row, const SetArrays<uint32_t> &hashes)>;
-  void take_hashes(const VisitHashes &visit);
-  // Returns the numbers of the tokens of a side's sets, or only their sizes if pairs are not verified.
+  void take_hashes(const VisitHashes &visit, WorkerPool &pool);
+  // Returns the numbers of the tokens of a side's sets: of each token one number of 32 bits, or one of 64.
   RawSets &sets(int side) { return sides_[side]; }
+  bool wide() const { return type_ == Type::int64 || (type_ == Type::text && !spec_.verify); }
+  // Returns whether the numbers of each set ascend.
+  bool in_order() const { return !numbers_texts(); }
 
  private:
+  enum class Type { unknown, int32, int64, text };  // unknown before the first set that is not empty
+
   // Token hashes of consecutive rows of a side.
   struct TokenHashes {
     explicit TokenHashes(MemoryCounter &memory) : values(memory), ends(memory) {}
@@ -69,10 +78,22 @@ class LshInput {
     uint64_t place;  // of the values, which the ends follow
   };
 
+  // A part of a block, whose hashes go to the place `to`.
+  struct Piece {
+    const RawBlock *block;
+    size_t from, count, to;  // tokens
+  };
+
+  void check_set(Type type, size_t tokens);
   template <typename T>
-  void add_set(Side side, std::span<const T> tokens);
-  template <typename T>
-  uint32_t distinct_tokens(std::span<const T> tokens);
+  void add_integers(Side side, std::span<const T> tokens);
+  void add_texts(Side side, std::span<const std::string_view> tokens);
+  bool numbers_texts() const { return type_ == Type::text && spec_.verify; }
+  void take_stored(int side, uint32_t first_row, const VisitHashes &visit);
+  void take_derived(int side, uint32_t first_row, const VisitHashes &visit, WorkerPool &pool);
+  template <typename Number>
+  void hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const;
+  size_t hash_bytes(size_t rows, size_t tokens) const;
   size_t signing_bytes(size_t rows, size_t tokens) const;
   void spill_hashes(int side);
   void load(const StoredHashes &stored, TokenHashes &hashes) const;
@@ -80,10 +101,12 @@ class LshInput {
   const LshSpec spec_;
   MemoryCounter &memory_;
   SpillFile *file_ = nullptr;
-  JoinTokens tokens_;
+  Type type_ = Type::unknown;
+  JoinTokens tokens_;  // of texts that will be compared
   RawSets sides_[2];
-  std::vector<uint64_t> identities_;     // scratch of distinct_tokens()
-  TokenHashes hashes_[2];                // that are in memory
+  ShortSort sort_;
+  std::vector<int64_t> identities_;      // scratch of add()
+  TokenHashes hashes_[2];                // of such texts, that are in memory
   std::vector<StoredHashes> stored_[2];  // those before them
   uint64_t hashed_tokens_ = 0;
   double reading_per_token_ = 0;  // bytes that reading took up to the file

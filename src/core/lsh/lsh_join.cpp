@@ -216,8 +216,12 @@ void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, CandidateSink &sin
   const auto required =
       static_cast<uint64_t>(Bounds(spec_.measure, spec_.threshold).min_overlap(l.size, r.size));
   if (required > std::min(l.size, r.size)) return;
-  const uint32_t overlap =
-      bounded_overlap(l.words, l.size, r.words, r.size, 0, static_cast<uint32_t>(required));
+  const auto overlap_of = [&](const auto *l_numbers, const auto *r_numbers) {
+    return bounded_overlap(l_numbers, l.size, r_numbers, r.size, 0, static_cast<uint32_t>(required));
+  };
+  const uint32_t overlap = input_.wide() ? overlap_of(reinterpret_cast<const uint64_t *>(l.words),
+                                                      reinterpret_cast<const uint64_t *>(r.words))
+                                         : overlap_of(l.words, r.words);
   if (overlap >= required) sink.emit(l.number, right, overlap);
 }
 

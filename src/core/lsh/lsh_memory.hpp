@@ -22,8 +22,9 @@ inline size_t vocabulary_bytes(const LshSpec &spec) {
 
 // Returns the bytes of token hashes that are signed at a time, with what is made of them: on a GPU more at a
 // time take less, and beyond some megabytes it makes no difference.
+inline constexpr size_t most_chunk_bytes = size_t{1} << 26;
 inline size_t chunk_bytes(const LshSpec &spec) {
-  return std::clamp(spec.memory_limit / 8, size_t{1} << 18, size_t{1} << 26);
+  return std::clamp(spec.memory_limit / 8, size_t{1} << 18, most_chunk_bytes);
 }
 
 // Returns the number of keys of a band that are sorted at a time.

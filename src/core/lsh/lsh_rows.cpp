@@ -22,6 +22,7 @@ LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCo
       words_(memory),
       sets_(memory),
       file_(file),
+      token_words_(input.wide() ? 2 : 1),
       words_before_(memory) {}
 
 void LshRows::build(LshSigner &signer, WorkerPool &pool) {
@@ -34,16 +35,18 @@ void LshRows::build(LshSigner &signer, WorkerPool &pool) {
     hashes_.resize(rows_ * bands_);
     if (!spec_.verify) words_.resize(words_before(rows_));
   }
-  input_.take_hashes([&](uint32_t first, const SetArrays<uint32_t> &sets) {
-    if (!in_file())
-      return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
-                         hashes_.data() + first * bands_);
-    const size_t rows = sets.ends.size();
-    Buffer<uint64_t> hashes(memory_, rows * bands_);
-    Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
-    signer.sign(sets, pool, values.data(), hashes.data());
-    store(first, rows, hashes.data(), values.data(), pool);
-  });
+  input_.take_hashes(
+      [&](uint32_t first, const SetArrays<uint32_t> &sets) {
+        if (!in_file())
+          return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
+                             hashes_.data() + first * bands_);
+        const size_t rows = sets.ends.size();
+        Buffer<uint64_t> hashes(memory_, rows * bands_);
+        Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
+        signer.sign(sets, pool, values.data(), hashes.data());
+        store(first, rows, hashes.data(), values.data(), pool);
+      },
+      pool);
   if (!spec_.verify) return;
   if (!in_file()) sets_.resize(rows_);
   for (int side = 0; side < 2; ++side) take_sets(side, pool);
@@ -70,7 +73,7 @@ void LshRows::find_starts(const StopFlag &stop) {
   for (uint32_t row = 0; row < rows_; ++row) {
     if (row % rows_per_look == 0) stop.check();
     if (row % rows_per_start == 0) words_before_.push_back(words);
-    words += size_of(row);
+    words += words_of(row);
   }
   if (rows_ % rows_per_start == 0) words_before_.push_back(words);
   words_before_.shrink();
@@ -80,7 +83,7 @@ void LshRows::find_starts(const StopFlag &stop) {
 uint64_t LshRows::words_before(uint32_t number) const {
   if (!spec_.verify) return uint64_t{number} * spec_.permutations;
   uint64_t words = words_before_[number / rows_per_start];
-  for (uint32_t row = number - number % rows_per_start; row < number; ++row) words += size_of(row);
+  for (uint32_t row = number - number % rows_per_start; row < number; ++row) words += words_of(row);
   return words;
 }
 
@@ -104,14 +107,14 @@ void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) 
   uint32_t *set = block.ids.data();
   for (uint32_t row = first; row < first + block.rows; ++row) {
     stop.check();
-    const uint32_t size = size_of(row);
+    const size_t size = words_of(row);
     const auto less = [&](uint32_t a, uint32_t b) {
       stop.check();
       return a < b;
     };
-    if (!std::is_sorted(set, set + size)) std::sort(set, set + size, less);
+    if (!input_.in_order() && !std::is_sorted(set, set + size)) std::sort(set, set + size, less);
     if (!in_file()) sets_[row] = set;
-    set += size;
+    set += words_of(row);
   }
 }
 

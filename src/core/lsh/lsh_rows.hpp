@@ -19,7 +19,8 @@ namespace simjoin {
 // A row in memory.
 struct LshRow {
   const uint64_t *hashes;  // of its bands
-  const uint32_t *words;   // the numbers of its tokens, ascending; unverified the values of its signature
+  const uint32_t *words;   // the numbers of its tokens, ascending, of 32 bits each or, where the input is
+                           // wide, of 64; unverified the values of its signature
   uint32_t number;
   uint32_t size;  // distinct tokens
 };
@@ -58,7 +59,9 @@ class LshRows {
   void visit_hashes(uint32_t band, size_t piece, Visit &&visit) const;
 
  private:
-  size_t words_of(uint32_t number) const { return spec_.verify ? size_of(number) : spec_.permutations; }
+  size_t words_of(uint32_t number) const {
+    return spec_.verify ? size_t{size_of(number)} * token_words_ : spec_.permutations;
+  }
   uint64_t words_before(uint32_t number) const;
   void store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values, WorkerPool &pool);
   void find_starts(const StopFlag &stop);
@@ -78,6 +81,7 @@ class LshRows {
   uint64_t columns_place_ = 0;     // hashes by band and row
   uint64_t hashes_place_ = 0;      // the same by row and band
   uint64_t words_place_ = 0;       // words by row
+  const uint32_t token_words_;     // that the number of a token takes
   Buffer<uint64_t> words_before_;  // of each 64th row
 };
 

@@ -7,6 +7,7 @@
 #include "core/base/number_parts.hpp"
 #include "core/sets/hashed_ranks.hpp"
 #include "core/sets/interner.hpp"
+#include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
 namespace {
@@ -21,31 +22,15 @@ constexpr uint64_t dense_per_token = 2;
 constexpr uint64_t copied_per_token = 1;
 constexpr size_t check_interval = size_t{1} << 16;  // table entries between looks at the stop flag
 
-// number_of(value) compares as the value does.
-constexpr uint32_t sign_bit = uint32_t{1} << 31;
-uint32_t number_of(int32_t value) {
-  return static_cast<uint32_t>(value) ^ sign_bit;
-}
-
 }  // namespace
 
 uint32_t Int32Values::take(std::span<const int32_t> tokens, uint32_t *numbers) {
-  size_t count = tokens.size();
+  const uint32_t count = distinct_numbers(tokens, numbers, sort_);
   if (count == 0) return 0;
-  bool ascending = true;
-  numbers[0] = number_of(tokens[0]);
-  for (size_t i = 1; i < count; ++i) {
-    ascending &= tokens[i - 1] < tokens[i];
-    numbers[i] = number_of(tokens[i]);
-  }
-  if (!ascending) {
-    sort_(numbers, count);
-    count = static_cast<size_t>(std::unique(numbers, numbers + count) - numbers);
-  }
   smallest_ = std::min(smallest_, numbers[0]);
   largest_ = std::max(largest_, numbers[count - 1]);
   sample_.add(numbers, count);
-  return static_cast<uint32_t>(count);
+  return count;
 }
 
 bool Int32Values::dense(uint64_t tokens) const {

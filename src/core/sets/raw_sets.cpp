@@ -23,11 +23,12 @@ uint32_t *RawSets::room(size_t most) {
   return blocks.back().ids.data() + blocks.back().tokens;
 }
 
-void RawSets::add_row(uint32_t size) {
+void RawSets::add_row(uint32_t size, uint32_t ids_per_token) {
+  const uint64_t ids = uint64_t{size} * ids_per_token;
   RawBlock &block = blocks.back();
-  block.tokens += size;
+  block.tokens += ids;
   ++block.rows;
-  tokens_ += size;
+  tokens_ += ids;
   sizes.push_back(size);
 }
 

@@ -19,8 +19,8 @@ struct RawBlock {
   Buffer<uint32_t> ids;  // empty where the block is in the file
   uint32_t first_row = 0;
   uint32_t rows = 0;
-  uint64_t tokens = 0;
-  uint64_t place = 0;  // in the file
+  uint64_t tokens = 0;  // ids
+  uint64_t place = 0;   // in the file
 };
 
 // The sets in the order of their rows, as token ids without duplicates.
@@ -38,9 +38,10 @@ class RawSets {
     return (tokens_ + free) * sizeof(uint32_t) + sizes.bytes();
   }
 
-  // Returns room for the ids of the next row, `most` at most; then add_row() takes the first `size` of them.
+  // Returns room for the ids of the next row, `most` at most; then add_row() takes the first ones: as many as
+  // the row has distinct tokens, times the ids that stand for a token, which are as many for all tokens.
   uint32_t *room(size_t most);
-  void add_row(uint32_t size);
+  void add_row(uint32_t size, uint32_t ids_per_token = 1);
   // Adds the next rows, with the ids of one after those of the other.
   void add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes);
 

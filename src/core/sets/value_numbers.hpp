@@ -1,0 +1,48 @@
+// Integers as numbers without a sign, in the order of the integers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include "core/base/short_sort.hpp"
+
+namespace simjoin {
+
+// Returns a number that compares with others as the value does.
+template <typename Value>
+std::make_unsigned_t<Value> number_of(Value value) {
+  using Number = std::make_unsigned_t<Value>;
+  return static_cast<Number>(static_cast<Number>(value) ^
+                             static_cast<Number>(std::numeric_limits<Value>::min()));
+}
+
+// Returns the value of a number, number_of()'s reverse.
+template <typename Number>
+std::make_signed_t<Number> value_of(Number number) {
+  using Value = std::make_signed_t<Number>;
+  return static_cast<Value>(number ^ static_cast<Number>(std::numeric_limits<Value>::min()));
+}
+
+// Writes the numbers of a set's distinct values to `numbers` (room for values.size()), ascending. Returns how
+// many they are.
+template <typename Value>
+uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers,
+                          const ShortSort &sort) {
+  const size_t count = values.size();
+  if (count == 0) return 0;
+  bool ascending = true;
+  numbers[0] = number_of(values[0]);
+  for (size_t i = 1; i < count; ++i) {
+    ascending &= values[i - 1] < values[i];
+    numbers[i] = number_of(values[i]);
+  }
+  if (ascending) return static_cast<uint32_t>(count);
+  sort(numbers, count);
+  return static_cast<uint32_t>(std::unique(numbers, numbers + count) - numbers);
+}
+
+}  // namespace simjoin
