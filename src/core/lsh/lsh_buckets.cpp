@@ -21,7 +21,8 @@ LshBuckets::LshBuckets(const LshRows &rows, const LshSpec &spec, int workers, si
       chained_(memory),
       new_chained_(memory) {
   for (int i = 0; i < workers; ++i)
-    workers_.push_back({LshLoader(rows, loaded_bytes, memory), LshLoader(rows, loaded_bytes, memory)});
+    workers_.push_back({LshLoader(rows, loaded_bytes, memory), LshLoader(rows, loaded_bytes, memory),
+                        spec.verify ? std::make_unique<LshFilter>(spec) : nullptr});
 }
 
 void LshBuckets::visit_keys(std::span<const SortKey> keys, WorkerPool &pool) {
@@ -123,23 +124,40 @@ void LshBuckets::visit_chained(const Chained &bucket, std::span<const SortKey> r
 void LshBuckets::visit_pairs(std::span<const SortKey> left, std::span<const SortKey> right, int worker,
                              const StopFlag &stop) {
   if (left.empty() || right.empty()) return;
-  auto &[l_rows, r_rows] = workers_[static_cast<size_t>(worker)];
+  LshLoader &l_rows = workers_[static_cast<size_t>(worker)].left;
+  LshLoader &r_rows = workers_[static_cast<size_t>(worker)].right;
   std::unique_lock lock(large_, std::defer_lock);
   if (l_rows.any_large(left) || r_rows.any_large(right)) lock.lock();
   while (!left.empty()) {
     left = left.subspan(l_rows.load(left));
     for (std::span<const SortKey> rest = right; !rest.empty();) {
       rest = rest.subspan(r_rows.load(rest));
-      for (const LshRow &l : l_rows.rows()) {
-        for (const LshRow &r : r_rows.rows()) {
-          stop.check();
-          visit_pair(worker, l, r);
-        }
-      }
+      visit_loaded(l_rows.rows(), r_rows.rows(), worker, stop);
     }
   }
   l_rows.forget_large();
   r_rows.forget_large();
+}
+
+// Visits the pairs of left rows with right ones, or, where they are the same, among themselves.
+void LshBuckets::visit_loaded(std::span<const LshRow> left, std::span<const LshRow> right, int worker,
+                              const StopFlag &stop) {
+  LshFilter *const filter = workers_[static_cast<size_t>(worker)].filter.get();
+  const bool same = left.data() == right.data();
+  for (size_t begin = 0; begin < right.size(); begin += LshFilter::most_rows) {
+    const std::span<const LshRow> tile =
+        right.subspan(begin, std::min(LshFilter::most_rows, right.size() - begin));
+    if (filter != nullptr) filter->load(tile);
+    for (size_t l = 0; l < (same ? begin + tile.size() : left.size()); ++l) {
+      stop.check();
+      const size_t first = same && l >= begin ? l + 1 - begin : 0;
+      if (filter != nullptr) {
+        for (const uint32_t r : filter->near(left[l], first)) visit_pair(worker, left[l], tile[r]);
+      } else {
+        for (size_t r = first; r < tile.size(); ++r) visit_pair(worker, left[l], tile[r]);
+      }
+    }
+  }
 }
 
 // Visits the pairs of rows among themselves.
@@ -149,13 +167,7 @@ void LshBuckets::visit_among(std::span<const SortKey> rows, int worker, const St
     std::unique_lock lock(large_, std::defer_lock);
     if (loader.any_large(rows)) lock.lock();
     const size_t count = loader.load(rows);
-    const std::span<const LshRow> loaded = loader.rows();
-    for (size_t l = 0; l < count; ++l) {
-      for (size_t r = l + 1; r < count; ++r) {
-        stop.check();
-        visit_pair(worker, loaded[l], loaded[r]);
-      }
-    }
+    visit_loaded(loader.rows(), loader.rows(), worker, stop);
     visit_pairs(rows.first(count), rows.subspan(count), worker, stop);
     loader.forget_large();
     rows = rows.subspan(count);

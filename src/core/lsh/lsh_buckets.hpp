@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
+#include "core/lsh/lsh_filter.hpp"
 #include "core/lsh/lsh_join.hpp"
 #include "core/lsh/lsh_keys.hpp"
 #include "core/lsh/lsh_loader.hpp"
@@ -20,7 +22,8 @@ namespace simjoin {
 
 // Rows are numbered over both sides, right ones after the left ones. Bands are worked through in order; each
 // calls `visit(worker, l, r)` for the pairs that share one of its buckets, l.number < r.number, in a join of
-// two sides only pairs of both, and none that an earlier band has visited.
+// two sides only pairs of both, and none that an earlier band has visited. Where pairs are verified, it
+// leaves out those that LshFilter rules out.
 class LshBuckets {
  public:
   using Visit = std::function<void(int worker, const LshRow &l, const LshRow &r)>;
@@ -53,6 +56,7 @@ class LshBuckets {
   struct Worker {
     LshLoader left;
     LshLoader right;
+    std::unique_ptr<LshFilter> filter;  // null where pairs are not verified
   };
 
   void visit_bucket(std::span<const SortKey> bucket, int worker, const StopFlag &stop);
@@ -61,6 +65,8 @@ class LshBuckets {
   void visit_pairs(std::span<const SortKey> left, std::span<const SortKey> right, int worker,
                    const StopFlag &stop);
   void visit_among(std::span<const SortKey> rows, int worker, const StopFlag &stop);
+  void visit_loaded(std::span<const LshRow> left, std::span<const LshRow> right, int worker,
+                    const StopFlag &stop);
   void visit_pair(int worker, const LshRow &l, const LshRow &r) const {
     if (!visited_before(l, r)) visit_(worker, l, r);
   }

@@ -43,9 +43,11 @@ struct ChainedBucket {
 // of the other), and they not with each other.
 struct LshStats {
   uint64_t comparisons = 0;  // pairs that share a bucket, counted once for each bucket they share
-  uint64_t candidates = 0;   // distinct pairs among those that were compared
-  uint64_t left_out = 0;     // of these, pairs that were not verified since nobody asked any more
-  uint64_t output = 0;       // pairs handed over
+  // Distinct pairs among those that were compared and, where pairs are verified, that the sets' sizes and
+  // bitmaps do not rule out.
+  uint64_t candidates = 0;
+  uint64_t left_out = 0;  // of these, pairs that were not verified since nobody asked any more
+  uint64_t output = 0;    // pairs handed over
   uint64_t chained_buckets = 0;
   std::array<ChainedBucket, 5> largest{};  // of these, descending by rows; without rows where there are fewer
 

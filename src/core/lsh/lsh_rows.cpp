@@ -1,7 +1,10 @@
 #include "core/lsh/lsh_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
+
+#include "core/base/mix.hpp"
 
 namespace simjoin {
 namespace {
@@ -21,6 +24,7 @@ LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCo
       hashes_(memory),
       words_(memory),
       sets_(memory),
+      bitmaps_(memory),
       file_(file),
       token_words_(input.wide() ? 2 : 1),
       words_before_(memory) {}
@@ -48,7 +52,10 @@ void LshRows::build(LshSigner &signer, WorkerPool &pool) {
       },
       pool);
   if (!spec_.verify) return;
-  if (!in_file()) sets_.resize(rows_);
+  if (!in_file()) {
+    sets_.resize(rows_);
+    bitmaps_.resize(rows_);
+  }
   for (int side = 0; side < 2; ++side) take_sets(side, pool);
 }
 
@@ -113,22 +120,45 @@ void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) 
       return a < b;
     };
     if (!input_.in_order() && !std::is_sorted(set, set + size)) std::sort(set, set + size, less);
-    if (!in_file()) sets_[row] = set;
+    if (!in_file()) {
+      sets_[row] = set;
+      bitmaps_[row] = bitmap_of(set, size_of(row));
+    }
     set += words_of(row);
   }
 }
 
+template <typename Number>
+LshBitmap bitmap_of_numbers(const Number *numbers, uint32_t size) {
+  LshBitmap bitmap = {};
+  for (uint32_t i = 0; i < size; ++i) {
+    const uint64_t bit = numbers[i] * golden_gamma >> 56;
+    bitmap.words[bit / 64] |= uint64_t{1} << bit % 64;
+  }
+  bitmap.excess = size;
+  for (const uint64_t word : bitmap.words) bitmap.excess -= std::popcount(word);
+  return bitmap;
+}
+
+LshBitmap LshRows::bitmap_of(const uint32_t *set, uint32_t size) const {
+  return input_.wide() ? bitmap_of_numbers(reinterpret_cast<const uint64_t *>(set), size)
+                       : bitmap_of_numbers(set, size);
+}
+
 void LshRows::read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const {
-  auto *const words = reinterpret_cast<uint32_t *>(to + rows.size() * bands_);
+  auto *const bitmaps = reinterpret_cast<LshBitmap *>(to + rows.size() * bands_);
+  auto *const words = reinterpret_cast<uint32_t *>(to + rows.size() * (bands_ + bitmap_words()));
   size_t word = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<uint32_t>(number + i);
-    rows[i] = {to + i * bands_, words + word, row, size_of(row)};
+    rows[i] = {to + i * bands_, spec_.verify ? bitmaps + i : nullptr, words + word, row, size_of(row)};
     word += words_of(row);
   }
   file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to,
               rows.size() * bands_ * sizeof(uint64_t));
   file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words, word * sizeof(uint32_t));
+  if (!spec_.verify) return;
+  for (size_t i = 0; i < rows.size(); ++i) bitmaps[i] = bitmap_of(rows[i].words, rows[i].size);
 }
 
 }  // namespace simjoin

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,11 +17,18 @@
 
 namespace simjoin {
 
+// The tokens of a set, of which each sets a bit.
+struct LshBitmap {
+  std::array<uint64_t, 4> words;
+  int64_t excess;  // tokens minus bits
+};
+
 // A row in memory.
 struct LshRow {
-  const uint64_t *hashes;  // of its bands
-  const uint32_t *words;   // the numbers of its tokens, ascending, of 32 bits each or, where the input is
-                           // wide, of 64; unverified the values of its signature
+  const uint64_t *hashes;   // of its bands
+  const LshBitmap *bitmap;  // unverified null
+  const uint32_t *words;    // the numbers of its tokens, ascending, of 32 bits each or, where the input is
+                            // wide, of 64; unverified the values of its signature
   uint32_t number;
   uint32_t size;  // distinct tokens
 };
@@ -44,11 +52,12 @@ class LshRows {
   // Returns a row that is in memory.
   LshRow row(uint32_t number) const {
     const uint32_t *words = spec_.verify ? sets_[number] : words_.data() + words_before(number);
-    return {hashes_.data() + number * bands_, words, number, size_of(number)};
+    return {hashes_.data() + number * bands_, spec_.verify ? &bitmaps_[number] : nullptr, words, number,
+            size_of(number)};
   }
   // Returns the most words of 64 bits that read() writes for a row.
-  size_t stored_words(uint32_t number) const { return bands_ + (words_of(number) + 1) / 2; }
-  // Reads consecutive rows from the file, from `number` on. Their hashes and words go to `to`.
+  size_t stored_words(uint32_t number) const { return bands_ + bitmap_words() + (words_of(number) + 1) / 2; }
+  // Reads consecutive rows from the file, from `number` on. Their hashes, bitmaps and words go to `to`.
   void read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const;
 
   // Rows that visit_hashes() reads at a time.
@@ -62,6 +71,8 @@ class LshRows {
   size_t words_of(uint32_t number) const {
     return spec_.verify ? size_t{size_of(number)} * token_words_ : spec_.permutations;
   }
+  size_t bitmap_words() const { return spec_.verify ? sizeof(LshBitmap) / sizeof(uint64_t) : 0; }
+  LshBitmap bitmap_of(const uint32_t *set, uint32_t size) const;
   uint64_t words_before(uint32_t number) const;
   void store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values, WorkerPool &pool);
   void find_starts(const StopFlag &stop);
@@ -77,6 +88,7 @@ class LshRows {
   Buffer<uint64_t> hashes_;        // by row and band
   Buffer<uint32_t> words_;         // by row: signatures
   Buffer<const uint32_t *> sets_;  // by row: numbers of its tokens
+  Buffer<LshBitmap> bitmaps_;      // by row
   SpillFile *const file_;          // if not null, the arrays above are in the file:
   uint64_t columns_place_ = 0;     // hashes by band and row
   uint64_t hashes_place_ = 0;      // the same by row and band
