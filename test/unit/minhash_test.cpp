@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/minhash/minhash_family.hpp"
+#include "core/minhash/minhash_kernels.hpp"
 #include "core/minhash/minhash_plan.hpp"
 #include "core/minhash/minhash_signature.hpp"
 #include "unit/on_target.hpp"
@@ -137,6 +138,23 @@ TEST_P(MinHashTargets, EqualsTheDefinition) {
       hasher.add_by_definition(hashes.data(), count, expected.data());
       ASSERT_EQ(values, expected) << permutations << " permutations of " << count << " hashes";
     }
+  }
+}
+
+// The padding of a group that is not full must not make the group's values doubtful: the plain loop would
+// have to make them.
+TEST_P(MinHashTargets, ValuesOfGroupsWithPaddingAreCertain) {
+  std::mt19937_64 random(9);
+  for (const uint32_t permutations : {1u, 16u, 31u, 91u}) {
+    const PermutationTable table(permutations_of(random(), permutations), permutation_block);
+    int doubtful = 0;
+    for (int trial = 0; trial < 100; ++trial) {
+      std::vector<uint32_t> hashes(50);
+      for (uint32_t &hash : hashes) hash = static_cast<uint32_t>(random());
+      std::vector<uint32_t> least(permutation_block, UINT32_MAX);
+      if (!lower_values(table, table.groups() - 1, hashes.data(), hashes.size(), least.data())) ++doubtful;
+    }
+    EXPECT_LE(doubtful, 3) << permutations;
   }
 }
 

@@ -90,11 +90,11 @@ void PermutationTable::append_group(std::span<const Permutation> permutations,
       b = permutations[numbers[i]].b;
     }
     append_scaled(a, b);
-    if (i < numbers.size()) {
-      if (flip) {
-        b = (b + multiply(a, UINT32_MAX)) % mersenne61;
-        a = mersenne61 - a;
-      }
+    if (i >= numbers.size()) {
+      scaled_b_.back() += 0.5;  // a fraction that is always certain
+    } else if (flip) {
+      b = (b + multiply(a, UINT32_MAX)) % mersenne61;
+      a = mersenne61 - a;
     }
     a_low_.push_back(a & UINT32_MAX);
     a_high_.push_back(a >> 32);
