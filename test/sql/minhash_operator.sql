@@ -110,6 +110,22 @@ SELECT analyzed('SELECT a.id, b.id FROM sets a JOIN sets b ON a.id < b.id AND ja
 SET simjoin.method = exact;
 SELECT lines('SELECT FROM sets a LEFT JOIN others b ON a.tokens ~= b.tokens', 'Method|MinHash|Band|Recall');
 
+-- Where the exact join is expected to cost less, EXPLAIN with costs says so: for small sets of rare elements, not for large sets
+-- of frequent ones.
+CREATE TABLE small_sets AS SELECT i AS id, ARRAY(SELECT (i * 7919 + j * j * 104729) % 5000 FROM generate_series(1, 4) j) AS tokens FROM generate_series(1, 5000) i;
+CREATE TABLE large_sets AS SELECT i AS id, ARRAY(SELECT j FROM generate_series(1, 250) j WHERE hashint4(1000 * i + j) % 2 = 0) AS tokens FROM generate_series(1, 10000) i;
+ANALYZE small_sets, large_sets;
+CREATE FUNCTION cheaper(sets text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE format('EXPLAIN (FORMAT JSON) SELECT FROM %1$I a JOIN %1$I b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9', sets) INTO plan;
+  RETURN (plan -> 0 -> 'Plan' ->> 'Method') || ', ' || coalesce(plan -> 0 -> 'Plan' ->> 'Cheaper Method', 'nothing');
+END $$;
+SET simjoin.method = minhash;
+SELECT sets, cheaper(sets) FROM unnest('{small_sets,large_sets}'::text[]) sets;
+SET simjoin.method = exact;
+SELECT sets, cheaper(sets) FROM unnest('{small_sets,large_sets}'::text[]) sets;
+
 -- Large buckets are chained, and reported.
 SET simjoin.method = minhash;
 SET simjoin.max_bucket_size = 5;

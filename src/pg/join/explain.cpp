@@ -137,6 +137,8 @@ bool show_method(const JoinState *state, ExplainState *es) {
   show_count("Bands", choice.plan.bands, es);
   show_count("Rows per Band", choice.plan.rows, es);
   ExplainPropertyFloat("Expected Recall", nullptr, choice.recall, 4, es);
+  if (es->costs && state->facts.exact_is_cheaper)
+    show_text("Cheaper Method", method_names[static_cast<int>(Method::exact)], es);
   return true;
 }
 

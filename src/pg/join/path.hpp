@@ -21,7 +21,8 @@ struct JoinPath {
   List *restrictlist;
   List *partition_clauses;  // the equality clauses of restrictlist that keep rows apart
   RelOptInfo *outer;
-  Side smaller;  // the side that is expected to have fewer tokens; set by cost_join
+  Side smaller;           // the side that is expected to have fewer tokens; set by cost_join
+  bool exact_is_cheaper;  // than the join by bands that the settings ask for; set by cost_join
   bool read_once;
   bool skip_same_row;  // with read_once, a row is not paired with itself: another clause excludes it
   Index left_relid;    // the relation that is read, where read_once

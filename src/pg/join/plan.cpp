@@ -41,6 +41,7 @@ enum class Fact {
   left_weights,
   right_weights,
   smaller,
+  exact_is_cheaper,
   count
 };
 
@@ -210,6 +211,7 @@ List *encode_facts(const JoinPath *join, const JoinColumn sets[2], const JoinCol
   set(Fact::left_weights, weights[0].child_column);
   set(Fact::right_weights, weights[1].child_column);
   set(Fact::smaller, join->smaller);
+  set(Fact::exact_is_cheaper, join->exact_is_cheaper);
   List *facts = NIL;
   for (int value : values) facts = lappend_int(facts, value);
   return facts;
@@ -312,6 +314,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
       {static_cast<AttrNumber>(get(Fact::left_set)), static_cast<AttrNumber>(get(Fact::right_set))},
       {static_cast<AttrNumber>(get(Fact::left_weights)), static_cast<AttrNumber>(get(Fact::right_weights))},
       static_cast<Side>(get(Fact::smaller)),
+      get(Fact::exact_is_cheaper) != 0,
   };
 }
 

@@ -34,6 +34,7 @@ struct JoinPlanFacts {
   AttrNumber set_column[2];      // of the children's output
   AttrNumber weights_column[2];  // the same; 0 without weights
   Side smaller;                  // the side that is expected to have fewer tokens, and is read first
+  bool exact_is_cheaper;         // than the planned join by bands, by the planner's estimates
 
   bool weighted() const { return weights_column[0] != InvalidAttrNumber; }
 };

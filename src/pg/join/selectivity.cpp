@@ -238,6 +238,31 @@ double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, Speci
   return clause_selectivity(root, reinterpret_cast<Node *>(clause.rinfo), 0, JOIN_INNER, sjinfo);
 }
 
+double candidate_share(PlannerInfo *root, const SimilarityClause &clause, const BandPlan &plan,
+                       double average_jaccard) {
+  // Lower ones take milliseconds on large sets.
+  constexpr double levels[] = {0.6, 0.4, 0.25};
+  MemoryContext work =
+      AllocSetContextCreate(CurrentMemoryContext, "simjoin: candidate estimate", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext caller = MemoryContextSwitchTo(work);
+  Sides sides;
+  read_sides(root, clause, base_relids(root, clause.left), base_relids(root, clause.right), &sides);
+  double share = 0, above = 0, next = 1;
+  for (const double level : levels) {
+    const Bounds bounds(Measure::jaccard, level);
+    const double pairs =
+        Max(pairs_of(sides, bounds,
+                     estimate_similarity(sides.left, sides.right, bounds, sides.self, false).pairs),
+            above);
+    share += (pairs - above) * candidate_probability(plan, (level + next) / 2);
+    above = pairs;
+    next = level;
+  }
+  MemoryContextSwitchTo(caller);
+  MemoryContextDelete(work);
+  return share + (1 - above) * candidate_probability(plan, Min(average_jaccard, next / 2));
+}
+
 const SimilarityClause *most_selective(PlannerInfo *root, List *clauses, SpecialJoinInfo *sjinfo) {
   const SimilarityClause *best = nullptr;
   double fewest = 0;

@@ -12,6 +12,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
+#include "core/lsh/lsh_plan.hpp"
 #include "pg/join/match.hpp"
 
 namespace simjoin::pg {
@@ -24,6 +25,11 @@ Bounds planned_bounds(const SimilarityClause &clause);
 
 // Returns the share of the cross product's pairs that satisfy the clause.
 double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, SpecialJoinInfo *sjinfo);
+
+// Returns the share of the cross product's pairs that share a bucket of a join by bands. Pairs that are
+// hardly similar are taken to have a Jaccard similarity of `average_jaccard`.
+double candidate_share(PlannerInfo *root, const SimilarityClause &clause, const BandPlan &plan,
+                       double average_jaccard);
 
 // Returns the clause that the fewest pairs satisfy, from a list of SimilarityClause pointers. Among equals it
 // is the first.
