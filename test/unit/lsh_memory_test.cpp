@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -11,6 +10,7 @@
 #include "core/minhash/minhash_plan.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
+#include "unit/typed_tokens.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -75,26 +75,6 @@ Input<int32_t> near_pairs(size_t rows, int32_t size, bool self_join) {
     (near && !self_join ? input.right : input.left).push_back(std::move(set));
   }
   return input;
-}
-
-template <class Token>
-Input<Token> with_tokens(const Input<int32_t> &input) {
-  Input<Token> other;
-  other.self_join = input.self_join;
-  const auto translate = [](const IntSets &from, Sets<Token> &to) {
-    for (const IntSet &set : from) {
-      auto &tokens = to.emplace_back();
-      for (const int32_t token : set) {
-        if constexpr (std::is_same_v<Token, std::string>)
-          tokens.push_back("word " + std::to_string(token));
-        else
-          tokens.push_back(Token{token} * 1'000'003);
-      }
-    }
-  };
-  translate(input.left, other.left);
-  translate(input.right, other.right);
-  return other;
 }
 
 TEST(LshMemory, ResultsDoNotDependOnTheLimit) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "core/base/error.hpp"
 #include "core/lsh/lsh_join.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/minhash_family.hpp"
@@ -141,69 +140,6 @@ TEST(LshJoin, VerifiesByTheMeasure) {
       spec.measure = measure;
       expect_candidates_verified(spec, input, std::string(measure_names[static_cast<int>(measure)]));
     }
-  }
-}
-
-// Returns the sets with other tokens: integers that agree in their lower halves, of either sign, or texts.
-template <typename Token>
-Sets<Token> with_tokens(const IntSets &sets) {
-  Sets<Token> others;
-  for (const IntSet &set : sets) {
-    auto &other = others.emplace_back();
-    for (const int32_t token : set) {
-      if constexpr (std::is_same_v<Token, std::string>)
-        other.push_back(std::to_string(token));
-      else
-        other.push_back(static_cast<Token>(token % 2 == 0 ? token : -token) * (Token{1} << 32));
-    }
-  }
-  return others;
-}
-
-// So many bands of one row miss no pair.
-template <typename Token>
-void expect_all_pairs(const Input<int32_t> &ints) {
-  const Input<Token> input = {with_tokens<Token>(ints.left), with_tokens<Token>(ints.right), ints.self_join};
-  for (const size_t limit : {size_t{1} << 30, size_t{1}}) {
-    LshSpec spec = spec_of(ints, 0.6, 64, {64, 1});
-    spec.memory_limit = limit;
-    const auto join = make_lsh_join(spec);
-    feed(*join, input);
-    EXPECT_EQ(difference(Oracle<Token>(input).join(spec.measure, spec.threshold), pull(*join)), "") << limit;
-  }
-}
-
-TEST(LshJoin, ComparesTokensOfAllTypes) {
-  for (const Shape &shape : all_shapes) {
-    for (const Input<int32_t> &input : {self_input(shape, 73), two_sided_input(shape, 74)}) {
-      expect_all_pairs<int64_t>(input);
-      expect_all_pairs<std::string>(input);
-    }
-  }
-}
-
-TEST(LshJoin, RefusesTokensOfTwoTypes) {
-  const int32_t small[] = {1};
-  const int64_t large[] = {1};
-  const std::string_view text[] = {"1"};
-  for (const bool verify : {true, false}) {
-    LshSpec spec;
-    spec.verify = verify;
-    const auto expect_refused = [&](auto &first, auto &second) {
-      const auto join = make_lsh_join(spec);
-      join->add(Side::left, std::span<const int64_t>());
-      join->add(Side::left, std::span(first));
-      join->add(Side::right, std::span<const std::string_view>());
-      try {
-        join->add(Side::right, std::span(second));
-        ADD_FAILURE() << "no error";
-      } catch (const Error &error) {
-        EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-      }
-    };
-    expect_refused(small, large);
-    expect_refused(text, large);
-    expect_refused(large, text);
   }
 }
 

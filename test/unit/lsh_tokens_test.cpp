@@ -1,0 +1,69 @@
+// Joins by bands compare tokens of every type exactly.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/base/error.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
+#include "unit/typed_tokens.hpp"
+
+namespace simjoin::test {
+namespace {
+
+// So many bands of one row miss no pair.
+template <typename Token>
+void expect_all_pairs(const Input<int32_t> &ints) {
+  const Input<Token> input = with_tokens<Token>(ints);
+  for (const size_t limit : {size_t{1} << 30, size_t{1}}) {
+    LshSpec spec;
+    spec.threshold = 0.6;
+    spec.self_join = input.self_join;
+    spec.permutations = 64;
+    spec.plan = {64, 1};
+    spec.threads = 2;
+    spec.memory_limit = limit;
+    const auto join = make_lsh_join(spec);
+    feed(*join, input);
+    EXPECT_EQ(difference(Oracle<Token>(input).join(spec.measure, spec.threshold), pull(*join)), "") << limit;
+  }
+}
+
+TEST(LshTokens, ComparesTokensOfAllTypes) {
+  for (const Shape &shape : all_shapes) {
+    for (const Input<int32_t> &input : {self_input(shape, 73), two_sided_input(shape, 74)}) {
+      expect_all_pairs<int64_t>(input);
+      expect_all_pairs<std::string>(input);
+    }
+  }
+}
+
+TEST(LshTokens, RefusesTokensOfTwoTypes) {
+  const int32_t small[] = {1};
+  const int64_t large[] = {1};
+  const std::string_view text[] = {"1"};
+  for (const bool verify : {true, false}) {
+    LshSpec spec;
+    spec.verify = verify;
+    const auto expect_refused = [&](auto &first, auto &second) {
+      const auto join = make_lsh_join(spec);
+      join->add(Side::left, std::span<const int64_t>());
+      join->add(Side::left, std::span(first));
+      join->add(Side::right, std::span<const std::string_view>());
+      try {
+        join->add(Side::right, std::span(second));
+        ADD_FAILURE() << "no error";
+      } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+      }
+    };
+    expect_refused(small, large);
+    expect_refused(text, large);
+    expect_refused(large, text);
+  }
+}
+
+}  // namespace
+}  // namespace simjoin::test
