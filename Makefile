@@ -16,7 +16,7 @@ WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check fresh-check citus-check upgrade-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
+SCRIPT_GOALS = help deps check fresh-check docker-check citus-check upgrade-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
   format-check tidy unit-tests core dist deb
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
@@ -34,6 +34,7 @@ help:
 #: make installcheck   run the SQL tests against a running server with simjoin installed
 #: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
 #: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' lists the options
+#: make docker-check   the steps of docs/docker/Dockerfile without Docker, as root
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
 #: make hostile        random calls with the values and tables of a hostile role; CASES=20000 SEED=7 KIND=view CASE=12
 #: make citus-check    the manual's page on Citus on three servers; CITUS_SOURCE names a source tree of Citus to build
@@ -60,6 +61,9 @@ fresh-check:
 
 demo:
 	@test/tools/demo
+
+docker-check:
+	@test/tools/docker-check
 
 citus-check:
 	@test/tools/citus-check
