@@ -176,16 +176,16 @@ FROM simjoin_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(p
 COMMENT ON VIEW simjoin_stat_activity IS 'the similarity joins and other computations that run in the server; pg_stat_activity has their statements';
 GRANT SELECT ON simjoin_stat_activity TO PUBLIC;
 
-CREATE FUNCTION simjoin_stat(OUT joins bigint, OUT rows_read bigint, OUT pairs bigint, OUT gpu_joins bigint,
-                             OUT gpu_fallbacks bigint, OUT spilled_joins bigint, OUT temporary_bytes bigint,
-                             OUT stats_reset timestamptz) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'simjoin_stat' LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 1;
+CREATE FUNCTION simjoin_stat(OUT computation text, OUT calls bigint, OUT total_time float8, OUT rows_read bigint,
+                             OUT gpu_calls bigint, OUT gpu_fallbacks bigint, OUT pairs bigint, OUT spilled_calls bigint,
+                             OUT temporary_bytes bigint, OUT stats_reset timestamptz) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_stat' LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 10;
 COMMENT ON FUNCTION simjoin_stat() IS
-'what the similarity joins of the server that ran to their end have done, and how many computations left a GPU';
+'what the similarity joins and other computations of the server that ran to their end have done; times in milliseconds';
 CREATE FUNCTION simjoin_stat_reset() RETURNS void
 AS 'MODULE_PATHNAME', 'simjoin_stat_reset' LANGUAGE C VOLATILE STRICT;
 REVOKE EXECUTE ON FUNCTION simjoin_stat_reset() FROM PUBLIC;
-COMMENT ON FUNCTION simjoin_stat_reset() IS 'sets the figures of simjoin_stat() to 0';
+COMMENT ON FUNCTION simjoin_stat_reset() IS 'forgets the figures of simjoin_stat()';
 
 -- Tells the planner how many rows the functions over queries return. It cannot be called from SQL.
 CREATE FUNCTION simjoin_query_support(internal) RETURNS internal

@@ -20,31 +20,37 @@ $without->stop;
 my $node = start_node('preloaded', 'shared_preload_libraries = simjoin', 'restart_after_crash = on', @two_cpu_threads);
 sub query { return $node->safe_psql('postgres', @_) }
 my $activity = 'SELECT count(*) FROM simjoin_stat_activity';
-my $totals = 'SELECT joins, rows_read, pairs, gpu_joins, gpu_fallbacks, spilled_joins, temporary_bytes > 0 FROM simjoin_stat()';
+# The totals of a computation; nothing before its first end.
+sub totals
+{
+	return query(qq{SELECT calls, rows_read, gpu_calls, gpu_fallbacks, pairs, spilled_calls, temporary_bytes > 0 FROM simjoin_stat()
+		WHERE computation = '$_[0]' AND total_time > 0 AND stats_reset < now()});
+}
 fill_sets($node, 100000, 60, 400);
 query(q{CREATE TABLE few AS SELECT id, ARRAY[id / 2 + 10, 1, 2] AS tokens FROM generate_series(0, 99) id; CREATE ROLE looker});
 is(query($activity), 0, 'no join runs');
-is(query($totals), '0|0|0|0|0|0|f', 'no join has run');
+is(query('SELECT count(*) FROM simjoin_stat()'), 0, 'nothing has run');
 
 # What ends is counted.
 my $pairs = 'SELECT count(*) FROM few a JOIN few b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.9';
 is(query($pairs), 50, 'a join');
-is(query($totals), '1|100|50|0|0|0|f', 'a join that reads its rows once');
+is(totals('similarity join'), '1|100|0|0|50|0|f', 'a join that reads its rows once');
 query(q{SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM few', 0.9)});
-is(query($totals), '2|200|100|0|0|0|f', 'groups');
+is(totals('duplicate_groups'), '1|100|0|0|50|0|f', 'groups');
 query("SET enable_nestloop = off; SET simjoin.method = minhash; $pairs");
-like(query($totals), qr/^3\|300\|1\d\d\|0\|0\|0\|f$/, 'a join by bands');
+like(totals('similarity join'), qr/^2\|200\|0\|0\|\d\d+\|0\|f$/, 'a join by bands');
 query("$pairs AND a.id < 0");
-my $before = query('SELECT joins FROM simjoin_stat()');
+my $of_joins = q{FROM simjoin_stat() WHERE computation = 'similarity join'};
+my $before = query("SELECT calls $of_joins");
 query("SET simjoin.memory_limit = '1MB'; SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.95");
-is(query("SELECT joins - $before, spilled_joins, temporary_bytes > 1000000 FROM simjoin_stat()"), '1|1|t', 'a join that spills');
+is(query("SELECT calls - $before, spilled_calls, temporary_bytes > 1000000 $of_joins"), '1|1|t', 'a join that spills');
 
 # A join with a small side, whether it streams past that side or turns out not to be small.
 sub counted
 {
-	my ($joins, $rows_read) = split(/\|/, query('SELECT joins, rows_read FROM simjoin_stat()'));
+	my ($calls, $rows_read) = split(/\|/, query("SELECT calls, rows_read $of_joins"));
 	query("SET enable_nestloop = off; $_[0]");
-	return query("SELECT joins - $joins, rows_read - $rows_read FROM simjoin_stat()");
+	return query("SELECT calls - $calls, rows_read - $rows_read $of_joins");
 }
 my $on = 'ON jaccard_similarity(a.tokens, b.tokens) >= 0.9';
 is(counted("SELECT FROM few a JOIN sets b $on AND a.id < 2"), '1|100002', 'a side that streams');
@@ -122,6 +128,45 @@ is_shown('CREATE INDEX ON sets USING gin (slow(tokens) int4_similarity_ops)', 'i
 	q{phase = 'computing' AND rows_read > 0 AND part_done BETWEEN 0 AND 0.9});
 is_shown(q{SELECT create_similarity_index('sets', 'slow(tokens)', 0.8)}, 'create_similarity_index', q{phase = 'reading' AND part_done > 0});
 
+# What was cancelled is not counted; what ends is, whatever it is.
+is(query("SELECT computation FROM simjoin_stat() WHERE computation NOT IN ('similarity join', 'duplicate_groups')"), '', 'nothing else has ended');
+my $rows = 'FROM generate_series(1, 30) i';
+my %inputs = (
+	connected_components => "'SELECT i, i + 1 $rows'",
+	pagerank => "'SELECT i, i + 1 $rows'",
+	densest_subgraph => "'SELECT i, i + 1 $rows', 3",
+	minhash_signatures => "'SELECT i, ARRAY[i, i + 1] $rows', 64",
+	weighted_minhash_signatures => "'SELECT i, ARRAY[i], ARRAY[1]::real[] $rows', 64",
+	flyhash_signatures => "'SELECT i, ARRAY[i, 1, 2]::real[] $rows', 4",
+	cluster_documents => "'SELECT i, ARRAY[i, 1], ARRAY[1, 2]::real[] $rows', 0.5",
+	tf_idf => "'SELECT i, ARRAY[i::text] $rows'");
+for my $function (sort keys %inputs)
+{
+	query("SELECT count(*) FROM $function($inputs{$function})") for 1 .. 2;
+	is(totals($function), '2|60|0|0|||', "$function is counted");
+}
+query(q{SELECT create_dedup_view('groups', 'SELECT id, tokens FROM few', 0.9); SELECT refresh_dedup_view('groups')});
+is(totals('create_dedup_view'), '1|100|0|0|50|0|f', 'a dedup view is counted');
+is(totals('refresh_dedup_view'), '', 'a refresh that joins nothing is not');
+query(q{INSERT INTO few VALUES (100, '{10,1,2}'); SELECT refresh_dedup_view('groups')});
+like(totals('refresh_dedup_view'), qr/^1\|\d+\|0\|0\|\d\|0\|f$/, 'one that joins is');
+query(q{SELECT create_similarity_index('few', 'tokens', 0.9); REINDEX TABLE few; DROP INDEX few_similarity_idx});
+is(totals('create_similarity_index'), '1|101|0|0|||', 'what reads the rows for an index is counted');
+is(totals('index build'), '2|202|0|0|||', 'and so are two builds');
+for my $build ('CREATE INDEX CONCURRENTLY i ON few USING gin (tokens int4_similarity_ops)', 'REINDEX INDEX CONCURRENTLY i')
+{
+	my $builds = query(q{SELECT calls FROM simjoin_stat() WHERE computation = 'index build'});
+	query($build);
+	is(query("SELECT calls - $builds FROM simjoin_stat() WHERE computation = 'index build'"), 1, $build);
+}
+query('DROP INDEX i; DELETE FROM few WHERE id = 100');
+my $builds = totals('index build');
+my ($ended, $none, $failure) = $node->psql('postgres', q{CREATE INDEX ON few USING gin ((tokens || 1 / (99 - id)) int4_similarity_ops)});
+like($failure, qr/division by zero/, 'a build fails');
+query(q{DO $$ BEGIN CREATE INDEX ON few USING gin ((tokens || 1 / (99 - id)) int4_similarity_ops);
+	EXCEPTION WHEN division_by_zero THEN END $$});
+is(totals('index build'), $builds, 'builds that failed are not counted');
+
 # Sessions share a budget of threads, whatever each of them asks for.
 SKIP:
 {
@@ -172,7 +217,7 @@ like($error, qr/permission denied for function simjoin_stat_reset/, 'not everyon
 ($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SET simjoin.log_min_duration = 0');
 like($error, qr/permission denied to set parameter/, 'not everyone may write to the log');
 query('SELECT simjoin_stat_reset()');
-is(query($totals), '0|0|0|0|0|0|f', 'the figures are 0 again');
+is(query('SELECT count(*) FROM simjoin_stat()'), 0, 'the figures are 0 again');
 
 # A crash empties what is shown.
 my $victim = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \my $stdout, '2>', \my $stderr);

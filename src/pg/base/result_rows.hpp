@@ -51,7 +51,7 @@ class ResultRows {
   }
 
  private:
-  static constexpr int most_columns = 8;
+  static constexpr int most_columns = 10;
 
   ReturnSetInfo *result_;
 };

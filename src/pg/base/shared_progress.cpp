@@ -7,7 +7,7 @@ extern "C" {
 #include "storage/shmem.h"
 }
 
-#include <array>
+#include <cstring>
 
 #include "core/base/thread_budget.hpp"
 #include "pg/base/compat.hpp"
@@ -18,10 +18,9 @@ namespace {
 SharedProgress *shared = nullptr;
 shmem_startup_hook_type next_startup_hook = nullptr;
 
-std::array<pg_atomic_uint64 *, 7> counts_of(JoinTotals *totals) {
-  return {&totals->joins,       &totals->rows,          &totals->pairs,          &totals->gpu_joins,
-          &totals->gpu_notices, &totals->spilled_joins, &totals->temporary_bytes};
-}
+constexpr uint64_t Totals::*counts[] = {&Totals::calls,         &Totals::microseconds,   &Totals::rows,
+                                        &Totals::pairs,         &Totals::gpu_calls,      &Totals::gpu_notices,
+                                        &Totals::spilled_calls, &Totals::temporary_bytes};
 
 void attach() {
   if (next_startup_hook != nullptr) next_startup_hook();
@@ -29,9 +28,8 @@ void attach() {
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   shared = static_cast<SharedProgress *>(ShmemInitStruct("simjoin progress", sizeof(SharedProgress), &found));
   if (!found) {
-    for (pg_atomic_uint64 *total : counts_of(&shared->totals)) pg_atomic_init_u64(total, 0);
-    pg_atomic_init_u64(&shared->totals.reset, 0);
-    reset_totals(&shared->totals);
+    SpinLockInit(&shared->totals_lock);
+    reset_totals();
     new (&shared->threads) std::atomic<int>(0);
     for (ProgressSlot &slot : shared->slots) {
       SpinLockInit(&slot.lock);
@@ -54,9 +52,33 @@ void request_shared_progress() {
   shmem_startup_hook = attach;
 }
 
-void reset_totals(JoinTotals *totals) {
-  for (pg_atomic_uint64 *total : counts_of(totals)) pg_atomic_write_u64(total, 0);
-  pg_atomic_write_u64(&totals->reset, static_cast<uint64>(GetCurrentTimestamp()));
+void add_totals(const Totals &more) {
+  SpinLockAcquire(&shared->totals_lock);
+  for (Totals &entry : shared->totals.entries) {
+    if (entry.name[0] == '\0') {
+      strlcpy(entry.name, more.name, sizeof entry.name);
+      entry.is_join = more.is_join;
+    }
+    if (std::strncmp(entry.name, more.name, sizeof entry.name) != 0) continue;
+    for (const auto count : counts) entry.*count += more.*count;
+    break;
+  }
+  SpinLockRelease(&shared->totals_lock);
+}
+
+AllTotals read_totals() {
+  SpinLockAcquire(&shared->totals_lock);
+  const AllTotals totals = shared->totals;
+  SpinLockRelease(&shared->totals_lock);
+  return totals;
+}
+
+void reset_totals() {
+  const TimestampTz now = GetCurrentTimestamp();
+  SpinLockAcquire(&shared->totals_lock);
+  shared->totals = {};
+  shared->totals.reset = now;
+  SpinLockRelease(&shared->totals_lock);
 }
 
 Progress read_slot(ProgressSlot *slot) {

@@ -5,7 +5,6 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
-#include "port/atomics.h"
 #include "storage/spin.h"
 #include "utils/timestamp.h"
 }
@@ -35,16 +34,26 @@ struct Progress {
   char device[48];           // empty until it is known
 };
 
-// What the server's sessions have done since `reset`.
-struct JoinTotals {
-  pg_atomic_uint64 joins;  // that ran to their end
-  pg_atomic_uint64 rows;
-  pg_atomic_uint64 pairs;
-  pg_atomic_uint64 gpu_joins;      // of these joins, those that ended on a GPU
-  pg_atomic_uint64 gpu_notices;    // computations that left a GPU
-  pg_atomic_uint64 spilled_joins;  // with a temporary file
-  pg_atomic_uint64 temporary_bytes;
-  pg_atomic_uint64 reset;  // a TimestampTz
+// What the server's computations of one name that ran to their end have done.
+struct Totals {
+  char name[NAMEDATALEN];  // empty: nobody's
+  bool is_join;            // else there are no pairs and temporary files
+  uint64_t calls;
+  uint64_t microseconds;
+  uint64_t rows;
+  uint64_t pairs;
+  uint64_t gpu_calls;      // that ended on a GPU
+  uint64_t gpu_notices;    // that left a GPU, also those that did not end
+  uint64_t spilled_calls;  // with a temporary file
+  uint64_t temporary_bytes;
+};
+
+// What the server's sessions have done since `reset`. Plain data, which is copied under a spinlock. The
+// extension's code has fewer names than there are entries, and no name comes from a role. Entries without a
+// name come last.
+struct AllTotals {
+  TimestampTz reset;
+  Totals entries[64];
 };
 
 struct ProgressSlot {
@@ -56,7 +65,8 @@ struct ProgressSlot {
 inline constexpr int progress_slots = 1024;
 
 struct SharedProgress {
-  JoinTotals totals;
+  slock_t totals_lock;
+  AllTotals totals;
   std::atomic<int> threads;  // of the pools of all sessions; see core/base/thread_budget
   ProgressSlot slots[progress_slots];
 };
@@ -67,8 +77,14 @@ SharedProgress *shared_progress();
 // Asks for the shared memory. Called while the server loads its shared_preload_libraries.
 void request_shared_progress();
 
-// Sets all totals to 0.
-void reset_totals(JoinTotals *totals);
+// Adds to the totals of the computations with this name.
+void add_totals(const Totals &more);
+
+// Returns a copy of all totals.
+AllTotals read_totals();
+
+// Forgets all totals.
+void reset_totals();
 
 // Returns the slot's content. It is all zeros if no computation has the slot.
 Progress read_slot(ProgressSlot *slot);

@@ -1,6 +1,7 @@
 #include "pg/base/watch.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 }
@@ -16,10 +17,44 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+// Returns totals of the computation, so far all 0.
+Totals totals_for(const Progress &progress) {
+  Totals totals = {};
+  strlcpy(totals.name, progress.name, sizeof totals.name);
+  totals.is_join = progress.pairs != no_pairs;
+  return totals;
+}
+
+// Adds a computation that has ended to the server's totals.
+void count_end(const Progress &progress) {
+  if (shared_progress() == nullptr) return;
+  Totals totals = totals_for(progress);
+  totals.calls = 1;
+  totals.microseconds = static_cast<uint64_t>(std::max<int64>(GetCurrentTimestamp() - progress.started, 0));
+  totals.rows = progress.rows;
+  totals.gpu_calls = progress.device[0] != '\0' && std::strcmp(progress.device, "cpu") != 0;
+  if (totals.is_join) {
+    totals.pairs = progress.pairs;
+    totals.spilled_calls = progress.temporary_bytes > 0;
+    totals.temporary_bytes = progress.temporary_bytes;
+  }
+  add_totals(totals);
+}
+
+// Whether the transaction has committed in which note_end_with_context was last called.
+bool committed = false;
+
+void note_transaction(XactEvent event, void *) {
+  if (event == XACT_EVENT_COMMIT) committed = true;
+}
+
 // The session's view of one of its computations. Those that run form a list, the newest first.
 struct Watch {
   explicit Watch(const void *watched) : key(watched), next(newest) { newest = this; }
   ~Watch() {
+    // An abort of a transaction or a part of it changes its state before it ends contexts, and so does a
+    // commit.
+    if (ends_with_context && (IsTransactionState() || committed)) count_end(progress);
     if (slot != nullptr) write_slot(slot, {});
     Watch **link = &newest;
     while (*link != this) link = &(*link)->next;
@@ -40,6 +75,7 @@ struct Watch {
   double rows_expected = 0;  // 0: unknown
   TimestampTz published = 0;
   bool ended = false;
+  bool ends_with_context = false;
 };
 
 constexpr long publish_every_ms = 100;
@@ -86,19 +122,6 @@ void publish(Watch *watch) {
 void enter_phase(Watch *watch, ProgressPhase phase) {
   if (watch->progress.phase != phase) watch->published = 0;
   watch->progress.phase = phase;
-}
-
-void add_to_totals(const Progress &join) {
-  SharedProgress *shared = shared_progress();
-  if (shared == nullptr) return;
-  JoinTotals *totals = &shared->totals;
-  pg_atomic_fetch_add_u64(&totals->joins, 1);
-  pg_atomic_fetch_add_u64(&totals->rows, static_cast<int64>(join.rows));
-  pg_atomic_fetch_add_u64(&totals->pairs, static_cast<int64>(join.pairs));
-  if (std::strncmp(join.device, "cpu", sizeof join.device) != 0)
-    pg_atomic_fetch_add_u64(&totals->gpu_joins, 1);
-  if (join.temporary_bytes > 0) pg_atomic_fetch_add_u64(&totals->spilled_joins, 1);
-  pg_atomic_fetch_add_u64(&totals->temporary_bytes, static_cast<int64>(join.temporary_bytes));
 }
 
 unsigned long long kilobytes(uint64_t bytes) {
@@ -188,7 +211,7 @@ void note_step(const JoinEngine *engine, StepResult result, size_t pairs) {
   if (result != StepResult::done || watch->ended) return;
   watch->ended = true;
   take_figures(watch);
-  add_to_totals(watch->progress);
+  count_end(watch->progress);
   log_if_long(watch->progress, true);
 }
 
@@ -207,11 +230,25 @@ void note_end(const void *key) {
   Watch *watch = watch_of(key);
   if (watch == nullptr) return;
   take_figures(watch);
+  count_end(watch->progress);
   log_if_long(watch->progress, false);
 }
 
+void note_end_with_context(const void *key) {
+  Watch *watch = watch_of(key);
+  if (watch == nullptr) return;
+  static bool registered = false;
+  if (!registered) RegisterXactCallback(note_transaction, nullptr);
+  registered = true;
+  committed = false;
+  watch->ends_with_context = true;
+}
+
 void note_gpu_notice() {
-  if (SharedProgress *shared = shared_progress()) pg_atomic_fetch_add_u64(&shared->totals.gpu_notices, 1);
+  if (shared_progress() == nullptr || Watch::newest == nullptr) return;
+  Totals totals = totals_for(Watch::newest->progress);
+  totals.gpu_notices = 1;
+  add_totals(totals);
 }
 
 }  // namespace simjoin::pg

@@ -55,10 +55,12 @@ void note_step(const JoinEngine *engine, StepResult result, size_t pairs);
 void note_work(const void *key);
 // Shows how far it is.
 void show_work(const void *key);
-// Notes that it has ended well, and writes to the log as note_step does.
+// Notes that it has ended well: adds it to the server's totals, and writes to the log as note_step does.
 void note_end(const void *key);
+// Notes that it ends well with its context, unless that ends by an error. It is then not written to the log.
+void note_end_with_context(const void *key);
 
-// Notes that a computation has left a GPU.
+// Notes that the computation that was begun last has left a GPU.
 void note_gpu_notice();
 
 }  // namespace simjoin::pg

@@ -54,8 +54,8 @@ bool may_see(Oid role) {
   return has_privs_of_role(GetUserId(), role) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 }
 
-int64 total(pg_atomic_uint64 *count) {
-  return static_cast<int64>(pg_atomic_read_u64(count));
+Datum count(uint64_t value) {
+  return Int64GetDatum(static_cast<int64>(value));
 }
 
 }  // namespace
@@ -98,19 +98,28 @@ Datum simjoin_progress(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_stat);
 Datum simjoin_stat(PG_FUNCTION_ARGS) {
-  JoinTotals *totals = &require_shared_progress()->totals;
+  require_shared_progress();
+  const AllTotals totals = read_totals();
   ResultRows result(fcinfo);
-  result.add({Int64GetDatum(total(&totals->joins)), Int64GetDatum(total(&totals->rows)),
-              Int64GetDatum(total(&totals->pairs)), Int64GetDatum(total(&totals->gpu_joins)),
-              Int64GetDatum(total(&totals->gpu_notices)), Int64GetDatum(total(&totals->spilled_joins)),
-              Int64GetDatum(total(&totals->temporary_bytes)), TimestampTzGetDatum(total(&totals->reset))});
+  for (const Totals &entry : totals.entries) {
+    if (entry.name[0] == '\0') break;
+    const auto of_joins = [&](uint64_t value) {
+      return entry.is_join ? ResultValue(count(value)) : ResultValue(nullptr);
+    };
+    result.add({CStringGetTextDatum(entry.name), count(entry.calls),
+                Float8GetDatum(static_cast<double>(entry.microseconds) / 1000), count(entry.rows),
+                count(entry.gpu_calls), count(entry.gpu_notices), of_joins(entry.pairs),
+                of_joins(entry.spilled_calls), of_joins(entry.temporary_bytes),
+                TimestampTzGetDatum(totals.reset)});
+  }
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_stat_reset);
 Datum simjoin_stat_reset(PG_FUNCTION_ARGS) {
   (void)fcinfo;
-  reset_totals(&require_shared_progress()->totals);
+  require_shared_progress();
+  reset_totals();
   PG_RETURN_VOID();
 }
 }

@@ -59,6 +59,7 @@ char *frequent_tokens(const char *query, const char *function, TokenType *type) 
   TokenReader reader = {function, own(context, [] { return std::make_unique<TokenCounts>(); }), {}};
   watch_computation(context, context, function, nullptr, [](const void *) { return WatchFigures{}; });
   read_watched_query(query, &reader, function, context);
+  note_end(context);
   *type = reader.type;
   char *parameter = frequent_parameter(reader.counts);
   MemoryContextDelete(context);

@@ -54,6 +54,7 @@ void note_row_of_build(FmgrInfo *function) {
     function->fn_extra = function;
     watch_computation(function, function->fn_mcxt, "index build", nullptr, figures_of_build);
     note_work(function);
+    note_end_with_context(function);
   }
   note_row(function);
 }
