@@ -10,6 +10,7 @@
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/thread_budget.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/handover/engine_thread.hpp"
@@ -49,6 +50,7 @@ class GpuEngine final : public GpuJoinEngine {
   uint32_t set_size(Side side, uint32_t row) const override;
   JoinStats stats() const override;
   GpuFigures figures() const override;
+  double share_done() const override;
 
  private:
   enum class Kind : uint8_t { none, int4, int8, text };
@@ -201,7 +203,9 @@ void GpuEngine::run_in_tiles(int workers, const char *why) {
 // Runs the join. Called on the engine's thread.
 void GpuEngine::run() {
   gpu::use_device(0);
-  const int workers = this->workers();
+  // The thread that waits for the workers counts as one of them.
+  const CountedThreads threads(this->workers() - 1);
+  const int workers = threads.taken() + 1;
   if (!single_) return run_in_tiles(workers, "one GPU has too little memory for all sets at once");
   if (workers > 1) return run_in_tiles(workers, "several GPUs share the join");
   gpu::QueueSink sink(thread_.queue());
@@ -261,6 +265,11 @@ GpuFigures GpuEngine::figures() const {
   figures.start_ms = start_ms_;
   figures.marshal_ms = marshal_ms_;
   return figures;
+}
+
+double GpuEngine::share_done() const {
+  const std::lock_guard lock(mutex_);
+  return tiled_ ? tiled_->share_done() : unknown_share;
 }
 
 }  // namespace

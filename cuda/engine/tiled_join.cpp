@@ -314,6 +314,13 @@ JoinStats TiledJoin::stats() const {
   return stats;
 }
 
+double TiledJoin::share_done() const {
+  const std::lock_guard lock(mutex_);
+  const auto joined = static_cast<double>(joined_);
+  const double left = static_cast<double>(pending_.size()) + busy_;
+  return joined > 0 ? joined / (joined + left) : 0;
+}
+
 GpuFigures TiledJoin::figures() const {
   const std::lock_guard lock(mutex_);
   GpuFigures figures = figures_;

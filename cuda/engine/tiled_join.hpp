@@ -49,6 +49,8 @@ class TiledJoin {
   // Safe to call while run() runs on another thread.
   JoinStats stats() const;
   GpuFigures figures() const;
+  // Returns the share of the known pairs of tiles that are joined. Tiles that are cut again make more pairs.
+  double share_done() const;
   // Returns the distinct tokens of a row, after a pair of that row was handed over.
   uint32_t set_size(Side side, uint32_t row) const;
 

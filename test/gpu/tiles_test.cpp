@@ -1,8 +1,11 @@
 // Joins in tiles: larger than their memory limit, or shared by several workers.
+#include <atomic>
+#include <climits>
 #include <tuple>
 
 #include "core/base/error.hpp"
 #include "core/base/host_pieces.hpp"
+#include "core/base/thread_budget.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -113,6 +116,28 @@ TEST_F(GpuTileMemory, EveryPair) {
   }
 }
 
+// Workers beyond the first are threads of the server's budget, and fewer if it is used up. The device's name
+// begins with their number, and that of one GPU with NVIDIA.
+TEST_F(GpuTileMemory, BudgetOfThreads) {
+  const Input<int32_t> input = self_input(all_shapes[5], 16);
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.5);
+  const std::vector<Pair> expected = run(spec, input);
+  GpuOptions options;
+  options.tile_rows = static_cast<uint32_t>(input.left.size() / 3);
+  options.workers = 4;
+  std::atomic<int> running = 0;
+  set_thread_count(&running);
+  for (const auto &[limit, devices] : {std::pair{0, 'N'}, {1, '2'}, {5, '4'}}) {
+    set_thread_limit(limit);
+    GpuFigures figures;
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options, &figures)), "");
+    EXPECT_EQ(figures.device.front(), devices) << figures.device;
+    EXPECT_EQ(running, 0);
+  }
+  set_thread_count(nullptr);
+  set_thread_limit(INT_MAX);
+}
+
 // Sizes do not count repeated tokens, for rows of all tiles.
 TEST_F(GpuTileMemory, SetSizes) {
   JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.1);
@@ -120,9 +145,11 @@ TEST_F(GpuTileMemory, SetSizes) {
   GpuOptions options;
   options.tile_rows = 2;
   const auto engine = make_gpu_engine(spec, options);
+  EXPECT_EQ(engine->share_done(), unknown_share);
   const IntSets sets = {{1, 2, 2, 3}, {}, {3, 3, 3}, {7}, {1, 2, 3}};
   for (const IntSet &set : sets) add_row(*engine, Side::left, set);
   EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {0, 4, 3}, {2, 4, 1}}));
+  EXPECT_EQ(engine->share_done(), 1);
   const uint32_t expected[] = {3, 0, 1, 1, 3};
   for (uint32_t row = 0; row < sets.size(); ++row)
     EXPECT_EQ(engine->set_size(Side::left, row), expected[row]);

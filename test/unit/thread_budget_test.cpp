@@ -35,6 +35,18 @@ TEST_F(ThreadBudget, GivesWhatIsLeft) {
   EXPECT_EQ(running_, 0);
 }
 
+TEST_F(ThreadBudget, CountsThreadsWhileTheyLive) {
+  set_thread_limit(3);
+  {
+    const CountedThreads first(2), second(2), third(0);
+    EXPECT_EQ(first.taken(), 2);
+    EXPECT_EQ(second.taken(), 1);
+    EXPECT_EQ(third.taken(), 0);
+    EXPECT_EQ(running_, 3);
+  }
+  EXPECT_EQ(running_, 0);
+}
+
 TEST_F(ThreadBudget, PoolsContinueWithFewerThreads) {
   set_thread_limit(3);
   const StopFlag stop;

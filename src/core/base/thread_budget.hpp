@@ -17,4 +17,18 @@ int take_threads(int wanted);
 // Takes threads that have ended out of the count.
 void give_back_threads(int threads);
 
+// Threads that are in the count for as long as the object lives.
+class CountedThreads {
+ public:
+  explicit CountedThreads(int wanted) : taken_(take_threads(wanted)) {}
+  ~CountedThreads() { give_back_threads(taken_); }
+  CountedThreads(const CountedThreads &) = delete;
+  CountedThreads &operator=(const CountedThreads &) = delete;
+
+  int taken() const { return taken_; }
+
+ private:
+  const int taken_;
+};
+
 }  // namespace simjoin
