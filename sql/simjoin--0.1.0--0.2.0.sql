@@ -456,6 +456,24 @@ AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION tf_idf(text, anyarray, int, anycompatible) IS 'tf_idf for terms of the type of kind';
 
+CREATE FUNCTION idf(query text, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (id bigint, terms text[], weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_idf' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION idf(text, tokenizer) IS
+'each row of a query (id, tokens text[]) with the different tokens of its set and their weights by rarity in all sets, rarest first';
+CREATE FUNCTION idf(query text, kind anyarray, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (id bigint, terms anyarray, weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_idf_of_kind' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION idf(text, anyarray, tokenizer) IS 'idf for tokens of the type of kind';
+CREATE FUNCTION idf(query text, kind anyarray, key anycompatible, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (id anycompatible, terms anyarray, weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_idf_of_kind_and_keys' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION idf(text, anyarray, anycompatible, tokenizer) IS
+'idf for tokens of the type of kind; key gives the type of ids';
+
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int,
                                   key anyelement)
 RETURNS TABLE (id anyelement, cluster bigint, similarity float8)

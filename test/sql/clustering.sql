@@ -30,6 +30,51 @@ WHERE cardinality(a.terms) > 0;
 SELECT * FROM tf_idf(NULL, 1);
 SELECT * FROM tf_idf('SELECT 1, ''{}''::text[] WHERE false');
 
+-- idf: the same without the count and the length, against its formula in SQL.
+SELECT * FROM idf('SELECT * FROM bags ORDER BY id');
+WITH words AS (
+  SELECT DISTINCT id, word FROM bags, unnest(words) word
+), expected AS (
+  SELECT id, word, (ln((1 + 5)::float8 / (1 + count(*) OVER (PARTITION BY word))) + 1)::real AS weight FROM words
+)
+SELECT count(*), count(*) FILTER (WHERE e.weight IS DISTINCT FROM r.weight) AS differences
+FROM expected e FULL JOIN (SELECT id, word, weight FROM idf('SELECT * FROM bags') t, unnest(t.terms, t.weights) u(word, weight)) r
+  USING (id, word);
+SELECT pg_typeof(terms), terms, weights FROM idf('SELECT 1, ARRAY[7, 7, -3] UNION ALL SELECT 2, ARRAY[7]', NULL::int[]);
+SELECT pg_typeof(terms), terms, weights FROM idf('SELECT 1, ARRAY[9223372036854775807, 2, 2]', kind => NULL::bigint[]);
+SELECT pg_typeof(id), id, terms FROM idf('SELECT id::text, words FROM bags ORDER BY bags.id', NULL::text[], key => NULL::text) LIMIT 2;
+SELECT * FROM idf(NULL);
+SELECT * FROM idf('SELECT * FROM bags WHERE id > 6');
+-- Texts with a tokenizer and tsvectors are the sets that they make.
+CREATE VIEW bodies AS SELECT id, array_to_string(words, ' ') AS body FROM bags;
+CREATE TABLE same_idf AS
+SELECT 'words' AS tokens, x.*, y.terms AS y_terms, y.weights AS y_weights
+FROM idf('SELECT id, body FROM bodies', tokens => 'words(english)') x
+     FULL JOIN idf('SELECT id, tsvector_to_array(to_tsvector(''english'', body)) FROM bodies') y USING (id)
+UNION ALL
+SELECT 'tsvector', x.*, y.terms, y.weights
+FROM idf('SELECT id, to_tsvector(''english'', body) FROM bodies') x FULL JOIN idf('SELECT id, body FROM bodies', tokens => 'words(english)') y USING (id)
+UNION ALL
+SELECT 'shingles', x.id, x.terms::text[], x.weights, y.terms::text[], y.weights
+FROM idf('SELECT id, body FROM bodies', NULL::int[], tokens => 'shingles(3)') x
+     FULL JOIN idf('SELECT id, shingles(body, 3) FROM bodies', NULL::int[]) y USING (id)
+UNION ALL
+SELECT 'word_shingles64', x.id::int, x.terms::text[], x.weights, y.terms::text[], y.weights
+FROM idf('SELECT id::numeric, body FROM bodies', NULL::bigint[], key => NULL::numeric, tokens => 'word_shingles64(2)') x
+     FULL JOIN idf('SELECT id, word_shingles64(body, 2) FROM bodies', NULL::bigint[]) y ON y.id = x.id;
+SELECT tokens, count(*), count(*) FILTER (WHERE (terms, weights) IS DISTINCT FROM (y_terms, y_weights)) AS differences, sum(cardinality(terms)) > 3 AS some
+FROM same_idf GROUP BY tokens ORDER BY tokens;
+DROP TABLE same_idf;
+DROP VIEW bodies;
+SELECT * FROM idf('SELECT 1, ARRAY[1]');
+SELECT * FROM idf('SELECT 1, ''a b''', tokens => 'shingles(1)');
+SELECT * FROM idf('SELECT 1, ''a b''');
+SELECT * FROM idf('SELECT 1, ARRAY[''a'', NULL]');
+SELECT * FROM idf('SELECT ''x'', ARRAY[''a'']');
+SELECT * FROM idf('SELECT NULL::int, ARRAY[''a'']');
+SELECT * FROM idf('SELECT 1, ARRAY[1.5]', NULL::numeric[]);
+SELECT * FROM idf('SELECT 1, ARRAY[1], ARRAY[1]::real[]', NULL::int[]);
+
 -- Clusters: the most similar centroid, the older of two equal ones, and a similarity equal to the threshold.
 CREATE TABLE docs (id bigint, terms int[], weights real[]);
 INSERT INTO docs VALUES
@@ -225,6 +270,7 @@ SELECT count(*) FROM cluster_stream('much',
 SELECT count(*) FROM much;
 SELECT count(*) FROM tf_idf('SELECT i, ARRAY[''a'', ''b'', ''c''] FROM generate_series(1, 10000) i');
 SELECT count(*) FROM tf_idf('SELECT i, ARRAY[''a'', i::text] FROM generate_series(1, 100000) i');
+SELECT count(*) FROM idf('SELECT i, ''a '' || i FROM generate_series(1, 100000) i', tokens => 'words');
 RESET simjoin.memory_limit;
 
 DROP TABLE much, bags, docs, news, at_once, renamed, before, bigs, "Of Texts";

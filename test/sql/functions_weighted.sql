@@ -38,6 +38,14 @@ FROM unnest('{components,star,best_link}'::text[]) method, duplicate_groups('SEL
 SELECT a, b, round(similarity::numeric, 3) AS similarity
 FROM similarity_self_join('SELECT * FROM tf_idf($$SELECT id, terms FROM bags WHERE id < 10$$, NULL::text[])', 0.3, 'weighted_jaccard') ORDER BY a, b;
 
+-- So are the sets of a query, whose tokens weigh by their rarity. Common tokens alone make no pair.
+SELECT a, b, round(similarity::numeric, 3) AS similarity
+FROM similarity_self_join('SELECT * FROM idf($$VALUES (1, ''to be or not''), (2, ''to be or''), (3, ''to be a Hamlet''), (4, ''be a Hamlet''), (5, ''or to be''), (6, ''to be'')$$, tokens => ''words'')',
+                          0.6, 'weighted_jaccard') ORDER BY a, b;
+SELECT * FROM compared($$SELECT a, b, similarity FROM similarity_self_join('SELECT * FROM idf(''SELECT id, terms FROM bags'')', 0.6, 'weighted_jaccard')$$,
+  $$SELECT a.id, b.id, s FROM idf('SELECT id, terms FROM bags') a JOIN idf('SELECT id, terms FROM bags') b ON a.id < b.id,
+    weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) s WHERE s >= 0.6$$);
+
 -- Errors.
 SELECT * FROM similarity_self_join('SELECT id, terms FROM bags', 0.6, 'weighted_jaccard');
 SELECT * FROM similarity_self_join('SELECT id, terms, weights FROM bags', 0.6);

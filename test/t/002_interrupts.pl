@@ -60,6 +60,7 @@ my %long_statements = (
 	'a profile of all rows' => [ q{SELECT count(*) FROM similarity_profile('SELECT id, tokens FROM sets', '{0.9,0.5,0.4}', sample => NULL)}, 0.1, 0.3, 0.9 ],
 	'a profile of a sample' => [ q{SELECT count(*) FROM similarity_profile('SELECT id, tokens FROM sets', '{0.9,0.5,0.4}', sample => 60000)}, 0.1, 0.3, 0.9 ],
 	'tf_idf' => [ q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM words')}, 0.1, 0.3, 0.6 ],
+	'idf' => [ q{SELECT count(*) FROM idf('SELECT id, array_to_string(tokens, '' '') FROM words', tokens => 'words')}, 0.1, 0.3, 0.6 ],
 	'indexing a large set' => [ q{INSERT INTO indexed SELECT tokens FROM large}, 0.3, 0.6, 0.9 ],
 	'looking a large set up' =>
 	  [ q{SET enable_seqscan = off; SELECT count(*) FROM indexed WHERE tokens ~= similarity_query((SELECT tokens FROM large), 0.99)}, 0.3, 0.6 ],

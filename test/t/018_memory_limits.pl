@@ -133,6 +133,7 @@ my $edges = q{'SELECT id, t FROM int4_sets, unnest(tokens) t'};
 for my $statement (
 	"pagerank($edges)", "densest_subgraph($edges, 100)", "connected_components($edges)",
 	q{tf_idf('SELECT id, tokens FROM text_sets')},
+	q{idf('SELECT id, array_to_string(tokens, '' '') FROM text_sets', tokens => 'words')},
 	q{cluster_documents('SELECT id, tokens, array_fill(1::real, ARRAY[cardinality(tokens)]) FROM int4_sets', 0.5)})
 {
 	my ($function) = $statement =~ /^(\w+)/;

@@ -112,7 +112,8 @@ my %calls = (
 	weighted_minhash_signatures => "'SELECT i, ARRAY[i], ARRAY[1]::real[] $slowly', 64",
 	flyhash_signatures => "'SELECT i, ARRAY[i, 1, 2]::real[] $slowly', 4",
 	cluster_documents => "'SELECT i, ARRAY[i, 1], ARRAY[1, 2]::real[] $slowly', 0.5",
-	tf_idf => "'SELECT i, ARRAY[i::text] $slowly'");
+	tf_idf => "'SELECT i, ARRAY[i::text] $slowly'",
+	idf => "'SELECT i, i::text $slowly', tokens => 'words'");
 is_shown("SELECT count(*) FROM $_($calls{$_})", $_, "$half_read NULL AND pairs IS NULL") for sort keys %calls;
 is_shown("SELECT count(*) FROM $_('SELECT i, ARRAY[i, 1, 2] $slowly', 0.9)", $_, "$half_read NOT NULL AND pairs = 0")
   for qw(similarity_self_join duplicate_groups);
@@ -139,7 +140,8 @@ my %inputs = (
 	weighted_minhash_signatures => "'SELECT i, ARRAY[i], ARRAY[1]::real[] $rows', 64",
 	flyhash_signatures => "'SELECT i, ARRAY[i, 1, 2]::real[] $rows', 4",
 	cluster_documents => "'SELECT i, ARRAY[i, 1], ARRAY[1, 2]::real[] $rows', 0.5",
-	tf_idf => "'SELECT i, ARRAY[i::text] $rows'");
+	tf_idf => "'SELECT i, ARRAY[i::text] $rows'",
+	idf => "'SELECT i, i::text $rows', tokens => 'words'");
 for my $function (sort keys %inputs)
 {
 	query("SELECT count(*) FROM $function($inputs{$function})") for 1 .. 2;

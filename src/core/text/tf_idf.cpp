@@ -4,8 +4,11 @@
 
 namespace simjoin {
 
-TfIdf::TfIdf(size_t memory_limit) : terms_(memory_), counts_(memory_), ends_(memory_), uses_(memory_) {
-  memory_.set_limit(memory_limit, {"the documents of tf_idf need", "give it fewer documents"});
+TfIdf::TfIdf(TermWeight weight, size_t memory_limit)
+    : weight_(weight), terms_(memory_), counts_(memory_), ends_(memory_), uses_(memory_) {
+  const char *needs = weight == TermWeight::idf ? "the rows of idf need" : "the documents of tf_idf need";
+  const char *less = weight == TermWeight::idf ? "give it fewer rows" : "give it fewer documents";
+  memory_.set_limit(memory_limit, {needs, less});
 }
 
 void TfIdf::add_term(uint32_t term) {
@@ -29,7 +32,7 @@ void TfIdf::score(size_t document, TermScore *to) const {
   for (size_t i = begin(document); i < ends_[document]; ++i) {
     const auto &[term, count] = counts_[i];
     const double rarity = std::log((1 + all) / (1 + static_cast<double>(uses_[term].documents))) + 1;
-    *to++ = {term, static_cast<double>(count) * rarity};
+    *to++ = {term, weight_ == TermWeight::idf ? rarity : static_cast<double>(count) * rarity};
   }
 }
 

@@ -1,4 +1,5 @@
-// Weights of a document's terms, by their count in the document and the number of documents that have them.
+// Weights of a document's terms, by the number of documents that have them, and by their count in the
+// document.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,18 @@ struct TermScore {
   double score;
 };
 
-// All documents of a collection, as bags of terms. A term that is `count` times in a document and in `df` of
-// `n` documents scores count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn. Functions throw Error and
-// std::bad_alloc.
+// What a term weighs in a document that has it `count` times, where `df` of `n` documents have it.
+enum class TermWeight : uint8_t {
+  tf_idf,  // count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn
+  idf,     // the same without the count
+};
+
+// All documents of a collection, as bags of terms. Functions throw Error and std::bad_alloc.
 class TfIdf {
  public:
   // `memory_limit` is in bytes, for the documents and their terms. Beyond it functions throw
   // memory_limit_exceeded.
-  explicit TfIdf(size_t memory_limit = MemoryCounter::no_limit);
+  explicit TfIdf(TermWeight weight = TermWeight::tf_idf, size_t memory_limit = MemoryCounter::no_limit);
 
   TermTable &terms() { return terms_; }
   const TermTable &terms() const { return terms_; }
@@ -55,6 +60,7 @@ class TfIdf {
 
   size_t begin(size_t document) const { return document == 0 ? 0 : ends_[document - 1]; }
 
+  TermWeight weight_;
   MemoryCounter memory_;
   TermTable terms_;
   Buffer<Count> counts_;

@@ -141,7 +141,7 @@ SetColumn check_weighted_columns(TupleDesc columns, const ColumnCheck &check, co
       are_sets && has_other_ids(columns, check)
           ? hint_for_ids(columns, check)
           : "Name the columns and cast where necessary, as in SELECT id, tokens::text[], "
-            "weights::real[] FROM documents. The function tf_idf makes terms and weights.");
+            "weights::real[] FROM documents. The functions tf_idf and idf make terms and weights.");
 }
 
 }  // namespace simjoin::pg

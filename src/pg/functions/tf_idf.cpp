@@ -1,4 +1,4 @@
-// tf_idf(): from bags of terms to weighted terms.
+// tf_idf() and idf(): from bags and sets of terms to weighted terms.
 #include "pg/base/pg.hpp"
 
 extern "C" {
@@ -25,7 +25,14 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = "tf_idf";
+// A call of one of the functions.
+struct WeightCall {
+  const char *function;
+  TermWeight weight;
+  TokenType kind;
+  size_t max_terms;       // of each document
+  const char *tokenizer;  // nullptr where the query returns terms
+};
 
 struct Bag {
   int64 id;
@@ -37,36 +44,47 @@ struct BagReader {
   void start(TupleDesc columns);
   void take(const QueryRow &row);
 
-  TokenType kind;
+  WeightCall call;
   RowKeys *keys;
   TfIdf *collection;
   GrowingArray<Bag> bags;
+  MemoryContext context, row_context;
+  SetMaker *maker;  // nullptr where the query returns terms
 };
 
 void BagReader::start(TupleDesc columns) {
-  const TokenType type = check_row_columns(columns, {function, keys, "key"});
-  if (type == kind) return;
+  TokenType type;
+  if (call.weight == TermWeight::tf_idf) {
+    type = check_row_columns(columns, {call.function, keys, "key"});
+  } else {
+    const SetColumn sets =
+        check_set_column(columns, {call.function, keys, "key", true}, call.tokenizer, context);
+    type = sets.token_type;
+    maker = sets.maker;
+  }
+  if (type == call.kind) return;
   const char *name = format_type_be(array_type_of(type));
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                  errmsg("%s: the query returns terms of type %s, but %s was asked for", function, name,
-                         format_type_be(array_type_of(kind))),
-                  errhint("Add the argument NULL::%s, or cast the terms.", name)));
+                  errmsg("%s: the terms are of type %s, but %s was asked for", call.function, name,
+                         format_type_be(array_type_of(call.kind))),
+                  errhint("Add the argument NULL::%s%s.", name,
+                          maker == nullptr ? ", or cast the terms" : " behind the query")));
 }
 
 void BagReader::take(const QueryRow &row) {
-  Datum terms;
-  const bool isnull = !row.get(1, &terms);
+  Datum value;
+  const bool isnull = !row.get(1, &value);
   bags.append({add_id(keys, row), isnull});
   if (isnull) return;
-  const SetView set = view_set(terms, function);
-  number_terms(&collection->terms(), set, [&](uint32_t, uint32_t term) { collection->add_term(term); });
+  in_row_context(row_context, [&] {
+    const SetView set = view_set(maker == nullptr ? value : make_set(*maker, value), call.function);
+    number_terms(&collection->terms(), set, [&](uint32_t, uint32_t term) { collection->add_term(term); });
+  });
   call_cpp([&] { collection->end_document(); });
-  free_view(set, terms);
 }
 
 // Adds a document's row to the result: its heaviest terms and their weights.
-void return_document(const BagReader &reader, int64 id, size_t document, size_t max_terms,
-                     ResultRows *result) {
+void return_document(const BagReader &reader, int64 id, size_t document, ResultRows *result) {
   const TfIdf &collection = *reader.collection;
   const size_t count = collection.size(document);
   auto *scores = allocate<TermScore>(count);
@@ -74,24 +92,23 @@ void return_document(const BagReader &reader, int64 id, size_t document, size_t 
   sort_interruptibly(
       scores, count, [&](const TermScore &a, const TermScore &b) { return collection.heavier(a, b); },
       [](const TermScore &) { return size_t{8}; });
-  TfIdf::normalise(scores, count);
-  const size_t returned = std::min(count, max_terms);
-  ArrayType *terms =
-      make_term_array(collection.terms(), reader.kind, returned, [&](size_t i) { return scores[i].term; });
+  if (reader.call.weight == TermWeight::tf_idf) TfIdf::normalise(scores, count);
+  const size_t returned = std::min(count, reader.call.max_terms);
+  ArrayType *terms = make_term_array(collection.terms(), reader.call.kind, returned,
+                                     [&](size_t i) { return scores[i].term; });
   const auto weights = make_array<float4>(returned);
   for (size_t i = 0; i < returned; ++i) weights.elements[i] = static_cast<float4>(scores[i].score);
   result->add({key_at(reader.keys, id, 0), PointerGetDatum(terms), weights.datum()});
 }
 
-void return_documents(const BagReader &reader, size_t max_terms, ResultRows *result,
-                      MemoryContext row_context) {
+void return_documents(const BagReader &reader, ResultRows *result) {
   size_t document = 0;
   for (const Bag &bag : reader.bags) {
     CHECK_FOR_INTERRUPTS();
     if (bag.isnull)
       result->add({key_at(reader.keys, bag.id, 0), nullptr, nullptr});
     else
-      in_row_context(row_context, [&] { return_document(reader, bag.id, document++, max_terms, result); });
+      in_row_context(reader.row_context, [&] { return_document(reader, bag.id, document++, result); });
   }
 }
 
@@ -99,29 +116,42 @@ void return_documents(const BagReader &reader, size_t max_terms, ResultRows *res
 size_t max_terms_argument(FunctionCallInfo fcinfo, int number) {
   if (PG_ARGISNULL(number)) return SIZE_MAX;
   const int32 most = PG_GETARG_INT32(number);
-  check_count(most, INT_MAX, function, "max_terms", "A document keeps at least 1 term; NULL keeps all.");
+  check_count(most, INT_MAX, "tf_idf", "max_terms", "A document keeps at least 1 term; NULL keeps all.");
   return static_cast<size_t>(most);
+}
+
+WeightCall tf_idf_call(TokenType kind, size_t max_terms) {
+  return {"tf_idf", TermWeight::tf_idf, kind, max_terms, nullptr};
+}
+
+WeightCall idf_call(TokenType kind, const char *tokenizer) {
+  return {"idf", TermWeight::idf, kind, SIZE_MAX, tokenizer};
 }
 
 // Returns the documents of the call's query, the first argument, with weights. `key` is the number of an
 // argument.
-Datum weigh_query(FunctionCallInfo fcinfo, TokenType kind, size_t max_terms, int key) {
+Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
   ResultRows result(fcinfo);
   if (PG_ARGISNULL(0)) return 0;
-  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "tf_idf", ALLOCSET_DEFAULT_SIZES);
-  BagReader reader = {kind,
-                      create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)),
-                                      KeyNumbers::as_they_come, function, context),
-                      own(context, [] { return std::make_unique<TfIdf>(Settings::memory_limit()); }),
-                      GrowingArray<Bag>(context)};
-  watch_computation(context, context, function, reader.collection, [](const void *collection) {
+  MemoryContext context =
+      AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
+  BagReader reader = {
+      call,
+      create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)), KeyNumbers::as_they_come,
+                      call.function, context),
+      own(context, [&] { return std::make_unique<TfIdf>(call.weight, Settings::memory_limit()); }),
+      GrowingArray<Bag>(context),
+      context,
+      AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
+      nullptr};
+  watch_computation(context, context, call.function, reader.collection, [](const void *collection) {
     WatchFigures figures;
     figures.memory_peak = static_cast<const TfIdf *>(collection)->memory_peak();
     return figures;
   });
-  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  read_watched_query(string_argument(fcinfo, 0), &reader, call.function, context);
   note_work(context);
-  return_documents(reader, max_terms, &result, AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES));
+  return_documents(reader, &result);
   note_end(context);
   close_row_keys(reader.keys);
   MemoryContextDelete(context);
@@ -138,13 +168,30 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf);
 Datum simjoin_tf_idf(PG_FUNCTION_ARGS) {
-  return weigh_query(fcinfo, TokenType::text, max_terms_argument(fcinfo, 1), 2);
+  return weigh_query(fcinfo, tf_idf_call(TokenType::text, max_terms_argument(fcinfo, 1)), 2);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf_of_kind);
 Datum simjoin_tf_idf_of_kind(PG_FUNCTION_ARGS) {
-  const TokenType kind = kind_argument(fcinfo, 1, function);
-  return weigh_query(fcinfo, kind, max_terms_argument(fcinfo, 2), 3);
+  const TokenType kind = kind_argument(fcinfo, 1, "tf_idf");
+  return weigh_query(fcinfo, tf_idf_call(kind, max_terms_argument(fcinfo, 2)), 3);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_idf);
+Datum simjoin_idf(PG_FUNCTION_ARGS) {
+  return weigh_query(fcinfo, idf_call(TokenType::text, optional_string_argument(fcinfo, 1)), 2);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_idf_of_kind);
+Datum simjoin_idf_of_kind(PG_FUNCTION_ARGS) {
+  const TokenType kind = kind_argument(fcinfo, 1, "idf");
+  return weigh_query(fcinfo, idf_call(kind, optional_string_argument(fcinfo, 2)), 3);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_idf_of_kind_and_keys);
+Datum simjoin_idf_of_kind_and_keys(PG_FUNCTION_ARGS) {
+  const TokenType kind = kind_argument(fcinfo, 1, "idf");
+  return weigh_query(fcinfo, idf_call(kind, optional_string_argument(fcinfo, 3)), 2);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_kind);

@@ -62,7 +62,7 @@ sub nested_query
 	my $edges = quote(draw_query('edges', $depth + 1));
 	return pick("SELECT a, ARRAY[b] FROM similarity_self_join($inner, 0.5)", "SELECT a, b, similarity FROM similarity_self_join($inner, 0.3)",
 		"SELECT node, ARRAY[component] FROM connected_components($edges)", "SELECT id, ARRAY[group_id] FROM duplicate_groups($inner, 0.5)",
-		"SELECT a, b, similarity FROM similarity_neighbors($inner, $inner, 3)", "SELECT id, terms, weights FROM tf_idf($inner)",
+		"SELECT a, b, similarity FROM similarity_neighbors($inner, $inner, 3)", "SELECT id, terms, weights FROM " . pick('tf_idf', 'idf') . "($inner)",
 		"SELECT id, tokens FROM flyhash_signatures($inner, 100)", "SELECT node, ARRAY[rank] FROM pagerank($edges)",
 		"SELECT id, s FROM sets4 WHERE EXISTS (SELECT FROM minhash_self_join($inner, 0.5))", "SELECT id, minhash_bands(signature, 4, 4) FROM minhash_signatures($inner)",
 		"SELECT id, ARRAY[cluster] FROM cluster_documents($inner, 0.2)");
