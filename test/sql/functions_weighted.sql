@@ -34,6 +34,29 @@ SELECT * FROM compared('SELECT id, group_id FROM duplicate_groups(''SELECT id, t
 SELECT method, count(*) FILTER (WHERE is_representative) AS groups, min(similarity) >= 0.6 AS similar
 FROM unnest('{components,star,best_link}'::text[]) method, duplicate_groups('SELECT id, terms, weights FROM bags', 0.6, 'weighted_jaccard', method) GROUP BY method ORDER BY method;
 
+-- Copies. An element without weight counts as missing, but makes them different: such rows are joined, the others are not.
+CREATE VIEW copies AS
+SELECT c.*, terms || name AS marked_terms, CASE WHEN terms IS NOT NULL AND weights IS NOT NULL THEN weights || 0::real END AS marked_weights
+FROM (SELECT id * 10 + n AS id, 'n' || id * 10 + n AS name, terms,
+             CASE WHEN weights IS NOT NULL THEN ARRAY(SELECT w + CASE n WHEN 4 THEN 0.1 ELSE 0 END FROM unnest(weights) w)::real[] END AS weights
+      FROM bags, generate_series(0, 4) n WHERE id % 3 = 0 OR id >= 1000 OR n = id % 4) c;
+SELECT count(*), sum(c.differences) AS differences, min(c.rows) AS rows, count(DISTINCT groups) AS different
+FROM unnest('{components,star,best_link}'::text[]) method, unnest('{smallest_id,first_row}'::text[]) keep, unnest('{0.6,0.9,1}'::float8[]) threshold,
+     unnest('{"id, %s","name, %s"}'::text[], '{"", ", key => NULL::text"}'::text[]) u(columns, key),
+     format('SELECT * FROM duplicate_groups(''SELECT %%s FROM copies ORDER BY md5(name)'', %s%s, measure => ''weighted_jaccard'', method => %L, keep => %L, max_group_share => 1)',
+            threshold, key, method, keep) call,
+     compared(format(call, format(columns, 'terms, weights')), format(call, format(columns, 'marked_terms, marked_weights'))) c,
+     LATERAL (SELECT count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT id, terms, weights FROM copies', threshold, 'weighted_jaccard', method)) g;
+SELECT * FROM compared('SELECT id, group_id FROM duplicate_groups(''SELECT id, terms, weights FROM copies'', 0.9, measure => ''weighted_jaccard'')',
+  'SELECT c.id, coalesce(g.component, c.id) FROM copies c LEFT JOIN connected_components(
+    ''SELECT a.id, b.id FROM copies a, copies b WHERE a.id < b.id AND weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) >= 0.9'') g ON g.node = c.id');
+DROP VIEW copies;
+-- Many of them would be five thousand million pairs.
+SET statement_timeout = '100s';
+SELECT group_id, count(*), min(similarity) FROM duplicate_groups('SELECT i, ARRAY[3, 1, 3], ARRAY[0.1, 1, 0.1 * (1 + i % 2)]::real[] FROM generate_series(1, 100000) i',
+                                                                 1, measure => 'weighted_jaccard', max_group_share => 1) GROUP BY group_id ORDER BY group_id;
+RESET statement_timeout;
+
 -- tf-idf of a query is such a query.
 SELECT a, b, round(similarity::numeric, 3) AS similarity
 FROM similarity_self_join('SELECT * FROM tf_idf($$SELECT id, terms FROM bags WHERE id < 10$$, NULL::text[])', 0.3, 'weighted_jaccard') ORDER BY a, b;

@@ -26,14 +26,14 @@ std::vector<Tokens> any_rows() {
       rc::gen::resize(4, rc::gen::container<Tokens>(rc::gen::inRange(-1, 3))));
 }
 
-bool add(SetCopies &copies, const Tokens &tokens, int type) {
-  if (type == 0) return copies.add(std::span<const int32_t>(tokens));
+bool add(SetCopies &copies, const Tokens &tokens, int type, std::span<const double> weights = {}) {
+  if (type == 0) return copies.add(std::span<const int32_t>(tokens), weights);
   const std::vector<int64_t> longs(tokens.begin(), tokens.end());
-  if (type == 1) return copies.add(std::span<const int64_t>(longs));
+  if (type == 1) return copies.add(std::span<const int64_t>(longs), weights);
   std::vector<std::string> texts;
   for (const int32_t token : tokens) texts.push_back(token < 0 ? "" : std::string(10, char('a' + token)));
   const std::vector<std::string_view> views(texts.begin(), texts.end());
-  return copies.add(std::span<const std::string_view>(views));
+  return copies.add(std::span<const std::string_view>(views), weights);
 }
 
 RC_GTEST_PROP(SetCopies, RowsThatAreLeftOutHaveAnEqualOneThatIsJoined, ()) {
@@ -74,6 +74,40 @@ RC_GTEST_PROP(SetCopies, RowsThatAreLeftOutHaveAnEqualOneThatIsJoined, ()) {
     const Tokens &those = rows[first->second];
     RC_ASSERT(std::set<int32_t>(those.begin(), those.end()) == set);
   }
+}
+
+// Sets with weights are copies if tokens and weights are equal, and some weight is positive.
+RC_GTEST_PROP(SetCopies, RowsWithWeights, ()) {
+  const int type = *rc::gen::inRange(0, 3);
+  const std::vector<Tokens> rows = any_rows();
+  MemoryCounter memory;
+  SetCopies copies(Measure::jaccard, 0.5, enough_memory, memory);
+  std::map<std::map<int32_t, double>, std::vector<uint32_t>> rows_of_set;
+  for (uint32_t row = 0; row < rows.size(); ++row) {
+    std::map<int32_t, double> set;
+    for (const int32_t token : rows[row]) set[token] = *rc::gen::element(0.0, 0.5, 1.0);
+    Tokens tokens;
+    std::vector<double> weights;
+    double total = 0;
+    for (const auto &[token, weight] : set) {
+      tokens.push_back(token);
+      weights.push_back(weight);
+      total += weight;
+    }
+    std::vector<uint32_t> &equal = rows_of_set[set];
+    RC_ASSERT(add(copies, tokens, type, weights) == (total == 0 || equal.size() < 2));
+    if (total > 0) equal.push_back(row);
+  }
+  copies.finish();
+  const SetFamilies families = copies.families();
+  for (const auto &[set, equal] : rows_of_set)
+    for (size_t i = 0; i < equal.size(); ++i) {
+      const uint32_t family = families.count == 0 ? SetFamilies::none : families.of_row[equal[i]];
+      RC_ASSERT((family == SetFamilies::none) == (i == 0 || equal.size() == 2));
+      if (family == SetFamilies::none) continue;
+      RC_ASSERT(family == families.of_row[equal.back()]);
+      RC_ASSERT(families.similarities[family] == 1.0);
+    }
 }
 
 TEST(SetCopies, ManySetsAndOneThatRepeats) {

@@ -1,6 +1,7 @@
 #include "core/dedup/set_copies.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -13,11 +14,14 @@ namespace {
 // At least this number of hashes is kept: the first table has room for them.
 constexpr size_t least_hashes = 1024;
 
-// Returns 32 bits that are the same for the same tokens in any order.
+// Returns 32 bits that are the same for the same tokens with the same weights in any order.
 template <typename Token>
-uint32_t tag_of(std::span<const Token> tokens) {
+uint32_t tag_of(std::span<const Token> tokens, std::span<const double> weights) {
   uint64_t sum = tokens.size();
-  for (const Token &token : tokens) sum += token_value_hash(token);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const uint64_t hash = token_value_hash(tokens[i]);
+    sum += weights.empty() ? hash : mix_bits(hash + std::bit_cast<uint64_t>(weights[i]));
+  }
   return static_cast<uint32_t>(mix_bits(sum) >> 32);
 }
 
@@ -107,19 +111,19 @@ SetCopies::SetCopies(Measure measure, double threshold, size_t memory_limit, Mem
       bytes_(memory) {}
 
 template <typename Token>
-bool SetCopies::add(std::span<const Token> tokens) {
+bool SetCopies::add(std::span<const Token> tokens, std::span<const double> weights) {
   const uint32_t row = rows_++;
-  if (!tokens.empty() && is_copy(row, tokens)) return false;
+  if (!tokens.empty() && is_copy(row, tokens, weights)) return false;
   joined_.push_back(row);
   return true;
 }
 
 // Returns whether the row belongs to a family of an earlier row. Otherwise the set is remembered.
 template <typename Token>
-bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
-  const Entry entry = {tag_of(tokens), not_kept};
+bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights) {
+  const Entry entry = {tag_of(tokens, weights), not_kept};
   Entry *const place = table_.find(entry.hash(), [&](const Entry &known) {
-    return known.tag == entry.tag && (known.kept == not_kept || equals(kept_[known.kept], tokens));
+    return known.tag == entry.tag && (known.kept == not_kept || equals(kept_[known.kept], tokens, weights));
   });
   if (place->free()) {
     const size_t hashes = table_.size() + 1;
@@ -127,7 +131,7 @@ bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
     return false;
   }
   if (place->kept == not_kept) {
-    place->kept = keep(row, tokens);
+    place->kept = keep(row, tokens, weights);
     return false;
   }
   KeptSet &kept = kept_[place->kept];
@@ -139,22 +143,29 @@ bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens) {
 // Keeps a set whose hash has come for the second time, and returns its number. Returns not_kept if there is
 // no room.
 template <typename Token>
-uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens) {
-  const size_t bytes = kept_bytes(tokens);
+uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens, std::span<const double> weights) {
+  const size_t bytes = weights.size_bytes() + kept_bytes(tokens);
   if (used_memory(table_.size()) + bytes + sizeof(KeptSet) > memory_limit_ || kept_.size() == not_kept)
     return not_kept;
-  const int64_t size = distinct_tokens(sorted(std::vector<Token>(tokens.begin(), tokens.end())));
+  // A token of weight 0 counts as missing.
+  const int64_t size = weights.empty()
+                           ? distinct_tokens(sorted(std::vector<Token>(tokens.begin(), tokens.end())))
+                           : std::ranges::count_if(weights, [](double weight) { return weight > 0; });
   const bool similar = bounds_.satisfied(size, size, size);
   kept_.push_back({bytes_.size(), tokens.size(), row, SetFamilies::none,
                    similar ? similarity(bounds_.measure(), size, size, size) : no_similarity});
-  write_tokens(tokens, bytes_.extend(bytes));
+  char *to = bytes_.extend(bytes);
+  write_tokens(weights, to);
+  write_tokens(tokens, to + weights.size_bytes());
   return static_cast<uint32_t>(kept_.size() - 1);
 }
 
 template <typename Token>
-bool SetCopies::equals(const KeptSet &kept, std::span<const Token> tokens) const {
+bool SetCopies::equals(const KeptSet &kept, std::span<const Token> tokens,
+                       std::span<const double> weights) const {
   if (kept.tokens != tokens.size()) return false;
   const char *bytes = bytes_.data() + kept.begin;
+  if (!weights.empty()) return same_bytes(bytes, weights) && same_bytes(bytes + weights.size_bytes(), tokens);
   if (same_bytes(bytes, tokens)) return true;
   return sorted(read_tokens<Token>(bytes, tokens.size())) ==
          sorted(std::vector<Token>(tokens.begin(), tokens.end()));
@@ -187,8 +198,8 @@ void SetCopies::finish() {
   while (families_.size() < rows_) families_.push_back(SetFamilies::none);
 }
 
-template bool SetCopies::add(std::span<const int32_t>);
-template bool SetCopies::add(std::span<const int64_t>);
-template bool SetCopies::add(std::span<const std::string_view>);
+template bool SetCopies::add(std::span<const int32_t>, std::span<const double>);
+template bool SetCopies::add(std::span<const int64_t>, std::span<const double>);
+template bool SetCopies::add(std::span<const std::string_view>, std::span<const double>);
 
 }  // namespace simjoin

@@ -1,4 +1,5 @@
-// Rows with equal sets. One of the copies of a set is joined, and the others have the same partners.
+// Rows with equal sets, and equal weights if they have any. One of the copies of a set is joined, and the
+// others have the same partners.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +22,25 @@ struct SetFamilies {
   uint32_t count = 0;
 };
 
-// Takes the sets of a self-join row by row, and tells which sets need not be joined.
+// Takes the sets of a self-join row by row, and tells which sets need not be joined. Either all sets have
+// weights, or none has.
 //
 // Most sets are different, so a set that comes for the first time costs only its hash, of which 32 bits are
 // kept. When a hash comes again, the set is kept and begins a family. Every later set that has the hash is
 // compared with it element by element, and belongs to the family if it is equal. So the first row of a set is
 // in no family. It is joined like any other row, and is found similar to the family's first row. The same
 // holds for copies that are not recognised: for want of memory, or because they are equal only after repeated
-// elements are left out. Families change how much is joined, never which pairs are similar.
+// elements, or elements without weight, are left out. Families change how much is joined, never which pairs
+// are similar.
 class SetCopies {
  public:
-  // Keeps sets, and hashes of new sets, in `memory_limit` bytes.
+  // Keeps sets, and hashes of new sets, in `memory_limit` bytes. The measure of sets with weights is Jaccard.
   SetCopies(Measure measure, double threshold, size_t memory_limit, MemoryCounter &memory);
 
   // Adds the next row. Returns whether its set is to be joined: false if the set of an earlier row of its
-  // family is.
+  // family is. If the tokens have weights, they are distinct and ascend.
   template <typename Token>
-  bool add(std::span<const Token> tokens);
+  bool add(std::span<const Token> tokens, std::span<const double> weights = {});
   // Ends the adding, and frees the memory that only adding needs.
   void finish();
 
@@ -69,11 +72,11 @@ class SetCopies {
   };
 
   template <typename Token>
-  bool is_copy(uint32_t row, std::span<const Token> tokens);
+  bool is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights);
   template <typename Token>
-  uint32_t keep(uint32_t row, std::span<const Token> tokens);
+  uint32_t keep(uint32_t row, std::span<const Token> tokens, std::span<const double> weights);
   template <typename Token>
-  bool equals(const KeptSet &kept, std::span<const Token> tokens) const;
+  bool equals(const KeptSet &kept, std::span<const Token> tokens, std::span<const double> weights) const;
   void put_into_family(uint32_t row, KeptSet &kept);
   size_t used_memory(size_t hashes) const;
 
@@ -85,7 +88,7 @@ class SetCopies {
   Buffer<double> similarities_;  // of each family
   ProbeTable<Entry> table_;
   Buffer<KeptSet> kept_;
-  Buffer<char> bytes_;  // of kept sets
+  Buffer<char> bytes_;  // of kept sets, each after its weights
 };
 
 }  // namespace simjoin

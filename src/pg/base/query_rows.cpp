@@ -55,12 +55,12 @@ void feed(const RowTarget &target, const QueryRows &rows, const SetView &set) {
   if (joined) feed_set(target.engine, target.side, set);
 }
 
-// Adds a set with its weights to the engine.
+// Adds a set with its weights to the engine, unless it is a copy of an earlier set.
 void feed_weights(const RowTarget &target, Datum array, Datum weights) {
   const SetView set = view_set(array, target.function);
   ArrayType *weight_array = DatumGetArrayTypeP(weights);
   feed_weighted_set(target.weighted, target.side, set, view_weights(weight_array, set, target.function),
-                    nullptr);
+                    nullptr, target.copies);
   free_view(set, array);
   if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
 }

@@ -38,7 +38,7 @@ void feed_texts(WeightedJoin *join, Side side, std::span<const std::string_view>
 }  // namespace
 
 void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const float *weights,
-                       const uint64_t *partition) {
+                       const uint64_t *partition, SetCopies *copies) {
   with_token_type(set.type, [&](auto token) {
     using T = decltype(token);
     const WeightedTokens<T> distinct = weighted_tokens<T>(set, weights);
@@ -51,6 +51,8 @@ void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const 
         tokens.push_back(distinct.data[i].token);
         sums.push_back(distinct.data[i].weight);
       }
+      if (copies != nullptr && !copies->add(std::span<const T>(tokens), std::span<const double>(sums)))
+        return;
       if constexpr (std::is_same_v<T, std::string_view>) {
         feed_texts(join, side, std::span<const T>(tokens), sums, partition);
       } else {

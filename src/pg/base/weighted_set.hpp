@@ -3,6 +3,7 @@
 
 #include "pg/base/pg.hpp"
 
+#include "core/dedup/set_copies.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
@@ -58,9 +59,10 @@ WeightedTokens<T> weighted_tokens(const SetView &set, const float *weights) {
 }
 
 // Adds a set with its weights as the next row of a side. If `partition` is not NULL, tokens are made
-// different from those of other partitions, as feed_partitioned_set() does. Processes interrupts. Raises the
-// engine's errors as PostgreSQL errors.
+// different from those of other partitions, as feed_partitioned_set() does. If `copies` is not NULL, it gets
+// the set, and the join only if the set is to be joined. Processes interrupts. Raises the engine's errors as
+// PostgreSQL errors.
 void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const float *weights,
-                       const uint64_t *partition);
+                       const uint64_t *partition, SetCopies *copies = nullptr);
 
 }  // namespace simjoin::pg

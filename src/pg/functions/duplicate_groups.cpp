@@ -32,16 +32,13 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
   *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
-  // Copies are rows with the same set. With weights such rows are not alike.
-  SetCopies *copies = nullptr;
-  if (!call.measure.weighted)
-    call_cpp([&] {
-      copies = &(*work)->copies.emplace(call.measure.measure, call.threshold,
-                                        row_share(Settings::memory_limit()), (*work)->memory);
-    });
+  SetCopies *copies = call_cpp([&] {
+    return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(Settings::memory_limit()),
+                                    (*work)->memory);
+  });
   create_function_engine(join, call.threshold);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);
-  if (copies != nullptr) call_cpp([&] { copies->finish(); });
+  call_cpp([&] { copies->finish(); });
   check_distinct_ids(join->left, function);
   return join;
 }
@@ -49,10 +46,10 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
 void add_pairs(FunctionJoin *join, GroupingWork *work) {
   while (next_batch(join->engine, &join->spill_file, join->batch))
     call_cpp([&] {
-      const auto row_of = [&](uint32_t row) { return work->copies ? work->copies->joined_row(row) : row; };
+      const SetCopies &copies = *work->copies;
       for (size_t i = 0; i < join->batch->size(); ++i)
-        work->grouper->add_pair(row_of(join->batch->left[i]), row_of(join->batch->right[i]),
-                                pair_similarity(*join, i));
+        work->grouper->add_pair(copies.joined_row(join->batch->left[i]),
+                                copies.joined_row(join->batch->right[i]), pair_similarity(*join, i));
     });
 }
 
