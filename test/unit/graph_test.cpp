@@ -10,9 +10,11 @@
 #include <set>
 #include <stdexcept>
 #include <tuple>
+#include <vector>
 
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
+#include "core/base/mix.hpp"
 #include "core/graph/components.hpp"
 #include "core/graph/spanning_forest.hpp"
 #include "unit/graphs.hpp"
@@ -134,6 +136,50 @@ RC_GTEST_PROP(Graphs, ListTheirEdgesInOrder, ()) {
     }
   }
   RC_ASSERT(entries == naive_entries(edges, use));
+}
+
+// The lists of a graph, node after node.
+std::vector<std::tuple<uint32_t, uint32_t, double>> entries_of(const Graph &graph) {
+  std::vector<std::tuple<uint32_t, uint32_t, double>> entries;
+  for (uint32_t node = 0; node < graph.node_count(); ++node)
+    for (size_t i = graph.begin(node); i < graph.end(node); ++i)
+      entries.emplace_back(node, graph.targets[i], graph.weight(i));
+  return entries;
+}
+
+// Few nodes, with edges that are repeated with other weights, and so many that they are ordered by several
+// digits.
+TEST(Graphs, AreTurnedAroundInTwoWays) {
+  StopFlag stop;
+  for (const uint64_t nodes : {9u, 5'000u})
+    for (const bool weighted : {false, true})
+      for (const int threads : {1, 3}) {
+        MemoryCounter memory;
+        WorkerPool pool(threads, stop);
+        EdgeList first(memory), second(memory);
+        for (uint64_t i = 0; i < 200'000; ++i) {
+          const uint64_t bits = mix_bits(i);
+          const auto from = static_cast<int64_t>(bits % nodes);
+          const auto to = static_cast<int64_t>((bits >> 32) % (nodes - 3));
+          for (EdgeList *list : {&first, &second}) {
+            if (weighted)
+              list->add_edge(from, to, static_cast<double>(bits >> 60));
+            else
+              list->add_edge(from, to);
+          }
+        }
+        const Graph graph = build_graph(first, EdgeUse::directed, pool, memory);
+        const Graph reversed = build_reversed_graph(second, EdgeUse::directed, pool, memory);
+        const auto entries = entries_of(reversed);
+        EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end()));
+        Graph other = transposed(graph, pool, memory);
+        other.nodes.resize(graph.node_count());
+        EXPECT_EQ(entries, entries_of(other));
+        auto turned = entries_of(graph);
+        for (auto &[from, to, weight] : turned) std::swap(from, to);
+        std::sort(turned.begin(), turned.end());
+        EXPECT_EQ(entries, turned);
+      }
 }
 
 TEST(Graphs, ALongListIsOrdered) {

@@ -23,10 +23,11 @@ constexpr size_t segments_of(size_t count) {
   return (count + sum_segment - 1) / sum_segment;
 }
 
-// Returns the sum of value(0) to value(count - 1); count <= sum_segment.
-template <typename Value>
-double segment_sum(size_t count, Value &&value) {
-  double lanes[sum_lanes] = {};
+// Returns the sum of value(0) to value(count - 1); count <= sum_segment. A sum is a double or some side by
+// side.
+template <typename Sum = double, typename Value>
+Sum segment_sum(size_t count, Value &&value) {
+  Sum lanes[sum_lanes] = {};
   size_t i = 0;
   for (; i + sum_lanes <= count; i += sum_lanes)
     for (size_t lane = 0; lane < sum_lanes; ++lane) lanes[lane] += value(i + lane);
@@ -37,17 +38,31 @@ double segment_sum(size_t count, Value &&value) {
 }
 
 // Returns the sum of the segments' sums. Overwrites `sums`.
-double sum_of_segments(double *sums, size_t count);
+template <typename Sum>
+Sum sum_of_segments(Sum *sums, size_t count) {
+  if (count == 0) return {};
+  while (count > 1) {
+    const size_t segments = segments_of(count);
+    for (size_t s = 0; s < segments; ++s) {
+      const Sum *segment = sums + s * sum_segment;
+      sums[s] = segment_sum<Sum>(std::min(sum_segment, count - s * sum_segment),
+                                 [&](size_t i) { return segment[i]; });
+    }
+    count = segments;
+  }
+  return sums[0];
+}
 
 // Returns the sum of value(i) over [0, count).
-template <typename Value>
-double ordered_sum(size_t count, const StopFlag &stop, Value &&value) {
-  if (count <= sum_segment) return segment_sum(count, value);
-  std::vector<double> sums(segments_of(count));
+template <typename Sum = double, typename Value>
+Sum ordered_sum(size_t count, const StopFlag &stop, Value &&value) {
+  if (count <= sum_segment) return segment_sum<Sum>(count, value);
+  std::vector<Sum> sums(segments_of(count));
   for (size_t s = 0; s < sums.size(); ++s) {
     stop.check();
     const size_t begin = s * sum_segment;
-    sums[s] = segment_sum(std::min(sum_segment, count - begin), [&](size_t i) { return value(begin + i); });
+    sums[s] =
+        segment_sum<Sum>(std::min(sum_segment, count - begin), [&](size_t i) { return value(begin + i); });
   }
   return sum_of_segments(sums.data(), sums.size());
 }

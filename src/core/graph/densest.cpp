@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/parallel_ranges.hpp"
+#include "core/graph/densest_candidates.hpp"
 #include "core/graph/spectrum.hpp"
 
 namespace simjoin {
@@ -19,108 +20,9 @@ namespace {
 // Directions tried in the plane of the two eigenvectors: their largest entries are candidates. Twice as many
 // changed densities by less than 1 % on R-MAT graphs and planted subgraphs of 8,192 nodes, k from 5 to 1000.
 constexpr size_t directions = 64;
-constexpr int improvements = 16;  // at most this many truncated power steps from one candidate
 constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
 // Rounding may make a bound lower than the density by this share of it.
 constexpr double rounding = 1e-9;
-
-struct Scored {
-  double score;
-  uint32_t node;
-};
-
-// Orders by score, highest first, then by node.
-bool better(const Scored &a, const Scored &b) {
-  return a.score != b.score ? a.score > b.score : a.node < b.node;
-}
-
-// A set of nodes, ascending, and the weight of the edges between them.
-struct Candidate {
-  std::vector<uint32_t> nodes;
-  double weight = -1;
-};
-
-bool denser(const Candidate &a, const Candidate &b) {
-  return a.weight != b.weight ? a.weight > b.weight : a.nodes < b.nodes;
-}
-
-// The arrays with which one worker finds candidates.
-class Finder {
- public:
-  Finder(const Graph &graph, size_t k, const StopFlag &stop, MemoryCounter &memory)
-      : graph_(graph),
-        k_(k),
-        stop_(stop),
-        degrees_(memory, graph.node_count(), 0.0),
-        scored_(memory, graph.node_count()) {}
-
-  // Returns the k nodes of highest score, improved while a truncated power step makes them denser.
-  template <typename Score>
-  Candidate best(Score &&score) {
-    Candidate candidate = highest(score);
-    for (int i = 0; i < improvements; ++i) {
-      find_degrees(candidate);
-      Candidate next = highest([&](size_t node) { return degrees_[node]; });
-      clear_degrees(candidate);
-      find_degrees(next);
-      clear_degrees(next);
-      if (!(next.weight > candidate.weight)) break;
-      candidate = std::move(next);
-    }
-    return candidate;
-  }
-
-  // Sets the candidate's weight and returns the degrees of its nodes within it.
-  std::vector<double> weigh(Candidate &candidate) {
-    find_degrees(candidate);
-    std::vector<double> degrees;
-    for (const uint32_t node : candidate.nodes) degrees.push_back(degrees_[node]);
-    clear_degrees(candidate);
-    return degrees;
-  }
-
- private:
-  template <typename Score>
-  Candidate highest(Score &&score) {
-    for (uint32_t node = 0; node < scored_.size(); ++node) {
-      if (node % check_interval == 0) stop_.check();
-      scored_[node] = {score(node), node};
-    }
-    if (k_ < scored_.size())
-      std::nth_element(scored_.begin(), scored_.begin() + k_, scored_.end(), stoppable(stop_, better));
-    Candidate candidate;
-    for (size_t i = 0; i < k_; ++i) candidate.nodes.push_back(scored_[i].node);
-    std::sort(candidate.nodes.begin(), candidate.nodes.end());
-    return candidate;
-  }
-
-  // Finds every node's weighted degree into the candidate, and the candidate's weight.
-  void find_degrees(Candidate &candidate) {
-    for (const uint32_t node : candidate.nodes) {
-      for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
-        if (i % check_interval == 0) stop_.check();
-        degrees_[graph_.targets[i]] += graph_.weight(i);
-      }
-    }
-    double twice = 0;
-    for (const uint32_t node : candidate.nodes) twice += degrees_[node];
-    candidate.weight = twice / 2;
-  }
-  void clear_degrees(const Candidate &candidate) {
-    for (const uint32_t node : candidate.nodes) {
-      for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
-        if (i % check_interval == 0) stop_.check();
-        degrees_[graph_.targets[i]] = 0;
-      }
-    }
-  }
-
-  const Graph &graph_;
-  const size_t k_;
-  const StopFlag &stop_;
-  Buffer<double> degrees_;
-  Buffer<Scored> scored_;
-};
 
 // The result of removing the node of least degree, again and again.
 struct Peeling {

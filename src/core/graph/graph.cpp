@@ -1,12 +1,14 @@
 #include "core/graph/graph.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
+#include "core/base/distribute.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel_ranges.hpp"
 #include "core/graph/node_numbers.hpp"
@@ -15,12 +17,9 @@ namespace simjoin {
 namespace {
 
 constexpr size_t check_interval = size_t{1} << 16;   // edges or nodes between looks at the stop flag
-constexpr size_t nodes_per_range = size_t{1} << 10;  // sorted by one worker at a time
-
-struct Neighbor {
-  uint32_t target;
-  double weight;
-};
+constexpr size_t nodes_per_range = size_t{1} << 10;  // whose lists one worker looks through at a time
+constexpr size_t most_parts = 16;                    // of a distribution, for each worker
+constexpr int digit_bits = 11;                       // of a distribution, at most: its cursors fit the cache
 
 bool in_lists(const EdgeList &edges, size_t i, EdgeUse use) {
   const Edge edge = edges.ranked(i);
@@ -32,85 +31,227 @@ bool in_both_lists(const Edge &edge, EdgeUse use) {
   return use != EdgeUse::directed && edge.from != edge.to;
 }
 
-// Calls place(from, to, i) in parallel for each entry that the edges give to adjacency lists.
-template <typename Place>
-void visit_entries(const EdgeList &edges, EdgeUse use, WorkerPool &pool, Place &&place) {
-  for_ranges(pool, edges.size(), entries_per_range, [&](size_t begin, size_t end) {
+// An entry of an adjacency list. The entries of a list are next to each other when entries are in order.
+struct Neighbor {
+  uint32_t list;
+  uint32_t target;
+
+  double weight() const { return 1; }
+};
+struct WeightedNeighbor : Neighbor {
+  double value;
+
+  double weight() const { return value; }
+};
+
+bool same_edge(const Neighbor &a, const Neighbor &b) {
+  return a.list == b.list && a.target == b.target;
+}
+
+// Orders the entries of adjacency lists by a stable distribution for each digit of their nodes. Neither the
+// time nor the result depends on how nodes are spread or on the number of workers.
+template <typename Entry>
+class ListOrder {
+ public:
+  ListOrder(size_t nodes, WorkerPool &pool, MemoryCounter &memory)
+      : bits_(std::max(1, static_cast<int>(std::bit_width(std::max<size_t>(nodes, 1) - 1)))),
+        passes_((bits_ + digit_bits - 1) / digit_bits),
+        pool_(pool),
+        memory_(memory),
+        entries_(memory) {}
+
+  // Orders by target. Calls visit(begin, end, take) for ranges of [0, count); it calls take(entry) for each
+  // entry, in the same order at each call. Calls release() once it no longer calls visit.
+  template <typename Visit, typename Release>
+  void by_target(size_t count, Visit &&visit, Release &&release) {
+    distribute(
+        count, shift_of(0), [](const Entry &entry) { return entry.target; }, visit);
+    release();
+    for (int pass = 1; pass < passes_; ++pass)
+      redistribute(shift_of(pass), [](const Entry &entry) { return entry.target; });
+  }
+  // Orders by list; the entries of a list keep their order.
+  void by_list() {
+    for (int pass = 0; pass < passes_; ++pass)
+      redistribute(shift_of(pass), [](const Entry &entry) { return entry.list; });
+  }
+  template <typename Visit>
+  void by_list(size_t count, Visit &&visit) {
+    distribute(
+        count, shift_of(0), [](const Entry &entry) { return entry.list; }, visit);
+    for (int pass = 1; pass < passes_; ++pass)
+      redistribute(shift_of(pass), [](const Entry &entry) { return entry.list; });
+  }
+
+  Buffer<Entry> &entries() { return entries_; }
+
+ private:
+  int shift_of(int pass) const { return bits_ * pass / passes_; }
+
+  template <typename Node, typename Visit>
+  void distribute(size_t count, int shift, Node &&node, Visit &&visit) {
+    const size_t parts =
+        std::clamp<size_t>(count / check_interval, 1, most_parts * static_cast<size_t>(pool_.workers()));
+    const uint32_t mask = (1u << ((bits_ + passes_ - 1) / passes_)) - 1;
+    Distribution<uint64_t> places(parts, size_t{mask} + 1, pool_, memory_);
+    const auto visit_part = [&](size_t part, auto &&take) {
+      const size_t end = count * (part + 1) / parts;
+      for (size_t at = count * part / parts; at < end; at += check_interval) {
+        pool_.stop().check();
+        visit(at, std::min(end, at + check_interval), take);
+      }
+    };
+    places.count([&](size_t part, uint64_t *counts) {
+      visit_part(part, [&](const Entry &entry) { ++counts[node(entry) >> shift & mask]; });
+    });
+    Buffer<Entry> placed(memory_, places.items());
+    places.place([&](size_t part, uint64_t *next) {
+      visit_part(part, [&](const Entry &entry) { placed[next[node(entry) >> shift & mask]++] = entry; });
+    });
+    entries_ = std::move(placed);
+  }
+  template <typename Node>
+  void redistribute(int shift, Node &&node) {
+    distribute(entries_.size(), shift, node, [&](size_t begin, size_t end, auto &&take) {
+      for (size_t i = begin; i < end; ++i) take(entries_[i]);
+    });
+  }
+
+  const int bits_;    // of a node
+  const int passes_;  // over them
+  WorkerPool &pool_;
+  MemoryCounter &memory_;
+  Buffer<Entry> entries_;
+};
+
+Neighbor heaviest_repeated(const Buffer<Neighbor> &entries, size_t last, const StopFlag &) {
+  return entries[last];
+}
+// Returns the heaviest entry of an edge, whose last entry is given.
+WeightedNeighbor heaviest_repeated(const Buffer<WeightedNeighbor> &entries, size_t last,
+                                   const StopFlag &stop) {
+  WeightedNeighbor heaviest = entries[last];
+  for (size_t i = last; i > 0 && same_edge(entries[i - 1], heaviest); --i) {
+    if (i % check_interval == 0) stop.check();
+    heaviest.value = std::max(heaviest.value, entries[i - 1].value);
+  }
+  return heaviest;
+}
+
+// Keeps the heaviest entry of each edge.
+template <typename Entry>
+void merge_repeated(Buffer<Entry> &entries, WorkerPool &pool, MemoryCounter &memory) {
+  const size_t parts = (entries.size() + entries_per_range - 1) / entries_per_range;
+  const auto visit_last = [&](size_t part, auto &&body) {
+    const size_t end = std::min(entries.size(), (part + 1) * entries_per_range);
+    for (size_t i = part * entries_per_range; i < end; ++i)
+      if (i + 1 == entries.size() || !same_edge(entries[i], entries[i + 1])) body(i);
+  };
+  Distribution<uint64_t> places(parts, 1, pool, memory);
+  places.count([&](size_t part, uint64_t *count) { visit_last(part, [&](size_t) { ++*count; }); });
+  Buffer<Entry> kept(memory, places.items());
+  places.place([&](size_t part, uint64_t *next) {
+    visit_last(part, [&](size_t i) { kept[(*next)++] = heaviest_repeated(entries, i, pool.stop()); });
+  });
+  entries = std::move(kept);
+}
+
+// Orders the weights of each repeated edge, which are in the order of the query's rows.
+void order_repeated(Graph &graph, WorkerPool &pool) {
+  for_ranges(pool, graph.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
+    for (size_t node = begin; node < end; ++node) {
+      size_t first = graph.offsets[node];
+      for (size_t i = first; i < graph.offsets[node + 1]; ++i) {
+        if (i % check_interval == 0) pool.stop().check();
+        if (i + 1 < graph.offsets[node + 1] && graph.targets[i + 1] == graph.targets[first]) continue;
+        if (i > first)
+          std::sort(graph.weights.begin() + first, graph.weights.begin() + i + 1,
+                    stoppable(pool.stop(), std::less<>()));
+        first = i + 1;
+      }
+    }
+  });
+}
+
+// Writes the lists of the ordered entries, which are released, into the graph.
+template <typename Entry>
+void write_lists(Buffer<Entry> &entries, size_t nodes, Graph &graph, WorkerPool &pool) {
+  graph.offsets.resize(nodes + 1);
+  graph.targets.resize(entries.size());
+  if (graph.weighted()) graph.weights.resize(entries.size());
+  // Sets the begins of the lists after `before` up to `list`.
+  const auto begin_lists = [&](size_t before, size_t list, size_t place) {
+    for (size_t i = before; i < list; ++i) {
+      if (i % check_interval == 0) pool.stop().check();
+      graph.offsets[i + 1] = place;
+    }
+  };
+  graph.offsets[0] = 0;
+  if (entries.empty()) return begin_lists(0, nodes, 0);
+  for_ranges(pool, entries.size(), entries_per_range, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      begin_lists(i == 0 ? 0 : entries[i - 1].list, entries[i].list, i);
+      graph.targets[i] = entries[i].target;
+      if (graph.weighted()) graph.weights[i] = entries[i].weight();
+    }
+  });
+  begin_lists(entries[entries.size() - 1].list, nodes, entries.size());
+  entries.release();
+}
+
+// Turns the edges between ranks, which are released, into lists.
+template <typename Entry>
+void order_edges(EdgeList &edges, EdgeUse use, bool reversed, Graph &graph, WorkerPool &pool,
+                 MemoryCounter &memory) {
+  ListOrder<Entry> order(graph.nodes.size(), pool, memory);
+  const auto visit = [&](size_t begin, size_t end, auto &&take) {
     for (size_t i = begin; i < end; ++i) {
       if (!in_lists(edges, i, use)) continue;
       const Edge edge = edges.ranked(i);
-      place(edge.from, edge.to, i);
-      if (in_both_lists(edge, use)) place(edge.to, edge.from, i);
+      Entry entry;
+      if constexpr (std::is_same_v<Entry, WeightedNeighbor>) entry.value = edges.weight(i);
+      entry.list = reversed ? edge.to : edge.from;
+      entry.target = reversed ? edge.from : edge.to;
+      take(entry);
+      if (!in_both_lists(edge, use)) continue;
+      std::swap(entry.list, entry.target);
+      take(entry);
     }
-  });
-}
-
-uint64_t add_one(uint64_t &counter) {
-  return std::atomic_ref<uint64_t>(counter).fetch_add(1, std::memory_order_relaxed);
-}
-
-// Orders one list by target, then weight. With `merge`, keeps the heaviest entry of each target. Returns the
-// number of remaining entries.
-size_t order_list(Graph &graph, size_t node, bool merge, const StopFlag &stop, Buffer<Neighbor> &scratch) {
-  uint32_t *targets = graph.targets.data() + graph.offsets[node];
-  const size_t count = graph.offsets[node + 1] - graph.offsets[node];
-  if (!graph.weighted()) {
-    std::sort(targets, targets + count, stoppable(stop, std::less<>()));
-    return merge ? static_cast<size_t>(std::unique(targets, targets + count) - targets) : count;
-  }
-  double *weights = graph.weights.data() + graph.offsets[node];
-  scratch.resize(count);
-  for (size_t i = 0; i < count; ++i) scratch[i] = {targets[i], weights[i]};
-  const auto less = [](const Neighbor &a, const Neighbor &b) {
-    return a.target != b.target ? a.target < b.target : a.weight < b.weight;
   };
-  std::sort(scratch.begin(), scratch.end(), stoppable(stop, less));
-  size_t kept = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (merge && kept > 0 && targets[kept - 1] == scratch[i].target) --kept;
-    targets[kept] = scratch[i].target;
-    weights[kept++] = scratch[i].weight;
-  }
-  return kept;
+  order.by_target(edges.size(), visit, [&] { edges.release(); });
+  order.by_list();
+  if (use == EdgeUse::simple) merge_repeated(order.entries(), pool, memory);
+  write_lists(order.entries(), graph.nodes.size(), graph, pool);
+  if (graph.weighted() && use != EdgeUse::simple) order_repeated(graph, pool);
 }
 
-// Closes the gaps that merging left: each list has `kept` entries.
-void compact(Graph &graph, const Buffer<uint32_t> &kept, const StopFlag &stop) {
-  uint64_t place = 0;
-  for (uint32_t node = 0; node < graph.node_count(); ++node) {
-    if (node % check_interval == 0) stop.check();
-    const uint64_t begin = graph.offsets[node];
-    std::copy_n(graph.targets.begin() + begin, kept[node], graph.targets.begin() + place);
-    if (graph.weighted())
-      std::copy_n(graph.weights.begin() + begin, kept[node], graph.weights.begin() + place);
-    graph.offsets[node] = place;
-    place += kept[node];
-  }
-  graph.offsets[graph.node_count()] = place;
-  graph.targets.resize(place);
-  if (graph.weighted()) graph.weights.resize(place);
-}
-
-void order_lists(Graph &graph, bool merge, WorkerPool &pool, MemoryCounter &memory) {
-  const size_t nodes = graph.offsets.size() - 1;
-  Buffer<uint32_t> kept(memory, merge ? nodes : 0);
-  for_ranges(pool, nodes, nodes_per_range, [&](size_t begin, size_t end) {
-    Buffer<Neighbor> scratch(memory);
-    for (size_t node = begin; node < end; ++node) {
-      const size_t count = order_list(graph, node, merge, pool.stop(), scratch);
-      if (merge) kept[node] = static_cast<uint32_t>(count);
+template <typename Entry>
+void transpose(const Graph &graph, Graph &result, WorkerPool &pool, MemoryCounter &memory) {
+  ListOrder<Entry> order(graph.node_count(), pool, memory);
+  order.by_list(graph.targets.size(), [&](size_t begin, size_t end, auto &&take) {
+    // The list that `begin` is in.
+    size_t node = static_cast<size_t>(std::upper_bound(graph.offsets.begin(), graph.offsets.end(), begin) -
+                                      graph.offsets.begin()) -
+                  1;
+    for (size_t i = begin; i < end; ++i) {
+      while (graph.offsets[node + 1] <= i) ++node;
+      Entry entry;
+      if constexpr (std::is_same_v<Entry, WeightedNeighbor>) entry.value = graph.weights[i];
+      entry.list = graph.targets[i];
+      entry.target = static_cast<uint32_t>(node);
+      take(entry);
     }
   });
-  if (merge) compact(graph, kept, pool.stop());
+  write_lists(order.entries(), graph.node_count(), result, pool);
 }
 
-// Returns a copy of the offsets at which lists begin.
-Buffer<uint64_t> list_begins(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
-  Buffer<uint64_t> begins(memory, graph.offsets.size() - 1);
-  for_ranges(pool, begins.size(), entries_per_range, [&](size_t begin, size_t end) {
-    std::copy(graph.offsets.begin() + begin, graph.offsets.begin() + end, begins.begin() + begin);
-  });
-  return begins;
+Graph lists_of(EdgeList &edges, EdgeUse use, bool reversed, WorkerPool &pool, MemoryCounter &memory) {
+  Graph graph(memory);
+  graph.is_weighted = edges.weighted();
+  graph.nodes = edges.rank_nodes(pool, memory);
+  const auto order = graph.weighted() ? order_edges<WeightedNeighbor> : order_edges<Neighbor>;
+  order(edges, use, reversed, graph, pool, memory);
+  return graph;
 }
 
 }  // namespace
@@ -145,58 +286,19 @@ void EdgeList::release() {
   weights_.release();
 }
 
-void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop) {
-  for (size_t i = 1; i < offsets.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
-    offsets[i] += offsets[i - 1];
-  }
-}
-
 Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory) {
   Graph result(memory);
   result.is_weighted = graph.is_weighted;
-  fill(result.offsets, graph.offsets.size(), uint64_t{0}, pool);
-  for_ranges(pool, graph.targets.size(), entries_per_range, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) add_one(result.offsets[graph.targets[i] + 1]);
-  });
-  add_up_offsets(result.offsets, pool.stop());
-  result.targets.resize(graph.targets.size());
-  result.weights.resize(graph.weights.size());
-  Buffer<uint64_t> places = list_begins(result, pool, memory);
-  for_ranges(pool, graph.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
-    for (size_t node = begin; node < end; ++node) {
-      for (size_t i = graph.offsets[node]; i < graph.offsets[node + 1]; ++i) {
-        if (i % check_interval == 0) pool.stop().check();
-        const uint64_t place = add_one(places[graph.targets[i]]);
-        result.targets[place] = static_cast<uint32_t>(node);
-        if (graph.weighted()) result.weights[place] = graph.weights[i];
-      }
-    }
-  });
-  places.release();
-  order_lists(result, false, pool, memory);
+  (graph.weighted() ? transpose<WeightedNeighbor> : transpose<Neighbor>)(graph, result, pool, memory);
   return result;
 }
 
 Graph build_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory) {
-  Graph graph(memory);
-  graph.is_weighted = edges.weighted();
-  graph.nodes = edges.rank_nodes(pool, memory);
-  fill(graph.offsets, graph.nodes.size() + 1, uint64_t{0}, pool);
-  visit_entries(edges, use, pool, [&](uint32_t from, uint32_t, size_t) { add_one(graph.offsets[from + 1]); });
-  add_up_offsets(graph.offsets, pool.stop());
-  graph.targets.resize(graph.offsets.back());
-  if (graph.weighted()) graph.weights.resize(graph.offsets.back());
-  Buffer<uint64_t> places = list_begins(graph, pool, memory);
-  visit_entries(edges, use, pool, [&](uint32_t from, uint32_t to, size_t i) {
-    const uint64_t place = add_one(places[from]);
-    graph.targets[place] = to;
-    if (graph.weighted()) graph.weights[place] = edges.weight(i);
-  });
-  edges.release();
-  places.release();
-  order_lists(graph, use == EdgeUse::simple, pool, memory);
-  return graph;
+  return lists_of(edges, use, false, pool, memory);
+}
+
+Graph build_reversed_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory) {
+  return lists_of(edges, use, true, pool, memory);
 }
 
 }  // namespace simjoin

@@ -100,13 +100,12 @@ struct Graph {
   bool is_weighted = false;
 };
 
-// Replaces counts in offsets[1], offsets[2], ... by the begins of lists of such sizes. offsets[0] must be 0.
-void add_up_offsets(Buffer<uint64_t> &offsets, const StopFlag &stop);
-
 // Returns the graph with every edge reversed. The original keeps its nodes.
 Graph transposed(const Graph &graph, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the graph of the edges, which are released.
 Graph build_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory);
+// Returns the same as build_graph, transposed.
+Graph build_reversed_graph(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

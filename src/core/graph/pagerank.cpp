@@ -35,22 +35,34 @@ void normalize_weights(Graph &graph, WorkerPool &pool) {
   });
 }
 
+// Returns the edges into each node, with probabilities for weights.
+Graph incoming_edges(EdgeList &edges, EdgeUse use, WorkerPool &pool, MemoryCounter &memory) {
+  if (!edges.weighted()) return build_reversed_graph(edges, use, pool, memory);
+  Graph graph = build_graph(edges, use, pool, memory);
+  normalize_weights(graph, pool);
+  Graph incoming = transposed(graph, pool, memory);
+  incoming.nodes = std::move(graph.nodes);
+  return incoming;
+}
+
 // Power iteration over the incoming edges of each node.
 class PowerIteration {
  public:
-  // Uses up the graph, except for its nodes.
-  PowerIteration(Graph &graph, double damping, WorkerPool &pool, MemoryCounter &memory)
-      : nodes_(graph.node_count()),
+  PowerIteration(Graph &incoming, double damping, WorkerPool &pool, MemoryCounter &memory)
+      : nodes_(incoming.node_count()),
         damping_(damping),
         pool_(pool),
         memory_(memory),
-        incoming_(transposed(graph, pool, memory)),
-        offsets_(std::move(graph.offsets)),
+        incoming_(incoming),
+        degrees_(memory),
         ranks_(memory),
         sent_(memory, nodes_),
         next_(memory, nodes_) {
-    graph.targets.release();
-    graph.weights.release();
+    fill(degrees_, nodes_, uint64_t{0}, pool);
+    for_ranges(pool, incoming.targets.size(), entries_per_range, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i)
+        std::atomic_ref<uint64_t>(degrees_[incoming.targets[i]]).fetch_add(1, std::memory_order_relaxed);
+    });
     fill(ranks_, nodes_, 1.0 / static_cast<double>(nodes_), pool);
   }
 
@@ -58,14 +70,13 @@ class PowerIteration {
   double step() {
     for_ranges(pool_, nodes_, nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
-        const uint64_t degree = offsets_[node + 1] - offsets_[node];
+        const uint64_t degree = degrees_[node];
         sent_[node] =
             degree == 0 ? 0.0 : ranks_[node] / (incoming_.is_weighted ? 1.0 : static_cast<double>(degree));
       }
     });
-    const double dangling = parallel_sum(pool_, nodes_, memory_, [&](size_t node) {
-      return offsets_[node + 1] == offsets_[node] ? ranks_[node] : 0.0;
-    });
+    const double dangling = parallel_sum(
+        pool_, nodes_, memory_, [&](size_t node) { return degrees_[node] == 0 ? ranks_[node] : 0.0; });
     const double base = (1 - damping_ + damping_ * dangling) / static_cast<double>(nodes_);
     for_ranges(pool_, nodes_, nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) next_[node] = base + damping_ * received(node);
@@ -97,8 +108,8 @@ class PowerIteration {
   const double damping_;
   WorkerPool &pool_;
   MemoryCounter &memory_;
-  Graph incoming_;
-  Buffer<uint64_t> offsets_;  // of the outgoing edges
+  const Graph &incoming_;
+  Buffer<uint64_t> degrees_;  // the outgoing edges of each node
   Buffer<double> ranks_;
   Buffer<double> sent_;  // along each edge; in a weighted graph, over all edges
   Buffer<double> next_;
@@ -216,11 +227,9 @@ uint64_t most_power_steps(double damping, double tolerance) {
 Ranks pagerank_power(EdgeList &edges, EdgeUse use, double damping, double tolerance, WorkerPool &pool,
                      MemoryCounter &memory, std::atomic<double> *share_done) {
   Ranks result(memory);
-  Graph graph = build_graph(edges, use, pool, memory);
-  if (graph.node_count() == 0) return result;
-  normalize_weights(graph, pool);
-  PowerIteration iteration(graph, damping, pool, memory);
-  result.nodes = std::move(graph.nodes);
+  Graph incoming = incoming_edges(edges, use, pool, memory);
+  if (incoming.node_count() == 0) return result;
+  PowerIteration iteration(incoming, damping, pool, memory);
   const double enough = tolerance * (1 - damping);
   for (uint64_t steps = most_power_steps(damping, tolerance); steps > 0; --steps) {
     const double error = iteration.step() * damping;
@@ -229,6 +238,7 @@ Ranks pagerank_power(EdgeList &edges, EdgeUse use, double damping, double tolera
     if (share_done != nullptr) *share_done = std::clamp(std::log(error / 2) / std::log(enough / 2), 0.0, 1.0);
   }
   result.ranks = iteration.take_ranks();
+  result.nodes = std::move(incoming.nodes);
   return result;
 }
 

@@ -12,10 +12,26 @@ namespace {
 
 constexpr size_t nodes_per_range = size_t{1} << 12;
 
+// A node's entries of both vectors, which are fetched together.
+struct Entries {
+  double first;
+  double second;
+
+  Entries &operator+=(const Entries &other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+};
+
 class PowerMethod {
  public:
   PowerMethod(const Graph &graph, WorkerPool &pool, MemoryCounter &memory)
-      : graph_(graph), pool_(pool), memory_(memory), product_(memory, graph.node_count()) {}
+      : graph_(graph),
+        pool_(pool),
+        memory_(memory),
+        entries_(memory, graph.node_count()),
+        products_(memory, graph.node_count()) {}
 
   double dot(const Buffer<double> &a, const Buffer<double> &b) {
     return parallel_sum(pool_, a.size(), memory_, [&](size_t i) { return a[i] * b[i]; });
@@ -29,34 +45,30 @@ class PowerMethod {
     return true;
   }
 
-  // Returns matrix * vector, valid until the next call.
-  const Buffer<double> &multiply(const Buffer<double> &vector) {
-    for_ranges(pool_, vector.size(), nodes_per_range, [&](size_t begin, size_t end) {
+  // Multiplies both vectors by the matrix, in one pass over the edges.
+  void multiply(const Buffer<double> &first, const Buffer<double> &second) {
+    for_entries([&](size_t i) { entries_[i] = {first[i], second[i]}; });
+    for_ranges(pool_, graph_.node_count(), nodes_per_range, [&](size_t begin, size_t end) {
       for (size_t node = begin; node < end; ++node) {
-        const size_t first = graph_.offsets[node], count = graph_.offsets[node + 1] - first;
-        product_[node] = ordered_sum(count, pool_.stop(), [&](size_t i) {
-          return graph_.weight(first + i) * vector[graph_.targets[first + i]];
+        const size_t at = graph_.offsets[node], count = graph_.offsets[node + 1] - at;
+        products_[node] = ordered_sum<Entries>(count, pool_.stop(), [&](size_t i) {
+          const Entries entries = entries_[graph_.targets[at + i]];
+          const double weight = graph_.weight(at + i);
+          return Entries{weight * entries.first, weight * entries.second};
         });
       }
     });
-    return product_;
   }
+  const Buffer<Entries> &products() const { return products_; }
 
-  // Replaces the vector by (matrix + shift) * vector.
-  void step(Buffer<double> &vector, double shift) {
-    const Buffer<double> &product = multiply(vector);
-    for_entries([&](size_t i) { vector[i] = product[i] + shift * vector[i]; });
-  }
-
-  // Returns the largest ratio of an entry of matrix * vector to the entry of the vector. If the vector is
-  // positive, this is an upper bound of all eigenvalues (Collatz, Wielandt).
-  double largest_ratio(const Buffer<double> &vector) {
-    const Buffer<double> &product = multiply(vector);
+  // Returns the largest ratio of an entry of matrix * first to the entry of `first`, which was multiplied
+  // last. If the vector is positive, this is an upper bound of all eigenvalues (Collatz, Wielandt).
+  double largest_ratio(const Buffer<double> &first) {
     std::mutex mutex;
     double ratio = 0;
-    for_ranges(pool_, vector.size(), entries_per_range, [&](size_t begin, size_t end) {
+    for_ranges(pool_, first.size(), entries_per_range, [&](size_t begin, size_t end) {
       double largest = 0;
-      for (size_t i = begin; i < end; ++i) largest = std::max(largest, product[i] / vector[i]);
+      for (size_t i = begin; i < end; ++i) largest = std::max(largest, products_[i].first / first[i]);
       const std::lock_guard lock(mutex);
       ratio = std::max(ratio, largest);
     });
@@ -75,7 +87,8 @@ class PowerMethod {
   const Graph &graph_;
   WorkerPool &pool_;
   MemoryCounter &memory_;
-  Buffer<double> product_;
+  Buffer<Entries> entries_;
+  Buffer<Entries> products_;
 };
 
 }  // namespace
@@ -87,19 +100,25 @@ Spectrum leading_eigenvectors(const Graph &graph, WorkerPool &pool, MemoryCounte
   method.normalize(result.first);
   result.second.resize(graph.node_count());
   method.for_entries([&](size_t i) { result.second[i] = second_start(i); });
+  const Buffer<Entries> &products = method.products();
+  method.multiply(result.first, result.second);
   double bound = method.largest_ratio(result.first);
   for (int iteration = 0; iteration < spectrum_iterations && bound > 0; ++iteration) {
     // The shift keeps the eigenvalues near -bound, which bipartite parts have, from winning.
     const double shift = bound / 2;
-    method.step(result.first, shift);
+    method.for_entries([&](size_t i) {
+      result.first[i] = products[i].first + shift * result.first[i];
+      result.second[i] = products[i].second + shift * result.second[i];
+    });
     method.normalize(result.first);
     method.for_entries([&](size_t i) { result.first[i] = std::max(result.first[i], least_entry); });
-    bound = std::min(bound, method.largest_ratio(result.first));
-    method.step(result.second, shift);
     // Removes the component along the first vector.
     const double along = method.dot(result.first, result.second);
     method.for_entries([&](size_t i) { result.second[i] -= along * result.first[i]; });
-    if (!method.normalize(result.second)) break;
+    const bool goes_on = method.normalize(result.second);
+    method.multiply(result.first, result.second);
+    bound = std::min(bound, method.largest_ratio(result.first));
+    if (!goes_on) break;
   }
   result.radius_bound = bound;
   return result;
