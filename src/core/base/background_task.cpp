@@ -1,20 +1,11 @@
 #include "core/base/background_task.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace simjoin {
-namespace {
-
-constexpr int max_threads = 1024;
-
-}  // namespace
 
 BackgroundTask::BackgroundTask(int threads, std::function<void(WorkerPool &pool)> body)
-    : threads_(std::clamp(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency()), 1,
-                          max_threads)),
-      body_(std::move(body)),
-      thread_(start_thread([this] { run(); })) {}
+    : threads_(thread_count(threads)), body_(std::move(body)), thread_(start_thread([this] { run(); })) {}
 
 BackgroundTask::~BackgroundTask() {
   stop_.set();

@@ -35,9 +35,8 @@ void fill(Buffer<T> &buffer, size_t size, T value, WorkerPool &pool) {
 template <typename Less>
 auto stoppable(const StopFlag &stop, Less less) {
   return [&stop, less](const auto &a, const auto &b) {
-    constexpr uint32_t check_interval = uint32_t{1} << 16;
     static thread_local uint32_t compared = 0;  // algorithms copy their comparisons
-    if (++compared % check_interval == 0) stop.check();
+    stop.check_at(++compared);
     return less(a, b);
   };
 }

@@ -46,11 +46,10 @@ class RankedBits : public SharedBits {
   // Ends the marking and counts. Returns the number of marked integers, which must be below 2^32 for
   // rank_of().
   uint64_t rank(const StopFlag &stop) {
-    constexpr size_t check_interval = size_t{1} << 16;
     before_.resize(words_.size());
     uint64_t before = 0;
     for (size_t word = 0; word < words_.size(); ++word) {
-      if (word % check_interval == 0) stop.check();
+      stop.check_at(word);
       before_[word] = static_cast<uint32_t>(before);
       before += ones(words_[word]);
     }

@@ -14,7 +14,7 @@ namespace simjoin {
 namespace {
 
 // Bytes per system call: it takes a fraction of a millisecond if the page cache takes the bytes.
-constexpr size_t piece = size_t{1} << 18;
+constexpr size_t bytes_per_call = size_t{1} << 18;
 
 [[noreturn]] void throw_failure(const char *what, int error) {
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -42,7 +42,7 @@ void SpillFile::overwrite(uint64_t offset, const void *data, size_t bytes) const
   const char *at = static_cast<const char *>(data);
   while (bytes > 0) {
     stop_.check();
-    const ssize_t done = pwrite(descriptor_, at, std::min(bytes, piece), static_cast<off_t>(offset));
+    const ssize_t done = pwrite(descriptor_, at, std::min(bytes, bytes_per_call), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) throw_failure("write to", done < 0 ? errno : ENOSPC);
     at += done;
@@ -55,7 +55,7 @@ void SpillFile::read(uint64_t offset, void *data, size_t bytes) const {
   char *at = static_cast<char *>(data);
   while (bytes > 0) {
     stop_.check();
-    const ssize_t done = pread(descriptor_, at, std::min(bytes, piece), static_cast<off_t>(offset));
+    const ssize_t done = pread(descriptor_, at, std::min(bytes, bytes_per_call), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) throw_failure("read from", done < 0 ? errno : EIO);
     at += done;

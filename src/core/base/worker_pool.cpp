@@ -29,6 +29,11 @@ std::thread start_thread(std::function<void()> body) {
   }
 }
 
+int thread_count(int setting) {
+  constexpr int most = 1024;
+  return std::clamp(setting > 0 ? setting : static_cast<int>(std::thread::hardware_concurrency()), 1, most);
+}
+
 WorkerPool::WorkerPool(int workers, const StopFlag &stop)
     : workers_(take_threads(workers - 1) + 1), stop_(stop) {
   threads_.reserve(static_cast<size_t>(workers_ - 1));

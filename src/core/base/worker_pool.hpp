@@ -25,6 +25,10 @@ class StopFlag {
   void check() const {
     if (is_set()) throw Cancelled{};
   }
+  // Looks at the flag once in 65,536 steps. For loops whose steps take some nanoseconds.
+  void check_at(size_t step) const {
+    if (step % (size_t{1} << 16) == 0) check();
+  }
 
  private:
   std::atomic<bool> stopped_{false};
@@ -46,6 +50,9 @@ class SignalsBlocked {
 // Returns a thread that runs `body` with every signal blocked. Threads are started in no other way. Throws
 // Error no_threads if the system gives none.
 std::thread start_thread(std::function<void()> body);
+
+// Returns the number of threads that a setting asks for, where 0 or less means one for each core: 1 to 1,024.
+int thread_count(int setting);
 
 // A fixed number of workers: the calling thread and up to `workers - 1` threads of the pool. There are fewer
 // if the system or the server's budget (thread_budget) gives no more.

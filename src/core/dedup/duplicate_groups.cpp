@@ -5,7 +5,6 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // rows or pairs between looks at the stop flag
 constexpr double no_similarity = -1;
 
 }  // namespace
@@ -67,16 +66,16 @@ bool DuplicateGrouper::represents_itself(uint32_t place) const {
 Buffer<DuplicateGrouper::Link> DuplicateGrouper::earlier_partners(Buffer<uint64_t> &ends,
                                                                   const StopFlag &stop) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
+    stop.check_at(i);
     ++ends[pairs_[i].later + 1];
   }
   for (size_t place = 0; place + 1 < ends.size(); ++place) {
-    if (place % check_interval == 0) stop.check();
+    stop.check_at(place);
     ends[place + 1] += ends[place];
   }
   Buffer<Link> earlier(memory_, pairs_.size());
   for (size_t i = 0; i < pairs_.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
+    stop.check_at(i);
     earlier[ends[pairs_[i].later]++] = {pairs_[i].similarity, pairs_[i].earlier};
   }
   pairs_.release();
@@ -90,7 +89,7 @@ void DuplicateGrouper::link_stars(const StopFlag &stop) {
   const Buffer<Link> earlier = earlier_partners(ends, stop);
   const Link *begin = earlier.begin();
   for (uint32_t place = 0; place < rows; ++place) {
-    if (place % check_interval == 0) stop.check();
+    stop.check_at(place);
     const Link *end = earlier.begin() + ends[place];
     link_star(place, begin, end, stop);
     begin = end;
@@ -107,14 +106,14 @@ void DuplicateGrouper::link_star(uint32_t place, const Link *begin, const Link *
     return;
   }
   for (const Link *partner = begin; partner < end; ++partner) {
-    if ((partner - begin) % check_interval == 0) stop.check();
+    stop.check_at(partner - begin);
     if (represents_itself(partner->place)) offer(links_[place], partner->place, partner->similarity);
   }
   const bool represents = represents_itself(place);
   if (family != nullptr) family->best = represents ? Link{family->similarity, place} : links_[place];
   if (!represents) return;
   for (const Link *partner = begin; partner < end; ++partner) {
-    if ((partner - begin) % check_interval == 0) stop.check();
+    stop.check_at(partner - begin);
     Family *partners = family_of(partner->place);
     if (partners != nullptr) offer(partners->best, place, partner->similarity);
   }
@@ -123,7 +122,7 @@ void DuplicateGrouper::link_star(uint32_t place, const Link *begin, const Link *
 // Links the rows of families. Their first places have the best partners of the whole family outside.
 void DuplicateGrouper::link_families(const StopFlag &stop) {
   for (uint32_t place = 0; place < family_at_.size(); ++place) {
-    if (place % check_interval == 0) stop.check();
+    stop.check_at(place);
     Family *family = family_of(place);
     if (family == nullptr) continue;
     if (family->first == place) {
@@ -139,7 +138,7 @@ void DuplicateGrouper::link_families(const StopFlag &stop) {
 
 void DuplicateGrouper::unite_best_links(const StopFlag &stop) {
   for (uint32_t place = 0; place < links_.size(); ++place) {
-    if (place % check_interval == 0) stop.check();
+    stop.check_at(place);
     if (links_[place].similarity != no_similarity) sets_.unite(place, links_[place].place);
   }
 }
@@ -152,14 +151,14 @@ DuplicateGroups DuplicateGrouper::groups(WorkerPool &pool) {
   const auto rows = static_cast<uint32_t>(links_.size());
   Buffer<uint32_t> row_at(memory_, rows);
   for (uint32_t row = 0; row < rows; ++row) {
-    if (row % check_interval == 0) stop.check();
+    stop.check_at(row);
     row_at[places_[row]] = row;
   }
   DuplicateGroups result(memory_);
   result.representatives.resize(rows);
   result.similarities.resize(rows);
   for (uint32_t row = 0; row < rows; ++row) {
-    if (row % check_interval == 0) stop.check();
+    stop.check_at(row);
     const uint32_t place = places_[row], first = sets_.find(place);
     result.representatives[row] = row_at[first];
     result.similarities[row] = first == place ? no_similarity : links_[place].similarity;

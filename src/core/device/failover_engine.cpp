@@ -1,7 +1,6 @@
 #include "core/device/failover_engine.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <type_traits>
 
 #include "core/base/error.hpp"
@@ -38,11 +37,6 @@ std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
 }
 
 // Returns the number of threads that the join may use.
-int threads_of(const JoinSpec &spec) {
-  return spec.threads > 0 ? spec.threads
-                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
@@ -104,7 +98,7 @@ void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {
   if (kind_ != Kind::text) {
     record(side, std::span<const int32_t>());
   } else {
-    if (!feed_) feed_.emplace(threads_of(spec_), spec_.memory_limit, memory_);
+    if (!feed_) feed_.emplace(thread_count(spec_.threads), spec_.memory_limit, memory_);
     feed_->add(side, set);
     if (!feed_->full()) return;
     feed_->submit(vocabulary_.texts());
@@ -208,7 +202,7 @@ bool FailoverEngine::worth_a_gpu() const {
   load.self_join = spec_.self_join;
   load.measure = spec_.measure;
   load.threshold = spec_.threshold;
-  return cpu_join_ms(load, threads_of(spec_)) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
+  return cpu_join_ms(load, thread_count(spec_.threads)) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.

@@ -1,7 +1,6 @@
 // The engine for CPU cores: takes sets, runs the join on threads of its own, hands batches to the caller.
 #include <atomic>
 #include <optional>
-#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
@@ -25,7 +24,6 @@ constexpr size_t inline_tokens = 20000;
 // If pairs may be left out and there may be more than this, the engine runs beside its caller, who tells
 // meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
-constexpr int max_threads = 1024;
 constexpr size_t queued_batches_per_thread = 4;
 // Ids are kept in blocks of this size, smaller where the memory limit is small.
 constexpr size_t raw_block_bytes = size_t{1} << 20;
@@ -41,17 +39,12 @@ size_t block_bytes(const JoinSpec &spec) {
 }
 
 // Returns the number of threads that a join may use. To ask the system takes longer than to add a set.
-int threads_of(const JoinSpec &spec) {
-  const int threads = spec.threads > 0 ? spec.threads : static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(threads, 1, max_threads);
-}
-
 class CpuEngine final : public JoinEngine {
  public:
   // `verifier` may be null.
   CpuEngine(const JoinSpec &spec, std::unique_ptr<PairVerifier> verifier)
       : spec_(with_measure_of_pairs(spec)),
-        most_threads_(threads_of(spec)),
+        most_threads_(thread_count(spec.threads)),
         tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
         verifier_(std::move(verifier)) {}

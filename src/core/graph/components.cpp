@@ -7,8 +7,7 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // nodes between looks at the stop flag
-constexpr size_t fetched_ahead = 16;                // edges whose sets are fetched before they are united
+constexpr size_t fetched_ahead = 16;  // edges whose sets are fetched before they are united
 constexpr uint32_t none = UINT32_MAX;
 
 }  // namespace
@@ -73,13 +72,13 @@ Components ComponentFinder::components(WorkerPool &pool) {
   Buffer<uint32_t> smallest(memory_);
   fill(smallest, rank_of.size(), none, pool);
   for (uint32_t number = 0; number < rank_of.size(); ++number) {
-    if (number % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(number);
     uint32_t &rank = smallest[sets_.find(number)];
     rank = std::min(rank, rank_of[number]);
   }
   result.components.resize(rank_of.size());
   for (uint32_t number = 0; number < rank_of.size(); ++number) {
-    if (number % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(number);
     result.components[rank_of[number]] = result.nodes[smallest[sets_.find(number)]];
   }
   return result;

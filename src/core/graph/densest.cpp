@@ -20,7 +20,6 @@ namespace {
 // Directions tried in the plane of the two eigenvectors: their largest entries are candidates. Twice as many
 // changed densities by less than 1 % on R-MAT graphs and planted subgraphs of 8,192 nodes, k from 5 to 1000.
 constexpr size_t directions = 64;
-constexpr size_t check_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
 // Rounding may make a bound lower than the density by this share of it.
 constexpr double rounding = 1e-9;
 
@@ -35,9 +34,9 @@ struct Peeling {
 Buffer<double> weighted_degrees(const Graph &graph, const StopFlag &stop, MemoryCounter &memory) {
   Buffer<double> degrees(memory, graph.node_count(), 0.0);
   for (uint32_t node = 0; node < graph.node_count(); ++node) {
-    if (node % check_interval == 0) stop.check();
+    stop.check_at(node);
     for (size_t i = graph.begin(node); i < graph.end(node); ++i) {
-      if (i % check_interval == 0) stop.check();
+      stop.check_at(i);
       degrees[node] += graph.weight(i);
     }
   }
@@ -48,7 +47,7 @@ double heaviest_weight(const Graph &graph, const StopFlag &stop) {
   if (!graph.weighted()) return graph.targets.empty() ? 0 : 1;
   double heaviest = 0;
   for (size_t i = 0; i < graph.weights.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
+    stop.check_at(i);
     heaviest = std::max(heaviest, graph.weights[i]);
   }
   return heaviest;
@@ -65,7 +64,7 @@ class DegreeOrder {
         firsts_(memory) {
     uint32_t most = 0;
     for (uint32_t node = 0; node < graph.node_count(); ++node) {
-      if (node % check_interval == 0) stop.check();
+      stop.check_at(node);
       degrees_[node] = static_cast<uint32_t>(graph.end(node) - graph.begin(node));
       most = std::max(most, degrees_[node]);
     }
@@ -76,7 +75,7 @@ class DegreeOrder {
     std::copy(firsts_.begin(), firsts_.end(), next.begin());
     for (uint32_t node = graph.node_count();
          node-- > 0;) {  // among equal degrees the larger node comes first
-      if (node % check_interval == 0) stop.check();
+      stop.check_at(node);
       places_[node] = next[degrees_[node]]++;
       order_[places_[node]] = node;
     }
@@ -107,12 +106,12 @@ Peeling peel_unweighted(const Graph &graph, const StopFlag &stop, MemoryCounter 
   DegreeOrder nodes(graph, stop, memory);
   Peeling result(memory);
   for (uint32_t step = 0; step < graph.node_count(); ++step) {
-    if (step % check_interval == 0) stop.check();
+    stop.check_at(step);
     const uint32_t node = nodes.take();
     result.order.push_back(node);
     result.degrees.push_back(nodes.degree(node));
     for (size_t i = graph.begin(node); i < graph.end(node); ++i) {
-      if (i % check_interval == 0) stop.check();
+      stop.check_at(i);
       if (nodes.remains(graph.targets[i])) nodes.lower(graph.targets[i]);
     }
   }
@@ -130,7 +129,7 @@ Peeling peel_weighted(const Graph &graph, const StopFlag &stop, MemoryCounter &m
   Peeling result(memory);
   Buffer<char> removed(memory, graph.node_count(), 0);
   for (size_t steps = 0; !heap.empty(); ++steps) {
-    if (steps % check_interval == 0) stop.check();
+    stop.check_at(steps);
     std::pop_heap(heap.begin(), heap.end(), later);
     const uint32_t node = heap.back().node;
     heap.resize(heap.size() - 1);
@@ -139,7 +138,7 @@ Peeling peel_weighted(const Graph &graph, const StopFlag &stop, MemoryCounter &m
     result.order.push_back(node);
     result.degrees.push_back(std::max(degrees[node], 0.0));
     for (size_t i = graph.begin(node); i < graph.end(node); ++i) {
-      if (i % check_interval == 0) stop.check();
+      stop.check_at(i);
       const uint32_t neighbor = graph.targets[i];
       if (removed[neighbor] != 0) continue;
       degrees[neighbor] -= graph.weight(i);
@@ -210,7 +209,7 @@ int scale_weights(Graph &graph, const StopFlag &stop) {
   int exponent;
   std::frexp(heaviest_weight(graph, stop), &exponent);
   for (size_t i = 0; i < graph.weights.size(); ++i) {
-    if (i % check_interval == 0) stop.check();
+    stop.check_at(i);
     graph.weights[i] = std::ldexp(graph.weights[i], -exponent);
   }
   return graph.weighted() ? exponent : 0;

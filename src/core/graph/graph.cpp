@@ -16,7 +16,8 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;   // edges or nodes between looks at the stop flag
+// Edges or entries that are distributed between looks at the stop flag.
+constexpr size_t entries_per_run = size_t{1} << 16;
 constexpr size_t nodes_per_range = size_t{1} << 10;  // whose lists one worker looks through at a time
 constexpr size_t most_parts = 16;                    // of a distribution, for each worker
 constexpr int digit_bits = 11;                       // of a distribution, at most: its cursors fit the cache
@@ -91,14 +92,14 @@ class ListOrder {
   template <typename Node, typename Visit>
   void distribute(size_t count, int shift, Node &&node, Visit &&visit) {
     const size_t parts =
-        std::clamp<size_t>(count / check_interval, 1, most_parts * static_cast<size_t>(pool_.workers()));
+        std::clamp<size_t>(count / entries_per_run, 1, most_parts * static_cast<size_t>(pool_.workers()));
     const uint32_t mask = (1u << ((bits_ + passes_ - 1) / passes_)) - 1;
     Distribution<uint64_t> places(parts, size_t{mask} + 1, pool_, memory_);
     const auto visit_part = [&](size_t part, auto &&take) {
       const size_t end = count * (part + 1) / parts;
-      for (size_t at = count * part / parts; at < end; at += check_interval) {
+      for (size_t at = count * part / parts; at < end; at += entries_per_run) {
         pool_.stop().check();
-        visit(at, std::min(end, at + check_interval), take);
+        visit(at, std::min(end, at + entries_per_run), take);
       }
     };
     places.count([&](size_t part, uint64_t *counts) {
@@ -132,7 +133,7 @@ WeightedNeighbor heaviest_repeated(const Buffer<WeightedNeighbor> &entries, size
                                    const StopFlag &stop) {
   WeightedNeighbor heaviest = entries[last];
   for (size_t i = last; i > 0 && same_edge(entries[i - 1], heaviest); --i) {
-    if (i % check_interval == 0) stop.check();
+    stop.check_at(i);
     heaviest.value = std::max(heaviest.value, entries[i - 1].value);
   }
   return heaviest;
@@ -162,7 +163,7 @@ void order_repeated(Graph &graph, WorkerPool &pool) {
     for (size_t node = begin; node < end; ++node) {
       size_t first = graph.offsets[node];
       for (size_t i = first; i < graph.offsets[node + 1]; ++i) {
-        if (i % check_interval == 0) pool.stop().check();
+        pool.stop().check_at(i);
         if (i + 1 < graph.offsets[node + 1] && graph.targets[i + 1] == graph.targets[first]) continue;
         if (i > first)
           std::sort(graph.weights.begin() + first, graph.weights.begin() + i + 1,
@@ -182,7 +183,7 @@ void write_lists(Buffer<Entry> &entries, size_t nodes, Graph &graph, WorkerPool 
   // Sets the begins of the lists after `before` up to `list`.
   const auto begin_lists = [&](size_t before, size_t list, size_t place) {
     for (size_t i = before; i < list; ++i) {
-      if (i % check_interval == 0) pool.stop().check();
+      pool.stop().check_at(i);
       graph.offsets[i + 1] = place;
     }
   };

@@ -18,9 +18,8 @@ constexpr size_t batch_nodes = 32;
 constexpr size_t direct_free = size_t{1} << 12;
 constexpr size_t direct_per_node = 4;
 constexpr size_t first_direct = 1024;
-constexpr uint64_t values_per_node = 64;            // of a bitmap, at most: 12 bytes
-constexpr size_t check_interval = size_t{1} << 16;  // nodes between looks at the stop flag
-constexpr uint64_t sign_bit = uint64_t{1} << 63;    // flipped, it makes signed numbers sort as unsigned ones
+constexpr uint64_t values_per_node = 64;          // of a bitmap, at most: 12 bytes
+constexpr uint64_t sign_bit = uint64_t{1} << 63;  // flipped, it makes signed numbers sort as unsigned ones
 
 [[noreturn]] void throw_too_many() {
   throw Error(ErrorKind::limit_exceeded, "a graph cannot have more than 4294967294 nodes");
@@ -162,7 +161,7 @@ Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_
   if (nodes.empty()) return Buffer<int64_t>(memory);
   int64_t least = nodes[0], greatest = nodes[0];
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(i);
     least = std::min(least, nodes[i]);
     greatest = std::max(greatest, nodes[i]);
   }
@@ -196,13 +195,13 @@ Buffer<int64_t> replace_by_ranks(Buffer<int64_t> &nodes, const Buffer<int64_t> &
   NodeNumbers numbers(memory);
   uint32_t some[batch_nodes];
   for (size_t at = 0; at < nodes.size(); at += batch_nodes) {
-    if (at % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(at);
     const size_t batch = std::min(batch_nodes, nodes.size() - at);
     numbers.numbers_of(nodes.begin() + at, batch, some);
     std::copy_n(some, batch, nodes.begin() + at);
   }
   for (size_t i = 0; i < lone.size(); ++i) {
-    if (i % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(i);
     numbers.number_of(lone[i]);
   }
   Buffer<uint32_t> rank_of(memory);

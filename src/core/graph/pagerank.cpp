@@ -13,7 +13,6 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;     // entries between looks at the stop flag
 constexpr size_t nodes_per_range = size_t{1} << 12;    // that one worker takes at a time
 constexpr size_t coupons_per_range = size_t{1} << 12;  // that one worker takes at a time: a few milliseconds
 constexpr size_t rounds_per_check = 1024;              // of walks side by side
@@ -170,7 +169,7 @@ class Walker {
       for (size_t node = begin; node < end; ++node) {
         double sum = 0;
         for (size_t i = graph_.offsets[node]; i < graph_.offsets[node + 1]; ++i) {
-          if (i % check_interval == 0) stop_.check();
+          stop_.check_at(i);
           cumulative_[i] = sum += graph_.weights[i];
         }
       }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,6 @@
 namespace simjoin {
 namespace {
 
-constexpr int max_threads = 1024;
 constexpr size_t queued_batches_per_thread = 4;
 // Estimates of the memory of a join are too low by at most one part in this many.
 constexpr size_t estimate_margin = 8;
@@ -105,8 +103,7 @@ void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
 }
 
 void LshJoinOfSets::start() {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  threads_ = std::clamp(spec_.threads > 0 ? spec_.threads : cores, 1, max_threads);
+  threads_ = thread_count(spec_.threads);
   const size_t peak = file_ ? input_.peak_in_memory() : 0;
   one_part_limit_ = peak + peak / estimate_margin;
   rows_.emplace(input_, spec_, file_ ? &*file_ : nullptr, memory_);

@@ -12,8 +12,6 @@ namespace {
 
 // Rows that one worker takes at a time, at most. Fewer rows are cut into several parts for each worker.
 constexpr size_t rows_per_piece = 256, pieces_per_worker = 4;
-// Hash evaluations between two looks at the stop flag: about two milliseconds.
-constexpr size_t evaluations_per_look = size_t{1} << 21;
 
 // Calls body(begin, end) for pieces of `rows` rows.
 void for_pieces(size_t rows, WorkerPool &pool, const std::function<void(size_t begin, size_t end)> &body) {
@@ -60,19 +58,10 @@ void LshSigner::sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, u
     for (size_t row = begin; row < end; ++row) {
       uint32_t *const to = spec_.verify ? scratch.data() : values + row * spec_.permutations;
       const size_t first = sets.begin(row);
-      sign_set(sets.tokens.subspan(first, sets.ends[row] - first), pool.stop(), to);
+      hasher_.sign(sets.tokens.subspan(first, sets.ends[row] - first), pool.stop(), to);
       hash_bands(to, hashes + row * spec_.plan.bands);
     }
   });
-}
-
-void LshSigner::sign_set(std::span<const uint32_t> tokens, const StopFlag &stop, uint32_t *values) const {
-  const size_t at_once = std::max<size_t>(1, evaluations_per_look / spec_.permutations);
-  hasher_.start(values);
-  for (size_t begin = 0; begin < tokens.size(); begin += at_once) {
-    stop.check();
-    hasher_.add(tokens.data() + begin, std::min(at_once, tokens.size() - begin), values);
-  }
 }
 
 // Writes the hashes of the bands of a signature with these values.

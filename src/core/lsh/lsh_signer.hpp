@@ -26,7 +26,6 @@ class LshSigner {
                    uint64_t *hashes);
   void sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
                    uint64_t *hashes) const;
-  void sign_set(std::span<const uint32_t> tokens, const StopFlag &stop, uint32_t *values) const;
   void hash_bands(const uint32_t *values, uint64_t *hashes) const;
 
   const LshSpec spec_;

@@ -42,6 +42,15 @@ void MinHasher::add(const uint32_t *hashes, size_t count, uint32_t *values) cons
   }
 }
 
+void MinHasher::sign(std::span<const uint32_t> hashes, const StopFlag &stop, uint32_t *values) const {
+  const size_t at_once = std::max<size_t>(1, evaluations_per_look / permutations_.size());
+  start(values);
+  for (size_t begin = 0; begin < hashes.size(); begin += at_once) {
+    stop.check();
+    add(hashes.data() + begin, std::min(at_once, hashes.size() - begin), values);
+  }
+}
+
 void MinHasher::add_by_definition(const uint32_t *hashes, size_t count, uint32_t *values) const {
   for (size_t i = 0; i < count; ++i)
     for (size_t p = 0; p < permutations_.size(); ++p)

@@ -8,11 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/worker_pool.hpp"
 #include "core/minhash/minhash_table.hpp"
 
 namespace simjoin {
 
 inline constexpr uint32_t max_permutations = 65535;
+
+// Evaluations of hash functions between two looks at the stop flag: about 0.5 ms of one core.
+inline constexpr size_t evaluations_per_look = size_t{1} << 21;
 
 // Returns the identity of a token, by which its random numbers are drawn.
 inline uint64_t token_identity(int64_t token) {
@@ -36,7 +40,10 @@ class MinHasher {
   // with tokens repeated: the values are the same. Takes about `count` * permutations() / 4 ns.
   void add(const uint32_t *hashes, size_t count, uint32_t *values) const;
 
-  // The same by a plain loop over tokens and permutations.
+  // Sets the values to those of the set with these hashes. Looks at the stop flag in between.
+  void sign(std::span<const uint32_t> hashes, const StopFlag &stop, uint32_t *values) const;
+
+  // The same as add() by a plain loop over tokens and permutations.
   void add_by_definition(const uint32_t *hashes, size_t count, uint32_t *values) const;
 
  private:

@@ -1,7 +1,6 @@
 #include "core/minhash/minhash_bulk.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "core/base/costs.hpp"
@@ -10,9 +9,8 @@
 namespace simjoin {
 namespace {
 
-// Hash evaluations between two looks at the stop flag and per round: about 0.5 ms and 70 ms of one core. A
-// sample of weighted MinHash counts as several evaluations.
-constexpr size_t evaluations_per_look = size_t{1} << 21;
+// Evaluations of hash functions per round: about 70 ms of one core. A sample of weighted MinHash counts as
+// several.
 constexpr size_t evaluations_per_round = size_t{1} << 28;
 constexpr size_t evaluations_per_sample = 32;
 // The bytes of tokens and signatures of a round, which are bounded as well.
@@ -27,8 +25,7 @@ SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values,
   const double evaluations = static_cast<double>(tokens) * permutations;
   const double bytes = static_cast<double>(tokens) * (weighted ? sizeof(WeightedToken) : sizeof(uint32_t)) +
                        static_cast<double>(values) * sizeof(uint32_t);
-  const int workers =
-      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int workers = thread_count(threads);
   return {
       evaluations * (weighted ? costs::minhash::cpu_sample : costs::minhash::cpu_evaluation) / workers / 1e6,
       costs::minhash::gpu_round_ms + bytes * costs::gpu_byte / 1e6};
@@ -125,12 +122,7 @@ void BulkSigner::sign(size_t set, const StopFlag &stop, std::vector<WeightedToke
   const size_t begin = set == 0 ? 0 : signing_.ends[set - 1], end = signing_.ends[set];
   uint32_t *values = values_.data() + set * header_.permutations;
   if (header_.family == SignatureFamily::minhash) {
-    const size_t at_once = std::max<size_t>(1, evaluations_per_look / header_.permutations);
-    hasher_.start(values);
-    for (size_t i = begin; i < end; i += at_once) {
-      stop.check();
-      hasher_.add(signing_.hashes.data() + i, std::min(at_once, end - i), values);
-    }
+    hasher_.sign(std::span(signing_.hashes).subspan(begin, end - begin), stop, values);
     return;
   }
   const auto tokens = in_order(std::span(signing_.weighted).subspan(begin, end - begin), scratch, stop);

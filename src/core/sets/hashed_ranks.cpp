@@ -13,7 +13,7 @@ namespace simjoin {
 namespace {
 
 // Entries or keys between looks at the stop flag.
-constexpr size_t piece = size_t{1} << 14;
+constexpr size_t keys_per_look = size_t{1} << 14;
 // Entries of a table for each number that it is expected to have: the estimate is a few per cent off.
 constexpr double room = 1.6;
 constexpr size_t least_entries = 64;
@@ -157,7 +157,7 @@ size_t HashedRanks<sides>::mark_shareable(CountTable<sides> &table) {
   Buffer<Entry> &entries = table.entries();
   size_t shareable = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (i % piece == 0) pool_.stop().check();
+    if (i % keys_per_look == 0) pool_.stop().check();
     Entry &entry = entries[i];
     const uint32_t right = sides > 1 ? entry.counts[sides - 1] : 0;
     entry.counts[0] = DocumentFrequencies::shareable(entry.counts[0], right, sides == 1);
@@ -173,7 +173,7 @@ template <int sides>
 void HashedRanks<sides>::add_keys(uint32_t part, SortKey *to) {
   const Buffer<Entry> &entries = tables_[part].entries();
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (i % piece == 0) pool_.stop().check();
+    if (i % keys_per_look == 0) pool_.stop().check();
     if (entries[i].counts[0] == Ranking::none) continue;
     to->hi = uint64_t{entries[i].counts[0]} << 32 | entries[i].number;
     to->lo = uint64_t{part} << entry_bits | i;
@@ -195,10 +195,10 @@ uint32_t HashedRanks<sides>::place_ranks() {
     const uint64_t entry = keys[i].lo & ((uint64_t{1} << entry_bits) - 1);
     return tables_[keys[i].lo >> entry_bits].entries()[entry].counts[0];
   };
-  pool_.parallel((keys.size() + piece - 1) / piece, [&](int, size_t number) {
+  pool_.parallel((keys.size() + keys_per_look - 1) / keys_per_look, [&](int, size_t number) {
     pool_.stop().check();
-    const size_t end = std::min(keys.size(), (number + 1) * piece);
-    for (size_t i = number * piece; i < end; ++i) {
+    const size_t end = std::min(keys.size(), (number + 1) * keys_per_look);
+    for (size_t i = number * keys_per_look; i < end; ++i) {
       if (i + prefetch_distance < end) __builtin_prefetch(&rank_of(i + prefetch_distance));
       rank_of(i) = static_cast<uint32_t>(i);
     }

@@ -20,7 +20,9 @@ constexpr uint64_t dense_per_token = 2;
 // Each worker has a table of its own only if all tables together have at most this many entries per token. So
 // nothing takes more memory than sorting the sets does.
 constexpr uint64_t copied_per_token = 1;
-constexpr size_t check_interval = size_t{1} << 16;  // table entries between looks at the stop flag
+
+// The workers share tables out by parts of this many entries.
+constexpr size_t entries_per_part = size_t{1} << 16;
 
 }  // namespace
 
@@ -115,10 +117,10 @@ Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32
       });
     }
   });
-  pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
-    const size_t end = std::min<size_t>(span(), (part + 1) * check_interval);
+  pool.parallel((span() + entries_per_part - 1) / entries_per_part, [&](int, size_t part) {
+    const size_t end = std::min<size_t>(span(), (part + 1) * entries_per_part);
     for (size_t copy = 1; copy < copies; ++copy) {
-      for (size_t i = part * check_interval; i < end; ++i) tables[0][i] += tables[copy][i];
+      for (size_t i = part * entries_per_part; i < end; ++i) tables[0][i] += tables[copy][i];
     }
   });
   return std::move(tables[0]);
@@ -139,9 +141,10 @@ Buffer<uint32_t> Int32Values::count_dense(const std::vector<RawSets *> &sides, S
   Buffer<uint32_t> right(memory_);
   if (!self_join_) right = count(*sides[1]);
   std::atomic<uint32_t> all = 0;
-  pool.parallel((span() + check_interval - 1) / check_interval, [&](int, size_t part) {
+  pool.parallel((span() + entries_per_part - 1) / entries_per_part, [&](int, size_t part) {
     uint32_t found = 0;
-    for (size_t i = part * check_interval; i < std::min<size_t>(span(), (part + 1) * check_interval); ++i) {
+    for (size_t i = part * entries_per_part; i < std::min<size_t>(span(), (part + 1) * entries_per_part);
+         ++i) {
       const uint32_t left = counts[i], other = self_join_ ? 0 : right[i];
       found += (left | other) != 0;
       counts[i] = DocumentFrequencies::shareable(left, other, self_join_);

@@ -13,7 +13,7 @@ constexpr uint64_t most_passes = 16;
 // A range of fewer values than this is not worth a pass.
 constexpr uint64_t least_width = uint64_t{1} << 16;
 // The number of values whose codes are read or written at a time.
-constexpr size_t piece = size_t{1} << 14;
+constexpr size_t codes_per_piece = size_t{1} << 14;
 
 uint64_t divided_up(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
@@ -103,7 +103,7 @@ void RangedRanks::write_codes(uint32_t first, const std::vector<Counts> &counts)
   const size_t width = counts[0].low.size();
   Buffer<uint32_t> found(memory_, frequent, 0);
   std::vector<Frequent> often;
-  std::vector<Code> codes(piece);
+  std::vector<Code> codes(codes_per_piece);
   const uint32_t *wrap[2] = {};
   for (size_t side = 0; side < counts.size(); ++side) wrap[side] = counts[side].wraps.begin();
   const auto count_of = [&](size_t side, uint32_t at) {
@@ -112,9 +112,9 @@ void RangedRanks::write_codes(uint32_t first, const std::vector<Counts> &counts)
     return count;
   };
   uint32_t distinct = 0;
-  for (size_t begin = 0; begin < width; begin += piece) {
+  for (size_t begin = 0; begin < width; begin += codes_per_piece) {
     pool_.stop().check();
-    const size_t end = std::min(width, begin + piece);
+    const size_t end = std::min(width, begin + codes_per_piece);
     for (size_t i = begin; i < end; ++i) {
       const auto at = static_cast<uint32_t>(i);
       const uint64_t left = count_of(0, at), right = one_side ? 0 : count_of(1, at);
@@ -157,13 +157,13 @@ uint32_t RangedRanks::place_frequencies() {
 
 // Writes rank + offset, or `none`, for each value of a range. Ranges come in ascending order, each once.
 void RangedRanks::fill(uint32_t first, uint32_t width, uint32_t *table, uint32_t none, uint32_t offset) {
-  std::vector<Code> codes(piece);
+  std::vector<Code> codes(codes_per_piece);
   const uint32_t base = numbers_.first;
   auto often = std::lower_bound(frequent_.begin(), frequent_.end(), first - base,
                                 [&](const Frequent &a, uint32_t at) { return a.number - base < at; });
-  for (size_t begin = 0; begin < width; begin += piece) {
+  for (size_t begin = 0; begin < width; begin += codes_per_piece) {
     pool_.stop().check();
-    const size_t count = std::min<size_t>(piece, width - begin);
+    const size_t count = std::min<size_t>(codes_per_piece, width - begin);
     file_.read(codes_place_ + (first - base + begin) * sizeof(Code), codes.data(), count * sizeof(Code));
     for (size_t i = 0; i < count; ++i) {
       const Code code = codes[i];

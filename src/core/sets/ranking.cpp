@@ -15,12 +15,14 @@ static_assert(Ranking::none == DocumentFrequencies::unshared);  // so that these
 
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // tokens between looks at the stop flag
 // Frequencies below this one are counted in a table that stays in the first-level cache. Tokens of higher
 // frequencies are so few that they are sorted.
 constexpr uint32_t counted_frequencies = 1u << 13;
 // Frequencies are prefetched this many tokens ahead.
 constexpr size_t prefetch_distance = 16;
+
+// The workers share ids and keys out by ranges of this many.
+constexpr size_t ids_per_range = size_t{1} << 16;
 
 struct Frequent {
   uint32_t frequency;
@@ -42,7 +44,7 @@ class FrequencySort {
   FrequencySort(Buffer<uint32_t> frequencies, const StopFlag &stop, MemoryCounter &memory)
       : stop_(stop), rank_of_(std::move(frequencies)), next_(memory, counted_frequencies, 0) {
     for (size_t id = 0; id < rank_of_.size(); ++id) {
-      if (id % check_interval == 0) stop_.check();
+      stop_.check_at(id);
       shareable_ += rank_of_[id] != Ranking::none;
       if (rank_of_[id] < counted_frequencies) ++next_[rank_of_[id]];
     }
@@ -54,7 +56,7 @@ class FrequencySort {
   void prefetch(uint32_t id) const { __builtin_prefetch(rank_of_.data() + id); }
   // Takes the token with the next value. Tokens that cannot be shared need not be added.
   void add(uint32_t id) {
-    if (added_++ % check_interval == 0) stop_.check();
+    stop_.check_at(added_++);
     const uint32_t frequency = rank_of_[id];
     if (frequency < counted_frequencies) {
       rank_of_[id] = next_[frequency]++;
@@ -101,7 +103,7 @@ Buffer<SortKey> keys_of_texts(const Buffer<uint32_t> &frequencies, const TextNum
                               MemoryCounter &memory) {
   constexpr size_t together = 256;
   std::atomic<size_t> shareable = 0, placed = 0;
-  for_ranges(pool, frequencies.size(), check_interval, [&](size_t begin, size_t end) {
+  for_ranges(pool, frequencies.size(), ids_per_range, [&](size_t begin, size_t end) {
     const auto unshared = std::count(frequencies.begin() + begin, frequencies.begin() + end, Ranking::none);
     shareable += end - begin - static_cast<size_t>(unshared);
   });
@@ -131,7 +133,7 @@ void order_colliding_texts(Buffer<SortKey> &keys, const TextNumbers &texts, cons
     return a.hi == b.hi && a.lo >> 32 == b.lo >> 32;
   };
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
-    if (begin % check_interval == 0) stop.check();
+    stop.check_at(begin);
     for (end = begin + 1; end < keys.size() && same(keys[begin], keys[end]);) ++end;
     if (end - begin < 2) continue;
     std::sort(keys.begin() + begin, keys.begin() + end,
@@ -169,13 +171,13 @@ Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCoun
   ranking.rank_of = std::move(frequencies);
   uint32_t *const rank_of = ranking.rank_of.data();
   const size_t ids = ranking.rank_of.size();
-  const size_t runs = std::clamp<size_t>(ids / check_interval, 1, static_cast<size_t>(pool.workers()));
+  const size_t runs = std::clamp<size_t>(ids / ids_per_range, 1, static_cast<size_t>(pool.workers()));
   Distribution<uint32_t> places(runs, counted_frequencies, pool, memory);
   std::vector<std::vector<Frequent>> frequent(runs);
   const auto visit_run = [&](size_t run, auto &&visit) {
     const size_t end = (run + 1) * ids / runs;
     for (size_t id = run * ids / runs; id < end; ++id) {
-      if (id % check_interval == 0) pool.stop().check();
+      pool.stop().check_at(id);
       visit(id, rank_of[id]);
     }
   };
@@ -236,7 +238,7 @@ Ranking rank_texts(Buffer<uint32_t> frequencies, TextNumbers &texts, WorkerPool 
   ranking.rank_of = std::move(frequencies);
   ranking.ranks = static_cast<uint32_t>(keys.size());
   ranking.distinct = texts.size();
-  for_ranges(pool, keys.size(), check_interval, [&](size_t begin, size_t end) {
+  for_ranges(pool, keys.size(), ids_per_range, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) ranking.rank_of[id_of(keys[i])] = static_cast<uint32_t>(i);
   });
   return ranking;

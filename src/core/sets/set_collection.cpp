@@ -8,7 +8,6 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // rows between looks at the stop flag
 // The number of ids that are looked up together: their ranks stay in the first-level cache.
 constexpr ptrdiff_t lookups = 1 << 12;
 
@@ -25,7 +24,7 @@ SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &s
   Buffer<uint32_t> &class_at = result.class_of_size;
   class_at.resize(size_t{sizes.largest()} + 1, 0);
   for (size_t row = 0; row < sizes.size(); ++row) {
-    if (row % check_interval == 0) stop.check();
+    stop.check_at(row);
     ++class_at[sizes[row]];
   }
   uint32_t placed = 0;
@@ -84,14 +83,14 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
   std::vector<uint32_t> next;
   for (const SizeClass &c : sets.classes) next.push_back(c.begin);
   for (size_t row = 0; row < rows; ++row) {
-    if (row % check_interval == 0) stop.check();
+    stop.check_at(row);
     if (raw.sizes[row] == 0 && !keep_empty) continue;
     sets.rows[next[sizes.class_of_size[raw.sizes[row]]]++] = static_cast<uint32_t>(row);
   }
   Buffer<uint32_t> &set_of_row = stored;  // takes the place of the counts, which the starts replace
   uint64_t tokens = 0;
   for (uint32_t set = 0; set < placed; ++set) {
-    if (set % check_interval == 0) stop.check();
+    stop.check_at(set);
     sets.starts[set] = tokens;
     tokens += std::exchange(set_of_row[sets.rows[set]], set);
   }

@@ -12,7 +12,7 @@ namespace simjoin {
 namespace {
 
 // Ids, numbers and tokens that are read or compared at a time.
-constexpr size_t piece = size_t{1} << 14;
+constexpr size_t ids_per_piece = size_t{1} << 14;
 // What it takes to number a token, beside its bytes, which are there twice: places in the tables of a
 // vocabulary, the token and its number on their way.
 constexpr uint64_t bytes_per_token = 90;
@@ -92,7 +92,7 @@ void TokenRuns::write_some(size_t added) {
   Buffer<char> bytes(memory_);
   for (; written_ < end; ++written_) {
     tokens_->visit(order_[written_], [&](const auto &token) { store(token, bytes); });
-    if (bytes.size() < piece && written_ + 1 < end) continue;
+    if (bytes.size() < ids_per_piece && written_ + 1 < end) continue;
     file_.write(runs_.back().place + written_bytes_, bytes.data(), bytes.size());
     written_bytes_ += bytes.size();
     bytes.clear();
@@ -162,7 +162,7 @@ VocabularySize TokenRuns::number_group(const Group &group, const StopFlag &stop)
     const char *from = bytes.data();
     for (size_t done = 0; done < count; done += tokens.size()) {
       stop.check();
-      tokens.resize(std::min<size_t>(piece, count - done));
+      tokens.resize(std::min<size_t>(ids_per_piece, count - done));
       for (Token &token : tokens) {
         from = fetch(from, token);
         size.see(token);
@@ -185,11 +185,11 @@ VocabularySize TokenRuns::number_group(const Group &group, const StopFlag &stop)
 void TokenRuns::replace(const Run &run, std::span<const Group> groups, const std::array<RawSets *, 2> &sides,
                         const std::array<size_t, 2> &first_blocks, WorkerPool &pool) const {
   Buffer<uint32_t> number_of(memory_, run.tokens);
-  std::vector<uint32_t> ids(piece), numbers(piece);
+  std::vector<uint32_t> ids(ids_per_piece), numbers(ids_per_piece);
   for (const Group &group : groups) {
     for (uint32_t begin = run.begins[group.begin], end = run.begins[group.end]; begin < end;) {
       pool.stop().check();
-      const size_t count = std::min<size_t>(piece, end - begin);
+      const size_t count = std::min<size_t>(ids_per_piece, end - begin);
       file_.read(run.ids + begin * sizeof(uint32_t), ids.data(), count * sizeof(uint32_t));
       file_.read(run.numbers + begin * sizeof(uint32_t), numbers.data(), count * sizeof(uint32_t));
       for (size_t i = 0; i < count; ++i) number_of[ids[i]] = group.before + numbers[i];

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t sets_per_range = 1024;
 constexpr size_t ranks_per_range = size_t{1} << 14;
-constexpr size_t tokens_per_look = size_t{1} << 16;  // between looks at the stop flag
 
 // Returns the least float that is not below the value.
 float rounded_up(double value) {
@@ -30,7 +29,7 @@ void visit_prefix(const WeightedSet &set, bool wide, const WeightedBounds &bound
   rests.resize(set.count);
   double rest = 0;
   for (uint32_t i = set.count; i-- > 0;) {
-    if (i % tokens_per_look == 0) stop.check();
+    stop.check_at(i);
     rests[i] = rest += wide ? set.doubles[i] : static_cast<double>(set.floats[i]);
   }
   const double least = bounds.least_excess(set.total);
@@ -80,7 +79,7 @@ WeightedIndex::WeightedIndex(const WeightedSets &sets, const WeightedBounds &bou
   });
   uint64_t postings = 0;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    if (rank % tokens_per_look == 0) pool.stop().check();
+    pool.stop().check_at(rank);
     postings += std::exchange(ends_[rank], postings);  // where the rank's postings begin
   }
   postings_.resize(postings);

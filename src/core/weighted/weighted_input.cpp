@@ -12,7 +12,6 @@ namespace simjoin {
 namespace {
 
 constexpr uint32_t check_interval = 1u << 12;  // sets between looks at the stop flag
-constexpr size_t tokens_per_look = size_t{1} << 16;
 
 bool is_float(double weight) {
   return weight <= std::numeric_limits<float>::max() &&
@@ -133,7 +132,7 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
     ExactSum exact;
     stored.clear();
     for (uint32_t i = 0; i < size; ++i) {
-      if (i % tokens_per_look == 0) stop.check();
+      stop.check_at(i);
       const double weight = weight_at(first + i);
       const uint32_t rank =
           ranking.has_table() ? ranking.of(ids[first + i]) : ranking.rank_in(ids[first + i]);

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@
 namespace simjoin {
 namespace {
 
-constexpr int max_threads = 1024;
 constexpr size_t queued_batches_per_thread = 4;
 // A join of fewer tokens has one thread: starting others would take longer.
 constexpr size_t tokens_of_one_thread = 20000;
@@ -44,13 +42,9 @@ double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-int threads_of(const JoinSpec &spec) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(spec.threads > 0 ? spec.threads : cores, 1, max_threads);
-}
-
 size_t block_bytes(const JoinSpec &spec) {
-  const size_t share = spec.memory_limit / (blocks_per_limit * static_cast<size_t>(threads_of(spec)));
+  const size_t share =
+      spec.memory_limit / (blocks_per_limit * static_cast<size_t>(thread_count(spec.threads)));
   return std::clamp(share, least_block_bytes, most_block_bytes);
 }
 
@@ -146,7 +140,7 @@ size_t WeightedJoinOfSets::peak_in_memory(uint64_t distinct, size_t ranking) con
   const size_t ranked = WeightedSets::bytes(input_.format(), sets, tokens);
   const size_t ordering = 2 * ranked + sets * ordered_bytes + distinct * sizeof(uint32_t);
   const size_t searching = ranked + WeightedIndex::bytes(tokens, distinct) +
-                           WeightedSearch::bytes(sets) * static_cast<size_t>(threads_of(spec_));
+                           WeightedSearch::bytes(sets) * static_cast<size_t>(thread_count(spec_.threads));
   return std::max({ranking, ordering, searching});
 }
 
@@ -166,7 +160,7 @@ void WeightedJoinOfSets::set_spill_file(int descriptor, uint64_t limit) {
 
 void WeightedJoinOfSets::start() {
   const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
-  const int threads = tokens < tokens_of_one_thread ? 1 : threads_of(spec_);
+  const int threads = tokens < tokens_of_one_thread ? 1 : thread_count(spec_.threads);
   for (int side = 0; side < 2; ++side) {
     const SetSizes &sizes = input_.sizes(side);
     for (size_t row = 0; row < sizes.size(); ++row) figures_.sets[side] += sizes[row] > 0;

@@ -9,8 +9,6 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t check_interval = size_t{1} << 16;  // sets between looks at the stop flag
-
 // Calls visit(array) for each array that the format has.
 template <class Sets, class Visit>
 void visit_arrays(Sets &sets, Visit &&visit) {
@@ -134,7 +132,7 @@ WeightedSets order_by_total(std::vector<WeightedBlock> &blocks, size_t first, si
   pool.parallel(last - first, [&](int, size_t b) {
     blocks[first + b].visit(file, memory, [&](const WeightedSets &block) {
       for (uint32_t set = 0; set < block.sets(); ++set) {
-        if (set % check_interval == 0) pool.stop().check();
+        pool.stop().check_at(set);
         const size_t number = begins[b] + set;
         places[number] = block[set].count;
         keys[number].hi =
@@ -148,7 +146,7 @@ WeightedSets order_by_total(std::vector<WeightedBlock> &blocks, size_t first, si
   ordered.resize(sets, tokens);
   uint64_t start = 0;
   for (uint32_t set = 0; set < sets; ++set) {
-    if (set % check_interval == 0) pool.stop().check();
+    pool.stop().check_at(set);
     ordered.starts[set] = start;
     ordered.totals[set] = std::bit_cast<double>(uint64_t{keys[set].hi});
     start += std::exchange(places[keys[set].lo], set);
@@ -158,7 +156,7 @@ WeightedSets order_by_total(std::vector<WeightedBlock> &blocks, size_t first, si
   pool.parallel(last - first, [&](int, size_t b) {
     blocks[first + b].visit(file, memory, [&](const WeightedSets &block) {
       for (uint32_t set = 0; set < block.sets(); ++set) {
-        if (set % check_interval == 0) pool.stop().check();
+        pool.stop().check_at(set);
         copy_set(block, set, ordered, places[begins[b] + set]);
       }
     });

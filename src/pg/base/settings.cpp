@@ -2,11 +2,11 @@
 
 #include <array>
 #include <climits>
-#include <thread>
 #include <utility>
 
 #include "core/base/memory_shares.hpp"
 #include "core/base/thread_budget.hpp"
+#include "core/base/worker_pool.hpp"
 #include "core/minhash/minhash.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_settings.hpp"
@@ -43,12 +43,8 @@ bool check_max_memory(int *value, void **, GucSource) {
   return false;
 }
 
-int cores() {
-  return Max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-}
-
 void assign_max_server_threads(int value, void *) {
-  set_thread_limit(value == 0 ? 2 * cores() : value);
+  set_thread_limit(value == 0 ? 2 * thread_count(0) : value);
 }
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
@@ -184,7 +180,7 @@ Settings::OfOperator Settings::of_operator() {
 int Settings::cpu_threads() {
   if (max_threads_ == 0) return cpu_threads_;
   // One thread for each core, if these are fewer.
-  return capped(cpu_threads_ == 0 ? cores() : cpu_threads_, max_threads_);
+  return capped(cpu_threads_ == 0 ? thread_count(0) : cpu_threads_, max_threads_);
 }
 
 void Settings::define() {

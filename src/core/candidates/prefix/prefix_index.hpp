@@ -16,6 +16,12 @@
 
 namespace simjoin {
 
+// The number of candidates of an index that are verified together: enough for two clock readings not to
+// count, and few enough for the second-level cache.
+inline constexpr size_t candidates_per_round = size_t{1} << 13;
+// Candidates are prefetched this many ahead.
+inline constexpr size_t candidate_distance = 8;
+
 // One occurrence of a token in an index prefix, packed into a word for vectorised compression.
 struct Posting {
   static constexpr uint32_t saturated = UINT16_MAX;

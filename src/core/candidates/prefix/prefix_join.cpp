@@ -9,15 +9,11 @@
 namespace simjoin {
 namespace {
 
-// The number of candidates that are verified together: enough for two clock readings not to count, and few
-// enough for the second-level cache.
-constexpr size_t candidates_per_round = size_t{1} << 13;
 constexpr uint32_t pairs_between_checks = 1u << 13;
 // If pairs may differ in at most this many tokens, the signatures in the index suffice.
 constexpr uint32_t small_differences = 10;
-// The prefetch distances of candidates, starts of lists, and postings. The starts must have arrived when the
-// postings are asked for.
-constexpr size_t prefetch_distance = 8;
+// The prefetch distances of starts of lists, and postings. The starts must have arrived when the postings are
+// asked for.
 constexpr uint32_t list_distance = 8;
 constexpr uint32_t posting_distance = 4;
 constexpr int32_t pruned = INT32_MIN / 2;
@@ -156,8 +152,8 @@ void PrefixProber::probe(uint32_t unit, uint32_t probe_class, uint32_t sets, Joi
   uint64_t wide[ParityTable::words];
   if (use_table_ && !touched_.empty()) parity_signature<ParityTable::words>(problem.probe, set, size, wide);
   for (size_t i = 0; i < touched_.size(); ++i) {
-    if (use_table_ && i + prefetch_distance < touched_.size()) {
-      join_.signatures->prefetch(touched_[i + prefetch_distance].unit());
+    if (use_table_ && i + candidate_distance < touched_.size()) {
+      join_.signatures->prefetch(touched_[i + candidate_distance].unit());
     }
     const uint32_t partner = touched_[i].unit();
     const int32_t known = std::exchange(shared_[partner], 0);
@@ -255,9 +251,9 @@ void PrefixProber::verify(uint32_t begin, uint32_t end, JoinCounters &counters) 
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (i % 64 == 0) stop_.check();
     const Candidate &candidate = candidates_[i];
-    if (!grouped && i + 2 * prefetch_distance < candidates_.size()) {
-      problem.index.prefetch_start(candidates_[i + 2 * prefetch_distance].unit);
-      problem.index.prefetch_tokens(candidates_[i + prefetch_distance].unit);
+    if (!grouped && i + 2 * candidate_distance < candidates_.size()) {
+      problem.index.prefetch_start(candidates_[i + 2 * candidate_distance].unit);
+      problem.index.prefetch_tokens(candidates_[i + candidate_distance].unit);
     }
     const uint32_t first_probe = grouped ? join_.probe_groups->first[candidate.probe] : candidate.probe;
     while (first_probe >= problem.probe.classes[probe_class].end) ++probe_class;

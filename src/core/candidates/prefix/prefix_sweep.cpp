@@ -19,11 +19,8 @@ constexpr uint32_t most_block_probes = 1u << 15;
 constexpr uint32_t least_block_probes = 1u << 8;
 constexpr uint32_t blocks_per_index = 4;
 constexpr uint32_t position_bits = 8;
-constexpr size_t candidates_per_round = size_t{1} << 13;
-// Starts of lists and their postings are prefetched this many entries ahead.
+// Starts of lists are prefetched this many entries ahead, and their postings half as many.
 constexpr size_t start_distance = 16;
-constexpr size_t posting_distance = 8;
-constexpr size_t prefetch_distance = 8;  // candidates
 // Fewer postings than this are compared one by one: they do not pay for the call of the vectorised kernel.
 constexpr size_t few_postings = 6;
 constexpr size_t postings_between_checks = size_t{1} << 13;
@@ -123,7 +120,8 @@ void PrefixSweeper::run(uint32_t begin, uint32_t end, JoinCounters &counters) {
     for (size_t first = 0, last = 0; first < n; first = last) {
       while (last < n && rank_of(entries_[last]) == rank_of(entries_[first])) {
         if (last + start_distance < n) index_.prefetch_start(rank_of(entries_[last + start_distance]));
-        if (last + posting_distance < n) index_.prefetch_postings(rank_of(entries_[last + posting_distance]));
+        if (last + start_distance / 2 < n)
+          index_.prefetch_postings(rank_of(entries_[last + start_distance / 2]));
         ++last;
       }
       sweep(block, {entries_.data() + first, last - first}, counters);
@@ -225,9 +223,9 @@ void PrefixSweeper::verify(JoinCounters &counters) {
   constexpr size_t check_interval = 256;
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (i % check_interval == 0) stop_.check();
-    if (i + 2 * prefetch_distance < candidates_.size()) {
-      problem_.index.prefetch_start(candidates_[i + 2 * prefetch_distance].partner);
-      problem_.index.prefetch_tokens(candidates_[i + prefetch_distance].partner);
+    if (i + 2 * candidate_distance < candidates_.size()) {
+      problem_.index.prefetch_start(candidates_[i + 2 * candidate_distance].partner);
+      problem_.index.prefetch_tokens(candidates_[i + candidate_distance].partner);
     }
     verify_pair(candidates_[i], counters);
   }
