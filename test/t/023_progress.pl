@@ -1,4 +1,4 @@
-# A server that preloads simjoin shows the joins and other computations that run, and counts the joins that have run.
+# A server that preloads simjoin shows the joins and other computations that run, and counts what has run.
 use strict;
 use warnings;
 
@@ -219,7 +219,7 @@ like($error, qr/permission denied for function simjoin_stat_reset/, 'not everyon
 ($status, $out, $error) = $node->psql('postgres', 'SET ROLE looker; SET simjoin.log_min_duration = 0');
 like($error, qr/permission denied to set parameter/, 'not everyone may write to the log');
 query('SELECT simjoin_stat_reset()');
-is(query('SELECT count(*) FROM simjoin_stat()'), 0, 'the figures are 0 again');
+is(query('SELECT count(*) FROM simjoin_stat()'), 0, 'the figures are gone');
 
 # A crash empties what is shown.
 my $victim = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', $long_join ], '>', \my $stdout, '2>', \my $stderr);

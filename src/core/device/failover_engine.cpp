@@ -36,7 +36,6 @@ std::unique_ptr<JoinEngine> make_cpu_join(const JoinSpec &spec) {
   return make_cpu_engine(spec);
 }
 
-// Returns the number of threads that the join may use.
 }  // namespace
 
 std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {

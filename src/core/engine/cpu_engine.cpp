@@ -38,7 +38,6 @@ size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / raw_blocks_per_limit, least_raw_block_bytes, raw_block_bytes);
 }
 
-// Returns the number of threads that a join may use. To ask the system takes longer than to add a set.
 class CpuEngine final : public JoinEngine {
  public:
   // `verifier` may be null.

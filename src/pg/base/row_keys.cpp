@@ -129,6 +129,11 @@ bool are_integers(const RowKeys *keys) {
   return keys == nullptr || keys->integers;
 }
 
+size_t memory_beside(const RowKeys *keys) {
+  const size_t limit = Settings::memory_limit();
+  return are_integers(keys) ? limit : limit - key_share(limit);
+}
+
 void check_key_column(RowKeys *keys, const FormData_pg_attribute *column) {
   if (!fits(*keys, column->atttypid))
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -39,6 +39,9 @@ RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const 
 // Returns whether keys are integers, which are their own numbers and are not added.
 bool are_integers(const RowKeys *keys);
 
+// Returns what simjoin.memory_limit leaves beside the keys, in bytes.
+size_t memory_beside(const RowKeys *keys);
+
 // Errors where a column of a query does not hold such keys. Columns are checked before keys are added. The
 // first one gives the keys their collation.
 void check_key_column(RowKeys *keys, const FormData_pg_attribute *column);

@@ -105,6 +105,7 @@ char *packed_row_in_memory(const RowStore *store, uint32_t row) {
 }
 
 void seek(RowStore *store, uint64_t location) {
+  store->at_end = false;
   if (BufFileSeek(store->file, 0, static_cast<off_t>(location), SEEK_SET) != 0)
     ereport(ERROR,
             (errcode_for_file_access(), errmsg("could not seek in the temporary file of a similarity join")));
@@ -117,7 +118,9 @@ void write_to_file(RowStore *store, void *row, size_t bytes) {
     store->file = BufFileCreateTemp(false);
     MemoryContextSwitchTo(old);
   }
-  seek(store, store->file_bytes);  // a row may have been read since the last one was written
+  // A seek in a file of several segments of 1 GB writes the buffer.
+  if (!store->at_end) seek(store, store->file_bytes);
+  store->at_end = true;
   BufFileWrite(store->file, row, bytes);
   store->file_bytes += bytes;
 }

@@ -24,6 +24,7 @@ struct RowStore {
   uint32_t memory_rows;
   BufFile *file;  // NULL while everything fits into memory
   uint64_t file_bytes;
+  bool at_end;  // of the file, where the next row is written
   // Where rows are tuples: the address of each, and from row memory_rows on its place in the file.
   uint64_t *locations;
   uint32_t rows_allocated;

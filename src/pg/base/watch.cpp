@@ -41,13 +41,6 @@ void count_end(const Progress &progress) {
   add_totals(totals);
 }
 
-// Whether the transaction has committed in which note_end_with_context was last called.
-bool committed = false;
-
-void note_transaction(XactEvent event, void *) {
-  if (event == XACT_EVENT_COMMIT) committed = true;
-}
-
 // The session's view of one of its computations. Those that run form a list, the newest first.
 struct Watch {
   explicit Watch(const void *watched) : key(watched), next(newest) { newest = this; }
@@ -76,7 +69,13 @@ struct Watch {
   TimestampTz published = 0;
   bool ended = false;
   bool ends_with_context = false;
+  bool committed = false;  // the transaction in which it ran
 };
+
+void note_transaction(XactEvent event, void *) {
+  if (event != XACT_EVENT_COMMIT) return;
+  for (Watch *watch = Watch::newest; watch != nullptr; watch = watch->next) watch->committed = true;
+}
 
 constexpr long publish_every_ms = 100;
 constexpr uint64_t rows_between_looks_at_the_clock = 64;
@@ -240,7 +239,6 @@ void note_end_with_context(const void *key) {
   static bool registered = false;
   if (!registered) RegisterXactCallback(note_transaction, nullptr);
   registered = true;
-  committed = false;
   watch->ends_with_context = true;
 }
 

@@ -88,7 +88,6 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
   Settings::set_resources(&options);
-  options.memory_limit = Settings::memory_limit();
   return options;
 }
 
@@ -97,7 +96,7 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
 Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function) {
   const int key = first + 3;
   if (any_null(fcinfo, {key})) return nullptr;
-  const ClusterOptions options = options_of(fcinfo, first, function);
+  ClusterOptions options = options_of(fcinfo, first, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
   auto *clustering = static_cast<Clustering *>(MemoryContextAllocZero(context, sizeof(Clustering)));
   clustering->function = function;
@@ -106,6 +105,7 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *res
   clustering->result = result;
   clustering->keys = create_row_keys(key_argument(fcinfo, key, "key", result->column_type(0)),
                                      KeyNumbers::as_they_come, function, context);
+  options.memory_limit = memory_beside(clustering->keys);
   clustering->numbers = GrowingArray<int64>(context);
   prepare_gpu_use();
   clustering->clusters = own(context, [&] { return std::make_unique<DocumentClusters>(options); });

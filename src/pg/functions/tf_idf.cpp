@@ -135,15 +135,15 @@ Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
   if (PG_ARGISNULL(0)) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
-  BagReader reader = {
-      call,
-      create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)), KeyNumbers::as_they_come,
-                      call.function, context),
-      own(context, [&] { return std::make_unique<TfIdf>(call.weight, Settings::memory_limit()); }),
-      GrowingArray<Bag>(context),
-      context,
-      AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
-      nullptr};
+  RowKeys *keys = create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)),
+                                  KeyNumbers::as_they_come, call.function, context);
+  BagReader reader = {call,
+                      keys,
+                      own(context, [&] { return std::make_unique<TfIdf>(call.weight, memory_beside(keys)); }),
+                      GrowingArray<Bag>(context),
+                      context,
+                      AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),
+                      nullptr};
   watch_computation(context, context, call.function, reader.collection, [](const void *collection) {
     WatchFigures figures;
     figures.memory_peak = static_cast<const TfIdf *>(collection)->memory_peak();
