@@ -156,6 +156,14 @@ SET search_path = other_texts, texts_test, public;
 EXECUTE by_path;
 SET search_path = texts_test, public;
 DROP SCHEMA other_texts CASCADE;
+-- So an index or a generated column cannot have it.
+CREATE INDEX ON notes (jaccard_similarity(body, 'fox', 'words(english)'));
+CREATE TABLE generated (body text, near float8 GENERATED ALWAYS AS (jaccard_similarity(body, 'fox', 'shingles(3)')) STORED);
+-- A function that calls itself below a measure is inlined once.
+CREATE FUNCTION itself(t text) RETURNS text LANGUAGE sql AS $$ SELECT t $$;
+CREATE OR REPLACE FUNCTION itself(t text) RETURNS text LANGUAGE sql AS
+$$ SELECT CASE WHEN t = '' THEN t ELSE jaccard_similarity(itself(left(t, -1)), 'ab', 'shingles(1)')::text END $$;
+SELECT itself(v) FROM (VALUES ('ab'), ('')) x(v);
 -- Names in the search path change nothing. PostgreSQL still decides who may call what.
 CREATE FUNCTION shingles(text, int) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$ SELECT '{1}'::int[] $$;
 CREATE FUNCTION jaccard_similarity(int[], int[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT 1::float8 $$;

@@ -72,8 +72,7 @@ class Finder {
   }
 
  private:
-  static constexpr int most_improvements = 16;              // truncated power steps from one candidate
-  static constexpr size_t stop_interval = size_t{1} << 16;  // edges or nodes between looks at the stop flag
+  static constexpr int most_improvements = 16;  // truncated power steps from one candidate
 
   // Up to 2k nodes wait until the better half of them is kept. Later nodes lose a tie.
   template <typename Score>
@@ -81,7 +80,7 @@ class Finder {
     size_t waiting = 0;
     double least = -std::numeric_limits<double>::infinity();
     for (uint32_t node = 0; node < graph_.node_count(); ++node) {
-      if (node % stop_interval == 0) stop_.check();
+      stop_.check_at(node);
       const double value = score(node);
       if (waiting >= k_ && value <= least) continue;
       if (waiting == scored_.size()) {
@@ -110,7 +109,7 @@ class Finder {
   void find_degrees(Candidate &candidate) {
     for (const uint32_t node : candidate.nodes) {
       for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
-        if (i % stop_interval == 0) stop_.check();
+        stop_.check_at(i);
         degrees_[graph_.targets[i]] += graph_.weight(i);
       }
     }
@@ -121,7 +120,7 @@ class Finder {
   void clear_degrees(const Candidate &candidate) {
     for (const uint32_t node : candidate.nodes) {
       for (size_t i = graph_.begin(node); i < graph_.end(node); ++i) {
-        if (i % stop_interval == 0) stop_.check();
+        stop_.check_at(i);
         degrees_[graph_.targets[i]] = 0;
       }
     }

@@ -10,7 +10,6 @@ namespace simjoin {
 namespace {
 
 constexpr size_t rows_per_start = 64;
-constexpr size_t rows_per_look = size_t{1} << 16;  // of what takes nanoseconds a row
 
 }  // namespace
 
@@ -78,7 +77,7 @@ void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const u
 void LshRows::find_starts(const StopFlag &stop) {
   uint64_t words = 0;
   for (uint32_t row = 0; row < rows_; ++row) {
-    if (row % rows_per_look == 0) stop.check();
+    stop.check_at(row);
     if (row % rows_per_start == 0) words_before_.push_back(words);
     words += words_of(row);
   }

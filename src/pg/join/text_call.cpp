@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
+#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -20,21 +21,31 @@ namespace simjoin::pg {
 namespace {
 
 // Returns whether a call of the function may become an expression, as PostgreSQL decides for functions of
-// SQL: the user may call it, and it changes neither the user nor settings.
+// SQL: the user may call it, it changes neither the user nor settings, and no hook watches its calls.
 bool may_be_replaced(Oid function) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
   if (!HeapTupleIsValid(tuple)) return false;
   const bool plain = !reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef &&
                      heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
   ReleaseSysCache(tuple);
-  return plain && compat::may_execute(function);
+  return plain && compat::may_execute(function) && !FmgrHookIsNeeded(function);
+}
+
+// Returns the set of a text, folded if the text is a constant. Other texts are as simple as they get, and may
+// hold a function whose inlining has begun.
+Expr *set_of(const SetMaker &maker, Expr *text, Oid schema, PlannerInfo *root) {
+  Expr *set = set_expression(maker, text, schema);
+  if (set == nullptr || !IsA(text, Const)) return set;
+  return reinterpret_cast<Expr *>(eval_const_expressions(root, reinterpret_cast<Node *>(set)));
 }
 
 }  // namespace
 
 Node *with_sets(const SupportRequestSimplify &request) {
   const FuncExpr &call = *request.fcall;
-  if (list_length(call.args) != 3) return nullptr;
+  // Without a plan it may be for an index or a generated column, which last longer than the search_path that
+  // the tokenizer's name depends on. They refuse the call as it is, because it is not immutable.
+  if (request.root == nullptr || list_length(call.args) != 3) return nullptr;
   auto *tokenizer = static_cast<Node *>(lthird(call.args));
   if (!IsA(tokenizer, Const) || castNode(Const, tokenizer)->constisnull || !may_be_replaced(call.funcid))
     return nullptr;
@@ -43,18 +54,18 @@ Node *with_sets(const SupportRequestSimplify &request) {
   if (name == nullptr) return nullptr;  // it is being dropped
   const SetMaker *maker = create_set_maker(TextDatumGetCString(castNode(Const, tokenizer)->constvalue),
                                            call.inputcollid, CurrentMemoryContext);
-  Expr *left = set_expression(*maker, static_cast<Expr *>(linitial(call.args)), schema);
-  Expr *right = set_expression(*maker, static_cast<Expr *>(lsecond(call.args)), schema);
+  Expr *left = set_of(*maker, static_cast<Expr *>(linitial(call.args)), schema, request.root);
+  Expr *right = set_of(*maker, static_cast<Expr *>(lsecond(call.args)), schema, request.root);
   if (left == nullptr || right == nullptr) return nullptr;
   auto *set = reinterpret_cast<Node *>(left);
   const Oid type = exprType(set);
   const Oid measure = find_function(schema, name, {type, type}, call.funcresulttype);
   if (!OidIsValid(measure)) return nullptr;
-  if (request.root != nullptr) record_plan_function_dependency(request.root, call.funcid);
-  FuncExpr *replaced = makeFuncExpr(measure, call.funcresulttype, list_make2(left, right), call.funccollid,
-                                    exprCollation(set), COERCE_EXPLICIT_CALL);
-  // The set of a constant text is a constant.
-  return eval_const_expressions(request.root, reinterpret_cast<Node *>(replaced));
+  record_plan_function_dependency(request.root, call.funcid);
+  auto *replaced =
+      reinterpret_cast<Node *>(makeFuncExpr(measure, call.funcresulttype, list_make2(left, right),
+                                            call.funccollid, exprCollation(set), COERCE_EXPLICIT_CALL));
+  return IsA(left, Const) && IsA(right, Const) ? eval_const_expressions(request.root, replaced) : replaced;
 }
 
 }  // namespace simjoin::pg
