@@ -47,7 +47,7 @@ void write_tokens(std::span<const Token> tokens, char *to) {
       to += sizeof size + size;
     }
   } else {
-    std::memcpy(to, tokens.data(), tokens.size_bytes());
+    if (!tokens.empty()) std::memcpy(to, tokens.data(), tokens.size_bytes());
   }
 }
 
@@ -62,7 +62,7 @@ std::vector<Token> read_tokens(const char *from, size_t count) {
       from += sizeof size + size;
     }
   } else {
-    std::memcpy(tokens.data(), from, count * sizeof(Token));
+    if (count > 0) std::memcpy(tokens.data(), from, count * sizeof(Token));
   }
   return tokens;
 }
@@ -79,7 +79,7 @@ bool same_bytes(const char *kept, std::span<const Token> tokens) {
     }
     return true;
   } else {
-    return std::memcmp(kept, tokens.data(), tokens.size_bytes()) == 0;
+    return tokens.empty() || std::memcmp(kept, tokens.data(), tokens.size_bytes()) == 0;
   }
 }
 
