@@ -11,7 +11,7 @@ make_top() {
     command -v "$program" > /dev/null || { echo "simjoin: $(basename "$0") needs $program, which is missing" >&2; exit 1; }
   done
   mkdir -p "$logs"
-  top=$(mktemp -d "${TMPDIR:-/tmp}/simjoin-fresh.XXXXXX")
+  top=$(mktemp -d "${TMPDIR:-/tmp}/simjoin-root.XXXXXX")
   root=$top/root
   trap remove_top EXIT
   trap 'exit 129' HUP

@@ -54,5 +54,13 @@ tap() {
     TESTDATADIR="$tree/tmp_check" prove --verbose --nocolor -I "$regress_dir/perl" "$@"
 }
 
+# Usage: set_apart PATTERN FILE...: sets files_alone to the files that match, and files to the others.
+set_apart() {
+  local pattern=$1
+  shift
+  mapfile -t files_alone < <(grep -lE "$pattern" "$@")
+  mapfile -t files < <(grep -LE "$pattern" "$@")
+}
+
 # Keeps the servers' logs if the last suite failed.
 keep_tap_logs() { [ "$suite_failed" = 0 ] || cp -rT "$tree/tmp_check/log" "$logs/tap-logs"; }

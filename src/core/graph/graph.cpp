@@ -68,20 +68,17 @@ class ListOrder {
     distribute(
         count, shift_of(0), [](const Entry &entry) { return entry.target; }, visit);
     release();
-    for (int pass = 1; pass < passes_; ++pass)
-      redistribute(shift_of(pass), [](const Entry &entry) { return entry.target; });
+    redistribute(1, [](const Entry &entry) { return entry.target; });
   }
   // Orders by list; the entries of a list keep their order.
   void by_list() {
-    for (int pass = 0; pass < passes_; ++pass)
-      redistribute(shift_of(pass), [](const Entry &entry) { return entry.list; });
+    redistribute(0, [](const Entry &entry) { return entry.list; });
   }
   template <typename Visit>
   void by_list(size_t count, Visit &&visit) {
     distribute(
         count, shift_of(0), [](const Entry &entry) { return entry.list; }, visit);
-    for (int pass = 1; pass < passes_; ++pass)
-      redistribute(shift_of(pass), [](const Entry &entry) { return entry.list; });
+    redistribute(1, [](const Entry &entry) { return entry.list; });
   }
 
   Buffer<Entry> &entries() { return entries_; }
@@ -111,11 +108,13 @@ class ListOrder {
     });
     entries_ = std::move(placed);
   }
+  // Distributes the entries by the digits from the pass `first` on.
   template <typename Node>
-  void redistribute(int shift, Node &&node) {
-    distribute(entries_.size(), shift, node, [&](size_t begin, size_t end, auto &&take) {
-      for (size_t i = begin; i < end; ++i) take(entries_[i]);
-    });
+  void redistribute(int first, Node &&node) {
+    for (int pass = first; pass < passes_; ++pass)
+      distribute(entries_.size(), shift_of(pass), node, [&](size_t begin, size_t end, auto &&take) {
+        for (size_t i = begin; i < end; ++i) take(entries_[i]);
+      });
   }
 
   const int bits_;    // of a node

@@ -211,13 +211,10 @@ template <typename Number>
 void LshInput::hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const {
   pool.parallel(pieces.size(), [&](int, size_t i) {
     const Piece &piece = pieces[i];
-    const bool in_file = piece.block->ids.empty();
-    Buffer<Number> read(memory_, in_file ? piece.count : 0);
-    if (in_file)
-      file_->read(piece.block->place + piece.from * sizeof(Number), read.data(),
-                  piece.count * sizeof(Number));
-    const Number *const numbers =
-        in_file ? read.data() : reinterpret_cast<const Number *>(piece.block->ids.data()) + piece.from;
+    constexpr size_t words = sizeof(Number) / sizeof(uint32_t);
+    Buffer<uint32_t> read(memory_);
+    const auto *const numbers = reinterpret_cast<const Number *>(
+        RawSets::ids_of(*piece.block, file_, piece.from * words, piece.count * words, read));
     for (size_t t = 0; t < piece.count; ++t)
       hashes[piece.to + t] = token_hash(token_identity(int64_t{value_of(numbers[t])}));
   });

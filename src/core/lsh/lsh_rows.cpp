@@ -11,6 +11,18 @@ namespace {
 
 constexpr size_t rows_per_start = 64;
 
+template <typename Number>
+LshBitmap bitmap_of_numbers(const Number *numbers, uint32_t size) {
+  LshBitmap bitmap = {};
+  for (uint32_t i = 0; i < size; ++i) {
+    const uint64_t bit = numbers[i] * golden_gamma >> 56;
+    bitmap.words[bit / 64] |= uint64_t{1} << bit % 64;
+  }
+  bitmap.excess = size;
+  for (const uint64_t word : bitmap.words) bitmap.excess -= std::popcount(word);
+  return bitmap;
+}
+
 }  // namespace
 
 LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCounter &memory)
@@ -113,30 +125,18 @@ void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) 
   uint32_t *set = block.ids.data();
   for (uint32_t row = first; row < first + block.rows; ++row) {
     stop.check();
-    const size_t size = words_of(row);
+    const size_t words = words_of(row);
     const auto less = [&](uint32_t a, uint32_t b) {
       stop.check();
       return a < b;
     };
-    if (!input_.in_order() && !std::is_sorted(set, set + size)) std::sort(set, set + size, less);
+    if (!input_.in_order() && !std::is_sorted(set, set + words)) std::sort(set, set + words, less);
     if (!in_file()) {
       sets_[row] = set;
       bitmaps_[row] = bitmap_of(set, size_of(row));
     }
-    set += words_of(row);
+    set += words;
   }
-}
-
-template <typename Number>
-LshBitmap bitmap_of_numbers(const Number *numbers, uint32_t size) {
-  LshBitmap bitmap = {};
-  for (uint32_t i = 0; i < size; ++i) {
-    const uint64_t bit = numbers[i] * golden_gamma >> 56;
-    bitmap.words[bit / 64] |= uint64_t{1} << bit % 64;
-  }
-  bitmap.excess = size;
-  for (const uint64_t word : bitmap.words) bitmap.excess -= std::popcount(word);
-  return bitmap;
 }
 
 LshBitmap LshRows::bitmap_of(const uint32_t *set, uint32_t size) const {

@@ -68,6 +68,14 @@ void RawSets::spill(RawBlock &block) {
   block.ids.release();
 }
 
+const uint32_t *RawSets::ids_of(const RawBlock &block, const SpillFile *file, size_t begin, size_t count,
+                                Buffer<uint32_t> &read) {
+  if (!block.ids.empty()) return block.ids.data() + begin;
+  read.resize(count);
+  file->read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));
+  return read.data();
+}
+
 void RawSets::load(RawBlock &block, const SpillFile &file) const {
   if (!block.ids.empty() || block.tokens == 0) return;
   block.ids.resize(block.tokens);

@@ -54,6 +54,9 @@ class RawSets {
 
   // Ids between looks at the stop flag, and those read at a time.
   static constexpr size_t piece = size_t{1} << 14;
+  // Returns ids of a block, which are read into `read` if they are in the file.
+  static const uint32_t *ids_of(const RawBlock &block, const SpillFile *file, size_t begin, size_t count,
+                                Buffer<uint32_t> &read);
   // Calls visit(ids, count) for all ids, in pieces, of a block that may be in the file.
   template <typename Visit>
   void visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const;
@@ -76,13 +79,11 @@ class RawSets {
 
 template <typename Visit>
 void RawSets::visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const {
-  const bool in_file = block.ids.empty() && block.tokens > 0;
-  Buffer<uint32_t> read(memory_, in_file ? std::min<size_t>(piece, block.tokens) : 0);
+  Buffer<uint32_t> read(memory_);
   for (size_t begin = 0; begin < block.tokens; begin += piece) {
     stop.check();
     const size_t count = std::min<size_t>(piece, block.tokens - begin);
-    if (in_file) file->read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));
-    visit(in_file ? read.data() : block.ids.data() + begin, count);
+    visit(ids_of(block, file, begin, count, read), count);
   }
 }
 

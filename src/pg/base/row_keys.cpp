@@ -125,6 +125,12 @@ RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const 
   return keys;
 }
 
+RowKeys *create_keys_as_they_come(FunctionCallInfo fcinfo, int number, Oid column_type, const char *function,
+                                  MemoryContext context) {
+  return create_row_keys(key_argument(fcinfo, number, "key", column_type), KeyNumbers::as_they_come, function,
+                         context);
+}
+
 bool are_integers(const RowKeys *keys) {
   return keys == nullptr || keys->integers;
 }

@@ -36,6 +36,11 @@ struct RowKeys;
 RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const char *function,
                          MemoryContext context);
 
+// The same for the only query of a call, in whose order rows come back. The key's argument has this number,
+// and the column of the result its type.
+RowKeys *create_keys_as_they_come(FunctionCallInfo fcinfo, int number, Oid column_type, const char *function,
+                                  MemoryContext context);
+
 // Returns whether keys are integers, which are their own numbers and are not added.
 bool are_integers(const RowKeys *keys);
 

@@ -17,11 +17,15 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+bool is_join(const Progress &progress) {
+  return progress.pairs != no_pairs;
+}
+
 // Returns totals of the computation, so far all 0.
 Totals totals_for(const Progress &progress) {
   Totals totals = {};
   strlcpy(totals.name, progress.name, sizeof totals.name);
-  totals.is_join = progress.pairs != no_pairs;
+  totals.is_join = is_join(progress);
   return totals;
 }
 
@@ -128,13 +132,13 @@ unsigned long long kilobytes(uint64_t bytes) {
 }
 
 // Writes a computation that has ended to the log if it has taken as long as the setting says.
-void log_if_long(const Progress &progress, bool is_join) {
+void log_if_long(const Progress &progress) {
   const int least_ms = Settings::log_min_duration_ms();
   const TimestampTz now = GetCurrentTimestamp();
   if (least_ms < 0 || !TimestampDifferenceExceeds(progress.started, now, least_ms)) return;
   const auto rows = static_cast<unsigned long long>(progress.rows);
   const auto ms = static_cast<long long>((now - progress.started) / 1000);
-  if (is_join)
+  if (is_join(progress))
     ereport(LOG, (errmsg("%s: %llu pairs of %llu rows in %lld ms", progress.name,
                          static_cast<unsigned long long>(progress.pairs), rows, ms),
                   errdetail("Device: %s, memory: %llu kB, temporary files: %llu kB.", progress.device,
@@ -142,6 +146,13 @@ void log_if_long(const Progress &progress, bool is_join) {
   else
     ereport(LOG, (errmsg("%s: %llu rows in %lld ms", progress.name, rows, ms),
                   progress.device[0] == '\0' ? 0 : errdetail("Device: %s.", progress.device)));
+}
+
+// Takes notice of the computation's end.
+void end(Watch *watch) {
+  take_figures(watch);
+  count_end(watch->progress);
+  log_if_long(watch->progress);
 }
 
 // Begins to watch, unless nobody looks.
@@ -209,9 +220,7 @@ void note_step(const JoinEngine *engine, StepResult result, size_t pairs) {
   publish(watch);
   if (result != StepResult::done || watch->ended) return;
   watch->ended = true;
-  take_figures(watch);
-  count_end(watch->progress);
-  log_if_long(watch->progress, true);
+  end(watch);
 }
 
 void note_work(const void *key) {
@@ -226,11 +235,7 @@ void show_work(const void *key) {
 }
 
 void note_end(const void *key) {
-  Watch *watch = watch_of(key);
-  if (watch == nullptr) return;
-  take_figures(watch);
-  count_end(watch->progress);
-  log_if_long(watch->progress, false);
+  if (Watch *watch = watch_of(key)) end(watch);
 }
 
 void note_end_with_context(const void *key) {

@@ -103,8 +103,7 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *res
   clustering->context = context;
   clustering->row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
   clustering->result = result;
-  clustering->keys = create_row_keys(key_argument(fcinfo, key, "key", result->column_type(0)),
-                                     KeyNumbers::as_they_come, function, context);
+  clustering->keys = create_keys_as_they_come(fcinfo, key, result->column_type(0), function, context);
   options.memory_limit = memory_beside(clustering->keys);
   clustering->numbers = GrowingArray<int64>(context);
   prepare_gpu_use();

@@ -117,8 +117,7 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   FlyArguments arguments;
   if (!fly_arguments(fcinfo, function, &arguments) || PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
-  RowKeys *keys = create_row_keys(key_argument(fcinfo, 5, "key", result.column_type(0)),
-                                  KeyNumbers::as_they_come, function, context);
+  RowKeys *keys = create_keys_as_they_come(fcinfo, 5, result.column_type(0), function, context);
   VectorReader reader = {arguments,
                          keys,
                          &result,

@@ -135,8 +135,7 @@ Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
   if (PG_ARGISNULL(0)) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
-  RowKeys *keys = create_row_keys(key_argument(fcinfo, key, "key", result.column_type(0)),
-                                  KeyNumbers::as_they_come, call.function, context);
+  RowKeys *keys = create_keys_as_they_come(fcinfo, key, result.column_type(0), call.function, context);
   BagReader reader = {call,
                       keys,
                       own(context, [&] { return std::make_unique<TfIdf>(call.weight, memory_beside(keys)); }),
