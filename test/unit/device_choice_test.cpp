@@ -1,18 +1,17 @@
 // Joins that may run on a GPU, with a fake backend that fails on demand.
 #include <gtest/gtest.h>
-#include <signal.h>
-
-#include <thread>
 
 #include <chrono>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "core/device/gpu_attempt.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
+#include "unit/process.hpp"
 #include "unit/random_sets.hpp"
 
 namespace simjoin::test {
@@ -60,7 +59,7 @@ class FakeGpuEngine final : public JoinEngine {
   int batches_ = 0;
 };
 
-class FakeBackend final : public FakeGpu {
+class FakeJoinBackend final : public FakeGpu {
  public:
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     if (fault.at == Fault::At::creation) fail_as(fault.kind);
@@ -114,7 +113,7 @@ class DeviceChoiceTest : public testing::Test {
     return outcome;
   }
 
-  FakeBackend backend_;
+  FakeJoinBackend backend_;
 
  private:
   static IntSet as_ints(const IntSet &set) { return set; }
@@ -328,12 +327,6 @@ TEST(GpuFailure, ManyThreadsMayAskAndTell) {
   }
   for (std::thread &thread : threads) thread.join();
   EXPECT_FALSE(gpu_failure().empty());
-}
-
-bool interrupts_are_blocked() {
-  sigset_t now;
-  pthread_sigmask(SIG_SETMASK, nullptr, &now);
-  return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
 }
 
 // Threads that a driver starts during the look for GPUs must not take the signals of the process.

@@ -64,7 +64,7 @@ class FakeGraphs final : public GraphDevice {
   GraphFigures figures_;
 };
 
-class FakeBackend final : public FakeGpu {
+class FakeGraphBackend final : public FakeGpu {
  public:
   GraphDevice *graphs() override { return &fakes; }
 
@@ -107,7 +107,7 @@ class GraphWorkTest : public testing::Test {
     return pagerank(edges, spec, work, pool_, memory_);
   }
 
-  FakeBackend backend_;
+  FakeGraphBackend backend_;
   StopFlag stop_;
   WorkerPool pool_{1, stop_};
   MemoryCounter memory_;

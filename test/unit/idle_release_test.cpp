@@ -1,12 +1,12 @@
 // Device resources are given back when the device has been idle, and not before.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "core/base/idle_release.hpp"
+#include "unit/process.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -21,12 +21,6 @@ bool soon(Condition &&condition) {
     std::this_thread::sleep_for(1ms);
   }
   return false;
-}
-
-bool interrupts_are_blocked() {
-  sigset_t now;
-  pthread_sigmask(SIG_SETMASK, nullptr, &now);
-  return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
 }
 
 TEST(IdleRelease, ReleasesOnceAfterEachIdleTime) {

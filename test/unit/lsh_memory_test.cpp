@@ -15,8 +15,6 @@
 namespace simjoin::test {
 namespace {
 
-constexpr size_t mebibyte = size_t{1} << 20;
-
 struct LshResult {
   std::vector<Pair> pairs;
   LshStats lsh;

@@ -43,7 +43,7 @@ std::vector<double> overlap_thresholds() {
   return all;
 }
 
-std::vector<double> thresholds_for(Measure measure) {
+std::vector<double> border_thresholds(Measure measure) {
   return measure == Measure::overlap ? overlap_thresholds() : fractional_thresholds();
 }
 
@@ -140,7 +140,7 @@ TEST_P(MeasureTest, OfUnorderedSetsIsTheLargerOfBothOrders) {
 }
 
 TEST_P(MeasureTest, MinOverlapIsTheSmallestThatSatisfies) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
     for (int64_t r = 1; r <= brute_size; ++r) {
       for (int64_t s = 1; s <= brute_size; ++s) {
@@ -152,7 +152,7 @@ TEST_P(MeasureTest, MinOverlapIsTheSmallestThatSatisfies) {
 }
 
 TEST_P(MeasureTest, MinPartnerIsTheSmallestThatCanMatch) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
     for (int64_t r = 1; r <= brute_size; ++r) {
       int64_t expected = 1;
@@ -163,7 +163,7 @@ TEST_P(MeasureTest, MinPartnerIsTheSmallestThatCanMatch) {
 }
 
 TEST_P(MeasureTest, MaxPartnerIsTheLargestThatCanMatch) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
     for (int64_t largest : {int64_t{30}, brute_size, 3 * brute_size}) {
       for (int64_t r = 1; r <= std::min(brute_size, largest); ++r) {
@@ -180,7 +180,7 @@ TEST_P(MeasureTest, MaxPartnerIsTheLargestThatCanMatch) {
 // A prefix of p tokens misses a partner that shares only the other r - p tokens. So the prefix is long enough
 // exactly if no partner of that size or larger matches with an overlap of r - p.
 TEST_P(MeasureTest, PrefixLengthIsTheShortestThatMissesNoPartner) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
     for (int64_t r = 1; r <= brute_size; ++r) {
       int64_t expected = 0;
@@ -198,7 +198,7 @@ TEST_P(MeasureTest, PrefixLengthIsTheShortestThatMissesNoPartner) {
 }
 
 TEST_P(MeasureTest, BoundsAreMonotone) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     const Bounds bounds(GetParam(), threshold);
     for (int64_t r = 1; r < brute_size; ++r) {
       for (int64_t s = 1; s < brute_size; ++s) {
@@ -221,7 +221,7 @@ std::vector<int64_t> large_sizes() {
 }
 
 TEST_P(MeasureTest, BoundsOfLargeSetsAreTight) {
-  for (double threshold : thresholds_for(GetParam())) {
+  for (double threshold : border_thresholds(GetParam())) {
     if (threshold < 1e-3 || (GetParam() != Measure::overlap && threshold > 1.1)) continue;
     const Bounds bounds(GetParam(), threshold);
     for (int64_t r : large_sizes()) {

@@ -65,7 +65,7 @@ class FakeSigner final : public DeviceSigner {
   const ErrorKind *fault_;
 };
 
-class FakeBackend final : public FakeGpu, public SignatureDevice {
+class FakeSignatureBackend final : public FakeGpu, public SignatureDevice {
  public:
   SignatureDevice *signatures() override { return this; }
   std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
@@ -141,7 +141,7 @@ class BulkSignerTest : public testing::Test {
 
   std::vector<std::vector<uint32_t>> sets_;
   std::vector<std::vector<WeightedToken>> weighted_;
-  FakeBackend backend_;
+  FakeSignatureBackend backend_;
 };
 
 TEST_F(BulkSignerTest, RoundsGiveTheSignatureOfEachSet) {
@@ -243,7 +243,7 @@ class JoinByBandsBesideAGpu : public testing::Test {
   }
 
   LshSpec spec_;
-  FakeBackend backend_;
+  FakeSignatureBackend backend_;
 };
 
 TEST_F(JoinByBandsBesideAGpu, HasTheSamePairs) {

@@ -18,15 +18,15 @@
 namespace simjoin::test {
 namespace {
 
-struct LshResult {
+struct BandResult {
   std::vector<Pair> pairs;  // ascending
   LshStats stats;
 };
 
-LshResult run_lsh(const LshSpec &spec, const Input<int32_t> &input) {
+BandResult join_by_bands(const LshSpec &spec, const Input<int32_t> &input) {
   const auto join = make_lsh_join(spec);
   feed(*join, input);
-  LshResult result;
+  BandResult result;
   Batch batch;
   ShareCheck share;
   for (StepResult step; (step = join->step(step_budget, batch)) != StepResult::done; share.look(*join))
@@ -112,7 +112,7 @@ void expect_candidates_verified(const LshSpec &spec, const Input<int32_t> &input
   for (const size_t limit : {spec.memory_limit, size_t{1}}) {
     LshSpec limited = spec;
     limited.memory_limit = limit;
-    const LshResult result = run_lsh(limited, input);
+    const BandResult result = join_by_bands(limited, input);
     EXPECT_EQ(result.pairs, expected) << what << " within " << limit;
     EXPECT_GE(result.stats.candidates, expected.size()) << what << " within " << limit;
     EXPECT_LE(result.stats.candidates, compared.size()) << what << " within " << limit;
@@ -161,7 +161,7 @@ TEST(LshJoin, FilterRulesOutUnrelatedPairs) {
       if (!self_join) input.right.assign(input.left.rbegin(), input.left.rend());
       const LshSpec spec = spec_of(input, 0.5, 32, {32, 1});
       expect_candidates_verified(spec, input, std::to_string(rows));
-      const LshStats stats = run_lsh(spec, input).stats;
+      const LshStats stats = join_by_bands(spec, input).stats;
       EXPECT_LE(stats.candidates, stats.output + stats.comparisons / 20) << rows;
     }
   }
@@ -185,14 +185,14 @@ TEST(LshJoin, CountsChainedBuckets) {
   input.left = {{1}, {5, 6}, {1}, {1}, {5, 6}, {1}};
   LshSpec spec = spec_of(input, 0.5, 4, {2, 2});
   spec.max_bucket_size = 3;
-  const LshStats stats = run_lsh(spec, input).stats;
+  const LshStats stats = join_by_bands(spec, input).stats;
   EXPECT_EQ(stats.chained_buckets, 2u);
   EXPECT_EQ(stats.largest[0], (ChainedBucket{4, 6}));
   EXPECT_EQ(stats.largest[1], (ChainedBucket{4, 6}));
   EXPECT_EQ(stats.largest[2], ChainedBucket{});
   EXPECT_EQ(stats.comparisons, 14u);  // in each band 6 of the bucket of four and 1 of the bucket of two
   EXPECT_EQ(stats.candidates, 4u);    // three with the first of the four, one of the two
-  EXPECT_EQ(run_lsh(spec_of(input, 0.5, 4, {2, 2}), input).stats.candidates, 7u);
+  EXPECT_EQ(join_by_bands(spec_of(input, 0.5, 4, {2, 2}), input).stats.candidates, 7u);
 }
 
 // Buckets of 2 to 9 rows in one band, in no order: the five largest are reported.
@@ -206,7 +206,7 @@ TEST(LshJoin, TellsTheLargestChainedBuckets) {
         (self_join || row > 0 ? input.left : input.right).push_back({rows * 100});
     LshSpec spec = spec_of(input, 0.5, 1, {1, 1});
     spec.max_bucket_size = 3;
-    const LshStats stats = run_lsh(spec, input).stats;
+    const LshStats stats = join_by_bands(spec, input).stats;
     EXPECT_EQ(stats.chained_buckets, 6u);
     for (uint64_t i = 0; i < stats.largest.size(); ++i) {
       const uint64_t rows = 9 - i;
@@ -227,7 +227,7 @@ TEST(LshJoin, WithoutVerificationHandsOverEveryCandidateWithItsCommonValues) {
       for (size_t i = 0; i < a.size(); ++i) common += a[i] == b[i];
       expected.push_back({left, right, common});
     }
-    EXPECT_EQ(run_lsh(spec, input).pairs, expected);
+    EXPECT_EQ(join_by_bands(spec, input).pairs, expected);
   }
 }
 
@@ -263,7 +263,7 @@ TEST(LshJoin, RecallIsAsPredicted) {
   const double jaccard = 55.0 / 65.0;
   const LshSpec spec = spec_of(input, 0.8, 128, best_band_plan(0.8, 128));
   const double expected = candidate_probability(spec.plan, jaccard);
-  const double found = static_cast<double>(run_lsh(spec, input).pairs.size()) / 3000;
+  const double found = static_cast<double>(join_by_bands(spec, input).pairs.size()) / 3000;
   EXPECT_NEAR(found, expected, 4 * std::sqrt(expected * (1 - expected) / 3000));
 }
 
@@ -288,11 +288,11 @@ TEST(LshJoin, SmallInputs) {
     Input<int32_t> input;
     input.self_join = true;
     input.left = left;
-    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+    EXPECT_TRUE(join_by_bands(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
     input.self_join = false;
-    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+    EXPECT_TRUE(join_by_bands(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
     std::swap(input.left, input.right);
-    EXPECT_TRUE(run_lsh(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
+    EXPECT_TRUE(join_by_bands(spec_of(input, 0.5, 8, {4, 2}), input).pairs.empty());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <ctime>
@@ -16,6 +17,12 @@
 #include <thread>
 
 namespace simjoin::test {
+
+inline constexpr size_t mebibyte = size_t{1} << 20;
+
+// Processor time well above that of a step or a destructor, also on a busy machine, and below the permitted
+// delay of a cancel.
+inline constexpr std::chrono::milliseconds prompt{1000};
 
 inline size_t thread_count() {
   const std::filesystem::directory_iterator tasks("/proc/self/task");
@@ -36,6 +43,13 @@ inline size_t settled_thread_count(size_t expected) {
 inline size_t open_descriptors() {
   const std::filesystem::directory_iterator descriptors("/proc/self/fd");
   return static_cast<size_t>(std::distance(begin(descriptors), end(descriptors)));
+}
+
+// Returns whether this thread has the signals blocked that interrupt a program.
+inline bool interrupts_are_blocked() {
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
 }
 
 // Returns a descriptor of a new file that nobody else sees. The file vanishes when it is closed.

@@ -18,20 +18,15 @@
 namespace simjoin::test {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr size_t mebibyte = size_t{1} << 20;
 // So little memory that every few sets are a part of their own.
 constexpr size_t least_limit = 1;
-// Well above the time of a step or a destructor, with room for a busy machine.
-constexpr milliseconds prompt{1000};
 
 JoinSpec limited(JoinSpec spec, size_t limit) {
   spec.memory_limit = limit;
   return spec;
 }
 
-std::vector<double> thresholds_for(Measure measure) {
+std::vector<double> few_thresholds(Measure measure) {
   if (measure == Measure::overlap) return {1.0, 4.5, 18.0};
   return {0.3, 0.55, 0.8, 1.0};
 }
@@ -40,7 +35,7 @@ template <class Token>
 void expect_oracle_pairs(const Input<Token> &input, Algorithm algorithm, size_t limit, int threads) {
   const Oracle<Token> oracle(input);
   for (Measure measure : all_measures) {
-    for (double threshold : thresholds_for(measure)) {
+    for (double threshold : few_thresholds(measure)) {
       JoinStats stats;
       const JoinSpec spec = limited(make_spec(algorithm, measure, threshold, threads), limit);
       const std::vector<Pair> expected = oracle.join(measure, threshold);

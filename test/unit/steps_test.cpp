@@ -15,10 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr size_t mebibyte = size_t{1} << 20;
 constexpr size_t largest_batch = size_t{1} << 18;  // pairs
-// Processor time well above that of a step or a destructor, and below the permitted delay of a cancel.
-constexpr milliseconds prompt{1000};
 
 class StepTest : public testing::TestWithParam<Algorithm> {
  protected:

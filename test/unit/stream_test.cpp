@@ -13,7 +13,7 @@
 namespace simjoin::test {
 namespace {
 
-constexpr double thresholds[] = {0.1, 0.5, 0.6, 2.0 / 3, 0.8, 0.9, 1.0, 2.0, 4.0};
+constexpr double stream_thresholds[] = {0.1, 0.5, 0.6, 2.0 / 3, 0.8, 0.9, 1.0, 2.0, 4.0};
 // Returns an input whose side `small` has few rows of the collection, and the other one all.
 Input<int32_t> small_sided_input(const Shape &shape, Side small, size_t rows, uint64_t seed) {
   Input<int32_t> input = self_input(shape, seed);
@@ -41,13 +41,13 @@ class StreamTest : public testing::TestWithParam<std::tuple<Shape, Side>> {
   static const Shape &shape() { return std::get<0>(GetParam()); }
   static Side small() { return std::get<1>(GetParam()); }
 
-  // Compares joins by all measures and thresholds with the oracle. Returns how many have streamed.
+  // Compares joins by all measures and stream_thresholds with the oracle. Returns how many have streamed.
   template <class Token>
   static int compare_any(const Input<Token> &input) {
     const Oracle<Token> oracle(input);
     int streamed = 0;
     for (Measure measure : all_measures) {
-      for (double threshold : thresholds) {
+      for (double threshold : stream_thresholds) {
         std::vector<Pair> pairs;
         if (!run_streamed(make_spec(Algorithm::automatic, measure, threshold), small(), input, pairs))
           continue;
@@ -61,7 +61,7 @@ class StreamTest : public testing::TestWithParam<std::tuple<Shape, Side>> {
   // The same for few rows: all joins have to stream.
   template <class Token>
   static void compare(const Input<Token> &input) {
-    EXPECT_EQ(compare_any(input), std::size(all_measures) * std::size(thresholds));
+    EXPECT_EQ(compare_any(input), std::size(all_measures) * std::size(stream_thresholds));
   }
 };
 
