@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/weighted/exact_sum.hpp"
@@ -21,6 +22,7 @@ struct Collection {
   std::vector<Weighted> left;
   std::vector<Weighted> right;
   bool self_join = true;
+  Measure measure = Measure::jaccard;
 };
 
 struct Found {
@@ -65,7 +67,24 @@ double rounded_once(const std::vector<double> &values) {
   return high;
 }
 
-double similarity_of(const Weighted &l, const Weighted &r) {
+// Adds the product to the terms, as two terms that are not rounded.
+void add_product(double a, double b, std::vector<double> &terms) {
+  terms.push_back(a * b);
+  terms.push_back(std::fma(a, b, -terms.back()));
+}
+
+double cosine_of(const Weighted &l, const Weighted &r) {
+  std::vector<double> products, l_squares, r_squares;
+  for (const auto &[token, weight] : l) {
+    add_product(weight, weight, l_squares);
+    if (const auto other = r.find(token); other != r.end()) add_product(weight, other->second, products);
+  }
+  for (const auto &[token, weight] : r) add_product(weight, weight, r_squares);
+  const double divisor = std::sqrt(rounded_once(l_squares) * rounded_once(r_squares));
+  return divisor > 0 ? std::min(1.0, rounded_once(products) / divisor) : 0;
+}
+
+double jaccard_of(const Weighted &l, const Weighted &r) {
   std::vector<double> least, most;
   for (const auto &[token, weight] : l) {
     const auto other = r.find(token);
@@ -78,13 +97,17 @@ double similarity_of(const Weighted &l, const Weighted &r) {
   return divisor > 0 ? rounded_once(least) / divisor : 0;
 }
 
+double similarity_of(Measure measure, const Weighted &l, const Weighted &r) {
+  return measure == Measure::cosine ? cosine_of(l, r) : jaccard_of(l, r);
+}
+
 // Returns all pairs with their similarities.
 std::vector<Found> all_pairs(const Collection &input) {
   std::vector<Found> pairs;
   const std::vector<Weighted> &right = input.self_join ? input.left : input.right;
   for (uint32_t l = 0; l < input.left.size(); ++l) {
     for (uint32_t r = input.self_join ? l + 1 : 0; r < right.size(); ++r)
-      pairs.push_back({l, r, similarity_of(input.left[l], right[r])});
+      pairs.push_back({l, r, similarity_of(input.measure, input.left[l], right[r])});
   }
   return pairs;
 }
@@ -143,17 +166,18 @@ std::vector<Found> pull(WeightedJoin &join) {
   return pairs;
 }
 
-JoinSpec spec_of(double threshold, bool self_join, int threads = 2) {
+JoinSpec spec_of(double threshold, const Collection &input) {
   JoinSpec spec;
+  spec.measure = input.measure;
   spec.threshold = threshold;
-  spec.self_join = self_join;
-  spec.threads = threads;
+  spec.self_join = input.self_join;
+  spec.threads = 2;
   return spec;
 }
 
 std::vector<Found> run(const Collection &input, double threshold, Tokens type = Tokens::int32,
                        size_t memory_limit = size_t{1} << 30, JoinStats *stats = nullptr) {
-  JoinSpec spec = spec_of(threshold, input.self_join);
+  JoinSpec spec = spec_of(threshold, input);
   spec.memory_limit = memory_limit;
   const auto join = make_weighted_join(spec);
   feed(*join, input, type);
@@ -208,10 +232,12 @@ class RandomWeights {
   std::mt19937_64 generator_;
 };
 
-Collection random_collection(RandomWeights &random, Weights kind, bool self_join, uint32_t rows) {
+Collection random_collection(RandomWeights &random, Weights kind, bool self_join, uint32_t rows,
+                             Measure measure = Measure::jaccard) {
   constexpr uint32_t sizes[] = {0, 1, 2, 5, 31, 32, 33, 100};
   Collection input;
   input.self_join = self_join;
+  input.measure = measure;
   const uint32_t universe = 150 + random.below(400);
   for (int side = 0; side < (self_join ? 1 : 2); ++side) {
     std::vector<Weighted> &sets = side == 0 ? input.left : input.right;
@@ -230,12 +256,18 @@ Collection random_collection(RandomWeights &random, Weights kind, bool self_join
 
 constexpr Weights all_kinds[] = {Weights::ones, Weights::tenths, Weights::any, Weights::wild, Weights::sums};
 
-class WeightedJoins : public testing::TestWithParam<Weights> {};
+class WeightedJoins : public testing::TestWithParam<std::tuple<Measure, Weights>> {
+ protected:
+  Collection collection(RandomWeights &random, bool self_join, uint32_t rows) const {
+    return random_collection(random, std::get<Weights>(GetParam()), self_join, rows,
+                             std::get<Measure>(GetParam()));
+  }
+};
 
 TEST_P(WeightedJoins, FindThePairsOfTheOracle) {
   RandomWeights random(1);
   for (int round = 0; round < 6; ++round) {
-    const Collection input = random_collection(random, GetParam(), round % 2 == 0, 100);
+    const Collection input = collection(random, round % 2 == 0, 100);
     const std::vector<Found> all = all_pairs(input);
     for (const double threshold : {0.05, 0.3, 0.5, 0.7, 0.9, 1.0}) {
       const Tokens type = static_cast<Tokens>(round % 3);
@@ -248,7 +280,7 @@ TEST_P(WeightedJoins, FindThePairsOfTheOracle) {
 TEST_P(WeightedJoins, FindPairsExactlyOnTheThreshold) {
   RandomWeights random(2);
   for (int round = 0; round < 4; ++round) {
-    const Collection input = random_collection(random, GetParam(), round % 2 == 0, 40);
+    const Collection input = collection(random, round % 2 == 0, 40);
     const std::vector<Found> all = all_pairs(input);
     for (int draw = 0; draw < 40; ++draw) {
       const Found &pair = all[random.below(static_cast<uint32_t>(all.size()))];
@@ -261,7 +293,7 @@ TEST_P(WeightedJoins, FindPairsExactlyOnTheThreshold) {
 TEST_P(WeightedJoins, FindEveryPairIfEveryPairQualifies) {
   RandomWeights random(3);
   for (const bool self_join : {true, false}) {
-    const Collection input = random_collection(random, GetParam(), self_join, 60);
+    const Collection input = collection(random, self_join, 60);
     for (const double threshold : {0.0, -1.0, -std::numeric_limits<double>::infinity()})
       EXPECT_EQ(run(input, threshold), expected_pairs(input, threshold));
   }
@@ -270,7 +302,7 @@ TEST_P(WeightedJoins, FindEveryPairIfEveryPairQualifies) {
 TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
   RandomWeights random(4);
   for (const bool self_join : {true, false}) {
-    const Collection input = random_collection(random, GetParam(), self_join, 1500);
+    const Collection input = collection(random, self_join, 1500);
     for (const Tokens type : {Tokens::int32, Tokens::text}) {
       JoinStats inside, beyond;
       const std::vector<Found> expected = run(input, 0.6, type, size_t{1} << 30, &inside);
@@ -287,50 +319,98 @@ TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, WeightedJoins, testing::ValuesIn(all_kinds));
+INSTANTIATE_TEST_SUITE_P(Weights, WeightedJoins,
+                         testing::Combine(testing::Values(Measure::jaccard, Measure::cosine),
+                                          testing::ValuesIn(all_kinds)));
+
+constexpr Measure both_measures[] = {Measure::jaccard, Measure::cosine};
 
 TEST(WeightedJoin, FindsNothingAboveOneOrForNan) {
   RandomWeights random(5);
-  const Collection input = random_collection(random, Weights::ones, true, 50);
-  EXPECT_TRUE(run(input, std::nextafter(1.0, 2.0)).empty());
-  EXPECT_TRUE(run(input, INFINITY).empty());
-  EXPECT_TRUE(run(input, NAN).empty());
+  for (const Measure measure : both_measures) {
+    const Collection input = random_collection(random, Weights::ones, true, 50, measure);
+    EXPECT_TRUE(run(input, std::nextafter(1.0, 2.0)).empty());
+    EXPECT_TRUE(run(input, INFINITY).empty());
+    EXPECT_TRUE(run(input, NAN).empty());
+  }
+}
+
+// The cosine of a set with itself, or with twice its weights, is 1. So is none above.
+TEST(WeightedJoin, FindsVectorsOfOneDirectionAtOne) {
+  RandomWeights random(11);
+  for (const Weights kind : all_kinds) {
+    Collection input = {{}, {}, true, Measure::cosine};
+    for (int i = 0; i < 40; ++i) {
+      Weighted set = random.set(kind, 1 + random.below(60), 300);
+      set[1000] = 0.1f;
+      input.left.push_back(set);
+      for (auto &[token, weight] : set) weight *= 2;
+      input.left.push_back(std::move(set));
+    }
+    std::vector<Found> expected;
+    for (uint32_t i = 0; i < 80; i += 2) expected.push_back({i, i + 1, 1.0});
+    std::vector<Found> found = run(input, 1.0);
+    std::erase_if(found, [](const Found &pair) { return pair.right != pair.left + 1 || pair.left % 2 != 0; });
+    EXPECT_EQ(found, expected);
+  }
+}
+
+// Sets whose weights are all alike have the cosine of sets without weights, to the last bit.
+TEST(WeightedJoin, AgreesWithTheCosineOfSets) {
+  RandomWeights random(12);
+  const Collection input = random_collection(random, Weights::ones, true, 60, Measure::cosine);
+  for (const Found &pair : run(input, 0)) {
+    const Weighted &l = input.left[pair.left], &r = input.left[pair.right];
+    int64_t overlap = 0;
+    for (const auto &[token, weight] : l) overlap += r.contains(token);
+    EXPECT_EQ(pair.similarity, similarity(Measure::cosine, overlap, static_cast<int64_t>(l.size()),
+                                          static_cast<int64_t>(r.size())));
+  }
 }
 
 TEST(WeightedJoin, TakesCollectionsWithoutSetsOrWeights) {
-  EXPECT_TRUE(run({}, 0.5).empty());
-  EXPECT_TRUE(run({{{{1, 1.0}}}, {}, false}, 0.5).empty());
-  EXPECT_TRUE(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true}, 0.1).empty());
-  EXPECT_EQ(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true}, 0).size(), 3u);
+  for (const Measure measure : both_measures) {
+    EXPECT_TRUE(run({{}, {}, true, measure}, 0.5).empty());
+    EXPECT_TRUE(run({{{{1, 1.0}}}, {}, false, measure}, 0.5).empty());
+    EXPECT_TRUE(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true, measure}, 0.1).empty());
+    EXPECT_EQ(run({{{{1, 0.0}}, {{1, 0.0}}, {}}, {}, true, measure}, 0).size(), 3u);
+  }
 }
 
 // A float4's least and greatest weight in one join: doubles do not hold the sums.
 TEST(WeightedJoin, TakesTheWidestWeights) {
   const double tiny = 0x1p-149, huge = static_cast<double>(std::numeric_limits<float>::max());
-  const Collection input = {{{{1, tiny}, {2, tiny}},
-                             {{1, tiny}},
-                             {{1, huge}, {2, huge}, {3, tiny}},
-                             {{1, huge}, {2, huge}},
-                             {{1, huge}, {2, huge / 2}, {3, 1.0}},
-                             {{1, 3 * huge}, {2, huge}},
-                             {{1, 2.5 * huge}, {2, huge}, {4, tiny}}},
-                            {},
-                            true};
-  for (const double threshold : {1e-300, 0.5, 0.75, 1.0})
-    EXPECT_EQ(run(input, threshold), expected_pairs(input, threshold)) << threshold;
+  Collection input = {{{{1, tiny}, {2, tiny}},
+                       {{1, tiny}},
+                       {{1, huge}, {2, huge}, {3, tiny}},
+                       {{1, huge}, {2, huge}},
+                       {{1, huge}, {2, huge / 2}, {3, 1.0}},
+                       {{1, 3 * huge}, {2, huge}},
+                       {{1, 2.5 * huge}, {2, huge}, {4, tiny}}},
+                      {},
+                      true};
+  for (const Measure measure : both_measures) {
+    input.measure = measure;
+    for (const double threshold : {1e-300, 1e-155, 1e-80, 1e-40, 0.5, 0.75, 1.0})
+      EXPECT_EQ(run(input, threshold), expected_pairs(input, threshold)) << threshold;
+  }
 }
 
 TEST(WeightedJoin, CountsWhatItsFiltersLeave) {
   RandomWeights random(6);
-  const Collection input = random_collection(random, Weights::any, true, 400);
-  JoinStats stats;
-  const std::vector<Found> pairs = run(input, 0.8, Tokens::int32, size_t{1} << 30, &stats);
-  EXPECT_EQ(stats.pairs, 400u * 399 / 2);
-  EXPECT_LT(stats.after_length, stats.pairs);
-  EXPECT_LT(stats.after_prefix, stats.after_length);
-  EXPECT_EQ(stats.verified, stats.after_prefix);
-  EXPECT_EQ(stats.output, pairs.size());
-  EXPECT_GT(stats.output, 0u);
+  for (const Measure measure : both_measures) {
+    const Collection input = random_collection(random, Weights::any, true, 400, measure);
+    JoinStats stats;
+    const std::vector<Found> pairs = run(input, 0.8, Tokens::int32, size_t{1} << 30, &stats);
+    EXPECT_EQ(stats.pairs, 400u * 399 / 2);
+    if (measure == Measure::jaccard) {
+      EXPECT_LT(stats.after_length, stats.pairs);
+    }
+    EXPECT_LT(stats.after_prefix, stats.after_length);
+    EXPECT_EQ(stats.verified, stats.after_prefix);
+    EXPECT_EQ(stats.output, pairs.size());
+    EXPECT_GT(stats.output, 0u);
+  }
 }
 
 // A row that is done has its partner among the pairs so far; all others get theirs.
@@ -343,7 +423,7 @@ TEST(WeightedJoin, LeavesOutPairsOfRowsThatAreDone) {
     const std::vector<Found> all = expected_pairs(input, 0.7);
     std::vector<uint8_t> bits(input.left.size() / 8 + 1, 0);
     DoneRows done = {bits.data()};
-    JoinSpec spec = spec_of(0.7, self_join);
+    JoinSpec spec = spec_of(0.7, input);
     spec.done_rows = &done;
     const auto join = make_weighted_join(spec);
     feed(*join, input);
@@ -378,7 +458,7 @@ TEST(WeightedJoin, StopsSoonWhenItIsAbandoned) {
   RandomWeights random(8);
   const Weighted set = random.set(Weights::any, 60, 100);
   for (int i = 0; i < 20000; ++i) input.left.push_back(random.near(set, Weights::any, 4, 100));
-  auto join = make_weighted_join(spec_of(0.1, true));
+  auto join = make_weighted_join(spec_of(0.1, input));
   feed(*join, input);
   Batch batch;
   join->step(std::chrono::milliseconds(50), batch);
@@ -404,6 +484,25 @@ TEST(ExactSum, RoundsOnceAsAnotherMethodDoes) {
     both.subtract(part);
     EXPECT_EQ(both.rounded(), sum.rounded());
   }
+}
+
+TEST(ExactProducts, RoundOnceAsAnotherMethodDoes) {
+  RandomWeights random(10);
+  for (int round = 0; round < 2000; ++round) {
+    const Weights kind = all_kinds[random.below(std::size(all_kinds))];
+    std::vector<double> terms;
+    ExactProducts sum;
+    for (uint32_t i = 0, count = random.below(40); i < count; ++i) {
+      const double a = random.weight(kind), b = random.weight(kind);
+      add_product(a, b, terms);
+      sum.add(a, b);
+    }
+    EXPECT_EQ(sum.rounded(), rounded_once(terms));
+  }
+  const double largest = std::ldexp(static_cast<double>(std::numeric_limits<float>::max()), 31);
+  ExactProducts most;
+  most.add(largest, largest);
+  EXPECT_EQ(most.rounded(), largest * largest);
 }
 
 TEST(WeightRange, TellsWhetherDoublesHoldTheSums) {

@@ -3,30 +3,25 @@
 namespace simjoin {
 
 // Adds value * 2^(64 * word).
-void ExactSum::add_at(size_t word, uint64_t value) {
+template <int lowest_exponent, size_t words>
+void BinarySum<lowest_exponent, words>::add_at(size_t word, uint64_t value) {
   for (; value != 0; ++word) {
     words_[word] += value;
     value = words_[word] < value ? 1 : 0;  // the carry
   }
 }
 
-void ExactSum::add(double weight) {
-  if (!(weight > 0)) return;
-  constexpr int digits = std::numeric_limits<double>::digits;
-  int exponent;
-  auto bits = static_cast<uint64_t>(std::ldexp(std::frexp(weight, &exponent), digits));
-  int place = exponent - digits - lowest_exponent;
-  if (place < 0) {
-    bits >>= -place;  // zeros
-    place = 0;
-  }
+template <int lowest_exponent, size_t words>
+void BinarySum<lowest_exponent, words>::add_number(uint64_t number, int exponent) {
+  const int place = exponent - lowest_exponent;
   const auto word = static_cast<size_t>(place / 64);
   const int shift = place % 64;
-  add_at(word, bits << shift);
-  if (shift > 0) add_at(word + 1, bits >> (64 - shift));
+  add_at(word, number << shift);
+  if (shift > 0) add_at(word + 1, number >> (64 - shift));
 }
 
-void ExactSum::add(const ExactSum &other) {
+template <int lowest_exponent, size_t words>
+void BinarySum<lowest_exponent, words>::add(const BinarySum &other) {
   uint64_t carry = 0;
   for (size_t i = 0; i < words_.size(); ++i) {
     const uint64_t sum = words_[i] + other.words_[i];
@@ -36,7 +31,8 @@ void ExactSum::add(const ExactSum &other) {
   }
 }
 
-void ExactSum::subtract(const ExactSum &other) {
+template <int lowest_exponent, size_t words>
+void BinarySum<lowest_exponent, words>::subtract(const BinarySum &other) {
   uint64_t borrow = 0;
   for (size_t i = 0; i < words_.size(); ++i) {
     const uint64_t difference = words_[i] - other.words_[i];
@@ -47,7 +43,8 @@ void ExactSum::subtract(const ExactSum &other) {
   }
 }
 
-double ExactSum::rounded() const {
+template <int lowest_exponent, size_t words>
+double BinarySum<lowest_exponent, words>::rounded() const {
   size_t top = words_.size();
   while (top > 0 && words_[top - 1] == 0) --top;
   if (top == 0) return 0;
@@ -66,6 +63,24 @@ double ExactSum::rounded() const {
   if (dropped > half || (dropped == half && (rest || kept % 2 == 1))) ++kept;
   const int exponent = static_cast<int>(top) * 64 - zeros - 64 + below + lowest_exponent;
   return std::ldexp(static_cast<double>(kept), exponent);
+}
+
+template class BinarySum<-149, 5>;
+template class BinarySum<2 * -149, 10>;
+
+void ExactSum::add(double weight) {
+  if (!(weight > 0)) return;
+  const WeightBits bits(weight);
+  add_number(bits.number, bits.exponent);
+}
+
+void ExactProducts::add(double left, double right) {
+  if (!(left > 0) || !(right > 0)) return;
+  const WeightBits l(left), r(right);
+  const auto product = static_cast<unsigned __int128>(l.number) * r.number;
+  const int exponent = l.exponent + r.exponent;
+  add_number(static_cast<uint64_t>(product), exponent);
+  add_number(static_cast<uint64_t>(product >> 64), exponent + 64);
 }
 
 }  // namespace simjoin

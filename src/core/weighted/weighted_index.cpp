@@ -30,7 +30,7 @@ void visit_prefix(const WeightedSet &set, bool wide, const WeightedBounds &bound
   double rest = 0;
   for (uint32_t i = set.count; i-- > 0;) {
     stop.check_at(i);
-    rests[i] = rest += wide ? set.doubles[i] : static_cast<double>(set.floats[i]);
+    rests[i] = rest += bounds.mass(wide ? set.doubles[i] : static_cast<double>(set.floats[i]));
   }
   const double least = bounds.least_excess(set.total);
   for (uint32_t i = 0; i < set.count; ++i) {

@@ -1,5 +1,5 @@
-// The inverted index over the prefixes of weighted sets. A prefix ends where the weight that remains cannot
-// reach the overlap that any partner needs.
+// The inverted index over the prefixes of weighted sets. A prefix ends where the mass that remains cannot
+// reach what any partner needs.
 #pragma once
 
 #include <cstddef>

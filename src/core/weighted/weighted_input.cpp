@@ -26,8 +26,9 @@ struct RankedToken {
 
 }  // namespace
 
-WeightedInput::WeightedInput(bool self_join, size_t block_bytes, MemoryCounter &memory)
-    : memory_(memory),
+WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes, MemoryCounter &memory)
+    : measure_(measure),
+      memory_(memory),
       tokens_(self_join, memory),
       sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)} {}
 
@@ -116,7 +117,8 @@ Ranking WeightedInput::take_ranking(size_t extra_bytes, WorkerPool &pool) {
 
 // Returns the sets of a block whose ids and weights are in memory.
 WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &block, const WeightBlock &weights,
-                                        const Ranking &ranking, bool keep_empty, const StopFlag &stop) const {
+                                        const Ranking &ranking, const WeightedBounds &bounds,
+                                        const StopFlag &stop) const {
   WeightedSets sets(format(), memory_);
   sets.reserve(block.rows, block.tokens);
   std::vector<RankedToken> stored;
@@ -128,25 +130,29 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
   for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
     if (row % check_interval == 0) stop.check();
     const uint32_t size = raw.sizes[row];
-    double total = 0, stored_weight = 0;
+    double total = 0, stored_mass = 0;
     ExactSum exact;
+    ExactProducts squares;
     stored.clear();
     for (uint32_t i = 0; i < size; ++i) {
       stop.check_at(i);
       const double weight = weight_at(first + i);
       const uint32_t rank =
           ranking.has_table() ? ranking.of(ids[first + i]) : ranking.rank_in(ids[first + i]);
-      total += weight;
+      const double mass = bounds.mass(weight);
+      total += mass;
       if (sets.format.exact) exact.add(weight);
+      if (bounds.of_cosine()) squares.add(weight, weight);
       if (rank == Ranking::none || weight == 0) continue;
       stored.push_back({rank, i});
-      stored_weight += weight;
+      stored_mass += mass;
     }
+    if (bounds.of_cosine()) total = squares.rounded();
     std::sort(stored.begin(), stored.end(),
               [](const RankedToken &a, const RankedToken &b) { return a.rank < b.rank; });
-    if (total > 0 || keep_empty) {
+    if (total > 0 || bounds.every_pair()) {
       for (const RankedToken &token : stored) sets.push_token(token.rank, weight_at(first + token.place));
-      sets.push_set(row, total, stored_weight);
+      sets.push_set(row, total, stored_mass);
       if (sets.format.exact) sets.exact.push_back(exact);
     }
     first += size;
@@ -167,7 +173,7 @@ std::vector<WeightedBlock> WeightedInput::take_sets(int side, const Ranking &ran
     WeightBlock &weights = weights_[side][number];
     if (file_ != nullptr) raw.load(ids, *file_);
     load(weights);
-    WeightedSets sets = ranked_sets(raw, ids, weights, ranking, bounds.every_pair(), pool.stop());
+    WeightedSets sets = ranked_sets(raw, ids, weights, ranking, bounds, pool.stop());
     ids.ids.release();
     weights.floats.release();
     weights.doubles.release();

@@ -22,8 +22,8 @@ namespace simjoin {
 
 class WeightedInput {
  public:
-  // Blocks take about `block_bytes` of token numbers.
-  WeightedInput(bool self_join, size_t block_bytes, MemoryCounter &memory);
+  // `measure` is jaccard or cosine. Blocks take about `block_bytes` of token numbers.
+  WeightedInput(Measure measure, bool self_join, size_t block_bytes, MemoryCounter &memory);
 
   // Adds the next row of a side. Its tokens are distinct. Integers of 32 bits ascend.
   template <class Token>
@@ -45,7 +45,8 @@ class WeightedInput {
     return (tokens(0) + tokens(1)) * (sizeof(uint32_t) + (wide_ ? sizeof(double) : sizeof(float))) +
            ranked().numbering + ranked().ranking;
   }
-  WeightFormat format() const { return {wide_, !range_.sums_are_exact()}; }
+  // The cosine needs no exact totals: those of its sets are rounded sums of squares, the same in any order.
+  WeightFormat format() const { return {wide_, measure_ == Measure::jaccard && !range_.sums_are_exact()}; }
   // Returns the number of tokens of the largest set.
   uint32_t largest_set() const { return std::max(sides_[0].sizes.largest(), sides_[1].sizes.largest()); }
 
@@ -73,8 +74,9 @@ class WeightedInput {
   void spill(WeightBlock &block);
   void load(WeightBlock &block) const;
   WeightedSets ranked_sets(const RawSets &raw, const RawBlock &block, const WeightBlock &weights,
-                           const Ranking &ranking, bool keep_empty, const StopFlag &stop) const;
+                           const Ranking &ranking, const WeightedBounds &bounds, const StopFlag &stop) const;
 
+  const Measure measure_;
   MemoryCounter &memory_;
   JoinTokens tokens_;
   RawSets sides_[2];

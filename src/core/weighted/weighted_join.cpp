@@ -51,7 +51,7 @@ size_t block_bytes(const JoinSpec &spec) {
 class WeightedJoinOfSets final : public WeightedJoin {
  public:
   explicit WeightedJoinOfSets(const JoinSpec &spec)
-      : spec_(spec), input_(spec.self_join, block_bytes(spec), memory_) {}
+      : spec_(spec), input_(spec.measure, spec.self_join, block_bytes(spec), memory_) {}
   ~WeightedJoinOfSets() override { thread_.end(); }
 
   void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
@@ -182,7 +182,7 @@ void WeightedJoinOfSets::start() {
 // Ranks the sets, and joins the index side part by part with all sets of the other one.
 void WeightedJoinOfSets::join(WorkerPool &pool) {
   const auto begun = Clock::now();
-  const WeightedBounds bounds(spec_.threshold, spec_.self_join, input_.largest_set());
+  const WeightedBounds bounds(spec_.measure, spec_.threshold, spec_.self_join, input_.largest_set());
   const int index_side = spec_.self_join || input_.tokens(0) <= input_.tokens(1) ? 0 : 1;
   Ranking ranking = input_.take_ranking(spec_.memory_limit / 4, pool);
   Blocks index_blocks = input_.take_sets(index_side, ranking, bounds, pool);
@@ -308,6 +308,8 @@ JoinStats WeightedJoinOfSets::stats() const {
 }  // namespace
 
 std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec) {
+  if (spec.measure != Measure::jaccard && spec.measure != Measure::cosine)
+    throw Error(ErrorKind::internal, "a weighted join has no such measure");
   return std::make_unique<WeightedJoinOfSets>(spec);
 }
 

@@ -1,5 +1,5 @@
-// Joins of sets with weights by weighted Jaccard similarity: the sum of the smaller weights of two sets
-// divided by the sum of the larger ones.
+// Joins of sets with weights: by weighted Jaccard similarity, the sum of the smaller weights of two sets
+// divided by the sum of the larger ones, or by the cosine of the two vectors of weights.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class WeightedJoin : public JoinEngine {
                             std::span<const double> weights) = 0;
 };
 
-// Returns a join of this threshold. The measure, the algorithm and what is said of GPUs count for nothing.
+// Returns a join of this threshold by weighted Jaccard similarity or the cosine: the measure is jaccard or
+// cosine. The algorithm and what is said of GPUs count for nothing.
 std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec);
 
 }  // namespace simjoin

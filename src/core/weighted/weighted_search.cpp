@@ -84,9 +84,9 @@ void WeightedSearch::find(const WeightedSets &probes, uint32_t probe) {
   double rest = 0;
   for (uint32_t i = set.count; i-- > 0;) {
     if (i % postings_per_look == 0) stop_.check();
-    rests_[i] = rest += probes.format.wide ? set.doubles[i] : static_cast<double>(set.floats[i]);
+    rests_[i] = rest +=
+        bounds_.mass(probes.format.wide ? set.doubles[i] : static_cast<double>(set.floats[i]));
   }
-  const double least_excess = bounds_.least_excess_for(set.total);
   for (uint32_t i = 0; i < set.count; ++i) {
     const double most = bounds_.most_total(set.total, rests_[i]);
     if (!(most >= partners.totals[end - 1])) {
@@ -95,7 +95,8 @@ void WeightedSearch::find(const WeightedSets &probes, uint32_t probe) {
           partners.totals.begin());
       if (begin >= end) return;
     }
-    take_list(probe, index_->postings(set.ranks[i]), begin, end, least_excess);
+    take_list(probe, index_->postings(set.ranks[i]), begin, end,
+              bounds_.least_excess_for(set.total, rests_[i]));
     if (i % postings_per_look == 0) stop_.check();
   }
 }

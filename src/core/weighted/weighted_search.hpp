@@ -54,7 +54,7 @@ class WeightedSearch {
   const WeightedIndex *index_ = nullptr;
   Buffer<uint32_t> seen_in_;  // by index set: the number of the search that took it as a candidate last
   uint32_t searches_ = 0;
-  std::vector<double> rests_;  // of the probe: the weight of each token and those after it
+  std::vector<double> rests_;  // of the probe: the mass of each token and those after it
   Buffer<Pair> candidates_;
   uint64_t compatible_ = 0;
   // Of the call under way.

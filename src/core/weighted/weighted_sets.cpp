@@ -85,11 +85,11 @@ void WeightedSets::shrink() {
   visit_arrays(*this, [](auto &array) { array.shrink(); });
 }
 
-void WeightedSets::push_set(uint32_t row, double total, double stored_weight) {
+void WeightedSets::push_set(uint32_t row, double total, double stored_mass) {
   if (starts.empty()) starts.push_back(0);
   rows.push_back(row);
   totals.push_back(total);
-  stored.push_back(stored_weight);
+  stored.push_back(stored_mass);
   starts.push_back(ranks.size());
 }
 

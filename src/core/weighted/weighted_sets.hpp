@@ -17,7 +17,7 @@ namespace simjoin {
 // How the weights of one join are stored.
 struct WeightFormat {
   bool wide = false;   // some weight is no float4: weights are doubles
-  bool exact = false;  // sums of doubles may be rounded: each set has its exact total
+  bool exact = false;  // sums of weights in doubles may be rounded: each set has its exact total
 };
 
 // A set of a collection. Tokens that no other set can share have no rank and are not stored. They count in
@@ -25,8 +25,8 @@ struct WeightFormat {
 struct WeightedSet {
   uint32_t row;
   uint32_t count;         // of the stored tokens
-  double total;           // of all weights
-  double stored;          // of the stored weights
+  double total;           // the mass of all tokens (WeightedBounds)
+  double stored;          // the mass of the stored tokens
   const uint32_t *ranks;  // ascending
   const float *floats;    // of the stored tokens, if the format is not wide
   const double *doubles;  // the same if it is
@@ -77,7 +77,7 @@ class WeightedSets {
   // Makes room for sets and tokens, whose values the caller sets.
   void resize(size_t sets, uint64_t tokens);
   // Appends a set whose tokens will be at the end of the arrays.
-  void push_set(uint32_t row, double total, double stored_weight);
+  void push_set(uint32_t row, double total, double stored_mass);
   void push_token(uint32_t rank, double weight) {
     ranks.push_back(rank);
     format.wide ? doubles.push_back(weight) : floats.push_back(static_cast<float>(weight));
