@@ -192,6 +192,31 @@ CREATE FUNCTION simjoin_query_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'simjoin_query_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simjoin_query_support(internal) IS 'planner support function of the functions over queries';
 
+-- The cosine of sets with weights.
+
+CREATE FUNCTION weighted_cosine_similarity(a int4[], a_weights float4[], b int4[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION weighted_cosine_similarity(a int8[], a_weights float4[], b int8[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION weighted_cosine_similarity(a text[], a_weights float4[], b text[], b_weights float4[])
+RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_weighted_cosine_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
+SUPPORT simjoin_measure_support;
+CREATE FUNCTION weighted_cosine_similarity(a int2[], a_weights float4[], b int2[], b_weights float4[])
+RETURNS float8 LANGUAGE SQL IMMUTABLE PARALLEL SAFE COST 200
+RETURN weighted_cosine_similarity(a::int4[], a_weights, b::int4[], b_weights);
+CREATE FUNCTION weighted_cosine_similarity(a text, a_weights float4[], b text, b_weights float4[]) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_text_is_no_set' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION weighted_cosine_similarity(int4[], float4[], int4[], float4[]) IS 'cosine of two sets with weights: sum of the products of the weights of each element / (norm of a * norm of b); weights of a repeated element add up';
+COMMENT ON FUNCTION weighted_cosine_similarity(int8[], float4[], int8[], float4[]) IS 'cosine of two sets with weights: sum of the products of the weights of each element / (norm of a * norm of b); weights of a repeated element add up';
+COMMENT ON FUNCTION weighted_cosine_similarity(text[], float4[], text[], float4[]) IS 'cosine of two sets with weights: sum of the products of the weights of each element / (norm of a * norm of b); weights of a repeated element add up';
+COMMENT ON FUNCTION weighted_cosine_similarity(int2[], float4[], int2[], float4[]) IS 'as for two sets of int4';
+COMMENT ON FUNCTION weighted_cosine_similarity(text, float4[], text, float4[]) IS 'an error: a text is not a set';
+
 ALTER FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4[]) SUPPORT simjoin_measure_support;
 ALTER FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) SUPPORT simjoin_measure_support;
 ALTER FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) SUPPORT simjoin_measure_support;

@@ -31,6 +31,7 @@ SELECT '{1,2}' ~= '{2,3}';
 SELECT '{1,2}' <%> '{2,3}';
 SELECT sets_similar('a', 'b');
 SELECT weighted_jaccard_similarity('{1,2}', '{1,1}', '{2,3}', '{1,1}');
+SELECT weighted_cosine_similarity('{1,2}', '{1,1}', '{2,3}', '{1,1}');
 PREPARE untyped AS SELECT overlap_count($1, $2);
 EXECUTE untyped('{1,2}', '{2,3}');
 DEALLOCATE untyped;
@@ -53,6 +54,8 @@ SELECT weighted_jaccard_similarity('{1}'::int[], '{1}', '{}', '{1}');
 SELECT weighted_jaccard_similarity('{1,2}'::int[], '{1,-1}', '{1}', '{1}');
 SELECT weighted_jaccard_similarity('{1}'::text[], '{1}', '{1}', '{NaN}');
 SELECT weighted_jaccard_similarity('{1}'::bigint[], '{Infinity}', '{1}', '{1}');
+SELECT weighted_cosine_similarity('{1}'::int[], '{1}', '{}', '{1}');
+SELECT weighted_cosine_similarity('{1}'::int[], '{1}', '{1,2}', '{1,-2}');
 
 -- Shingles.
 SELECT shingles('text', 0);

@@ -46,7 +46,7 @@ BEGIN
   same := coalesce(same, CASE WHEN expected LIKE '0 %' THEN 'no rows' ELSE 'same rows' END);
 END $$;
 
-SELECT n, c.* FROM (VALUES
+SELECT n, measure, c.* FROM (VALUES
   (1, 'SELECT a.id AS a, b.id AS b, weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) AS s, weighted_jaccard_similarity(b.tokens, b.weights, a.tokens, a.weights) AS r FROM docs a JOIN docs b ON a.id < b.id AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.5'),
   (2, 'SELECT a.id AS a, b.id AS b, weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) AS s FROM docs a JOIN docs b ON weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) > 0.8'),
   (3, 'SELECT a.id AS a, b.* FROM docs a LEFT JOIN others b ON 0.7 <= weighted_jaccard_similarity(b.tokens, b.weights, a.tokens, a.weights)'),
@@ -61,14 +61,18 @@ SELECT n, c.* FROM (VALUES
   (12, 'SELECT a.id AS a, b.id AS b FROM docs a JOIN docs b ON weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) > 1'),
   (13, 'SELECT a.id AS a, b.id AS b FROM docs a JOIN docs b ON weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 1'),
   (14, 'SELECT a.id AS a, b.id AS b FROM docs a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9 OR weighted_jaccard_similarity(b.tokens, b.weights, a.tokens, a.weights) >= 0.8')
-) q(n, query), compared(query) c ORDER BY n;
+) q(n, query), unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, compared(replace(query, 'weighted_jaccard', measure)) c ORDER BY measure DESC, n;
 
 -- A full join has no other plan. Its rows are those of two other joins.
-WITH found AS (SELECT a.id AS a, b.id AS b FROM docs a FULL JOIN others b ON weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.8),
-  expected AS (SELECT a.id AS a, b.id AS b FROM docs a LEFT JOIN others b ON weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.8
-    UNION ALL SELECT NULL, b.id FROM others b WHERE NOT EXISTS (SELECT FROM docs a WHERE weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.8))
-SELECT (SELECT count(*) FROM found) > 0 AS some, (SELECT count(*) FROM (TABLE found EXCEPT ALL TABLE expected) d) AS wrong,
-       (SELECT count(*) FROM (TABLE expected EXCEPT ALL TABLE found) d) AS missing;
+CREATE FUNCTION full_join(measure text, OUT has_pairs bool, OUT wrong bigint, OUT missing bigint) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE replace('WITH found AS (SELECT a.id AS a, b.id AS b FROM docs a FULL JOIN others b ON <m>(a.tokens, a.weights, b.tokens, b.weights) >= 0.8),
+      expected AS (SELECT a.id AS a, b.id AS b FROM docs a LEFT JOIN others b ON <m>(a.tokens, a.weights, b.tokens, b.weights) >= 0.8
+        UNION ALL SELECT NULL, b.id FROM others b WHERE NOT EXISTS (SELECT FROM docs a WHERE <m>(a.tokens, a.weights, b.tokens, b.weights) >= 0.8))
+    SELECT (SELECT count(*) FROM found) > 0, (SELECT count(*) FROM (TABLE found EXCEPT ALL TABLE expected) d),
+           (SELECT count(*) FROM (TABLE expected EXCEPT ALL TABLE found) d)', '<m>', measure || '_similarity') INTO has_pairs, wrong, missing;
+END $$;
+SELECT measure, f.* FROM unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, full_join(measure) f;
 
 -- What the planner cannot use: weights of the other side, volatile ones, ones without a column.
 SELECT n, c.plan FROM (VALUES
@@ -93,6 +97,8 @@ SET simjoin.method = minhash;
 EXPLAIN (COSTS OFF)
 SELECT a.id, b.id FROM docs a JOIN docs b ON a.id < b.id AND a.tenant = b.tenant
   AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.7;
+EXPLAIN (COSTS OFF)
+SELECT FROM docs a WHERE EXISTS (SELECT FROM others b WHERE 0.7 < weighted_cosine_similarity(b.tokens, b.weights, a.tokens, a.weights));
 RESET simjoin.method;
 CREATE FUNCTION counts(query text) RETURNS TABLE (name text, value text) LANGUAGE plpgsql AS $$
 DECLARE plan jsonb;
@@ -105,6 +111,7 @@ BEGIN
 END $$;
 SET simjoin.cpu_threads = 1;
 SELECT * FROM counts('SELECT FROM docs a JOIN docs b ON a.id < b.id AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.7');
+SELECT * FROM counts('SELECT FROM docs a JOIN docs b ON a.id < b.id AND weighted_cosine_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.7');
 RESET simjoin.cpu_threads;
 
 -- An error comes where a nested loop has it.
@@ -112,12 +119,12 @@ CREATE TABLE flawed (id int, tenant int, tokens int[], weights real[]);
 INSERT INTO flawed VALUES (1, 1, '{1,2}', '{1,2}'), (2, 1, '{1,2}', '{1,2.5}'), (3, 2, '{1,2}', '{1}'), (4, 3, '{1,2}', '{1,-2}'), (5, 4, '{1,2}', '{1,NaN}'),
   (6, 5, '{1,2}', '{1,Infinity}'), (7, 6, '{1,2}', '{1,NULL}'), (8, 7, '{1,2}', '{{1},{2}}'), (9, 8, '{1,NULL}', '{1,2}'), (10, 9, NULL, '{1}'), (11, 9, '{1}', NULL);
 ANALYZE flawed;
-CREATE FUNCTION joined(conditions text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION joined(conditions text, measure text DEFAULT 'weighted_jaccard') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
   results text[];
   query text := 'SELECT string_agg(a.id || ''-'' || b.id, '' '' ORDER BY a.id, b.id) FROM flawed a JOIN flawed b ON '
-    || 'weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.8 AND ' || conditions;
+    || measure || '_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.8 AND ' || conditions;
 BEGIN
   FOR way IN 0..1 LOOP
     PERFORM set_config('simjoin.enable_join', CASE way WHEN 0 THEN 'off' ELSE 'on' END, true);
@@ -132,24 +139,27 @@ BEGIN
   RETURN CASE WHEN results[1] IS DISTINCT FROM results[2] THEN 'nested loop: ' || coalesce(results[1], 'NULL') || ', operator: ' || coalesce(results[2], 'NULL') ELSE results[1] END;
 END $$;
 SELECT n, joined(format('a.tenant IN (1, %s, 9) AND b.tenant IN (1, %s, 9)', n, n)) FROM generate_series(1, 8) n;
+SELECT n, joined(format('a.tenant IN (1, %s, 9) AND b.tenant IN (1, %s, 9)', n, n), 'weighted_cosine') FROM generate_series(1, 8) n;
 SELECT n, joined(format('a.id < b.id AND a.tenant = b.tenant AND b.tenant <= %s', n)) FROM generate_series(1, 8) n;
 
 -- A join beyond its memory.
 CREATE TABLE large AS SELECT i AS id, ARRAY(SELECT (i / 2 * 7 + j * j * 31) % 9000 FROM generate_series(1, 40) j) AS tokens,
   ARRAY(SELECT ((i % 2 + j) % 13 + 1) / 8.0 FROM generate_series(1, 40) j)::real[] AS weights FROM generate_series(1, 6000) i;
 ANALYZE large;
-CREATE FUNCTION pairs_and_parts(OUT pairs bigint, OUT parts bool) LANGUAGE plpgsql AS $$
-DECLARE plan jsonb;
+CREATE FUNCTION pairs_and_parts(measure text, OUT pairs bigint, OUT parts bool) LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+  joined text := format('FROM large a JOIN large b ON a.id < b.id AND %I(a.tokens, a.weights, b.tokens, b.weights) >= 0.6', measure || '_similarity');
 BEGIN
-  SELECT count(*) INTO pairs FROM large a JOIN large b ON a.id < b.id AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.6;
-  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT FROM large a JOIN large b ON a.id < b.id AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.6' INTO plan;
+  EXECUTE 'SELECT count(*) ' || joined INTO pairs;
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT ' || joined INTO plan;
   parts := jsonb_path_exists(plan, 'strict $.**."Partitions" ? (@ > 1)');
 END $$;
 SET simjoin.memory_limit = '1GB';
-SELECT * FROM pairs_and_parts();
+SELECT measure, p.* FROM unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, pairs_and_parts(measure) p;
 SET simjoin.memory_limit = '2MB';
-SELECT * FROM pairs_and_parts();
+SELECT measure, p.* FROM unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, pairs_and_parts(measure) p;
 RESET simjoin.memory_limit;
 
-DROP FUNCTION compared, counts, joined, pairs_and_parts;
+DROP FUNCTION compared, full_join, counts, joined, pairs_and_parts;
 DROP TABLE docs, others, flawed, large;

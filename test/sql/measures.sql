@@ -9,7 +9,7 @@ SELECT oid::regprocedure AS function, provolatile, proisstrict, proparallel,
        CASE WHEN prosupport <> 0 THEN prosupport::regproc END AS support
 FROM pg_proc
 WHERE proname IN ('jaccard_similarity', 'cosine_similarity', 'dice_similarity', 'overlap_count',
-                  'jaccard_distance', 'sets_similar', 'weighted_jaccard_similarity')
+                  'jaccard_distance', 'sets_similar', 'weighted_jaccard_similarity', 'weighted_cosine_similarity')
 ORDER BY oid::regprocedure::text COLLATE "C";
 SELECT o.oid::regoperator AS operator, oprcode::regprocedure AS function, oprcom::regoperator AS commutator,
        nullif(oprrest, 0)::regproc AS restrict, nullif(oprjoin, 0)::regproc AS join
@@ -137,6 +137,34 @@ SELECT count(*) AS pairs,
        count(*) FILTER (WHERE w <> jaccard_similarity(l, r)) > 1000 AS unlike_unweighted
 FROM (SELECT l, lw, r, rw, weighted_jaccard_similarity(l, lw, r, rw) AS w
       FROM expected, token_weights(l, 7) lw, token_weights(r, 5) rw) x;
+
+-- The cosine of vectors: the product of their weights by the product of their norms. numeric holds the sums.
+SELECT weighted_cosine_similarity('{1,2}'::int[], '{3,4}', '{2,3}'::int[], '{1,0}') AS four_fifths,
+       weighted_cosine_similarity('{2,1}'::bigint[], '{4,3}', '{3,2}'::bigint[], '{0,1}') AS other_order,
+       weighted_cosine_similarity('{b,a}'::text[], '{4,3}', '{c,b}'::text[], '{0,1}') AS text,
+       weighted_cosine_similarity('{1,2}'::int2[], '{3,4}', '{2}', '{1}') AS int2,
+       weighted_cosine_similarity('{1,1,1,2}'::int[], '{1,2,3,0.1}', '{1,2}'::int[], '{6,0.1}') AS repeated,
+       weighted_cosine_similarity('{1,2}'::int[], '{0.1,0.7}', '{1,2}'::int[], '{0.4,2.8}') AS same_direction,
+       weighted_cosine_similarity('{1}'::int[], '{1}', '{2}'::int[], '{1}') AS nothing_shared;
+SELECT weighted_cosine_similarity('{}'::int[], '{}', '{}'::int[], '{}') AS both_empty,
+       weighted_cosine_similarity('{1}'::int[], '{0}', '{1}'::int[], '{0}') AS all_zero,
+       weighted_cosine_similarity('{1}'::int[], '{1}', '{}'::int[], '{}') AS one_empty,
+       weighted_cosine_similarity('{1}'::int[], NULL, '{1}'::int[], '{1}') AS no_weights,
+       weighted_cosine_similarity('{1,2}'::int[], '{1e-45,1e-45}', '{1,2}'::int[], '{3e38,3e38}') AS tiny_and_huge;
+CREATE FUNCTION plain_weighted_cosine(l int[], lw real[], r int[], rw real[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(sum(a.w * b.w)::float8 / nullif(sqrt(sum(a.w * a.w)::float8 * sum(b.w * b.w)::float8), 0), 0)
+  FROM (SELECT t, sum(w)::numeric AS w FROM unnest(l, lw) u(t, w) GROUP BY t) a
+  FULL JOIN (SELECT t, sum(w)::numeric AS w FROM unnest(r, rw) u(t, w) GROUP BY t) b USING (t) $$;
+SELECT count(*) AS pairs,
+       count(*) FILTER (WHERE w <> plain_weighted_cosine(l, lw, r, rw)) AS differences,
+       count(*) FILTER (WHERE w <> weighted_cosine_similarity(r::bigint[], rw, l::bigint[], lw)) AS bigint,
+       count(*) FILTER (WHERE w <> weighted_cosine_similarity(r::text[], rw, l::text[], lw)) AS text,
+       count(*) FILTER (WHERE weighted_cosine_similarity(l, lw, l, lw) <> CASE WHEN 0 < ANY (lw) THEN 1 ELSE 0 END) AS itself,
+       count(*) FILTER (WHERE w <> cosine_similarity(l, r)) > 1000 AS unlike_unweighted,
+       count(*) FILTER (WHERE cosine_similarity(ls, rs) <> weighted_cosine_similarity(ls, array_fill(2::real, ARRAY[cardinality(ls)]), rs, array_fill(0.5::real, ARRAY[cardinality(rs)]))) AS unlike_equal_weights
+FROM (SELECT l, lw, r, rw, ls, rs, weighted_cosine_similarity(l, lw, r, rw) AS w
+      FROM expected, token_weights(l, 7) lw, token_weights(r, 5) rw,
+           LATERAL (SELECT coalesce(array_agg(DISTINCT t), '{}') AS ls FROM unnest(l) t) u, LATERAL (SELECT coalesce(array_agg(DISTINCT t), '{}') AS rs FROM unnest(r) t) v) x;
 
 -- Sets of smallint are cast to int, also for the planner. varchar[] is cast to text[].
 SELECT count(*) AS pairs,

@@ -55,6 +55,10 @@ my %long_statements = (
 	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
 	'a join of sets with weights' => [ q{SELECT count(*) FROM similarity_self_join('SELECT id, ARRAY(SELECT (id * i * i) % 400 FROM generate_series(1, 40) i),
 		array_fill(0.5::real, ARRAY[40]) FROM generate_series(1, 30000) id', 0.1, 'weighted_jaccard')}, 0.3, 0.6, 1.2 ],
+	'a join of vectors' => [ q{SELECT count(*) FROM similarity_self_join('SELECT id, ARRAY(SELECT (id * i * i) % 400 FROM generate_series(1, 40) i),
+		array_fill(0.7::real, ARRAY[40]) FROM generate_series(1, 30000) id', 0.1, 'weighted_cosine')}, 0.3, 0.6, 1.2 ],
+	'the cosine of two vectors' => [ q{SELECT weighted_cosine_similarity(tokens, array_fill(0.7::real, ARRAY[cardinality(tokens)]), tokens,
+		array_fill(0.9::real, ARRAY[cardinality(tokens)])) FROM large}, 0.5, 1.5 ],
 	'a join with a small side' => [ q{SELECT count(*) FROM (SELECT tokens FROM words, generate_series(1, 50) OFFSET 0) a
 		JOIN (SELECT tokens FROM words WHERE id <= 9500) b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.05, 0.1, 0.3, 0.8 ],
 	'a profile of all rows' => [ q{SELECT count(*) FROM similarity_profile('SELECT id, tokens FROM sets', '{0.9,0.5,0.4}', sample => NULL)}, 0.1, 0.3, 0.9 ],

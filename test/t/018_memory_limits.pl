@@ -93,9 +93,9 @@ for my $type ('int4', 'int8', 'text')
 	is(keeps_to("duplicate_groups of $type", 16, $floor, "SELECT count(*) FROM duplicate_groups($rows_of, 0.8)"),
 		40000, 'and groups all rows');
 	my $weighted = "'SELECT id, tokens, array_fill(0.5::real, ARRAY[cardinality(tokens)]) FROM ${type}_sets'";
-	is( keeps_to("a join of $type with weights", 4, $floor,
-			"SELECT count(*) FROM similarity_self_join($weighted, 0.8, 'weighted_jaccard')"),
-		4000, 'and finds the pairs');
+	is( keeps_to("a join of $type with weights by $_", 4, $floor,
+			"SELECT count(*) FROM similarity_self_join($weighted, 0.8, '$_')"),
+		4000, 'and finds the pairs') for qw(weighted_jaccard weighted_cosine);
 	is(keeps_to("minhash_self_join of $type", 4, $floor, "SELECT count(*) FROM minhash_self_join($rows_of, 0.8)"),
 		4000, 'and finds the equal sets');
 	keeps_to("minhash_self_join of $type, unverified",

@@ -64,8 +64,7 @@ void check_similarity(double value, const RowMeasure &of_rows, const char *funct
   if (is_similarity(value, measure) || (zero_allowed && value == 0)) return;
   raise_argument(
       function, argument, value,
-      psprintf("With the measure %s it is a number %s 0%s.",
-               of_rows.weighted ? weighted_measure_name : measure_names[static_cast<int>(measure)].data(),
+      psprintf("With the measure %s it is a number %s 0%s.", row_measure_name(of_rows),
                zero_allowed ? "of at least" : "above", measure == Measure::overlap ? "" : " and at most 1"));
 }
 
@@ -80,6 +79,8 @@ size_t number_of_name(const char *name, std::span<const std::string_view> names,
 
 namespace {
 
+constexpr RowMeasure weighted_measures[] = {{Measure::jaccard, true}, {Measure::cosine, true}};
+
 void refuse_containment(const char *name, const char *function) {
   if (name != measure_name(Measure::containment)) return;
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -88,9 +89,10 @@ void refuse_containment(const char *name, const char *function) {
                           "containment(r, l).")));
 }
 
-// Returns the measure of this name among the first `count`, or the weighted one.
+// Returns the measure of this name among the first `count`, or one of those with weights.
 RowMeasure row_measure(const char *name, size_t count, const char *function, const char *hint) {
-  if (std::string_view(name) == weighted_measure_name) return {Measure::jaccard, true};
+  for (const RowMeasure weighted : weighted_measures)
+    if (std::string_view(name) == row_measure_name(weighted)) return weighted;
   const auto names = std::span(measure_names).first(count);
   return {static_cast<Measure>(number_of_name(name, names, function, "measure", hint)), false};
 }
@@ -106,15 +108,15 @@ Measure symmetric_measure_by_name(const char *name, const char *function) {
 
 RowMeasure row_measure_by_name(const char *name, const char *function) {
   return row_measure(name, std::size(measure_names), function,
-                     "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, containment and "
-                     "weighted_jaccard.");
+                     "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, containment, "
+                     "weighted_jaccard and weighted_cosine.");
 }
 
 RowMeasure symmetric_row_measure_by_name(const char *name, const char *function) {
   refuse_containment(name, function);
-  return row_measure(
-      name, symmetric_measures, function,
-      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient and weighted_jaccard.");
+  return row_measure(name, symmetric_measures, function,
+                     "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, weighted_jaccard "
+                     "and weighted_cosine.");
 }
 
 const char *measure_function(Measure measure) {
@@ -123,6 +125,15 @@ const char *measure_function(Measure measure) {
                                               "containment"};
   static_assert(std::size(functions) == static_cast<size_t>(Measure::reverse_containment) + 1);
   return functions[static_cast<int>(measure)];
+}
+
+const char *weighted_function(Measure measure) {
+  return measure == Measure::cosine ? "weighted_cosine_similarity" : "weighted_jaccard_similarity";
+}
+
+const char *row_measure_name(RowMeasure measure) {
+  if (!measure.weighted) return measure_name(measure.measure).data();
+  return measure.measure == Measure::cosine ? "weighted_cosine" : "weighted_jaccard";
 }
 
 TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {

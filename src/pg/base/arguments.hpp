@@ -47,8 +47,10 @@ void check_similarity(double value, Measure measure, const char *function, const
 size_t number_of_name(const char *name, std::span<const std::string_view> names, const char *function,
                       const char *what, const char *hint);
 
-// Returns the name of the SQL function of a measure.
+// Return the name of the SQL function of a measure, and of that of a measure of sets with weights, which is
+// jaccard or cosine.
 const char *measure_function(Measure measure);
+const char *weighted_function(Measure measure);
 
 // Returns the measure of this name, for which the order of two sets does not matter. Errors, naming
 // `function`, where no measure has the name or the order matters.
@@ -56,14 +58,15 @@ Measure symmetric_measure_by_name(const char *name, const char *function);
 
 // A measure for the rows of queries.
 struct RowMeasure {
-  Measure measure;  // `jaccard` where weighted
+  Measure measure;  // `jaccard` or `cosine` where weighted
   bool weighted;    // rows have weights beside their sets
 };
 
-inline constexpr char weighted_measure_name[] = "weighted_jaccard";
+// Returns the name of the measure as users know it.
+const char *row_measure_name(RowMeasure measure);
 
-// Returns the measure of this name, which may be weighted_measure_name. Errors, naming `function`, where no
-// measure has it.
+// Returns the measure of this name, with weights or without. Errors, naming `function`, where no measure has
+// it.
 RowMeasure row_measure_by_name(const char *name, const char *function);
 
 // As row_measure_by_name(), of the measures for which the order of two sets does not matter.

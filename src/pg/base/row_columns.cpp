@@ -128,7 +128,7 @@ SetColumn check_weighted_columns(TupleDesc columns, const ColumnCheck &check, co
   if (tokenizer != nullptr)
     raise_argument(
         check.function, "tokens", tokenizer,
-        "With the measure weighted_jaccard queries return sets and their weights. Leave tokens out.");
+        "With weighted_jaccard and weighted_cosine queries return sets and their weights. Leave tokens out.");
   TokenType token_type;
   const bool are_sets = columns->natts == 3 && token_type_of(type_of(columns, 1), &token_type) &&
                         is_of_kind(type_of(columns, 2), ColumnKind::reals);

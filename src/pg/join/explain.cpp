@@ -157,9 +157,7 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const Measure expected = state->facts.from_settings ? Settings::measure() : state->facts.measure;
   show_text("Measure",
-            state->facts.weighted() ? weighted_measure_name
-                                    : measure_name(state->started ? state->measure : expected),
-            es);
+            row_measure_name({state->started ? state->measure : expected, state->facts.weighted()}), es);
   show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);

@@ -66,6 +66,7 @@ Call classify(Oid function, Measure *measure) {
                   {"simjoin_overlap_coefficient", Call::measure, Measure::overlap_coefficient},
                   {"simjoin_containment", Call::measure, Measure::containment},
                   {"simjoin_weighted_jaccard_similarity", Call::weighted, Measure::jaccard},
+                  {"simjoin_weighted_cosine_similarity", Call::weighted, Measure::cosine},
                   {"simjoin_jaccard_distance", Call::distance, Measure::jaccard}};
   for (const auto &entry : measures) {
     if (name != entry.symbol) continue;

@@ -13,11 +13,12 @@ extern "C" {
 namespace simjoin::pg {
 
 // A join clause `measure(l, r) >= t`, in any of its spellings, `l <%> r <= t`, `l ~= r`, or
-// `weighted_jaccard_similarity(l, l_weights, r, r_weights) >= t`.
+// `weighted_measure(l, l_weights, r, r_weights) >= t`.
 struct SimilarityClause {
   RestrictInfo *rinfo;
   bool from_settings;  // of `~=`: measure and threshold are those set when the join starts
-  Measure measure;     // of left and right; of weighted sets `jaccard`; not meaningful where from_settings
+  Measure measure;     // of left and right; `jaccard` or `cosine` of weighted sets; not meaningful where
+                       // from_settings
   bool distance;       // the clause bounds the distance 1 - similarity from above
   bool strict;         // `>` rather than `>=`, for a distance `<` rather than `<=`
   Expr *left;          // the set expression over the outer relation

@@ -241,7 +241,7 @@ void register_join_methods() {
 
 const char *clause_function(const JoinPlanFacts &facts) {
   if (facts.from_settings) return "sets_similar";
-  if (facts.weighted()) return "weighted_jaccard_similarity";
+  if (facts.weighted()) return weighted_function(facts.measure);
   return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
 }
 

@@ -182,7 +182,7 @@ sub draw_clause
 	$sets[1] =~ s/<a>/$right/g;
 	my @arguments = chance(0.3) ? reverse(@sets) : @sets;
 	my $kind = weighted(5, 'jaccard_similarity', 2, 'cosine_similarity', 2, 'dice_similarity', 2, 'overlap_count',
-		1, 'overlap_coefficient', 2, 'containment', 2, 'weighted_jaccard_similarity',
+		1, 'overlap_coefficient', 2, 'containment', 2, 'weighted_jaccard_similarity', 2, 'weighted_cosine_similarity',
 		1, 'jaccard_distance', 1, '<%>', 2, '~=', 1, 'sets_similar');
 	my %clause = (kind => $kind, match => 'must', setting => '', sets => \@sets, fixed => 0, measure => $kind);
 	$clause{call} = $kind eq '<%>' ? "($arguments[0] <%> $arguments[1])" : "$kind($arguments[0], $arguments[1])";

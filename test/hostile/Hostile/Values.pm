@@ -17,7 +17,7 @@ my @floats = qw(0 -0 0.05 0.3 0.5 0.7 0.85 1 1.0000000000000002 2 100 1e9 -1 -0.
 my @float4 = qw(0 -0 0.5 1 2.5 1e-38 1e-45 3.4e38 -1 -2.5 NaN Infinity -Infinity);
 
 # Names of measures, methods and the like. The catalog adds those of the settings.
-my @words = qw(jaccard cosine dice overlap overlap_coefficient containment weighted_jaccard components star best_link smallest_id first_row power random_walk bilinear
+my @words = qw(jaccard cosine dice overlap overlap_coefficient containment weighted_jaccard weighted_cosine components star best_link smallest_id first_row power random_walk bilinear
   greedy auto exact minhash euclid);
 my @relations;    # names of the world, as regclass literals
 
