@@ -1,5 +1,5 @@
--- Documents of 20 to 100 terms with tf-idf weights, joined with themselves by weighted Jaccard similarity. One in five is
--- a variant of an earlier one. psql -v n=100000 -v compared=2000 -v thresholds='{0.9,0.8,0.7,0.5}' -v runs=3
+-- Documents of 20 to 100 terms with tf-idf weights, joined with themselves by weighted Jaccard similarity and the cosine. One
+-- in five is a variant of an earlier one. psql -v n=100000 -v compared=2000 -v thresholds='{0.9,0.8,0.7,0.5}' -v runs=3
 -- -f test/bench/weighted.sql, in a new database, as a superuser. Prints CPU seconds of the session with all its threads.
 CREATE EXTENSION simjoin;
 SELECT setseed(0.5);
@@ -18,7 +18,7 @@ SELECT count(*) AS documents, avg(cardinality(terms)) AS distinct_terms FROM doc
 
 CREATE FUNCTION cpu() RETURNS float8 LANGUAGE sql VOLATILE AS $$
   SELECT (f[14]::float8 + f[15]::float8) / 100 FROM string_to_array(pg_read_file('/proc/self/stat'), ' ') f $$;
-CREATE FUNCTION join_of(relation text, threshold float8, way text, OUT pairs bigint, OUT seconds float8, OUT cpu_seconds float8)
+CREATE FUNCTION join_of(relation text, measure text, threshold float8, way text, OUT pairs bigint, OUT seconds float8, OUT cpu_seconds float8)
 LANGUAGE plpgsql AS $$
 DECLARE
   started timestamptz := clock_timestamp();
@@ -26,14 +26,14 @@ DECLARE
 BEGIN
   PERFORM set_config('simjoin.enable_join', (way = 'operator')::text, true), set_config('max_parallel_workers_per_gather', '0', true);
   EXECUTE format('SELECT count(*) FROM %1$I a JOIN %1$I b ON a.id < b.id
-    AND weighted_jaccard_similarity(a.terms, a.weights, b.terms, b.weights) >= %2$s', relation, threshold) INTO pairs;
+    AND %2$s_similarity(a.terms, a.weights, b.terms, b.weights) >= %3$s', relation, measure, threshold) INTO pairs;
   seconds := extract(epoch FROM clock_timestamp() - started);
   cpu_seconds := cpu() - before;
 END $$;
 SET jit = off;
-SELECT relation, way, threshold, min(pairs) AS pairs, min(cpu_seconds) AS cpu_seconds, min(round(seconds::numeric, 2)) AS seconds
-FROM (SELECT c.*, j.* FROM generate_series(1, :runs) run,
+SELECT relation, way, measure, threshold, min(pairs) AS pairs, min(cpu_seconds) AS cpu_seconds, min(round(seconds::numeric, 2)) AS seconds
+FROM (SELECT c.*, measure, j.* FROM generate_series(1, :runs) run,
         (SELECT 'few' AS relation, way, threshold FROM unnest('{operator,nested loop}'::text[]) way, unnest(:'thresholds'::float8[]) threshold
          UNION ALL SELECT 'documents', 'operator', threshold FROM unnest(:'thresholds'::float8[]) threshold) c,
-        join_of(relation, threshold, way) j) runs
-GROUP BY relation, way, threshold ORDER BY relation, way, threshold DESC;
+        unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, join_of(relation, measure, threshold, way) j) runs
+GROUP BY relation, way, measure, threshold ORDER BY relation, way, measure, threshold DESC;
