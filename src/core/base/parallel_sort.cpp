@@ -21,11 +21,14 @@ bool less(const SortKey &a, const SortKey &b) {
   return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo;
 }
 
-void sort_run(SortKey *keys, size_t count) {
-  // VQSort aborts the process if no vector instructions are available for these keys. To ask the processor
-  // takes some microseconds, and much longer on a virtual machine.
-  static const bool has_vectors = (hwy::SupportedTargets() & ~int64_t{HWY_SCALAR | HWY_EMU128}) != 0;
-  if (!has_vectors) {
+// Returns whether VQSort can sort keys here. Without vector instructions for them, it aborts the process. The
+// answer takes some microseconds, and 27 on a virtual machine.
+bool has_vectors() {
+  return (hwy::SupportedTargets() & ~int64_t{HWY_SCALAR | HWY_EMU128}) != 0;
+}
+
+void sort_run(SortKey *keys, size_t count, bool by_vectors) {
+  if (!by_vectors) {
     std::sort(keys, keys + count, less);
     return;
   }
@@ -78,11 +81,12 @@ Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, size_t buckets, 
 
 void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
   if (keys.size() < 2) return;
-  if (keys.size() <= 2 * bucket_target) return sort_run(keys.data(), keys.size());
+  const bool by_vectors = has_vectors();
+  if (keys.size() <= 2 * bucket_target) return sort_run(keys.data(), keys.size(), by_vectors);
   const size_t buckets = std::min(max_buckets, keys.size() / bucket_target + 1);
   const Distribution<uint64_t> places = sort_into_buckets(keys, buckets, pool, memory);
   pool.parallel(buckets, [&](int, size_t bucket) {
-    sort_run(keys.data() + places.begin(bucket), places.begin(bucket + 1) - places.begin(bucket));
+    sort_run(keys.data() + places.begin(bucket), places.begin(bucket + 1) - places.begin(bucket), by_vectors);
   });
 }
 
