@@ -56,10 +56,9 @@ BitmapJob BitmapTables::job(const CandidateView &candidates) const {
 }
 
 std::string BitmapTables::describe(BitmapKernel kernel, const Device &device) const {
-  const bool wide = layout_.steps > widest_warpgroup_steps;
-  const char *how = kernel == BitmapKernel::popcount             ? "ordinary cores"
-                    : kernel == BitmapKernel::warpgroup && !wide ? "tensor cores by warpgroups"
-                                                                 : "tensor cores by warps";
+  const char *how = kernel == BitmapKernel::popcount    ? "ordinary cores"
+                    : kernel == BitmapKernel::warpgroup ? "tensor cores by warpgroups"
+                                                        : "tensor cores by warps";
   std::string text = "bitmaps of " + std::to_string(layout_.steps * step_bits) + " bits, compared on " + how +
                      " (compute capability " + std::to_string(device.capability() / 10) + "." +
                      std::to_string(device.capability() % 10) + ")";

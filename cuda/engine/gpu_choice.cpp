@@ -50,8 +50,7 @@ std::vector<double> bitmap_costs(const Bounds &bounds, const DeviceSide &probes,
     if (size == 0 || first >= end) continue;
     const double pairs = sets * (end - first) * (self_join && first == classes[i].begin ? 0.5 : 1);
     const uint32_t steps = SignatureWidths::steps(widths.width_of(size));
-    const bool too_wide = kernel == BitmapKernel::warpgroup && steps > widest_warpgroup_steps;
-    costs[i] = pairs * steps / pairs_per_ms(too_wide ? BitmapKernel::warp : kernel);
+    costs[i] = pairs * steps / pairs_per_ms(kernel);
     if (size <= tiny_size) costs[i] += pairs / tiny_pairs_per_ms;
     costs[i] += pairs * surviving_share(bounds, size, steps * step_bits) *
                 (2.0 * size + survivor_pair_tokens) / survivor_tokens_per_ms;

@@ -142,8 +142,8 @@ void GpuJoin::run_everything() {
 // of partners turned out to cost more than they save.
 std::optional<BitmapRange> GpuJoin::run_bitmap(const BitmapRange &range) {
   const ComparedSets sets = compared();
-  TilePlan plan = plan_tiles(bounds_, sets.probes, sets.partners, spec_.self_join, range.plan, range.group,
-                             device_.processors(), launches_->room());
+  TilePlan plan = plan_tiles(bounds_, sets.probes, sets.partners, spec_.self_join, range.plan, range.width(),
+                             range.group, device_.processors(), launches_->room());
   if (plan.items == 0) return std::nullopt;
   const BitmapTables tables(device_, collection_, sets, range, std::move(plan));
   VerificationJob job = verification_job();

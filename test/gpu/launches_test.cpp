@@ -71,13 +71,27 @@ TEST(Launches, TooManyItemsAreAnError) {
     gpu::DeviceSide side;
     side.sets = sets;
     side.classes = {{10, 0}, {UINT32_MAX, sets}};
-    return gpu::plan_tiles(bounds, side, side, true, {0, sets, 0, sets, 0}, 1, 132, room);
+    return gpu::plan_tiles(bounds, side, side, true, {0, sets, 0, sets, 0}, 1, 1, 132, room);
   };
   const gpu::TilePlan fits = plan(50'000'000);
   EXPECT_GT(fits.pairs, 1.2e15);
   EXPECT_GE(static_cast<double>(fits.items) * fits.pairs_per_item(), 1.2e15);
   EXPECT_EQ(fits.tiles.back().first_item + 1, fits.items);
   EXPECT_THROW(plan(200'000'000), Error);
+}
+
+// Wide signatures take long, so an item has few pairs, and few sets are items for many multiprocessors.
+TEST(Launches, WideSignaturesHaveSmallItems) {
+  const Bounds bounds(Measure::jaccard, 0.5);
+  gpu::DeviceSide side;
+  side.sets = 4096;
+  side.classes = {{20'000, 0}, {UINT32_MAX, side.sets}};
+  const auto plan = [&](uint32_t steps) {
+    return gpu::plan_tiles(bounds, side, side, true, {0, side.sets, 0, side.sets, 0}, steps, 1, 132, room);
+  };
+  EXPECT_EQ(plan(gpu::widest_tile_steps).segment, gpu::least_segment);
+  EXPECT_EQ(plan(1024).segment, gpu::least_wide_segment);
+  EXPECT_GE(plan(1024).items, 132u);
 }
 
 }  // namespace

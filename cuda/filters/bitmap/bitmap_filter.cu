@@ -248,7 +248,7 @@ void launch_warp_filter(Device &device, const BitmapJob &job) {
 }  // namespace
 
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
-                    bool self_join, const PlanRange &range, uint32_t group, int processors,
+                    bool self_join, const PlanRange &range, uint32_t steps, uint32_t group, int processors,
                     uint64_t most_pairs) {
   constexpr uint32_t largest_segment = 8192;
   // Enough items that few multiprocessors are idle at the end.
@@ -283,8 +283,9 @@ TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const Device
   }
   const uint64_t share = columns / (static_cast<uint64_t>(processors) * items_per_processor);
   plan.segment = largest_segment;
-  const uint64_t limit = std::min(std::max<uint64_t>(share, least_segment), most_pairs / tile_probes / group);
-  while (plan.segment > least_segment && plan.segment > limit) plan.segment /= 2;
+  const uint32_t least = steps > widest_tile_steps ? least_wide_segment : least_segment;
+  const uint64_t limit = std::min(std::max<uint64_t>(share, least), most_pairs / tile_probes / group);
+  while (plan.segment > least && plan.segment > limit) plan.segment /= 2;
   uint64_t items = 0;
   for (ProbeTile &tile : plan.tiles) {
     tile.first_item = static_cast<uint32_t>(items);
@@ -314,7 +315,7 @@ void launch_filter(Device &device, BitmapKernel kernel, const BitmapJob &job) {
   if (job.begin_item >= job.end_item) return;
   if (kernel == BitmapKernel::popcount) {
     launch_popcount_filter(device, job);
-  } else if (kernel == BitmapKernel::warpgroup && job.probes.steps <= widest_warpgroup_steps) {
+  } else if (kernel == BitmapKernel::warpgroup) {
     launch_warpgroup_filter(device, job);
   } else {
     launch_warp_filter(device, job);

@@ -16,10 +16,12 @@ namespace simjoin::gpu {
 
 // Probes that one thread block compares with a range of partners at a time.
 inline constexpr uint32_t tile_probes = 512;
+// The probes of a tile fit in shared memory with signatures of up to so many steps.
+inline constexpr uint32_t widest_tile_steps = 4;
 // The number of partners of an item is a multiple of this.
 inline constexpr uint32_t least_segment = 512;
-// A tile of wider signatures does not fit in shared memory.
-inline constexpr uint32_t widest_warpgroup_steps = 4;
+// The same for wider signatures. Their items have fewer pairs, because those take longer.
+inline constexpr uint32_t least_wide_segment = 128;
 inline constexpr uint64_t least_item_pairs = uint64_t{tile_probes} * least_segment;
 
 // A tile of probes and its partners, or groups of them. Numbers are relative to the tables that are compared.
@@ -49,11 +51,12 @@ struct PlanRange {
   uint32_t compared = 0;  // partners from partner_begin on that the first tile's probes were compared with
 };
 
-// Returns the plan of a range, with groups of `group` partners. No item has more than `most_pairs` pairs,
-// which must be least_item_pairs times `group` or more. In a self-join, the partners of a tile begin at the
-// tile's first probe. Throws limit_exceeded if there are too many items to number.
+// Returns the plan of a range, with signatures of `steps` steps and groups of `group` partners. No item has
+// more than `most_pairs` pairs, which must be least_item_pairs times `group` or more. In a self-join, the
+// partners of a tile begin at the tile's first probe. Throws limit_exceeded if there are too many items to
+// number.
 TilePlan plan_tiles(const Bounds &bounds, const DeviceSide &probes, const DeviceSide &partners,
-                    bool self_join, const PlanRange &range, uint32_t group, int processors,
+                    bool self_join, const PlanRange &range, uint32_t steps, uint32_t group, int processors,
                     uint64_t most_pairs);
 
 // Returns the kernel that the device runs if `wanted` is asked for.
@@ -79,7 +82,7 @@ struct BitmapJob {
 };
 
 // Compares the items and appends the pairs that may qualify to the candidates, with partners from
-// `partner_from` on. The warp kernel replaces the warpgroup kernel for wider signatures.
+// `partner_from` on.
 void launch_filter(Device &device, BitmapKernel kernel, const BitmapJob &job);
 
 }  // namespace simjoin::gpu

@@ -63,21 +63,29 @@ __device__ void start_compare(int (&sums)[thread_sums], uint64_t probes, uint64_
       : "l"(probes), "l"(partners), "r"(add));
 }
 
-// Counts the bits that probes and partners share. The arguments point at their first rows in shared memory.
-template <int steps>
-__device__ void compare(int (&sums)[thread_sums], const uint32_t *probes, const uint32_t *partners) {
+// Counts the bits that `tiles` tiles of probes share with partners. The counts are added to `sums` if `add`
+// is set. `probes` and `partners` point at their first rows in shared memory.
+template <int steps, int tiles>
+__device__ void compare(int (&sums)[tiles][thread_sums], const uint32_t *probes, const uint32_t *partners,
+                        bool add = false) {
   constexpr int row_bytes = static_cast<int>(step_words * sizeof(uint32_t));
+  constexpr int tile_words = instruction_probes * steps * static_cast<int>(step_words);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-  for (int step = 0; step < steps; ++step) {
-    start_compare(sums, describe(probes + step * 8 * step_words, steps * 8 * row_bytes),
-                  describe(partners + step * 8 * step_words, steps * 8 * row_bytes), step);
+  for (int m = 0; m < tiles; ++m) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      start_compare(sums[m], describe(probes + m * tile_words + step * 8 * step_words, steps * 8 * row_bytes),
+                    describe(partners + step * 8 * step_words, steps * 8 * row_bytes), add || step > 0);
+    }
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   // Keeps the compiler from reading the sums before the wait.
 #pragma unroll
-  for (int i = 0; i < thread_sums; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+  for (int i = 0; i < tiles * thread_sums; ++i) {
+    asm volatile("" : "+r"(sums[i / thread_sums][i % thread_sums])::"memory");
+  }
 }
 
 // Returns the largest of 32 sums from `first` on, with 16 instructions.
@@ -128,7 +136,7 @@ __device__ void push_tile(const BitmapJob &job, const Segment &segment, PairQueu
 // Compares the tile's probes with a stage of partners, which begins at `partner`.
 template <int steps>
 __device__ void compare_stage(const BitmapJob &job, const Segment &segment, Shared<steps> &shared, int buffer,
-                              uint32_t partner, int (&sums)[thread_sums]) {
+                              uint32_t partner, int (&sums)[1][thread_sums]) {
   const int group = static_cast<int>(threadIdx.x) / (warpgroup_warps * warp_threads);
   for (int column = 0; column < stage_partners<steps>; column += instruction_partners) {
     const uint32_t *partners = shared.stages[buffer] + column * steps * step_words;
@@ -137,7 +145,7 @@ __device__ void compare_stage(const BitmapJob &job, const Segment &segment, Shar
       const int tile = group * group_tiles + m;
       const int *bounds = shared.bounds[buffer] + tile * stage_blocks<steps> + column / signature_block;
       compare<steps>(sums, shared.probes + tile * instruction_probes * steps * step_words, partners);
-      push_tile(job, segment, shared.queue, sums, bounds, segment.probe + tile * instruction_probes,
+      push_tile(job, segment, shared.queue, sums[0], bounds, segment.probe + tile * instruction_probes,
                 partner + column);
     }
   }
@@ -162,7 +170,7 @@ __global__ __launch_bounds__(block_threads, blocks_per_processor) void filter_wa
   Shared<steps> &shared = *reinterpret_cast<Shared<steps> *>(memory);
   constexpr int ahead = buffers<steps> - 1;
   // Declared here, so that they have a value before the first instruction.
-  int sums[thread_sums] = {};
+  int sums[1][thread_sums] = {};
   if (threadIdx.x == 0) shared.queue.count = 0;
   for (Segment segment; next_segment(job, shared.next, segment);) {
     copy_words<tile_probes * steps * step_words>(
@@ -186,6 +194,104 @@ __global__ __launch_bounds__(block_threads, blocks_per_processor) void filter_wa
   flush(shared.queue, job);
 }
 
+// For wider signatures. A block compares 256 probes with 128 partners at a time, some steps of both at a
+// time.
+constexpr int wide_steps = 4;
+constexpr int wide_tiles = 2;  // of 64 probes, for each warpgroup
+constexpr int wide_probes = warpgroups * wide_tiles * instruction_probes;
+constexpr int wide_buffers = 4;
+constexpr int set_words = wide_steps * static_cast<int>(step_words);  // of a set in a buffer
+
+static_assert(tile_probes % wide_probes == 0 && least_wide_segment % instruction_partners == 0);
+
+struct WideShared {
+  uint32_t probes[wide_buffers][wide_probes * set_words];
+  uint32_t partners[wide_buffers][instruction_partners * set_words];
+  PairQueue queue;
+  Segment next;
+};
+
+// The next steps of an item to be copied or compared.
+struct WideStage {
+  uint32_t probe, partner, step = 0;
+
+  __device__ explicit WideStage(const Segment &segment) : probe(segment.probe), partner(segment.partner) {}
+  // Returns whether these are the last steps of their sets.
+  __device__ bool last(const BitmapJob &job) const { return step + wide_steps == job.probes.steps; }
+  __device__ void advance(const BitmapJob &job, const Segment &segment) {
+    step += wide_steps;
+    if (step < job.probes.steps) return;
+    step = 0;
+    probe += wide_probes;
+    if (probe < segment.probe + tile_probes) return;
+    probe = segment.probe;
+    partner += instruction_partners;
+  }
+};
+
+// Copies the steps from `step` on of `sets` sets. Those of eight sets are adjacent.
+template <int sets>
+__device__ void copy_steps(const SignatureView &table, uint32_t first, uint32_t step, uint32_t *to) {
+  constexpr int words = 8 * set_words;
+  for (int i = static_cast<int>(threadIdx.x) * 4; i < sets * set_words; i += block_threads * 4) {
+    copy_16_bytes(table.words + signature_row(first + i / words * 8, table.steps, step) + i % words, to + i);
+  }
+}
+
+__device__ void load_wide(const BitmapJob &job, const Segment &segment, WideStage &stage, WideShared &shared,
+                          int buffer) {
+  if (stage.partner < segment.partner_end) {
+    copy_steps<wide_probes>(job.probes, stage.probe, stage.step, shared.probes[buffer]);
+    copy_steps<instruction_partners>(job.partners, stage.partner, stage.step, shared.partners[buffer]);
+    stage.advance(job, segment);
+  }
+  commit_copies();
+}
+
+// Queues the pairs of the warpgroup's probes with the partners of a stage.
+__device__ void push_wide(const BitmapJob &job, const Segment &segment, PairQueue &queue,
+                          const int (&sums)[wide_tiles][thread_sums], const WideStage &stage) {
+  const uint32_t warpgroup = threadIdx.x / (warpgroup_warps * warp_threads);
+#pragma unroll
+  for (int m = 0; m < wide_tiles; ++m) {
+    const uint32_t probe = stage.probe + (warpgroup * wide_tiles + m) * instruction_probes;
+    int bounds[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      bounds[half] =
+          bound_blocks(job, segment, probe / signature_block, stage.partner / signature_block + half);
+    }
+    push_tile(job, segment, queue, sums[m], bounds, probe, stage.partner);
+  }
+}
+
+__global__ __launch_bounds__(block_threads,
+                             1) void filter_wide_warpgroup(const __grid_constant__ BitmapJob job) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  WideShared &shared = *reinterpret_cast<WideShared *>(memory);
+  constexpr int ahead = wide_buffers - 1;
+  const int warpgroup = static_cast<int>(threadIdx.x) / (warpgroup_warps * warp_threads);
+  int sums[wide_tiles][thread_sums] = {};
+  if (threadIdx.x == 0) shared.queue.count = 0;
+  for (Segment segment; next_segment(job, shared.next, segment);) {
+    WideStage loaded(segment), compared(segment);
+    for (int i = 0; i < ahead; ++i) load_wide(job, segment, loaded, shared, i);
+    for (int buffer = 0; compared.partner < segment.partner_end; buffer = (buffer + 1) % wide_buffers) {
+      wait_for_copies<ahead - 1>();
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      if (!meet(shared.queue, job)) break;
+      load_wide(job, segment, loaded, shared, (buffer + ahead) % wide_buffers);
+      compare<wide_steps>(sums,
+                          shared.probes[buffer] + warpgroup * wide_tiles * instruction_probes * set_words,
+                          shared.partners[buffer], compared.step > 0);
+      if (compared.last(job)) push_wide(job, segment, shared.queue, sums, compared);
+      compared.advance(job, segment);
+    }
+  }
+  wait_for_copies<0>();
+  flush(shared.queue, job);
+}
+
 template <int steps>
 void launch_steps(Device &device, const BitmapJob &job) {
   const unsigned blocks =
@@ -201,8 +307,13 @@ void launch_warpgroup_filter(Device &device, const BitmapJob &job) {
       return launch_steps<1>(device, job);
     case 2:
       return launch_steps<2>(device, job);
-    default:
+    case 4:
       return launch_steps<4>(device, job);
+    default:
+      launch(device, filter_wide_warpgroup,
+             LaunchShape(std::min<unsigned>(device.processors(), job.end_item - job.begin_item),
+                         block_threads, sizeof(WideShared)),
+             job);
   }
 }
 

@@ -163,12 +163,16 @@ __device__ inline bool next_segment(const BitmapJob &job, Segment &shared, Segme
   return segment.partner_end > 0;
 }
 
-// Starts a copy to shared memory. Each thread copies 16 bytes at a time.
+// Starts a copy of 16 bytes to shared memory.
+__device__ inline void copy_16_bytes(const uint32_t *from, uint32_t *to) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(address), "l"(from));
+}
+// Starts a copy of words by all threads of the block.
 template <int words>
 __device__ void copy_words(const uint32_t *from, uint32_t *to) {
   for (int i = static_cast<int>(threadIdx.x) * 4; i < words; i += static_cast<int>(blockDim.x) * 4) {
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to + i));
-    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(address), "l"(from + i));
+    copy_16_bytes(from + i, to + i);
   }
 }
 __device__ inline void commit_copies() {
@@ -193,6 +197,12 @@ __device__ inline int bound_blocks(const LeastOverlap &least_overlap, const Sign
 __device__ inline int bound_blocks(const BitmapJob &job, uint32_t probe_block, uint32_t partner_block) {
   return bound_blocks(job.least_overlap, job.probes, probe_block, job.partners, partner_block);
 }
+// The same, for blocks of partners that may be beyond the segment.
+__device__ inline int bound_blocks(const BitmapJob &job, const Segment &segment, uint32_t probe_block,
+                                   uint32_t partner_block) {
+  return partner_block * signature_block < segment.partner_end ? bound_blocks(job, probe_block, partner_block)
+                                                               : unreachable_bound;
+}
 
 // Writes the bounds of each block of a tile's probes (rows) with each block of a stage's partners.
 template <int steps>
@@ -200,10 +210,8 @@ __device__ void bound_stage(const BitmapJob &job, const Segment &segment, uint32
   constexpr int blocks = stage_blocks<steps>;
   const int i = static_cast<int>(threadIdx.x);
   if (i >= blocks * probe_blocks) return;
-  const uint32_t partner_block = partner / signature_block + i % blocks;
-  bounds[i] = partner_block * signature_block < segment.partner_end
-                  ? bound_blocks(job, segment.probe / signature_block + i / blocks, partner_block)
-                  : unreachable_bound;
+  bounds[i] = bound_blocks(job, segment, segment.probe / signature_block + i / blocks,
+                           partner / signature_block + i % blocks);
 }
 
 // Queues a probe and a partner, or a group of them, whose bits reach the bound, if the join includes it. `r`
