@@ -81,8 +81,14 @@ std::vector<RangePart> cut_range(const ComparedSets &sets, const PlanRange &rang
   return parts;
 }
 
+double signature_bytes(const ComparedSets &sets, const PlanRange &range, double steps) {
+  const uint64_t padded = (sets.self_join ? 0 : padded_signatures(range.end - range.begin)) +
+                          padded_signatures(range.partner_end - range.partner_begin);
+  return static_cast<double>(padded) * steps * step_words * sizeof(uint32_t);
+}
+
 std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const SignatureWidths &widths,
-                                       uint32_t border) {
+                                       uint32_t border, double most_bytes) {
   std::vector<BitmapRange> ranges;
   if (sets.probes.sets == 0 || sets.partners.sets == 0) return ranges;
   for (uint32_t width = 0; width < SignatureWidths::count; ++width) {
@@ -93,7 +99,11 @@ std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const Signature
         sets.probes.lower_bound(std::min<uint64_t>(uint64_t{widths.limit(width)} + 1, UINT32_MAX));
     if (begin >= end) continue;
     const PlanRange plan = range_of(sets, begin, end, border);
-    if (plan.partner_begin < plan.partner_end) ranges.push_back({plan, SignatureWidths::steps(width)});
+    if (plan.partner_begin == plan.partner_end) continue;
+    uint32_t affordable = width;
+    const auto steps = [&] { return SignatureWidths::steps(affordable); };
+    while (steps() > warp_steps && signature_bytes(sets, plan, steps()) > most_bytes) --affordable;
+    ranges.push_back({plan, steps()});
   }
   return ranges;
 }

@@ -51,9 +51,17 @@ struct RangePart {
 std::vector<RangePart> cut_range(const ComparedSets &sets, const PlanRange &range, double least_pairs,
                                  double growth);
 
+// Tables of signatures take at most this share of the device memory that is left, where they can be smaller.
+inline constexpr double table_share = 0.25;
+
+// Returns the device memory of the signatures of a range.
+double signature_bytes(const ComparedSets &sets, const PlanRange &range, double steps);
+
 // Returns one range of probes for each signature width, with all their possible partners. Pairs of sets
-// before the border are left out: of the later set in a self-join, of the left set otherwise.
+// before the border are left out: of the later set in a self-join, of the left set otherwise. Signatures of
+// more than `warp_steps` steps that would take more than `most_bytes` are narrower: few long sets may have
+// very many partners.
 std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const SignatureWidths &widths,
-                                       uint32_t border);
+                                       uint32_t border, double most_bytes);
 
 }  // namespace simjoin::gpu

@@ -281,7 +281,9 @@ void GpuJoin::run_filters() {
                            border,
                            static_cast<uint32_t>(most_group),
                            options_.bitmap_group};
-  for (const BitmapRange &range : choose_groups(inputs, bitmap_ranges(sets, widths_, border))) {
+  const std::vector<BitmapRange> ranges =
+      bitmap_ranges(sets, widths_, border, table_share * static_cast<double>(device_.memory_left()));
+  for (const BitmapRange &range : choose_groups(inputs, ranges)) {
     for (std::optional<BitmapRange> left = range; left;) left = run_bitmap(*left);
   }
 }

@@ -32,12 +32,14 @@ __device__ uint32_t required_overlap(const VerificationJob &job, uint32_t r, uin
   return static_cast<uint32_t>(job.bounds.min_overlap(r, s));
 }
 
-// Returns an upper bound of the pair's overlap from its signatures.
+// Returns an upper bound of the pair's overlap from its signatures. If a block checks signatures, all its
+// threads take part.
 __device__ uint32_t signature_bound(const VerificationJob &job, const Candidate &pair) {
-  const uint32_t r = pair.probe - job.probe_signatures.first;
-  const uint32_t s = pair.partner - job.partner_signatures.first;
-  return shared_bits(job.probe_signatures, r, job.partner_signatures, s) +
-         min(job.probe_signatures.excess[r], job.partner_signatures.excess[s]);
+  const SignatureView &left = job.probe_signatures, &right = job.partner_signatures;
+  const uint32_t r = pair.probe - left.first, s = pair.partner - right.first;
+  const uint32_t shared =
+      job.checks_by_block() ? shared_bits_by_block(left, r, right, s) : shared_bits(left, r, right, s);
+  return shared + min(left.excess[r], right.excess[s]);
 }
 
 // Returns the overlap of two sets to all lanes of the group that shares the pair. Each lane merges its part
@@ -126,8 +128,8 @@ __device__ void verify_tokens(const VerificationJob &job, const ResultView &out,
 }
 
 // Each warp takes 32 pairs. First each lane checks the sizes and signatures of one pair, then the warp
-// compares the tokens of the pairs left. Exact signatures yield results at once. Long pairs are left to
-// verify_long_pairs().
+// compares the tokens of the pairs left. Exact signatures yield results at once. Long pairs, and those with
+// wide signatures, are left to verify_long_pairs().
 __global__ void verify(const __grid_constant__ VerificationJob job, const ResultView out) {
   if (out.counters->candidates > out.capacity) return;
   const uint64_t count = min(uint64_t{out.counters->candidates}, out.end);
@@ -140,22 +142,23 @@ __global__ void verify(const __grid_constant__ VerificationJob job, const Result
     if (first + lane < count) {
       pair = out.pairs[first + lane];
       required = required_overlap(job, job.probes[pair.probe].size, job.partners[pair.partner].size);
-      if (required != unreachable && job.check_signatures) {
+      if (required != unreachable && job.check_signatures && !job.checks_by_block()) {
         bound = signature_bound(job, pair);
         if (bound < required) required = unreachable;
       }
     }
     const bool left_over = required != unreachable;
     const unsigned lanes = __ballot_sync(~0u, left_over);
-    if (lane == 0 && lanes != 0) {
+    if (lane == 0 && lanes != 0 && !job.checks_by_block()) {
       atomicAdd(&out.counters->verified, static_cast<unsigned long long>(__popc(lanes)));
     }
-    if (job.exact_signatures) {
+    if (job.exact_signatures && !job.checks_by_block()) {
       append_results(job, out, left_over, left_over ? job.probes[pair.probe].row : 0,
                      left_over ? job.partners[pair.partner].row : 0, bound);
     } else {
       const bool is_long =
-          left_over && max(job.probes[pair.probe].stored, job.partners[pair.partner].stored) >= long_tokens;
+          left_over && (job.checks_by_block() ||
+                        max(job.probes[pair.probe].stored, job.partners[pair.partner].stored) >= long_tokens);
       const unsigned long_lanes = __ballot_sync(~0u, is_long);
       const unsigned long long position = next_position(&out.counters->long_pairs, is_long);
       if (is_long) out.long_pairs[position] = static_cast<uint32_t>(first + lane);
@@ -198,7 +201,13 @@ __global__ void verify_long_pairs(const __grid_constant__ VerificationJob job, c
     const Candidate pair = out.pairs[out.long_pairs[i]];
     const SetRecord a = load_record(job.probes, pair.probe), b = load_record(job.partners, pair.partner);
     const uint32_t required = required_overlap(job, a.size, b.size);
-    const uint32_t overlap = overlap_of_block(job.ranks, a, b, required);
+    uint32_t overlap = 0;
+    if (job.checks_by_block()) {
+      overlap = signature_bound(job, pair);
+      if (overlap < required) continue;
+      if (threadIdx.x == 0) atomicAdd(&out.counters->verified, 1ull);
+    }
+    if (!job.exact_signatures) overlap = overlap_of_block(job.ranks, a, b, required);
     if (threadIdx.x == 0 && overlap >= required)
       write_result(job, out, atomicAdd(&out.counters->results, 1ull), a.row, b.row, overlap);
   }
@@ -234,7 +243,7 @@ void launch_verification(Device &device, const VerificationJob &job, const Candi
   // Only the device knows the number of candidates, so the grid fills the device.
   const unsigned blocks = static_cast<unsigned>(device.processors()) * 8;
   launch(device, verify, blocks, job, out);
-  if (!job.exact_signatures) launch(device, verify_long_pairs, blocks, job, out);
+  if (!job.exact_signatures || job.checks_by_block()) launch(device, verify_long_pairs, blocks, job, out);
 }
 
 void launch_enumeration(Device &device, uint64_t begin, uint64_t end, uint32_t partners, bool self_join,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/host_device.hpp"
 #include "core/measure.hpp"
 #include "cuda/base/device.hpp"
 #include "cuda/filters/candidates.hpp"
@@ -24,6 +25,11 @@ struct VerificationJob {
   bool exact_signatures;  // each token has a bit, so shared bits are the overlap
   bool everything;        // every pair meets the threshold, even of empty sets
   bool self_join;         // results are ordered pairs of rows
+
+  // Returns whether a block checks the signatures of a pair, because they are too wide for a thread.
+  SIMJOIN_HOST_DEVICE bool checks_by_block() const {
+    return check_signatures && probe_signatures.steps > warp_steps;
+  }
 };
 
 // Verifies the candidates [begin, end) that exist, and appends the qualifying pairs to the results. Does

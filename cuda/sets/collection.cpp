@@ -51,7 +51,7 @@ DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSi
   ranks = {};
   OrderLayouts layouts;
   for (uint32_t width = 0; width < SignatureWidths::count; ++width) {
-    layouts.layouts[width] = collection.layout(SignatureWidths::steps(width));
+    layouts.layouts[width] = collection.layout(std::min(SignatureWidths::steps(width), warp_steps));
   }
   uint32_t first = 0;
   for (int s = 0; s < 2 && sides[s] != nullptr; ++s) {

@@ -19,6 +19,12 @@ struct LongSets {
   __device__ void add(uint32_t set) const { numbers[atomicAdd(count, 1u)] = set; }
 };
 
+// Returns the grid of a kernel that takes a block for each of `sets` sets.
+inline LaunchShape long_set_shape(const Device &device, uint64_t sets) {
+  const uint64_t blocks = std::min<uint64_t>(sets, 2 * static_cast<uint64_t>(device.processors()));
+  return LaunchShape(static_cast<unsigned>(blocks), long_set_threads);
+}
+
 // The list of one launch. Its sets have `tokens` tokens in all, and the longest set has `longest`.
 class LongSetList {
  public:
@@ -33,11 +39,7 @@ class LongSetList {
   bool any() const { return any_; }
   LongSets view() const { return {numbers_.data(), count_.data()}; }
   // Returns the grid of a kernel over the list: one block per set.
-  LaunchShape shape(const Device &device) const {
-    const uint64_t blocks =
-        std::min<uint64_t>(numbers_.size(), 2 * static_cast<uint64_t>(device.processors()));
-    return LaunchShape(static_cast<unsigned>(blocks), long_set_threads);
-  }
+  LaunchShape shape(const Device &device) const { return long_set_shape(device, numbers_.size()); }
 
  private:
   const bool any_;

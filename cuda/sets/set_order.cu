@@ -50,7 +50,7 @@ struct KeyedRows {
 // One warp per row, except for long rows.
 __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
                          LongSets longer) {
-  __shared__ uint32_t bitmaps[block_warps][most_steps * step_words];
+  __shared__ uint32_t bitmaps[block_warps][warp_steps * step_words];
   const uint32_t lane = threadIdx.x % warp_threads;
   uint32_t *bitmap = bitmaps[threadIdx.x / warp_threads];
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
@@ -75,7 +75,7 @@ __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayo
 // One block per long row.
 __global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ OrderLayouts layouts,
                               LongSets longer) {
-  __shared__ uint32_t bitmap[most_steps * step_words];
+  __shared__ uint32_t bitmap[warp_steps * step_words];
   for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
     const uint32_t row = longer.numbers[i];
     const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];

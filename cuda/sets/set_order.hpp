@@ -11,7 +11,8 @@
 
 namespace simjoin::gpu {
 
-// The layout of the signatures of each width.
+// The layout of the signatures of each width, or of the widest that a warp makes: the order needs no wider
+// ones.
 struct OrderLayouts {
   DeviceSignatureLayout layouts[SignatureWidths::count];
 };

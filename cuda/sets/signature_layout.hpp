@@ -10,10 +10,15 @@ namespace simjoin::gpu {
 // Bits that one step of the binary tensor core instruction compares.
 inline constexpr uint32_t step_bits = 256;
 inline constexpr uint32_t step_words = step_bits / 32;
-inline constexpr uint32_t most_steps = 64;
+inline constexpr uint32_t most_steps = 1024;
+// The most steps of a signature that a warp makes, and that one thread compares with another. Blocks work on
+// wider ones.
+inline constexpr uint32_t warp_steps = 64;
 // The most tokens of a set that a warp signs: some 0.2 ms on an H200. A set of 10 million tokens would take a
 // warp 0.1 to 0.2 s. Not tuned.
 inline constexpr uint32_t warp_set_tokens = uint32_t{1} << 14;
+// The most ranks that have a bit of their own while others share bits.
+inline constexpr uint32_t most_own_bits = uint32_t{1} << 14;
 
 // The most frequent ranks have one bit each. All others share the remaining bits evenly, and ranks of similar
 // frequency have different bits. The last bits may be left to the excess of a set, its tokens minus their
@@ -36,12 +41,12 @@ struct DeviceSignatureLayout {
 
 // The width of a signature by set size. It grows at least in proportion to the size.
 struct SignatureWidths {
-  static constexpr uint32_t count = 5;
+  static constexpr uint32_t count = 7;
 
   uint32_t base = UINT32_MAX;  // the largest size with one step
 
   SIMJOIN_HOST_DEVICE static uint32_t steps(uint32_t width) {
-    constexpr uint32_t values[count] = {1, 2, 4, 16, most_steps};
+    constexpr uint32_t values[count] = {1, 2, 4, 16, warp_steps, 256, most_steps};
     return values[width];
   }
   // Returns the largest size of a width.

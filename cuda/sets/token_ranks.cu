@@ -18,8 +18,8 @@ constexpr uint64_t direct_entries = uint64_t{1} << 22;
 constexpr uint64_t direct_entries_per_token = 2;
 // Slot numbers have 32 bits. The table has twice to four times as many slots as tokens, and one more.
 constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
-// Signature layouts need the frequencies of this many ranks: the bits of the widest signature.
-constexpr uint32_t reported_frequencies = most_steps * step_bits;
+// Signature layouts need the frequencies of this many ranks.
+constexpr uint32_t reported_frequencies = most_own_bits;
 constexpr unsigned long long empty_slot = 1ull << 63;  // as a token: the smallest int64
 
 template <typename T>

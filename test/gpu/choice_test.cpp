@@ -83,6 +83,21 @@ TEST(GpuCosts, RangesAreCutWhereThereIsWorkAndSizesGrow) {
   EXPECT_LT(cut(0, 7'000, 1, 6'000).second, 0.5 * all);
 }
 
+TEST(GpuCosts, FewLongSetsWithManyPartnersHaveNarrowerSignatures) {
+  const Bounds bounds(Measure::overlap, 50);
+  const DeviceSide few = sides_of({20'000}, 10), many = sides_of({60, 20'000}, 1'000'000);
+  const auto steps = [&](const DeviceSide &partners, double most_bytes) {
+    const ComparedSets sets{bounds, few, partners, false};
+    const std::vector<BitmapRange> ranges = bitmap_ranges(sets, widths_from(70), 0, most_bytes);
+    return ranges.size() == 1 ? ranges[0].steps : 0;
+  };
+  EXPECT_EQ(steps(few, 1e9), 1024u);
+  EXPECT_EQ(steps(few, 50e6), 256u);  // tables have room for 1024 sets or more
+  EXPECT_EQ(steps(many, 1e12), 1024u);
+  EXPECT_EQ(steps(many, 20e9), 256u);
+  EXPECT_EQ(steps(many, 1), 64u);
+}
+
 TEST(GpuCosts, EntriesCostMoreForLongerSetsAndAnIndexForMoreTokens) {
   EXPECT_GT(entries_ms(1e6, 200), entries_ms(1e6, 20));
   EXPECT_DOUBLE_EQ(entries_ms(2e6, 20), 2 * entries_ms(1e6, 20));

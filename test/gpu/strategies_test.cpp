@@ -1,7 +1,9 @@
 // Parts that belong to one strategy: kernels of the bitmap filter, counters of the counting joins, and
 // candidates streamed from the CPU.
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "cuda/filters/published/pair_verifier.hpp"
@@ -28,6 +30,24 @@ IntSets sets_of_size(RandomSets &random, size_t rows, int32_t size) {
     } else {
       sets.push_back(random.set(random.between(std::max(1, size / 2), size), universe, 2.0));
     }
+  }
+  random.shuffle(sets);
+  return sets;
+}
+
+// Returns sets of `size` / 2 to `size` tokens. Every third set is half one set before and half another.
+IntSets long_sets(RandomSets &random, size_t rows, int32_t size, int32_t universe) {
+  IntSets sets;
+  while (sets.size() < rows) {
+    IntSet set = random.set(random.between(size / 2, size), universe, 2.0);
+    if (sets.size() % 3 == 2) {
+      const IntSet &before = sets[sets.size() - 2];
+      set.resize(set.size() / 2);
+      set.insert(set.end(), before.begin(), before.begin() + static_cast<ptrdiff_t>(before.size() / 2));
+      std::sort(set.begin(), set.end());
+      set.erase(std::unique(set.begin(), set.end()), set.end());
+    }
+    sets.push_back(std::move(set));
   }
   random.shuffle(sets);
   return sets;
@@ -74,6 +94,15 @@ TEST_P(EachKernel, FewSetsInTiles) {
   EXPECT_EQ(difference(run(spec, few_sets()), run_on_gpu(spec, few_sets(), tiles)), "");
 }
 
+// With a base of 10 tokens, as at this threshold: 256 and 1024 steps.
+TEST_P(EachKernel, FewSetsWithWideSignatures) {
+  RandomSets random(16);
+  const Input<int32_t> input{long_sets(random, 70, 3500, 1 << 17), long_sets(random, 10, 3500, 1 << 17),
+                             false};
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.05);
+  EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, options())), "");
+}
+
 TEST_P(EachKernel, EveryWidthOfSignatures) {
   // With a base of 70 tokens, as at this threshold: 1, 2, 4, 16 and 64 steps.
   for (int32_t size : {40, 140, 280, 800, 3000}) {
@@ -86,6 +115,26 @@ TEST_P(EachKernel, EveryWidthOfSignatures) {
     EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options())), "") << size << " tokens";
     EXPECT_EQ(difference(run(spec, two), run_on_gpu(spec, two, options())), "") << size << " tokens";
     const JoinSpec contained = make_spec(Algorithm::automatic, Measure::containment, 0.6);
+    EXPECT_EQ(difference(run(contained, two), run_on_gpu(contained, two, options())), "")
+        << size << " tokens";
+  }
+}
+
+// With a base of 19 tokens, as at this threshold: 256 and 1024 steps. Where the universe is small, each token
+// has a bit.
+TEST_P(EachKernel, WideSignaturesOfLongSets) {
+  for (const auto &[size, universe] : {std::pair{3000, 1 << 19}, {10000, 1 << 19}, {10000, 20000}}) {
+    RandomSets random(static_cast<uint64_t>(size));
+    const IntSets sets = long_sets(random, 220, size, universe);
+    const Input<int32_t> input{sets, {}, true}, two{sets, long_sets(random, 70, size, universe), false};
+    const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.1);
+    const std::vector<Pair> expected = run(spec, input);
+    EXPECT_FALSE(expected.empty());
+    GpuFigures figures;
+    EXPECT_EQ(difference(expected, run_on_gpu(spec, input, options(), &figures)), "") << size << " tokens";
+    EXPECT_LE(figures.candidates, expected.size() * 11 / 10) << size << " tokens";
+    EXPECT_EQ(difference(run(spec, two), run_on_gpu(spec, two, options())), "") << size << " tokens";
+    const JoinSpec contained = make_spec(Algorithm::automatic, Measure::containment, 0.4);
     EXPECT_EQ(difference(run(contained, two), run_on_gpu(contained, two, options())), "")
         << size << " tokens";
   }
