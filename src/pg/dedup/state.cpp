@@ -7,7 +7,6 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/uuid.h"
 }
 
 #include <algorithm>
@@ -18,12 +17,12 @@ extern "C" {
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/base/table_writer.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-constexpr size_t stored_at_once = 1 << 16;  // rows that one statement stores
-constexpr uint64_t kind_of_null = 255;      // of a NULL set's fingerprint; other sets have their token type
+constexpr uint64_t kind_of_null = 255;  // of a NULL set's fingerprint; other sets have their token type
 
 // Returns the number of the row with this id. Where no row has the id, the number is one that no row has.
 size_t number_of(const DedupState &state, int64 id) {
@@ -148,19 +147,6 @@ const char *some_rows_of_source(const DedupDefinition &definition) {
                   quote_identifier(get_attname(definition.source, 1, false)));
 }
 
-// Stores rows with these ids and fingerprints.
-void insert_rows(const DedupState &state, const NewArray<int64> &ids, const Datum *prints, size_t count) {
-  Oid types[] = {INT8ARRAYOID, UUIDARRAYOID};
-  Datum values[] = {ids.datum(),
-                    PointerGetDatum(construct_array(const_cast<Datum *>(prints), static_cast<int>(count),
-                                                    UUIDOID, UUID_LEN, false, TYPALIGN_CHAR))};
-  execute_statement(psprintf("INSERT INTO %s (id, fingerprint) SELECT * FROM ROWS FROM "
-                             "(pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r",
-                             state.rows_table),
-                    2, types, values);
-  for (const Datum value : values) pfree(DatumGetPointer(value));
-}
-
 }  // namespace
 
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
@@ -211,20 +197,14 @@ void remove_stale(const DedupState &state) {
 }
 
 void store_rows(const DedupState &state) {
-  GrowingArray<const DedupRow *> rows(CurrentMemoryContext);
-  for (const DedupRow &row : state.rows)
-    if (row.state != RowState::kept) rows.append(&row);
-  for (size_t begin = 0; begin < rows.size(); begin += stored_at_once) {
-    const size_t count = std::min(stored_at_once, rows.size() - begin);
-    const auto ids = make_array<int64>(count);
-    auto *prints = allocate<Datum>(count);
-    for (size_t i = 0; i < count; ++i) {
-      ids.elements[i] = rows[begin + i]->id;
-      prints[i] = PointerGetDatum(&rows[begin + i]->print);
-    }
-    insert_rows(state, ids, prints, count);
-    pfree(prints);
+  constexpr bool nulls[] = {false, false};
+  TableWriter *writer = open_writer(state.parts->rows);
+  for (const DedupRow &row : state.rows) {
+    if (row.state == RowState::kept) continue;
+    const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print)};
+    write_row(writer, values, nulls);
   }
+  close_writer(writer);
 }
 
 void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count) {
