@@ -304,6 +304,13 @@ SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, anyelement, text) IS
 'densest_subgraph_density for nodes of the type of key, as in key => NULL::uuid';
 
+-- The query of dedup views with such ids. The view tells the type of its columns, and the table of rows has the keys.
+CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
+                                          method text, keep text, max_group_share float8) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, float8, text, text, text, float8) IS
+'the query of the views that create_dedup_view makes of a query whose ids are no integers';
+
 -- How much of a set is in another one.
 
 CREATE FUNCTION containment(a int4[], b int4[]) RETURNS float8

@@ -19,16 +19,20 @@ $node->safe_psql(
 	SELECT create_dedup_view('unique_words', 'SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body), id', 0.8,
 		keep => 'first_row', max_group_share => 1);
 	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
+	CREATE DOMAIN "Other schema".key AS text COLLATE "C" CHECK (VALUE ~ '^k');
+	SELECT create_dedup_view('keyed', 'SELECT (''k'' || md5(id::text))::"Other schema".key, tokens FROM texts', 0.8, max_group_share => 1);
 });
 my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM "Other schema".unique_texts t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM keyed t;
 	SELECT count(*) FROM unique_words_pairs;
 };
 my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('unique_words');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts');
-	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked')};
+	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed')};
 my $tracked_differences = q{SELECT count(*) FROM tracked v FULL JOIN
 	duplicate_groups('SELECT id, tokens FROM texts', 0.8, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
@@ -52,10 +56,10 @@ for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0", "$format: and it goes on");
-	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, "Other schema".unique_texts});
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, keyed, "Other schema".unique_texts});
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
@@ -84,7 +88,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
 	'restore of the schema');
 $node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('unique_words'),
-	drop_dedup_view('"Other schema".unique_texts')});
+	drop_dedup_view('keyed'), drop_dedup_view('"Other schema".unique_texts')});
 is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 
 # A dump between a change and its refresh: the restored view is up to date, like any materialized view.
@@ -137,7 +141,8 @@ my %statements = (
 	random_walk => q{SELECT count(*) FROM pagerank('SELECT a, b FROM edges', method => 'random_walk', coupons => 100000)},
 	densest_subgraph => q{SELECT count(*) FROM generate_series(1, 100) i, LATERAL densest_subgraph('SELECT a, b FROM edges WHERE a <> ' || i, 5000)},
 	duplicate_groups => q{SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM sets', 0.1)},
-	create_dedup_view => q{SELECT create_dedup_view('long', 'SELECT id, tokens FROM sets', 0.1)});
+	create_dedup_view => q{SELECT create_dedup_view('long', 'SELECT id, tokens FROM sets', 0.1)},
+	create_dedup_view_of_keys => q{SELECT create_dedup_view('long', 'SELECT md5(id::text) || i, tokens FROM sets, generate_series(1, 20) i', 0.9)});
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 takes_little_time_to_cancel($session, $_, $statements{$_}, 0.1, 1, 2.5) for sort keys %statements;
 $session->quit;

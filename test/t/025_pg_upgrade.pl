@@ -1,6 +1,6 @@
-# pg_upgrade keeps what a database has of the extension: columns, indexes, triggers, dedup views with the changes that they
-# have noted, streams, routes, and settings. All of it goes on as if the server had stayed. test/tools/upgrade-check
-# names the programs of an older PostgreSQL that has the extension, too.
+# pg_upgrade keeps what a database has of the extension: columns, indexes, triggers, dedup views with their keys and with the
+# changes that they have noted, streams, routes, and settings. All of it goes on as if the server had stayed.
+# test/tools/upgrade-check names the programs of an older PostgreSQL that has the extension, too.
 use strict;
 use warnings;
 
@@ -37,16 +37,19 @@ my $more = q{
 	SELECT create_similarity_index('notes', 'tokens', 0.8);
 	CREATE CONSTRAINT TRIGGER no_near_duplicates AFTER INSERT OR UPDATE OF tokens ON notes
 	FOR EACH ROW EXECUTE FUNCTION refuse_similar('tokens', 0.8);
+	SELECT create_dedup_view('keyed', 'SELECT md5(id::text)::uuid AS id, tokens FROM texts', 0.7, max_group_share => 1);
 	INSERT INTO texts (id, body) SELECT id + 20000, body || '?' FROM texts WHERE id % 30 = 0;
 	DELETE FROM texts WHERE id % 70 = 2;
 };
 my $all_contents = "$contents;\n" . join(
 	";\n",
 	q{SELECT 'pairs by route', count(*), md5(string_agg(p::text, ' ' ORDER BY p::text)) FROM texts_pairs p},
+	q{SELECT 'keyed', count(*), md5(string_agg(k::text, ' ' ORDER BY k::text)) FROM keyed k},
 	'SELECT count(*) FROM queries WHERE q::text = similarity_query(\'{1,2,3}\'::int[], 0.5)::text',
 	'SET enable_seqscan = off',
 	q{SELECT t.id, (SELECT count(*) FROM texts s WHERE jaccard_similarity(s.tokens, t.tokens) >= 0.8) FROM
 	(SELECT id, tokens FROM texts WHERE id % 40 = 1 OFFSET 0) t ORDER BY t.id});
+my $go_on = "$change $refresh; SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed')";
 my $checked = q{SELECT indexrelid::regclass, similarity_index_check(indexrelid) FROM pg_index
 	WHERE indclass[0] IN (SELECT oid FROM pg_opclass WHERE opcname = 'int4_similarity_ops') ORDER BY 1};
 
@@ -67,7 +70,7 @@ like($kept_contents, qr/^near\|\d\d+\|.*^stream\|\d\d+\|/ms, 'there are near-dup
 
 # What would have happened if the server had stayed.
 $old->safe_psql('postgres', 'CREATE DATABASE stays TEMPLATE kept');
-my $refreshed = $old->safe_psql('stays', "$as_maker $change $refresh; $all_contents");
+my $refreshed = $old->safe_psql('stays', "$as_maker $go_on; $all_contents");
 $old->safe_psql('postgres', 'DROP DATABASE stays');
 $old->safe_psql('postgres', 'CREATE DATABASE dropped TEMPLATE kept');
 $old->stop;
@@ -93,19 +96,19 @@ like($new->safe_psql('kept', q{SET enable_seqscan = off; EXPLAIN SELECT FROM tex
 	qr/Bitmap Index Scan on texts_/, 'the index is used');
 is($new->safe_psql('postgres', q{SELECT setconfig FROM pg_db_role_setting JOIN pg_roles r ON r.oid = setrole WHERE rolname = 'maker'}),
 	'{simjoin.memory_limit=99MB}', 'settings of roles stay');
-is($new->safe_psql('kept', "$as_maker $change $refresh; $all_contents"), $refreshed, 'views and streams go on as if nothing had been');
+is($new->safe_psql('kept', "$as_maker $go_on; $all_contents"), $refreshed, 'views and streams go on as if nothing had been');
 is($new->safe_psql('kept', "$as_maker SELECT count(*) FROM ($differences) d"), 0, 'refreshed views have the groups of all rows');
 my ($status, $out, $error) = $new->psql('kept', q{INSERT INTO notes VALUES (2, '{1,2,3,4,5,6,7,8,11,12}')});
 is($status, 0, 'a row that is not similar enough is stored');
 ($status, $out, $error) = $new->psql('kept', q{INSERT INTO notes VALUES (3, '{1,2,3,4,5,6,7,8,9,10,12}')});
 like($error, qr/violates "no_near_duplicates"/, 'a similar row is refused');
 
-my $parts = q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('r', 'v', 'm') AND relname ~ '^(groups|tracked|stars)'};
-$new->safe_psql('kept', "$as_maker DROP MATERIALIZED VIEW groups, tracked, stars");
+my $parts = q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('r', 'v', 'm') AND relname ~ '^(groups|tracked|stars|keyed)'};
+$new->safe_psql('kept', "$as_maker DROP MATERIALIZED VIEW groups, tracked, stars, keyed");
 is($new->safe_psql('kept', $parts), '', 'a refresh has tied the parts to their views again');
 
 # Views that no refresh has seen since the upgrade go with their parts, too, by the function.
-$new->safe_psql('dropped', "$as_maker SELECT drop_dedup_view(v) FROM unnest('{groups,tracked,stars}'::text[]) v");
+$new->safe_psql('dropped', "$as_maker SELECT drop_dedup_view(v) FROM unnest('{groups,tracked,stars,keyed}'::text[]) v");
 is($new->safe_psql('dropped', $parts), '', 'a view is dropped with its parts before its first refresh');
 is($new->safe_psql('dropped', q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'texts'::regclass}), 0, 'and with its triggers');
 

@@ -32,8 +32,11 @@ class ResultRows {
     result_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
   }
 
+  // Returns the columns of the rows.
+  TupleDesc columns() const { return result_->setDesc; }
+
   // Returns the type of a column, which counts from 0.
-  Oid column_type(int column) const { return TupleDescAttr(result_->setDesc, column)->atttypid; }
+  Oid column_type(int column) const { return TupleDescAttr(columns(), column)->atttypid; }
 
   // Adds a row, which has a value for each column.
   void add(std::initializer_list<ResultValue> row) {

@@ -91,6 +91,30 @@ void append_key(const RowKeys &keys, Datum key) {
   append_row(keys.store, &key, &isnull);
 }
 
+[[noreturn]] void raise_no_order(const KeyArgument &argument, const char *function) {
+  const bool named = argument.name != nullptr;
+  ereport(ERROR,
+          (errcode(ERRCODE_UNDEFINED_FUNCTION),
+           errmsg("%s: %s of type %s, which has no order", function,
+                  named ? psprintf("%s is", argument.name) : "the ids are", format_type_be(argument.type)),
+           errhint("Cast the ids, for example to text, in the query%s.",
+                   named ? psprintf(" and in %s", argument.name) : "")));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_other_type(const RowKeys &keys, Oid type) {
+  const char *name = keys.argument.name, *given = format_type_be(type);
+  ereport(ERROR,
+          (errcode(ERRCODE_DATATYPE_MISMATCH),
+           errmsg("%s: a query returns ids of type %s, and %s of type %s", keys.function, given,
+                  name == nullptr ? "they should be" : psprintf("%s is", name),
+                  format_type_be(keys.argument.type)),
+           errhint("%s", name == nullptr
+                             ? "Cast the ids in the query."
+                             : psprintf("Give %s => NULL::%s, or cast the ids in the query.", name, given))));
+  pg_unreachable();
+}
+
 const char *text_of(const RowKeys &keys, Datum key) {
   Oid output;
   bool is_varlena;
@@ -117,11 +141,7 @@ RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const 
   keys->type =
       lookup_type_cache(argument.type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC | TYPECACHE_CMP_PROC_FINFO);
   const bool has_order = OidIsValid(keys->type->lt_opr) && OidIsValid(keys->type->cmp_proc);
-  if (numbers != KeyNumbers::as_they_come && !has_order)
-    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-                    errmsg("%s: %s is of type %s, which has no order", function, argument.name,
-                           format_type_be(argument.type)),
-                    errhint("Cast the ids, for example to text, in the query and in %s.", argument.name)));
+  if (numbers != KeyNumbers::as_they_come && !has_order) raise_no_order(argument, function);
   return keys;
 }
 
@@ -141,13 +161,7 @@ size_t memory_beside(const RowKeys *keys) {
 }
 
 void check_key_column(RowKeys *keys, const FormData_pg_attribute *column) {
-  if (!fits(*keys, column->atttypid))
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("%s: a query returns ids of type %s, and %s is of type %s", keys->function,
-                           format_type_be(column->atttypid), keys->argument.name,
-                           format_type_be(keys->argument.type)),
-                    errhint("Give %s => NULL::%s, or cast the ids in the query.", keys->argument.name,
-                            format_type_be(column->atttypid))));
+  if (!fits(*keys, column->atttypid)) raise_other_type(*keys, column->atttypid);
   if (!keys->integers && !keys->checked) begin_keys(keys, column->attcollation);
 }
 

@@ -12,7 +12,7 @@ namespace simjoin::pg {
 
 // The argument of a call that tells the type of a query's keys.
 struct KeyArgument {
-  const char *name;  // NULL where the function has no such argument
+  const char *name;  // NULL where no argument tells the type
   Oid type;          // of the keys; InvalidOid where they are integers and returned as bigint
 };
 

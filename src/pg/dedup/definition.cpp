@@ -13,6 +13,7 @@ extern "C" {
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_rewrite.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/clauses.h"
@@ -29,6 +30,7 @@ extern "C" {
 #include <cstring>
 
 #include "pg/base/compat.hpp"
+#include "pg/base/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -128,8 +130,8 @@ const char *obstacle_in_table(Oid table) {
   return nullptr;
 }
 
-// Returns the definition that the arguments of dedup_view_groups give, without a view. `count` is 8, or 10 if
-// changes are tracked.
+// Returns the definition that the arguments of dedup_view_groups give, without a view and with integers as
+// ids. `count` is 8, or 10 if changes are tracked.
 DedupDefinition definition_of(const Datum *arguments, int count) {
   const bool tracked = count == tracked_arguments;
   const Datum *rest = arguments + (tracked ? 5 : 3);
@@ -143,7 +145,8 @@ DedupDefinition definition_of(const Datum *arguments, int count) {
           TextDatumGetCString(rest[1]),
           TextDatumGetCString(rest[2]),
           TextDatumGetCString(rest[3]),
-          DatumGetFloat8(rest[4])};
+          DatumGetFloat8(rest[4]),
+          InvalidOid};
 }
 
 // A search for the view that calls the function.
@@ -161,6 +164,18 @@ bool is_being_refreshed(Oid view) {
       relation->rd_rel->relowner == GetUserId() && CheckRelationLockedByMe(relation, ExclusiveLock, true);
   RelationClose(relation);
   return is;
+}
+
+// Gives the type of the keys that a view wants of its function, or InvalidOid where the function returns
+// integers. Returns false where the view wants other columns.
+bool find_key_type(const RangeTblFunction *function, Oid *key_type) {
+  const List *types = function->funccoltypes;  // given where the function itself does not tell them
+  *key_type = InvalidOid;
+  if (types == NIL) return true;
+  if (list_length(types) != view_columns) return false;
+  *key_type = list_nth_oid(types, 0);
+  return !is_id_type(*key_type) && list_nth_oid(types, 1) == *key_type && list_nth_oid(types, 2) == BOOLOID &&
+         list_nth_oid(types, 3) == FLOAT8OID;
 }
 
 void visit_view(void *context, Oid view) {
@@ -193,8 +208,12 @@ bool find_definition(Oid view, DedupDefinition *definition) {
   if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1 ||
       !is_plain(query))
     return false;
-  auto *call = reinterpret_cast<FuncExpr *>(linitial_node(RangeTblFunction, input->functions)->funcexpr);
-  if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups")) return false;
+  const auto *function = linitial_node(RangeTblFunction, input->functions);
+  const auto *call = reinterpret_cast<FuncExpr *>(function->funcexpr);
+  Oid key_type;
+  if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups") ||
+      !find_key_type(function, &key_type))
+    return false;
   Datum arguments[tracked_arguments];
   int count = 0;
   ListCell *cell;
@@ -203,19 +222,24 @@ bool find_definition(Oid view, DedupDefinition *definition) {
     if (!IsA(value, Const) || value->constisnull || count == tracked_arguments) return false;
     arguments[count++] = value->constvalue;
   }
-  if (count != plain_arguments && count != tracked_arguments) return false;
+  if (count != plain_arguments && (count != tracked_arguments || key_type != InvalidOid)) return false;
   *definition = definition_of(arguments, count);
   definition->view = view;
+  definition->key_type = key_type;
   return true;
+}
+
+void raise_other_caller() {
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("dedup_view_groups can only be called by the query of a dedup view"),
+                  errhint("Make a dedup view with create_dedup_view, or call duplicate_groups.")));
+  pg_unreachable();
 }
 
 DedupDefinition definition_being_refreshed(const Datum *arguments, int count) {
   Search search = {definition_of(arguments, count), {}};
   if (InSecurityRestrictedOperation()) for_views_over(search.call.source, visit_view, &search);
-  if (search.found.view == InvalidOid)
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("dedup_view_groups can only be called by the query of a dedup view"),
-                    errhint("Make a dedup view with create_dedup_view, or call duplicate_groups.")));
+  if (search.found.view == InvalidOid) raise_other_caller();
   return search.found;
 }
 

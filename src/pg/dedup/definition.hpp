@@ -9,7 +9,8 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A dedup view, and the arguments of dedup_view_groups, which its definition calls.
+// A dedup view, and the arguments of dedup_view_groups or dedup_view_groups_of_keys, which its definition
+// calls.
 struct DedupDefinition {
   Oid view;
   Oid source;
@@ -22,7 +23,9 @@ struct DedupDefinition {
   const char *method;
   const char *keep;
   double max_group_share;
+  Oid key_type;  // of the view's ids; InvalidOid where they are integers, shown as bigint
 
+  bool has_keys() const { return key_type != InvalidOid; }
   bool tracked() const { return changes != InvalidOid; }
 };
 
@@ -34,8 +37,11 @@ bool is_function(Oid function, const char *symbol);
 // returns, and nothing else. Needs no lock on it: what is read are catalogs.
 bool find_definition(Oid view, DedupDefinition *definition);
 
-// Returns the definition of the view that is being refreshed in this session, as the current user, and that
-// calls dedup_view_groups with these arguments. Errors where there is none.
+// Errors: dedup_view_groups was called by something else than a dedup view.
+[[noreturn]] void raise_other_caller();
+
+// Returns the definition of the view that is being refreshed in this session, as the current user, and whose
+// function has these arguments. Errors where there is none.
 DedupDefinition definition_being_refreshed(const Datum *arguments, int count);
 
 // The table that a query reads, and the column that is the query's id.

@@ -25,7 +25,9 @@ RefreshFigures last_figures = {};
 // The name of the function that runs the query, for messages, or NULL.
 const char *refreshing_function = nullptr;
 
-int64 *ids_of(const DedupState &state) {
+// Returns the ids of the rows, or the places of their keys in the order.
+const int64 *ids_of(const DedupState &state) {
+  if (state.keys != nullptr) return state.places;
   auto *ids = allocate_in<int64>(state.context, state.count());
   for (size_t row = 0; row < state.count(); ++row) ids[row] = state.rows[row].id;
   return ids;
@@ -61,11 +63,14 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
 Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
+  // The columns of keys are known from the view. Calls that are not in FROM do not tell them.
+  if (get_call_result_type(fcinfo, nullptr, nullptr) != TYPEFUNC_COMPOSITE) raise_other_caller();
   ResultRows result(fcinfo);
   const char *function = refreshing_function == nullptr ? "dedup_view_groups" : refreshing_function;
   Datum arguments[most_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
+  check_result(result.columns(), definition);
   const Measure measure = symmetric_measure_by_name(definition.measure, function);
   check_similarity(definition.threshold, measure, function);
   const GroupingOptions options =
@@ -73,8 +78,8 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   const OpenParts parts = open_parts(definition);
   DedupState *state = read_state(definition, parts, nullptr, function, context);
-  RowGrouping *grouping = start_grouping(options, create_grouping_work(context), ids_of(*state),
-                                         state->count(), function, context);
+  RowGrouping *grouping = start_grouping(options, create_grouping_work(context, definition.has_keys()),
+                                         ids_of(*state), state->count(), function, context, state->keys);
   add_kept_pairs(*state, &*grouping->work->grouper);
   remove_stale(*state);
   if (definition.tracked())
@@ -87,6 +92,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   form_groups(grouping, state->count());
   return_groups(*grouping, &result);
   tuplestore_end(state->sets);
+  close_row_keys(state->keys);
   MemoryContextDelete(context);
   return 0;
 }

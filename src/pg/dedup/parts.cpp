@@ -29,7 +29,7 @@ namespace {
 
 struct PartColumn {
   const char *name;
-  Oid type;
+  Oid type;  // InvalidOid: the type of the view's keys
 };
 
 // The shape of a part as create_dedup_view makes it.
@@ -42,16 +42,16 @@ struct PartShape {
 constexpr PartColumn row_columns[] = {
     {"id", INT8OID}, {"fingerprint", UUIDOID}, {"size", INT4OID}, {"prefix", INT4ARRAYOID}};
 constexpr size_t untracked_row_columns = 2;
+constexpr PartColumn key_row_columns[] = {{"id", INT8OID}, {"fingerprint", UUIDOID}, {"key", InvalidOid}};
 constexpr PartColumn pair_columns[] = {{"a", INT8OID}, {"b", INT8OID}, {"similarity", FLOAT8OID}};
 constexpr PartColumn change_columns[] = {{"first_id", INT8OID}, {"last_id", INT8OID}};
 constexpr PartColumn order_columns[] = {
     {"rows", INT8OID}, {"ordered_rows", INT8OID}, {"frequent", INT4ARRAYOID}};
-// The columns of the view may be renamed.
-constexpr Oid view_types[] = {INT8OID, INT8OID, BOOLOID, FLOAT8OID};
 
 constexpr PartShape source_shape = {"the query", RELKIND_VIEW, {}};
 constexpr PartShape row_shape = {"the table of rows", RELKIND_RELATION,
                                  std::span(row_columns).first(untracked_row_columns)};
+constexpr PartShape key_row_shape = {"the table of rows", RELKIND_RELATION, key_row_columns};
 constexpr PartShape tracked_row_shape = {"the table of rows", RELKIND_RELATION, row_columns};
 constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_columns};
 constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
@@ -62,27 +62,32 @@ struct NamedPart {
   Oid relation;
   const PartShape *shape;
   LOCKMODE lock;  // of a refresh
+  Oid key_type;
 };
 constexpr size_t most_parts = 5;
 
 // Gives the parts that the definition names, in the order of OpenParts. Returns their number.
 size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
-  const bool tracked = definition.tracked();
-  parts[0] = {definition.source, &source_shape, AccessShareLock};
-  parts[1] = {definition.rows, tracked ? &tracked_row_shape : &row_shape, ShareRowExclusiveLock};
-  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock};
-  if (!tracked) return 3;
-  parts[3] = {definition.changes, &change_shape, RowExclusiveLock};
-  parts[4] = {definition.order, &order_shape, RowExclusiveLock};
+  const Oid key = definition.key_type;
+  const PartShape *rows = definition.tracked()    ? &tracked_row_shape
+                          : definition.has_keys() ? &key_row_shape
+                                                  : &row_shape;
+  parts[0] = {definition.source, &source_shape, AccessShareLock, key};
+  parts[1] = {definition.rows, rows, ShareRowExclusiveLock, key};
+  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock, key};
+  if (!definition.tracked()) return 3;
+  parts[3] = {definition.changes, &change_shape, RowExclusiveLock, key};
+  parts[4] = {definition.order, &order_shape, RowExclusiveLock, key};
   return most_parts;
 }
 
-bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns) {
+bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns, Oid key_type) {
   if (descriptor->natts != static_cast<int>(columns.size())) return false;
   for (int i = 0; i < descriptor->natts; ++i) {
     const FormData_pg_attribute *column = TupleDescAttr(descriptor, i);
+    const Oid type = columns[i].type == InvalidOid ? key_type : columns[i].type;
     if (column->attisdropped || column->attgenerated != '\0' || column->attidentity != '\0' ||
-        column->atttypid != columns[i].type || std::strcmp(NameStr(column->attname), columns[i].name) != 0)
+        column->atttypid != type || std::strcmp(NameStr(column->attname), columns[i].name) != 0)
       return false;
   }
   return true;
@@ -90,13 +95,13 @@ bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns) {
 
 // Returns whether only the relation's name, schema and rows have changed since it was made, or indexes and
 // constraints were added. Rows written to it then reach it unchanged.
-bool is_intact(Relation relation, const PartShape &shape) {
+bool is_intact(Relation relation, const PartShape &shape, Oid key_type = InvalidOid) {
   const FormData_pg_class *form = relation->rd_rel;
   if (form->relkind != shape.kind) return false;
   if (shape.columns.empty()) return true;
   return form->relpersistence == RELPERSISTENCE_PERMANENT && !form->relispartition && !form->relrowsecurity &&
          relation->rd_rules == nullptr && relation->trigdesc == nullptr &&
-         has_columns(RelationGetDescr(relation), shape.columns);
+         has_columns(RelationGetDescr(relation), shape.columns, key_type);
 }
 
 [[noreturn]] void raise_altered(Oid relation, const PartShape &shape) {
@@ -105,6 +110,10 @@ bool is_intact(Relation relation, const PartShape &shape) {
            errmsg("%s is not %s of a dedup view", relation_name(relation), shape.what),
            errhint("The parts of a dedup view must not be changed. Drop the view and make it again.")));
   pg_unreachable();
+}
+
+[[noreturn]] void raise_altered_result(Oid view) {
+  raise_altered(view, {"the result", RELKIND_MATVIEW, {}});
 }
 
 // The owner of a part, if the part and the view exist.
@@ -169,7 +178,7 @@ Relation open_part(const NamedPart &part, Oid view) {
   if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);
   // A function that the query calls may get here during the refresh that called it.
   if (part.lock == ShareRowExclusiveLock) CheckTableNotInUse(relation, "REFRESH MATERIALIZED VIEW");
-  if (!is_intact(relation, shape)) raise_altered(part.relation, shape);
+  if (!is_intact(relation, shape, part.key_type)) raise_altered(part.relation, shape);
   const Oid recorded = recorded_view(part.relation);
   if (recorded == InvalidOid) {
     record(part.relation, view);
@@ -231,7 +240,7 @@ void record_parts(const DedupDefinition &definition) {
     Oid recorded = recorded_view(part.relation);
     if (recorded == InvalidOid && ownership == Ownership::of_view) {
       Relation relation = relation_open(part.relation, AccessExclusiveLock);
-      if (is_intact(relation, *part.shape)) {
+      if (is_intact(relation, *part.shape, part.key_type)) {
         recorded = definition.view;
         record(part.relation, recorded);
       }
@@ -243,13 +252,17 @@ void record_parts(const DedupDefinition &definition) {
   }
 }
 
-void check_view(Relation view) {
-  const TupleDesc columns = RelationGetDescr(view);
-  bool intact =
-      view->rd_rel->relkind == RELKIND_MATVIEW && columns->natts == static_cast<int>(std::size(view_types));
-  for (int i = 0; intact && i < columns->natts; ++i)
-    intact = TupleDescAttr(columns, i)->atttypid == view_types[i];
-  if (!intact) raise_altered(RelationGetRelid(view), {"the result", RELKIND_MATVIEW, {}});
+void check_view(Relation view, const DedupDefinition &definition) {
+  if (view->rd_rel->relkind != RELKIND_MATVIEW) raise_altered_result(RelationGetRelid(view));
+  check_result(RelationGetDescr(view), definition);
+}
+
+void check_result(TupleDesc columns, const DedupDefinition &definition) {
+  const Oid id_type = definition.has_keys() ? definition.key_type : INT8OID;
+  const Oid types[] = {id_type, id_type, BOOLOID, FLOAT8OID};  // the columns may be renamed
+  bool intact = columns->natts == static_cast<int>(std::size(types));
+  for (int i = 0; intact && i < columns->natts; ++i) intact = TupleDescAttr(columns, i)->atttypid == types[i];
+  if (!intact) raise_altered_result(definition.view);
 }
 
 bool find_owner(Oid relation, Oid *owner) {

@@ -52,7 +52,10 @@ Relation open_changes(Oid view, Oid changes);
 void record_parts(const DedupDefinition &definition);
 
 // Errors unless the columns of the view itself are those that create_dedup_view gives it.
-void check_view(Relation view);
+void check_view(Relation view, const DedupDefinition &definition);
+
+// The same for what the query of the view wants of its function.
+void check_result(TupleDesc columns, const DedupDefinition &definition);
 
 // Gives the owner of a relation; false where there is no such relation.
 bool find_owner(Oid relation, Oid *owner);

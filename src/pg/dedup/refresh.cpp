@@ -97,7 +97,7 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
 
 bool refresh_from_changes(Relation view, const DedupDefinition &definition, RefreshFigures *figures) {
   if (!definition.tracked() || !RelationIsPopulated(view)) return false;
-  check_view(view);
+  check_view(view, definition);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   MemoryContext old = MemoryContextSwitchTo(context);
   // As in REFRESH, the query's functions have the rights of the view's owner, and cannot change settings.

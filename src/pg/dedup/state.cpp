@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/dedup/keys.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -30,7 +31,7 @@ size_t number_of(const DedupState &state, int64 id) {
 }
 
 void take_columns(DedupState *state, TupleDesc columns) {
-  state->token_type = check_row_columns(columns, {state->function});
+  state->token_type = check_row_columns(columns, {state->function, state->keys});
   if (state->columns != nullptr) return;  // the query is open, so that its columns stay the same
   MemoryContext old = MemoryContextSwitchTo(state->context);
   state->columns = CreateTupleDescCopy(columns);
@@ -60,8 +61,9 @@ void add_row(DedupState *state, TupleTableSlot *slot, const DedupRow &row) {
 struct SourceReader {
   void start(TupleDesc columns) { take_columns(state, columns); }
   void take(const QueryRow &row) {
-    const int64 id = row.id();
-    if (number_of(*state, id) != state->count()) raise_repeated_id(id, row.function);
+    const int64 id = add_id(state->keys, row);
+    if (state->keys == nullptr && number_of(*state, id) != state->count())
+      raise_repeated_id(id, row.function);
     add_row(state, row.slot, {id, fingerprint_of(row), RowState::added});
   }
 
@@ -137,6 +139,7 @@ DedupState *start_state(const DedupDefinition &definition, const OpenParts &part
   tuplestore_set_eflags(state->sets, EXEC_FLAG_REWIND);  // it is read more than once
   MemoryContextSwitchTo(old);
   state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
+  state->keys = create_row_keys({nullptr, definition.key_type}, KeyNumbers::shared, function, context);
   return state;
 }
 
@@ -147,19 +150,32 @@ const char *some_rows_of_source(const DedupDefinition &definition) {
                   quote_identifier(get_attname(definition.source, 1, false)));
 }
 
+// Reads all rows of the query. Their ids become the numbers of their keys, where they have keys.
+void read_all_rows(DedupState *state) {
+  SourceReader source = {state};
+  read_query(psprintf("SELECT * FROM %s", state->source), &source, state->function);
+  if (state->keys == nullptr) return;
+  number_rows_by_key(state);
+  InterruptCounter interrupts;
+  for (size_t row = 0; row < state->count(); ++row) {
+    interrupts.add(10);
+    if (number_of(*state, state->rows[row].id) != row) raise_damaged(state->rows_table);
+  }
+}
+
 }  // namespace
 
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context) {
   DedupState *state = start_state(definition, parts, function, context);
-  SourceReader source = {state};
   const char *stored = psprintf("SELECT id, fingerprint FROM ONLY %s", state->rows_table);
   const auto take_stored = [&](const StoredRow &row) { take_stored_row(state, row); };
   if (some == nullptr) {
-    read_query(psprintf("SELECT * FROM %s", state->source), &source, function);
+    read_all_rows(state);
     run_over_part(stored, state->rows_table, function, take_stored);
   } else {
     // All rows come first: the stored ids of removed rows get numbers as well, which have to be larger.
+    SourceReader source = {state};
     const char *query = some_rows_of_source(definition);
     for_parts(*some, [&](ParamListInfo ids) { read_query(query, &source, function, ids); });
     run_for_ids(psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored), state->rows_table, *some,
@@ -197,11 +213,13 @@ void remove_stale(const DedupState &state) {
 }
 
 void store_rows(const DedupState &state) {
-  constexpr bool nulls[] = {false, false};
+  constexpr bool nulls[] = {false, false, false};
   TableWriter *writer = open_writer(state.parts->rows);
-  for (const DedupRow &row : state.rows) {
+  for (size_t i = 0; i < state.count(); ++i) {
+    const DedupRow &row = state.rows[i];
     if (row.state == RowState::kept) continue;
-    const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print)};
+    const Datum key = state.keys == nullptr ? Datum{0} : key_at(state.keys, state.places[i], 0);
+    const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print), key};
     write_row(writer, values, nulls);
   }
   close_writer(writer);

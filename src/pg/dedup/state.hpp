@@ -14,6 +14,7 @@ extern "C" {
 #include "core/graph/node_numbers.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/part_query.hpp"
@@ -62,6 +63,8 @@ struct DedupState {
   const char *rows_table;
   const char *pairs_table;
   RowNumbers *numbers;  // row i has the number i; removed rows have larger ones
+  RowKeys *keys;        // of the rows and of removed ones; nullptr where ids are integers
+  int64 *places;        // of each row's key in the order of the keys
   GrowingArray<DedupRow> rows;
   GrowingArray<int64> stale;  // ids of removed rows and of changed ones
   Tuplestorestate *sets;      // the query's rows, (id, set)

@@ -70,6 +70,10 @@ StoredPrint stored_print(const StoredRow &row) {
   return result;
 }
 
+StoredKey stored_key(const StoredRow &row, Oid type) {
+  return {bigint_of(row, 1), value_of(row, 2, type)};
+}
+
 StoredPair stored_pair(const StoredRow &row) {
   const StoredPair pair = {bigint_of(row, 1), bigint_of(row, 2), DatumGetFloat8(value_of(row, 3, FLOAT8OID))};
   if (pair.a >= pair.b || !std::isfinite(pair.similarity) || pair.similarity <= 0) raise_damaged(row.part);

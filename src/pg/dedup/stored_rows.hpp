@@ -33,6 +33,12 @@ struct StoredPrint {
   Fingerprint print;
 };
 
+// The key of a row, and the number that stands for it in the parts.
+struct StoredKey {
+  int64 id;
+  Datum key;  // in the row
+};
+
 // A similar pair of two rows; a < b are their ids.
 struct StoredPair {
   int64 a;
@@ -80,13 +86,14 @@ struct StoredGroup {
 
 // Each function returns the columns that its comment names, from the first one on. Errors where no refresh
 // can have stored the values.
-int64 stored_id(const StoredRow &row);             // (id)
-StoredPrint stored_print(const StoredRow &row);    // (id, fingerprint)
-StoredPair stored_pair(const StoredRow &row);      // (a, b, similarity)
-StoredPrefix stored_prefix(const StoredRow &row);  // (id, size, prefix)
-StoredOrder stored_order(const StoredRow &row);    // (rows, ordered_rows, frequent)
-StoredChange stored_change(const StoredRow &row);  // (first_id, last_id)
-StoredGroup stored_group(const StoredRow &row);    // (ctid, id, group_id, is_representative, similarity)
+int64 stored_id(const StoredRow &row);                 // (id)
+StoredPrint stored_print(const StoredRow &row);        // (id, fingerprint)
+StoredKey stored_key(const StoredRow &row, Oid type);  // (id, key of this type)
+StoredPair stored_pair(const StoredRow &row);          // (a, b, similarity)
+StoredPrefix stored_prefix(const StoredRow &row);      // (id, size, prefix)
+StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, frequent)
+StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
+StoredGroup stored_group(const StoredRow &row);        // (ctid, id, group_id, is_representative, similarity)
 
 void free_codes(const StoredCodes &codes);
 

@@ -16,12 +16,14 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 #include "utils/varlena.h"
 }
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/distributed.hpp"
+#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/statements.hpp"
@@ -89,17 +91,37 @@ void check_query(const char *query, const char *function) {
                   errmsg("%s: the query must be a single SELECT statement", function)));
 }
 
+Oid oid_of(const char *quoted_name) {
+  return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
+}
+
 void create_source(const ViewNames &names, const char *query) {
   execute_statement(psprintf("CREATE VIEW %s AS %s", names.source, query));
   execute_statement(psprintf("COMMENT ON VIEW %s IS 'query of a dedup view of simjoin'", names.source));
 }
 
-void create_tables(const ViewNames &names, bool tracked) {
+// Returns the type of the ids, as in a column definition, or nullptr where they are integers.
+const char *key_type_of(const ViewNames &names) {
+  const Oid source = oid_of(names.source);
+  if (!OidIsValid(get_atttype(source, 1))) return nullptr;  // a query without columns is refused later
+  Oid type, collation;
+  int32 modifier;
+  get_atttypetypmodcoll(source, 1, &type, &modifier, &collation);
+  if (is_id_type(type)) return nullptr;
+  const char *name =
+      format_type_extended(type, modifier, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+  return OidIsValid(collation) ? psprintf("%s COLLATE %s", name, generate_collation_name(collation)) : name;
+}
+
+void create_tables(const ViewNames &names, bool tracked, const char *key_type) {
+  const char *more = tracked               ? ", size int NOT NULL, prefix int[] NOT NULL"
+                     : key_type != nullptr ? psprintf(", key %s NOT NULL", key_type)
+                                           : "";
   execute_statement(psprintf(
       "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s);"
       "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
       "CREATE INDEX ON %s (b);",
-      names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "", names.pairs, names.pairs));
+      names.rows, more, names.pairs, names.pairs));
   execute_statement(
       psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
@@ -119,10 +141,6 @@ void create_tables(const ViewNames &names, bool tracked) {
       names.changes, names.order));
 }
 
-Oid oid_of(const char *quoted_name) {
-  return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(quoted_name)));
-}
-
 // Warns where the table has no index on the ids, by which refreshes look rows up.
 void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
   if (has_index_on(tracked.table, tracked.id)) return;
@@ -135,13 +153,14 @@ void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
 
 // Makes the triggers on the table that the view's query reads. Waits for writers that have begun. Errors
 // where changes of the query cannot be tracked.
-void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *schema,
-                     const char *function) {
+void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *key_type,
+                     const char *schema, const char *function) {
   const Oid source = oid_of(names.source);
   const TrackedTable tracked = tracked_table(source);
   const char *obstacle = obstacle_in(source);
   if (obstacle == nullptr && options.keep_first_row && !has_order(source))
     obstacle = "to keep the first row, the query needs ORDER BY";
+  if (obstacle == nullptr && key_type != nullptr) obstacle = "the ids are no integers";
   if (obstacle == nullptr && is_distributed_table(tracked.table))
     obstacle = "Citus keeps the table's rows in other tables";
   if (obstacle != nullptr)
@@ -154,24 +173,32 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
 }
 
 // Creates the materialized view, which fills itself and its tables, and its indexes.
-void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *schema, const char *function) {
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *key_type, const char *schema,
+                 const char *function) {
   StringInfoData statement;
   initStringInfo(&statement);
   appendStringInfo(&statement,
                    "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity FROM "
                    "%s(%s::pg_catalog.regclass, %s::pg_catalog.regclass, %s::pg_catalog.regclass",
-                   names.view, quote_qualified_identifier(schema, "dedup_view_groups"),
+                   names.view,
+                   quote_qualified_identifier(
+                       schema, key_type == nullptr ? "dedup_view_groups" : "dedup_view_groups_of_keys"),
                    quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
                    quote_literal_cstr(names.pairs));
   if (PG_GETARG_BOOL(Arg_track_changes))
     appendStringInfo(&statement, ", %s::pg_catalog.regclass, %s::pg_catalog.regclass",
                      quote_literal_cstr(names.changes), quote_literal_cstr(names.order));
-  appendStringInfo(&statement, ", '%s'::double precision, %s, %s, %s, '%s'::double precision);",
+  appendStringInfo(&statement, ", '%s'::double precision, %s, %s, %s, '%s'::double precision)",
                    float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_method)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_keep)),
                    float8out_internal(PG_GETARG_FLOAT8(Arg_max_group_share)));
+  if (key_type != nullptr)
+    appendStringInfo(&statement,
+                     " AS groups (id %s, group_id %s, is_representative pg_catalog.bool, similarity double "
+                     "precision)",
+                     key_type, key_type);
   execute_for(function, statement.data);
   execute_statement(
       psprintf("CREATE UNIQUE INDEX ON %s (id); CREATE INDEX ON %s (group_id)", names.view, names.view));
@@ -258,9 +285,10 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   const char *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
   create_source(names, string_argument(fcinfo, Arg_query));
-  if (tracked) create_triggers(names, options, quote_identifier(schema), function);
-  create_tables(names, tracked);
-  create_view(fcinfo, names, schema, function);
+  const char *key_type = key_type_of(names);
+  if (tracked) create_triggers(names, options, key_type, quote_identifier(schema), function);
+  create_tables(names, tracked, key_type);
+  create_view(fcinfo, names, key_type, schema, function);
   PG_RETURN_VOID();
 }
 

@@ -101,15 +101,16 @@ sub call_check
 		"SELECT $function->{name}(oid) FROM pg_class WHERE relkind IN ('i', 'I') ORDER BY random() LIMIT 3");
 }
 
-# The places of a call that returns rows.
+# The places of a call that returns rows. `columns` is what FROM needs to know of them.
 sub call_rows
 {
-	my ($call) = @_;
+	my ($value, $columns) = @_;
+	my $call = "$value$columns";
 	return weighted(
 		6 => "SELECT count(*) FROM $call",
 		1 => "SELECT * FROM $call LIMIT " . between(0, 5),
-		1 => "SELECT count(*) FROM (SELECT $call LIMIT 100) x",
-		1 => "SELECT count(*) FROM (SELECT ($call).* LIMIT 10) x",
+		1 => "SELECT count(*) FROM (SELECT $value LIMIT 100) x",
+		1 => "SELECT count(*) FROM (SELECT ($value).* LIMIT 10) x",
 		1 => "SELECT count(*) FROM edges e, LATERAL (SELECT * FROM $call LIMIT e.a) x",
 		1 => "EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM $call",
 		1 => "DECLARE c SCROLL CURSOR FOR SELECT * FROM $call;\nFETCH 2 FROM c;\nFETCH BACKWARD 1 FROM c;\nMOVE ABSOLUTE 0 IN c;\nFETCH 1 FROM c",
@@ -136,6 +137,13 @@ sub call_value
 		1 => "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SELECT count($call) $from");
 }
 
+# Returns columns for a function whose own are not known.
+sub draw_columns
+{
+	my $type = pick('text', 'uuid', 'bigint', 'pair');
+	return pick("id $type, group_id $type, is_representative bool, similarity float8", 'a text', "a $type, b text, c bool, d float8");
+}
+
 # Returns the statements that call a function.
 sub call_function
 {
@@ -152,7 +160,8 @@ sub call_function
 		$from = "FROM $table t";
 	}
 	my $call = "$function->{name}(" . draw_arguments($function, $column) . ')';
-	return $function->{set} eq 't' && !$from ? call_rows($call) : call_value($call, $from) if $function->{kind} eq 'f';
+	my $columns = $function->{any_columns} eq 't' ? ' AS f (' . draw_columns() . ')' : '';
+	return $function->{set} eq 't' && !$from ? call_rows($call, $columns) : call_value($call, $from) if $function->{kind} eq 'f';
 	my $values = 'FROM generate_series(1, ' . pick(0, 1, 5) . ') t';
 	return pick("SELECT $call $from", "SELECT $call OVER (ORDER BY random()) " . ($from || $values), "SELECT $call FILTER (WHERE random() < 0.5) " . ($from || $values),
 		"SELECT $call " . ($from || $values) . ' GROUP BY GROUPING SETS ((), (t))');

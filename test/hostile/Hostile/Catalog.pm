@@ -21,11 +21,12 @@ sub read_functions
 	for my $line (@{ $session->rows(qq{
 		SELECT p.oid::regproc, prokind, proretset, prorettype::regtype, pronargs, pronargdefaults,
 			array_to_string(proargtypes::oid[]::regtype[], ','), array_to_string(proargnames, ','),
+			proretset AND prorettype = 'record'::regtype AND proallargtypes IS NULL,
 			regexp_replace(coalesce(pg_get_expr(proargdefaults, 0), ''), '\\s', ' ', 'g')
 		FROM pg_proc p WHERE p.oid IN ($members 'pg_proc'::regclass) ORDER BY p.oid::regprocedure::text COLLATE "C"}) })
 	{
 		my %function;
-		(@function{qw(name kind set result count defaults)}, my $types, my $names, my $default_values) = split(/\|/, $line, -1);
+		(@function{qw(name kind set result count defaults)}, my $types, my $names, $function{any_columns}, my $default_values) = split(/\|/, $line, -1);
 		# Cut to the inputs, which come first.
 		my @names = split(/,/, $names);
 		@{ $function{types} } = split(/,/, $types);

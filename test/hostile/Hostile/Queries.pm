@@ -7,7 +7,7 @@ use warnings;
 use Equivalence::Draw;
 use Exporter 'import';
 
-our @EXPORT = qw(draw_query draw_key);
+our @EXPORT = qw(draw_query draw_key with_keys);
 
 # Queries with the columns that some function expects.
 my @sets = ('SELECT id, s FROM sets4', 'SELECT id, s FROM sets8', 'SELECT id, s FROM sets_text', 'SELECT id, s FROM nasty4',

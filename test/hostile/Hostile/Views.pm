@@ -6,6 +6,7 @@ use warnings;
 
 use Equivalence::Draw;
 use Exporter 'import';
+use Hostile::Queries;
 use Hostile::Values;
 
 our @EXPORT = qw(make_view parts_query alter_parts use_view forge_view alter_stream);
@@ -21,9 +22,11 @@ sub make_view
 		1 => "SELECT id, tokens FROM $table WHERE explode(id::int + 1000) > 0",
 		1 => 'SELECT id, s FROM ' . pick(qw(sets4 partitioned a_view nasty4 far_away)),
 		1 => draw_value('text', 'query', 0, 0) =~ s/^'(.*)'$/$1/sr =~ s/''/'/gr);
+	my $has_keys = chance(0.3);
+	$query = with_keys($query, 'query', draw_key()) if $has_keys;
 	my @options = grep { chance(0.4) } 'method => ' . quote(pick(qw(components star best_link))), 'keep => ' . quote(pick(qw(smallest_id first_row))),
 	  'max_group_share => ' . pick(0.1, 1), 'measure => ' . quote(pick(qw(jaccard dice cosine)));
-	push @options, 'track_changes => true' if chance(0.6);
+	push @options, 'track_changes => true' if chance($has_keys ? 0.1 : 0.6);
 	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . ')');
 }
 
