@@ -31,11 +31,15 @@ std::vector<double> few_thresholds(Measure measure) {
   return {0.3, 0.55, 0.8, 1.0};
 }
 
+// Joins at every `stride`-th threshold from number `first` on.
 template <class Token>
-void expect_oracle_pairs(const Input<Token> &input, Algorithm algorithm, size_t limit, int threads) {
+void expect_oracle_pairs(const Input<Token> &input, Algorithm algorithm, size_t limit, int threads,
+                         size_t first = 0, size_t stride = 1) {
   const Oracle<Token> oracle(input);
   for (Measure measure : all_measures) {
-    for (double threshold : few_thresholds(measure)) {
+    const std::vector<double> thresholds = few_thresholds(measure);
+    for (size_t i = first; i < thresholds.size(); i += stride) {
+      const double threshold = thresholds[i];
       JoinStats stats;
       const JoinSpec spec = limited(make_spec(algorithm, measure, threshold, threads), limit);
       const std::vector<Pair> expected = oracle.join(measure, threshold);
@@ -61,16 +65,16 @@ INSTANTIATE_TEST_SUITE_P(Every, SpillTest,
 
 TEST_P(SpillTest, SelfJoinEqualsOracle) {
   const auto &[shape, algorithm] = GetParam();
-  expect_oracle_pairs(self_input(shape, 51), algorithm, least_limit, 3);
-  expect_oracle_pairs(self_input(shape, 52), algorithm, 1500, 1);
+  expect_oracle_pairs(self_input(shape, 51), algorithm, least_limit, 3, 0, 2);
+  expect_oracle_pairs(self_input(shape, 52), algorithm, 1500, 1, 1, 2);
 }
 
 TEST_P(SpillTest, TwoSidedJoinEqualsOracle) {
   const auto &[shape, algorithm] = GetParam();
-  expect_oracle_pairs(two_sided_input(shape, 53), algorithm, least_limit, 2);
+  expect_oracle_pairs(two_sided_input(shape, 53), algorithm, least_limit, 2, 0, 2);
   Input<int32_t> input = two_sided_input(shape, 54);
   std::swap(input.left, input.right);
-  expect_oracle_pairs(input, algorithm, 1500, 2);
+  expect_oracle_pairs(input, algorithm, 1500, 2, 1, 2);
 }
 
 class SpillAlgorithm : public testing::TestWithParam<Algorithm> {

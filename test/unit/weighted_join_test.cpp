@@ -302,7 +302,7 @@ TEST_P(WeightedJoins, FindEveryPairIfEveryPairQualifies) {
 TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
   RandomWeights random(4);
   for (const bool self_join : {true, false}) {
-    const Collection input = collection(random, self_join, 1500);
+    const Collection input = collection(random, self_join, 900);
     for (const Tokens type : {Tokens::int32, Tokens::text}) {
       JoinStats inside, beyond;
       const std::vector<Found> expected = run(input, 0.6, type, size_t{1} << 30, &inside);
