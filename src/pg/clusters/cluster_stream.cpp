@@ -254,10 +254,10 @@ Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
   Clustering *clustering = start_clustering(fcinfo, 2, &result, function);
   if (clustering == nullptr) return 0;
   const Oid table = PG_GETARG_OID(0);
-  const TokenType type = check_table(table, function);
-  clustering->is_stream = true;
-  clustering->term_type = type;
+  check_table(table, function);
   lock_table(table, function);
+  clustering->is_stream = true;
+  clustering->term_type = check_table(table, function);  // it may have been altered before it was locked
   load_clusters(clustering, table);
   cluster_query(clustering, string_argument(fcinfo, 1));
   store_clusters(clustering, table);
