@@ -75,6 +75,7 @@ $node->safe_psql(
 my %statements = (
 	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
 	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
+	'cluster_documents, serially' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, batch => 1)},
 	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 200)', 0.95)},
 	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 200) i', NULL::int[])},
 );
@@ -90,8 +91,12 @@ SKIP:
 	skip 'there is no GPU here', 1 if $node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0;
 	my $clusters = q{SELECT md5(string_agg(c::text, ' ' ORDER BY id))
 		FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6, batch => 256) c};
-	my $on_cpu = $node->safe_psql('postgres', "SET simjoin.device = cpu; $clusters");
-	is($node->safe_psql('postgres', "SET simjoin.device = gpu; $clusters"), $on_cpu, 'the same clusters on a GPU');
+	for my $parameters ('batch => 256', 'batch => 1')
+	{
+		my $as_given = $clusters =~ s/batch => 256/$parameters/r;
+		is( $node->safe_psql('postgres', "SET simjoin.device = gpu; $as_given"),
+			$node->safe_psql('postgres', "SET simjoin.device = cpu; $as_given"), "the same clusters on a GPU: $parameters");
+	}
 	for my $call (10, 40)    # the first ones look for a GPU
 	{
 		my ($status, $stdout, $stderr) = $node->psql('postgres',

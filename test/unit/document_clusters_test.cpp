@@ -105,6 +105,23 @@ TEST(DocumentClusters, AreThoseOfTheDefinition) {
   }
 }
 
+// The serial algorithm searches for windows of documents, whose size depends on the threads.
+TEST(DocumentClusters, TheSerialAlgorithmRunsOnManyThreads) {
+  for (const double threshold : {0.3, 0.6, 0.9}) {
+    for (const uint32_t max_terms : {3u, 20u}) {
+      const DocumentCase c{2500, 12, 150, threshold, max_terms, 1};
+      const std::vector<Document> documents = documents_of(c);
+      NaiveClusters naive(c.threshold, c.max_terms, c.batch);
+      std::vector<Clustered> expected;
+      for (const Document &document : documents) expected.push_back(naive.add(document));
+      for (const int threads : {1, 2, 7}) {
+        DocumentClusters clusters(options_of(c, Device::cpu, threads));
+        EXPECT_EQ(cluster(clusters, documents, 900), expected) << threshold << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
 // Returns the clusters of the documents in several streams. Each stream knows only the stored state of the
 // ones before it, so terms come in another order.
 std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vector<Document> &documents,
@@ -116,7 +133,7 @@ std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vect
   };
   std::vector<Kept> kept;
   std::vector<Clustered> result;
-  for (size_t begin = 0; begin < documents.size(); begin += a_stream) {
+  for (size_t begin = 0; begin < documents.size(); begin += std::min(a_stream, documents.size())) {
     DocumentClusters clusters(options_of(c));
     const auto sums = [&](const std::vector<std::pair<int64_t, uint64_t>> &terms) {
       std::vector<TermSum> sums;
@@ -125,7 +142,7 @@ std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vect
     };
     for (const Kept &each : kept)
       clusters.load(each.documents, sums(each.sum), each.open, sums(each.pending));
-    const size_t end = std::min(documents.size(), begin + a_stream);
+    const size_t end = begin + std::min(documents.size() - begin, a_stream);
     const std::vector<Clustered> part = cluster(clusters, {documents.begin() + static_cast<ptrdiff_t>(begin),
                                                            documents.begin() + static_cast<ptrdiff_t>(end)});
     result.insert(result.end(), part.begin(), part.end());
@@ -375,6 +392,23 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
         EXPECT_THROW(cluster(demanding, documents), Error);
       }
     }
+  }
+}
+
+// The lists of the host and of the device both follow what the serial algorithm changes.
+TEST_F(DocumentClustersOnDevices, TheSerialAlgorithmIsThatOfTheCpu) {
+  const DocumentCase c{2000, 12, 200, 0.6, 8, 1};
+  const std::vector<Document> documents = documents_of(c);
+  DocumentClusters on_cpu(options_of(c));
+  const std::vector<Clustered> expected = cluster(on_cpu, documents, 900);
+  for (const int failing : {-1, 1}) {
+    backend_.repair();
+    backend_.failing = failing;
+    ClusterOptions options = options_of(c);
+    options.device = Device::automatic;
+    DocumentClusters on_device(options);
+    EXPECT_EQ(cluster(on_device, documents, 900), expected);
+    EXPECT_TRUE(on_device.attempt().outcome().gpu);
   }
 }
 

@@ -44,7 +44,7 @@ void ClusterIndex::add_cluster(size_t terms) {
   centroids_.reserve(clusters_ - 1, terms);
 }
 
-void ClusterIndex::append(uint32_t term, uint32_t cluster) {
+void ClusterIndex::add_posting(uint32_t term, uint32_t cluster) {
   const uint32_t list = list_of(term);
   if (list >= lists_.keys()) lists_.add_keys(size_t{list} + 1);
   if (list_shift_ != 0 && lists_.region(list).size == 0) used_lists_.push_back(list);
@@ -72,7 +72,7 @@ void ClusterIndex::append(std::span<const ClusterPosting> postings, const StopFl
       __builtin_prefetch(&lists_.region(list), 1);
     if (const uint32_t list = list_at(i + places_ahead); list < lists_.keys())
       __builtin_prefetch(lists_[list].data() + lists_[list].size(), 1);
-    append(postings[i].term, postings[i].cluster);
+    add_posting(postings[i].term, postings[i].cluster);
   }
 }
 
@@ -93,9 +93,8 @@ void ClusterIndex::prepare_centroid(uint32_t cluster, std::span<const TermWeight
 
 void ClusterIndex::apply(IndexChange &change, const StopFlag &stop) {
   for (const auto &[cluster, centroid] : change.outgrown) centroids_.assign(cluster, centroid);
-  if (has_lists_) {
-    append(change.postings, stop);
-  } else {
+  if (has_lists_) append(change.postings, stop);
+  if (reports_) {
     changed_centroids_.insert(changed_centroids_.end(), change.clusters.begin(), change.clusters.end());
     new_postings_.insert(new_postings_.end(), change.postings.begin(), change.postings.end());
   }
@@ -118,7 +117,7 @@ void ClusterIndex::set_centroid(uint32_t cluster, std::span<const TermWeight> ce
 void ClusterIndex::list_centroid(uint32_t cluster) {
   centroid_terms_ += centroids_[cluster].size();
   postings_ += centroids_[cluster].size();
-  for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
+  for (const TermWeight &entry : centroids_[cluster]) add_posting(entry.term, cluster);
 }
 
 void ClusterIndex::clear_out(const StopFlag &stop) {
@@ -133,18 +132,29 @@ void ClusterIndex::make_lists(const StopFlag &stop) {
   used_lists_.clear();
   for (uint32_t cluster = 0; cluster < clusters_; ++cluster) {
     if (cluster % candidates_per_look == 0) stop.check();
-    for (const TermWeight &entry : centroids_[cluster]) append(entry.term, cluster);
+    for (const TermWeight &entry : centroids_[cluster]) add_posting(entry.term, cluster);
   }
 }
 
-void ClusterIndex::give_lists_away() {
+void ClusterIndex::give_lists_away(bool keep) {
+  reports_ = true;
+  if (keep) return;
   has_lists_ = false;
   lists_ = RegionPool<uint32_t>(*memory_);
 }
 
 void ClusterIndex::take_lists_back(const StopFlag &stop) {
+  reports_ = false;
+  mark_copied();
+  if (has_lists_) return;
   has_lists_ = true;
   clear_out(stop);
+}
+
+void ClusterIndex::drop_repeated_reports() {
+  std::sort(changed_centroids_.begin(), changed_centroids_.end());
+  changed_centroids_.erase(std::unique(changed_centroids_.begin(), changed_centroids_.end()),
+                           changed_centroids_.end());
 }
 
 void ClusterIndex::clear(const StopFlag &stop) {
@@ -166,26 +176,17 @@ void ClusterIndex::mark_copied() {
 
 // Sorts the lists of the document's terms and makes its table. Returns whether a search has a point: whether
 // the terms that clusters have form a vector that is long enough.
-bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight> document,
+bool ClusterSearch::start(const ClusterIndex &lists, std::span<const TermWeight> document,
                           double needed_square) {
   lists_.clear();
   uint64_t known = 0;
   for (const TermWeight &entry : document) {
-    const size_t size = index.list(entry.term).size();
+    const size_t size = lists.list(entry.term).size();
     if (size == 0) continue;
     lists_.push_back({size, entry.term, entry.weight});
     known += uint64_t{entry.weight} * entry.weight;
   }
   if (static_cast<double>(known) < needed_square) return false;
-  if (seen_.size() < index.clusters()) {
-    const size_t size = seen_.size();
-    seen_.resize(index.clusters() + index.clusters() / 4 + 16);
-    std::fill(seen_.begin() + size, seen_.end(), 0);
-  }
-  if (++search_ == 0) {
-    std::fill(seen_.begin(), seen_.end(), 0);
-    search_ = 1;
-  }
   // At most a quarter full, so that one look mostly tells that the document lacks a term.
   const size_t slots = std::bit_ceil(4 * document.size() + 1);
   table_.assign(slots, {0, 0});
@@ -195,6 +196,19 @@ bool ClusterSearch::start(const ClusterIndex &index, std::span<const TermWeight>
     return a.size < b.size || (a.size == b.size && a.term < b.term);
   });
   return true;
+}
+
+// Begins a search that has seen none of so many clusters.
+void ClusterSearch::begin_seen(uint32_t clusters) {
+  if (seen_.size() < clusters) {
+    const size_t size = seen_.size();
+    seen_.resize(clusters + clusters / 4 + 16);
+    std::fill(seen_.begin() + size, seen_.end(), 0);
+  }
+  if (++search_ == 0) {
+    std::fill(seen_.begin(), seen_.end(), 0);
+    search_ = 1;
+  }
 }
 
 uint64_t ClusterSearch::product(std::span<const TermWeight> centroid) const {
@@ -218,9 +232,11 @@ void ClusterSearch::search_list(const ClusterIndex &index, std::span<const uint3
 }
 
 FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const TermWeight> document,
-                                 uint32_t least, const StopFlag &stop, uint32_t first) {
+                                 uint32_t least, const StopFlag &stop, const Among &among) {
+  const ClusterIndex &lists = among.lists == nullptr ? index : *among.lists;
   const double least_length = least_shared_length(least);
-  if (!start(index, document, least_length * least_length)) return 0;
+  if (!start(lists, document, least_length * least_length)) return 0;
+  begin_seen(index.clusters());
   // Shortest lists first. The similarity of a cluster with none of their terms is at most the length of the
   // rest of the document.
   uint64_t left = 0;
@@ -229,7 +245,7 @@ FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const Term
   for (const ListOfTerm &entry : lists_) {
     const double needed = least_shared_length(std::max(least, similarity_of(best)));
     if (static_cast<double>(left) < needed * needed) break;
-    search_list(index, index.list(entry.term), least, first, best, stop);
+    search_list(index, lists.list(entry.term), least, among.first, best, stop);
     left -= uint64_t{entry.weight} * entry.weight;
   }
   return best;

@@ -168,6 +168,8 @@ class ClusterIndex {
     centroids_.assign(cluster, centroid);
   }
   void list_centroid(uint32_t cluster);
+  // Adds a cluster to the list of a term. The centroid may be in another index.
+  void add_posting(uint32_t term, uint32_t cluster);
   std::span<const TermWeight> centroid(uint32_t cluster) const { return centroids_[cluster]; }
   std::span<const uint32_t> list(uint32_t term) const {
     const uint32_t list = list_of(term);
@@ -184,17 +186,20 @@ class ClusterIndex {
   // Forgets all clusters. Only for an index with shared lists. Throws Cancelled.
   void clear(const StopFlag &stop = StopFlag());
 
-  // Gives the lists to another object, or takes them back and makes them anew. Throws Cancelled.
-  void give_lists_away();
+  // Lets another object have lists and report its changes to it. The index may keep its own lists, too.
+  void give_lists_away(bool keep = false);
+  // Ends that, and makes the lists anew if the index has none. Throws Cancelled.
   void take_lists_back(const StopFlag &stop);
   // For who has the lists, and a copy of the centroids: what has changed since mark_copied(). Where
   // lists_are_stale(), they are to be made anew from the centroids, which have no terms from term_end() on.
+  // A cluster that changed several times is reported several times, unless these reports are dropped.
   bool lists_are_stale() const { return lists_are_stale_; }
   std::span<const ClusterPosting> new_postings() const { return new_postings_; }
   uint32_t term_end() const { return term_end_; }
   size_t centroid_terms() const { return centroid_terms_; }
   const RegionPool<TermWeight> &centroids() const { return centroids_; }
   std::span<const uint32_t> changed_centroids() const { return changed_centroids_; }
+  void drop_repeated_reports();
   void mark_copied();
 
  private:
@@ -204,7 +209,6 @@ class ClusterIndex {
   uint32_t list_of(uint32_t term) const {
     return list_shift_ == 0 ? term : term * term_spread >> list_shift_;
   }
-  void append(uint32_t term, uint32_t cluster);
   void append(std::span<const ClusterPosting> postings, const StopFlag &stop);
   void clear_out(const StopFlag &stop);
   void make_lists(const StopFlag &stop);
@@ -218,6 +222,7 @@ class ClusterIndex {
   size_t centroid_terms_ = 0;  // of all centroids
   uint32_t term_end_ = 0;
   bool has_lists_ = true;
+  bool reports_ = false;
   bool lists_are_stale_ = true;
   std::vector<ClusterPosting> new_postings_;
   std::vector<uint32_t> changed_centroids_;
@@ -231,10 +236,20 @@ class ClusterSearch {
  public:
   explicit ClusterSearch(MemoryCounter &memory) : seen_(memory) {}
 
-  // Returns the most similar cluster of the index from `first` on with at least this similarity, which must
-  // be above 0. Throws Cancelled.
+  // Which clusters of an index are searched.
+  struct Among {
+    uint32_t first = 0;                   // from this one on
+    const ClusterIndex *lists = nullptr;  // only those that are listed here
+  };
+
+  // Returns the most similar cluster of the index with at least this similarity, which must be above 0.
+  // Throws Cancelled.
   FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
-                    const StopFlag &stop, uint32_t first = 0);
+                    const StopFlag &stop, const Among &among);
+  FoundCluster find(const ClusterIndex &index, std::span<const TermWeight> document, uint32_t least,
+                    const StopFlag &stop) {
+    return find(index, document, least, stop, Among());
+  }
 
  private:
   struct ListOfTerm {
@@ -243,7 +258,8 @@ class ClusterSearch {
     uint32_t weight;
   };
 
-  bool start(const ClusterIndex &index, std::span<const TermWeight> document, double needed_square);
+  bool start(const ClusterIndex &lists, std::span<const TermWeight> document, double needed_square);
+  void begin_seen(uint32_t clusters);
   // Returns the slot of the term, or the empty slot for it.
   size_t slot_of(uint32_t term) const {
     const uint32_t hash = term * term_spread;

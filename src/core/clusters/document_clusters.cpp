@@ -35,6 +35,9 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
       members_(memory_),
       grown_(memory_),
       pending_(memory_),
+      touched_(memory_),
+      touched_clusters_(memory_),
+      touched_lists_(memory_, shared_lists(most_window, 1)),
       raw_(memory_),
       ends_(memory_),
       vectors_(memory_),
@@ -50,7 +53,7 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
   memory_.set_limit(options.memory_limit,
                     {"the clusters of documents need",
                      "cluster with fewer terms a document, a lower max_terms or a lower threshold"});
-  workers_.emplace_back(memory_, order_, lists_of_open(1));
+  workers_.emplace_back(memory_, order_, shared_lists(options.batch, 1));
 }
 
 void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bool open,
@@ -82,10 +85,10 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
   pending_.assign(with_pending_ - 1, pending);
 }
 
-size_t DocumentClusters::lists_of_open(size_t workers) const {
+size_t DocumentClusters::shared_lists(size_t documents, size_t workers) const {
   constexpr size_t lists_per_document = 16, bytes_per_list = 128;
   constexpr size_t least = size_t{1} << 10, most = size_t{1} << 18;
-  const size_t wanted = std::min(options_.batch * lists_per_document, options_.memory_limit / bytes_per_list);
+  const size_t wanted = std::min(documents * lists_per_document, options_.memory_limit / bytes_per_list);
   return std::clamp(std::bit_floor(wanted / workers), least, most);
 }
 
@@ -134,21 +137,31 @@ void DocumentClusters::copy_pending(uint32_t cluster, TermSum *to) const {
 
 void DocumentClusters::run(WorkerPool &pool) {
   const auto workers = static_cast<size_t>(pool.workers());
-  while (workers_.size() < workers) workers_.emplace_back(memory_, order_, lists_of_open(workers));
+  while (workers_.size() < workers)
+    workers_.emplace_back(memory_, order_, shared_lists(options_.batch, workers));
   make_vectors(pool);
   found_.resize(size());
   clustered_.resize(size());
-  for (size_t begin = 0; begin < size();) {
-    const uint64_t left_of_batch = options_.batch - documents_ % options_.batch;
-    const size_t end = begin + std::min<uint64_t>(size() - begin, left_of_batch);
-    search(begin, end, pool);
-    assign(begin, end, pool);
-    documents_ += end - begin;
-    if (documents_ % options_.batch == 0) publish(pool);
-    begin = end;
+  for (size_t begin = 0, end; begin < size(); begin = end) {
+    // A batch that an earlier stream has left open ends with the first document.
+    const bool in_window = is_serial() && opens_.empty() && grown_.empty();
+    const uint64_t most = in_window ? window(workers) : options_.batch - documents_ % options_.batch;
+    end = begin + std::min<uint64_t>(size() - begin, most);
+    if (in_window) {
+      run_window(begin, end, pool);
+    } else {
+      run_batch(begin, end, pool);
+    }
   }
   fold_members(pool.stop());
   gather_open(pool.stop());
+}
+
+void DocumentClusters::run_batch(size_t begin, size_t end, WorkerPool &pool) {
+  search(begin, end, pool);
+  assign(begin, end, pool);
+  documents_ += end - begin;
+  if (documents_ % options_.batch == 0) publish(pool);
 }
 
 void DocumentClusters::make_vectors(WorkerPool &pool) {
@@ -204,12 +217,13 @@ void DocumentClusters::search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, 
   const StopFlag &stop = pool.stop();
   if (!device_) {
     device_ = gpu.make_cluster_device(options_.gpu_memory_limit);
-    index_.give_lists_away();
+    index_.give_lists_away(is_serial());
   }
+  index_.drop_repeated_reports();
   device_->update(index_, stop);
   index_.mark_copied();
   // Clusters of the batch that are there already any document may join.
-  if (end - begin > 1 && opens_.size() == 0) groups_.resize(end - begin);
+  if (end - begin > 1 && opens_.size() == 0 && !is_serial()) groups_.resize(end - begin);
   reaches_.resize(groups_.size());
   pool.parallel_pieces(reaches_.size(), documents_per_piece, [&](int worker, size_t i) {
     reaches_[i] = reach_of(document(begin + i), options_.max_terms, least_, workers_[worker].squares);

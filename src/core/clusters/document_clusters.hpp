@@ -3,7 +3,8 @@
 // Each document is compared with the centroids of all clusters: of those there were when its batch began, as
 // they were then, and of those that its batch has begun, as they are by now. It joins the most similar one
 // (the oldest of several) at or above the threshold, or begins a cluster. At the end of a batch the documents
-// that joined older clusters are added to them. With batches of one document this is the serial algorithm.
+// that joined older clusters are added to them. With batches of one document this is the serial algorithm,
+// which searches for many documents at a time all the same.
 //
 // What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
 // that documents are added. The centroid is the unit vector in its direction. All is in integers
@@ -107,6 +108,8 @@ class DocumentClusters {
   static constexpr uint32_t none = UINT32_MAX;
   // Documents, or clusters, that threads take at a time.
   static constexpr size_t documents_per_piece = 16;
+  // The most documents that the serial algorithm searches for at a time.
+  static constexpr size_t most_window = 1024;
 
   // A document of the batch under way that has joined a cluster of the index.
   struct Member {
@@ -152,10 +155,12 @@ class DocumentClusters {
     Buffer<uint32_t> numbers;  // of these clusters in opens_
   };
 
-  // Returns how many lists the clusters of a batch share that one of `workers` has: for most batches about as
-  // many as those have terms, and never so many that they take much of a small memory limit.
-  size_t lists_of_open(size_t workers) const;
+  bool is_serial() const { return options_.batch == 1; }
+  // Returns how many lists the clusters of so many documents share that one of `workers` has: for most about
+  // as many as those have terms, and never so many that they take much of a small memory limit.
+  size_t shared_lists(size_t documents, size_t workers) const;
   void run(WorkerPool &pool);
+  void run_batch(size_t begin, size_t end, WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
   void choose_device(size_t documents);
@@ -177,6 +182,12 @@ class DocumentClusters {
   void publish_grown(size_t grown, ClusterSum &sum, Published &published, const StopFlag &stop);
   void publish_open(uint32_t open, Published &published);
   void fold_members(const StopFlag &stop);
+  size_t window(size_t workers) const;
+  void run_window(size_t begin, size_t end, WorkerPool &pool);
+  FoundCluster find_now(size_t document, const StopFlag &stop);
+  void assign_now(size_t document, const StopFlag &stop);
+  void store_sum(uint32_t cluster, ClusterSum &sum, const StopFlag &stop);
+  void forget_touched(const StopFlag &stop);
 
   std::span<const TermWeight> document(size_t number) const;
   std::span<const TermSum> sum_of(uint32_t cluster) const;
@@ -205,6 +216,12 @@ class DocumentClusters {
   Buffer<Grown> grown_;
   RegionPool<TermSum> pending_;
   uint32_t with_pending_ = 0;
+  // The clusters that have changed since a search for many documents: whether one is of them, which they are,
+  // and their lists.
+  Buffer<uint8_t> touched_;
+  Buffer<uint32_t> touched_clusters_;
+  ClusterIndex touched_lists_;
+  IndexChange change_;  // scratch of store_sum()
 
   // The round. A document's vector begins where its terms do in raw_.
   Buffer<RawTerm> raw_;

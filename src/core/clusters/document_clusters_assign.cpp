@@ -109,6 +109,7 @@ void DocumentClusters::add_cluster() {
   sizes_.push_back(0);
   changed_.push_back(0);
   grown_at_.push_back(0);
+  touched_.push_back(0);
 }
 
 // Makes a worker's cluster the last of the open ones.
@@ -123,7 +124,7 @@ void DocumentClusters::add_open(Open open) {
 // join them.
 void DocumentClusters::gather_open(const StopFlag &stop) {
   if (!opens_are_spread_) return;
-  OpenClusters gathered(memory_, lists_of_open(1));
+  OpenClusters gathered(memory_, shared_lists(options_.batch, 1));
   for (const Open &open : opens_) {
     ClusterSum &sum = workers_[0].sum;
     sum.set(workers_[open.worker].open.sum(open.number));

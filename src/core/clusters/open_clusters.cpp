@@ -27,7 +27,7 @@ uint64_t product(std::span<const TermWeight> a, std::span<const TermWeight> b) {
 FoundCluster OpenClusters::find(std::span<const TermWeight> document, uint32_t least, ClusterSearch &search,
                                 const StopFlag &stop) const {
   if (listed_)
-    return index_.may_have(document, least) ? search.find(index_, document, least, stop, group_)
+    return index_.may_have(document, least) ? search.find(index_, document, least, stop, {.first = group_})
                                             : FoundCluster{0};
   FoundCluster best = 0;
   for (uint32_t cluster = group_; cluster < size(); ++cluster) {
