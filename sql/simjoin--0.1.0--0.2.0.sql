@@ -521,6 +521,33 @@ SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, anyelement) IS
 'cluster_documents for documents that arrive in parts: continues from the clusters in a table made by cluster_stream_create, and stores them there';
 
+-- Clusters that come together. The arguments before merge have no defaults, so that a call of the functions above is never one of
+-- these. A key that is given by its place is taken for merge; so these functions see NULL, and refuse it.
+CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int, merge float8)
+RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents_merging' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_documents(text, float8, int, int, float8) IS
+'cluster_documents that merges, after each batch, clusters whose centroids have become as similar as merge';
+CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int, merge float8, key anyelement)
+RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents_merging' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_documents(text, float8, int, int, float8, anyelement) IS
+'cluster_documents that merges, after each batch, clusters whose centroids have become as similar as merge; key gives the type of ids';
+CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int, batch int, merge float8)
+RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_merging' LANGUAGE C VOLATILE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, float8) IS
+'cluster_stream that merges, after each batch, clusters whose centroids have become as similar as merge; merged_into in the table tells which';
+CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int, batch int, merge float8, key anyelement)
+RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_merging' LANGUAGE C VOLATILE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, float8, anyelement) IS
+'cluster_stream that merges, after each batch, clusters whose centroids have become as similar as merge; key gives the type of ids';
+
 -- What each of several thresholds would find.
 
 CREATE FUNCTION similarity_profile(query text, thresholds float8[] DEFAULT '{0.9,0.8,0.7,0.6,0.5}', measure text DEFAULT 'jaccard',

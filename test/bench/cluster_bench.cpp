@@ -1,6 +1,6 @@
 // Times the clustering of documents, and compares the clusters of batches with those of the serial algorithm.
 //   simjoin_cluster_bench [--documents N,...] [--vocabulary N] [--text FILE] [--batch N,...] [--threshold T]
-//   [--threads N]
+//   [--merge T] [--threads N]
 //   [--device cpu|gpu|recorded] [--no-serial]
 // Prints a line per run. `processor` is the processor time of all threads in seconds. `ari` is the adjusted
 // Rand index against batches of 1, and `stories` against the stories of a synthetic stream. `same` tells for
@@ -31,6 +31,7 @@ struct Options {
   std::string text;
   size_t vocabulary = 300'000;
   double threshold = 0.7;
+  double merge = 0;
   int threads = 1;
   std::string device = "cpu";
   bool serial = true;
@@ -69,6 +70,7 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
   ClusterOptions cluster_options;
   cluster_options.threshold = options.threshold;
   cluster_options.batch = batch;
+  cluster_options.merge = options.merge;
   cluster_options.device = device;
   cluster_options.threads = options.threads;
   DocumentClusters clusters(cluster_options);
@@ -82,6 +84,7 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
       clusters.add_term(clusters.terms().id_of(int64_t{stream.terms[term].term}), stream.terms[term].weight);
     clusters.end_document();
     if (!clusters.full() && i + 1 < stream.size()) continue;
+    if (i + 1 == stream.size() && options.merge > 0) clusters.end_batch();
     const auto wait = std::chrono::steady_clock::now();
     const std::clock_t before = std::clock();
     while (!clusters.step(std::chrono::milliseconds(10))) {
@@ -94,7 +97,9 @@ Run run(const NewsStream &stream, uint32_t batch, Device device, const Options &
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.clustering = std::chrono::duration<double>(waited).count();
   result.processor = static_cast<double>(used) / CLOCKS_PER_SEC;
-  result.count = clusters.clusters();
+  clusters.settle();
+  for (uint32_t &cluster : result.clusters) cluster = clusters.survivor_of(cluster);
+  for (uint32_t i = 0; i < clusters.clusters(); ++i) result.count += clusters.survivor_of(i) == i;
   result.figures = clusters.figures();
   return result;
 }
@@ -182,6 +187,8 @@ Options parse(int argc, char **argv) {
       options.vocabulary = numbers(value).front();
     } else if (option == "--threshold") {
       options.threshold = std::atof(value);
+    } else if (option == "--merge") {
+      options.merge = std::atof(value);
     } else if (option == "--threads") {
       options.threads = std::atoi(value);
     } else if (option == "--device") {

@@ -141,13 +141,12 @@ SELECT cluster_stream_create('stream', NULL::int[]);
 SELECT cluster_stream_create('bigs', NULL::bigint[]);
 SELECT cluster_stream_create('"Of Texts"');
 \d stream
-CREATE FUNCTION in_calls(state regclass, a_call int, type text) RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+CREATE FUNCTION in_calls(state regclass, a_call int, type text, options text DEFAULT 'batch => 64') RETURNS TABLE (id bigint, cluster bigint, similarity float8)
 LANGUAGE plpgsql AS $$
 BEGIN
   FOR i IN 1..1500 BY a_call LOOP
-    RETURN QUERY SELECT * FROM cluster_stream(state, format(
-      'SELECT id, terms::%s[], weights FROM news WHERE id BETWEEN %s AND %s ORDER BY id', type, i, i + a_call - 1),
-      0.5, 10, 64);
+    RETURN QUERY EXECUTE format('SELECT * FROM cluster_stream(%L, %L, threshold => 0.5, max_terms => 10, %s)', state, format(
+      'SELECT id, terms::%s[], weights FROM news WHERE id BETWEEN %s AND %s ORDER BY id', type, i, i + a_call - 1), options);
   END LOOP;
 END $$;
 SELECT count(*), count(*) FILTER (WHERE (a.cluster, a.similarity) IS DISTINCT FROM (b.cluster, b.similarity)) AS different
@@ -165,6 +164,70 @@ SELECT bool_and(sums = ARRAY(SELECT s FROM unnest(sums) s ORDER BY s DESC)) AS o
 SELECT count(*) FROM stream a FULL JOIN bigs b USING (cluster)
 WHERE (a.documents, a.terms::bigint[], a.sums, a.is_open, a.pending_terms::bigint[], a.pending_sums)
       IS DISTINCT FROM (b.documents, b.terms, b.sums, b.is_open, b.pending_terms, b.pending_sums);
+
+-- Clusters that come together: after two documents between them, in the first of them.
+CREATE TABLE bridged (id smallint, terms int[], weights real[]);
+INSERT INTO bridged VALUES (1, '{1,2}', '{1,1}'), (2, '{3,4}', '{1,1}'), (3, '{1,2,3,4}', '{1,1,1,1}'), (4, '{1,2,3,4}', '{1,1,1,1}'),
+  (5, '{9}', '{1}');
+SELECT id, cluster, similarity::numeric(4,3) FROM cluster_documents('SELECT * FROM bridged ORDER BY id', 0.6, 20, 1, merge => 0.5);
+SELECT id, cluster FROM cluster_documents('SELECT * FROM bridged ORDER BY id', 0.6, 20, 1, merge => 0.51);
+SELECT id, cluster FROM cluster_documents('SELECT * FROM bridged ORDER BY id', 0.6, 20, 1, 0.5, NULL::smallint);
+-- The last batch ends with the query.
+SELECT id, cluster FROM cluster_documents('SELECT ''id '' || id, terms::text[], weights FROM bridged ORDER BY id', 0.6, 20, 1024, 0.4, key => NULL::text);
+SELECT * FROM cluster_documents('SELECT * FROM bridged WHERE false', 0.6, 20, 1024, 0.4);
+SELECT * FROM cluster_documents(NULL, 0.6, 20, 1024, 0.4);
+-- A stream tells which clusters have become part of which.
+SELECT cluster_stream_create('bridge', NULL::int[]);
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged WHERE id <= 3 ORDER BY id', 0.6, 20, 1, merge => 0.5);
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged WHERE id = 4', 0.6, 20, 1, merge => 0.5);
+TABLE bridge;
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged WHERE id IN (2, 5) ORDER BY id', 0.6, 20, 1);
+-- The row of a cluster that has become part of another one may be deleted, and so may that other one.
+BEGIN;
+DELETE FROM bridge WHERE merged_into IS NOT NULL;
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged WHERE id = 2', 0.6, 20, 1, merge => 0.5);
+ROLLBACK;
+BEGIN;
+DELETE FROM bridge WHERE cluster = 1;
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged WHERE id IN (1, 5) ORDER BY id', 0.6, 20, 1, merge => 0.5);
+SELECT cluster, documents, merged_into FROM bridge ORDER BY cluster;
+ROLLBACK;
+-- Other changes of such a row.
+CREATE FUNCTION after_change(change text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'UPDATE bridge SET ' || change;
+  PERFORM * FROM cluster_stream('bridge', 'SELECT * FROM bridged', 0.6, 20, 1);
+  RETURN 'taken';
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+SELECT change, after_change(change) FROM unnest(ARRAY[
+  'merged_into = 2 WHERE cluster = 2', 'merged_into = 3 WHERE cluster = 2', 'merged_into = 0 WHERE cluster = 2', 'merged_into = -7 WHERE cluster = 2',
+  'merged_into = NULL WHERE cluster = 2', 'documents = 1 WHERE cluster = 2', 'is_open = true WHERE cluster = 2', 'sums = ''{5}'' WHERE cluster = 2',
+  'terms = ''{5}'' WHERE cluster = 2', 'terms = ''{5}'', sums = ''{5}'' WHERE cluster = 2', 'pending_terms = ''{}'', pending_sums = ''{}'' WHERE cluster = 2',
+  'merged_into = 1 WHERE cluster = 3', 'merged_into = 2, documents = 0, terms = ''{}'', sums = ''{}'' WHERE cluster = 3',
+  'is_open = true WHERE cluster = 1', 'merged_into = 1 WHERE cluster = 2']) change;
+-- A table of version 0.1.0.
+ALTER TABLE bridge DROP COLUMN merged_into;
+SELECT * FROM cluster_stream('bridge', 'SELECT * FROM bridged', 0.6, 20, 1, merge => 0.5);
+DELETE FROM bridge WHERE documents = 0;
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged ORDER BY id', 0.6, 20, 1);
+ALTER TABLE bridge ADD COLUMN merged_into bigint;
+SELECT id, cluster FROM cluster_stream('bridge', 'SELECT * FROM bridged ORDER BY id', 0.6, 20, 1, merge => 0.5);
+SELECT cluster, documents, merged_into FROM bridge ORDER BY cluster;
+-- Whole batches merge the same clusters in one call and in many.
+CREATE TABLE merged_at_once AS SELECT * FROM cluster_documents('SELECT * FROM news ORDER BY id', 0.5, 10, 50, merge => 0.4);
+SELECT count(*), count(DISTINCT cluster) < (SELECT count(DISTINCT cluster) FROM at_once) - 50 AS fewer FROM merged_at_once;
+SELECT cluster_stream_create('merging', NULL::int[]);
+CREATE TABLE merged_in_calls AS SELECT * FROM in_calls('merging', 70, 'int', 'batch => 50, merge => 0.4');
+SELECT count(*), count(*) FILTER (WHERE i.cluster <> a.cluster) > 0 AS moved,
+       count(*) FILTER (WHERE (coalesce(s.merged_into, s.cluster), i.similarity) IS DISTINCT FROM (a.cluster, a.similarity)) AS different
+FROM merged_in_calls i JOIN merging s USING (cluster) FULL JOIN merged_at_once a USING (id);
+SELECT sum(documents), count(*) FILTER (WHERE merged_into IS NOT NULL) > 50 AS merged,
+       bool_and(merged_into IS NULL OR documents = 0 AND terms = '{}' AND merged_into < cluster) AS empty FROM merging;
+SELECT count(*) AS chains FROM merging a JOIN merging b ON a.merged_into = b.cluster WHERE b.merged_into IS NOT NULL;
+DROP TABLE bridged, bridge, merging, merged_at_once, merged_in_calls;
+DROP FUNCTION after_change;
 
 -- Transactions: a call that is rolled back leaves no trace. Two calls in one statement see each other.
 CREATE TABLE before AS SELECT * FROM stream;
@@ -206,6 +269,11 @@ SELECT * FROM cluster_documents('SELECT * FROM docs', 'NaN');
 SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 0);
 SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 65536);
 SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 0);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 1024, merge => 0);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 1024, merge => 1.01);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 1024, merge => 'NaN');
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 1024, merge => NULL);
+SELECT * FROM cluster_documents('SELECT * FROM docs', 0.5, 20, 1024, NULL::int);
 SELECT * FROM cluster_documents('SELECT id, terms FROM docs', 0.5);
 SELECT * FROM cluster_documents('SELECT id, terms, weights::float8[] FROM docs', 0.5);
 SELECT * FROM cluster_documents('SELECT NULL::int, terms, weights FROM docs', 0.5);
@@ -262,6 +330,10 @@ SELECT * FROM cluster_stream('bigs', 'SELECT id, terms::bigint[], weights FROM d
 SET simjoin.memory_limit = '2MB';
 SELECT count(*), count(DISTINCT cluster) FROM cluster_documents(
   'SELECT i, ARRAY(SELECT i % 10 * 20 + j FROM generate_series(1, 20) j), array_fill(1::real, ARRAY[20]) FROM generate_series(1, 20000) i', 0.5);
+-- Documents that wait until all are merged go to a temporary file.
+SELECT cluster, count(*), count(*) FILTER (WHERE id % 3 <> cluster - 1) AS wrong FROM cluster_documents(
+  'SELECT i, ARRAY[i % 3, 10 + i % 6], ''{3, 1}''::real[] FROM generate_series(0, 59999) i', 0.95, 20, 1024, merge => 0.85)
+GROUP BY cluster ORDER BY cluster;
 SELECT count(*) FROM cluster_documents(
   'SELECT i, ARRAY[3 * i, 3 * i + 1, 3 * i + 2], ''{1, 1, 1}''::real[] FROM generate_series(1, 100000) i', 0.5);
 SELECT cluster_stream_create('much', NULL::int[]);

@@ -76,6 +76,7 @@ my %statements = (
 	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
 	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
 	'cluster_documents, serially' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, batch => 1)},
+	'cluster_documents, merging' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, 20, 1024, 0.9)},
 	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 200)', 0.95)},
 	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 200) i', NULL::int[])},
 );
@@ -91,7 +92,7 @@ SKIP:
 	skip 'there is no GPU here', 1 if $node->safe_psql('postgres', 'SELECT count(*) FROM simjoin_devices()') == 0;
 	my $clusters = q{SELECT md5(string_agg(c::text, ' ' ORDER BY id))
 		FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6, batch => 256) c};
-	for my $parameters ('batch => 256', 'batch => 1')
+	for my $parameters ('batch => 256', 'batch => 1', '20, 256, merge => 0.4', '20, 1, merge => 0.4')
 	{
 		my $as_given = $clusters =~ s/batch => 256/$parameters/r;
 		is( $node->safe_psql('postgres', "SET simjoin.device = gpu; $as_given"),

@@ -134,7 +134,8 @@ for my $statement (
 	"pagerank($edges)", "densest_subgraph($edges, 100)", "connected_components($edges)",
 	q{tf_idf('SELECT id, tokens FROM text_sets')},
 	q{idf('SELECT id, array_to_string(tokens, '' '') FROM text_sets', tokens => 'words')},
-	q{cluster_documents('SELECT id, tokens, array_fill(1::real, ARRAY[cardinality(tokens)]) FROM int4_sets', 0.5)})
+	q{cluster_documents('SELECT id, tokens, array_fill(1::real, ARRAY[cardinality(tokens)]) FROM int4_sets', 0.5)},
+	q{cluster_documents('SELECT id, tokens, array_fill(1::real, ARRAY[cardinality(tokens)]) FROM int4_sets', 0.5, 20, 1, merge => 0.5)})
 {
 	my ($function) = $statement =~ /^(\w+)/;
 	keeps_to($function, 8, 4096, "SELECT count(*) FROM $statement");

@@ -105,6 +105,58 @@ TEST(DocumentClusters, AreThoseOfTheDefinition) {
   }
 }
 
+// Documents whose clusters come together. Most clusters are weak, so that few documents change much.
+constexpr DocumentCase merging_cases[] = {
+    {0, 5, 3, 0.5, 5, 1, 0.5},         {33, 5, 3, 0.5, 5, 32, 0.4},         {600, 12, 40, 0.7, 20, 1, 0.6},
+    {600, 12, 40, 0.3, 4, 1, 0.3},     {600, 30, 60, 0.5, 3, 7, 0.5},       {600, 12, 40, 0.7, 20, 64, 0.5},
+    {600, 12, 40, 0.9, 20, 64, 1.0},   {600, 12, 40, 0.9, 20, 64, 1e-9},    {900, 8, 100, 0.6, 6, 256, 0.45},
+    {900, 8, 100, 0.6, 6, 4096, 0.45}, {900, 40, 30, 0.8, 65535, 100, 0.6},
+};
+
+// Returns the cluster of each document in the end.
+std::vector<uint32_t> survivors(DocumentClusters &clusters, const std::vector<Document> &documents,
+                                size_t round) {
+  std::vector<uint32_t> result;
+  for (const auto &[joined, similarity] : cluster(clusters, documents, round)) result.push_back(joined);
+  clusters.end_batch();
+  while (!clusters.step(std::chrono::milliseconds(10))) {
+  }
+  clusters.settle();
+  for (uint32_t &each : result) each = clusters.survivor_of(each);
+  return result;
+}
+
+TEST(DocumentClusters, ComeTogetherAsTheDefinitionSays) {
+  size_t merged = 0;
+  for (const DocumentCase &c : merging_cases) {
+    const std::vector<Document> documents = documents_of(c);
+    NaiveClusters naive(c.threshold, c.max_terms, c.batch, c.merge);
+    std::vector<uint32_t> expected;
+    for (const Document &document : documents) expected.push_back(naive.add(document).first);
+    naive.end_batch();
+    for (uint32_t &each : expected) {
+      merged += naive.survivor_of(each) != each;
+      each = naive.survivor_of(each);
+    }
+    for (const auto &[round, threads] : {std::pair(SIZE_MAX, 1), {size_t{50}, 2}, {size_t{333}, 7}}) {
+      DocumentClusters clusters(options_of(c, Device::cpu, threads));
+      EXPECT_EQ(survivors(clusters, documents, round), expected)
+          << c.documents << " documents, threshold " << c.threshold << ", batch " << c.batch << ", merge "
+          << c.merge << ", rounds of " << round;
+      uint64_t members = 0;
+      for (uint32_t i = 0; i < clusters.clusters(); ++i) {
+        members += clusters.documents_of(i);
+        EXPECT_EQ(clusters.documents_of(i) == 0, clusters.survivor_of(i) != i);
+        if (clusters.survivor_of(i) != i) {
+          EXPECT_EQ(clusters.sum_size(i), 0u);
+        }
+      }
+      EXPECT_EQ(members, documents.size());
+    }
+  }
+  EXPECT_GT(merged, 500u);
+}
+
 // The serial algorithm searches for windows of documents, whose size depends on the threads.
 TEST(DocumentClusters, TheSerialAlgorithmRunsOnManyThreads) {
   for (const double threshold : {0.3, 0.6, 0.9}) {
@@ -125,11 +177,12 @@ TEST(DocumentClusters, TheSerialAlgorithmRunsOnManyThreads) {
 // Returns the clusters of the documents in several streams. Each stream knows only the stored state of the
 // ones before it, so terms come in another order.
 std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vector<Document> &documents,
-                                          size_t a_stream) {
+                                          size_t a_stream, std::vector<uint32_t> *survivors = nullptr) {
   struct Kept {
     uint64_t documents;
     std::vector<std::pair<int64_t, uint64_t>> sum, pending;
     bool open;
+    uint32_t survivor;
   };
   std::vector<Kept> kept;
   std::vector<Clustered> result;
@@ -140,8 +193,14 @@ std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vect
       for (const auto &[term, sum] : terms) sums.push_back({clusters.terms().id_of(term), sum});
       return sums;
     };
-    for (const Kept &each : kept)
-      clusters.load(each.documents, sums(each.sum), each.open, sums(each.pending));
+    for (uint32_t i = 0; i < kept.size(); ++i) {
+      const Kept &each = kept[i];
+      if (each.survivor != i) {
+        clusters.load_merged(each.survivor);
+      } else {
+        clusters.load(each.documents, sums(each.sum), each.open, sums(each.pending));
+      }
+    }
     const size_t end = begin + std::min(documents.size() - begin, a_stream);
     const std::vector<Clustered> part = cluster(clusters, {documents.begin() + static_cast<ptrdiff_t>(begin),
                                                            documents.begin() + static_cast<ptrdiff_t>(end)});
@@ -151,20 +210,24 @@ std::vector<Clustered> cluster_in_streams(const DocumentCase &c, const std::vect
       for (const TermSum &sum : sums) terms.emplace_back(clusters.terms().value(sum.term), sum.sum);
       return terms;
     };
+    clusters.settle();
     kept.resize(clusters.clusters());
     for (uint32_t i = 0; i < clusters.clusters(); ++i) {
       std::vector<TermSum> sum(clusters.sum_size(i)), pending(clusters.pending_size(i));
       clusters.copy_sum(i, sum.data());
       clusters.copy_pending(i, pending.data());
-      Kept now{clusters.documents_of(i), values(sum), values(pending), clusters.is_open(i)};
+      Kept now{clusters.documents_of(i), values(sum), values(pending), clusters.is_open(i),
+               clusters.survivor_of(i)};
       if (clusters.changed(i)) {
         kept[i] = std::move(now);
       } else {
         EXPECT_TRUE(kept[i].documents == now.documents && kept[i].sum == now.sum &&
-                    kept[i].pending == now.pending && kept[i].open == now.open);
+                    kept[i].pending == now.pending && kept[i].open == now.open &&
+                    kept[i].survivor == now.survivor);
       }
     }
   }
+  for (size_t i = 0; survivors != nullptr && i < kept.size(); ++i) survivors->push_back(kept[i].survivor);
   return result;
 }
 
@@ -177,6 +240,22 @@ TEST(DocumentClusters, AreTheSameInOneStreamAndInMany) {
       if (documents.size() / a_stream > 30 && c.batch == 1) continue;
       EXPECT_EQ(cluster_in_streams(c, documents, a_stream), expected)
           << c.documents << " documents, batch " << c.batch << ", streams of " << a_stream;
+    }
+  }
+}
+
+// Streams merge the same clusters wherever they end, and tell of each where it has gone.
+TEST(DocumentClusters, ComeTogetherTheSameInOneStreamAndInMany) {
+  for (const DocumentCase &c : merging_cases) {
+    const std::vector<Document> documents = documents_of(c);
+    std::vector<uint32_t> gone;
+    const std::vector<Clustered> expected = cluster_in_streams(c, documents, SIZE_MAX, &gone);
+    for (const size_t a_stream : {size_t{7}, size_t{64}, size_t{333}}) {
+      if (documents.size() / a_stream > 30 && c.batch == 1) continue;
+      std::vector<uint32_t> gone_in_streams;
+      EXPECT_EQ(cluster_in_streams(c, documents, a_stream, &gone_in_streams), expected)
+          << c.documents << " documents, batch " << c.batch << ", streams of " << a_stream;
+      EXPECT_EQ(gone_in_streams, gone);
     }
   }
 }
@@ -253,6 +332,14 @@ TEST(DocumentClusters, WhatIsLoadedIsChecked) {
   clusters.load(1, sum, true, {});
   EXPECT_THROW(clusters.load(1, sum, false, {}), Error);
   EXPECT_THROW(clusters.load(1, sum, true, sum), Error);
+  EXPECT_THROW(clusters.load_merged(0), Error);
+  DocumentClusters merged({});
+  EXPECT_THROW(merged.load_merged(1), Error);
+  merged.load(1, {}, false, {});
+  merged.load_merged(0);
+  merged.load_merged(2);
+  EXPECT_THROW(merged.load_merged(1), Error);
+  EXPECT_THROW(merged.load_merged(9), Error);
 }
 
 // The limit is for clusters, not for documents: any number of documents may join a cluster.
@@ -395,20 +482,24 @@ TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
   }
 }
 
-// The lists of the host and of the device both follow what the serial algorithm changes.
-TEST_F(DocumentClustersOnDevices, TheSerialAlgorithmIsThatOfTheCpu) {
-  const DocumentCase c{2000, 12, 200, 0.6, 8, 1};
-  const std::vector<Document> documents = documents_of(c);
-  DocumentClusters on_cpu(options_of(c));
-  const std::vector<Clustered> expected = cluster(on_cpu, documents, 900);
-  for (const int failing : {-1, 1}) {
-    backend_.repair();
-    backend_.failing = failing;
-    ClusterOptions options = options_of(c);
-    options.device = Device::automatic;
-    DocumentClusters on_device(options);
-    EXPECT_EQ(cluster(on_device, documents, 900), expected);
-    EXPECT_TRUE(on_device.attempt().outcome().gpu);
+// The lists of the host and of the device follow both what the serial algorithm and what merging changes.
+TEST_F(DocumentClustersOnDevices, ComeTogetherAsOnTheCpu) {
+  for (const uint32_t batch : {1u, 300u}) {
+    for (const double merge : {0.0, 0.45}) {
+      const DocumentCase c{2000, 12, 200, 0.6, 8, batch, merge};
+      const std::vector<Document> documents = documents_of(c);
+      DocumentClusters on_cpu(options_of(c));
+      const std::vector<uint32_t> expected = survivors(on_cpu, documents, 900);
+      for (const int failing : {-1, 1}) {
+        backend_.repair();
+        backend_.failing = failing;
+        ClusterOptions options = options_of(c);
+        options.device = Device::automatic;
+        DocumentClusters on_device(options);
+        EXPECT_EQ(survivors(on_device, documents, 900), expected) << batch << ", " << merge;
+        EXPECT_TRUE(on_device.attempt().outcome().gpu);
+      }
+    }
   }
 }
 

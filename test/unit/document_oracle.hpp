@@ -23,18 +23,11 @@ using Clustered = std::pair<uint32_t, uint32_t>;
 // The algorithm as core/clusters/document_clusters.hpp describes it, with maps and a look at every centroid.
 class NaiveClusters {
  public:
-  NaiveClusters(double threshold, size_t max_terms, size_t batch)
-      : threshold_(threshold), max_terms_(max_terms), batch_(batch) {}
+  NaiveClusters(double threshold, size_t max_terms, size_t batch, double merge = 0)
+      : threshold_(threshold), max_terms_(max_terms), batch_(batch), merge_(merge) {}
 
   Clustered add(const Document &document) {
-    if (seen_++ % batch_ == 0) {
-      for (Cluster &cluster : clusters_) {
-        for (const Vector &pending : cluster.pending) add_to(cluster.sum, pending);
-        cut(cluster.sum, max_terms_);
-        cluster.pending.clear();
-        cluster.open = false;
-      }
-    }
+    if (seen_++ % batch_ == 0) end_batch();
     const Vector vector = unit_vector(weights_of(document));
     uint32_t best = 0, best_similarity = 0;
     for (uint32_t i = 0; i < clusters_.size(); ++i) {
@@ -51,9 +44,26 @@ class NaiveClusters {
       }
       return {best, best_similarity};
     }
-    clusters_.push_back({vector, {}, true});
+    clusters_.push_back({vector, {}, true, static_cast<uint32_t>(clusters_.size())});
     cut(clusters_.back().sum, max_terms_);
     return {static_cast<uint32_t>(clusters_.size() - 1), 0};
+  }
+  void end_batch() {
+    std::vector<uint32_t> changed;
+    for (uint32_t i = 0; i < clusters_.size(); ++i) {
+      Cluster &cluster = clusters_[i];
+      if (cluster.open || !cluster.pending.empty()) changed.push_back(i);
+      for (const Vector &pending : cluster.pending) add_to(cluster.sum, pending);
+      cut(cluster.sum, max_terms_);
+      cluster.pending.clear();
+      cluster.open = false;
+    }
+    for (const uint32_t cluster : changed)
+      if (merge_ > 0 && clusters_[cluster].survivor == cluster) merge_from(cluster);
+  }
+  uint32_t survivor_of(uint32_t cluster) const {
+    const uint32_t survivor = clusters_[cluster].survivor;
+    return survivor == cluster ? cluster : survivor_of(survivor);
   }
 
  private:
@@ -62,8 +72,24 @@ class NaiveClusters {
     Vector sum;
     std::vector<Vector> pending;
     bool open;
+    uint32_t survivor;
   };
 
+  void merge_from(uint32_t cluster) {
+    uint32_t best = 0, best_similarity = 0;
+    for (uint32_t i = 0; i < clusters_.size(); ++i) {
+      const uint32_t similarity =
+          i == cluster ? 0 : product(unit_vector(clusters_[cluster].sum), unit_vector(clusters_[i].sum));
+      if (similarity > best_similarity) std::tie(best, best_similarity) = std::pair(i, similarity);
+    }
+    if (best_similarity == 0 || best_similarity < std::ldexp(merge_, 24)) return;
+    const uint32_t older = std::min(cluster, best), younger = std::max(cluster, best);
+    add_to(clusters_[older].sum, clusters_[younger].sum);
+    cut(clusters_[older].sum, max_terms_);
+    clusters_[younger].sum.clear();
+    clusters_[younger].survivor = older;
+    merge_from(older);
+  }
   static Vector weights_of(const Document &document) {
     std::map<int32_t, double> weights;
     double largest = 0;
@@ -105,6 +131,7 @@ class NaiveClusters {
   const double threshold_;
   const size_t max_terms_;
   const size_t batch_;
+  const double merge_;
   size_t seen_ = 0;
   std::vector<Cluster> clusters_;
 };
@@ -141,6 +168,7 @@ struct DocumentCase {
   double threshold;
   uint32_t max_terms;
   uint32_t batch;
+  double merge = 0;
 };
 
 inline ClusterOptions options_of(const DocumentCase &c, Device device = Device::cpu, int threads = 2) {
@@ -148,6 +176,7 @@ inline ClusterOptions options_of(const DocumentCase &c, Device device = Device::
   options.threshold = c.threshold;
   options.max_terms = c.max_terms;
   options.batch = c.batch;
+  options.merge = c.merge;
   options.device = device;
   options.threads = threads;
   return options;

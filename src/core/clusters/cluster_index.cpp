@@ -237,6 +237,7 @@ FoundCluster ClusterSearch::find(const ClusterIndex &index, std::span<const Term
   const double least_length = least_shared_length(least);
   if (!start(lists, document, least_length * least_length)) return 0;
   begin_seen(index.clusters());
+  if (among.without < index.clusters()) seen_[among.without] = search_;
   // Shortest lists first. The similarity of a cluster with none of their terms is at most the length of the
   // rest of the document.
   uint64_t left = 0;

@@ -239,6 +239,7 @@ class ClusterSearch {
   // Which clusters of an index are searched.
   struct Among {
     uint32_t first = 0;                   // from this one on
+    uint32_t without = UINT32_MAX;        // but not this one
     const ClusterIndex *lists = nullptr;  // only those that are listed here
   };
 

@@ -32,6 +32,9 @@ struct TermSum {
   uint64_t sum;
 };
 
+// The largest sum of a term: some 30 million documents in one cluster.
+inline constexpr uint64_t largest_sum = (uint64_t{1} << 55) - 1;
+
 // A term of a document as it was given.
 struct RawTerm {
   uint32_t term;

@@ -19,16 +19,22 @@ constexpr size_t round_share = 4;
 // Documents that make a search on a GPU worth its launches (some 0.1 ms, in which a core searches for two).
 constexpr size_t least_gpu_documents = 64;
 
+[[noreturn]] void throw_changed(const char *what) {
+  throw Error(ErrorKind::invalid_argument, what, "Rows of a stream's table may be deleted, but not changed.");
+}
+
 }  // namespace
 
 DocumentClusters::DocumentClusters(const ClusterOptions &options)
     : options_(options),
       least_(std::max(1u, similarity_at_least(options.threshold))),
+      least_merged_(std::max(1u, similarity_at_least(options.merge))),
       terms_(memory_),
       order_(terms_, options.max_terms),
       sizes_(memory_),
       changed_(memory_),
       grown_at_(memory_),
+      survivors_(memory_),
       sums_(memory_),
       index_(memory_),
       opens_(memory_),
@@ -38,6 +44,8 @@ DocumentClusters::DocumentClusters(const ClusterOptions &options)
       touched_(memory_),
       touched_clusters_(memory_),
       touched_lists_(memory_, shared_lists(most_window, 1)),
+      looking_(memory_),
+      looked_(memory_),
       raw_(memory_),
       ends_(memory_),
       vectors_(memory_),
@@ -60,9 +68,7 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
                             std::span<const TermSum> pending) {
   const uint32_t cluster = clusters();
   if (open ? !pending.empty() : opens_.size() > 0)
-    throw Error(ErrorKind::invalid_argument,
-                "an open cluster of the stream is not one of the last, or has pending terms",
-                "Rows of a stream's table may be deleted, but not changed.");
+    throw_changed("an open cluster of the stream is not one of the last, or has pending terms");
   add_cluster();
   sizes_[cluster] = documents;
   documents_ += documents;
@@ -83,6 +89,16 @@ void DocumentClusters::load(uint64_t documents, std::span<const TermSum> sum, bo
   grow(cluster);
   pending_.add_keys(++with_pending_);
   pending_.assign(with_pending_ - 1, pending);
+}
+
+void DocumentClusters::load_merged(uint32_t survivor) {
+  const uint32_t cluster = clusters();
+  if (opens_.size() > 0 || survivor > cluster || (survivor < cluster && survivors_[survivor] != survivor))
+    throw_changed("a cluster of the stream has become part of one that is not there");
+  add_cluster();
+  survivors_[cluster] = survivor;
+  sums_.add_keys(size_t{cluster} + 1);
+  index_.add_cluster();
 }
 
 size_t DocumentClusters::shared_lists(size_t documents, size_t workers) const {
@@ -153,6 +169,8 @@ void DocumentClusters::run(WorkerPool &pool) {
       run_batch(begin, end, pool);
     }
   }
+  if (ends_batch_) publish(pool);
+  ends_batch_ = false;
   fold_members(pool.stop());
   gather_open(pool.stop());
 }
@@ -217,7 +235,7 @@ void DocumentClusters::search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, 
   const StopFlag &stop = pool.stop();
   if (!device_) {
     device_ = gpu.make_cluster_device(options_.gpu_memory_limit);
-    index_.give_lists_away(is_serial());
+    index_.give_lists_away(is_serial() || merges());
   }
   index_.drop_repeated_reports();
   device_->update(index_, stop);

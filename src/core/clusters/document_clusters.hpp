@@ -6,6 +6,10 @@
 // that joined older clusters are added to them. With batches of one document this is the serial algorithm,
 // which searches for many documents at a time all the same.
 //
+// With `merge`, the clusters that a batch has begun or that have grown look, at its end and in their order,
+// for the most similar other cluster (the oldest of several). From that similarity on the younger of the two
+// becomes part of the older one, which then looks again.
+//
 // What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
 // that documents are added. The centroid is the unit vector in its direction. All is in integers
 // (core/clusters/cluster_vector.hpp): no result depends on threads or devices.
@@ -36,6 +40,7 @@ struct ClusterOptions {
   double threshold = 0.7;  // above 0, at most 1
   uint32_t max_terms = 20;
   uint32_t batch = 1024;
+  double merge = 0;  // at most 1; 0 = clusters stay apart
   Device device = Device::automatic;
   size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
   // Bytes of the clusters, their terms and the documents on their way; beyond, memory_limit_exceeded.
@@ -64,6 +69,9 @@ class DocumentClusters {
   // began it, and otherwise the sum of the documents that this batch has brought. Terms are distinct, sums
   // from 1 to 2^55 - 1.
   void load(uint64_t documents, std::span<const TermSum> sum, bool open, std::span<const TermSum> pending);
+  // Adds a cluster that has become part of an older one; `survivor` is that cluster or, if it is no longer
+  // there, the cluster itself.
+  void load_merged(uint32_t survivor);
 
   // Adds a term, whose weight is not negative, to the document under way, and ends it.
   void add_term(uint32_t term, float weight) { raw_.push_back({term, weight}); }
@@ -82,12 +90,18 @@ class DocumentClusters {
   size_t memory_peak() const { return memory_.peak(); }
   // Begins the next round.
   void clear();
+  // Lets the next step end the batch under way, too, though it is not full.
+  void end_batch() { ends_batch_ = true; }
+  // Makes survivor_of() and changed() right for merged clusters; after the last round.
+  void settle();
 
   // What is to be kept of a cluster.
   uint32_t clusters() const { return static_cast<uint32_t>(sizes_.size()); }
   bool changed(uint32_t cluster) const { return changed_[cluster] != 0; }
   uint64_t documents_of(uint32_t cluster) const { return sizes_[cluster]; }
   bool is_open(uint32_t cluster) const { return cluster >= index_.clusters(); }
+  // Returns the cluster of which this one has become part, or this one.
+  uint32_t survivor_of(uint32_t cluster) const { return survivors_[cluster]; }
   // Its sum, and that of the documents that the batch under way has brought it, heaviest terms first; between
   // rounds.
   size_t sum_size(uint32_t cluster) const { return sum_of(cluster).size(); }
@@ -156,6 +170,7 @@ class DocumentClusters {
   };
 
   bool is_serial() const { return options_.batch == 1; }
+  bool merges() const { return options_.merge > 0; }
   // Returns how many lists the clusters of so many documents share that one of `workers` has: for most about
   // as many as those have terms, and never so many that they take much of a small memory limit.
   size_t shared_lists(size_t documents, size_t workers) const;
@@ -188,6 +203,10 @@ class DocumentClusters {
   void assign_now(size_t document, const StopFlag &stop);
   void store_sum(uint32_t cluster, ClusterSum &sum, const StopFlag &stop);
   void forget_touched(const StopFlag &stop);
+  void list_looking();
+  void merge_looking(WorkerPool &pool);
+  void merge_from(uint32_t cluster, const StopFlag &stop);
+  uint32_t unite(uint32_t a, uint32_t b, const StopFlag &stop);
 
   std::span<const TermWeight> document(size_t number) const;
   std::span<const TermSum> sum_of(uint32_t cluster) const;
@@ -196,6 +215,7 @@ class DocumentClusters {
 
   const ClusterOptions options_;
   const uint32_t least_;
+  const uint32_t least_merged_;
   MemoryCounter memory_;
   TermTable terms_;
   const SumOrder order_;
@@ -204,11 +224,13 @@ class DocumentClusters {
   // centroids are with the workers, those of all others in sums_ and index_.
   Buffer<uint64_t> sizes_;
   Buffer<uint8_t> changed_;
-  Buffer<uint32_t> grown_at_;  // where in grown_ a cluster is, if it is there at all
+  Buffer<uint32_t> grown_at_;   // where in grown_ a cluster is, if it is there at all
+  Buffer<uint32_t> survivors_;  // the older cluster of which one has become part, or itself
   RegionPool<TermSum> sums_;
   ClusterIndex index_;
   Buffer<Open> opens_;
   bool opens_are_spread_ = false;  // over the workers, none of which can search them all
+  bool ends_batch_ = false;        // see end_batch()
   uint64_t documents_ = 0;         // of the stream
   // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
   // of grown_, sums of the rounds before.
@@ -222,6 +244,9 @@ class DocumentClusters {
   Buffer<uint32_t> touched_clusters_;
   ClusterIndex touched_lists_;
   IndexChange change_;  // scratch of store_sum()
+  // The clusters that look for similar ones, and what they have found.
+  Buffer<uint32_t> looking_;
+  Buffer<FoundCluster> looked_;
 
   // The round. A document's vector begins where its terms do in raw_.
   Buffer<RawTerm> raw_;

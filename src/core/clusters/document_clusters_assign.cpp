@@ -109,6 +109,7 @@ void DocumentClusters::add_cluster() {
   sizes_.push_back(0);
   changed_.push_back(0);
   grown_at_.push_back(0);
+  survivors_.push_back(static_cast<uint32_t>(sizes_.size() - 1));
   touched_.push_back(0);
 }
 

@@ -25,11 +25,13 @@ void DocumentClusters::publish(WorkerPool &pool) {
   const size_t count = grown_.size() + opens_.size();
   for (size_t begin = 0; begin < count; begin += clusters_per_turn)
     publish_some(begin, std::min(count, begin + clusters_per_turn), pool);
+  if (merges()) list_looking();
   forget_open(pool.stop());
   for (uint32_t i = 0; i < with_pending_; ++i) pending_.truncate(i, 0);
   with_pending_ = 0;
   grown_.clear();
   members_.clear();
+  if (merges()) merge_looking(pool);
   figures_.publish_ms += milliseconds_since(start);
 }
 

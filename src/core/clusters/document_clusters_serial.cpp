@@ -67,6 +67,7 @@ void DocumentClusters::assign_now(size_t number, const StopFlag &stop) {
   store_sum(cluster, sum, stop);
   ++sizes_[cluster];
   clustered_[number] = {cluster, similarity_of(found)};
+  if (merges()) merge_from(cluster, stop);
 }
 
 // Gives a cluster another sum, and lists it among those that have been touched.

@@ -1,11 +1,14 @@
 #include "pg/clusters/cluster_documents.hpp"
 
 extern "C" {
+#include "access/tupdesc.h"
+#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 }
 
+#include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
@@ -43,19 +46,66 @@ void DocumentReader::start(TupleDesc columns) {
   clustering->term_type = type;
 }
 
-// Clusters the documents that wait and returns them.
+void return_document(const Clustering &clustering, int64 id, const ClusteredDocument &document) {
+  const Datum similarity = Float8GetDatum(similarity_value(document.similarity));
+  clustering.result->add({key_at(clustering.keys, id, 0),
+                          Int64GetDatum(cluster_number(clustering, document.cluster)),
+                          document.similarity == 0 ? ResultValue(nullptr) : ResultValue(similarity)});
+}
+
+// The columns of a document that waits.
+enum JoinedColumn { Joined_id, Joined_cluster, Joined_similarity, Joined_Count };
+
+RowStore *create_joined(MemoryContext context) {
+  MemoryContext caller = MemoryContextSwitchTo(context);
+  TupleDesc columns = CreateTemplateTupleDesc(Joined_Count);
+  TupleDescInitEntry(columns, Joined_id + 1, "id", INT8OID, -1, 0);
+  TupleDescInitEntry(columns, Joined_cluster + 1, "cluster", INT4OID, -1, 0);
+  TupleDescInitEntry(columns, Joined_similarity + 1, "similarity", INT4OID, -1, 0);
+  MemoryContextSwitchTo(caller);
+  return create_row_store(context, columns, key_share(Settings::memory_limit()));
+}
+
+void keep_document(const Clustering &clustering, int64 id, const ClusteredDocument &document) {
+  if (clustering.joined->rows == PG_UINT32_MAX)
+    ereport(ERROR,
+            (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+             errmsg("%s: there are more than %u documents", clustering.function, clustering.joined->rows)));
+  Datum values[Joined_Count] = {Int64GetDatum(id), Int32GetDatum(static_cast<int32>(document.cluster)),
+                                Int32GetDatum(static_cast<int32>(document.similarity))};
+  bool nulls[Joined_Count] = {};
+  append_row(clustering.joined, values, nulls);
+}
+
+// Returns the documents that wait, in the clusters of which theirs have become part.
+void return_joined(const Clustering &clustering) {
+  DocumentClusters *clusters = clustering.clusters;
+  call_cpp([&] { clusters->settle(); });
+  RowReader reader = {clustering.joined, nullptr, 0};
+  return_rows(clustering.joined->rows, [&](size_t row) {
+    Datum values[Joined_Count];
+    bool nulls[Joined_Count];
+    read_row(&reader, static_cast<uint32_t>(row), values, nulls);
+    const auto cluster = static_cast<uint32_t>(DatumGetInt32(values[Joined_cluster]));
+    const auto similarity = static_cast<uint32_t>(DatumGetInt32(values[Joined_similarity]));
+    return_document(clustering, DatumGetInt64(values[Joined_id]),
+                    {clusters->survivor_of(cluster), similarity});
+  });
+  close_row_store(clustering.joined);
+}
+
+// Clusters the documents that wait, and returns or keeps them.
 void finish_round(DocumentReader *reader) {
   const Clustering &clustering = *reader->clustering;
   DocumentClusters *clusters = clustering.clusters;
-  if (clusters->size() == 0) return;
   run_to_end(clusters);
   for (size_t i = 0; i < clusters->size(); ++i) {
     CHECK_FOR_INTERRUPTS();
-    const ClusteredDocument &document = (*clusters)[i];
-    const Datum similarity = Float8GetDatum(similarity_value(document.similarity));
-    clustering.result->add({key_at(clustering.keys, reader->ids[i], 0),
-                            Int64GetDatum(cluster_number(clustering, document.cluster)),
-                            document.similarity == 0 ? ResultValue(nullptr) : ResultValue(similarity)});
+    if (clustering.joined == nullptr) {
+      return_document(clustering, reader->ids[i], (*clusters)[i]);
+    } else {
+      keep_document(clustering, reader->ids[i], (*clusters)[i]);
+    }
   }
   clusters->clear();
   reader->ids.clear();
@@ -78,7 +128,15 @@ void DocumentReader::take(const QueryRow &row) {
   if (clusters->full()) finish_round(this);
 }
 
-ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *function) {
+// Clusters what is left of the documents. Where the call has no later one that goes on, its last batch ends.
+void finish_last_round(DocumentReader *reader) {
+  const Clustering &clustering = *reader->clustering;
+  const bool ends_batch = clustering.joined != nullptr && !clustering.is_stream;
+  if (ends_batch) clustering.clusters->end_batch();
+  if (ends_batch || clustering.clusters->size() > 0) finish_round(reader);
+}
+
+ClusterOptions options_of(FunctionCallInfo fcinfo, int first, bool merges, const char *function) {
   ClusterOptions options;
   options.threshold = PG_GETARG_FLOAT8(first);
   check_share(options.threshold, function, "threshold");
@@ -87,16 +145,26 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, const char *functi
   check_count(batch, INT_MAX, function, "batch", "A batch has at least 1 document.");
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
+  if (merges) {
+    options.merge = PG_GETARG_FLOAT8(first + 3);
+    check_share(options.merge, function, "merge");
+  }
   Settings::set_resources(&options);
   return options;
 }
 
 }  // namespace
 
-Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function) {
-  const int key = first + 3;
+Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, ResultRows *result,
+                             const char *function) {
+  const int key = first + (merges ? 4 : 3);
+  // PostgreSQL takes a key that is given by its place for this argument.
+  if (merges && PG_ARGISNULL(first + 3))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: merge is NULL", function),
+                    errhint("Leave it out if clusters should stay apart. Give the type of ids by name, as in "
+                            "key => NULL::int.")));
   if (any_null(fcinfo, {key})) return nullptr;
-  ClusterOptions options = options_of(fcinfo, first, function);
+  ClusterOptions options = options_of(fcinfo, first, merges, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
   auto *clustering = static_cast<Clustering *>(MemoryContextAllocZero(context, sizeof(Clustering)));
   clustering->function = function;
@@ -105,6 +173,10 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *res
   clustering->result = result;
   clustering->keys = create_keys_as_they_come(fcinfo, key, result->column_type(0), function, context);
   options.memory_limit = memory_beside(clustering->keys);
+  if (merges) {
+    clustering->joined = create_joined(context);
+    options.memory_limit -= key_share(Settings::memory_limit());
+  }
   clustering->numbers = GrowingArray<int64>(context);
   prepare_gpu_use();
   clustering->clusters = own(context, [&] { return std::make_unique<DocumentClusters>(options); });
@@ -129,7 +201,8 @@ void cluster_query(Clustering *clustering, const char *query) {
   });
   read_watched_query(query, &reader, clustering->function, context);
   note_work(context);
-  finish_round(&reader);
+  finish_last_round(&reader);
+  if (clustering->joined != nullptr) return_joined(*clustering);
   note_end(context);
   report_device(clustering->function, clustering->clusters->attempt());
   close_row_keys(clustering->keys);
@@ -140,15 +213,28 @@ void cluster_query(Clustering *clustering, const char *query) {
 using namespace simjoin;
 using namespace simjoin::pg;
 
-extern "C" {
+namespace {
 
-PG_FUNCTION_INFO_V1(simjoin_cluster_documents);
-Datum simjoin_cluster_documents(PG_FUNCTION_ARGS) {
+Datum cluster_documents(FunctionCallInfo fcinfo, bool merges) {
   ResultRows result(fcinfo);
-  Clustering *clustering = start_clustering(fcinfo, 1, &result, "cluster_documents");
+  Clustering *clustering = start_clustering(fcinfo, 1, merges, &result, "cluster_documents");
   if (clustering == nullptr) return 0;
   cluster_query(clustering, string_argument(fcinfo, 0));
   MemoryContextDelete(clustering->context);
   return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_cluster_documents);
+Datum simjoin_cluster_documents(PG_FUNCTION_ARGS) {
+  return cluster_documents(fcinfo, false);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_cluster_documents_merging);
+Datum simjoin_cluster_documents_merging(PG_FUNCTION_ARGS) {
+  return cluster_documents(fcinfo, true);
 }
 }

@@ -7,6 +7,7 @@
 #include "pg/base/growing_array.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/row_keys.hpp"
+#include "pg/base/row_store.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -21,14 +22,18 @@ struct Clustering {
   DocumentClusters *clusters;
   TokenType term_type;  // of a stream, and of the documents once their columns are known
   bool is_stream;
+  // The documents, with the clusters that they have joined, until it is known what becomes of these. nullptr
+  // where clusters stay apart.
+  RowStore *joined;
   // The numbers of the clusters that the call began with, ascending. The numbers of new clusters follow.
   GrowingArray<int64> numbers;
 };
 
 // Returns a clustering with the parameters of the call. The threshold is argument number `first`, and
-// max_terms, batch and the key follow. Errors, naming `function`, where a parameter is not valid. Returns
-// nullptr where an argument is NULL.
-Clustering *start_clustering(FunctionCallInfo fcinfo, int first, ResultRows *result, const char *function);
+// max_terms, batch, merge if the function merges, and the key follow. Errors, naming `function`, where a
+// parameter is not valid. Returns nullptr where an argument is NULL.
+Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, ResultRows *result,
+                             const char *function);
 
 // Returns the number by which a cluster is known to the user.
 int64 cluster_number(const Clustering &clustering, uint32_t cluster);

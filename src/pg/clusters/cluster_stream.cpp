@@ -17,7 +17,8 @@ extern "C" {
 #include "utils/varlena.h"
 }
 
-#include <vector>
+#include <algorithm>
+#include <iterator>
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
@@ -41,13 +42,11 @@ enum Column {
   Column_is_open,
   Column_pending_terms,
   Column_pending_sums,
+  Column_merged_into,  // tables of version 0.1.0 have no such column
   Column_Count
 };
-constexpr const char *column_names[Column_Count] = {"cluster", "documents",     "terms",       "sums",
-                                                    "is_open", "pending_terms", "pending_sums"};
-
-// The largest sum of a term (core/clusters/cluster_vector.hpp): some 30 million documents in one cluster.
-constexpr int64 largest_sum = (int64{1} << 55) - 1;
+constexpr const char *column_names[Column_Count] = {
+    "cluster", "documents", "terms", "sums", "is_open", "pending_terms", "pending_sums", "merged_into"};
 
 // Takes the clusters of a stream's table.
 struct ClusterReader {
@@ -63,13 +62,20 @@ Oid column_type(Oid table, const char *name) {
   return number == InvalidAttrNumber ? InvalidOid : get_atttype(table, number);
 }
 
+// Returns whether the table has room for what clusters have become part of.
+bool can_merge(Oid table) {
+  return column_type(table, column_names[Column_merged_into]) == INT8OID;
+}
+
 // Returns the type of a stream's terms. Errors where the table is no stream's.
 TokenType check_table(Oid table, const char *function) {
   const Oid terms = column_type(table, column_names[Column_terms]);
-  const Oid expected[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
+  const Oid expected[] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
+  static_assert(std::size(expected) == Column_merged_into);
   TokenType type;
   bool valid = get_rel_relkind(table) == RELKIND_RELATION && token_type_of(terms, &type);
-  for (int i = 0; valid && i < Column_Count; ++i) valid = column_type(table, column_names[i]) == expected[i];
+  for (int i = 0; valid && i < Column_merged_into; ++i)
+    valid = column_type(table, column_names[i]) == expected[i];
   if (!valid)
     ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
                     errmsg("%s: %s is not the table of a stream", function, relation_name(table)),
@@ -102,6 +108,24 @@ void lock_table(Oid table, const char *function) {
   pg_unreachable();
 }
 
+// Takes a cluster that is part of another one, whose row may have been deleted.
+void take_merged(Clustering *clustering, int64 number, const Datum *values, const bool *present) {
+  const int64 survivor = DatumGetInt64(values[Column_merged_into]);
+  const auto is_empty = [&](int column) {
+    return present[column] && ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(values[column])),
+                                             ARR_DIMS(DatumGetArrayTypeP(values[column]))) == 0;
+  };
+  if (survivor < 1 || survivor >= number || DatumGetInt64(values[Column_documents]) != 0 ||
+      !is_empty(Column_terms) || !is_empty(Column_sums) || DatumGetBool(values[Column_is_open]) ||
+      present[Column_pending_terms])
+    raise_damaged(*clustering, number);
+  const GrowingArray<int64> &numbers = clustering->numbers;
+  const int64 *at = std::lower_bound(numbers.begin(), numbers.end(), survivor);
+  const bool is_there = at != numbers.end() && *at == survivor;
+  const auto cluster = static_cast<uint32_t>(is_there ? at - numbers.begin() : numbers.size());
+  call_cpp([&] { clustering->clusters->load_merged(cluster); });
+}
+
 // A sum of vectors as it is stored.
 struct StoredSum {
   TermSum *terms;
@@ -116,7 +140,7 @@ StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datu
     raise_damaged(clustering, number);
   const auto *values = reinterpret_cast<const int64 *>(ARR_DATA_PTR(array));
   for (int i = 0; i < count; ++i)
-    if (values[i] < 1 || values[i] > largest_sum) raise_damaged(clustering, number);
+    if (values[i] < 1 || static_cast<uint64_t>(values[i]) > largest_sum) raise_damaged(clustering, number);
   auto *result = allocate<TermSum>(set.count);
   number_terms(&clustering.clusters->terms(), set, [&](uint32_t i, uint32_t id) {
     result[i] = {id, static_cast<uint64_t>(values[i])};
@@ -132,11 +156,16 @@ void ClusterReader::take(const QueryRow &row) {
   const int64 number = present[Column_cluster] ? DatumGetInt64(values[Column_cluster]) : 0;
   const int64 last = clustering->numbers.empty() ? 0 : clustering->numbers.back();
   const bool pending = present[Column_pending_terms];
-  if (number <= last || !present[Column_documents] || DatumGetInt64(values[Column_documents]) < 1 ||
-      !present[Column_terms] || !present[Column_sums] || !present[Column_is_open] ||
-      pending != present[Column_pending_sums])
+  const bool merged = present[Column_merged_into];
+  if (number <= last || !present[Column_documents] ||
+      (!merged && DatumGetInt64(values[Column_documents]) < 1) || !present[Column_terms] ||
+      !present[Column_sums] || !present[Column_is_open] || pending != present[Column_pending_sums])
     raise_damaged(*clustering, number);
   in_row_context(clustering->row_context, [&] {
+    if (merged) {
+      take_merged(clustering, number, values, present);
+      return;
+    }
     const StoredSum sum = read_sum(*clustering, number, values[Column_terms], values[Column_sums]);
     StoredSum pending_sum = {nullptr, 0};
     if (pending)
@@ -154,11 +183,10 @@ void ClusterReader::take(const QueryRow &row) {
 void load_clusters(Clustering *clustering, Oid table) {
   ClusterReader reader = {clustering};
   PushActiveSnapshot(GetTransactionSnapshot());
-  read_query(
-      psprintf("SELECT cluster, documents, terms, sums, is_open, pending_terms, pending_sums FROM ONLY %s "
-               "ORDER BY cluster",
-               relation_name(table)),
-      &reader, clustering->function);
+  read_query(psprintf("SELECT cluster, documents, terms, sums, is_open, pending_terms, pending_sums, %s "
+                      "FROM ONLY %s ORDER BY cluster",
+                      can_merge(table) ? "merged_into" : "CAST(NULL AS bigint)", relation_name(table)),
+             &reader, clustering->function);
   PopActiveSnapshot();
 }
 
@@ -184,6 +212,9 @@ void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, cha
     clusters.copy_pending(cluster, sums + count);
   });
   fill_sum(clustering, sums, count, &values[Column_terms], &values[Column_sums]);
+  const uint32_t survivor = clusters.survivor_of(cluster);
+  values[Column_merged_into] = Int64GetDatum(cluster_number(clustering, survivor));
+  nulls[Column_merged_into] = survivor == cluster ? 'n' : ' ';
   nulls[Column_pending_terms] = nulls[Column_pending_sums] = pending_count == 0 ? 'n' : ' ';
   if (pending_count > 0)
     fill_sum(clustering, sums + count, pending_count, &values[Column_pending_terms],
@@ -193,23 +224,25 @@ void fill_row(const Clustering &clustering, uint32_t cluster, Datum *values, cha
 // Stores the clusters that are new or have changed.
 void store_clusters(Clustering *clustering, Oid table) {
   const Oid terms = array_type_of(clustering->term_type);
-  Oid types[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID};
+  Oid types[Column_Count] = {INT8OID, INT8OID, terms, INT8ARRAYOID, BOOLOID, terms, INT8ARRAYOID, INT8OID};
+  const bool merging = can_merge(table);
+  const int columns = merging ? Column_Count : Column_merged_into;
   connect_spi();
   SPIPlanPtr insert = prepare_statement(
-      psprintf("INSERT INTO %s (cluster, documents, terms, sums, is_open, pending_terms, pending_sums) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-               relation_name(table)),
-      Column_Count, types);
+      psprintf("INSERT INTO %s (cluster, documents, terms, sums, is_open, pending_terms, pending_sums%s) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7%s)",
+               relation_name(table), merging ? ", merged_into" : "", merging ? ", $8" : ""),
+      columns, types);
   SPIPlanPtr update = prepare_statement(
       psprintf("UPDATE ONLY %s SET documents = $2, terms = $3, sums = $4, is_open = $5, pending_terms = $6, "
-               "pending_sums = $7 WHERE cluster OPERATOR(pg_catalog.=) $1",
-               relation_name(table)),
-      Column_Count, types);
+               "pending_sums = $7%s WHERE cluster OPERATOR(pg_catalog.=) $1",
+               relation_name(table), merging ? ", merged_into = $8" : ""),
+      columns, types);
   for (uint32_t cluster = 0; cluster < clustering->clusters->clusters(); ++cluster) {
     CHECK_FOR_INTERRUPTS();
     if (!clustering->clusters->changed(cluster)) continue;
     Datum values[Column_Count] = {};
-    char nulls[Column_Count + 1] = "       ";
+    char nulls[Column_Count + 1] = "        ";
     MemoryContext caller = MemoryContextSwitchTo(clustering->row_context);
     fill_row(*clustering, cluster, values, nulls);
     MemoryContextSwitchTo(caller);
@@ -227,6 +260,32 @@ void store_clusters(Clustering *clustering, Oid table) {
 using namespace simjoin;
 using namespace simjoin::pg;
 
+namespace {
+
+Datum cluster_stream(FunctionCallInfo fcinfo, bool merges) {
+  constexpr const char *function = "cluster_stream";
+  ResultRows result(fcinfo);
+  Clustering *clustering = start_clustering(fcinfo, 2, merges, &result, function);
+  if (clustering == nullptr) return 0;
+  const Oid table = PG_GETARG_OID(0);
+  check_table(table, function);
+  lock_table(table, function);
+  clustering->is_stream = true;
+  clustering->term_type = check_table(table, function);  // it may have been altered before it was locked
+  if (merges && !can_merge(table))
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("%s: %s has no column merged_into", function, relation_name(table)),
+             errhint("Add it with ALTER TABLE %s ADD COLUMN merged_into bigint.", relation_name(table))));
+  load_clusters(clustering, table);
+  cluster_query(clustering, string_argument(fcinfo, 1));
+  store_clusters(clustering, table);
+  MemoryContextDelete(clustering->context);
+  return 0;
+}
+
+}  // namespace
+
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_cluster_stream_create);
@@ -241,7 +300,8 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
   const char *table = quote_qualified_identifier(schema, range->relname);
   execute_statement(
       psprintf("CREATE TABLE %s (cluster bigint PRIMARY KEY, documents bigint NOT NULL, terms %s NOT NULL, "
-               "sums bigint[] NOT NULL, is_open bool NOT NULL, pending_terms %s, pending_sums bigint[]);"
+               "sums bigint[] NOT NULL, is_open bool NOT NULL, pending_terms %s, pending_sums bigint[], "
+               "merged_into bigint);"
                "COMMENT ON TABLE %s IS 'clusters of a stream of documents, of simjoin'",
                table, terms, terms, table));
   PG_RETURN_VOID();
@@ -249,19 +309,11 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_cluster_stream);
 Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
-  constexpr const char *function = "cluster_stream";
-  ResultRows result(fcinfo);
-  Clustering *clustering = start_clustering(fcinfo, 2, &result, function);
-  if (clustering == nullptr) return 0;
-  const Oid table = PG_GETARG_OID(0);
-  check_table(table, function);
-  lock_table(table, function);
-  clustering->is_stream = true;
-  clustering->term_type = check_table(table, function);  // it may have been altered before it was locked
-  load_clusters(clustering, table);
-  cluster_query(clustering, string_argument(fcinfo, 1));
-  store_clusters(clustering, table);
-  MemoryContextDelete(clustering->context);
-  return 0;
+  return cluster_stream(fcinfo, false);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_cluster_stream_merging);
+Datum simjoin_cluster_stream_merging(PG_FUNCTION_ARGS) {
+  return cluster_stream(fcinfo, true);
 }
 }

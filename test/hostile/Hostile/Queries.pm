@@ -65,7 +65,7 @@ sub nested_query
 		"SELECT a, b, similarity FROM similarity_neighbors($inner, $inner, 3)", "SELECT id, terms, weights FROM " . pick('tf_idf', 'idf') . "($inner)",
 		"SELECT id, tokens FROM flyhash_signatures($inner, 100)", "SELECT node, ARRAY[rank] FROM pagerank($edges)",
 		"SELECT id, s FROM sets4 WHERE EXISTS (SELECT FROM minhash_self_join($inner, 0.5))", "SELECT id, minhash_bands(signature, 4, 4) FROM minhash_signatures($inner)",
-		"SELECT id, ARRAY[cluster] FROM cluster_documents($inner, 0.2)");
+		"SELECT id, ARRAY[cluster] FROM cluster_documents($inner, 0.2" . pick(')', ', 20, 7, merge => 0.5)'));
 }
 
 # Types of keys, and how a number becomes one.

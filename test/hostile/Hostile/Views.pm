@@ -151,7 +151,8 @@ sub alter_stream
 	my (@parts) = @_;
 	my $name = $parts[0]{name};
 	my $query = $name =~ /text/ ? 'SELECT id, terms, weights FROM documents' : 'SELECT id, s, array_fill(1::float4, ARRAY[cardinality(s)]) FROM sets4';
-	my $use = "SELECT count(*) FROM cluster_stream('$name', " . quote($query) . ', ' . pick(0.1, 0.5) . ', batch => ' . pick(1, 7, 1024) . ')';
+	my $use = "SELECT count(*) FROM cluster_stream('$name', " . quote($query) . ', ' . pick(0.1, 0.5)
+	  . pick(', batch => %d)', ', 20, %d, merge => 0.4)') =~ s/%d/pick(1, 7, 1024)/er;
 	return ($use, alter_parts(@parts), $use, alter_parts(@parts), $use, "SELECT count(*) FROM $name");
 }
 
