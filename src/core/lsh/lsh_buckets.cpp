@@ -22,7 +22,7 @@ LshBuckets::LshBuckets(const LshRows &rows, const LshSpec &spec, int workers, si
       new_chained_(memory) {
   for (int i = 0; i < workers; ++i)
     workers_.push_back({LshLoader(rows, loaded_bytes, memory), LshLoader(rows, loaded_bytes, memory),
-                        spec.verify ? std::make_unique<LshFilter>(spec) : nullptr});
+                        spec.counts_tokens() ? std::make_unique<LshFilter>(spec) : nullptr});
 }
 
 void LshBuckets::visit_keys(std::span<const SortKey> keys, WorkerPool &pool) {

@@ -22,7 +22,7 @@ namespace simjoin {
 
 // Rows are numbered over both sides, right ones after the left ones. Bands are worked through in order; each
 // calls `visit(worker, l, r)` for the pairs that share one of its buckets, l.number < r.number, in a join of
-// two sides only pairs of both, and none that an earlier band has visited. Where pairs are verified, it
+// two sides only pairs of both, and none that an earlier band has visited. Where tokens are counted, it
 // leaves out those that LshFilter rules out.
 class LshBuckets {
  public:
@@ -56,7 +56,7 @@ class LshBuckets {
   struct Worker {
     LshLoader left;
     LshLoader right;
-    std::unique_ptr<LshFilter> filter;  // null where pairs are not verified
+    std::unique_ptr<LshFilter> filter;  // null where tokens are not counted
   };
 
   void visit_bucket(std::span<const SortKey> bucket, int worker, const StopFlag &stop);

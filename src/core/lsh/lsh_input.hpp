@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_waiting.hpp"
+#include "core/lsh/lsh_weights.hpp"
 #include "core/minhash/signature_device.hpp"
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
@@ -31,10 +34,13 @@ class LshInput {
   void add(Side side, std::span<const int32_t> tokens);
   void add(Side side, std::span<const int64_t> tokens);
   void add(Side side, std::span<const std::string_view> tokens);
+  // The same for sets with weights, as WeightedJoin takes them.
+  template <class Token>
+  void add_weighted(Side side, std::span<const Token> tokens, std::span<const double> weights);
 
   uint32_t left_rows() const { return sides_[0].rows(); }
   uint32_t rows() const { return sides_[0].rows() + sides_[1].rows(); }
-  // Returns the number of distinct tokens of each row of a side.
+  // Returns the number of distinct tokens of each row of a side, of those with a weight above 0.
   const SetSizes &sizes(int side) const { return sides_[side].sizes; }
   // Returns the number of tokens of the sets, repeated ones included.
   uint64_t hashed_tokens() const { return hashed_tokens_; }
@@ -50,6 +56,8 @@ class LshInput {
   // the rows. Then releases the hashes, and the sets if pairs are not verified.
   using VisitHashes = std::function<void(uint32_t first_row, const SetArrays<uint32_t> &hashes)>;
   void take_hashes(const VisitHashes &visit, WorkerPool &pool);
+  // Returns the sets with their weights, of which take_hashes() knows nothing; null without weights.
+  LshWeights *weights() { return weights_ ? &*weights_ : nullptr; }
   // Returns the numbers of the tokens of a side's sets: of each token one number of 32 bits, or one of 64.
   RawSets &sets(int side) { return sides_[side]; }
   bool wide() const { return type_ == Type::int64 || (type_ == Type::text && !spec_.verify); }
@@ -58,25 +66,6 @@ class LshInput {
 
  private:
   enum class Type { unknown, int32, int64, text };  // unknown before the first set that is not empty
-
-  // Token hashes of consecutive rows of a side.
-  struct TokenHashes {
-    explicit TokenHashes(MemoryCounter &memory) : values(memory), ends(memory) {}
-
-    SetArrays<uint32_t> arrays() const {
-      return {{values.data(), values.size()}, {ends.data(), ends.size()}};
-    }
-
-    Buffer<uint32_t> values;
-    Buffer<size_t> ends;  // by row
-  };
-  // The same in the file.
-  struct StoredHashes {
-    uint32_t rows;
-    size_t before;  // what is to be taken from the ends
-    size_t tokens;
-    uint64_t place;  // of the values, which the ends follow
-  };
 
   // A part of a block, whose hashes go to the place `to`.
   struct Piece {
@@ -89,14 +78,9 @@ class LshInput {
   void add_integers(Side side, std::span<const T> tokens);
   void add_texts(Side side, std::span<const std::string_view> tokens);
   bool numbers_texts() const { return type_ == Type::text && spec_.verify; }
-  void take_stored(int side, uint32_t first_row, const VisitHashes &visit);
   void take_derived(int side, uint32_t first_row, const VisitHashes &visit, WorkerPool &pool);
   template <typename Number>
   void hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const;
-  size_t hash_bytes(size_t rows, size_t tokens) const;
-  size_t signing_bytes(size_t rows, size_t tokens) const;
-  void spill_hashes(int side);
-  void load(const StoredHashes &stored, TokenHashes &hashes) const;
 
   const LshSpec spec_;
   MemoryCounter &memory_;
@@ -105,9 +89,9 @@ class LshInput {
   JoinTokens tokens_;  // of texts that will be compared
   RawSets sides_[2];
   ShortSort sort_;
-  std::vector<int64_t> identities_;      // scratch of add()
-  TokenHashes hashes_[2];                // of such texts, that are in memory
-  std::vector<StoredHashes> stored_[2];  // those before them
+  std::vector<int64_t> identities_;    // scratch of add()
+  WaitingTokens<uint32_t> hashes_[2];  // of such texts
+  std::optional<LshWeights> weights_;  // of sets with weights, which have nothing but sizes elsewhere
   uint64_t hashed_tokens_ = 0;
   double reading_per_token_ = 0;  // bytes that reading took up to the file
 };

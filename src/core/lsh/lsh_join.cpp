@@ -38,6 +38,16 @@ class LshJoinOfSets final : public LshJoin {
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
+  void add_weighted(Side side, std::span<const int64_t> tokens, std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
+  void add_weighted(Side side, std::span<const std::string_view> tokens,
+                    std::span<const double> weights) override {
+    add_set(side, tokens, weights);
+  }
   bool wants_spill_file() const override {
     return !file_ && !thread_.is_open() && input_.peak_in_memory() > spec_.memory_limit;
   }
@@ -59,7 +69,8 @@ class LshJoinOfSets final : public LshJoin {
     Worker(LshJoinOfSets &join, WantedPairs *demand);
 
     ResultWriter writer;
-    LshLoader held_rows[2];  // of one held pair
+    LshLoader held_rows[2];                    // of one held pair
+    std::optional<LshWeights::Loaded> loaded;  // where pairs are verified by weights
     CandidateSink sink;
     uint64_t candidates = 0;
     JoinCounters counters;  // only of pairs left out
@@ -67,13 +78,17 @@ class LshJoinOfSets final : public LshJoin {
 
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
+  template <typename T>
+  void add_set(Side side, std::span<const T> tokens, std::span<const double> weights);
   void start();
+  void note_one_part_limit();
   void join(WorkerPool &pool);
   void join_bands(LshBuckets &buckets, WorkerPool &pool);
   void join_band(uint32_t band, const LshKeys &keys, LshBuckets &buckets, WorkerPool &pool);
   void take(Worker &worker, const LshRow &l, const LshRow &r);
   void compare_held(Worker &worker, uint32_t l, uint32_t right);
-  void compare(const LshRow &l, const LshRow &r, CandidateSink &sink) const;
+  void compare(const LshRow &l, const LshRow &r, Worker &worker);
+  void compare_weights(const LshRow &l, const LshRow &r, Worker &worker);
   // Converts a right row's number to its row on its side, or back.
   uint32_t row_of_right(uint32_t right) const { return spec_.self_join ? right : right + rows_->left_rows(); }
   uint32_t right_of_row(uint32_t row) const { return spec_.self_join ? row : row - rows_->left_rows(); }
@@ -87,8 +102,8 @@ class LshJoinOfSets final : public LshJoin {
   LargeRows large_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int threads_ = 0;
-  size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
   mutable std::mutex mutex_;   // of what follows, which the caller may ask for while the join runs
+  size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
   LshStats stats_;             // set before the queue is finished
   uint32_t partitions_ = 0;
   uint32_t bands_begun_ = 0;
@@ -99,21 +114,35 @@ class LshJoinOfSets final : public LshJoin {
 template <typename T>
 void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  input_.add(side, tokens);
+  if (!spec_.weighted) return input_.add(side, tokens);
+  if (!tokens.empty()) throw Error(ErrorKind::internal, "a set was added without its weights");
+  input_.add_weighted(side, tokens, {});
+}
+
+template <typename T>
+void LshJoinOfSets::add_set(Side side, std::span<const T> tokens, std::span<const double> weights) {
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  input_.add_weighted(side, tokens, weights);
 }
 
 void LshJoinOfSets::start() {
   threads_ = thread_count(spec_.threads);
-  const size_t peak = file_ ? input_.peak_in_memory() : 0;
-  one_part_limit_ = peak + peak / estimate_margin;
   rows_.emplace(input_, spec_, file_ ? &*file_ : nullptr, memory_);
   const size_t values = size_t{rows_->rows()} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
-  device_.choose(input_.hashed_tokens(), values, threads_);
+  if (!spec_.weighted) device_.choose(input_.hashed_tokens(), values, threads_);
+  if (file_ && !spec_.weighted) note_one_part_limit();
   thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());
     join(pool);
   });
+}
+
+// Notes which limit the join would have needed without its file.
+void LshJoinOfSets::note_one_part_limit() {
+  const size_t peak = input_.peak_in_memory();
+  const std::lock_guard lock(mutex_);
+  one_part_limit_ = peak + peak / estimate_margin;
 }
 
 void LshJoinOfSets::join(WorkerPool &pool) {
@@ -122,6 +151,7 @@ void LshJoinOfSets::join(WorkerPool &pool) {
     LshSigner signer(spec_, device_);
     rows_->build(signer, pool);
   }
+  if (file_ && spec_.weighted) note_one_part_limit();
   std::optional<WantedPairs> demand;
   if (spec_.done_rows != nullptr)
     demand.emplace(*spec_.done_rows, spec_.self_join, false, rows_->left_rows(), memory_);
@@ -152,7 +182,9 @@ LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
       sink(
           writer, nullptr, nullptr,
           [&join, this](uint32_t l, uint32_t right, JoinCounters &) { join.compare_held(*this, l, right); },
-          join.thread_.stop(), join.memory_) {}
+          join.thread_.stop(), join.memory_) {
+  if (join.spec_.weighted && join.spec_.verify) loaded.emplace(join.memory_);
+}
 
 // Hands over the similar pairs band by band, each in the first band in which it shares a bucket.
 void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
@@ -189,7 +221,7 @@ void LshJoinOfSets::join_band(uint32_t band, const LshKeys &keys, LshBuckets &bu
 // Compares a candidate pair, now or later, if it is wanted.
 void LshJoinOfSets::take(Worker &worker, const LshRow &l, const LshRow &r) {
   ++worker.candidates;
-  if (worker.sink.wants(l.number, right_of_row(r.number), worker.counters)) compare(l, r, worker.sink);
+  if (worker.sink.wants(l.number, right_of_row(r.number), worker.counters)) compare(l, r, worker);
 }
 
 // Compares a pair that was held: its rows may be in the file.
@@ -198,12 +230,14 @@ void LshJoinOfSets::compare_held(Worker &worker, uint32_t l, uint32_t right) {
   std::unique_lock lock(large_, std::defer_lock);
   if (worker.held_rows[0].any_large(keys)) lock.lock();
   for (int i = 0; i < 2; ++i) worker.held_rows[i].load({&keys[i], 1});
-  compare(worker.held_rows[0].rows()[0], worker.held_rows[1].rows()[0], worker.sink);
+  compare(worker.held_rows[0].rows()[0], worker.held_rows[1].rows()[0], worker);
   for (LshLoader &loader : worker.held_rows) loader.forget_large();
 }
 
 // Hands the pair over if it is similar enough, or is not to be verified.
-void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, CandidateSink &sink) const {
+void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, Worker &worker) {
+  if (worker.loaded) return compare_weights(l, r, worker);
+  CandidateSink &sink = worker.sink;
   const uint32_t right = right_of_row(r.number);
   if (!spec_.verify) {
     uint32_t common = 0;
@@ -220,6 +254,19 @@ void LshJoinOfSets::compare(const LshRow &l, const LshRow &r, CandidateSink &sin
                                                       reinterpret_cast<const uint64_t *>(r.words))
                                          : overlap_of(l.words, r.words);
   if (overlap >= required) sink.emit(l.number, right, overlap);
+}
+
+// The same by the weights of the sets, which may be in the file.
+void LshJoinOfSets::compare_weights(const LshRow &l, const LshRow &r, Worker &worker) {
+  const LshWeights &weights = *input_.weights();
+  const size_t bytes = weights.loaded_bytes(uint64_t{l.size} + r.size);
+  std::unique_lock lock(large_, std::defer_lock);
+  const bool large = bytes > lsh_memory::loaded_bytes(spec_, threads_);
+  if (large) lock.lock();
+  const double similarity = weights.similarity(l.number, r.number, *worker.loaded, thread_.stop());
+  if (large) worker.loaded.emplace(memory_);
+  if (similarity >= spec_.threshold)
+    worker.sink.emit_similarity(l.number, right_of_row(r.number), similarity);
 }
 
 StepResult LshJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
@@ -256,7 +303,10 @@ JoinStats LshJoinOfSets::stats() const {
   stats.spilled_bytes = file_ ? file_->written() : 0;
   stats.partitions = partitions_;
   stats.one_part_limit = one_part_limit_;
-  device_.add_to(stats);
+  if (!spec_.weighted)
+    device_.add_to(stats);
+  else if (spec_.device != Device::cpu)
+    stats.gpu_refused = weighted_gpu_refused;
   return stats;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/join.hpp"
 #include "core/minhash/minhash_plan.hpp"
+#include "core/weighted/weighted_join.hpp"
 
 namespace simjoin {
 
@@ -19,6 +20,8 @@ struct LshSpec {
   // Whether candidates are verified; if not, all of them are handed over, with the number of signature values
   // that they have in common as their overlap.
   bool verify = true;
+  // Whether sets have weights. Signatures are then those of weighted MinHash, and the measure is jaccard.
+  bool weighted = false;
   uint32_t permutations = 128;
   uint64_t seed = 1;
   BandPlan plan{14, 9};                   // bands * rows <= permutations
@@ -28,6 +31,9 @@ struct LshSpec {
   size_t memory_limit = size_t{1} << 30;  // bytes; see JoinEngine::wants_spill_file()
   size_t gpu_memory_limit = 0;            // bytes; 0 = most of what is free
   const DoneRows *done_rows = nullptr;    // as JoinSpec::done_rows
+
+  // Returns whether pairs are verified by the number of tokens that they share.
+  bool counts_tokens() const { return verify && !weighted; }
 };
 
 // A bucket that was chained: its rows, and the pairs that share it.
@@ -57,8 +63,9 @@ struct LshStats {
   LshStats &operator+=(const LshStats &other);
 };
 
-// A join by bands. Each pair is handed over once, however many buckets it shares.
-class LshJoin : public JoinEngine {
+// A join by bands. Each pair is handed over once, however many buckets it shares. Sets have weights if the
+// specification says so; verified pairs then have their similarity.
+class LshJoin : public WeightedJoin {
  public:
   // Complete once a step has returned `done`.
   virtual LshStats lsh_stats() const = 0;

@@ -46,8 +46,12 @@ inline size_t signed_bytes(const LshSpec &spec) {
 // Returns the bytes of a row while all keys of a band are sorted in memory: what was signed, where its tokens
 // are, and their bitmap, its keys, and the pairs that it has had (DoneRows).
 inline size_t joining_bytes(const LshSpec &spec) {
-  constexpr size_t tokens = 8 + 40, keys = 34, pairs = 2;
-  return signed_bytes(spec) + (spec.verify ? tokens : 0) + keys + (spec.done_rows != nullptr ? pairs : 0);
+  constexpr size_t tokens = 8 + 40, place = 8, keys = 34, pairs = 2;
+  return signed_bytes(spec) +
+         (spec.counts_tokens() ? tokens
+          : spec.verify        ? place
+                               : 0) +
+         keys + (spec.done_rows != nullptr ? pairs : 0);
 }
 
 }  // namespace simjoin::lsh_memory

@@ -44,24 +44,28 @@ void LshRows::build(LshSigner &signer, WorkerPool &pool) {
   if (in_file()) {
     columns_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
     hashes_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
-    if (spec_.verify) find_starts(pool.stop());
+    if (spec_.counts_tokens()) find_starts(pool.stop());
     words_place_ = file_->reserve(words_before(rows_) * sizeof(uint32_t));
   } else {
     hashes_.resize(rows_ * bands_);
     if (!spec_.verify) words_.resize(words_before(rows_));
   }
-  input_.take_hashes(
-      [&](uint32_t first, const SetArrays<uint32_t> &sets) {
-        if (!in_file())
-          return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
-                             hashes_.data() + first * bands_);
-        const size_t rows = sets.ends.size();
-        Buffer<uint64_t> hashes(memory_, rows * bands_);
-        Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
-        signer.sign(sets, pool, values.data(), hashes.data());
-        store(first, rows, hashes.data(), values.data(), pool);
-      },
-      pool);
+  const auto sign = [&](uint32_t first, const auto &sets) {
+    if (!in_file())
+      return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
+                         hashes_.data() + first * bands_);
+    const size_t rows = sets.ends.size();
+    Buffer<uint64_t> hashes(memory_, rows * bands_);
+    Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
+    signer.sign(sets, pool, values.data(), hashes.data());
+    store(first, rows, hashes.data(), values.data(), pool);
+  };
+  if (LshWeights *const weights = input_.weights()) {
+    weights->take_signed(sign);
+    if (spec_.verify) weights->rank(pool);
+    return;
+  }
+  input_.take_hashes(sign, pool);
   if (!spec_.verify) return;
   if (!in_file()) {
     sets_.resize(rows_);
@@ -99,7 +103,7 @@ void LshRows::find_starts(const StopFlag &stop) {
 
 // Returns the number of words of the rows before this one.
 uint64_t LshRows::words_before(uint32_t number) const {
-  if (!spec_.verify) return uint64_t{number} * spec_.permutations;
+  if (!spec_.counts_tokens()) return uint64_t{number} * words_of(number);
   uint64_t words = words_before_[number / rows_per_start];
   for (uint32_t row = number - number % rows_per_start; row < number; ++row) words += words_of(row);
   return words;
@@ -150,13 +154,14 @@ void LshRows::read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const 
   size_t word = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<uint32_t>(number + i);
-    rows[i] = {to + i * bands_, spec_.verify ? bitmaps + i : nullptr, words + word, row, size_of(row)};
+    rows[i] = {to + i * bands_, spec_.counts_tokens() ? bitmaps + i : nullptr, words + word, row,
+               size_of(row)};
     word += words_of(row);
   }
   file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to,
               rows.size() * bands_ * sizeof(uint64_t));
   file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words, word * sizeof(uint32_t));
-  if (!spec_.verify) return;
+  if (!spec_.counts_tokens()) return;
   for (size_t i = 0; i < rows.size(); ++i) bitmaps[i] = bitmap_of(rows[i].words, rows[i].size);
 }
 

@@ -26,11 +26,11 @@ struct LshBitmap {
 // A row in memory.
 struct LshRow {
   const uint64_t *hashes;   // of its bands
-  const LshBitmap *bitmap;  // unverified null
+  const LshBitmap *bitmap;  // null where tokens are not counted
   const uint32_t *words;    // the numbers of its tokens, ascending, of 32 bits each or, where the input is
-                            // wide, of 64; unverified the values of its signature
+                            // wide, of 64; unverified the values of its signature; verified by weights none
   uint32_t number;
-  uint32_t size;  // distinct tokens
+  uint32_t size;  // distinct tokens, of those with a weight above 0
 };
 
 // Rows are numbered over both sides, right ones after the left ones. In the file hashes are by band, for the
@@ -51,8 +51,9 @@ class LshRows {
   bool in_file() const { return file_ != nullptr; }
   // Returns a row that is in memory.
   LshRow row(uint32_t number) const {
-    const uint32_t *words = spec_.verify ? sets_[number] : words_.data() + words_before(number);
-    return {hashes_.data() + number * bands_, spec_.verify ? &bitmaps_[number] : nullptr, words, number,
+    const bool counts = spec_.counts_tokens();
+    const uint32_t *words = counts ? sets_[number] : words_.data() + words_before(number);
+    return {hashes_.data() + number * bands_, counts ? &bitmaps_[number] : nullptr, words, number,
             size_of(number)};
   }
   // Returns the most words of 64 bits that read() writes for a row.
@@ -69,9 +70,10 @@ class LshRows {
 
  private:
   size_t words_of(uint32_t number) const {
-    return spec_.verify ? size_t{size_of(number)} * token_words_ : spec_.permutations;
+    if (!spec_.verify) return spec_.permutations;
+    return spec_.weighted ? 0 : size_t{size_of(number)} * token_words_;
   }
-  size_t bitmap_words() const { return spec_.verify ? sizeof(LshBitmap) / sizeof(uint64_t) : 0; }
+  size_t bitmap_words() const { return spec_.counts_tokens() ? sizeof(LshBitmap) / sizeof(uint64_t) : 0; }
   LshBitmap bitmap_of(const uint32_t *set, uint32_t size) const;
   uint64_t words_before(uint32_t number) const;
   void store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values, WorkerPool &pool);

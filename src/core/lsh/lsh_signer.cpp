@@ -54,19 +54,35 @@ void LshSigner::sign_on_gpu(GpuBackend &gpu, const SetArrays<uint32_t> &sets, Wo
 void LshSigner::sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
                             uint64_t *hashes) const {
   for_pieces(sets.ends.size(), pool, [&](size_t begin, size_t end) {
-    std::vector<uint32_t> scratch(spec_.permutations);
-    for (size_t row = begin; row < end; ++row) {
-      uint32_t *const to = spec_.verify ? scratch.data() : values + row * spec_.permutations;
-      const size_t first = sets.begin(row);
-      hasher_.sign(sets.tokens.subspan(first, sets.ends[row] - first), pool.stop(), to);
-      hash_bands(to, hashes + row * spec_.plan.bands);
-    }
+    sign_rows(sets, begin, end, hasher_, pool.stop(), values, hashes);
   });
+}
+
+void LshSigner::sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values,
+                     uint64_t *hashes) const {
+  for_pieces(sets.ends.size(), pool, [&](size_t begin, size_t end) {
+    WeightedMinHasher hasher(spec_.permutations, spec_.seed);
+    sign_rows(sets, begin, end, hasher, pool.stop(), values, hashes);
+  });
+}
+
+// Signs the sets [begin, end).
+template <class Token, class Hasher>
+void LshSigner::sign_rows(const SetArrays<Token> &sets, size_t begin, size_t end, Hasher &hasher,
+                          const StopFlag &stop, uint32_t *values, uint64_t *hashes) const {
+  std::vector<uint32_t> scratch(spec_.permutations);
+  for (size_t row = begin; row < end; ++row) {
+    uint32_t *const to = spec_.verify ? scratch.data() : values + row * spec_.permutations;
+    const size_t first = sets.begin(row);
+    hasher.sign(sets.tokens.subspan(first, sets.ends[row] - first), stop, to);
+    hash_bands(to, hashes + row * spec_.plan.bands);
+  }
 }
 
 // Writes the hashes of the bands of a signature with these values.
 void LshSigner::hash_bands(const uint32_t *values, uint64_t *hashes) const {
   SignatureHeader header;
+  header.family = spec_.weighted ? SignatureFamily::weighted : SignatureFamily::minhash;
   header.seed = spec_.seed;
   for (uint32_t band = 0; band < spec_.plan.bands; ++band)
     hashes[band] = band_hash(header, band, values + size_t{band} * spec_.plan.rows, spec_.plan.rows);

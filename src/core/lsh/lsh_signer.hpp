@@ -20,12 +20,17 @@ class LshSigner {
   // Writes the hashes of all bands of sets of token hashes, set by set. Where pairs are not verified it also
   // writes the values of their signatures; otherwise `values` is not used.
   void sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values, uint64_t *hashes);
+  // The same for sets with weights, on the CPU.
+  void sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values, uint64_t *hashes) const;
 
  private:
   void sign_on_gpu(GpuBackend &gpu, const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
                    uint64_t *hashes);
   void sign_on_cpu(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values,
                    uint64_t *hashes) const;
+  template <class Token, class Hasher>
+  void sign_rows(const SetArrays<Token> &sets, size_t begin, size_t end, Hasher &hasher, const StopFlag &stop,
+                 uint32_t *values, uint64_t *hashes) const;
   void hash_bands(const uint32_t *values, uint64_t *hashes) const;
 
   const LshSpec spec_;

@@ -12,7 +12,6 @@ namespace {
 // Evaluations of hash functions per round: about 70 ms of one core. A sample of weighted MinHash counts as
 // several.
 constexpr size_t evaluations_per_round = size_t{1} << 28;
-constexpr size_t evaluations_per_sample = 32;
 // The bytes of tokens and signatures of a round, which are bounded as well.
 constexpr size_t bytes_per_round = size_t{32} << 20;
 constexpr size_t sets_per_piece = 32;
@@ -110,30 +109,19 @@ void BulkSigner::sign_on_gpu(GpuBackend &gpu, WorkerPool &pool) {
 
 void BulkSigner::sign_on_cpu(WorkerPool &pool) {
   pool.parallel((signing_.headers.size() + sets_per_piece - 1) / sets_per_piece, [&](int, size_t piece) {
-    std::vector<WeightedToken> scratch;
-    WeightedSamples samples;
+    WeightedMinHasher weighted(header_.permutations, header_.seed);
     const size_t end = std::min(signing_.headers.size(), (piece + 1) * sets_per_piece);
-    for (size_t set = piece * sets_per_piece; set < end; ++set) sign(set, pool.stop(), scratch, samples);
+    for (size_t set = piece * sets_per_piece; set < end; ++set) sign(set, pool.stop(), weighted);
   });
 }
 
-void BulkSigner::sign(size_t set, const StopFlag &stop, std::vector<WeightedToken> &scratch,
-                      WeightedSamples &samples) {
+void BulkSigner::sign(size_t set, const StopFlag &stop, WeightedMinHasher &weighted) {
   const size_t begin = set == 0 ? 0 : signing_.ends[set - 1], end = signing_.ends[set];
   uint32_t *values = values_.data() + set * header_.permutations;
-  if (header_.family == SignatureFamily::minhash) {
+  if (header_.family == SignatureFamily::minhash)
     hasher_.sign(std::span(signing_.hashes).subspan(begin, end - begin), stop, values);
-    return;
-  }
-  const auto tokens = in_order(std::span(signing_.weighted).subspan(begin, end - begin), scratch, stop);
-  samples.start(header_.permutations);
-  const size_t at_once =
-      std::max<size_t>(1, evaluations_per_look / evaluations_per_sample / header_.permutations);
-  for (size_t i = 0; i < tokens.size(); i += at_once) {
-    stop.check();
-    add_weighted(tokens.data() + i, std::min(at_once, tokens.size() - i), header_.seed, samples);
-  }
-  samples.write_values(values);
+  else
+    weighted.sign(std::span(signing_.weighted).subspan(begin, end - begin), stop, values);
 }
 
 void BulkSigner::write(size_t set, uint8_t *signature) const {

@@ -83,7 +83,7 @@ class BulkSigner {
   void run(WorkerPool &pool);
   void sign_on_gpu(GpuBackend &gpu, WorkerPool &pool);
   void sign_on_cpu(WorkerPool &pool);
-  void sign(size_t set, const StopFlag &stop, std::vector<WeightedToken> &scratch, WeightedSamples &samples);
+  void sign(size_t set, const StopFlag &stop, WeightedMinHasher &weighted);
 
   const BulkSpec spec_;
   const SignatureHeader header_;

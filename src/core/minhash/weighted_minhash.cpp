@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/minhash/minhash.hpp"
 #include "core/minhash/weighted_minhash_kernels.hpp"
 
 namespace simjoin {
@@ -49,6 +50,17 @@ void add_weighted(const WeightedToken *tokens, size_t count, uint64_t seed, Weig
   for (size_t i = 0; i < count; ++i)
     lower_samples(tokens[i].identity, log_of_weight(tokens[i].weight), seed, samples.least.size(),
                   samples.least.data(), samples.token.data(), samples.t.data());
+}
+
+void WeightedMinHasher::sign(std::span<const WeightedToken> tokens, const StopFlag &stop, uint32_t *values) {
+  const auto ordered = in_order(tokens, scratch_, stop);
+  samples_.start(count_);
+  const size_t at_once = std::max<size_t>(1, evaluations_per_look / evaluations_per_sample / count_);
+  for (size_t i = 0; i < ordered.size(); i += at_once) {
+    stop.check();
+    add_weighted(ordered.data() + i, std::min(at_once, ordered.size() - i), seed_, samples_);
+  }
+  samples_.write_values(values);
 }
 
 void add_weighted_by_definition(const WeightedToken *tokens, size_t count, uint64_t seed,

@@ -56,4 +56,23 @@ void add_weighted(const WeightedToken *tokens, size_t count, uint64_t seed, Weig
 void add_weighted_by_definition(const WeightedToken *tokens, size_t count, uint64_t seed,
                                 WeightedSamples &samples);
 
+// Makes signatures of one number of samples and seed. It keeps memory between two sets.
+class WeightedMinHasher {
+ public:
+  WeightedMinHasher(uint32_t samples, uint64_t seed) : count_(samples), seed_(seed) {}
+
+  // Writes the values of the signature of a set, its tokens in any order. Throws Cancelled if the flag is
+  // set.
+  void sign(std::span<const WeightedToken> tokens, const StopFlag &stop, uint32_t *values);
+
+ private:
+  const uint32_t count_;
+  const uint64_t seed_;
+  std::vector<WeightedToken> scratch_;
+  WeightedSamples samples_;
+};
+
+// Evaluations of hash functions that take as long as one sample of one token.
+inline constexpr size_t evaluations_per_sample = 32;
+
 }  // namespace simjoin

@@ -170,7 +170,7 @@ void WeightedJoinOfSets::start() {
   figures_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * right;
   figures_.threads = threads;
   figures_.algorithm = spec_.threshold <= 0 ? "all pairs" : weighted_algorithm;
-  if (spec_.device != Device::cpu) figures_.gpu_refused = "joins of sets with weights run on the CPU";
+  if (spec_.device != Device::cpu) figures_.gpu_refused = weighted_gpu_refused;
   thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads));
   thread_.start([this, threads] {
     WorkerPool pool(threads, thread_.stop());

@@ -14,6 +14,9 @@ namespace simjoin {
 // What its figures call the algorithm.
 inline constexpr std::string_view weighted_algorithm = "weighted prefixes";
 
+// Why they have no GPU.
+inline constexpr std::string_view weighted_gpu_refused = "joins of sets with weights run on the CPU";
+
 // A join whose pairs have their similarity (Batch::similarity) in place of an overlap. It runs on the CPU.
 class WeightedJoin : public JoinEngine {
  public:

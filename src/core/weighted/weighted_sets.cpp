@@ -117,6 +117,23 @@ void WeightedSets::read(const SpillFile &file, uint64_t place, size_t sets, uint
   });
 }
 
+void WeightedSets::read_set(const SpillFile &file, uint64_t place, size_t sets, uint64_t tokens,
+                            uint32_t set) {
+  uint64_t range[2];
+  file.read(place + sets * sizeof(rows[0]) + set * sizeof(starts[0]), range, sizeof(range));
+  resize(1, range[1] - range[0]);
+  visit_arrays(*this, [&](auto &array) {
+    const void *const which = &array;
+    const bool by_token = which == &ranks || which == &floats || which == &doubles;
+    const uint64_t first = by_token ? range[0] : set;
+    const uint64_t all = by_token ? tokens : which == &starts ? sets + 1 : sets;
+    file.read(place + first * sizeof(array[0]), array.data(), array.size() * sizeof(array[0]));
+    place += all * sizeof(array[0]);
+  });
+  starts[0] = 0;
+  starts[1] = range[1] - range[0];
+}
+
 WeightedSets order_by_total(std::vector<WeightedBlock> &blocks, size_t first, size_t last,
                             const SpillFile *file, WorkerPool &pool, MemoryCounter &memory) {
   std::vector<size_t> begins = {0};  // of each block's sets among those of all blocks

@@ -92,6 +92,8 @@ class WeightedSets {
   size_t file_bytes() const { return bytes(format, sets() + 1, tokens()); }
   void write(SpillFile &file, uint64_t place);
   void read(const SpillFile &file, uint64_t place, size_t sets, uint64_t tokens);
+  // Reads one of the sets and tokens at a place of the file. These become that set alone.
+  void read_set(const SpillFile &file, uint64_t place, size_t sets, uint64_t tokens, uint32_t set);
 
   WeightFormat format;
   Buffer<uint32_t> rows;    // by set

@@ -1,0 +1,93 @@
+// The sets with weights of a join by bands: what they are signed by, and what pairs are verified by.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/spill_file.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_waiting.hpp"
+#include "core/minhash/weighted_minhash.hpp"
+#include "core/weighted/weighted_bounds.hpp"
+#include "core/weighted/weighted_input.hpp"
+#include "core/weighted/weighted_sets.hpp"
+
+namespace simjoin {
+
+// Rows are numbered over both sides, right ones after the left ones.
+class LshWeights {
+ public:
+  LshWeights(const LshSpec &spec, MemoryCounter &memory);
+
+  // Adds the next row of a side, as WeightedJoin takes it. Returns the number of tokens whose weight is above
+  // 0.
+  template <class Token>
+  uint32_t add(Side side, std::span<const Token> tokens, std::span<const double> weights);
+  // Returns about the bytes that the join of the sets so far takes without a file, with `beside` for what is
+  // kept elsewhere. With a file: only after rank().
+  size_t peak_in_memory(size_t beside) const;
+  // From now on sets wait in the file.
+  void spill_to(SpillFile &file);
+
+  // Gives back memory that the sets do not need once all have come.
+  void shrink() {
+    for (WaitingTokens<WeightedToken> &side : waiting_) side.shrink();
+  }
+  // Calls visit(first_row, sets) for what all sets are signed by, consecutive rows at a time, and forgets it.
+  template <class Visit>
+  void take_signed(Visit &&visit) {
+    waiting_[0].take(0, visit);
+    waiting_[1].take(rows_[0], visit);
+  }
+  // Ends the input: pairs can be verified from now on.
+  void rank(WorkerPool &pool);
+
+  // The sets that one worker has read from the file.
+  struct Loaded {
+    explicit Loaded(MemoryCounter &memory)
+        : sets{WeightedSets({}, memory), WeightedSets({}, memory)}, rows{no_row, no_row} {}
+
+    std::array<WeightedSets, 2> sets;
+    std::array<uint32_t, 2> rows;
+  };
+  // Returns the similarity of two rows with weights; if it is below the threshold, maybe another number below
+  // the threshold.
+  double similarity(uint32_t l, uint32_t r, Loaded &loaded, const StopFlag &stop) const;
+  // Returns the bytes that a worker needs for two sets of so many tokens together.
+  size_t loaded_bytes(uint64_t tokens) const {
+    return file_ == nullptr ? 0 : WeightedSets::bytes(input_.format(), 2, tokens);
+  }
+
+ private:
+  static constexpr uint32_t no_row = UINT32_MAX;
+
+  // Where the set of a row is.
+  struct Place {
+    uint32_t block;
+    uint32_t set;
+  };
+
+  size_t estimate(size_t beside, size_t held) const;
+  WeightedSet load(uint32_t row, int number, Loaded &loaded) const;
+
+  const LshSpec spec_;
+  MemoryCounter &memory_;
+  WaitingTokens<WeightedToken> waiting_[2];
+  std::array<uint32_t, 2> rows_{};
+  uint64_t signed_tokens_ = 0;
+  WeightedInput input_;  // of pairs that will be verified
+  std::optional<WeightedBounds> bounds_;
+  std::vector<WeightedBlock> blocks_;  // of both sides
+  Buffer<Place> places_;               // by row
+  SpillFile *file_ = nullptr;
+  mutable size_t estimated_ = 0;  // of the join in memory, bytes
+  mutable uint64_t estimate_at_ = 0;
+};
+
+}  // namespace simjoin
