@@ -467,6 +467,37 @@ AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible, tokenizer) IS
 'most pairs of a row of each of two queries (id, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures; left_key and right_key give the types of ids';
+CREATE FUNCTION weighted_minhash_self_join(query text, threshold float8, samples int DEFAULT 128,
+                                           bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
+                                           seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, int, int, int, bool, bigint) IS
+'most pairs of rows of a query (id bigint, tokens set, weights float4[]) with weighted Jaccard similarity >= threshold, each once, a < b, found by bands of weighted MinHash signatures';
+CREATE FUNCTION weighted_minhash_self_join(query text, threshold float8, samples int, bands int,
+                                           rows int, verify bool, seed bigint, key anyelement)
+RETURNS TABLE (a anyelement, b anyelement, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement) IS
+'weighted_minhash_self_join for ids of the type of key';
+CREATE FUNCTION weighted_minhash_join(left_query text, right_query text, threshold float8, samples int DEFAULT 128,
+                                      bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
+                                      seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, int, int, int, bool, bigint) IS
+'most pairs of a row of each of two queries (id bigint, tokens set, weights float4[]) with weighted Jaccard similarity >= threshold, found by bands of weighted MinHash signatures';
+CREATE FUNCTION weighted_minhash_join(left_query text, right_query text, threshold float8, samples int,
+                                      bands int, rows int, verify bool, seed bigint,
+                                      left_key anyelement, right_key anycompatible)
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible) IS
+'weighted_minhash_join for ids of the types of left_key and right_key';
 
 CREATE FUNCTION flyhash_signatures(query text, hash_length int, winners int, projection int,
                                    seed bigint, key anyelement)

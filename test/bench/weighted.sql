@@ -1,5 +1,5 @@
 -- Documents of 20 to 100 terms with tf-idf weights, joined with themselves by weighted Jaccard similarity and the cosine. One
--- in five is a variant of an earlier one. psql -v n=100000 -v compared=2000 -v thresholds='{0.9,0.8,0.7,0.5}' -v runs=3
+-- in five is a variant of an earlier one. `bands` is the operator with simjoin.method = minhash. psql -v n=100000 -v compared=2000 -v thresholds='{0.9,0.8,0.7,0.5}' -v runs=3
 -- -f test/bench/weighted.sql, in a new database, as a superuser. Prints CPU seconds of the session with all its threads.
 CREATE EXTENSION simjoin;
 SELECT setseed(0.5);
@@ -24,7 +24,7 @@ DECLARE
   started timestamptz := clock_timestamp();
   before float8 := cpu();
 BEGIN
-  PERFORM set_config('simjoin.enable_join', (way = 'operator')::text, true), set_config('max_parallel_workers_per_gather', '0', true);
+  PERFORM set_config('simjoin.enable_join', (way <> 'nested loop')::text, true), set_config('simjoin.method', CASE way WHEN 'bands' THEN 'minhash' ELSE 'exact' END, true), set_config('max_parallel_workers_per_gather', '0', true);
   EXECUTE format('SELECT count(*) FROM %1$I a JOIN %1$I b ON a.id < b.id
     AND %2$s_similarity(a.terms, a.weights, b.terms, b.weights) >= %3$s', relation, measure, threshold) INTO pairs;
   seconds := extract(epoch FROM clock_timestamp() - started);
@@ -34,6 +34,6 @@ SET jit = off;
 SELECT relation, way, measure, threshold, min(pairs) AS pairs, min(cpu_seconds) AS cpu_seconds, min(round(seconds::numeric, 2)) AS seconds
 FROM (SELECT c.*, measure, j.* FROM generate_series(1, :runs) run,
         (SELECT 'few' AS relation, way, threshold FROM unnest('{operator,nested loop}'::text[]) way, unnest(:'thresholds'::float8[]) threshold
-         UNION ALL SELECT 'documents', 'operator', threshold FROM unnest(:'thresholds'::float8[]) threshold) c,
+         UNION ALL SELECT 'documents', way, threshold FROM unnest('{operator,bands}'::text[]) way, unnest(:'thresholds'::float8[]) threshold) c,
         unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, join_of(relation, measure, threshold, way) j) runs
 GROUP BY relation, way, measure, threshold ORDER BY relation, way, measure, threshold DESC;

@@ -27,6 +27,10 @@ my %statements = (
 	  q{SELECT count(signature) FROM weighted_minhash_signatures('SELECT i, tokens, weights FROM long, generate_series(1, 20) i', 65535)},
 	'signing for a join' =>
 	  q{SELECT count(*) FROM minhash_self_join('SELECT i, tokens FROM long, generate_series(1, 20) i', 0.5, 65535, 1, 1)},
+	'signing for a join of sets with weights' =>
+	  q{SELECT count(*) FROM weighted_minhash_self_join('SELECT i, tokens, weights FROM long, generate_series(1, 20) i', 0.5, 65535, 1, 1)},
+	'weighted_minhash_self_join' =>
+	  q{SELECT count(*) FROM weighted_minhash_self_join('SELECT id, tokens, tokens::real[] FROM copies', 0.5, 8, 8, 1)},
 	'minhash_self_join' => q{SELECT count(*) FROM minhash_self_join('SELECT id, tokens FROM copies', 0.5, 8, 8, 1)},
 	'the operator by bands' => q{SELECT count(*) FROM copies a JOIN copies b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5},
 	'minhash_join' => q{SELECT count(*) FROM minhash_join('SELECT id, tokens FROM copies WHERE id < 4900', 'SELECT id, tokens FROM copies WHERE id < 4900', 0.5, 8, 8, 1)},

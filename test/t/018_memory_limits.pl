@@ -96,6 +96,8 @@ for my $type ('int4', 'int8', 'text')
 	is( keeps_to("a join of $type with weights by $_", 4, $floor,
 			"SELECT count(*) FROM similarity_self_join($weighted, 0.8, '$_')"),
 		4000, 'and finds the pairs') for qw(weighted_jaccard weighted_cosine);
+	is(keeps_to("weighted_minhash_self_join of $type", 4, $floor, "SELECT count(*) FROM weighted_minhash_self_join($weighted, 0.8)"),
+		4000, 'and finds the equal sets');
 	is(keeps_to("minhash_self_join of $type", 4, $floor, "SELECT count(*) FROM minhash_self_join($rows_of, 0.8)"),
 		4000, 'and finds the equal sets');
 	keeps_to("minhash_self_join of $type, unverified",

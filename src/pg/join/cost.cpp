@@ -9,6 +9,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "core/base/costs.hpp"
 #include "core/stream/streamed_join.hpp"
 #include "pg/join/method.hpp"
 #include "pg/join/selectivity.hpp"
@@ -73,8 +74,9 @@ double operators_to_look_up(const JoinWork &work, double tokens) {
 
 // Returns the cost of a join by bands, in simple operators. `collisions` is the share of the pairs of rows
 // that share a bucket. Filters rule nearly all of them out but the similar ones.
-double operators_by_bands(const JoinWork &work, const BandPlan &plan, double collisions) {
-  return work.tokens * plan.bands * plan.rows * operators_per_evaluation +
+double operators_by_bands(const JoinWork &work, const BandPlan &plan, bool weighted, double collisions) {
+  const double evaluations = weighted ? costs::minhash::cpu_sample / costs::minhash::cpu_evaluation : 1;
+  return work.tokens * plan.bands * plan.rows * evaluations * operators_per_evaluation +
          work.sets * plan.bands * operators_per_bucket +
          work.compared * collisions * operators_per_collision +
          work.pairs * (work.average_size * operators_per_merge + operators_per_match);
@@ -198,8 +200,9 @@ void cost_join(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, JoinPath
   double operators = operators_by_index(work);
   if (method.by_bands) {
     const double average_jaccard = work.shared_tokens / Max(2 * work.average_size - work.shared_tokens, 1.0);
-    const double by_bands = operators_by_bands(
-        work, method.plan, candidate_share(root, clause, method.plan, Min(average_jaccard, 1.0)));
+    const double by_bands =
+        operators_by_bands(work, method.plan, clause.weighted(),
+                           candidate_share(root, clause, method.plan, Min(average_jaccard, 1.0)));
     join->exact_is_cheaper = operators < clearly_cheaper * by_bands;
     operators = by_bands;
   }

@@ -163,20 +163,21 @@ double rows_expected(const JoinState *state) {
 void start_engine(JoinState *state) {
   resolve_threshold(state);
   const bool self_join = state->facts.read_once;
-  state->method =
-      choose_method(state->measure, state->threshold, state->facts.jointype, state->facts.weighted());
+  const bool weighted = state->facts.weighted();
+  state->method = choose_method(state->measure, state->threshold, state->facts.jointype, weighted);
   state->started = true;
   if (asks_for_existence(state->facts.jointype))
     state->done_rows = static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
-  if (state->facts.weighted()) {
-    const JoinSpec spec = join_spec(state);
-    state->engine = state->weighted = own(state->context, [&] { return make_weighted_join(spec); });
-    watch_join(state->engine, state->context, shown_as);
-  } else if (state->method.by_bands) {
-    LshSpec spec = band_join_spec(state->method, state->measure, state->threshold, self_join);
+  if (state->method.by_bands) {
+    LshSpec spec = band_join_spec(state->method, {state->measure, weighted}, state->threshold, self_join);
     spec.done_rows = state->done_rows;
     prepare_gpu_use();
     state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
+    if (weighted) state->weighted = state->bands;
+    watch_join(state->engine, state->context, shown_as);
+  } else if (weighted) {
+    const JoinSpec spec = join_spec(state);
+    state->engine = state->weighted = own(state->context, [&] { return make_weighted_join(spec); });
     watch_join(state->engine, state->context, shown_as);
   } else if (may_stream(state->method, state->threshold, self_join)) {
     const JoinSpec spec = join_spec(state);

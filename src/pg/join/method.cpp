@@ -15,9 +15,11 @@ namespace {
 const char *why_not_by_bands(Measure measure, double threshold, JoinType jointype, bool weighted) {
   // In an outer or anti join, a missed pair would make up a row without a partner.
   if (jointype != JOIN_INNER && jointype != JOIN_SEMI) return "outer and anti joins have to know every pair";
-  if (weighted) return "the clause has weights";
   if (measure == Measure::overlap) return "MinHash does not tell how many tokens are shared";
   if (!(threshold > 0 && threshold <= 1)) return "the threshold is not above 0 and at most 1";
+  // Their squared weights would be signed. Two sets of a cosine of 0.5 can have 0.07 of these in common.
+  if (weighted && measure == Measure::cosine)
+    return "MinHash leaves too many candidates for the cosine of weights";
   if (least_jaccard(measure, threshold) <= 0) return "MinHash does not find a small set within a large one";
   return nullptr;
 }
@@ -41,9 +43,10 @@ bool may_stream(const JoinMethod &method, double threshold, bool same_rows) {
          Settings::algorithm() == Algorithm::automatic && Settings::device() != Device::gpu;
 }
 
-LshSpec band_join_spec(const JoinMethod &choice, Measure measure, double threshold, bool self_join) {
+LshSpec band_join_spec(const JoinMethod &choice, RowMeasure measure, double threshold, bool self_join) {
   LshSpec spec;
-  spec.measure = measure;
+  spec.measure = measure.measure;
+  spec.weighted = measure.weighted;
   spec.threshold = threshold;
   spec.self_join = self_join;
   spec.permutations = choice.plan.bands * choice.plan.rows;  // more values would serve nothing

@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "core/lsh/lsh_join.hpp"
+#include "pg/base/arguments.hpp"
 
 namespace simjoin::pg {
 
@@ -27,7 +28,7 @@ JoinMethod choose_method(Measure measure, double threshold, JoinType jointype, b
 bool may_stream(const JoinMethod &method, double threshold, bool same_rows);
 
 // Returns the specification of a join by the method's bands. The rest comes from the settings.
-LshSpec band_join_spec(const JoinMethod &method, Measure measure, double threshold, bool self_join);
+LshSpec band_join_spec(const JoinMethod &method, RowMeasure measure, double threshold, bool self_join);
 
 // Returns the percentage of all comparisons that it would take to compare each row of the bucket with each.
 double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats);
