@@ -58,6 +58,12 @@ JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const cha
   return engine;
 }
 
+WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name) {
+  WeightedJoin *engine = own(context, [&] { return make_weighted_join(spec); });
+  watch_join(engine, context, name);
+  return engine;
+}
+
 void end_row(JoinEngine *engine, File *file) {
   note_row(engine);
   offer_spill_file(engine, file);

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "core/join.hpp"
+#include "core/weighted/weighted_join.hpp"
 
 namespace simjoin::pg {
 
@@ -16,6 +17,9 @@ namespace simjoin::pg {
 // another engine, it gets the rows of that one, too.
 JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const char *name,
                           const JoinEngine *instead_of = nullptr);
+
+// Returns a new engine for sets with weights in the same way.
+WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name);
 
 // Call it after every set: the session tells how far it is, and the engine gets a temporary file where its
 // sets have outgrown its memory limit.

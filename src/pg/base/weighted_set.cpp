@@ -6,8 +6,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "pg/base/errors.hpp"
-
 namespace simjoin::pg {
 namespace {
 
@@ -39,27 +37,13 @@ void feed_texts(WeightedJoin *join, Side side, std::span<const std::string_view>
 
 void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const float *weights,
                        const uint64_t *partition, SetCopies *copies) {
-  with_token_type(set.type, [&](auto token) {
-    using T = decltype(token);
-    const WeightedTokens<T> distinct = weighted_tokens<T>(set, weights);
-    call_cpp([&] {
-      std::vector<T> tokens;
-      std::vector<double> sums;
-      tokens.reserve(distinct.count);
-      sums.reserve(distinct.count);
-      for (size_t i = 0; i < distinct.count; ++i) {
-        tokens.push_back(distinct.data[i].token);
-        sums.push_back(distinct.data[i].weight);
-      }
-      if (copies != nullptr && !copies->add(std::span<const T>(tokens), std::span<const double>(sums)))
-        return;
-      if constexpr (std::is_same_v<T, std::string_view>) {
-        feed_texts(join, side, std::span<const T>(tokens), sums, partition);
-      } else {
-        feed_integers(join, side, std::span<const T>(tokens), sums, partition);
-      }
-    });
-    pfree(distinct.data);
+  with_weighted_tokens(set, weights, [&]<class T>(std::span<const T> tokens, std::span<const double> sums) {
+    if (copies != nullptr && !copies->add(tokens, sums)) return;
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      feed_texts(join, side, tokens, sums, partition);
+    } else {
+      feed_integers(join, side, tokens, sums, partition);
+    }
   });
 }
 

@@ -3,8 +3,12 @@
 
 #include "pg/base/pg.hpp"
 
+#include <span>
+#include <vector>
+
 #include "core/dedup/set_copies.hpp"
 #include "core/weighted/weighted_join.hpp"
+#include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
 
@@ -56,6 +60,27 @@ WeightedTokens<T> weighted_tokens(const SetView &set, const float *weights) {
   }
   result.count = last + 1;
   return result;
+}
+
+// Calls body(tokens, weights), within call_cpp, for the tokens and sums that weighted_tokens() returns.
+template <class Body>
+void with_weighted_tokens(const SetView &set, const float *weights, Body &&body) {
+  with_token_type(set.type, [&](auto token) {
+    using T = decltype(token);
+    const WeightedTokens<T> distinct = weighted_tokens<T>(set, weights);
+    call_cpp([&] {
+      std::vector<T> tokens;
+      std::vector<double> sums;
+      tokens.reserve(distinct.count);
+      sums.reserve(distinct.count);
+      for (size_t i = 0; i < distinct.count; ++i) {
+        tokens.push_back(distinct.data[i].token);
+        sums.push_back(distinct.data[i].weight);
+      }
+      body(std::span<const T>(tokens), std::span<const double>(sums));
+    });
+    pfree(distinct.data);
+  });
 }
 
 // Adds a set with its weights as the next row of a side. If `partition` is not NULL, tokens are made

@@ -43,8 +43,7 @@ void create_function_engine(FunctionJoin *join, double threshold) {
     join->engine = create_engine(spec, join->context, join->function);
     return;
   }
-  join->engine = join->weighted = own(join->context, [&] { return make_weighted_join(spec); });
-  watch_join(join->engine, join->context, join->function);
+  join->engine = join->weighted = create_weighted_engine(spec, join->context, join->function);
 }
 
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies,

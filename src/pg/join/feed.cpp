@@ -176,9 +176,7 @@ void start_engine(JoinState *state) {
     if (weighted) state->weighted = state->bands;
     watch_join(state->engine, state->context, shown_as);
   } else if (weighted) {
-    const JoinSpec spec = join_spec(state);
-    state->engine = state->weighted = own(state->context, [&] { return make_weighted_join(spec); });
-    watch_join(state->engine, state->context, shown_as);
+    state->engine = state->weighted = create_weighted_engine(join_spec(state), state->context, shown_as);
   } else if (may_stream(state->method, state->threshold, self_join)) {
     const JoinSpec spec = join_spec(state);
     state->engine = state->streamed =
