@@ -21,18 +21,22 @@ $node->safe_psql(
 	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
 	CREATE DOMAIN "Other schema".key AS text COLLATE "C" CHECK (VALUE ~ '^k');
 	SELECT create_dedup_view('keyed', 'SELECT (''k'' || md5(id::text))::"Other schema".key, tokens FROM texts', 0.8, max_group_share => 1);
+	SELECT create_dedup_view('weighted', 'SELECT id, tokens, ARRAY(SELECT (3 + token % 3)::real FROM unnest(tokens) token) FROM texts', 0.8, 'weighted_cosine',
+		max_group_share => 1);
 });
 my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM "Other schema".unique_texts t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM keyed t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM weighted t;
 	SELECT count(*) FROM unique_words_pairs;
 };
 my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('unique_words');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked');
-	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed')};
+	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('weighted')};
 my $tracked_differences = q{SELECT count(*) FROM tracked v FULL JOIN
 	duplicate_groups('SELECT id, tokens FROM texts', 0.8, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
@@ -56,10 +60,10 @@ for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0", "$format: and it goes on");
-	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, keyed, "Other schema".unique_texts});
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, keyed, weighted, "Other schema".unique_texts});
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
@@ -88,7 +92,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
 	'restore of the schema');
 $node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('unique_words'),
-	drop_dedup_view('keyed'), drop_dedup_view('"Other schema".unique_texts')});
+	drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
 is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 
 # A dump between a change and its refresh: the restored view is up to date, like any materialized view.
@@ -142,7 +146,8 @@ my %statements = (
 	densest_subgraph => q{SELECT count(*) FROM generate_series(1, 100) i, LATERAL densest_subgraph('SELECT a, b FROM edges WHERE a <> ' || i, 5000)},
 	duplicate_groups => q{SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM sets', 0.1)},
 	create_dedup_view => q{SELECT create_dedup_view('long', 'SELECT id, tokens FROM sets', 0.1)},
-	create_dedup_view_of_keys => q{SELECT create_dedup_view('long', 'SELECT md5(id::text) || i, tokens FROM sets, generate_series(1, 20) i', 0.9)});
+	create_dedup_view_of_keys => q{SELECT create_dedup_view('long', 'SELECT md5(id::text) || i, tokens FROM sets, generate_series(1, 20) i', 0.9)},
+	create_dedup_view_of_weights => q{SELECT create_dedup_view('long', 'SELECT id, tokens, array_fill(0.5::real, ARRAY[20]) FROM sets', 0.1, 'weighted_jaccard')});
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 takes_little_time_to_cancel($session, $_, $statements{$_}, 0.1, 1, 2.5) for sort keys %statements;
 $session->quit;

@@ -38,6 +38,8 @@ my $more = q{
 	CREATE CONSTRAINT TRIGGER no_near_duplicates AFTER INSERT OR UPDATE OF tokens ON notes
 	FOR EACH ROW EXECUTE FUNCTION refuse_similar('tokens', 0.8);
 	SELECT create_dedup_view('keyed', 'SELECT md5(id::text)::uuid AS id, tokens FROM texts', 0.7, max_group_share => 1);
+	SELECT create_dedup_view('weighted', 'SELECT id, tokens, ARRAY(SELECT (3 + token % 3)::real FROM unnest(tokens) token) FROM texts', 0.7, 'weighted_jaccard',
+		max_group_share => 1);
 	INSERT INTO texts (id, body) SELECT id + 20000, body || '?' FROM texts WHERE id % 30 = 0;
 	DELETE FROM texts WHERE id % 70 = 2;
 };
@@ -45,11 +47,13 @@ my $all_contents = "$contents;\n" . join(
 	";\n",
 	q{SELECT 'pairs by route', count(*), md5(string_agg(p::text, ' ' ORDER BY p::text)) FROM texts_pairs p},
 	q{SELECT 'keyed', count(*), md5(string_agg(k::text, ' ' ORDER BY k::text)) FROM keyed k},
+	q{SELECT 'weighted', count(*), md5(string_agg(w::text, ' ' ORDER BY w::text)) FROM weighted w},
 	'SELECT count(*) FROM queries WHERE q::text = similarity_query(\'{1,2,3}\'::int[], 0.5)::text',
 	'SET enable_seqscan = off',
 	q{SELECT t.id, (SELECT count(*) FROM texts s WHERE jaccard_similarity(s.tokens, t.tokens) >= 0.8) FROM
 	(SELECT id, tokens FROM texts WHERE id % 40 = 1 OFFSET 0) t ORDER BY t.id});
-my $go_on = "$change $refresh; SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed')";
+my $go_on = join('; ', "$change $refresh",
+	map { "SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('$_')" } qw(keyed weighted));
 my $checked = q{SELECT indexrelid::regclass, similarity_index_check(indexrelid) FROM pg_index
 	WHERE indclass[0] IN (SELECT oid FROM pg_opclass WHERE opcname = 'int4_similarity_ops') ORDER BY 1};
 
@@ -103,12 +107,12 @@ is($status, 0, 'a row that is not similar enough is stored');
 ($status, $out, $error) = $new->psql('kept', q{INSERT INTO notes VALUES (3, '{1,2,3,4,5,6,7,8,9,10,12}')});
 like($error, qr/violates "no_near_duplicates"/, 'a similar row is refused');
 
-my $parts = q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('r', 'v', 'm') AND relname ~ '^(groups|tracked|stars|keyed)'};
-$new->safe_psql('kept', "$as_maker DROP MATERIALIZED VIEW groups, tracked, stars, keyed");
+my $parts = q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relkind IN ('r', 'v', 'm') AND relname ~ '^(groups|tracked|stars|keyed|weighted)'};
+$new->safe_psql('kept', "$as_maker DROP MATERIALIZED VIEW groups, tracked, stars, keyed, weighted");
 is($new->safe_psql('kept', $parts), '', 'a refresh has tied the parts to their views again');
 
 # Views that no refresh has seen since the upgrade go with their parts, too, by the function.
-$new->safe_psql('dropped', "$as_maker SELECT drop_dedup_view(v) FROM unnest('{groups,tracked,stars,keyed}'::text[]) v");
+$new->safe_psql('dropped', "$as_maker SELECT drop_dedup_view(v) FROM unnest('{groups,tracked,stars,keyed,weighted}'::text[]) v");
 is($new->safe_psql('dropped', $parts), '', 'a view is dropped with its parts before its first refresh');
 is($new->safe_psql('dropped', q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'texts'::regclass}), 0, 'and with its triggers');
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/weighted/exact_sum.hpp"
+
 namespace simjoin::test {
 namespace {
 
@@ -86,6 +88,75 @@ TEST(TokenFilter, RulesOutMostOfWhatSharesTooLittle) {
   }
   EXPECT_LT(passed, 100);
   EXPECT_FALSE(filter.may_match(std::span<const int32_t>()));
+}
+
+// A set with weights: distinct tokens below 12, and weights of quarters, whose sums are exact.
+struct Bag {
+  std::vector<int32_t> tokens;
+  std::vector<double> weights;
+};
+
+Bag any_bag() {
+  const std::vector<int32_t> tokens = any_set();
+  const std::set<int32_t> set(tokens.begin(), tokens.end());
+  Bag bag = {{set.begin(), set.end()}, {}};
+  for (size_t i = 0; i < set.size(); ++i) bag.weights.push_back(*rc::gen::inRange(0, 9) / 4.0);
+  return bag;
+}
+
+double similarity_of(Measure measure, const Bag &a, const Bag &b) {
+  double least = 0, most = 0, products = 0, a_squares = 0, b_squares = 0;
+  for (int32_t token = 0; token < 12; ++token) {
+    const auto weight_in = [token](const Bag &bag) {
+      const auto place = std::find(bag.tokens.begin(), bag.tokens.end(), token);
+      return place == bag.tokens.end() ? 0.0 : bag.weights[place - bag.tokens.begin()];
+    };
+    const double x = weight_in(a), y = weight_in(b);
+    least += std::min(x, y);
+    most += std::max(x, y);
+    products += x * y;
+    a_squares += x * x;
+    b_squares += y * y;
+  }
+  return measure == Measure::cosine ? weighted_cosine(products, a_squares, b_squares)
+                                    : weighted_jaccard(least, most);
+}
+
+// With `exact` the threshold is the similarity of a pair.
+RC_GTEST_PROP(TokenFilter, LosesNoSimilarPairOfSetsWithWeights, (bool exact)) {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine);
+  std::vector<Bag> few(*rc::gen::inRange<size_t>(1, 4)), many(10);
+  for (Bag &bag : few) bag = any_bag();
+  for (Bag &bag : many) bag = any_bag();
+  double threshold = *rc::gen::inRange(1, 21) / 20.0;
+  if (exact && similarity_of(measure, few[0], many[0]) > 0)
+    threshold = similarity_of(measure, few[0], many[0]);
+  TokenFilter filter(measure, threshold);
+  for (const Bag &bag : few) filter.add(std::span<const int32_t>(bag.tokens));
+  filter.finish();
+  for (const Bag &bag : many) {
+    const bool similar = std::any_of(few.begin(), few.end(), [&](const Bag &other) {
+      return similarity_of(measure, bag, other) >= threshold;
+    });
+    const std::span<const int32_t> tokens(bag.tokens);
+    if (similar) RC_ASSERT(filter.may_match(tokens, std::span<const double>(bag.weights)));
+  }
+}
+
+// A set whose weights are 9 of 10 on tokens that the filter does not know.
+TEST(TokenFilter, RulesOutSetsThatShareTooLittleWeight) {
+  const int32_t known[] = {1, 2, 3}, tokens[] = {1, 2, 3, 1'000'000};
+  const double heavy[] = {1, 1, 1, 27}, light[] = {1, 1, 1, 1.4}, none[] = {0, 0, 0, 1};
+  for (const Measure measure : {Measure::jaccard, Measure::cosine}) {
+    TokenFilter filter(measure, 0.6);
+    filter.add(std::span<const int32_t>(known));
+    filter.finish();
+    const std::span<const int32_t> set(tokens);
+    EXPECT_FALSE(filter.may_match(set, std::span<const double>(heavy)));
+    EXPECT_FALSE(filter.may_match(set, std::span<const double>(none)));
+    EXPECT_TRUE(filter.may_match(set, std::span<const double>(light)));
+    EXPECT_FALSE(filter.may_match(set.first(0), std::span<const double>()));
+  }
 }
 
 }  // namespace

@@ -60,11 +60,25 @@ bool TokenFilter::may_match(std::span<const Token> tokens) {
   return shared >= least_overlap(distinct);
 }
 
+template <typename Token>
+bool TokenFilter::may_match(std::span<const Token> tokens, std::span<const double> weights) const {
+  double total = 0, shared = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const double mass = weighted_bounds_.mass(weights[i]);
+    total += mass;
+    if (known(token_value_hash(tokens[i]))) shared += mass;
+  }
+  return shared > 0 && shared >= weighted_bounds_.least_shared(total);
+}
+
 template void TokenFilter::add(std::span<const int32_t>);
 template void TokenFilter::add(std::span<const int64_t>);
 template void TokenFilter::add(std::span<const std::string_view>);
 template bool TokenFilter::may_match(std::span<const int32_t>);
 template bool TokenFilter::may_match(std::span<const int64_t>);
 template bool TokenFilter::may_match(std::span<const std::string_view>);
+template bool TokenFilter::may_match(std::span<const int32_t>, std::span<const double>) const;
+template bool TokenFilter::may_match(std::span<const int64_t>, std::span<const double>) const;
+template bool TokenFilter::may_match(std::span<const std::string_view>, std::span<const double>) const;
 
 }  // namespace simjoin

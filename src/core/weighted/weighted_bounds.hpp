@@ -41,6 +41,8 @@ class WeightedBounds {
   bool no_pair() const { return !(threshold_ <= 1); }
   double mass(double weight) const { return cosine_ ? weight * weight : weight; }
 
+  // Returns the least mass, of a set of this total, that the tokens have which the set shares with a partner.
+  double least_shared(double total) const { return cosine_ ? product_ * total : least_partner(total); }
   // Return between which totals the partners of a set lie. The cosine leaves all.
   double least_partner(double total) const { return cosine_ ? 0 : threshold_ * total * (1 - slack_); }
   double most_partner(double total) const { return cosine_ ? all : total / threshold_ * (1 + slack_); }

@@ -190,6 +190,14 @@ void visit_view(void *context, Oid view) {
 
 }  // namespace
 
+RowMeasure measure_of(const DedupDefinition &definition, const char *function) {
+  const RowMeasure measure = definition.tracked()
+                                 ? RowMeasure{symmetric_measure_by_name(definition.measure, function), false}
+                                 : symmetric_row_measure_by_name(definition.measure, function);
+  check_similarity(definition.threshold, measure, function);
+  return measure;
+}
+
 bool is_function(Oid function, const char *symbol) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
   if (!HeapTupleIsValid(tuple)) return false;

@@ -7,6 +7,8 @@ extern "C" {
 #include "access/attnum.h"
 }
 
+#include "pg/base/arguments.hpp"
+
 namespace simjoin::pg {
 
 // A dedup view, and the arguments of dedup_view_groups or dedup_view_groups_of_keys, which its definition
@@ -28,6 +30,10 @@ struct DedupDefinition {
   bool has_keys() const { return key_type != InvalidOid; }
   bool tracked() const { return changes != InvalidOid; }
 };
+
+// Returns the measure of the view. Errors, naming `function`, where no measure that the view can have has the
+// name, and where no pair can have the view's threshold.
+RowMeasure measure_of(const DedupDefinition &definition, const char *function);
 
 // Returns whether the function is the one of this name in C: what others have the same text is of other
 // types.

@@ -8,7 +8,6 @@ extern "C" {
 
 #include <utility>
 
-#include "pg/base/arguments.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
@@ -71,8 +70,6 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
   check_result(result.columns(), definition);
-  const Measure measure = symmetric_measure_by_name(definition.measure, function);
-  check_similarity(definition.threshold, measure, function);
   const GroupingOptions options =
       grouping_options(definition.method, definition.keep, definition.max_group_share, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
@@ -86,7 +83,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
     store_tracked_rows(state, definition);
   else
     store_rows(*state);
-  join_changes(state, measure, definition.threshold, &*grouping->work->grouper);
+  join_changes(state, &*grouping->work->grouper);
   close_parts(parts);
   last_figures = state->figures;
   form_groups(grouping, state->count());

@@ -44,7 +44,7 @@ Bounds bounds_of(const DedupDefinition &definition) {
 // Returns the prefix of the row's set, in the current memory context.
 SetPrefix prefix_of(const DedupState &state, const TokenOrder &order, TupleTableSlot *slot) {
   SetPrefix prefix = {0, {}};
-  with_set(state, slot, [&](const SetView &set) { prefix = prefix_of(order, set); });
+  with_set(state, slot, [&](const SetView &set, const float *) { prefix = prefix_of(order, set); });
   return prefix;
 }
 
@@ -70,7 +70,7 @@ struct Frequencies {
 TokenOrder *make_order(const DedupState &state, const DedupDefinition &definition) {
   auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
   for_rows(state, [&](size_t, TupleTableSlot *slot) {
-    with_set(state, slot, [&](const SetView &set) {
+    with_set(state, slot, [&](const SetView &set, const float *) {
       for_token_blocks(set, [&](auto tokens) { call_cpp([&] { frequencies->counts.add(tokens); }); });
     });
   });

@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/weighted_set.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -21,9 +22,9 @@ constexpr uint32_t most_filtered = 1 << 18;
 // The join of new and changed rows with all rows.
 struct DeltaJoin {
   const char *function;
-  Measure measure;
   JoinEngine *engine;
-  File spill_file;  // of the engine; 0 where it has none
+  WeightedJoin *weighted;  // the engine, where sets have weights; else NULL
+  File spill_file;         // of the engine; 0 where it has none
   Batch *batch;
   bool all;  // no row was kept: all rows are joined with themselves
   // The rows of either side of the engine. Among them are only those kept rows that can be similar to another
@@ -39,21 +40,35 @@ struct RowPair {
   double similarity;
 };
 
-void feed(DeltaJoin *join, Side side, TupleTableSlot *slot, TokenType type) {
-  bool isnull;
-  const Datum array = slot_getattr(slot, 2, &isnull);
-  if (isnull) return feed_empty_set(join->engine, side, type);
-  const SetView set = view_set(array, join->function);
-  feed_set(join->engine, side, set);
-  free_view(set, array);
+void feed(DeltaJoin *join, const DedupState &state, Side side, TupleTableSlot *slot) {
+  const bool is_set = with_set(state, slot, [&](const SetView &set, const float *weights) {
+    if (join->weighted != nullptr)
+      feed_weighted_set(join->weighted, side, set, weights, nullptr);
+    else
+      feed_set(join->engine, side, set);
+  });
+  if (!is_set) feed_empty_set(join->engine, side, state.token_type);
   end_row(join->engine, &join->spill_file);
 }
 
 // Feeds the row to a side.
-void feed_row(DeltaJoin *join, Side side, size_t row, TupleTableSlot *slot, TokenType type) {
-  feed(join, side, slot, type);
+void feed_row(DeltaJoin *join, const DedupState &state, Side side, size_t row, TupleTableSlot *slot) {
+  feed(join, state, side, slot);
   uint32_t *rows = join->rows[static_cast<int>(side)];
   rows[join->counts[static_cast<int>(side)]++] = static_cast<uint32_t>(row);
+}
+
+// Returns false if the set is not similar enough to any set of tokens that the filter knows. `weights` are
+// nullptr where sets have none.
+bool may_match(TokenFilter *filter, const SetView &set, const float *weights) {
+  if (set.count > most_filtered) return true;
+  if (weights == nullptr)
+    return call_cpp([&] { return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); }); });
+  bool result;
+  with_weighted_tokens(set, weights, [&](auto tokens, std::span<const double> sums) {
+    result = filter->may_match(tokens, sums);
+  });
+  return result;
 }
 
 // Feeds new and changed rows to both sides, and kept rows that can be similar to one of them to the right
@@ -61,10 +76,10 @@ void feed_row(DeltaJoin *join, Side side, size_t row, TupleTableSlot *slot, Toke
 void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
   for_rows(state, [&](size_t row, TupleTableSlot *slot) {
     if (state.rows[row].state == RowState::kept) return;
-    feed_row(join, Side::left, row, slot, state.token_type);
+    feed_row(join, state, Side::left, row, slot);
     if (join->all) return;
-    feed_row(join, Side::right, row, slot, state.token_type);
-    with_set(state, slot, [&](const SetView &set) {
+    feed_row(join, state, Side::right, row, slot);
+    with_set(state, slot, [&](const SetView &set, const float *) {
       for_token_blocks(set, [&](auto tokens) { call_cpp([&] { filter->add(tokens); }); });
     });
   });
@@ -72,25 +87,26 @@ void feed_delta(DeltaJoin *join, const DedupState &state, TokenFilter *filter) {
   call_cpp([&] { filter->finish(); });
   for_rows(state, [&](size_t row, TupleTableSlot *slot) {
     if (state.rows[row].state != RowState::kept) return;
-    bool may_match = false;
-    with_set(state, slot, [&](const SetView &set) {
-      may_match = set.count > most_filtered || call_cpp([&] {
-                    return with_tokens(set, [&](auto tokens) { return filter->may_match(tokens); });
-                  });
-    });
-    if (may_match) feed_row(join, Side::right, row, slot, state.token_type);
+    bool matches = false;
+    with_set(state, slot,
+             [&](const SetView &set, const float *weights) { matches = may_match(filter, set, weights); });
+    if (matches) feed_row(join, state, Side::right, row, slot);
   });
 }
 
 // Returns the join, whose engine has been fed.
-DeltaJoin start_delta_join(const DedupState &state, Measure measure, double threshold) {
+DeltaJoin start_delta_join(const DedupState &state) {
+  const Measure measure = state.measure.measure;
+  const double threshold = state.definition->threshold;
   DeltaJoin join = {};
   join.function = state.function;
-  join.measure = measure;
   join.all = state.figures.new_rows + state.figures.changed_rows == static_cast<int64>(state.count());
   JoinSpec spec = spec_from_settings(measure, threshold);
   spec.self_join = join.all;
-  join.engine = create_engine(spec, state.context, state.function);
+  if (state.measure.weighted)
+    join.engine = join.weighted = create_weighted_engine(spec, state.context, state.function);
+  else
+    join.engine = create_engine(spec, state.context, state.function);
   join.batch = create_batch(state.context);
   for (uint32_t *&rows : join.rows) rows = allocate<uint32_t>(state.count());
   auto *filter = own(state.context, [&] { return std::make_unique<TokenFilter>(measure, threshold); });
@@ -107,8 +123,10 @@ bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *
   pair->right = join.rows[static_cast<int>(right_side)][right];
   if (pair->left == pair->right) return false;
   if (!join.all && state.rows[pair->right].state != RowState::kept && pair->right < pair->left) return false;
-  pair->similarity = similarity(join.measure, join.batch->overlap[i], join.engine->set_size(Side::left, left),
-                                join.engine->set_size(right_side, right));
+  pair->similarity = join.weighted != nullptr ? join.batch->similarity[i]
+                                              : similarity(state.measure.measure, join.batch->overlap[i],
+                                                           join.engine->set_size(Side::left, left),
+                                                           join.engine->set_size(right_side, right));
   return true;
 }
 
@@ -138,9 +156,9 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
 
 }  // namespace
 
-void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper) {
+void join_changes(DedupState *state, DuplicateGrouper *grouper) {
   if (state->figures.new_rows + state->figures.changed_rows == 0) return;
-  take_pairs(start_delta_join(*state, measure, threshold), state, grouper);
+  take_pairs(start_delta_join(*state), state, grouper);
 }
 
 }  // namespace simjoin::pg

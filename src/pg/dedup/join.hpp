@@ -10,6 +10,6 @@ namespace simjoin::pg {
 
 // Joins new and changed rows of the state with each other and with its kept rows, and stores the pairs. They
 // are added to the grouper by row numbers, unless it is nullptr.
-void join_changes(DedupState *state, Measure measure, double threshold, DuplicateGrouper *grouper);
+void join_changes(DedupState *state, DuplicateGrouper *grouper);
 
 }  // namespace simjoin::pg

@@ -11,7 +11,6 @@ extern "C" {
 
 #include <algorithm>
 
-#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/affected.hpp"
@@ -60,7 +59,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   Affected *affected = start_affected(*state, options.keep_first_row);
   remove_stale(*state);
   store_and_find_candidates(state, index);
-  join_changes(state, symmetric_measure_by_name(definition.measure, function), definition.threshold, nullptr);
+  join_changes(state, nullptr);
   advance_snapshot();
   close_affected(affected, state->pairs_table);
   place_rows(affected, definition, removed, options.keep_first_row);
@@ -77,8 +76,7 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
 // Returns whether a refresh from the changes is possible and pays. Gives what the refresh needs.
 bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
                        ChangeList *changes) {
-  const Measure measure = symmetric_measure_by_name(definition.measure, function);
-  check_similarity(definition.threshold, measure, function);
+  measure_of(definition, function);  // errors come before the view's order of tokens is read
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {
     ereport(NOTICE, (errmsg("%s: all rows are read, since changes are not tracked: %s", function, obstacle),

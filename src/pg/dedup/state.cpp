@@ -23,7 +23,9 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr uint64_t kind_of_null = 255;  // of a NULL set's fingerprint; other sets have their token type
+// The kinds of fingerprints of a NULL set, of weights, and of a set with its weights. Other sets have their
+// token type.
+enum Kind : uint64_t { kind_of_pair = 253, kind_of_weights = 254, kind_of_null = 255 };
 
 // Returns the number of the row with this id. Where no row has the id, the number is one that no row has.
 size_t number_of(const DedupState &state, int64 id) {
@@ -31,23 +33,31 @@ size_t number_of(const DedupState &state, int64 id) {
 }
 
 void take_columns(DedupState *state, TupleDesc columns) {
-  state->token_type = check_row_columns(columns, {state->function, state->keys});
+  const ColumnCheck check = {state->function, state->keys};
+  state->token_type = state->measure.weighted ? check_weighted_columns(columns, check, nullptr).token_type
+                                              : check_row_columns(columns, check);
   if (state->columns != nullptr) return;  // the query is open, so that its columns stay the same
   MemoryContext old = MemoryContextSwitchTo(state->context);
   state->columns = CreateTupleDescCopy(columns);
   MemoryContextSwitchTo(old);
 }
 
-// Returns the fingerprint of a row's set.
-Fingerprint fingerprint_of(const QueryRow &row) {
-  Datum array;
-  if (!row.get(1, &array)) return fingerprint(nullptr, 0, kind_of_null);
-  const SetView set = view_set(array, row.function);
+// Returns the fingerprint of a set with its weights, which are nullptr where it has none.
+Fingerprint fingerprint_of(const SetView &set, const float *weights) {
   const char *begin = static_cast<const char *>(set.data);
   const char *end = reinterpret_cast<const char *>(set.array) + VARSIZE(set.array);
   const Fingerprint print =
       fingerprint(begin, static_cast<size_t>(end - begin), static_cast<uint64_t>(set.type));
-  free_view(set, array);
+  if (weights == nullptr) return print;
+  const Fingerprint both[] = {print, fingerprint(weights, set.count * sizeof *weights, kind_of_weights)};
+  return fingerprint(both, sizeof both, kind_of_pair);
+}
+
+// Returns the fingerprint of a row's set.
+Fingerprint fingerprint_of(const DedupState &state, TupleTableSlot *slot) {
+  Fingerprint print = fingerprint(nullptr, 0, kind_of_null);
+  with_set(state, slot,
+           [&](const SetView &set, const float *weights) { print = fingerprint_of(set, weights); });
   return print;
 }
 
@@ -64,7 +74,7 @@ struct SourceReader {
     const int64 id = add_id(state->keys, row);
     if (state->keys == nullptr && number_of(*state, id) != state->count())
       raise_repeated_id(id, row.function);
-    add_row(state, row.slot, {id, fingerprint_of(row), RowState::added});
+    add_row(state, row.slot, {id, fingerprint_of(*state, row.slot), RowState::added});
   }
 
   DedupState *state;
@@ -130,6 +140,7 @@ DedupState *start_state(const DedupDefinition &definition, const OpenParts &part
   state->context = context;
   state->definition = &definition;
   state->parts = &parts;
+  state->measure = measure_of(definition, function);
   state->source = relation_name(definition.source);
   state->rows_table = relation_name(definition.rows);
   state->pairs_table = relation_name(definition.pairs);

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/weights.hpp"
 #include "pg/dedup/part_query.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/stored_rows.hpp"
@@ -59,6 +60,7 @@ struct DedupState {
   MemoryContext context;
   const DedupDefinition *definition;
   const OpenParts *parts;
+  RowMeasure measure;
   const char *source;  // quoted names
   const char *rows_table;
   const char *pairs_table;
@@ -67,7 +69,7 @@ struct DedupState {
   int64 *places;        // of each row's key in the order of the keys
   GrowingArray<DedupRow> rows;
   GrowingArray<int64> stale;  // ids of removed rows and of changed ones
-  Tuplestorestate *sets;      // the query's rows, (id, set)
+  Tuplestorestate *sets;      // the query's rows, (id, set) or (id, set, weights)
   TupleDesc columns;
   TokenType token_type;
   RefreshFigures figures;
@@ -95,15 +97,24 @@ void store_rows(const DedupState &state);
 // Stores pairs.
 void store_pairs(const DedupState &state, const StoredPair *pairs, size_t count);
 
-// Calls body(set) for the set of a row, (id, set), unless the set is NULL.
+// Calls body(set, weights) for the set of a row, and returns true. Returns false where the set or its weights
+// are NULL. Where the view's sets have no weights, `weights` is nullptr.
 template <class Body>
-void with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
+bool with_set(const DedupState &state, TupleTableSlot *slot, Body &&body) {
   bool isnull;
   const Datum array = slot_getattr(slot, 2, &isnull);
-  if (isnull) return;
+  const Datum weights = isnull || !state.measure.weighted ? Datum{0} : slot_getattr(slot, 3, &isnull);
+  if (isnull) return false;
   const SetView set = view_set(array, state.function);
-  body(set);
+  if (state.measure.weighted) {
+    ArrayType *weight_array = DatumGetArrayTypeP(weights);
+    body(set, view_weights(weight_array, set, state.function));
+    if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
+  } else {
+    body(set, nullptr);
+  }
   free_view(set, array);
+  return true;
 }
 
 // Calls body(row, slot) for every row.

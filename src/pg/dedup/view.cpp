@@ -153,14 +153,15 @@ void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
 
 // Makes the triggers on the table that the view's query reads. Waits for writers that have begun. Errors
 // where changes of the query cannot be tracked.
-void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *key_type,
-                     const char *schema, const char *function) {
+void create_triggers(const ViewNames &names, const GroupingOptions &options, const RowMeasure &measure,
+                     const char *key_type, const char *schema, const char *function) {
   const Oid source = oid_of(names.source);
   const TrackedTable tracked = tracked_table(source);
   const char *obstacle = obstacle_in(source);
   if (obstacle == nullptr && options.keep_first_row && !has_order(source))
     obstacle = "to keep the first row, the query needs ORDER BY";
   if (obstacle == nullptr && key_type != nullptr) obstacle = "the ids are no integers";
+  if (obstacle == nullptr && measure.weighted) obstacle = "the sets have weights";
   if (obstacle == nullptr && is_distributed_table(tracked.table))
     obstacle = "Citus keeps the table's rows in other tables";
   if (obstacle != nullptr)
@@ -275,7 +276,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_create_dedup_view);
 Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "create_dedup_view";
-  const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, Arg_measure), function);
+  const RowMeasure measure = symmetric_row_measure_by_name(string_argument(fcinfo, Arg_measure), function);
   check_similarity(PG_GETARG_FLOAT8(Arg_threshold), measure, function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),
@@ -286,7 +287,7 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
   create_source(names, string_argument(fcinfo, Arg_query));
   const char *key_type = key_type_of(names);
-  if (tracked) create_triggers(names, options, key_type, quote_identifier(schema), function);
+  if (tracked) create_triggers(names, options, measure, key_type, quote_identifier(schema), function);
   create_tables(names, tracked, key_type);
   create_view(fcinfo, names, key_type, schema, function);
   PG_RETURN_VOID();

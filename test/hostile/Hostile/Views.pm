@@ -26,7 +26,14 @@ sub make_view
 	$query = with_keys($query, 'query', draw_key()) if $has_keys;
 	my @options = grep { chance(0.4) } 'method => ' . quote(pick(qw(components star best_link))), 'keep => ' . quote(pick(qw(smallest_id first_row))),
 	  'max_group_share => ' . pick(0.1, 1), 'measure => ' . quote(pick(qw(jaccard dice cosine)));
-	push @options, 'track_changes => true' if chance($has_keys ? 0.1 : 0.6);
+	my $has_weights = chance(0.3);
+	if ($has_weights)
+	{
+		my $weight = pick('1 / n::float4', '1 / n::float4', '(n % 3)::float4', '3e38::float4', "(CASE WHEN i::text LIKE '%7' THEN 'NaN' ELSE '1e-45' END)::float4");
+		$query = "SELECT i, s, ARRAY(SELECT $weight FROM generate_series(1, cardinality(s)) n) FROM ($query) x (i, s)";
+		@options = ((grep { !/^measure/ } @options), 'measure => ' . quote(pick(qw(weighted_jaccard weighted_cosine))));
+	}
+	push @options, 'track_changes => true' if chance($has_keys || $has_weights ? 0.1 : 0.6);
 	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . ')');
 }
 
