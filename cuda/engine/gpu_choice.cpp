@@ -62,16 +62,27 @@ double index_cost(double tokens) {
   return index_start_ms + tokens / index_tokens_per_ms;
 }
 
-BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &entries,
-                           const std::vector<double> &bitmap_ms, double index_ms) {
+std::vector<double> prefix_costs(const DeviceSide &probes, const std::vector<double> &entries,
+                                 const std::vector<double> &tokens) {
+  std::vector<double> costs;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    costs.push_back(entries_ms(entries[i], probes.classes[i].size));
+    // Any index has the first class, and with it what an index costs at least.
+    if (!tokens.empty()) costs[i] += index_cost(tokens[i]) - (i == 0 ? 0 : index_cost(0));
+  }
+  return costs;
+}
+
+BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &prefix_ms,
+                           const std::vector<double> &bitmap_ms) {
   const std::vector<DeviceSizeClass> &classes = probes.classes;
-  double bitmap = 0, prefix = index_ms;
+  double bitmap = 0, prefix = 0;
   for (double cost : bitmap_ms) bitmap += cost;
   const double all_bitmap = bitmap;
   double best = bitmap, best_prefix = 0, best_bitmap = bitmap;
   BorderChoice choice;
-  for (size_t i = 0; i + 1 < classes.size(); ++i) {
-    prefix += entries_ms(entries[i], classes[i].size);
+  for (size_t i = 0; i < prefix_ms.size(); ++i) {
+    prefix += prefix_ms[i];
     bitmap -= bitmap_ms[i];
     if (prefix + bitmap < best) {
       best = prefix + bitmap;
@@ -89,8 +100,9 @@ BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &
   std::snprintf(
       text, sizeof text,
       "prefix index for %s, bitmap filter for the others: an estimated %.1f + %.1f ms, against %.1f "
-      "for bitmaps alone and %.1f for the index alone",
-      part.c_str(), best_prefix, best_bitmap, all_bitmap, prefix);
+      "for bitmaps alone and %.1f for %s",
+      part.c_str(), best_prefix, best_bitmap, all_bitmap, prefix + bitmap,
+      prefix_ms.size() + 1 == classes.size() ? "the index alone" : "all that the index has");
   choice.reason = text;
   return choice;
 }

@@ -26,15 +26,20 @@ double entries_ms(double entries, uint32_t size);
 // Returns the milliseconds of building an index of `tokens` tokens.
 double index_cost(double tokens);
 
+// Returns the milliseconds of probes in a prefix index, by class of the probes. They visit `entries` list
+// entries. An index that is still to be built has `tokens` for them.
+std::vector<double> prefix_costs(const DeviceSide &probes, const std::vector<double> &entries,
+                                 const std::vector<double> &tokens);
+
 // Probes of the classes before `border` go through the prefix index, all others through the bitmap filter.
 struct BorderChoice {
   size_t border = 0;
   std::string reason;
 };
 
-// Returns the border with the least cost. `entries` has the list entries that the probes of each class visit.
-// `index_ms` is the remaining cost of an index, if any class needs it.
-BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &entries,
-                           const std::vector<double> &bitmap_ms, double index_ms);
+// Returns the border with the least cost, from the milliseconds of each class of the probes in either way.
+// The classes that `prefix_ms` lacks are not indexed.
+BorderChoice choose_border(const DeviceSide &probes, const std::vector<double> &prefix_ms,
+                           const std::vector<double> &bitmap_ms);
 
 }  // namespace simjoin::gpu

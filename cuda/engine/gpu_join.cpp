@@ -178,11 +178,11 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
   if (entries == 0) return;
   const uint64_t items = (entries + prefix_item_entries - 1) / prefix_item_entries;
   const DeviceSignatureLayout layout = collection_.layout(prefix_signature_steps);
-  const DeviceSignatureTable probe_table(device_, collection_, probes(), 0, probes().sets, layout);
+  const DeviceSignatureTable probe_table(device_, collection_, probes(), 0, border, layout);
   std::unique_ptr<DeviceSignatureTable> partner_table;
   if (!spec_.self_join) {
-    partner_table =
-        std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), 0, partners().sets, layout);
+    partner_table = std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), 0,
+                                                           index.end_partner(), layout);
   }
   VerificationJob job = verification_job();
   job.probe_signatures = probe_table.view();
@@ -231,17 +231,18 @@ void GpuJoin::run_counting(IndexedPart part) {
 }
 
 // Returns the border: the prefix index takes the probes before it, the bitmap filter those from it on.
-// `index` gets an index if there are any probes before it. An index is built only if an estimate says that it
-// pays.
+// `index` gets an index of the probes before the border that an estimate chooses. The entries that are then
+// counted can only move it down.
 uint32_t GpuJoin::choose_border(std::unique_ptr<DevicePrefixIndex> &index) {
-  const std::vector<DeviceSizeClass> &classes = probes().classes;
   const auto strategy = options_.strategy;
   if (strategy == GpuOptions::Strategy::bitmap) return 0;
+  const std::vector<DeviceSizeClass> &classes = probes().classes;
+  BorderChoice choice;
+  choice.border = strategy == GpuOptions::Strategy::mixed ? classes.size() / 2 : classes.size() - 1;
   const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
   const std::vector<double> costs =
       bitmap_costs(bounds_, probes(), partners(), spec_.self_join, widths_, kernel);
   const double bitmap_ms = std::accumulate(costs.begin(), costs.end(), 0.0);
-  BorderChoice choice;
   if (strategy == GpuOptions::Strategy::automatic) {
     if (bitmap_ms <= index_cost(0)) {
       report_.explain("bitmap filter for all sets: an estimated " + std::to_string(bitmap_ms) + " ms");
@@ -249,20 +250,20 @@ uint32_t GpuJoin::choose_border(std::unique_ptr<DevicePrefixIndex> &index) {
     }
     const PrefixEstimate estimate = estimate_prefixes(device_, bounds_, collection_, spec_.self_join);
     stop_->check();
-    choice = gpu::choose_border(probes(), estimate.entries, costs, index_cost(estimate.tokens));
+    choice = gpu::choose_border(probes(), prefix_costs(probes(), estimate.entries, estimate.tokens), costs);
     report_.explain(choice.reason);
     if (choice.border == 0) return 0;
   }
   const auto begin = Clock::now();
-  index = std::make_unique<DevicePrefixIndex>(device_, bounds_, collection_, spec_.self_join, *stop_);
+  index = std::make_unique<DevicePrefixIndex>(device_, bounds_, collection_, spec_.self_join,
+                                              classes[choice.border].begin, *stop_);
   report_.update([&](JoinStats &, GpuFigures &figures) { figures.index_ms = milliseconds_since(begin); });
   if (strategy == GpuOptions::Strategy::automatic) {
-    const std::vector<double> entries(index->class_entries().begin(), index->class_entries().end());
-    choice = gpu::choose_border(probes(), entries, costs, 0);
+    const auto found = index->class_entries().begin();
+    const std::vector<double> entries(found, found + static_cast<ptrdiff_t>(choice.border));
+    choice = gpu::choose_border(probes(), prefix_costs(probes(), entries, {}), costs);
     report_.explain("once the index was built: " + choice.reason);
   }
-  if (strategy == GpuOptions::Strategy::prefix) choice.border = classes.size() - 1;
-  if (strategy == GpuOptions::Strategy::mixed) choice.border = classes.size() / 2;
   return classes[choice.border].begin;
 }
 

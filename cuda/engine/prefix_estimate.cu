@@ -84,12 +84,16 @@ PrefixEstimate estimate_prefixes(Device &device, const Bounds &bounds, const Dev
   device.synchronize();
 
   PrefixEstimate estimate;
-  for (int s = 0; s < 2; ++s) {
-    for (size_t i = 0; i < classes[s].size(); ++i) {
-      const double sets = sides[s]->classes[i + 1].begin - sides[s]->classes[i].begin;
-      const PrefixClass &c = classes[s][i];
-      estimate.tokens += sets * (s == 0 ? c.probe_prefix : c.index_prefix);
+  size_t listed = 0;  // classes of the partners
+  for (size_t i = 0; i < classes[0].size(); ++i) {
+    const PrefixClass &c = classes[0][i];
+    const uint32_t end = probes.classes[i + 1].begin, end_partner = self_join ? end : c.end_partner;
+    double tokens = static_cast<double>(end - c.begin) * c.probe_prefix;
+    for (; listed < classes[1].size() && classes[1][listed].begin < end_partner; ++listed) {
+      const double sets = partners.classes[listed + 1].begin - classes[1][listed].begin;
+      tokens += sets * classes[1][listed].index_prefix;
     }
+    estimate.tokens.push_back(tokens);
   }
   const double scale = static_cast<double>(samples[0].stride) * samples[1].stride;
   for (size_t i = 0; i < classes[0].size(); ++i) {

@@ -10,8 +10,9 @@
 namespace simjoin::gpu {
 
 struct PrefixEstimate {
-  double tokens = 0;            // tokens that the index lists and looks up
-  std::vector<double> entries;  // list entries that the probes visit, by class of the probes
+  // By class of the probes.
+  std::vector<double> tokens;   // tokens that an index lists and looks up for them, above those before them
+  std::vector<double> entries;  // list entries that they visit
 };
 
 PrefixEstimate estimate_prefixes(Device &device, const Bounds &bounds, const DeviceCollection &collection,

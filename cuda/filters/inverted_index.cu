@@ -66,6 +66,12 @@ std::vector<PrefixClass> plan_classes(const Bounds &bounds, const DeviceSide &ow
   return classes;
 }
 
+void leave_out(std::vector<PrefixClass> &classes, uint32_t end) {
+  for (PrefixClass &c : classes) {
+    if (c.begin >= end) c.probe_prefix = c.index_prefix = 0;
+  }
+}
+
 DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<PrefixClass> &classes) {
   DeviceBuffer<PrefixClass> table(device, classes.size());
   copy_to_device(device, table.data(), classes.data(), classes.size());
@@ -94,10 +100,11 @@ DeviceBuffer<uint64_t> prefix_offsets(Device &device, const DeviceSide &side,
 }
 
 InvertedIndex::InvertedIndex(Device &device, const DeviceCollection &collection, const Bounds &bounds,
-                             bool self_join, IndexedPart part, const StopFlag &stop) {
+                             bool self_join, IndexedPart part, uint32_t end_partner, const StopFlag &stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
-  const DeviceBuffer<PrefixClass> classes =
-      upload_classes(device, plan_classes(bounds.reversed(), partners, probes, self_join, part));
+  std::vector<PrefixClass> plan = plan_classes(bounds.reversed(), partners, probes, self_join, part);
+  leave_out(plan, end_partner);
+  const DeviceBuffer<PrefixClass> classes = upload_classes(device, plan);
   uint64_t count = 0;
   const DeviceBuffer<uint64_t> offsets = prefix_offsets(device, partners, classes, true, count);
   stop.check();

@@ -31,6 +31,8 @@ struct PrefixClass {
 // of the one side.
 std::vector<PrefixClass> plan_classes(const Bounds &bounds, const DeviceSide &own, const DeviceSide &others,
                                       bool self_join, IndexedPart part);
+// Leaves the sets from `end` on out: none of their tokens is listed or looked up.
+void leave_out(std::vector<PrefixClass> &classes, uint32_t end);
 DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<PrefixClass> &classes);
 
 // Returns the offsets of the listed (`index`) or looked-up parts of the sets. The last offset is also written
@@ -43,10 +45,10 @@ void scan_counts(Device &device, const uint32_t *counts, uint64_t *sums, uint64_
 
 class InvertedIndex {
  public:
-  // Lists all partners: the sets of the right side, or of the only side in a self-join. The first set of the
-  // bounds is that of the left side. Throws Cancelled.
+  // Lists the partners before `end_partner`: sets of the right side, or of the only side in a self-join. The
+  // first set of the bounds is that of the left side. Throws Cancelled.
   InvertedIndex(Device &device, const DeviceCollection &collection, const Bounds &bounds, bool self_join,
-                IndexedPart part, const StopFlag &stop);
+                IndexedPart part, uint32_t end_partner, const StopFlag &stop);
 
   // Returns the sets by token, ascending. Those of one token are [starts[token], starts[token + 1]).
   const uint32_t *postings() const { return postings_.data(); }

@@ -1,5 +1,7 @@
 #include "cuda/filters/prefix_join.hpp"
 
+#include <algorithm>
+
 #include "cuda/base/launch.cuh"
 #include "cuda/filters/inverted_index.cuh"
 #include "cuda/filters/least_overlap.hpp"
@@ -17,7 +19,7 @@ struct LookupJob {
   const uint64_t *offsets;  // by probe: its first look-up
   const uint32_t *postings;
   const uint32_t *starts;
-  uint32_t probes;
+  uint32_t probes;  // those before the border
   bool self_join;
 };
 
@@ -127,42 +129,64 @@ __global__ void filter_entries(const __grid_constant__ FilterJob job) {
   }
 }
 
+std::vector<PrefixClass> plan_probes(const Bounds &bounds, const DeviceCollection &collection, bool self_join,
+                                     uint32_t border) {
+  std::vector<PrefixClass> classes = plan_classes(
+      bounds, collection.sides[0], collection.sides[self_join ? 0 : 1], self_join, IndexedPart::prefixes);
+  leave_out(classes, border);
+  return classes;
+}
+
+// Returns the end of the partners of the probes before `border`.
+uint32_t partners_end(const std::vector<PrefixClass> &probe_classes, bool self_join, uint32_t border) {
+  if (self_join) return border;
+  uint32_t end = 0;
+  for (const PrefixClass &c : probe_classes) {
+    if (c.begin < border) end = std::max(end, c.end_partner);
+  }
+  return end;
+}
+
 }  // namespace
 
 DevicePrefixIndex::DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
-                                     bool self_join, const StopFlag &stop)
-    : lists_(device, collection, bounds, self_join, IndexedPart::prefixes, stop) {
-  const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
-  look_up(device, collection, probes,
-          upload_classes(device, plan_classes(bounds, probes, partners, self_join, IndexedPart::prefixes)),
-          self_join, stop);
+                                     bool self_join, uint32_t border, const StopFlag &stop)
+    : DevicePrefixIndex(device, bounds, collection, self_join,
+                        plan_probes(bounds, collection, self_join, border), border, stop) {}
+
+DevicePrefixIndex::DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                                     bool self_join, const std::vector<PrefixClass> &probe_classes,
+                                     uint32_t border, const StopFlag &stop)
+    : end_partner_(partners_end(probe_classes, self_join, border)),
+      lists_(device, collection, bounds, self_join, IndexedPart::prefixes, end_partner_, stop) {
+  look_up(device, collection, border, upload_classes(device, probe_classes), self_join, stop);
   stop.check();
 }
 
-void DevicePrefixIndex::look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
+void DevicePrefixIndex::look_up(Device &device, const DeviceCollection &collection, uint32_t probes,
                                 const DeviceBuffer<PrefixClass> &classes, bool self_join,
                                 const StopFlag &stop) {
   uint64_t count = 0;
   class_entries_.assign(classes.size(), 0);
-  probe_offsets_ = prefix_offsets(device, probes, classes, false, count);
+  probe_offsets_ = prefix_offsets(device, collection.sides[0], classes, false, count);
   stop.check();
   if (count == 0) return;
   lookups_ = DeviceBuffer<Lookup>(device, count);
   DeviceBuffer<uint32_t> lengths(device, count + 1);
   SIMJOIN_DEVICE_CALL(cudaMemsetAsync(lengths.data() + count, 0, sizeof(uint32_t), device.stream()));
-  const LookupJob job{probes.records.data(),
+  const LookupJob job{collection.sides[0].records.data(),
                       collection.ranks.data(),
                       classes.data(),
                       static_cast<uint32_t>(classes.size()),
                       probe_offsets_.data(),
                       lists_.postings(),
                       lists_.starts(),
-                      probes.sets,
+                      probes,
                       self_join};
   DeviceBuffer<unsigned long long> class_entries(device, classes.size());
   class_entries.fill(0);
-  launch(device, find_entries, blocks_for(device, probes.sets, prefix_lanes), job, lookups_.data(),
-         lengths.data(), class_entries.data());
+  launch(device, find_entries, blocks_for(device, probes, prefix_lanes), job, lookups_.data(), lengths.data(),
+         class_entries.data());
   offsets_ = DeviceBuffer<uint64_t>(device, count + 1);
   scan_counts(device, lengths.data(), offsets_.data(), count + 1);
   static_assert(sizeof(unsigned long long) == sizeof(uint64_t));

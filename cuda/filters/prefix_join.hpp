@@ -28,13 +28,16 @@ struct Lookup {
   uint32_t begin;
 };
 
-// The inverted lists of the partners' prefixes, and the look-ups of the probes' prefixes in them.
+// The look-ups of the prefixes of the probes before a border, and the inverted lists of the prefixes of the
+// partners that these probes can have.
 class DevicePrefixIndex {
  public:
-  // Indexes all partners and looks up all probes. Throws Cancelled.
+  // Looks up the probes before `border`, the first set of a size or the end. Throws Cancelled.
   DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
-                    const StopFlag &stop);
+                    uint32_t border, const StopFlag &stop);
 
+  // Returns the end of the partners that are listed.
+  uint32_t end_partner() const { return end_partner_; }
   // Returns how many list entries all look-ups visit, or those of the probes before `probe`.
   uint64_t entries() const { return entries_; }
   uint64_t entries_before(Device &device, uint32_t probe) const;
@@ -47,9 +50,12 @@ class DevicePrefixIndex {
   uint64_t lookup_count() const { return lookups_.size(); }
 
  private:
-  void look_up(Device &device, const DeviceCollection &collection, const DeviceSide &probes,
+  DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
+                    const std::vector<PrefixClass> &probe_classes, uint32_t border, const StopFlag &stop);
+  void look_up(Device &device, const DeviceCollection &collection, uint32_t probes,
                const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop);
 
+  uint32_t end_partner_;
   InvertedIndex lists_;
   DeviceBuffer<Lookup> lookups_;
   DeviceBuffer<uint64_t> offsets_;        // entries before each look-up, then all entries

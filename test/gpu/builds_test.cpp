@@ -1,7 +1,11 @@
-// Collections of unusual shapes: very long sets, long runs of rows, and ranks without tokens.
+// Collections of unusual shapes: very long sets, long runs of rows, and ranks without tokens. Also indexes of
+// a part of the sets.
+#include <algorithm>
 #include <iostream>
 #include <numeric>
 
+#include "cuda/filters/prefix_join.hpp"
+#include "cuda/sets/collection.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -66,6 +70,38 @@ TEST_F(GpuBuilds, LongRunsOfUnusedRanks) {
     if (i % 50 == 0) input.right.push_back(run_of(i / 2 * 5'000 + 100, 4'900));
   }
   check_all(input, 0.9);
+}
+
+// An index up to a border has the entries that the whole index has for the probes before it.
+TEST_F(GpuBuilds, AnIndexEndsAtABorder) {
+  RandomSets random(9);
+  const IntSets left = shapes::skewed(random, 1500), right = shapes::skewed(random, 1000);
+  gpu::use_device(0);
+  gpu::Device device(0, 0);
+  const StopFlag running;
+  for (const bool self_join : {true, false}) {
+    const auto partners = self_join ? nullptr : uploaded(device, right);
+    const gpu::DeviceCollection collection =
+        gpu::build_collection(device, uploaded(device, left).get(), partners.get(), {70}, running);
+    const gpu::DeviceSide &probes = collection.sides[0];
+    for (const double threshold : {0.4, 0.8}) {
+      const Bounds bounds(Measure::jaccard, threshold);
+      const gpu::DevicePrefixIndex whole(device, bounds, collection, self_join, probes.sets, running);
+      EXPECT_EQ(whole.end_partner(), collection.sides[self_join ? 0 : 1].sets);
+      EXPECT_GT(whole.entries(), 0u);
+      for (size_t i = 1; i < probes.classes.size(); ++i) {
+        const uint32_t border = probes.classes[i].begin;
+        const gpu::DevicePrefixIndex index(device, bounds, collection, self_join, border, running);
+        const std::vector<uint64_t> &found = index.class_entries();
+        EXPECT_EQ(index.entries(), whole.entries_before(device, border)) << border;
+        EXPECT_EQ(index.entries(), index.entries_before(device, border)) << border;
+        EXPECT_TRUE(std::equal(found.begin(), found.begin() + static_cast<ptrdiff_t>(i),
+                               whole.class_entries().begin()))
+            << border;
+        EXPECT_LE(index.end_partner(), whole.end_partner());
+      }
+    }
+  }
 }
 
 // One warp took 0.1 to 0.2 s per launch for such sets. The test prints the figure.

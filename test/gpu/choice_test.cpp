@@ -105,20 +105,33 @@ TEST(GpuCosts, EntriesCostMoreForLongerSetsAndAnIndexForMoreTokens) {
   EXPECT_GT(index_cost(0), 0);
 }
 
+TEST(GpuCosts, AnIndexCostsMoreForTheClassesItHas) {
+  const DeviceSide side = sides_of({10, 50, 90}, 1'000);
+  const std::vector<double> entries{1e6, 2e6, 3e6};
+  const std::vector<double> visits = prefix_costs(side, entries, {});
+  EXPECT_DOUBLE_EQ(visits[2], entries_ms(3e6, 90));
+  const std::vector<double> built = prefix_costs(side, entries, {1e7, 2e7, 3e7});
+  EXPECT_DOUBLE_EQ(built[0], visits[0] + index_cost(1e7));
+  EXPECT_DOUBLE_EQ(total(built), total(visits) + index_cost(6e7));
+}
+
 TEST(GpuCosts, TheBorderFollowsTheCheaperWay) {
   const DeviceSide side = sides_of({10, 50, 90}, 1'000);
   const std::vector<double> bitmap_ms{10, 10, 10};
-  EXPECT_EQ(choose_border(side, {1, 1, 1}, bitmap_ms, 1).border, 3u);
-  EXPECT_EQ(choose_border(side, {1, 1, 1}, bitmap_ms, 100).border, 0u)
-      << "the index costs more than it saves";
-  EXPECT_EQ(choose_border(side, {1e9, 1e9, 1e9}, bitmap_ms, 1).border, 0u);
-  EXPECT_EQ(choose_border(side, {1, 1e9, 1e9}, bitmap_ms, 1).border, 1u);
-  EXPECT_EQ(choose_border(side, {1, 1, 1e9}, bitmap_ms, 1).border, 2u);
-  // More entries move the border down, once.
+  EXPECT_EQ(choose_border(side, {1, 1, 1}, bitmap_ms).border, 3u);
+  EXPECT_EQ(choose_border(side, {100, 1, 1}, bitmap_ms).border, 0u) << "the index costs more than it saves";
+  EXPECT_EQ(choose_border(side, {11, 1, 1}, bitmap_ms).border, 3u) << "later classes repay the first";
+  EXPECT_EQ(choose_border(side, {1, 100, 100}, bitmap_ms).border, 1u);
+  EXPECT_EQ(choose_border(side, {1, 1, 100}, bitmap_ms).border, 2u);
+  // An index of the first class or two leaves the others to bitmaps.
+  EXPECT_EQ(choose_border(side, {1, 1}, bitmap_ms).border, 2u);
+  EXPECT_EQ(choose_border(side, {1}, bitmap_ms).border, 1u);
+  EXPECT_EQ(choose_border(side, {11}, bitmap_ms).border, 0u);
+  // A higher cost moves the border down, once.
   size_t before = 3;
-  for (double entries = 1; entries < 1e10; entries *= 4) {
-    const size_t border = choose_border(side, {entries, entries, entries}, bitmap_ms, 1).border;
-    EXPECT_LE(border, before) << entries;
+  for (double cost = 1; cost < 100; cost *= 2) {
+    const size_t border = choose_border(side, {cost, 2 * cost, 3 * cost}, bitmap_ms).border;
+    EXPECT_LE(border, before) << cost;
     before = border;
   }
   EXPECT_EQ(before, 0u);

@@ -9,7 +9,6 @@
 #include "cuda/filters/prefix_join.hpp"
 #include "cuda/filters/published/counting_join.hpp"
 #include "cuda/sets/collection.hpp"
-#include "cuda/sets/upload.hpp"
 #include "gpu/gpu_drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -217,28 +216,18 @@ TEST_F(GpuFaults, BuildingEndsWhereItIsStopped) {
   const IntSets sets = shapes::skewed(random, 2000);
   gpu::use_device(0);
   gpu::Device device(0, 0);
-  MemoryCounter memory;
-  const auto upload = [&] {
-    BlockWriter writer(memory);
-    for (const IntSet &set : sets) {
-      EXPECT_EQ(writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false), nullptr);
-    }
-    auto side = std::make_unique<gpu::UploadedSide>(device);
-    const SharedBlock block = writer.take_last(Side::left);
-    side->append(block, block->all());
-    side->finish();
-    return side;
-  };
   StopFlag running, stopped;
   stopped.set();
   const gpu::SignatureWidths widths{70};
-  EXPECT_THROW(gpu::build_collection(device, upload().get(), nullptr, widths, stopped), Cancelled);
+  EXPECT_THROW(gpu::build_collection(device, uploaded(device, sets).get(), nullptr, widths, stopped),
+               Cancelled);
   const gpu::DeviceCollection collection =
-      gpu::build_collection(device, upload().get(), nullptr, widths, running);
-  EXPECT_EQ(collection.sides[0].sets, sets.size());
+      gpu::build_collection(device, uploaded(device, sets).get(), nullptr, widths, running);
+  const uint32_t end = collection.sides[0].sets;
+  EXPECT_EQ(end, sets.size());
   const Bounds bounds(Measure::jaccard, 0.6);
-  EXPECT_GT(gpu::DevicePrefixIndex(device, bounds, collection, true, running).entries(), 0u);
-  EXPECT_THROW(gpu::DevicePrefixIndex(device, bounds, collection, true, stopped), Cancelled);
+  EXPECT_GT(gpu::DevicePrefixIndex(device, bounds, collection, true, end, running).entries(), 0u);
+  EXPECT_THROW(gpu::DevicePrefixIndex(device, bounds, collection, true, end, stopped), Cancelled);
   EXPECT_THROW(gpu::CountingJoin(device, bounds, collection, true, gpu::IndexedPart::all, stopped),
                Cancelled);
 }

@@ -14,6 +14,7 @@
 #include "cuda/base/gpus.hpp"
 #include "cuda/base/injected_faults.hpp"
 #include "cuda/engine/gpu_engine.hpp"
+#include "cuda/sets/upload.hpp"
 #include "unit/drive.hpp"
 
 namespace simjoin::test {
@@ -33,6 +34,20 @@ inline size_t free_memory() {
   size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
   return free;
+}
+
+// Returns a side of these sets, on the device.
+inline std::unique_ptr<gpu::UploadedSide> uploaded(gpu::Device &device, const IntSets &sets) {
+  MemoryCounter memory;
+  BlockWriter writer(memory);
+  for (const IntSet &set : sets) {
+    EXPECT_EQ(writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false), nullptr);
+  }
+  auto side = std::make_unique<gpu::UploadedSide>(device);
+  const SharedBlock block = writer.take_last(Side::left);
+  side->append(block, block->all());
+  side->finish();
+  return side;
 }
 
 // Calls work() on a thread of its own, and returns its result or throws its exception. The thread's GPU is

@@ -291,7 +291,7 @@ CountingJoin::CountingJoin(Device &device, const Bounds &bounds, const DeviceCol
       collection_(collection),
       self_join_(self_join),
       part_(part),
-      lists_(device, collection, bounds, self_join, part, stop) {
+      lists_(device, collection, bounds, self_join, part, collection.sides[self_join ? 0 : 1].sets, stop) {
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   const std::vector<PrefixClass> classes = plan_classes(bounds, probes, partners, self_join, part);
   class_count_ = static_cast<uint32_t>(classes.size());
