@@ -235,8 +235,6 @@ ALTER FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) SUP
 ALTER FUNCTION flyhash_signatures(text, int, int, int, bigint) SUPPORT simjoin_query_support;
 ALTER FUNCTION tf_idf(text, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION tf_idf(text, anyarray, int) SUPPORT simjoin_query_support;
-ALTER FUNCTION cluster_documents(text, float8, int, int) SUPPORT simjoin_query_support;
-ALTER FUNCTION cluster_stream(regclass, text, float8, int, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION simjoin_devices() PARALLEL RESTRICTED;
 
 -- Ids of any type. The key gives only their type. It takes the place of the first optional text of the function for integers,
@@ -536,6 +534,17 @@ AS 'MODULE_PATHNAME', 'simjoin_idf_of_kind_and_keys' LANGUAGE C STABLE COST 1000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION idf(text, anyarray, anycompatible, tokenizer) IS
 'idf for tokens of the type of kind; key gives the type of ids';
+
+-- The default of batch becomes the serial algorithm.
+CREATE OR REPLACE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1)
+RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+CREATE OR REPLACE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int DEFAULT 20,
+                                          batch int DEFAULT 1)
+RETURNS TABLE (id bigint, cluster bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE STRICT COST 100000
+SUPPORT simjoin_query_support;
 
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int,
                                   key anyelement)

@@ -87,13 +87,13 @@ INSERT INTO docs VALUES
   (16, NULL, NULL),
   (17, '{4,3,3}', '{2,1,1}'),    -- terms in any order, repeated ones add up: joins 2
   (18, '{3,4,6}', '{1,1,0.5}');
+SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.5, batch => 1024);
 SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.5);
-SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.5, batch => 1);
-SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.9, max_terms => 1, batch => 1);
+SELECT * FROM cluster_documents('SELECT * FROM docs ORDER BY id', 0.9, max_terms => 1);
 SELECT * FROM cluster_documents('SELECT id, terms::text[], weights FROM docs ORDER BY id DESC', 1);
 SELECT * FROM cluster_documents('SELECT id, terms::bigint[], weights FROM docs WHERE false', 1);
 -- Copies in one batch are one cluster.
-SELECT cluster, count(*) FROM cluster_documents('SELECT i, ARRAY[i % 3], ARRAY[1]::real[] FROM generate_series(1, 3000) i', 0.8)
+SELECT cluster, count(*) FROM cluster_documents('SELECT i, ARRAY[i % 3], ARRAY[1]::real[] FROM generate_series(1, 3000) i', 0.8, batch => 1024)
 GROUP BY cluster ORDER BY cluster;
 
 -- A collection of stories.
@@ -134,7 +134,16 @@ BEGIN
 END $$;
 SELECT count(*), count(DISTINCT n.cluster) > 50 AS many, count(*) FILTER (WHERE n.cluster <> c.cluster) AS different
 FROM cluster_naively(0.5, 10) n
-     JOIN cluster_documents('SELECT * FROM news ORDER BY id LIMIT 400', 0.5, 10, 1) c USING (id);
+     JOIN cluster_documents('SELECT * FROM news ORDER BY id LIMIT 400', 0.5, 10) c USING (id);
+-- It is the default, and batches give other clusters.
+SELECT cluster_stream_create('serial', NULL::int[]);
+SELECT count(*), count(*) FILTER (WHERE d.cluster <> o.cluster) AS default_different, count(*) FILTER (WHERE s.cluster <> o.cluster) AS stream_different,
+       count(*) FILTER (WHERE b.cluster <> o.cluster) > 0 AS batches_different
+FROM cluster_documents('SELECT * FROM news ORDER BY id', 0.5, 10, 1) o
+     JOIN cluster_documents('SELECT * FROM news ORDER BY id', 0.5, 10) d USING (id)
+     JOIN cluster_stream('serial', 'SELECT * FROM news ORDER BY id', 0.5, 10) s USING (id)
+     JOIN cluster_documents('SELECT * FROM news ORDER BY id', 0.5, 10, 1024) b USING (id);
+DROP TABLE serial;
 
 -- The clusters are the same in one call or in many, wherever the calls end.
 SELECT cluster_stream_create('stream', NULL::int[]);

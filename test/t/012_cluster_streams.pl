@@ -21,16 +21,16 @@ $node->safe_psql(
 	CREATE TABLE number_bags AS
 	SELECT id, ARRAY(SELECT hashtextextended(t, 0) FROM unnest(terms) WITH ORDINALITY u (t, n) ORDER BY n) AS terms, weights
 	FROM bags;
-	SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6);
-	SELECT count(*) FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id <= 1300 ORDER BY id', 0.6);
+	SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6, batch => 1024);
+	SELECT count(*) FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id <= 1300 ORDER BY id', 0.6, batch => 1024);
 });
 
 # Returns the clusters that a stream gives to the documents that follow. The stream stays as it was.
 my $following = q{
 	SELECT count(*), md5(string_agg(c::text, ' ' ORDER BY id))
-	FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6) c;
+	FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6, batch => 1024) c;
 	SELECT count(*), md5(string_agg(c::text, ' ' ORDER BY id))
-	FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id > 1300 ORDER BY id', 0.6) c;
+	FROM cluster_stream('numbers', 'SELECT * FROM number_bags WHERE id > 1300 ORDER BY id', 0.6, batch => 1024) c;
 	SELECT count(*), max(cluster), md5(string_agg(s::text, ' ' ORDER BY cluster)) FROM papers.stream s;
 };
 sub follow { my ($database) = @_; return $node->safe_psql($database, "BEGIN; $following; ROLLBACK"); }
@@ -40,11 +40,11 @@ like($expected, qr/^\d{3,}\|.*\n\d{3,}\|.*\n\d{3,}\|/, 'there are documents and 
 is(follow('postgres'), $expected, 'a call that is rolled back leaves no trace');
 is( $node->safe_psql(
 		'postgres', q{
-		SELECT count(*) FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6) c
-		JOIN cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6) s USING (id)
+		SELECT count(*) FROM cluster_documents('SELECT * FROM bags ORDER BY id', 0.6, batch => 1024) c
+		JOIN cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id > 1300 ORDER BY id', 0.6, batch => 1024) s USING (id)
 		WHERE (c.cluster, c.similarity) IS DISTINCT FROM (s.cluster, s.similarity);
 		DELETE FROM papers.stream;
-		SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6)}),
+		SELECT count(*) FROM cluster_stream('papers.stream', 'SELECT * FROM bags WHERE id <= 1300 ORDER BY id', 0.6, batch => 1024)}),
 	"0\n1300", 'the clusters of a stream are those of one call');
 
 my $folder = $node->basedir;
@@ -74,8 +74,8 @@ $node->safe_psql(
 # Far more documents than any machine clusters before the timeouts.
 my %statements = (
 	'cluster_documents' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
+	'cluster_documents, in batches' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, batch => 1024)},
 	'cluster_stream' => q{SELECT count(*) FROM cluster_stream('cancelled', 'SELECT many.* FROM many, generate_series(1, 200)', 0.95)},
-	'cluster_documents, serially' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, batch => 1)},
 	'cluster_documents, merging' => q{SELECT count(*) FROM cluster_documents('SELECT many.* FROM many, generate_series(1, 200)', 0.95, 20, 1024, 0.9)},
 	'long documents' => q{SELECT count(*) FROM cluster_documents('SELECT long.* FROM long, generate_series(1, 200)', 0.95)},
 	'tf_idf' => q{SELECT count(*) FROM tf_idf('SELECT i, terms FROM long, generate_series(1, 200) i', NULL::int[])},
@@ -106,7 +106,7 @@ SKIP:
 	}
 	# The first batch of a session sets the GPU up.
 	stops_in_time($node, 'cluster_documents on a GPU',
-		"SET simjoin.memory_limit = '16GB'; SET simjoin.device = gpu; $statements{cluster_documents}", 2 * $patience, 700, 2000);
+		"SET simjoin.memory_limit = '16GB'; SET simjoin.device = gpu; $statements{'cluster_documents, in batches'}", 2 * $patience, 700, 2000);
 }
 
 stop_unharmed($node);

@@ -13,6 +13,7 @@ our @EXPORT = qw($as_maker $make $contents $change $refresh $differences);
 our $as_maker = 'SET SESSION AUTHORIZATION maker; SET simjoin.similarity_threshold = 0.85;';
 
 # Objects of all kinds that keep something of the extension, made by a role without other rights.
+# The default of batch has changed since 0.1.0, so the stream's first call names it, and leaves that batch open.
 our $make = q{
 	CREATE TABLE texts (
 		id bigint PRIMARY KEY,
@@ -35,7 +36,7 @@ our $make = q{
 		keep => 'first_row', track_changes => true);
 	CREATE TABLE bags AS SELECT * FROM tf_idf('SELECT id, regexp_split_to_array(lower(body), ''\W+'') FROM texts', 12);
 	SELECT cluster_stream_create('stream');
-	SELECT count(*) FROM cluster_stream('stream', 'SELECT * FROM bags WHERE id <= 1000 ORDER BY id', 0.5);
+	SELECT count(*) FROM cluster_stream('stream', 'SELECT * FROM bags WHERE id <= 1000 ORDER BY id', 0.5, batch => 1024);
 };
 our $contents = join(";\n",
 	(map { "SELECT '$_', count(*), md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM $_ t" }

@@ -39,7 +39,7 @@ namespace simjoin {
 struct ClusterOptions {
   double threshold = 0.7;  // above 0, at most 1
   uint32_t max_terms = 20;
-  uint32_t batch = 1024;
+  uint32_t batch = 1;
   double merge = 0;  // at most 1; 0 = clusters stay apart
   Device device = Device::automatic;
   size_t gpu_memory_limit = 0;  // bytes; 0 = most of what is free
