@@ -84,7 +84,7 @@ TEST_P(WeightedBands, FindPairsExactlyOnTheThreshold) {
 TEST_P(WeightedBands, FindTheSamePairsBeyondTheirMemory) {
   RandomWeights random(23);
   for (const bool self_join : {true, false}) {
-    const Collection input = collection(random, self_join, 3000);
+    const Collection input = collection(random, self_join, 1500);
     LshSpec spec = spec_of_all(input, 0.7);
     spec.permutations = 24;
     spec.plan = {6, 4};
