@@ -241,6 +241,10 @@ SELECT rows, columns, forged(rows, columns) FROM (VALUES
   ('key_prints', 'id varchar, group_id varchar, is_representative bool, similarity float8')) f (rows, columns);
 \pset tuples_only off
 \pset format aligned
+-- A view that numbers the rows is none of ours.
+CREATE MATERIALIZED VIEW forged AS SELECT id, group_id, is_representative, similarity FROM ROWS FROM (
+  dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
+  AS (id text, group_id text, is_representative bool, similarity float8)) WITH ORDINALITY AS g (id, group_id, is_representative, similarity, n);
 -- The query has other ids than the view.
 ALTER TABLE key_prints ALTER key TYPE uuid USING NULL;
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')

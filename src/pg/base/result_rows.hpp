@@ -30,6 +30,11 @@ class ResultRows {
   explicit ResultRows(FunctionCallInfo fcinfo) {
     compat::begin_materialized_result(fcinfo);
     result_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+    // The executor frees the columns that it is given. Those of a plain record are its own, which it needs.
+    if (result_->setDesc != result_->expectedDesc) return;
+    MemoryContext old = MemoryContextSwitchTo(result_->econtext->ecxt_per_query_memory);
+    result_->setDesc = CreateTupleDescCopy(result_->expectedDesc);
+    MemoryContextSwitchTo(old);
   }
 
   // Returns the columns of the rows.

@@ -214,7 +214,7 @@ bool find_definition(Oid view, DedupDefinition *definition) {
   const Query *query = query_of(view);
   const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
   if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1 ||
-      !is_plain(query))
+      input->funcordinality || !is_plain(query))
     return false;
   const auto *function = linitial_node(RangeTblFunction, input->functions);
   const auto *call = reinterpret_cast<FuncExpr *>(function->funcexpr);
