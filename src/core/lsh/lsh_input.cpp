@@ -112,7 +112,6 @@ void LshInput::spill_to(SpillFile &file) {
 
 void LshInput::number(WorkerPool &pool) {
   if (numbers_texts()) tokens_.number(sides_[0], sides_[1], lsh_memory::vocabulary_bytes(spec_), pool);
-  for (RawSets &side : sides_) side.sizes.shrink();
   for (WaitingTokens<uint32_t> &hashes : hashes_) hashes.shrink();
   if (weights_) weights_->shrink();
 }

@@ -50,6 +50,10 @@ class LshInput {
   // From now on sets wait in the file.
   void spill_to(SpillFile &file);
 
+  // Gives back the room that the sizes of more sets would have. Call it before other threads look at them.
+  void shrink_sizes() {
+    for (RawSets &side : sides_) side.sizes.shrink();
+  }
   // Ends the input: equal tokens have equal numbers from now on.
   void number(WorkerPool &pool);
   // Calls visit(first_row, hashes) for the hashes of all tokens, consecutive rows at a time, in the order of

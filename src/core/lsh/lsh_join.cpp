@@ -127,6 +127,7 @@ void LshJoinOfSets::add_set(Side side, std::span<const T> tokens, std::span<cons
 
 void LshJoinOfSets::start() {
   threads_ = thread_count(spec_.threads);
+  input_.shrink_sizes();
   rows_.emplace(input_, spec_, file_ ? &*file_ : nullptr, memory_);
   const size_t values = size_t{rows_->rows()} * (spec_.verify ? 2 * spec_.plan.bands : spec_.permutations);
   if (!spec_.weighted) device_.choose(input_.hashed_tokens(), values, threads_);
