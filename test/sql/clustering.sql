@@ -356,3 +356,23 @@ RESET simjoin.memory_limit;
 
 DROP TABLE much, bags, docs, news, at_once, renamed, before, bigs, "Of Texts";
 DROP FUNCTION cluster_naively, in_calls;
+
+-- Sums, numbers and counts that a role has made as large as they can be stay such that the next call takes them.
+SELECT cluster_stream_create('largest', NULL::int[]);
+INSERT INTO largest VALUES (1, 1, '{1}', '{36028797018963967}', false);
+SELECT cluster_stream('largest', 'SELECT i, ''{1}''::int[], ''{1}''::real[] FROM generate_series(1, 2) i', 0.5);
+SELECT cluster_stream('largest', 'SELECT 3, ''{1}''::int[], ''{1}''::real[]', 0.5);
+SELECT documents, sums FROM largest;
+UPDATE largest SET documents = 4611686018427387904;
+INSERT INTO largest VALUES (2, 4611686018427387904, '{1,2}', '{50,1}', false);
+SELECT cluster_stream('largest', 'SELECT 4, ''{1}''::int[], ''{1}''::real[]', 0.5, 20, 1, merge => 0.6);
+SELECT cluster, documents, merged_into FROM largest ORDER BY cluster;
+UPDATE largest SET documents = 4611686018427387905 WHERE cluster = 1;
+SELECT cluster_stream('largest', 'SELECT 4, ''{1}''::int[], ''{1}''::real[]', 0.5);
+TRUNCATE largest;
+INSERT INTO largest VALUES (4611686018427387905, 1, '{1}', '{1}', false);
+SELECT cluster_stream('largest', 'SELECT 4, ''{1}''::int[], ''{1}''::real[]', 0.5);
+TRUNCATE largest;
+INSERT INTO largest SELECT 1, 1, array_agg(i), array_agg(1), false FROM generate_series(1, 65536) i;
+SELECT cluster_stream('largest', 'SELECT 4, ''{1}''::int[], ''{1}''::real[]', 0.5);
+DROP TABLE largest;

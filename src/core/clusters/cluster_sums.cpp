@@ -4,6 +4,14 @@
 #include <functional>
 
 namespace simjoin {
+namespace {
+
+// Returns the sum of two sums of a term. In any order of many, the result is the same.
+uint64_t added(uint64_t a, uint64_t b) {
+  return std::min(a + b, largest_sum);
+}
+
+}  // namespace
 
 void SumOrder::copy_by_weight(std::span<const TermSum> sums, TermSum *to) const {
   std::copy(sums.begin(), sums.end(), to);
@@ -28,7 +36,7 @@ void ClusterSum::add(std::span<const TermWeight> document) {
   for (const TermWeight &entry : document) {
     for (; at != end && at->term < entry.term; ++at) *to++ = *at;
     uint64_t sum = entry.weight;
-    if (at != end && at->term == entry.term) sum += at++->sum;
+    if (at != end && at->term == entry.term) sum = added(sum, at++->sum);
     *to++ = {entry.term, sum};
   }
   to = std::copy(at, end, to);
@@ -49,7 +57,7 @@ void ClusterSum::combine(const StopFlag &stop) {
   size_t count = 0;
   for (const TermSum &sum : sums_) {
     if (count > 0 && sums_[count - 1].term == sum.term) {
-      sums_[count - 1].sum += sum.sum;
+      sums_[count - 1].sum = added(sums_[count - 1].sum, sum.sum);
     } else {
       sums_[count++] = sum;
     }
@@ -60,7 +68,6 @@ void ClusterSum::combine(const StopFlag &stop) {
 void ClusterSum::merge(std::span<const TermSum> sums, const StopFlag &stop) {
   append(sums);
   combine(stop);
-  for (TermSum &sum : sums_) sum.sum = std::min(sum.sum, largest_sum);
 }
 
 // Finds the weight above which terms stay, so that these need no sorting. Of the terms with exactly this

@@ -34,6 +34,8 @@ struct TermSum {
 
 // The largest sum of a term: some 30 million documents in one cluster.
 inline constexpr uint64_t largest_sum = (uint64_t{1} << 55) - 1;
+// The most documents that a cluster is said to have.
+inline constexpr uint64_t most_documents = uint64_t{1} << 62;
 
 // A term of a document as it was given.
 struct RawTerm {

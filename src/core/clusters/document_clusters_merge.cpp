@@ -50,7 +50,7 @@ uint32_t DocumentClusters::unite(uint32_t a, uint32_t b, const StopFlag &stop) {
   store_sum(older, sum, stop);
   sum.set(std::span<const TermSum>());
   store_sum(younger, sum, stop);
-  sizes_[older] += sizes_[younger];
+  sizes_[older] = std::min(sizes_[older] + sizes_[younger], most_documents);
   sizes_[younger] = 0;
   survivors_[younger] = older;
   return older;

@@ -7,6 +7,7 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -48,6 +49,9 @@ enum Column {
 constexpr const char *column_names[Column_Count] = {
     "cluster", "documents", "terms", "sums", "is_open", "pending_terms", "pending_sums", "merged_into"};
 
+// The largest number of a cluster in a table, so that there is room for those that a call adds.
+constexpr int64 largest_number = int64{1} << 62;
+
 // Takes the clusters of a stream's table.
 struct ClusterReader {
   void start(TupleDesc) {}  // the query is ours
@@ -87,7 +91,12 @@ TokenType check_table(Oid table, const char *function) {
 // has one snapshot for all its statements: it may not see what another call has stored since.
 void lock_table(Oid table, const char *function) {
   execute_statement(psprintf("LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", relation_name(table)));
-  Relation relation = relation_open(table, NoLock);
+  Relation relation = relation_open(table, AccessShareLock);
+  // Its name may be another table's since.
+  if (!CheckRelationLockedByMe(relation, ShareRowExclusiveLock, true))
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+                    errmsg("%s: the table of the stream has been renamed meanwhile", function),
+                    errhint("Call the function again.")));
   const bool created_here = relation->rd_createSubid != InvalidSubTransactionId;
   relation_close(relation, NoLock);
   if (IsolationUsesXactSnapshot() && !created_here)
@@ -132,11 +141,13 @@ struct StoredSum {
   size_t count;
 };
 
-StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datum sums) {
+// Errors where there are more than `most` terms.
+StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datum sums, size_t most) {
   const SetView set = view_set(terms, clustering.function);
   ArrayType *array = DatumGetArrayTypeP(sums);
   const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-  if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || static_cast<uint32_t>(count) != set.count)
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array) || static_cast<uint32_t>(count) != set.count ||
+      set.count > most)
     raise_damaged(clustering, number);
   const auto *values = reinterpret_cast<const int64 *>(ARR_DATA_PTR(array));
   for (int i = 0; i < count; ++i)
@@ -157,7 +168,8 @@ void ClusterReader::take(const QueryRow &row) {
   const int64 last = clustering->numbers.empty() ? 0 : clustering->numbers.back();
   const bool pending = present[Column_pending_terms];
   const bool merged = present[Column_merged_into];
-  if (number <= last || !present[Column_documents] ||
+  if (number <= last || number > largest_number || !present[Column_documents] ||
+      DatumGetInt64(values[Column_documents]) > static_cast<int64>(most_documents) ||
       (!merged && DatumGetInt64(values[Column_documents]) < 1) || !present[Column_terms] ||
       !present[Column_sums] || !present[Column_is_open] || pending != present[Column_pending_sums])
     raise_damaged(*clustering, number);
@@ -166,10 +178,12 @@ void ClusterReader::take(const QueryRow &row) {
       take_merged(clustering, number, values, present);
       return;
     }
-    const StoredSum sum = read_sum(*clustering, number, values[Column_terms], values[Column_sums]);
+    const StoredSum sum =
+        read_sum(*clustering, number, values[Column_terms], values[Column_sums], max_centroid_terms);
     StoredSum pending_sum = {nullptr, 0};
     if (pending)
-      pending_sum = read_sum(*clustering, number, values[Column_pending_terms], values[Column_pending_sums]);
+      pending_sum =
+          read_sum(*clustering, number, values[Column_pending_terms], values[Column_pending_sums], SIZE_MAX);
     call_cpp([&] {
       clustering->clusters->load(static_cast<uint64_t>(DatumGetInt64(values[Column_documents])),
                                  {sum.terms, sum.count}, DatumGetBool(values[Column_is_open]),
