@@ -155,7 +155,7 @@ SELECT refresh_dedup_view('forged');
 -- Words that weigh by their rarity: the weights of all rows change with each row.
 CREATE TABLE notes (id int PRIMARY KEY, body text);
 INSERT INTO notes SELECT i, 'the words of note ' || i / 2 || ' are ' || i / 2 * 7 || ' ' || i / 2 * 11 FROM generate_series(1, 40) i;
-SELECT create_dedup_view('note_groups', $$SELECT * FROM idf('SELECT id, body FROM notes', tokens => 'words')$$, 0.9, 'weighted_jaccard');
+SELECT create_dedup_view('note_groups', $$SELECT * FROM idf('SELECT id, body FROM view_weights.notes', tokens => 'words')$$, 0.9, 'weighted_jaccard');
 DELETE FROM notes WHERE id = 2;
 SELECT rows, new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('note_groups');
 SELECT count(*) AS rows, count(*) FILTER (WHERE is_representative) AS groups FROM note_groups;
