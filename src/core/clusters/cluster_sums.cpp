@@ -65,11 +65,6 @@ void ClusterSum::combine(const StopFlag &stop) {
   sums_.resize(count);
 }
 
-void ClusterSum::merge(std::span<const TermSum> sums, const StopFlag &stop) {
-  append(sums);
-  combine(stop);
-}
-
 // Finds the weight above which terms stay, so that these need no sorting. Of the terms with exactly this
 // weight, as many stay as there is room for.
 void ClusterSum::cut() {

@@ -37,13 +37,11 @@ class ClusterSum {
 
   void set(std::span<const TermSum> sums) { sums_.assign(sums.begin(), sums.end()); }
   void set(std::span<const TermWeight> document);
-  // Adds a document.
+  // Adds a document. No term gets more than the largest sum.
   void add(std::span<const TermWeight> document);
   // The same for many: appends what is to be added, and adds it up.
   void append(std::span<const TermSum> sums) { sums_.insert(sums_.end(), sums.begin(), sums.end()); }
   void append(std::span<const TermWeight> document);
-  // Adds the sum of another cluster. No term gets more than the largest sum. Throws Cancelled.
-  void merge(std::span<const TermSum> sums, const StopFlag &stop);
   // Throws Cancelled.
   void combine(const StopFlag &stop);
   // Cuts the sum to the heaviest terms, and makes the centroid of it.

@@ -46,7 +46,8 @@ uint32_t DocumentClusters::unite(uint32_t a, uint32_t b, const StopFlag &stop) {
   const uint32_t older = std::min(a, b), younger = std::max(a, b);
   ClusterSum &sum = workers_[0].sum;
   sum.set(sums_[older]);
-  sum.merge(sums_[younger], stop);
+  sum.append(sums_[younger]);
+  sum.combine(stop);
   store_sum(older, sum, stop);
   sum.set(std::span<const TermSum>());
   store_sum(younger, sum, stop);

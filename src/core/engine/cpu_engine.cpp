@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
+#include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/pair_verifier.hpp"
@@ -31,8 +32,6 @@ constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_per_limit = 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
-// The input grows by one part in this many between two estimates of the join's memory.
-constexpr uint64_t estimate_growth = 64;
 
 size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / raw_blocks_per_limit, least_raw_block_bytes, raw_block_bytes);
@@ -57,7 +56,7 @@ class CpuEngine final : public JoinEngine {
   }
   void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override {
-    return !file_ && !execution_ && estimated_peak_ > spec_.memory_limit;
+    return !file_ && !execution_ && peak_.bytes() > spec_.memory_limit;
   }
   void set_spill_file(int descriptor, uint64_t limit) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
@@ -95,8 +94,7 @@ class CpuEngine final : public JoinEngine {
   JoinTokens tokens_;
   RawSets sides_[2];
   uint64_t rows_[2] = {0, 0};  // that were added, some of which tokens_ may still have
-  size_t estimated_peak_ = 0;  // of the join in memory, bytes
-  uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
+  PeakEstimate peak_;          // of the join in memory
   std::atomic<int> threads_{0};
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // destroyed before the members that it refers to
@@ -183,11 +181,10 @@ size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ran
 // Now and then estimates the bytes that the join of the sets so far would take.
 void CpuEngine::estimate_peak() {
   const RoundShape shape = this->shape();
-  if (shape.sets + shape.tokens < estimate_at_) return;
-  estimate_at_ = shape.sets + shape.tokens + (shape.sets + shape.tokens) / estimate_growth;
-  const size_t now = peak_in_memory(shape, tokens_.distinct_tokens(),
-                                    memory_.current() + tokens_.ranking_bytes(shape.tokens));
-  estimated_peak_ = now + now / estimate_growth;  // until the next estimate
+  peak_.update(shape.sets + shape.tokens, [&] {
+    return peak_in_memory(shape, tokens_.distinct_tokens(),
+                          memory_.current() + tokens_.ranking_bytes(shape.tokens));
+  });
 }
 
 // Returns the memory limit with which the join would have needed no file, once its tokens are ranked.
@@ -196,7 +193,7 @@ size_t CpuEngine::one_part_limit() const {
   const JoinTokens::InMemory &tokens = tokens_.ranked();
   const size_t sets = shape.tokens * sizeof(uint32_t) + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const size_t peak = peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking);
-  return peak + 2 * peak / estimate_growth;
+  return PeakEstimate::limit_for(peak);
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {

@@ -43,7 +43,6 @@ class WaitingTokens {
   WaitingTokens(const LshSpec &spec, MemoryCounter &memory)
       : chunk_bytes_(lsh_memory::chunk_bytes(spec)),
         signed_bytes_(lsh_memory::signed_bytes(spec)),
-        memory_(memory),
         tokens_(memory) {}
 
   // Return the bytes of so many rows and tokens, alone and with the signatures that are made of them.
@@ -84,7 +83,6 @@ class WaitingTokens {
 
   const size_t chunk_bytes_;
   const size_t signed_bytes_;
-  MemoryCounter &memory_;
   TokenArrays<Token> tokens_;   // that are in memory
   std::vector<Stored> stored_;  // those before them
   SpillFile *file_ = nullptr;
@@ -133,7 +131,7 @@ void WaitingTokens<Token>::take(uint32_t first_row, Visit &&visit) {
   } else if (!tokens_.ends.empty()) {
     visit(first_row, tokens_.arrays());
   }
-  tokens_ = TokenArrays<Token>(memory_);
+  tokens_.release();
 }
 
 }  // namespace simjoin

@@ -10,9 +10,6 @@
 namespace simjoin {
 namespace {
 
-// The input grows by one part in this many between two estimates of the join's memory.
-constexpr uint64_t growth_between_estimates = 64;
-
 uint64_t identity_of(std::string_view token) {
   return token_identity(token);
 }
@@ -50,14 +47,11 @@ template uint32_t LshWeights::add(Side, std::span<const std::string_view>, std::
 
 size_t LshWeights::peak_in_memory(size_t beside) const {
   if (file_ != nullptr) return estimate(beside, input_.ranked_bytes());
-  const uint64_t size = signed_tokens_ + rows_[0] + rows_[1];
-  if (size < estimate_at_) return estimated_;
-  estimate_at_ = size + size / growth_between_estimates;
-  const size_t waiting = waiting_[0].bytes(size_t{rows_[0]} + rows_[1], signed_tokens_);
-  const size_t held = memory_.current() - std::min(memory_.current(), waiting);
-  const size_t now = estimate(beside, spec_.verify ? held + input_.ranking_bytes() : beside);
-  estimated_ = now + now / growth_between_estimates;  // until the next estimate
-  return estimated_;
+  return peak_.update(signed_tokens_ + rows_[0] + rows_[1], [&] {
+    const size_t waiting = waiting_[0].bytes(size_t{rows_[0]} + rows_[1], signed_tokens_);
+    const size_t held = memory_.current() - std::min(memory_.current(), waiting);
+    return estimate(beside, spec_.verify ? held + input_.ranking_bytes() : beside);
+  });
 }
 
 // Returns the same, where the sets take `held` bytes while their tokens are ranked.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
@@ -86,8 +87,7 @@ class LshWeights {
   std::vector<WeightedBlock> blocks_;  // of both sides
   Buffer<Place> places_;               // by row
   SpillFile *file_ = nullptr;
-  mutable size_t estimated_ = 0;  // of the join in memory, bytes
-  mutable uint64_t estimate_at_ = 0;
+  mutable PeakEstimate peak_;  // of the join in memory
 };
 
 }  // namespace simjoin

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/weighted/weighted_input.hpp"
@@ -33,8 +34,6 @@ constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 constexpr size_t least_part_share = 2;
 // The bytes of a set while the sets get their order.
 constexpr size_t ordered_bytes = 48;
-// The input grows by one part in this many between two estimates of the join's memory.
-constexpr uint64_t estimate_growth = 64;
 // A worker that finds little hands over its pairs at least this often.
 constexpr std::chrono::milliseconds flush_interval{10};
 
@@ -68,7 +67,7 @@ class WeightedJoinOfSets final : public WeightedJoin {
   void add(Side side, std::span<const int64_t> tokens) override { add_empty(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_empty(side, tokens); }
   bool wants_spill_file() const override {
-    return !file_ && !thread_.is_open() && estimated_peak_ > spec_.memory_limit;
+    return !file_ && !thread_.is_open() && peak_.bytes() > spec_.memory_limit;
   }
   void set_spill_file(int descriptor, uint64_t limit) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
@@ -111,9 +110,8 @@ class WeightedJoinOfSets final : public WeightedJoin {
   std::optional<SpillFile> file_;
   WeightedInput input_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  size_t estimated_peak_ = 0;  // of the join in memory, bytes
-  uint64_t estimate_at_ = 0;   // the number of sets and tokens at which it is estimated again
-  mutable std::mutex mutex_;   // of what follows, which the caller may ask for while the join runs
+  PeakEstimate peak_;         // of the join in memory
+  mutable std::mutex mutex_;  // of what follows, which the caller may ask for while the join runs
   JoinStats figures_;
   JoinCounters counters_;
   std::atomic<int64_t> built_{0}, done_{0};  // Clock ticks at the end of the build, and at the last pair
@@ -147,10 +145,9 @@ size_t WeightedJoinOfSets::peak_in_memory(uint64_t distinct, size_t ranking) con
 // Now and then estimates the bytes that the join of the sets so far would take.
 void WeightedJoinOfSets::estimate_peak() {
   const uint64_t size = input_.tokens(0) + input_.tokens(1) + input_.rows(0) + input_.rows(1);
-  if (size < estimate_at_) return;
-  estimate_at_ = size + size / estimate_growth;
-  const size_t now = peak_in_memory(input_.distinct_tokens(), memory_.current() + input_.ranking_bytes());
-  estimated_peak_ = now + now / estimate_growth;  // until the next estimate
+  peak_.update(size, [&] {
+    return peak_in_memory(input_.distinct_tokens(), memory_.current() + input_.ranking_bytes());
+  });
 }
 
 void WeightedJoinOfSets::set_spill_file(int descriptor, uint64_t limit) {
@@ -204,7 +201,7 @@ void WeightedJoinOfSets::join(WorkerPool &pool) {
     if (file_) {
       const size_t peak = peak_in_memory(input_.ranked().distinct, input_.ranked_bytes());
       figures_.spilled_bytes = file_->written();
-      figures_.one_part_limit = peak + 2 * peak / estimate_growth;
+      figures_.one_part_limit = PeakEstimate::limit_for(peak);
     }
   }
   const bool in_place = spec_.self_join && !file_;

@@ -62,22 +62,20 @@ struct NamedPart {
   Oid relation;
   const PartShape *shape;
   LOCKMODE lock;  // of a refresh
-  Oid key_type;
 };
 constexpr size_t most_parts = 5;
 
 // Gives the parts that the definition names, in the order of OpenParts. Returns their number.
 size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
-  const Oid key = definition.key_type;
   const PartShape *rows = definition.tracked()    ? &tracked_row_shape
                           : definition.has_keys() ? &key_row_shape
                                                   : &row_shape;
-  parts[0] = {definition.source, &source_shape, AccessShareLock, key};
-  parts[1] = {definition.rows, rows, ShareRowExclusiveLock, key};
-  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock, key};
+  parts[0] = {definition.source, &source_shape, AccessShareLock};
+  parts[1] = {definition.rows, rows, ShareRowExclusiveLock};
+  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock};
   if (!definition.tracked()) return 3;
-  parts[3] = {definition.changes, &change_shape, RowExclusiveLock, key};
-  parts[4] = {definition.order, &order_shape, RowExclusiveLock, key};
+  parts[3] = {definition.changes, &change_shape, RowExclusiveLock};
+  parts[4] = {definition.order, &order_shape, RowExclusiveLock};
   return most_parts;
 }
 
@@ -170,15 +168,16 @@ void record(Oid relation, Oid view) {
 }
 
 // Opens a part, and records it unless it is recorded.
-Relation open_part(const NamedPart &part, Oid view) {
+Relation open_part(const NamedPart &part, const DedupDefinition &definition) {
   const PartShape &shape = *part.shape;
+  const Oid view = definition.view;
   // The owner is checked before the lock, so that nobody locks the relations of others.
   Relation relation =
       check_owner(part.relation, shape, view) ? try_relation_open(part.relation, part.lock) : nullptr;
   if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);
   // A function that the query calls may get here during the refresh that called it.
   if (part.lock == ShareRowExclusiveLock) CheckTableNotInUse(relation, "REFRESH MATERIALIZED VIEW");
-  if (!is_intact(relation, shape, part.key_type)) raise_altered(part.relation, shape);
+  if (!is_intact(relation, shape, definition.key_type)) raise_altered(part.relation, shape);
   const Oid recorded = recorded_view(part.relation);
   if (recorded == InvalidOid) {
     record(part.relation, view);
@@ -205,7 +204,7 @@ OpenParts open_parts(const DedupDefinition &definition) {
   NamedPart named[most_parts];
   const size_t count = named_parts(definition, named);
   Relation open[most_parts] = {};
-  for (size_t i = 0; i < count; ++i) open[i] = open_part(named[i], definition.view);
+  for (size_t i = 0; i < count; ++i) open[i] = open_part(named[i], definition);
   const OpenParts parts = {open[0], open[1], open[2], open[3], open[4]};
   check_isolation(!definition.tracked() && parts.rows->rd_createSubid != InvalidSubTransactionId);
   PushActiveSnapshot(GetTransactionSnapshot());
@@ -240,7 +239,7 @@ void record_parts(const DedupDefinition &definition) {
     Oid recorded = recorded_view(part.relation);
     if (recorded == InvalidOid && ownership == Ownership::of_view) {
       Relation relation = relation_open(part.relation, AccessExclusiveLock);
-      if (is_intact(relation, *part.shape, part.key_type)) {
+      if (is_intact(relation, *part.shape, definition.key_type)) {
         recorded = definition.view;
         record(part.relation, recorded);
       }
