@@ -17,8 +17,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = refresh_function;
-constexpr size_t pairs_at_once = size_t{1} << 20;  // between looks for interrupts
+constexpr size_t pairs_between_looks = size_t{1} << 20;  // for interrupts
 
 }  // namespace
 
@@ -64,7 +63,7 @@ void read_pairs_of(const Affected &affected, IdList ids, const char *pairs_table
       "SELECT a, b, similarity FROM ONLY %s WHERE a OPERATOR(pg_catalog.=) ANY ($1) OR b "
       "OPERATOR(pg_catalog.=) ANY ($1)",
       pairs_table);
-  run_for_ids(query, pairs_table, ids, function, [&](const StoredRow &row) {
+  run_for_ids(query, pairs_table, ids, refresh_function, [&](const StoredRow &row) {
     const StoredPair pair = stored_pair(row);
     const uint32_t a = number_of(affected, pair.a), b = number_of(affected, pair.b);
     if (keep_pairs) call_cpp([&] { affected.pairs->pairs.push_back({a, b, pair.similarity}); });
@@ -83,11 +82,11 @@ void place_rows_in_order(Affected *affected, const DedupDefinition &definition, 
   const char *source = relation_name(definition.source);
   run_over_part(
       psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id, source, id), source,
-      function,
+      refresh_function,
       [&](const StoredRow &row) {
         const int64 id = stored_id(row);
         const uint32_t number = known_number_of(*affected, id);
-        if (affected->places[number] != no_place) raise_repeated_id(id, function);
+        if (affected->places[number] != no_place) raise_repeated_id(id, refresh_function);
         place_row(affected, id, number);
       },
       ids_parameter(ids));
@@ -119,7 +118,7 @@ void close_affected(Affected *affected, const char *pairs_table) {
 
 uint32_t known_number_of(const Affected &affected, int64 id) {
   const uint32_t number = number_of(affected, id);
-  if (number >= affected.known) raise_repeated_id(id, function);
+  if (number >= affected.known) raise_repeated_id(id, refresh_function);
   return number;
 }
 
@@ -137,13 +136,13 @@ void place_rows(Affected *affected, const DedupDefinition &definition, IdList re
 
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
                             MemoryContext context) {
-  RowGrouping *grouping =
-      start_grouping(options, create_grouping_work(context), affected.ids, affected.count, function, context);
+  RowGrouping *grouping = start_grouping(options, create_grouping_work(context), affected.ids, affected.count,
+                                         refresh_function, context);
   const Buffer<NumberedPair> &pairs = affected.pairs->pairs;
-  for (size_t begin = 0; begin < pairs.size(); begin += pairs_at_once) {
+  for (size_t begin = 0; begin < pairs.size(); begin += pairs_between_looks) {
     CHECK_FOR_INTERRUPTS();
     call_cpp([&] {
-      const size_t end = std::min(begin + pairs_at_once, pairs.size());
+      const size_t end = std::min(begin + pairs_between_looks, pairs.size());
       for (size_t i = begin; i < end; ++i) {
         const NumberedPair &pair = pairs[i];
         const uint32_t a = affected.places[pair.a], b = affected.places[pair.b];

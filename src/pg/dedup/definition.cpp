@@ -150,7 +150,7 @@ DedupDefinition definition_of(const Datum *arguments, int count) {
 }
 
 // A search for the view that calls the function.
-struct Search {
+struct CallSearch {
   DedupDefinition call;
   DedupDefinition found;
 };
@@ -178,8 +178,8 @@ bool find_key_type(const RangeTblFunction *function, Oid *key_type) {
          list_nth_oid(types, 3) == FLOAT8OID;
 }
 
-void visit_view(void *context, Oid view) {
-  auto *search = static_cast<Search *>(context);
+void visit_calling_view(void *context, Oid view) {
+  auto *search = static_cast<CallSearch *>(context);
   DedupDefinition definition;
   if (!find_definition(view, &definition) || definition.source != search->call.source ||
       definition.rows != search->call.rows || definition.pairs != search->call.pairs ||
@@ -245,8 +245,8 @@ void raise_other_caller() {
 }
 
 DedupDefinition definition_being_refreshed(const Datum *arguments, int count) {
-  Search search = {definition_of(arguments, count), {}};
-  if (InSecurityRestrictedOperation()) for_views_over(search.call.source, visit_view, &search);
+  CallSearch search = {definition_of(arguments, count), {}};
+  if (InSecurityRestrictedOperation()) for_views_over(search.call.source, visit_calling_view, &search);
   if (search.found.view == InvalidOid) raise_other_caller();
   return search.found;
 }

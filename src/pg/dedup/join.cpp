@@ -15,7 +15,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr size_t pairs_at_once = 1 << 16;  // pairs that one statement stores
+constexpr size_t pairs_a_statement = 1 << 16;  // that one statement stores
 // The engine gets larger sets unfiltered: it can be interrupted.
 constexpr uint32_t most_filtered = 1 << 18;
 
@@ -132,7 +132,7 @@ bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *
 
 // Stores the pairs of the join, adds them to the grouper, and ends the join.
 void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
-  auto *pairs = allocate<StoredPair>(pairs_at_once);
+  auto *pairs = allocate<StoredPair>(pairs_a_statement);
   size_t count = 0;
   RowPair pair;
   while (next_batch(join.engine, &join.spill_file, join.batch)) {
@@ -141,7 +141,7 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
       if (grouper != nullptr) call_cpp([&] { grouper->add_pair(pair.left, pair.right, pair.similarity); });
       const int64 a = state->rows[pair.left].id, b = state->rows[pair.right].id;
       pairs[count++] = {std::min(a, b), std::max(a, b), pair.similarity};
-      if (count < pairs_at_once) continue;
+      if (count < pairs_a_statement) continue;
       store_pairs(*state, pairs, count);
       state->figures.new_pairs += static_cast<int64>(count);
       count = 0;

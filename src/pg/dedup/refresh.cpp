@@ -23,7 +23,6 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = refresh_function;
 // Where more than one row in most_changed_share has changed, all rows are read. Both ways then take the same
 // time (1 M rows of 20 integers).
 constexpr int64 most_changed_share = 200;
@@ -50,9 +49,9 @@ IdList removed_rows(const DedupState &state) {
 void apply_changes(Relation view, const DedupDefinition &definition, const OpenParts &parts,
                    const TokenIndex &index, const ChangeList &changes, RefreshFigures *figures) {
   const GroupingOptions options =
-      grouping_options(definition.method, definition.keep, definition.max_group_share, function);
+      grouping_options(definition.method, definition.keep, definition.max_group_share, refresh_function);
   const IdList changed = changes.ids;
-  DedupState *state = read_state(definition, parts, &changed, function, CurrentMemoryContext);
+  DedupState *state = read_state(definition, parts, &changed, refresh_function, CurrentMemoryContext);
   state->figures.rows =
       std::max<int64>(index.rows + state->figures.new_rows - state->figures.removed_rows, 0);
   const IdList removed = removed_rows(*state);
@@ -76,11 +75,12 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
 // Returns whether a refresh from the changes is possible and pays. Gives what the refresh needs.
 bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts, TokenIndex *index,
                        ChangeList *changes) {
-  measure_of(definition, function);  // errors come before the view's order of tokens is read
+  measure_of(definition, refresh_function);  // errors come before the view's order of tokens is read
   const char *obstacle = obstacle_to_tracking(definition.source);
   if (obstacle != nullptr) {
-    ereport(NOTICE, (errmsg("%s: all rows are read, since changes are not tracked: %s", function, obstacle),
-                     errhint("Make the view again, or make it without track_changes.")));
+    ereport(NOTICE,
+            (errmsg("%s: all rows are read, since changes are not tracked: %s", refresh_function, obstacle),
+             errhint("Make the view again, or make it without track_changes.")));
     return false;
   }
   *index = read_token_index(definition, CurrentMemoryContext);

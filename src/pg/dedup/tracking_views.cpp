@@ -41,21 +41,21 @@ void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
   *list = entry;
 }
 
-struct Search {
+struct ViewSearch {
   Oid table;
   Oid source;
   TrackingView *found;
 };
 
-void visit_view(void *context, Oid view) {
-  auto *search = static_cast<Search *>(context);
+void visit_tracking_view(void *context, Oid view) {
+  auto *search = static_cast<ViewSearch *>(context);
   if (may_track(view, search->table)) add_tracking_view(&search->found, search->table, search->source, view);
 }
 
 void visit_source(void *context, Oid source) {
-  auto *search = static_cast<Search *>(context);
+  auto *search = static_cast<ViewSearch *>(context);
   search->source = source;
-  if (may_track(source, search->table)) for_views_over(source, visit_view, context);
+  if (may_track(source, search->table)) for_views_over(source, visit_tracking_view, context);
 }
 
 void forget_known(Datum, Oid) {
@@ -87,7 +87,7 @@ bool may_track(Oid relation, Oid table) {
 }
 
 TrackingView *find_tracking_views(Oid table) {
-  Search search = {table, InvalidOid, nullptr};
+  ViewSearch search = {table, InvalidOid, nullptr};
   for_views_over(table, visit_source, &search);
   return search.found;
 }

@@ -17,8 +17,6 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = refresh_function;
-
 // How the view's rows differ from the new groups.
 struct ViewUpdate {
   bool *met;      // for each row number, whether the view has a row of it
@@ -39,7 +37,7 @@ void compare_view_row(const StoredRow &row, const Affected &affected, const RowG
                       ViewUpdate *update) {
   const StoredGroup group = stored_group(row);
   const uint32_t number = known_number_of(affected, group.id), place = affected.places[number];
-  if (update->met[number]) raise_repeated_id(group.id, function);
+  if (update->met[number]) raise_repeated_id(group.id, refresh_function);
   update->met[number] = true;
   if (place != no_place && is_as_wanted(group, group_row(grouping, place)))
     update->present[place] = true;
@@ -72,7 +70,7 @@ void update_view(Relation view, const Affected &affected, const RowGrouping &gro
   ViewUpdate update = {allocate_unset(affected.known), allocate_unset(grouping.rows),
                        GrowingArray<ItemPointerData>(CurrentMemoryContext)};
   const char *name = relation_name(RelationGetRelid(view));
-  run_for_ids(some_rows_of_view(view, name), name, ids_of(affected), function,
+  run_for_ids(some_rows_of_view(view, name), name, ids_of(affected), refresh_function,
               [&](const StoredRow &row) { compare_view_row(row, affected, grouping, &update); });
   TableWriter *writer = open_writer(view);
   for (ItemPointerData &row : update.to_erase)

@@ -13,7 +13,7 @@
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = "duplicate_groups";
+constexpr const char *groups_function = "duplicate_groups";
 
 // A call of the function.
 struct GroupsCall {
@@ -28,7 +28,7 @@ struct GroupsCall {
 // Returns a join of the rows of the query with themselves, fed with the sets that are not copies of earlier
 // ones.
 FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **work) {
-  FunctionJoin *join = create_function_join(function, call.measure, true);
+  FunctionJoin *join = create_function_join(groups_function, call.measure, true);
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
   *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
@@ -39,7 +39,7 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   create_function_engine(join, call.threshold);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);
   call_cpp([&] { copies->finish(); });
-  check_distinct_ids(join->left, function);
+  check_distinct_ids(join->left, groups_function);
   return join;
 }
 
@@ -54,17 +54,17 @@ void add_pairs(FunctionJoin *join, GroupingWork *work) {
 }
 
 // Where a call has the arguments after query and threshold.
-struct CallPlaces {
+struct GroupsPlaces {
   int measure, method, keep, max_group_share;
   int tokenizer = -1;  // -1 where the function has none
 };
 
-GroupsCall call_with(FunctionCallInfo fcinfo, const CallPlaces &places) {
+GroupsCall call_with(FunctionCallInfo fcinfo, const GroupsPlaces &places) {
   return {string_argument(fcinfo, 0),
           PG_GETARG_FLOAT8(1),
-          symmetric_row_measure_by_name(string_argument(fcinfo, places.measure), function),
+          symmetric_row_measure_by_name(string_argument(fcinfo, places.measure), groups_function),
           grouping_options(string_argument(fcinfo, places.method), string_argument(fcinfo, places.keep),
-                           PG_GETARG_FLOAT8(places.max_group_share), function),
+                           PG_GETARG_FLOAT8(places.max_group_share), groups_function),
           {"key", InvalidOid},
           optional_string_argument(fcinfo, places.tokenizer)};
 }
@@ -76,11 +76,11 @@ GroupsCall with_key(GroupsCall call, const ResultRows &result) {
 }
 
 Datum return_groups_of(const GroupsCall &call, ResultRows *result) {
-  check_similarity(call.threshold, call.measure, function);
+  check_similarity(call.threshold, call.measure, groups_function);
   GroupingWork *work;
   FunctionJoin *join = start_join_without_copies(call, &work);
   RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
-                                         function, join->context, join->left.keys);
+                                         groups_function, join->context, join->left.keys);
   add_pairs(join, work);
   form_groups(grouping, grouping->rows);
   return_groups(*grouping, result);

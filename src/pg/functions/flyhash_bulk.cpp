@@ -26,7 +26,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = "flyhash_signatures";
+constexpr const char *flyhash_function = "flyhash_signatures";
 
 // Takes the rows of a query, and puts their hashes into the call's result.
 struct VectorReader {
@@ -48,7 +48,7 @@ void VectorReader::start(TupleDesc columns) {
       check_id_column(columns, keys))
     return;
   raise_columns(
-      columns, function, "a query must return two columns, an id and a vector (real[])",
+      columns, flyhash_function, "a query must return two columns, an id and a vector (real[])",
       keys == nullptr && columns->natts > 0 && !is_id_type(TupleDescAttr(columns, 0)->atttypid)
           ? "Tell the type of ids that are not integers by the argument key."
           : "Name the columns and cast where necessary, as in SELECT id, vector::real[] FROM images.");
@@ -72,7 +72,7 @@ void finish_round(VectorReader *reader) {
 
 // Makes the hasher for vectors like the first one.
 void start_hasher(VectorReader *reader, uint32_t dimension) {
-  reader->shape = fly_shape(reader->arguments, dimension, function);
+  reader->shape = fly_shape(reader->arguments, dimension, flyhash_function);
   prepare_gpu_use();
   reader->hasher = own(reader->context, [&] {
     return std::make_unique<BulkFlyHasher>(reader->shape, Settings::device(), Settings::gpu_memory_limit(),
@@ -82,12 +82,12 @@ void start_hasher(VectorReader *reader, uint32_t dimension) {
 
 // Hands a row's vector to the hasher.
 void add_vector(VectorReader *reader, int64 id, ArrayType *array) {
-  const VectorView vector = view_vector(array, function);
+  const VectorView vector = view_vector(array, flyhash_function);
   if (reader->hasher == nullptr) start_hasher(reader, vector.dimension);
   if (vector.dimension != reader->shape.dimension)
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-                    errmsg("%s: a vector of %u elements follows one of %u", function, vector.dimension,
-                           reader->shape.dimension),
+                    errmsg("%s: a vector of %u elements follows one of %u", flyhash_function,
+                           vector.dimension, reader->shape.dimension),
                     errhint("All vectors of a call have the same number of elements.")));
   reader->ids.append(id);
   call_cpp([&] { reader->hasher->add(vector.values); });
@@ -115,9 +115,9 @@ PG_FUNCTION_INFO_V1(simjoin_flyhash_signatures);
 Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   FlyArguments arguments;
-  if (!fly_arguments(fcinfo, function, &arguments) || PG_ARGISNULL(0)) return 0;
+  if (!fly_arguments(fcinfo, flyhash_function, &arguments) || PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
-  RowKeys *keys = create_keys_as_they_come(fcinfo, 5, result.column_type(0), function, context);
+  RowKeys *keys = create_keys_as_they_come(fcinfo, 5, result.column_type(0), flyhash_function, context);
   VectorReader reader = {arguments,
                          keys,
                          &result,
@@ -126,15 +126,15 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
                          GrowingArray<int64>(context),
                          nullptr,
                          {}};
-  watch_computation(context, context, function, &reader, [](const void *work) {
+  watch_computation(context, context, flyhash_function, &reader, [](const void *work) {
     const BulkFlyHasher *hasher = static_cast<const VectorReader *>(work)->hasher;
     return hasher == nullptr ? WatchFigures{} : figures_of(hasher->attempt());
   });
-  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  read_watched_query(string_argument(fcinfo, 0), &reader, flyhash_function, context);
   note_work(context);
   finish_round(&reader);
   note_end(context);
-  if (reader.hasher != nullptr) report_device(function, reader.hasher->attempt());
+  if (reader.hasher != nullptr) report_device(flyhash_function, reader.hasher->attempt());
   close_row_keys(keys);
   MemoryContextDelete(context);
   return 0;

@@ -31,7 +31,7 @@ namespace {
 constexpr double operators_of_row = 40;
 
 // One of the queries of a call. The plan's parts are looked at before it is planned, which may replace them.
-struct Side {
+struct QuerySide {
   SPIPlanPtr plan;
   const char *text;  // of the statement, without a semicolon
   TokenType token_type;
@@ -87,7 +87,7 @@ bool can_be_searched(Query *query) {
 
 // Gives what is known of a query. Returns false where it is not a single SELECT of ids and sets, or, on the
 // right side, not one that can be searched.
-bool look_at(const char *query, const KeyArgument &key, bool right, Side *side) {
+bool look_at(const char *query, const KeyArgument &key, bool right, QuerySide *side) {
   side->plan = prepare_statement(query, 0, nullptr);
   List *sources = SPI_plan_get_plan_sources(side->plan);
   if (list_length(sources) != 1) return false;
@@ -119,7 +119,7 @@ const char *set_type(TokenType type) {
 }
 
 // Returns the statement for all neighbors: (a, b, similarity, rank), with NULL for b where a row has none.
-const char *neighbors_statement(const JoinCall &call, const Side &left, const Side &right, int32 k,
+const char *neighbors_statement(const JoinCall &call, const QuerySide &left, const QuerySide &right, int32 k,
                                 double least, Oid schema) {
   const bool counts = call.measure.measure == Measure::overlap;
   const char *similarity =
@@ -181,7 +181,7 @@ void NeighborReader::take(const QueryRow &row) {
 
 bool return_indexed_neighbors(const JoinCall &call, int32 k, double least, Oid schema, ResultRows *result) {
   if (!(least > 0) || call.tokenizer != nullptr) return false;
-  Side left, right;
+  QuerySide left, right;
   connect_spi();
   bool indexed = look_at(call.left_query, call.left_key, false, &left) &&
                  look_at(call.right_query, call.right_key, true, &right) &&

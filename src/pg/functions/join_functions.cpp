@@ -142,13 +142,13 @@ void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *resul
 }
 
 // Where a call has the arguments whose places differ. The first argument is the left query.
-struct CallPlaces {
+struct JoinPlaces {
   int right_query;  // -1 in a self-join
   int measure;
   int tokenizer = -1;  // -1 where the function has none
 };
 
-JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const CallPlaces &places) {
+JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const JoinPlaces &places) {
   const bool self_join = places.right_query < 0;
   return {function,
           string_argument(fcinfo, 0),

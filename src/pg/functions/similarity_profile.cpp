@@ -29,7 +29,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *function = "similarity_profile";
+constexpr const char *profile_function = "similarity_profile";
 constexpr uint32 most_sampled_rows = 10'000'000;
 constexpr size_t pairs_at_a_time = 1024;  // each with up to a hundred thresholds
 
@@ -91,7 +91,8 @@ struct Profile {
 // Returns a join whose engine is fed with the rows of the call, and with the sample as its right side.
 Profile start_profile(const ProfileCall &call) {
   Profile profile = {};
-  FunctionJoin *join = profile.join = create_function_join(function, {call.measure, false}, call.sample == 0);
+  FunctionJoin *join = profile.join =
+      create_function_join(profile_function, {call.measure, false}, call.sample == 0);
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
   const size_t limit = Settings::memory_limit();
@@ -106,7 +107,7 @@ Profile start_profile(const ProfileCall &call) {
     profile.sample = create_row_sample(call.sample, call.seed, join->context, &profile.work->memory);
   create_function_engine(join, call.thresholds[call.levels - 1]);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, nullptr, profile.sample);
-  check_distinct_ids(join->left, function);
+  check_distinct_ids(join->left, profile_function);
   if (profile.sample != nullptr)
     feed_sample(profile.sample, join->engine, &join->spill_file, Side::right, join->left.token_type);
   profile.looks_at_all = profile.sample == nullptr || profile.sample->rows.size() == join->left.count();
@@ -202,16 +203,17 @@ void return_levels(const ProfileCall &call, const Profile &profile, ResultRows *
 
 // Gives the call its thresholds. Errors where they are not valid.
 void read_thresholds(ArrayType *array, ProfileCall *call) {
-  check_plain_array(array, function, "thresholds", "Use array_remove(thresholds, NULL) to remove them.");
+  check_plain_array(array, profile_function, "thresholds",
+                    "Use array_remove(thresholds, NULL) to remove them.");
   const auto count = static_cast<size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
   if (count < 1 || count > SimilarityProfile::most_thresholds)
     raise_argument(
-        function, "the number of thresholds", psprintf("%zu", count),
+        profile_function, "the number of thresholds", psprintf("%zu", count),
         psprintf("Give 1 to %zu thresholds, as in '{0.9,0.8,0.7}'.", SimilarityProfile::most_thresholds));
   call->thresholds = allocate<double>(count);
   std::copy_n(reinterpret_cast<const double *>(ARR_DATA_PTR(array)), count, call->thresholds);
   for (size_t i = 0; i < count; ++i)
-    check_similarity(call->thresholds[i], call->measure, function, "a threshold");
+    check_similarity(call->thresholds[i], call->measure, profile_function, "a threshold");
   std::sort(call->thresholds, call->thresholds + count, std::greater<>());
   call->levels =
       static_cast<size_t>(std::unique(call->thresholds, call->thresholds + count) - call->thresholds);
@@ -232,10 +234,10 @@ Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
   if (any_null(fcinfo, {sample, key, tokens})) return 0;
   ProfileCall call = {};
   call.query = string_argument(fcinfo, query);
-  call.measure = symmetric_measure_by_name(string_argument(fcinfo, measure), function);
+  call.measure = symmetric_measure_by_name(string_argument(fcinfo, measure), profile_function);
   read_thresholds(PG_GETARG_ARRAYTYPE_P(thresholds), &call);
   if (!PG_ARGISNULL(sample)) {
-    check_count(PG_GETARG_INT32(sample), most_sampled_rows, function, "sample",
+    check_count(PG_GETARG_INT32(sample), most_sampled_rows, profile_function, "sample",
                 "Give a number of rows from 1 to %u, or NULL for all rows.");
     call.sample = static_cast<uint32>(PG_GETARG_INT32(sample));
   }

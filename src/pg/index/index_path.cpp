@@ -50,7 +50,7 @@ constexpr double operators_per_entry = 60;
 // Larger sets than this are planned as sets of this size.
 constexpr double largest_planned_set = 4096;
 
-set_rel_pathlist_hook_type previous_hook = nullptr;
+set_rel_pathlist_hook_type previous_scan_hook = nullptr;
 
 // What an index is asked for a set.
 struct PlannedLookup {
@@ -156,7 +156,7 @@ void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, Res
 }
 
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
-  if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
+  if (previous_scan_hook != nullptr) previous_scan_hook(root, rel, rti, rte);
   // An index has all rows of a table, and a sample some.
   if (!IS_SIMPLE_REL(rel) || !enable_bitmapscan || rte->tablesample != nullptr || IS_DUMMY_REL(rel)) return;
   ListCell *cell, *clause;
@@ -187,7 +187,7 @@ bool match_column(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, E
 }
 
 void install_index_hook() {
-  previous_hook = set_rel_pathlist_hook;
+  previous_scan_hook = set_rel_pathlist_hook;
   set_rel_pathlist_hook = rel_pathlist_hook;
   register_nearest_methods();
   install_explain_hook();

@@ -14,7 +14,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-ExplainOneQuery_hook_type previous_hook = nullptr;
+ExplainOneQuery_hook_type previous_explain_hook = nullptr;
 
 // The lines for the query that is being explained; NULL while none is.
 StringInfo notes = nullptr;
@@ -26,8 +26,8 @@ void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainSt
   notes = es->verbose && es->format == EXPLAIN_FORMAT_TEXT ? &lines : nullptr;
   PG_TRY();
   {
-    if (previous_hook != nullptr)
-      previous_hook(query, cursor_options, into, es, text, parameters, environment);
+    if (previous_explain_hook != nullptr)
+      previous_explain_hook(query, cursor_options, into, es, text, parameters, environment);
     else
       compat::explain_query(query, cursor_options, into, es, text, parameters, environment);
   }
@@ -49,7 +49,7 @@ void note_unused_index(Oid index, const Bounds &served) {
 }
 
 void install_explain_hook() {
-  previous_hook = ExplainOneQuery_hook;
+  previous_explain_hook = ExplainOneQuery_hook;
   ExplainOneQuery_hook = explain_query;
 }
 

@@ -67,7 +67,7 @@ bool mentions(const JoinState *state, Node *expr, ColumnSource source) {
   return false;
 }
 
-bool holds(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
+bool quals_hold(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
   if (quals == nullptr) return true;
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   ResetExprContext(context);
@@ -78,15 +78,16 @@ bool holds(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
 // Returns whether a row of the side meets the conditions on that side alone.
 bool meets_own_conditions(JoinState *state, Side side, uint32_t row) {
   const bool is_left = side == Side::left;
-  return holds(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row);
+  return quals_hold(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row,
+                    is_left ? no_row : row);
 }
 
 // Returns whether a row of the side meets the other conditions with a row of the other side.
 bool meets_conditions_with(JoinState *state, Side side, uint32_t row, uint32_t partner) {
   const bool is_left = side == Side::left;
   const uint32_t left = is_left ? row : partner, right = is_left ? partner : row;
-  return holds(state, state->aside_quals[is_left ? 1 : 0], left, right) &&
-         holds(state, state->aside_pair_quals, left, right);
+  return quals_hold(state, state->aside_quals[is_left ? 1 : 0], left, right) &&
+         quals_hold(state, state->aside_pair_quals, left, right);
 }
 
 // Returns the first row of the other side, from `partner` on, that has a set and meets the conditions with

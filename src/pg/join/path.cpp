@@ -30,7 +30,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 namespace simjoin::pg {
 namespace {
 
-set_join_pathlist_hook_type previous_hook = nullptr;
+set_join_pathlist_hook_type previous_join_hook = nullptr;
 
 const CustomPathMethods path_methods = {
     join_node_name, plan_join,
@@ -292,7 +292,7 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
 
 void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                         JoinType jointype, JoinPathExtraData *extra) {
-  if (previous_hook != nullptr) previous_hook(root, joinrel, outer, inner, jointype, extra);
+  if (previous_join_hook != nullptr) previous_join_hook(root, joinrel, outer, inner, jointype, extra);
   if (joinrel->reloptkind == RELOPT_OTHER_JOINREL)
     estimate_partition_join(root, joinrel, outer, inner, extra->sjinfo, extra->restrictlist);
   // As with enable_hashjoin, a FULL join keeps its only plan.
@@ -304,7 +304,7 @@ void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
 }  // namespace
 
 void install_join_hook() {
-  previous_hook = set_join_pathlist_hook;
+  previous_join_hook = set_join_pathlist_hook;
   set_join_pathlist_hook = join_pathlist_hook;
   install_selectivity_hook();
   register_join_methods();

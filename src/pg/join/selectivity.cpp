@@ -26,7 +26,7 @@ namespace {
 constexpr double usual_threshold = 0.7;
 constexpr double usual_overlap = 20;
 
-set_rel_pathlist_hook_type previous_hook = nullptr;
+set_rel_pathlist_hook_type previous_rel_hook = nullptr;
 
 double cross_product_rows(PlannerInfo *root, Relids relids) {
   double rows = 1;
@@ -191,7 +191,7 @@ void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel, bool has_child
 
 // PostgreSQL calls this for each relation, once the sizes of all are known and before any join is planned.
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
-  if (previous_hook != nullptr) previous_hook(root, rel, rti, rte);
+  if (previous_rel_hook != nullptr) previous_rel_hook(root, rel, rti, rte);
   if (IS_SIMPLE_REL(rel)) set_search_selectivities(root, rel, rte->inh);
   if (rel->reloptkind != RELOPT_BASEREL) return;
   ListCell *cell;
@@ -229,7 +229,7 @@ Bounds planned_bounds(const SimilarityClause &clause) {
 }
 
 void install_selectivity_hook() {
-  previous_hook = set_rel_pathlist_hook;
+  previous_rel_hook = set_rel_pathlist_hook;
   set_rel_pathlist_hook = rel_pathlist_hook;
 }
 
