@@ -160,7 +160,7 @@ start_cluster() {
   shift
   locale -a 2> /dev/null | grep -qiE '^C\.utf-?8$' || locale=C
   in_work "$bindir/initdb" -D "$work/$name" -U postgres -A trust -E UTF8 --locale=$locale --no-sync \
-    > "$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; return 1; }
+    > "$work/$name.initdb.log" 2>&1 || { cat "$work/$name.initdb.log" >&2; return 1; }
   for setting in listen_addresses= "unix_socket_directories=$work/socket" port=5432 fsync=off \
     autovacuum=off timezone=UTC datestyle=ISO "$@"; do
     printf "%s = '%s'\n" "${setting%%=*}" "${setting#*=}"

@@ -1,5 +1,5 @@
 # Sourced, after cluster.sh, by scripts that run suites of tests. Prints one line per suite, and counts the
-# tests that passed and failed. $logs names the folder for their output.
+# tests that passed and failed. $logs names the folder for their output, $jobs how many commands run side by side.
 passed=0
 failed=0
 reported=0
@@ -41,6 +41,25 @@ suite() {
   suite_failed=$bad
 }
 
+# Usage: side_by_side COMMAND ARGUMENT...: runs the command for each argument, $jobs at a time, and prints
+# their outputs one after another. Fails if one does.
+side_by_side() {
+  local command=$1 argument running=0 status=0
+  shift
+  set +m
+  for argument; do
+    if [ $running = $jobs ]; then
+      wait -n || status=1
+      running=$((running - 1))
+    fi
+    "$command" "$argument" > "$logs/$command-${argument##*/}.log" 2>&1 &
+    running=$((running + 1))
+  done
+  for ((; running > 0; --running)); do wait -n || status=1; done
+  for argument; do cat "$logs/$command-${argument##*/}.log"; done
+  return $status
+}
+
 # Prints the total time and the numbers of passed and failed tests. Fails if any test failed.
 report_all() {
   printf '%-11s (%d s)\n' "in all" $SECONDS
@@ -52,14 +71,6 @@ report_all() {
 tap() {
   in_tree env PG_REGRESS="$regress_dir/regress/pg_regress" TESTDIR="$tree" TESTLOGDIR="$tree/tmp_check/log" \
     TESTDATADIR="$tree/tmp_check" prove --verbose --nocolor -I "$regress_dir/perl" "$@"
-}
-
-# Usage: set_apart PATTERN FILE...: sets files_alone to the files that match, and files to the others.
-set_apart() {
-  local pattern=$1
-  shift
-  mapfile -t files_alone < <(grep -lE "$pattern" "$@")
-  mapfile -t files < <(grep -LE "$pattern" "$@")
 }
 
 # Keeps the servers' logs if the last suite failed.
