@@ -107,6 +107,12 @@ SetView view_set(Datum datum, const char *function) {
   return set;
 }
 
+bool view_plain_set(ArrayType *array, TokenType type, SetView *set) {
+  const uint32_t count = ARR_NDIM(array) == 0 ? 0 : static_cast<uint32_t>(*ARR_DIMS(array));
+  *set = {type, count, ARR_DATA_PTR(array), array};
+  return ARR_ELEMTYPE(array) == kind_of(type).element;
+}
+
 void free_view(const SetView &set, Datum datum) {
   if (static_cast<const void *>(set.array) != DatumGetPointer(datum))
     pfree(const_cast<ArrayType *>(set.array));

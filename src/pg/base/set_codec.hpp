@@ -35,6 +35,10 @@ ArrayType *construct_token_array(Datum *tokens, size_t count, TokenType type);
 // `function`: a NULL element, more than one dimension, another element type.
 SetView view_set(Datum array, const char *function);
 
+// Returns the view of a detoasted array of which dimensions_of_flawed() returned 0 and whose elements are
+// tokens of the type. Returns false for elements of another type.
+bool view_plain_set(ArrayType *array, TokenType type, SetView *set);
+
 // Returns 0 where the array is a set, that is, has at most one dimension and no NULL elements. Otherwise
 // returns the number of its dimensions: where that is 1, some elements are NULL.
 int dimensions_of_flawed(ArrayType *array);

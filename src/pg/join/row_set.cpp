@@ -26,11 +26,16 @@ bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *part
   return true;
 }
 
+// Looks at the tokens of a row, which have been detoasted.
+void take_tokens(const JoinState *state, ArrayType *tokens, RowSet *set) {
+  set->flaw.dimensions = dimensions_of_flawed(tokens);
+  if (set->flaw.dimensions == 0 && !view_plain_set(tokens, state->facts.token_type, &set->tokens))
+    set->tokens = view_set(PointerGetDatum(tokens), clause_function(state->facts));
+}
+
 // Looks at the weights of a row whose tokens are a set. They have been detoasted.
 void take_weights(ArrayType *weights, RowSet *set) {
-  ArrayType *tokens = DatumGetArrayTypeP(set->array);
-  const auto count = static_cast<uint32_t>(ArrayGetNItems(ARR_NDIM(tokens), ARR_DIMS(tokens)));
-  set->flaw.weights = flaw_of_weights(weights, count);
+  set->flaw.weights = flaw_of_weights(weights, set->tokens.count);
   set->weights = reinterpret_cast<const float *>(ARR_DATA_PTR(weights));
 }
 
@@ -39,38 +44,33 @@ void take_weights(ArrayType *weights, RowSet *set) {
 RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners) {
   RowSet set = {};
   const int s = static_cast<int>(side);
-  set.array = slot_getattr(slot, state->facts.set_column[s], &set.isnull);
+  const Datum tokens = slot_getattr(slot, state->facts.set_column[s], &set.isnull);
   Datum weights = 0;
   if (state->facts.weighted() && !set.isnull)
     weights = slot_getattr(slot, state->facts.weights_column[s], &set.isnull);
   if (set.isnull || !hash_keys(state, side, slot, &set.partition)) return set;
   if (partners != nullptr && !may_have_keys(state, *partners, set.partition)) return set;
-  ArrayType *array = DatumGetArrayTypeP(set.array);
-  set.array = PointerGetDatum(array);
-  set.flaw.dimensions = dimensions_of_flawed(array);
+  take_tokens(state, DatumGetArrayTypeP(tokens), &set);
   if (state->facts.weighted() && set.flaw.none()) take_weights(DatumGetArrayTypeP(weights), &set);
   set.joins = true;
   return set;
 }
 
 void feed_set_of_row(JoinState *state, Side side, const RowSet &set) {
-  const SetView view = view_set(set.array, clause_function(state->facts));
   if (state->weighted != nullptr)
-    return feed_weighted_set(state->weighted, side, view, set.weights,
+    return feed_weighted_set(state->weighted, side, set.tokens, set.weights,
                              state->key_count == 0 ? nullptr : &set.partition);
   if (state->key_count == 0) {
-    feed_set(state->engine, side, view);
+    feed_set(state->engine, side, set.tokens);
   } else {
-    feed_partitioned_set(state->engine, side, view, set.partition);
+    feed_partitioned_set(state->engine, side, set.tokens, set.partition);
   }
 }
 
 bool has_weight(const JoinState *state, const RowSet &set) {
-  ArrayType *array = DatumGetArrayTypeP(set.array);
-  const int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-  if (!state->facts.weighted()) return count > 0;
+  if (!state->facts.weighted()) return set.tokens.count > 0;
   InterruptCounter interrupts;
-  for (int i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < set.tokens.count; ++i) {
     interrupts.add(1);
     if (set.weights[i] > 0) return true;
   }

@@ -18,10 +18,10 @@ struct RowFlaw {
 
 // What a row's set is to the join.
 struct RowSet {
-  Datum array;
   bool isnull;
-  bool joins;  // the row may have partners; then the array is detoasted, and the following are set
+  bool joins;  // the row may have partners; then the following are set
   RowFlaw flaw;
+  SetView tokens;        // if they are a set
   const float *weights;  // of a weighted join, if the row has no flaw
   uint64_t partition;    // the hash of the keys
 };
