@@ -30,6 +30,7 @@ my $most_lines = 12;    # of a difference that are shown
 my ($session, $world, $world_number, $server_version);
 my $failures = 0;
 my $skipped = 0;        # number of cases whose nested loop takes too long
+my $gathered = 0;       # number of cases in which workers read rows for the join node
 my %streamed = (left => 0, right => 0);    # joins whose small side was indexed, by the other side
 my %tally;              # by kind: cases, cases with the join node, cases with rows
 
@@ -123,6 +124,7 @@ sub run_case
 	}
 	my $plan = join("\n", @{ $rows->{plan} });
 	my $used = $plan =~ /SetSimilarityJoin/;
+	$gathered++ if $plan =~ /RowBlocks/;
 	# A plan without anything to join has no join at all. Before PostgreSQL 17 there can be no custom join beside a
 	# condition that mentions no column of the join.
 	my $excused = $plan =~ /One-Time Filter/;
@@ -211,6 +213,7 @@ sub report_tally
 		  $counts->{cases}, map { 100 * $counts->{$_} / $counts->{cases} } qw(used index rows);
 	}
 	print "# $streamed{left} joins streamed the left side, $streamed{right} the right side\n";
+	print "# $gathered cases with rows from parallel workers\n";
 	print "# $skipped cases skipped: they take too long without the join operator\n" if $skipped;
 	return if $option{case};
 	my $number = $option{cases};
@@ -222,6 +225,11 @@ sub report_tally
 	if ($option{cases} >= 200 && grep { $_ * 50 < $option{cases} } values %streamed)
 	{
 		printf "not ok %d - enough joins stream either side\n", ++$number;
+		$failures++;
+	}
+	if ($option{cases} >= 200 && $gathered * 50 < $option{cases})
+	{
+		printf "not ok %d - enough joins have rows from parallel workers\n", ++$number;
 		$failures++;
 	}
 	for my $kind (grep { !/never|nearest|OR EXISTS|NOT ANY/ && $tally{$_}{cases} >= 30 } sort keys %tally)

@@ -229,6 +229,17 @@ inline constexpr bool custom_join_takes_pseudoconstants = false;
 inline void set_custom_restrictinfo(CustomPath *, List *) {}
 #endif
 
+// Returns how many nodes of the path the settings disable. PostgreSQL 18 counts them, earlier versions add to
+// the cost.
+inline int disabled_nodes(const Path *path) {
+#if PG_VERSION_NUM >= 180000
+  return path->disabled_nodes;
+#else
+  (void)path;
+  return 0;
+#endif
+}
+
 // Adds entries for the slot's row, which its table has, to the open indexes. PostgreSQL 16 added the argument
 // for updates that change nothing but summarizing indexes.
 inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *slot, EState *state) {

@@ -55,6 +55,7 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
         lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
   state->inputs[0].child = static_cast<PlanState *>(linitial(node->custom_ps));
   state->inputs[1].child = static_cast<PlanState *>(llast(node->custom_ps));
+  init_block_inputs(state, estate);
 
   auto *threshold = reinterpret_cast<Expr *>(plan_expression(plan, JoinExpr::threshold));
   state->threshold_type = threshold == nullptr ? InvalidOid : exprType(reinterpret_cast<Node *>(threshold));
@@ -137,6 +138,7 @@ void discard_execution(JoinState *state) {
       if (reader->store != nullptr && own_rows) close_row_store(reader->store);
       *reader = {};
     }
+    if (input.blocks != nullptr) forget_block(&input.blocks->reader);
     input.row_count = 0;
     input.slot = nullptr;
     input.key_slots = input.without_set = input.matchless = input.weightless = input.matched = {};

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/row_bits.hpp"
 #include "pg/base/row_store.hpp"
 #include "pg/join/method.hpp"
+#include "pg/join/parallel_input.hpp"
 #include "pg/join/plan.hpp"
 
 namespace simjoin::pg {
@@ -29,6 +30,7 @@ enum class JoinPhase : uint8_t { feed, same_row, pairs, stream, unmatched_left, 
 // One input of the join.
 struct JoinInput {
   PlanState *child;
+  BlockInput *blocks;  // reads the child's rows where that gives blocks of them, else NULL
   // The child's output columns that are kept because they are needed above the join. With read_once they are
   // the columns that either side needs. Without any, no row is kept.
   int kept_count;

@@ -48,7 +48,7 @@ void init_columns(JoinState *state, Side side, Bitmapset *used, JoinInput *store
 
 // Describes the rows that are kept of an input.
 void init_kept_rows(JoinInput *input) {
-  TupleDesc from = ExecGetResultType(input->child);
+  TupleDesc from = ExecGetResultType(input->blocks == nullptr ? input->child : input->blocks->rows);
   input->descriptor = CreateTemplateTupleDesc(input->kept_count);
   for (int i = 0; i < input->kept_count; ++i)
     TupleDescCopyEntry(input->descriptor, static_cast<AttrNumber>(i + 1), from, input->kept[i]);
@@ -155,8 +155,8 @@ void resolve_threshold(JoinState *state) {
 
 // Returns the planner's estimate of the rows of the inputs.
 double rows_expected(const JoinState *state) {
-  const double left = state->inputs[0].child->plan->plan_rows;
-  return state->facts.read_once ? left : left + state->inputs[1].child->plan->plan_rows;
+  const double left = rows_of_input(state->inputs[0].child->plan);
+  return state->facts.read_once ? left : left + rows_of_input(state->inputs[1].child->plan);
 }
 
 // Creates the engine of this execution. If one side may be small, that is an engine that records it.
@@ -273,13 +273,33 @@ bool keeps_unmatched(JoinType jointype, Side side) {
 
 TupleTableSlot *next_row(JoinInput *input) {
   CHECK_FOR_INTERRUPTS();
+  BlockInput *blocks = input->blocks;
+  if (blocks != nullptr && read_block_row(&blocks->reader)) return blocks->reader.slot;
   TupleTableSlot *slot = ExecProcNode(input->child);
-  return TupIsNull(slot) ? nullptr : slot;
+  if (TupIsNull(slot)) return nullptr;
+  if (blocks == nullptr) return slot;
+  bool isnull;
+  open_block(&blocks->reader, slot_getattr(slot, 1, &isnull));
+  read_block_row(&blocks->reader);
+  return blocks->reader.slot;
 }
 
 void read_kept_columns(JoinInput *input, TupleTableSlot *slot) {
   for (int i = 0; i < input->kept_count; ++i)
     input->values[i] = slot_getattr(slot, input->kept[i], &input->nulls[i]);
+}
+
+void init_block_inputs(JoinState *state, EState *estate) {
+  for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
+    JoinInput *input = &state->inputs[side];
+    input->blocks = init_block_input(input->child, estate);
+    if (input->blocks == nullptr) continue;
+    // The arrays are in a block once more, detoasted, after the other columns.
+    auto columns = static_cast<AttrNumber>(ExecGetResultType(input->blocks->rows)->natts);
+    state->facts.set_column[side] = ++columns;
+    if (state->facts.weighted()) state->facts.weights_column[side] = ++columns;
+  }
+  if (state->facts.read_once) state->inputs[1].blocks = state->inputs[0].blocks;
 }
 
 void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used) {

@@ -18,6 +18,9 @@ bool keeps_unmatched(JoinType jointype, Side side);
 // columns of the scan tuple, from 0, that are needed.
 void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used);
 
+// Prepares the inputs that come in blocks. The child nodes have been initialized.
+void init_block_inputs(JoinState *state, EState *estate);
+
 // Reads the inputs. Starts the engine, unless one of them has no row. If one side is small, only that one is
 // read: the other one streams (stream.hpp).
 void feed(JoinState *state);

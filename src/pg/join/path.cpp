@@ -21,6 +21,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/base/settings.hpp"
 #include "pg/join/cost.hpp"
 #include "pg/join/disjunction.hpp"
+#include "pg/join/parallel_input.hpp"
 #include "pg/join/plan.hpp"
 #include "pg/join/row_identity.hpp"
 #include "pg/join/selectivity.hpp"
@@ -120,23 +121,74 @@ List *input_exprs(const JoinPath *join, bool left) {
   return exprs;
 }
 
-// Returns the path that reads the rows once for both relations, NULL where no path can give the columns of
-// both.
-Path *path_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const JoinPath *join) {
-  List *columns = as_outer(inner->reltarget->exprs, inner->relid, outer->relid);
-  columns = list_concat_unique(columns, input_exprs(join, true));
-  Path *cheapest = cheapest_unparameterized(outer);
-  if (cheapest == nullptr) return nullptr;
-  if (scan_can_give_any_column(cheapest) || list_difference(columns, cheapest->pathtarget->exprs) == NIL)
-    return with_columns(root, outer, cheapest, columns);
+// Returns the arrays of one side: the set and its weights.
+List *input_arrays(const JoinPath *join, bool left) {
+  List *arrays = list_make1(left ? join->clause.left : join->clause.right);
+  if (!join->clause.weighted()) return arrays;
+  return lappend(arrays, left ? join->clause.left_weights : join->clause.right_weights);
+}
+
+// Returns whether the path can give the columns.
+bool can_give(Path *path, List *columns) {
+  return scan_can_give_any_column(path) || list_difference(columns, path->pathtarget->exprs) == NIL;
+}
+
+// Returns the cheapest partial path that can give the columns, NULL without one. The cheapest one comes
+// first.
+Path *partial_path(RelOptInfo *rel, List *columns) {
+  ListCell *cell;
+  foreach (cell, rel->partial_pathlist) {
+    auto *path = static_cast<Path *>(lfirst(cell));
+    if (PATH_REQ_OUTER(path) == nullptr && can_give(path, columns)) return path;
+  }
+  return nullptr;
+}
+
+// Returns the cheaper way to read the relation with these columns: the path, or a partial path by parallel
+// workers. A join of partitions is itself for workers.
+Path *cheapest_input(PlannerInfo *root, RelOptInfo *rel, Path *path, Path *partial, List *columns,
+                     List *arrays) {
+  path = with_columns(root, rel, path, columns);
+  if (partial == nullptr || !rel->consider_parallel || rel->reloptkind == RELOPT_OTHER_MEMBER_REL ||
+      rel->reloptkind == RELOPT_OTHER_JOINREL || root->hasPseudoConstantQuals)
+    return path;
+  partial = with_columns(root, rel, partial, columns);
+  if (!partial->parallel_safe || compat::disabled_nodes(partial) > compat::disabled_nodes(path)) return path;
+  Path *blocks = gather_blocks(root, rel, partial, arrays);
+  return blocks->total_cost < path->total_cost ? blocks : path;
+}
+
+// Returns the cheapest path that reads the rows once for both relations, NULL where no path can give the
+// columns of both.
+Path *path_for_both(RelOptInfo *rel, List *columns) {
+  Path *cheapest = cheapest_unparameterized(rel);
+  if (cheapest == nullptr || can_give(cheapest, columns)) return cheapest;
   Path *best = nullptr;
   ListCell *cell;
-  foreach (cell, outer->pathlist) {
+  foreach (cell, rel->pathlist) {
     auto *path = static_cast<Path *>(lfirst(cell));
     if (PATH_REQ_OUTER(path) != nullptr || !scan_can_give_any_column(path)) continue;
     if (best == nullptr || path->total_cost < best->total_cost) best = path;
   }
-  return best == nullptr ? nullptr : with_columns(root, outer, best, columns);
+  return best;
+}
+
+// Returns the input that reads the rows once for both relations, NULL where no path can give the columns of
+// both.
+Path *input_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const JoinPath *join) {
+  List *columns = as_outer(inner->reltarget->exprs, inner->relid, outer->relid);
+  columns = list_concat_unique(columns, input_exprs(join, true));
+  Path *path = path_for_both(outer, columns);
+  if (path == nullptr) return nullptr;
+  return cheapest_input(root, outer, path, partial_path(outer, columns), columns, input_arrays(join, true));
+}
+
+// Returns the input of one side, NULL without a path.
+Path *input_of_side(PlannerInfo *root, RelOptInfo *rel, const JoinPath *join, bool left) {
+  Path *path = cheapest_unparameterized(rel);
+  if (path == nullptr) return nullptr;
+  return cheapest_input(root, rel, path, partial_path(rel, NIL), input_exprs(join, left),
+                        input_arrays(join, left));
 }
 
 // Each pair of relations comes in both orders; a symmetric join is offered in one of them.
@@ -173,7 +225,7 @@ bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Join
   if (same_rows(root, outer, inner, join->clause)) {
     List *all_clauses = join->partition_clauses;
     join->partition_clauses = same_key_clauses(all_clauses, outer, inner);
-    Path *both = path_for_both(root, outer, inner, join);
+    Path *both = input_for_both(root, outer, inner, join);
     if (both == nullptr) {
       join->partition_clauses = all_clauses;
     } else {
@@ -185,10 +237,8 @@ bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Join
       return true;
     }
   }
-  Path *left = cheapest_unparameterized(outer), *right = cheapest_unparameterized(inner);
+  Path *left = input_of_side(root, outer, join, true), *right = input_of_side(root, inner, join, false);
   if (left == nullptr || right == nullptr) return false;
-  left = with_columns(root, outer, left, input_exprs(join, true));
-  right = with_columns(root, inner, right, input_exprs(join, false));
   join->custom.custom_paths = list_make2(left, right);
   return true;
 }
@@ -308,6 +358,7 @@ void install_join_hook() {
   set_join_pathlist_hook = join_pathlist_hook;
   install_selectivity_hook();
   register_join_methods();
+  register_block_methods();
 }
 
 }  // namespace simjoin::pg

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/join/exec.hpp"
+#include "pg/join/parallel_input.hpp"
 #include "pg/join/path.hpp"
 #include "pg/join/row_identity.hpp"
 
@@ -53,18 +54,6 @@ struct TupleBuilder {
   List *entries;          // of custom_scan_tlist
   List *sources;          // two integers an entry: ColumnSource and child column
 };
-
-// Returns the number of a child's output column that is the expression. It does not matter which outer joins
-// made its columns nullable.
-AttrNumber column_of(List *tlist, Node *expr) {
-  ListCell *cell;
-  Node *plain = compat::without_nulling(expr);
-  foreach (cell, tlist) {
-    auto *entry = lfirst_node(TargetEntry, cell);
-    if (equal(compat::without_nulling(reinterpret_cast<Node *>(entry->expr)), plain)) return entry->resno;
-  }
-  return InvalidAttrNumber;
-}
 
 bool mentions(PlannerInfo *root, Node *expr, Index relid) {
   return bms_is_member(static_cast<int>(relid), pull_varnos(root, expr));
@@ -239,6 +228,16 @@ void register_join_methods() {
   RegisterCustomScanMethods(&plan_methods);
 }
 
+AttrNumber column_of(List *tlist, Node *expr) {
+  ListCell *cell;
+  Node *plain = compat::without_nulling(expr);
+  foreach (cell, tlist) {
+    auto *entry = lfirst_node(TargetEntry, cell);
+    if (equal(compat::without_nulling(reinterpret_cast<Node *>(entry->expr)), plain)) return entry->resno;
+  }
+  return InvalidAttrNumber;
+}
+
 const char *clause_function(const JoinPlanFacts &facts) {
   if (facts.from_settings) return "sets_similar";
   if (facts.weighted()) return weighted_function(facts.measure);
@@ -255,8 +254,8 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   TupleBuilder builder = {};
   builder.root = root;
   builder.join = join;
-  builder.child_tlists[0] = static_cast<Plan *>(linitial(custom_plans))->targetlist;
-  builder.child_tlists[1] = static_cast<Plan *>(llast(custom_plans))->targetlist;
+  builder.child_tlists[0] = plan_of_rows(static_cast<Plan *>(linitial(custom_plans)))->targetlist;
+  builder.child_tlists[1] = plan_of_rows(static_cast<Plan *>(llast(custom_plans)))->targetlist;
   JoinColumn sets[2], weights[2] = {};
   locate_input(builder, clause.left, &sets[0]);
   locate_input(builder, clause.right, &sets[1]);

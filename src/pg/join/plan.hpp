@@ -66,6 +66,10 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
 // Makes the plan node known to PostgreSQL. Called once, when the module is loaded.
 void register_join_methods();
 
+// Returns the number of a child's output column that is the expression. It does not matter which outer joins
+// made its columns nullable. Returns InvalidAttrNumber without one.
+AttrNumber column_of(List *tlist, Node *expr);
+
 // Returns the facts and, in *columns, the array of the scan tuple's columns (palloc'd).
 JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns);
 

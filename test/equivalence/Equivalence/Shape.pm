@@ -344,8 +344,9 @@ sub draw_settings
 	push @settings, 'enable_hashjoin = off', 'enable_mergejoin = off' if $others_off;
 	push @settings, 'enable_partitionwise_join = on' if chance(0.3);
 	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.1);
-	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-	  'min_parallel_index_scan_size = 0', 'max_parallel_workers_per_gather = 1' if chance(0.05) && !$rescanned;
+	# If a row costs nothing on its way from a worker, blocks of rows do not pay.
+	push @settings, 'parallel_setup_cost = 0', $forced ? () : 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
+	  'min_parallel_index_scan_size = 0', 'max_parallel_workers_per_gather = 1' if chance(0.2) && !$rescanned;
 	push @settings, "simjoin.memory_limit = '1MB'" if chance(0.4);
 	push @settings, "work_mem = '64kB'" if chance(0.15);
 	push @settings, 'simjoin.cpu_threads = ' . between(1, 3) if chance(0.5);

@@ -229,7 +229,7 @@ sub weights_function
 {
 	my ($world) = @_;
 	my $weight = pick("(h & 15) / 10.0", "(h & 3) * 0.1 + 1", "(1 + (h & 255) / 256.0) * 2.0 ^ ((h >> 8) % 60)");
-	return "CREATE FUNCTION weights_of(tokens anyarray) RETURNS real[] LANGUAGE plpgsql IMMUTABLE STRICT AS \$\$
+	return "CREATE FUNCTION weights_of(tokens anyarray) RETURNS real[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS \$\$
 		BEGIN RETURN ARRAY(SELECT ($weight)::real FROM (SELECT pg_catalog.hashtext(e::text) + pg_catalog.cardinality(tokens) % 2 AS h, n
 			FROM pg_catalog.unnest(tokens) WITH ORDINALITY u(e, n)) hashed ORDER BY n); END \$\$;\n";
 }

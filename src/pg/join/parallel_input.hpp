@@ -1,0 +1,39 @@
+// Inputs of the join operator that parallel workers read. Below PostgreSQL's Gather, the node RowBlocks packs
+// many rows into one value, so that a row costs little on its way to the session.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+}
+
+#include "pg/base/row_blocks.hpp"
+
+namespace simjoin::pg {
+
+// Returns a path that reads a partial path of the relation by workers, in blocks of rows. `arrays` are the
+// expressions of its output that are sets or weights. The path's one column has no meaning in SQL.
+Path *gather_blocks(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *arrays);
+
+// Returns the plan whose rows an input of the join consists of: the plan below RowBlocks, else the plan.
+Plan *plan_of_rows(Plan *input);
+
+// Returns the planner's estimate of an input's rows.
+double rows_of_input(Plan *input);
+
+// What reads an input that comes in blocks.
+struct BlockInput {
+  PlanState *rows;  // the node below RowBlocks
+  BlockReader reader;
+};
+
+// Returns what reads the blocks of an initialized input, NULL where that comes row by row.
+BlockInput *init_block_input(PlanState *input, EState *estate);
+
+// Makes RowBlocks known to PostgreSQL. Called once, when the module is loaded.
+void register_block_methods();
+
+}  // namespace simjoin::pg
