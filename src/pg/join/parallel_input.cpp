@@ -28,7 +28,7 @@ constexpr double operators_per_byte = 0.005;
 
 Node *create_block_state(CustomScan *plan);
 
-const CustomScanMethods plan_methods = {block_node_name, create_block_state};
+const CustomScanMethods block_plan_methods = {block_node_name, create_block_state};
 
 // CustomScan.custom_private is a list of two: the numbers of the columns that are arrays, and the estimate of
 // the rows of all workers.
@@ -47,17 +47,17 @@ Plan *plan_blocks(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, Li
   scan->custom_scan_tlist = static_cast<List *>(copyObjectImpl(tlist));
   scan->custom_plans = custom_plans;
   scan->custom_private = list_make2(columns, lsecond(path->custom_private));
-  scan->methods = &plan_methods;
+  scan->methods = &block_plan_methods;
   return &scan->scan.plan;
 }
 
-const CustomPathMethods path_methods = {block_node_name, plan_blocks, nullptr};
+const CustomPathMethods block_path_methods = {block_node_name, plan_blocks, nullptr};
 
 // Returns the plan of RowBlocks that is the input's source, NULL without one.
 CustomScan *plan_of_blocks(Plan *input) {
   if (!IsA(input, Gather) || !IsA(outerPlan(input), CustomScan)) return nullptr;
   auto *blocks = castNode(CustomScan, outerPlan(input));
-  return blocks->methods == &plan_methods ? blocks : nullptr;
+  return blocks->methods == &block_plan_methods ? blocks : nullptr;
 }
 
 // ---- Execution ----
@@ -68,7 +68,7 @@ struct BlockState {
   bool done;  // all rows have been read
 };
 
-BlockState *state_of(CustomScanState *node) {
+BlockState *block_state_of(CustomScanState *node) {
   return reinterpret_cast<BlockState *>(node);
 }
 
@@ -84,12 +84,12 @@ void begin_blocks(CustomScanState *node, EState *estate, int eflags) {
   auto *plan = castNode(CustomScan, node->ss.ps.plan);
   PlanState *rows = ExecInitNode(static_cast<Plan *>(linitial(plan->custom_plans)), estate, eflags);
   node->custom_ps = list_make1(rows);
-  init_block_writer(&state_of(node)->writer, columns_of(plan, rows), estate->es_query_cxt);
+  init_block_writer(&block_state_of(node)->writer, columns_of(plan, rows), estate->es_query_cxt);
 }
 
 // Returns the next block in the node's slot, an empty one at the end.
 TupleTableSlot *exec_blocks(CustomScanState *node) {
-  BlockState *state = state_of(node);
+  BlockState *state = block_state_of(node);
   BlockWriter *writer = &state->writer;
   auto *rows = static_cast<PlanState *>(linitial(node->custom_ps));
   TupleTableSlot *result = ExecClearTuple(node->ss.ss_ScanTupleSlot);
@@ -110,7 +110,7 @@ TupleTableSlot *exec_blocks(CustomScanState *node) {
 }
 
 void rescan_blocks(CustomScanState *node) {
-  state_of(node)->done = false;
+  block_state_of(node)->done = false;
   auto *rows = static_cast<PlanState *>(linitial(node->custom_ps));
   if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(rows, node->ss.ps.chgParam);
   if (rows->chgParam == nullptr) ExecReScan(rows);
@@ -120,7 +120,7 @@ void end_blocks(CustomScanState *node) {
   ExecEndNode(static_cast<PlanState *>(linitial(node->custom_ps)));
 }
 
-const CustomExecMethods exec_methods = {
+const CustomExecMethods block_exec_methods = {
     block_node_name, begin_blocks, exec_blocks, end_blocks, rescan_blocks, nullptr, nullptr,
     nullptr,         nullptr,      nullptr,     nullptr,    nullptr,       nullptr,
 };
@@ -128,7 +128,7 @@ const CustomExecMethods exec_methods = {
 Node *create_block_state(CustomScan *) {
   auto *state = static_cast<BlockState *>(palloc0(sizeof(BlockState)));
   NodeSetTag(state, T_CustomScanState);
-  state->css.methods = &exec_methods;
+  state->css.methods = &block_exec_methods;
   return reinterpret_cast<Node *>(state);
 }
 
@@ -159,7 +159,7 @@ Path *gather_blocks(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *arr
                      partial->rows * (operators_per_row + operators_per_byte * row_bytes) * cpu_operator_cost;
   custom->custom_paths = list_make1(partial);
   custom->custom_private = list_make2(arrays, makeFloat(psprintf("%.0f", rel->rows)));
-  custom->methods = &path_methods;
+  custom->methods = &block_path_methods;
   return reinterpret_cast<Path *>(create_gather_path(root, rel, path, target, nullptr, &blocks));
 }
 
@@ -185,7 +185,7 @@ BlockInput *init_block_input(PlanState *input, EState *estate) {
 }
 
 void register_block_methods() {
-  RegisterCustomScanMethods(&plan_methods);
+  RegisterCustomScanMethods(&block_plan_methods);
 }
 
 }  // namespace simjoin::pg
