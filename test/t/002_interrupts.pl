@@ -44,12 +44,18 @@ $session->query(
 	SELECT id, ARRAY(SELECT md5((id * 12 + i)::text) FROM generate_series(1, 12) i) AS tokens FROM generate_series(1, 60000) id;
 	CREATE TABLE documents AS SELECT * FROM tf_idf('SELECT id, tokens FROM words WHERE id <= 20000');
 	CREATE INDEX words_tokens ON words USING gin (tokens text_similarity_ops (threshold = 0.2));
+	CREATE FUNCTION slow(tokens int[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 10000
+	  AS 'BEGIN PERFORM pg_sleep(0.0005); RETURN tokens; END';
 	CREATE TABLE large (tokens int[]);
 	ALTER TABLE large ALTER tokens SET STORAGE EXTERNAL;
 	CREATE TABLE indexed (LIKE large INCLUDING ALL);
 	CREATE INDEX ON indexed USING gin (tokens int4_similarity_ops (threshold = 0.99));
 	INSERT INTO large SELECT array_agg((i * 7919 % 100000007)::int) FROM generate_series(1, 8000000::bigint) i});
+my $read_by_workers =
+  'SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(slow(a.tokens), slow(b.tokens)) >= 0.9';
+like($session->query("EXPLAIN $read_by_workers"), qr/RowBlocks/, 'workers read the input of a join');
 my %long_statements = (
+	'a join whose input workers read' => [ $read_by_workers, 0.05, 0.3, 0.9 ],
 	'shingles of a long text' => [ q{SELECT cardinality(shingles(repeat('abcdefgh', 10000000)))}, 0.2, 0.6, 1.2 ],
 	'word_shingles of a long text' => [ q{SELECT cardinality(word_shingles(repeat('abcdefg ', 10000000)))}, 0.6 ],
 	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
@@ -102,6 +108,20 @@ for my $function (qw(pg_cancel_backend pg_terminate_backend))
 }
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE $victims"),
 	'the terminated backend is gone');
+
+# A parallel worker that is terminated ends the statement, and nothing else.
+{
+	my ($stdout, $stderr) = ('', '');
+	my $victim = IPC::Run::start(
+		[ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-c', $read_by_workers, '-c', "SELECT 'goes on'" ],
+		'>', \$stdout, '2>', \$stderr);
+	my $worker = "FROM pg_stat_activity WHERE backend_type = 'parallel worker'";
+	ok($node->poll_query_until('postgres', "SELECT count(*) > 0 $worker"), 'a worker reads');
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) $worker LIMIT 1");
+	$victim->finish;
+	like($stderr, qr/terminating background worker|terminating connection/, 'the statement fails');
+	is($stdout, "goes on\n", 'the session goes on after a worker was terminated');
+}
 
 # A join that is abandoned half way leaves nothing either: LIMIT, a closed cursor, a rolled back transaction, an
 # error above it.
