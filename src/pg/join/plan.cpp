@@ -269,10 +269,10 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   add_expressions(&builder, filter_quals);
   join_quals = reading_tuple(builder, join_quals);
   add_expressions(&builder, join_quals);
-  const bool known_above = add_input(&builder, ColumnSource::left, clause.left) &
-                           add_input(&builder, ColumnSource::right, clause.right) &
-                           add_input(&builder, ColumnSource::left, clause.left_weights) &
-                           add_input(&builder, ColumnSource::right, clause.right_weights);
+  bool known_above = add_input(&builder, ColumnSource::left, clause.left);
+  known_above &= add_input(&builder, ColumnSource::right, clause.right);
+  known_above &= add_input(&builder, ColumnSource::left, clause.left_weights);
+  known_above &= add_input(&builder, ColumnSource::right, clause.right_weights);
   if (clause.call != nullptr && known_above)
     add_similarity(&builder, reading_tuple(builder, clause.call), clause.measure);
 
