@@ -1,5 +1,5 @@
-// Differences between the supported versions of PostgreSQL, 14 to 18: here, in compat_bitmap.hpp, and nowhere
-// else.
+// Differences between the supported versions of PostgreSQL, 14 to 18: here, in the other files compat_*.hpp,
+// and nowhere else.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -208,15 +208,6 @@ inline Node *nulled_as(Node *expr, List *target_list) {
 #endif
 }
 
-// Returns whether the sort key ascends. PostgreSQL 18 names directions for any index method.
-inline bool ascends(const PathKey *key) {
-#if PG_VERSION_NUM >= 180000
-  return key->pk_cmptype == COMPARE_LT;
-#else
-  return key->pk_strategy == BTLessStrategyNumber;
-#endif
-}
-
 // Gives a custom path of a join the clauses that it replaces. PostgreSQL 17 added the field. In earlier
 // versions a custom path cannot stand for a join that has pseudoconstant clauses.
 #if PG_VERSION_NUM >= 170000
@@ -228,17 +219,6 @@ inline void set_custom_restrictinfo(CustomPath *path, List *restrictlist) {
 inline constexpr bool custom_join_takes_pseudoconstants = false;
 inline void set_custom_restrictinfo(CustomPath *, List *) {}
 #endif
-
-// Returns how many nodes of the path the settings disable. PostgreSQL 18 counts them, earlier versions add to
-// the cost.
-inline int disabled_nodes(const Path *path) {
-#if PG_VERSION_NUM >= 180000
-  return path->disabled_nodes;
-#else
-  (void)path;
-  return 0;
-#endif
-}
 
 // Adds entries for the slot's row, which its table has, to the open indexes. PostgreSQL 16 added the argument
 // for updates that change nothing but summarizing indexes.

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/compat_paths.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/join/match.hpp"
 #include "pg/join/threshold.hpp"
