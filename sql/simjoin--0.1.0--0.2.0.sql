@@ -309,6 +309,14 @@ AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PAR
 COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, float8, text, text, text, float8) IS
 'the query of the views that create_dedup_view makes of a query whose ids are no integers';
 
+CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, changes regclass,
+                                          token_order regclass, threshold float8, measure text, method text, keep text,
+                                          max_group_share float8) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
+                                              float8) IS
+'the query of the views that create_dedup_view makes of such a query with track_changes';
+
 -- How much of a set is in another one.
 
 CREATE FUNCTION containment(a int4[], b int4[]) RETURNS float8

@@ -150,7 +150,6 @@ SELECT create_dedup_view('bad', 'SELECT to_json(price), tokens FROM prices', 0.7
 SELECT create_dedup_view('bad', 'SELECT ROW(price), tokens FROM prices', 0.7);
 SELECT create_dedup_view('bad', 'SELECT price::text FROM prices', 0.7);
 SELECT create_dedup_view('bad', 'SELECT tokens, price FROM prices', 0.7);
-SELECT create_dedup_view('bad', 'SELECT price, tokens FROM prices', 0.7, track_changes => true);
 INSERT INTO prices VALUES (5, '{5}');
 ALTER TABLE prices DROP CONSTRAINT prices_pkey;
 INSERT INTO prices VALUES (5.0, '{5}');

@@ -11,7 +11,8 @@ use Test::More;
 my $node = start_node('dedup', 'fsync = on', @two_cpu_threads);
 $node->safe_psql(
 	'postgres', q{
-	CREATE TABLE texts (id bigint PRIMARY KEY, body text, tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED);
+	CREATE TABLE texts (id bigint PRIMARY KEY, body text, tokens int[] GENERATED ALWAYS AS (shingles(body)) STORED,
+		key uuid UNIQUE GENERATED ALWAYS AS (md5(id::text)::uuid) STORED);
 	INSERT INTO texts (id, body)
 	SELECT row_number() OVER (ORDER BY objoid, classoid, objsubid), description FROM pg_description;
 	CREATE SCHEMA "Other schema";
@@ -19,6 +20,7 @@ $node->safe_psql(
 	SELECT create_dedup_view('unique_words', 'SELECT id, string_to_array(body, '' '') FROM texts ORDER BY length(body), id', 0.8,
 		keep => 'first_row', max_group_share => 1);
 	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
+	SELECT create_dedup_view('tracked_keys', 'SELECT key, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
 	CREATE DOMAIN "Other schema".key AS text COLLATE "C" CHECK (VALUE ~ '^k');
 	SELECT create_dedup_view('keyed', 'SELECT (''k'' || md5(id::text))::"Other schema".key, tokens FROM texts', 0.8, max_group_share => 1);
 	SELECT create_dedup_view('weighted', 'SELECT id, tokens, ARRAY(SELECT (3 + token % 3)::real FROM unnest(tokens) token) FROM texts', 0.8, 'weighted_cosine',
@@ -28,6 +30,7 @@ my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM "Other schema".unique_texts t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked_keys t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM keyed t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM weighted t;
 	SELECT count(*) FROM unique_words_pairs;
@@ -35,12 +38,17 @@ my $contents = q{
 my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('unique_words');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked_keys');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('weighted')};
-my $tracked_differences = q{SELECT count(*) FROM tracked v FULL JOIN
+my $tracked_differences = q{SELECT (SELECT count(*) FROM tracked v FULL JOIN
 	duplicate_groups('SELECT id, tokens FROM texts', 0.8, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
-		OR v.is_representative IS DISTINCT FROM d.is_representative};
+		OR v.is_representative IS DISTINCT FROM d.is_representative)
+	+ (SELECT count(*) FROM tracked_keys v FULL JOIN
+	duplicate_groups('SELECT key, tokens FROM texts', 0.8, key => NULL::uuid, max_group_share => 1) d ON v.id = d.id
+	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
+		OR v.is_representative IS DISTINCT FROM d.is_representative)};
 my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order)$'};
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
@@ -60,10 +68,10 @@ for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
-	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, unique_words, keyed, weighted, "Other schema".unique_texts});
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, tracked_keys, unique_words, keyed, weighted, "Other schema".unique_texts});
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
@@ -91,7 +99,7 @@ $node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema",
 $node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
 	'restore of the schema');
-$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('unique_words'),
+$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('unique_words'),
 	drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
 is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 
@@ -102,9 +110,9 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored_pending');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_pending'), '-f', "$folder/dump.pending" ],
 	'restore with changes pending');
 is($node->safe_psql('restored_pending', $tracked_differences), 0, 'the restored view has the groups of a full rebuild');
-is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked')}), '0|0', 'and no changes are pending there');
+is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0\n0|0", 'and no changes are pending there');
 $node->safe_psql('postgres', q{DELETE FROM texts WHERE id > 1000000});
-is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked')}), '0|0|0',
+is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0|0\n0|0|0",
 	'rows that came and went between refreshes');
 
 # A crash in the middle of a refresh keeps committed changes, and the next refresh is right.
@@ -112,7 +120,8 @@ $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FRO
 my ($stdout, $stderr) = ('', '');
 my $victim = IPC::Run::start(
 	[ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', q{SELECT * FROM refresh_dedup_view('unique_words')},
-		'-c', q{SELECT * FROM refresh_dedup_view('tracked')}, '-c', 'CHECKPOINT',
+		'-c', q{SELECT * FROM refresh_dedup_view('tracked')},
+		'-c', q{SELECT * FROM refresh_dedup_view('tracked_keys')}, '-c', 'CHECKPOINT',
 		'-c', 'SELECT pg_sleep(600)' ],
 	'>', \$stdout, '2>', \$stderr);
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'}),
@@ -122,7 +131,8 @@ $victim->finish;
 $node->start;
 is($node->safe_psql('postgres', $contents), $before, 'after the crash the views are as before');
 like($node->safe_psql('postgres', q{SELECT new_rows FROM refresh_dedup_view('unique_words')}), qr/^100$/, 'the next refresh joins what is new');
-like($node->safe_psql('postgres', q{SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked')}), qr/^100\|t$/, 'from the changes, too');
+like($node->safe_psql('postgres', q{SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked');
+	SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked_keys')}), qr/^100\|t\n100\|t$/, 'from the changes, too');
 is($node->safe_psql('postgres', $tracked_differences), 0, 'which gives the groups of a full rebuild');
 is( $node->safe_psql(
 		'postgres', q{SELECT count(*) FROM unique_words v FULL JOIN

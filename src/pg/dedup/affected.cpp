@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
 
 namespace simjoin::pg {
@@ -29,8 +30,9 @@ struct NumberedPair {
 };
 
 struct AffectedPairs {
-  AffectedPairs() {
-    memory.set_limit(pair_share(Settings::memory_limit()),
+  explicit AffectedPairs(bool beside_keys) {
+    const size_t limit = Settings::memory_limit();
+    memory.set_limit(beside_keys ? pair_share_beside_keys(limit) : pair_share(limit),
                      {"the pairs of changed rows and their groups need",
                       "fill the view again with REFRESH MATERIALIZED VIEW", " that the join leaves"});
   }
@@ -76,20 +78,34 @@ void place_row(Affected *affected, int64 id, uint32_t number) {
   affected->ids[affected->count++] = id;
 }
 
+// Takes the number of a row of the query and, where ids are keys, its key.
+struct PlaceReader {
+  void start(TupleDesc columns) {
+    if (affected->keys != nullptr) check_key_column(affected->keys, TupleDescAttr(columns, 1));
+  }
+  void take(const QueryRow &row) {
+    const StoredRow stored = {row.slot, source};
+    const int64 id = stored_id(stored);
+    const uint32_t number = known_number_of(*affected, id);
+    if (affected->places[number] != no_place) raise_repeated_id(id, refresh_function);
+    place_row(affected, id, number);
+    if (affected->keys != nullptr) add_key(affected->keys, stored_key(stored, key_type).key);
+  }
+
+  Affected *affected;
+  const char *source;
+  Oid key_type;
+};
+
 // Gives the affected rows their places in the order of the query.
 void place_rows_in_order(Affected *affected, const DedupDefinition &definition, IdList ids) {
-  const char *id = quote_identifier(get_attname(definition.source, 1, false));
-  const char *source = relation_name(definition.source);
-  run_over_part(
-      psprintf("SELECT %s::bigint FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", id, source, id), source,
-      refresh_function,
-      [&](const StoredRow &row) {
-        const int64 id = stored_id(row);
-        const uint32_t number = known_number_of(*affected, id);
-        if (affected->places[number] != no_place) raise_repeated_id(id, refresh_function);
-        place_row(affected, id, number);
-      },
-      ids_parameter(ids));
+  const char *id = psprintf("x.%s", quote_identifier(get_attname(definition.source, 1, false)));
+  PlaceReader reader = {affected, relation_name(definition.source), definition.key_type};
+  const char *query = psprintf("SELECT %s%s%s FROM %s x WHERE %s", number_of(definition, id),
+                               definition.has_keys() ? ", " : "", definition.has_keys() ? id : "",
+                               reader.source, is_of_numbers(definition, id));
+  read_query(query, &reader, refresh_function, ids_parameter(ids));
+  if (definition.has_keys()) number_keys(affected->keys, affected->ids);
 }
 
 }  // namespace
@@ -98,9 +114,12 @@ Affected *start_affected(const DedupState &state, bool order_counts) {
   MemoryContext old = MemoryContextSwitchTo(state.context);
   auto *affected = static_cast<Affected *>(palloc0(sizeof(Affected)));
   affected->rows = own(state.context, [] { return std::make_unique<RowNumbers>(); });
-  affected->pairs = own(state.context, [] { return std::make_unique<AffectedPairs>(); });
+  const bool has_keys = state.keys != nullptr;
+  affected->pairs = own(state.context, [&] { return std::make_unique<AffectedPairs>(has_keys); });
+  affected->keys = create_row_keys({nullptr, state.definition->key_type}, KeyNumbers::distinct,
+                                   refresh_function, state.context);
   for (const DedupRow &row : state.rows)
-    if (order_counts || row.state != RowState::kept) number_of(*affected, row.id);
+    if (order_counts || has_keys || row.state != RowState::kept) number_of(*affected, row.id);
   for (const int64 id : state.stale) number_of(*affected, id);
   read_pairs_of(*affected, state.stale, state.pairs_table, false);
   MemoryContextSwitchTo(old);
@@ -122,22 +141,27 @@ uint32_t known_number_of(const Affected &affected, int64 id) {
   return number;
 }
 
-void place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts) {
+size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts) {
   affected->known = numbers_in(*affected);
   affected->places = allocate<uint32_t>(affected->known);
   affected->ids = allocate<int64>(affected->known);
   std::fill_n(affected->places, affected->known, no_place);
   const IdList ids = ids_from(*affected, 0);
-  if (order_counts) return place_rows_in_order(affected, definition, ids);
+  if (order_counts || definition.has_keys()) {
+    place_rows_in_order(affected, definition, ids);
+    return affected->count;
+  }
   for (size_t i = 0; i < ids.size(); ++i)
     if (!std::binary_search(removed.begin(), removed.end(), ids[i]))
       place_row(affected, ids[i], static_cast<uint32_t>(i));
+  return 0;
 }
 
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
                             MemoryContext context) {
-  RowGrouping *grouping = start_grouping(options, create_grouping_work(context), affected.ids, affected.count,
-                                         refresh_function, context);
+  RowGrouping *grouping =
+      start_grouping(options, create_grouping_work(context, affected.keys != nullptr), affected.ids,
+                     affected.count, refresh_function, context, affected.keys);
   const Buffer<NumberedPair> &pairs = affected.pairs->pairs;
   for (size_t begin = 0; begin < pairs.size(); begin += pairs_between_looks) {
     CHECK_FOR_INTERRUPTS();

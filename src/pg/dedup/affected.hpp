@@ -19,20 +19,22 @@ struct Affected {
   AffectedPairs *pairs;
   size_t known;      // the count of row numbers, once all are known
   uint32_t *places;  // the row of the grouping that each number has; removed rows have none
-  int64 *ids;        // the ids of the rows of the grouping
+  int64 *ids;        // the ids of the rows of the grouping, or the places of their keys in the order
   size_t count;
+  RowKeys *keys;  // of these rows; nullptr where ids are integers
 };
 
 // Returns the rows to begin with: new, changed and removed rows, and their former partners. Where the order
-// of rows counts, all rows that were written to are among them.
+// of rows counts, all rows that were written to are among them, and also where ids are keys: an equal key may
+// look different now.
 Affected *start_affected(const DedupState &state, bool order_counts);
 
 // Adds all rows that a chain of pairs connects with an affected row, and all of their pairs.
 void close_affected(Affected *affected, const char *pairs_table);
 
 // Gives the affected rows that still exist their places in the grouping. With `order_counts` they are in the
-// query's order.
-void place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts);
+// query's order. Returns how many rows of the query were read for that.
+size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts);
 
 // Returns the groups of the affected rows. The view has `all_rows` rows.
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,

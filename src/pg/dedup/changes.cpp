@@ -4,11 +4,15 @@ extern "C" {
 #include "access/tableam.h"
 #include "miscadmin.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 }
 
 #include <algorithm>
 
 #include "pg/base/interruptible.hpp"
+#include "pg/base/relation_names.hpp"
+#include "pg/dedup/id_queries.hpp"
+#include "pg/dedup/part_query.hpp"
 #include "pg/dedup/stored_rows.hpp"
 
 namespace simjoin::pg {
@@ -31,6 +35,22 @@ void add_run(ChangeList *list, int64 first, int64 last, size_t most) {
   for (uint64 i = 0; i <= more; ++i) list->ids.append(static_cast<int64>(static_cast<uint64>(first) + i));
 }
 
+void add_change(ChangeList *list, const StoredChange &change, size_t most) {
+  if (change.anything)
+    list->all = true;
+  else
+    add_run(list, change.first, change.last, most);
+}
+
+// Returns whether more than `most` keys are noted, each of them maybe often.
+bool has_more_keys(const DedupDefinition &definition, const ChangeList &list, size_t most) {
+  if (list.all || list.notes.size() <= most || most == 0) return list.notes.size() > most;
+  int64 count = 0;
+  run_over_part(count_of_noted_keys(definition, most + 1), relation_name(definition.changes), "dedup view",
+                [&](const StoredRow &row) { count = stored_id(row); });
+  return count > static_cast<int64>(most);
+}
+
 void write_run(ChangeNotes *notes) {
   if (!notes->pending) return;
   const Datum values[] = {Int64GetDatum(notes->first), Int64GetDatum(notes->last)};
@@ -41,24 +61,25 @@ void write_run(ChangeNotes *notes) {
 
 }  // namespace
 
-ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most) {
+ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most) {
   ChangeList list = {false, GrowingArray<int64>(CurrentMemoryContext),
                      GrowingArray<ItemPointerData>(CurrentMemoryContext)};
   TupleTableSlot *slot = table_slot_create(changes, nullptr);
-  TableScanDesc scan = table_beginscan(changes, snapshot, 0, nullptr);
+  TableScanDesc scan = table_beginscan(changes, GetActiveSnapshot(), 0, nullptr);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
     CHECK_FOR_INTERRUPTS();
     list.notes.append(slot->tts_tid);
-    const StoredChange change = stored_change({slot, RelationGetRelationName(changes)});
-    if (change.anything)
-      list.all = true;
+    const StoredRow row = {slot, RelationGetRelationName(changes)};
+    if (definition.has_keys())
+      list.all |= !is_stored_key(row, definition.key_type);
     else
-      add_run(&list, change.first, change.last, most);
+      add_change(&list, stored_change(row), most);
   }
   table_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
   make_distinct(&list.ids);
-  if (list.ids.size() > most) list.all = true;
+  if (list.ids.size() > most || (definition.has_keys() && has_more_keys(definition, list, most)))
+    list.all = true;
   return list;
 }
 
@@ -86,8 +107,13 @@ void note_id(ChangeNotes *notes, int64 id) {
   notes->pending = true;
 }
 
+void note_key(ChangeNotes *notes, Datum key) {
+  const bool isnull = false;
+  write_row(notes->writer, &key, &isnull);
+}
+
 void note_all(ChangeNotes *notes) {
-  const Datum values[] = {0, 0};
+  const Datum values[] = {0, 0};  // a table of keys has one column, and takes the first
   const bool nulls[] = {true, true};
   write_row(notes->writer, values, nulls);
 }

@@ -11,24 +11,26 @@ extern "C" {
 
 #include "pg/base/growing_array.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/dedup/definition.hpp"
 
 namespace simjoin::pg {
 
 // The changes that have been written down. They belong to the memory context that they were read in.
 struct ChangeList {
   bool all;                             // anything may have changed, or more ids than the reader asked for
-  GrowingArray<int64> ids;              // ascending, distinct
+  GrowingArray<int64> ids;              // ascending, distinct; none where ids are keys
   GrowingArray<ItemPointerData> notes;  // the places of the rows of the table
 };
 
-// Reads the changes that the snapshot sees. Where there are more than `most` ids, `all` is set instead.
-ChangeList read_changes(Relation changes, Snapshot snapshot, size_t most);
+// Reads the changes of the view that the active snapshot sees. Where there are more than `most` ids, `all` is
+// set instead. Keys stay in the table (is_noted_key).
+ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most);
 
 // Removes the notes that were read. Notes written since stay. With `anything_else` a note is left that says
 // that anything may have changed.
 void forget_changes(Relation changes, const ChangeList &list, Snapshot snapshot, bool anything_else);
 
-// Writes ids down. A run of consecutive ids is one note.
+// Writes ids down. A run of consecutive integers is one note, and a key is one.
 struct ChangeNotes {
   TableWriter *writer;
   int64 first;
@@ -39,6 +41,7 @@ struct ChangeNotes {
 // Begins to write to the table, which the caller has open and keeps open.
 ChangeNotes open_notes(Relation changes);
 void note_id(ChangeNotes *notes, int64 id);
+void note_key(ChangeNotes *notes, Datum key);
 // Notes that anything may have changed.
 void note_all(ChangeNotes *notes);
 void close_notes(ChangeNotes *notes);

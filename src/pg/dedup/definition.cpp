@@ -230,7 +230,7 @@ bool find_definition(Oid view, DedupDefinition *definition) {
     if (!IsA(value, Const) || value->constisnull || count == tracked_arguments) return false;
     arguments[count++] = value->constvalue;
   }
-  if (count != plain_arguments && (count != tracked_arguments || key_type != InvalidOid)) return false;
+  if (count != plain_arguments && count != tracked_arguments) return false;
   *definition = definition_of(arguments, count);
   definition->view = view;
   definition->key_type = key_type;

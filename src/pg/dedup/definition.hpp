@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/attnum.h"
+#include "catalog/pg_type.h"
 }
 
 #include "pg/base/arguments.hpp"
@@ -28,6 +29,7 @@ struct DedupDefinition {
   Oid key_type;  // of the view's ids; InvalidOid where they are integers, shown as bigint
 
   bool has_keys() const { return key_type != InvalidOid; }
+  Oid id_type() const { return has_keys() ? key_type : INT8OID; }
   bool tracked() const { return changes != InvalidOid; }
 };
 

@@ -38,7 +38,7 @@ const int64 *ids_of(const DedupState &state) {
 void store_tracked_rows(DedupState *state, const DedupDefinition &definition) {
   constexpr size_t none_wanted = 0;
   Relation table = state->parts->changes;
-  const ChangeList changes = read_changes(table, GetActiveSnapshot(), none_wanted);
+  const ChangeList changes = read_changes(definition, table, none_wanted);
   store_indexed_rows(state, definition);
   forget_changes(table, changes, GetActiveSnapshot(), obstacle_to_tracking(definition.source) != nullptr);
 }

@@ -48,12 +48,14 @@ SetPrefix prefix_of(const DedupState &state, const TokenOrder &order, TupleTable
   return prefix;
 }
 
-void write_indexed_row(TableWriter *writer, const TokenOrder &order, const DedupRow &row,
+void write_indexed_row(TableWriter *writer, const TokenOrder &order, const DedupState &state, size_t i,
                        const SetPrefix &prefix) {
+  const DedupRow &row = state.rows[i];
   const auto codes = make_array<int32>(prefix.keys.size());
   order.entries_of(prefix, codes.elements);
   const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print),
-                          Int32GetDatum(static_cast<int32>(prefix.size)), codes.datum()};
+                          Int32GetDatum(static_cast<int32>(prefix.size)), codes.datum(),
+                          stored_key_of(state, i)};
   const bool nulls[std::size(values)] = {};
   write_row(writer, values, nulls);
   pfree(codes.array);
@@ -187,7 +189,7 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (!all && state->rows[row].state == RowState::kept) return;
     const SetPrefix prefix = prefix_of(*state, *index.order, slot);
-    write_indexed_row(writer, *index.order, state->rows[row], prefix);
+    write_indexed_row(writer, *index.order, *state, row, prefix);
     free_keys(prefix);
   });
   close_writer(writer);
@@ -211,7 +213,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
     MemoryContext old = MemoryContextSwitchTo(row_context);
     const SetPrefix prefix = prefix_of(*state, *index.order, slot);
     probe(&prober, prefix, bounds);
-    write_indexed_row(writer, *index.order, state->rows[row], prefix);
+    write_indexed_row(writer, *index.order, *state, row, prefix);
     MemoryContextSwitchTo(old);
     MemoryContextReset(row_context);
   });

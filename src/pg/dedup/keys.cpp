@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pg/base/interruptible.hpp"
+#include "pg/dedup/id_queries.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -16,10 +17,11 @@ struct KnownKey {
 
 // Adds the stored keys to those of the query, which stay what equal keys are shown as. Returns the numbers
 // that stand for them in the parts.
-GrowingArray<int64> add_stored_keys(const DedupState &state) {
+GrowingArray<int64> add_stored_keys(const DedupState &state, bool noted_only) {
   GrowingArray<int64> ids(CurrentMemoryContext);
-  run_over_part(psprintf("SELECT id, key FROM ONLY %s", state.rows_table), state.rows_table, state.function,
-                [&](const StoredRow &row) {
+  const char *condition = noted_only ? is_noted_key(*state.definition, "x.key") : "true";
+  run_over_part(psprintf("SELECT x.id, x.key FROM ONLY %s x WHERE %s", state.rows_table, condition),
+                state.rows_table, state.function, [&](const StoredRow &row) {
                   const StoredKey stored = stored_key(row, state.definition->key_type);
                   add_key(state.keys, stored.key);
                   ids.append(stored.id);
@@ -40,17 +42,25 @@ KnownKey *known_keys(const DedupState &state, IdList stored, const int64 *places
   return keys;
 }
 
+// Returns the largest number that stands for a key in the parts, at least 0.
+int64 last_number(const DedupState &state) {
+  int64 last = 0;
+  run_over_part(psprintf("SELECT id FROM ONLY %s ORDER BY id DESC LIMIT 1", state.rows_table),
+                state.rows_table, state.function,
+                [&](const StoredRow &row) { last = std::max(last, stored_id(row)); });
+  return last;
+}
+
 }  // namespace
 
-void number_rows_by_key(DedupState *state) {
+GrowingArray<int64> number_rows_by_key(DedupState *state, bool noted_only) {
   const size_t rows = state->count();
-  const auto stored = add_stored_keys(*state);
+  const auto stored = add_stored_keys(*state, noted_only);
   const size_t all = rows + stored.size();
   state->places = allocate_in<int64>(state->context, all);
   number_keys(state->keys, state->places);
   KnownKey *keys = known_keys(*state, {stored.data(), stored.size()}, state->places + rows, all);
-  int64 last = 0;
-  for (const int64 id : stored) last = std::max(last, id);
+  int64 last = last_number(*state);
   if (last > PG_INT64_MAX - static_cast<int64>(rows)) raise_damaged(state->rows_table);
   InterruptCounter interrupts;
   for (size_t row = 0; row < rows; ++row) {
@@ -62,6 +72,7 @@ void number_rows_by_key(DedupState *state) {
     state->rows[row].id = key.id;
   }
   pfree(keys);
+  return stored;
 }
 
 }  // namespace simjoin::pg

@@ -8,8 +8,9 @@
 
 namespace simjoin::pg {
 
-// Gives each row of the view's query the number that stands for its key in the parts, and a new number to a
-// key that they do not know. Errors where two rows have the same key.
-void number_rows_by_key(DedupState *state);
+// Gives each row that was read of the view's query the number that stands for its key in the parts, and a new
+// number to a key that they do not know. Returns the numbers that they know, all of them or, with
+// `noted_only`, those of the noted keys. Errors where two rows have the same key.
+GrowingArray<int64> number_rows_by_key(DedupState *state, bool noted_only);
 
 }  // namespace simjoin::pg

@@ -39,12 +39,17 @@ struct PartShape {
   std::span<const PartColumn> columns;  // empty: any columns
 };
 
-constexpr PartColumn row_columns[] = {
-    {"id", INT8OID}, {"fingerprint", UUIDOID}, {"size", INT4OID}, {"prefix", INT4ARRAYOID}};
-constexpr size_t untracked_row_columns = 2;
+// The first ones are the columns of views of other kinds.
+constexpr PartColumn row_columns[] = {{"id", INT8OID},
+                                      {"fingerprint", UUIDOID},
+                                      {"size", INT4OID},
+                                      {"prefix", INT4ARRAYOID},
+                                      {"key", InvalidOid}};
+constexpr size_t untracked_row_columns = 2, tracked_row_columns = 4;
 constexpr PartColumn key_row_columns[] = {{"id", INT8OID}, {"fingerprint", UUIDOID}, {"key", InvalidOid}};
 constexpr PartColumn pair_columns[] = {{"a", INT8OID}, {"b", INT8OID}, {"similarity", FLOAT8OID}};
 constexpr PartColumn change_columns[] = {{"first_id", INT8OID}, {"last_id", INT8OID}};
+constexpr PartColumn key_change_columns[] = {{"key", InvalidOid}};
 constexpr PartColumn order_columns[] = {
     {"rows", INT8OID}, {"ordered_rows", INT8OID}, {"frequent", INT4ARRAYOID}};
 
@@ -52,9 +57,12 @@ constexpr PartShape source_shape = {"the query", RELKIND_VIEW, {}};
 constexpr PartShape row_shape = {"the table of rows", RELKIND_RELATION,
                                  std::span(row_columns).first(untracked_row_columns)};
 constexpr PartShape key_row_shape = {"the table of rows", RELKIND_RELATION, key_row_columns};
-constexpr PartShape tracked_row_shape = {"the table of rows", RELKIND_RELATION, row_columns};
+constexpr PartShape tracked_row_shape = {"the table of rows", RELKIND_RELATION,
+                                         std::span(row_columns).first(tracked_row_columns)};
+constexpr PartShape tracked_key_row_shape = {"the table of rows", RELKIND_RELATION, row_columns};
 constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_columns};
 constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
+constexpr PartShape key_change_shape = {"the table of changes", RELKIND_RELATION, key_change_columns};
 constexpr PartShape order_shape = {"the table of the order", RELKIND_RELATION, order_columns};
 
 // A part that the definition of its view names.
@@ -65,16 +73,22 @@ struct NamedPart {
 };
 constexpr size_t most_parts = 5;
 
+const PartShape &shape_of_rows(const DedupDefinition &definition) {
+  if (definition.tracked()) return definition.has_keys() ? tracked_key_row_shape : tracked_row_shape;
+  return definition.has_keys() ? key_row_shape : row_shape;
+}
+
+const PartShape &shape_of_changes(Oid key_type) {
+  return OidIsValid(key_type) ? key_change_shape : change_shape;
+}
+
 // Gives the parts that the definition names, in the order of OpenParts. Returns their number.
 size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
-  const PartShape *rows = definition.tracked()    ? &tracked_row_shape
-                          : definition.has_keys() ? &key_row_shape
-                                                  : &row_shape;
   parts[0] = {definition.source, &source_shape, AccessShareLock};
-  parts[1] = {definition.rows, rows, ShareRowExclusiveLock};
+  parts[1] = {definition.rows, &shape_of_rows(definition), ShareRowExclusiveLock};
   parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock};
   if (!definition.tracked()) return 3;
-  parts[3] = {definition.changes, &change_shape, RowExclusiveLock};
+  parts[3] = {definition.changes, &shape_of_changes(definition.key_type), RowExclusiveLock};
   parts[4] = {definition.order, &order_shape, RowExclusiveLock};
   return most_parts;
 }
@@ -217,15 +231,16 @@ void close_parts(const OpenParts &parts) {
     if (part != nullptr) relation_close(part, NoLock);
 }
 
-Relation open_changes(Oid view, Oid changes) {
-  if (!check_owner(changes, change_shape, view)) return nullptr;
+Relation open_changes(Oid view, Oid changes, Oid key_type) {
+  const PartShape &shape = shape_of_changes(key_type);
+  if (!check_owner(changes, shape, view)) return nullptr;
   Relation relation = try_relation_open(changes, RowExclusiveLock);
   if (relation == nullptr) return nullptr;
-  if (!check_owner(changes, change_shape, view)) {
+  if (!check_owner(changes, shape, view)) {
     relation_close(relation, NoLock);
     return nullptr;
   }
-  if (!is_intact(relation, change_shape)) raise_altered(changes, change_shape);
+  if (!is_intact(relation, shape, key_type)) raise_altered(changes, shape);
   return relation;
 }
 
@@ -257,7 +272,7 @@ void check_view(Relation view, const DedupDefinition &definition) {
 }
 
 void check_result(TupleDesc columns, const DedupDefinition &definition) {
-  const Oid id_type = definition.has_keys() ? definition.key_type : INT8OID;
+  const Oid id_type = definition.id_type();
   const Oid types[] = {id_type, id_type, BOOLOID, FLOAT8OID};  // the columns may be renamed
   bool intact = columns->natts == static_cast<int>(std::size(types));
   for (int i = 0; intact && i < columns->natts; ++i) intact = TupleDescAttr(columns, i)->atttypid == types[i];

@@ -44,8 +44,8 @@ void close_parts(const OpenParts &parts);
 
 // Opens the table of a view's changes for a session that writes to the tracked table. Returns nullptr where
 // there is no such view any more: the session may have waited for one that dropped it. Errors where the table
-// does not count.
-Relation open_changes(Oid view, Oid changes);
+// does not count. It has keys of the type, or integers where the type is InvalidOid.
+Relation open_changes(Oid view, Oid changes, Oid key_type);
 
 // Records the parts that count as those of the view, which the caller has locked: they are dropped with it.
 // Says which ones do not.

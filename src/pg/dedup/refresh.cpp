@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/dedup/affected.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/index.hpp"
@@ -26,8 +27,9 @@ namespace {
 // Where more than one row in most_changed_share has changed, all rows are read. Both ways then take the same
 // time (1 M rows of 20 integers).
 constexpr int64 most_changed_share = 200;
-constexpr size_t few_changes = 100;     // this many changed rows are never too many
-constexpr size_t bytes_of_change = 64;  // of the memory limit, for each changed row
+constexpr size_t few_changes = 100;           // this many changed rows are never too many
+constexpr size_t bytes_of_change = 64;        // of the memory limit, for each changed row
+constexpr size_t bytes_of_key_change = 4096;  // the same where its id is a key: an index takes none of more
 
 // Makes what was written so far visible to queries.
 void advance_snapshot() {
@@ -61,14 +63,16 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   join_changes(state, nullptr);
   advance_snapshot();
   close_affected(affected, state->pairs_table);
-  place_rows(affected, definition, removed, options.keep_first_row);
-  if (options.keep_first_row) state->figures.read_rows += static_cast<int64>(affected->count);
-  update_view(view, *affected,
+  state->figures.read_rows +=
+      static_cast<int64>(place_rows(affected, definition, removed, options.keep_first_row));
+  PopActiveSnapshot();
+  update_view(view, definition, *affected,
               *group_affected(*affected, options, state->figures.rows, CurrentMemoryContext));
   store_row_count(definition, state->figures.rows);
   forget_changes(parts.changes, changes, GetActiveSnapshot(), false);
-  PopActiveSnapshot();
   tuplestore_end(state->sets);
+  close_row_keys(state->keys);
+  close_row_keys(affected->keys);
   *figures = state->figures;
 }
 
@@ -83,11 +87,13 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
              errhint("Make the view again, or make it without track_changes.")));
     return false;
   }
+  const TrackedTable tracked = tracked_table(definition.source);
+  if (definition.has_keys() && !has_index_on(tracked.table, tracked.id)) return false;
   *index = read_token_index(definition, CurrentMemoryContext);
   if (!index->exists || needs_new_order(*index, index->rows)) return false;
+  const size_t bytes = definition.has_keys() ? bytes_of_key_change : bytes_of_change;
   const auto most = std::max(few_changes, static_cast<size_t>(index->rows / most_changed_share));
-  *changes = read_changes(parts.changes, GetActiveSnapshot(),
-                          std::min(most, Settings::memory_limit() / bytes_of_change));
+  *changes = read_changes(definition, parts.changes, std::min(most, Settings::memory_limit() / bytes));
   return !changes->all;
 }
 
@@ -105,6 +111,8 @@ bool refresh_from_changes(Relation view, const DedupDefinition &definition, Refr
   SetUserIdAndSecContext(view->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
   const int level = NewGUCNestLevel();
   compat::restrict_search_path();
+  // Keys are looked up through indexes, also where the planner does not know how many rows there are.
+  if (definition.has_keys()) set_until_end("enable_seqscan", "off");
   const OpenParts parts = open_parts(definition);
   TokenIndex index;
   ChangeList changes;

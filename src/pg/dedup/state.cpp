@@ -7,6 +7,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 }
 
 #include <algorithm>
@@ -18,6 +19,7 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/keys.hpp"
 
 namespace simjoin::pg {
@@ -32,8 +34,9 @@ size_t number_of(const DedupState &state, int64 id) {
   return call_cpp([&] { return state.numbers->numbers.number_of(id); });
 }
 
-void take_columns(DedupState *state, TupleDesc columns) {
-  const ColumnCheck check = {state->function, state->keys};
+// Takes the columns of the view's query, whose ids are of `keys`.
+void take_columns(DedupState *state, TupleDesc columns, RowKeys *keys) {
+  const ColumnCheck check = {state->function, keys};
   state->token_type = state->measure.weighted ? check_weighted_columns(columns, check, nullptr).token_type
                                               : check_row_columns(columns, check);
   if (state->columns != nullptr) return;  // the query is open, so that its columns stay the same
@@ -67,9 +70,15 @@ void add_row(DedupState *state, TupleTableSlot *slot, const DedupRow &row) {
   tuplestore_puttupleslot(state->sets, slot);
 }
 
+// Makes the id NULL, since it is not of the type that the ids of other rows have.
+void leave_out_id(TupleTableSlot *slot) {
+  slot_getallattrs(slot);
+  slot->tts_isnull[0] = true;
+}
+
 // Takes rows of the view's query.
 struct SourceReader {
-  void start(TupleDesc columns) { take_columns(state, columns); }
+  void start(TupleDesc columns) { take_columns(state, columns, state->keys); }
   void take(const QueryRow &row) {
     const int64 id = add_id(state->keys, row);
     if (state->keys == nullptr && number_of(*state, id) != state->count())
@@ -80,14 +89,15 @@ struct SourceReader {
   DedupState *state;
 };
 
-// Takes rows of the view's query that are known to have been kept.
+// Takes rows of the view's query that are known to have been kept. In place of a key they have its number.
 struct KeptReader {
-  void start(TupleDesc columns) { take_columns(state, columns); }
+  void start(TupleDesc columns) { take_columns(state, columns, nullptr); }
   void take(const QueryRow &row) {
     const int64 id = row.id();
     const size_t place = number_of(*state, id) - first_number;
     if (place >= count || met[place]) raise_repeated_id(id, row.function);
     met[place] = true;
+    if (state->keys != nullptr) leave_out_id(row.slot);
     add_row(state, row.slot, {id, {}, RowState::kept});
   }
 
@@ -154,24 +164,44 @@ DedupState *start_state(const DedupDefinition &definition, const OpenParts &part
   return state;
 }
 
-// Returns the query for the rows of the view's query whose ids are in the array $1.
-const char *some_rows_of_source(const DedupDefinition &definition) {
-  return psprintf("SELECT * FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)",
-                  relation_name(definition.source),
-                  quote_identifier(get_attname(definition.source, 1, false)));
-}
-
-// Reads all rows of the query. Their ids become the numbers of their keys, where they have keys.
-void read_all_rows(DedupState *state) {
-  SourceReader source = {state};
-  read_query(psprintf("SELECT * FROM %s", state->source), &source, state->function);
-  if (state->keys == nullptr) return;
-  number_rows_by_key(state);
+// Makes the numbers of keys the ids of the rows that were read. Returns those that the last refresh has
+// stored. With `noted_only`, only noted keys were read.
+GrowingArray<int64> number_read_rows(DedupState *state, bool noted_only) {
+  const auto stored = number_rows_by_key(state, noted_only);
   InterruptCounter interrupts;
   for (size_t row = 0; row < state->count(); ++row) {
     interrupts.add(10);
     if (number_of(*state, state->rows[row].id) != row) raise_damaged(state->rows_table);
   }
+  return stored;
+}
+
+// Reads all rows of the query, and compares them with the stored ones.
+void compare_all(DedupState *state) {
+  SourceReader source = {state};
+  read_query(psprintf("SELECT * FROM %s", state->source), &source, state->function);
+  if (state->keys != nullptr) number_read_rows(state, false);
+  run_over_part(psprintf("SELECT id, fingerprint FROM ONLY %s", state->rows_table), state->rows_table,
+                state->function, [&](const StoredRow &row) { take_stored_row(state, row); });
+}
+
+// The same for those rows that the changes name. All rows of the query come first: the stored ids of removed
+// rows get numbers as well, which have to be larger.
+void compare_some(DedupState *state, IdList changed) {
+  SourceReader source = {state};
+  GrowingArray<int64> stored;
+  if (state->keys == nullptr) {
+    const char *query = some_rows_of_source(*state->definition, RelationGetDescr(state->parts->source));
+    for_parts(changed, [&](ParamListInfo ids) { read_query(query, &source, state->function, ids); });
+  } else {
+    read_query(noted_rows_of_source(*state->definition), &source, state->function);
+    stored = number_read_rows(state, true);
+    changed = {stored.data(), stored.size()};
+  }
+  run_for_ids(psprintf("SELECT id, fingerprint FROM ONLY %s WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
+                       state->rows_table),
+              state->rows_table, changed, state->function,
+              [&](const StoredRow &row) { take_stored_row(state, row); });
 }
 
 }  // namespace
@@ -179,19 +209,10 @@ void read_all_rows(DedupState *state) {
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context) {
   DedupState *state = start_state(definition, parts, function, context);
-  const char *stored = psprintf("SELECT id, fingerprint FROM ONLY %s", state->rows_table);
-  const auto take_stored = [&](const StoredRow &row) { take_stored_row(state, row); };
-  if (some == nullptr) {
-    read_all_rows(state);
-    run_over_part(stored, state->rows_table, function, take_stored);
-  } else {
-    // All rows come first: the stored ids of removed rows get numbers as well, which have to be larger.
-    SourceReader source = {state};
-    const char *query = some_rows_of_source(definition);
-    for_parts(*some, [&](ParamListInfo ids) { read_query(query, &source, function, ids); });
-    run_for_ids(psprintf("%s WHERE id OPERATOR(pg_catalog.=) ANY ($1)", stored), state->rows_table, *some,
-                function, take_stored);
-  }
+  if (some == nullptr)
+    compare_all(state);
+  else
+    compare_some(state, *some);
   count_states(state);
   return state;
 }
@@ -200,7 +221,7 @@ void add_kept_rows(DedupState *state, IdList some) {
   const size_t known = call_cpp([&] { return size_t{state->numbers->numbers.count()}; });
   KeptReader kept = {state, known - some.size(), some.size(), allocate<bool>(some.size())};
   std::fill_n(kept.met, some.size(), false);
-  const char *query = some_rows_of_source(*state->definition);
+  const char *query = some_rows_of_source(*state->definition, RelationGetDescr(state->parts->source));
   for_parts(some, [&](ParamListInfo ids) { read_query(query, &kept, state->function, ids); });
   pfree(kept.met);
 }
@@ -223,14 +244,17 @@ void remove_stale(const DedupState &state) {
   });
 }
 
+Datum stored_key_of(const DedupState &state, size_t row) {
+  return state.keys == nullptr ? Datum{0} : key_at(state.keys, state.places[row], 0);
+}
+
 void store_rows(const DedupState &state) {
   constexpr bool nulls[] = {false, false, false};
   TableWriter *writer = open_writer(state.parts->rows);
   for (size_t i = 0; i < state.count(); ++i) {
     const DedupRow &row = state.rows[i];
     if (row.state == RowState::kept) continue;
-    const Datum key = state.keys == nullptr ? Datum{0} : key_at(state.keys, state.places[i], 0);
-    const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print), key};
+    const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print), stored_key_of(state, i)};
     write_row(writer, values, nulls);
   }
   close_writer(writer);

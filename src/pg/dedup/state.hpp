@@ -78,7 +78,7 @@ struct DedupState {
 };
 
 // Runs the query of the view and compares its rows with the stored ones. Where `some` is given, only rows
-// with these ids are compared.
+// with these ids are compared, or with the noted keys.
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context);
 
@@ -90,6 +90,9 @@ void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);
 
 // Removes what is stored of removed and changed rows.
 void remove_stale(const DedupState &state);
+
+// Returns the key of a row for the table of rows, 0 where ids are integers.
+Datum stored_key_of(const DedupState &state, size_t row);
 
 // Stores new and changed rows.
 void store_rows(const DedupState &state);

@@ -97,14 +97,20 @@ StoredChange stored_change(const StoredRow &row) {
   return {false, DatumGetInt64(first), DatumGetInt64(last)};
 }
 
-StoredGroup stored_group(const StoredRow &row) {
+bool is_stored_key(const StoredRow &row, Oid type) {
+  Datum key;
+  return value_of(row, 1, type, &key);
+}
+
+StoredGroup stored_group(const StoredRow &row, Oid type) {
   StoredGroup group = {};
   ItemPointerCopy(reinterpret_cast<ItemPointer>(DatumGetPointer(value_of(row, 1, TIDOID))), &group.place);
-  group.id = bigint_of(row, 2);
-  group.group_id = bigint_of(row, 3);
-  group.is_representative = DatumGetBool(value_of(row, 4, BOOLOID));
+  group.number = bigint_of(row, 2);
+  group.id = value_of(row, 3, type);
+  group.group_id = value_of(row, 4, type);
+  group.is_representative = DatumGetBool(value_of(row, 5, BOOLOID));
   Datum similarity;
-  group.has_similarity = value_of(row, 5, FLOAT8OID, &similarity);
+  group.has_similarity = value_of(row, 6, FLOAT8OID, &similarity);
   if (group.has_similarity) group.similarity = DatumGetFloat8(similarity);
   return group;
 }

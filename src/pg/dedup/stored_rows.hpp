@@ -67,18 +67,19 @@ struct StoredOrder {
   StoredCodes frequent;
 };
 
-// Ids that have changed: those from `first` to `last`, or anything.
+// Integers that have changed: those from `first` to `last`, or anything.
 struct StoredChange {
   bool anything;
   int64 first;
   int64 last;
 };
 
-// A row of the view itself.
+// A row of the view itself. Its ids are bigints or keys, which are in the row.
 struct StoredGroup {
   ItemPointerData place;
-  int64 id;
-  int64 group_id;
+  int64 number;  // that stands for the id
+  Datum id;
+  Datum group_id;
   bool is_representative;
   bool has_similarity;
   double similarity;
@@ -93,7 +94,9 @@ StoredPair stored_pair(const StoredRow &row);          // (a, b, similarity)
 StoredPrefix stored_prefix(const StoredRow &row);      // (id, size, prefix)
 StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, frequent)
 StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
-StoredGroup stored_group(const StoredRow &row);        // (ctid, id, group_id, is_representative, similarity)
+bool is_stored_key(const StoredRow &row, Oid type);    // (key of this type); false where it is NULL
+// (ctid, number, id, group_id, is_representative, similarity), with ids of this type
+StoredGroup stored_group(const StoredRow &row, Oid type);
 
 void free_codes(const StoredCodes &codes);
 

@@ -35,9 +35,13 @@ void add_tracking_view(TrackingView **list, Oid table, Oid source, Oid view) {
   const TrackedTable tracked = tracked_table(source);
   if (tracked.table != table || tracked.id == 0) return;
   const Oid type = get_atttype(table, tracked.id);
-  if (!is_id_type(type)) return;
+  if (definition.has_keys() ? type != definition.key_type : !is_id_type(type)) return;
+  const Oid base = getBaseType(type);
+  int16 length;
+  bool by_value;
+  get_typlenbyval(base, &length, &by_value);
   auto *entry = static_cast<TrackingView *>(palloc(sizeof(TrackingView)));
-  *entry = {view, definition.changes, tracked.id, getBaseType(type), *list};
+  *entry = {view, definition.changes, tracked.id, base, definition.key_type, length, by_value, *list};
   *list = entry;
 }
 

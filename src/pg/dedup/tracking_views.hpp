@@ -15,6 +15,9 @@ struct TrackingView {
   Oid changes;
   AttrNumber id;  // the column with the ids, whose base type is id_type
   Oid id_type;
+  Oid key_type;  // of the column, where ids are keys; else InvalidOid, and id_type is an integer type
+  int16 length;  // of id_type, as in pg_type
+  bool by_value;
   TrackingView *next;
 };
 

@@ -10,6 +10,7 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 #include "utils/tuplestore.h"
@@ -51,7 +52,7 @@ constexpr TriggerParts triggers[] = {
 // needs no right to the table of changes, which belongs to the owner of the view, who may track.
 template <class Body>
 void with_notes(const TrackingView &view, Body &&body) {
-  Relation changes = open_changes(view.view, view.changes);
+  Relation changes = open_changes(view.view, view.changes, view.key_type);
   if (changes == nullptr) return;
   ChangeNotes notes = open_notes(changes);
   body(&notes);
@@ -60,11 +61,17 @@ void with_notes(const TrackingView &view, Body &&body) {
 }
 
 // Gives the id of the row in the slot. Returns false where it is NULL.
-bool id_in(TupleTableSlot *slot, const TrackingView &view, int64 *id) {
+bool id_in(TupleTableSlot *slot, const TrackingView &view, Datum *id) {
   bool isnull;
-  const Datum value = slot_getattr(slot, view.id, &isnull);
-  if (!isnull) *id = id_of(value, view.id_type);
+  *id = slot_getattr(slot, view.id, &isnull);
   return !isnull;
+}
+
+void note_id(ChangeNotes *notes, const TrackingView &view, Datum id) {
+  if (OidIsValid(view.key_type))
+    note_key(notes, id);
+  else
+    note_id(notes, id_of(id, view.id_type));
 }
 
 // Reads a transition table row by row.
@@ -98,11 +105,12 @@ void note_statement(const TriggerData &data, const TrackingView &view) {
     bool without_id = false;
     while (more_before || more_after) {
       CHECK_FOR_INTERRUPTS();
-      int64 id = 0, new_id = 0;
+      Datum id = 0, new_id = 0;
       const bool has_id = more_before && id_in(before.slot, view, &id);
       const bool has_new_id = more_after && id_in(after.slot, view, &new_id);
-      if (has_id) note_id(notes, id);
-      if (has_new_id && !(has_id && id == new_id)) note_id(notes, new_id);
+      const bool same = has_id && has_new_id && datum_image_eq(id, new_id, view.by_value, view.length);
+      if (has_id) note_id(notes, view, id);
+      if (has_new_id && !same) note_id(notes, view, new_id);
       without_id |= (more_before && !has_id) || (more_after && !has_new_id);
       more_before = next_row(before);
       more_after = next_row(after);
@@ -117,12 +125,12 @@ void note_statement(const TriggerData &data, const TrackingView &view) {
 // Notes the ids of a row before and after a change.
 void note_row(const TriggerData &data, const TrackingView &view) {
   with_notes(view, [&](ChangeNotes *notes) {
-    int64 id;
+    Datum id;
     for (TupleTableSlot *slot : {data.tg_trigslot, data.tg_newslot}) {
       if (slot == nullptr || TTS_EMPTY(slot)) continue;
       if (slot == data.tg_newslot && !TRIGGER_FIRED_BY_UPDATE(data.tg_event)) continue;
       if (id_in(slot, view, &id))
-        note_id(notes, id);
+        note_id(notes, view, id);
       else
         note_all(notes);
     }

@@ -29,6 +29,7 @@ extern "C" {
 #include "pg/base/statements.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/groups.hpp"
+#include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/refresh.hpp"
 #include "pg/dedup/triggers.hpp"
@@ -114,14 +115,12 @@ const char *key_type_of(const ViewNames &names) {
 }
 
 void create_tables(const ViewNames &names, bool tracked, const char *key_type) {
-  const char *more = tracked               ? ", size int NOT NULL, prefix int[] NOT NULL"
-                     : key_type != nullptr ? psprintf(", key %s NOT NULL", key_type)
-                                           : "";
   execute_statement(psprintf(
-      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s);"
+      "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s%s);"
       "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
       "CREATE INDEX ON %s (b);",
-      names.rows, more, names.pairs, names.pairs));
+      names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "",
+      key_type == nullptr ? "" : psprintf(", key %s NOT NULL", key_type), names.pairs, names.pairs));
   execute_statement(
       psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
@@ -132,9 +131,11 @@ void create_tables(const ViewNames &names, bool tracked, const char *key_type) {
   // tables.
   execute_statement(psprintf(
       "CREATE INDEX ON %s USING gin (prefix pg_catalog.array_ops) WITH (fastupdate = off);"
-      "CREATE TABLE %s (first_id bigint, last_id bigint);"
+      "CREATE TABLE %s (%s);"
       "CREATE TABLE %s (rows bigint NOT NULL, ordered_rows bigint PRIMARY KEY, frequent int[] NOT NULL)",
-      names.rows, names.changes, names.order));
+      names.rows, names.changes,
+      key_type == nullptr ? "first_id bigint, last_id bigint" : psprintf("key %s", key_type), names.order));
+  if (key_type != nullptr) execute_statement(psprintf("CREATE UNIQUE INDEX ON %s (key)", names.rows));
   execute_statement(psprintf(
       "COMMENT ON TABLE %s IS 'ids that have changed since the last refresh of a dedup view of simjoin';"
       "COMMENT ON TABLE %s IS 'order of the tokens of a dedup view of simjoin'",
@@ -160,7 +161,8 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
   const char *obstacle = obstacle_in(source);
   if (obstacle == nullptr && options.keep_first_row && !has_order(source))
     obstacle = "to keep the first row, the query needs ORDER BY";
-  if (obstacle == nullptr && key_type != nullptr) obstacle = "the ids are no integers";
+  if (obstacle == nullptr && key_type != nullptr && !can_look_up(get_atttype(source, 1)))
+    obstacle = "the ids are arrays";
   if (obstacle == nullptr && measure.weighted) obstacle = "the sets have weights";
   if (obstacle == nullptr && is_distributed_table(tracked.table))
     obstacle = "Citus keeps the table's rows in other tables";

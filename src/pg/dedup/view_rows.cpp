@@ -3,6 +3,8 @@
 extern "C" {
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -12,6 +14,7 @@ extern "C" {
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
 
 namespace simjoin::pg {
@@ -22,24 +25,28 @@ struct ViewUpdate {
   bool *met;      // for each row number, whether the view has a row of it
   bool *present;  // for each row of the grouping, whether the view has it unchanged
   GrowingArray<ItemPointerData> to_erase;
+  Oid id_type;
+  int16 length;  // of id_type, as in pg_type
+  bool by_value;
 };
 
-// Returns whether the view's row is as it should be.
-bool is_as_wanted(const StoredGroup &group, const GroupRow &wanted) {
-  return group.group_id == DatumGetInt64(wanted.values[1]) &&
+// Returns whether the view's row is as it should be, to the last bit: equal keys may look different.
+bool is_as_wanted(const StoredGroup &group, const GroupRow &wanted, const ViewUpdate &update) {
+  return datum_image_eq(group.id, wanted.values[0], update.by_value, update.length) &&
+         datum_image_eq(group.group_id, wanted.values[1], update.by_value, update.length) &&
          group.is_representative == DatumGetBool(wanted.values[2]) &&
          group.has_similarity != wanted.nulls[3] &&
          (wanted.nulls[3] || group.similarity == DatumGetFloat8(wanted.values[3]));
 }
 
-// Takes (ctid, id, group_id, is_representative, similarity) of the view.
+// Takes (ctid, number, id, group_id, is_representative, similarity) of the view.
 void compare_view_row(const StoredRow &row, const Affected &affected, const RowGrouping &grouping,
                       ViewUpdate *update) {
-  const StoredGroup group = stored_group(row);
-  const uint32_t number = known_number_of(affected, group.id), place = affected.places[number];
-  if (update->met[number]) raise_repeated_id(group.id, refresh_function);
+  const StoredGroup group = stored_group(row, update->id_type);
+  const uint32_t number = known_number_of(affected, group.number), place = affected.places[number];
+  if (update->met[number]) raise_repeated_id(group.number, refresh_function);
   update->met[number] = true;
-  if (place != no_place && is_as_wanted(group, group_row(grouping, place)))
+  if (place != no_place && is_as_wanted(group, group_row(grouping, place), *update))
     update->present[place] = true;
   else
     update->to_erase.append(group.place);
@@ -51,26 +58,32 @@ bool *allocate_unset(size_t count) {
   return flags;
 }
 
-// Returns the query for the rows of the view whose ids are in the array $1.
-const char *some_rows_of_view(Relation view, const char *name) {
+// Returns the query for the rows of the view for whose ids the numbers in the array $1 stand.
+const char *some_rows_of_view(Relation view, const DedupDefinition &definition, const char *name) {
   const TupleDesc columns = RelationGetDescr(view);
+  const char *id = psprintf("x.%s", quote_identifier(NameStr(TupleDescAttr(columns, 0)->attname)));
   StringInfoData query;
   initStringInfo(&query);
-  appendStringInfoString(&query, "SELECT ctid");
+  appendStringInfo(&query, "SELECT x.ctid, %s", number_of(definition, id));
   for (int i = 0; i < columns->natts; ++i)
-    appendStringInfo(&query, ", %s", quote_identifier(NameStr(TupleDescAttr(columns, i)->attname)));
-  appendStringInfo(&query, " FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1)", name,
-                   quote_identifier(NameStr(TupleDescAttr(columns, 0)->attname)));
+    appendStringInfo(&query, ", x.%s", quote_identifier(NameStr(TupleDescAttr(columns, i)->attname)));
+  appendStringInfo(&query, " FROM %s x WHERE %s", name, is_of_numbers(definition, id));
   return query.data;
 }
 
 }  // namespace
 
-void update_view(Relation view, const Affected &affected, const RowGrouping &grouping) {
-  ViewUpdate update = {allocate_unset(affected.known), allocate_unset(grouping.rows),
-                       GrowingArray<ItemPointerData>(CurrentMemoryContext)};
+void update_view(Relation view, const DedupDefinition &definition, const Affected &affected,
+                 const RowGrouping &grouping) {
+  ViewUpdate update = {allocate_unset(affected.known),
+                       allocate_unset(grouping.rows),
+                       GrowingArray<ItemPointerData>(CurrentMemoryContext),
+                       definition.id_type(),
+                       0,
+                       false};
+  get_typlenbyval(update.id_type, &update.length, &update.by_value);
   const char *name = relation_name(RelationGetRelid(view));
-  run_for_ids(some_rows_of_view(view, name), name, ids_of(affected), refresh_function,
+  run_for_ids(some_rows_of_view(view, definition, name), name, ids_of(affected), refresh_function,
               [&](const StoredRow &row) { compare_view_row(row, affected, grouping, &update); });
   TableWriter *writer = open_writer(view);
   for (ItemPointerData &row : update.to_erase)

@@ -8,7 +8,8 @@
 namespace simjoin::pg {
 
 // Replaces the rows of the view that have changed. SQL does not write to materialized views. REFRESH does,
-// under the same lock that the caller holds.
-void update_view(Relation view, const Affected &affected, const RowGrouping &grouping);
+// under the same lock that the caller holds. The active snapshot sees the rows of the last refresh.
+void update_view(Relation view, const DedupDefinition &definition, const Affected &affected,
+                 const RowGrouping &grouping);
 
 }  // namespace simjoin::pg
