@@ -136,7 +136,6 @@ SELECT create_dedup_view('bad', 'SELECT id, tokens, weights FROM bags', 0.6);
 SELECT create_dedup_view('bad', 'SELECT id, tokens, weights FROM bags', 1.1, 'weighted_cosine');
 SELECT create_dedup_view('bad', 'SELECT id, tokens, weights FROM bags', 0, 'weighted_jaccard');
 SELECT create_dedup_view('bad', 'SELECT id, tokens, weights FROM bags', 0.6, 'weighted');
-SELECT create_dedup_view('bad', 'SELECT id, tokens, weights FROM bags', 0.6, 'weighted_jaccard', track_changes => true);
 SELECT count(*) AS left_over FROM pg_class WHERE relname LIKE 'bad%';
 -- The query of a view may be replaced. A view that tracks changes cannot be made by hand, either.
 CREATE OR REPLACE VIEW bag_groups_source AS SELECT id, tokens, weights, 1 AS more FROM bags;

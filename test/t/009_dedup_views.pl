@@ -21,6 +21,7 @@ $node->safe_psql(
 		keep => 'first_row', max_group_share => 1);
 	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
 	SELECT create_dedup_view('tracked_keys', 'SELECT key, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true);
+	SELECT create_dedup_view('tracked_weights', 'SELECT key, tokens, array_fill(0.5::real, ARRAY[cardinality(tokens)]) FROM texts', 0.8, 'weighted_jaccard', max_group_share => 1, track_changes => true);
 	CREATE DOMAIN "Other schema".key AS text COLLATE "C" CHECK (VALUE ~ '^k');
 	SELECT create_dedup_view('keyed', 'SELECT (''k'' || md5(id::text))::"Other schema".key, tokens FROM texts', 0.8, max_group_share => 1);
 	SELECT create_dedup_view('weighted', 'SELECT id, tokens, ARRAY(SELECT (3 + token % 3)::real FROM unnest(tokens) token) FROM texts', 0.8, 'weighted_cosine',
@@ -31,6 +32,7 @@ my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM unique_words t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked_keys t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked_weights t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM keyed t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM weighted t;
 	SELECT count(*) FROM unique_words_pairs;
@@ -39,6 +41,7 @@ my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refr
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('"Other schema".unique_texts');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked_keys');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked_weights');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('weighted')};
 my $tracked_differences = q{SELECT (SELECT count(*) FROM tracked v FULL JOIN
@@ -68,10 +71,10 @@ for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
-	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, tracked_keys, unique_words, keyed, weighted, "Other schema".unique_texts});
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, tracked_keys, tracked_weights, unique_words, keyed, weighted, "Other schema".unique_texts});
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
@@ -99,7 +102,7 @@ $node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema",
 $node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
 	'restore of the schema');
-$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('unique_words'),
+$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('tracked_weights'), drop_dedup_view('unique_words'),
 	drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
 is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 

@@ -190,10 +190,13 @@ void visit_calling_view(void *context, Oid view) {
 
 }  // namespace
 
+bool DedupDefinition::has_weights() const {
+  return std::strcmp(measure, row_measure_name({Measure::jaccard, true})) == 0 ||
+         std::strcmp(measure, row_measure_name({Measure::cosine, true})) == 0;
+}
+
 RowMeasure measure_of(const DedupDefinition &definition, const char *function) {
-  const RowMeasure measure = definition.tracked()
-                                 ? RowMeasure{symmetric_measure_by_name(definition.measure, function), false}
-                                 : symmetric_row_measure_by_name(definition.measure, function);
+  const RowMeasure measure = symmetric_row_measure_by_name(definition.measure, function);
   check_similarity(definition.threshold, measure, function);
   return measure;
 }

@@ -29,6 +29,7 @@ struct DedupDefinition {
   Oid key_type;  // of the view's ids; InvalidOid where they are integers, shown as bigint
 
   bool has_keys() const { return key_type != InvalidOid; }
+  bool has_weights() const;
   Oid id_type() const { return has_keys() ? key_type : INT8OID; }
   bool tracked() const { return changes != InvalidOid; }
 };

@@ -13,12 +13,10 @@ extern "C" {
 #include <iterator>
 #include <memory>
 
-#include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
-#include "pg/index/set_keys.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -37,28 +35,13 @@ ArrayType *array_of(std::span<const TokenCode> codes) {
   return array.array;
 }
 
-Bounds bounds_of(const DedupDefinition &definition) {
-  return {symmetric_measure_by_name(definition.measure, "dedup view"), definition.threshold};
-}
-
-// Returns the prefix of the row's set, in the current memory context.
-SetPrefix prefix_of(const DedupState &state, const TokenOrder &order, TupleTableSlot *slot) {
-  SetPrefix prefix = {0, {}};
-  with_set(state, slot, [&](const SetView &set, const float *) { prefix = prefix_of(order, set); });
-  return prefix;
-}
-
-void write_indexed_row(TableWriter *writer, const TokenOrder &order, const DedupState &state, size_t i,
-                       const SetPrefix &prefix) {
+void write_indexed_row(TableWriter *writer, const DedupState &state, size_t i, const PrefixColumns &prefix) {
   const DedupRow &row = state.rows[i];
-  const auto codes = make_array<int32>(prefix.keys.size());
-  order.entries_of(prefix, codes.elements);
-  const Datum values[] = {Int64GetDatum(row.id), PointerGetDatum(&row.print),
-                          Int32GetDatum(static_cast<int32>(prefix.size)), codes.datum(),
-                          stored_key_of(state, i)};
+  Datum values[6] = {Int64GetDatum(row.id), PointerGetDatum(&row.print)};
+  Datum *rest = std::copy_n(prefix.values, prefix.count, values + 2);
+  *rest = stored_key_of(state, i);  // where the table has keys
   const bool nulls[std::size(values)] = {};
   write_row(writer, values, nulls);
-  pfree(codes.array);
 }
 
 // What a new order is made of.
@@ -69,18 +52,15 @@ struct Frequencies {
 
 // Puts the tokens of the rows in a new order, and stores it. Forgets all stored rows, since their prefixes
 // differ in the new order.
-TokenOrder *make_order(const DedupState &state, const DedupDefinition &definition) {
+PrefixOrder make_order(const DedupState &state, const DedupDefinition &definition) {
   auto *frequencies = own(state.context, [] { return std::make_unique<Frequencies>(); });
   for_rows(state, [&](size_t, TupleTableSlot *slot) {
     with_set(state, slot, [&](const SetView &set, const float *) {
       for_token_blocks(set, [&](auto tokens) { call_cpp([&] { frequencies->counts.add(tokens); }); });
     });
   });
-  const Bounds bounds = bounds_of(definition);
-  auto *order = own(state.context, [&] {
-    frequencies->codes = frequencies->counts.most_frequent(most_frequent_tokens);
-    return std::make_unique<TokenOrder>(frequencies->codes, bounds);
-  });
+  call_cpp([&] { frequencies->codes = frequencies->counts.most_frequent(most_frequent_tokens); });
+  const PrefixOrder order = create_order(definition, frequencies->codes, state.context);
   const char *table = relation_name(definition.order);
   execute_statement(psprintf("DELETE FROM ONLY %s", table));
   Oid types[] = {INT8OID, INT4ARRAYOID};
@@ -98,37 +78,33 @@ struct Prober {
   void take(const QueryRow &row);
 
   DedupState *state;
-  TokenOrder *order;
+  PrefixOrder order;
   SPIPlanPtr plans[2];       // one looks for some entries, the other for further ones as well
-  ParamListInfo parameters;  // the smallest and the largest size, the entries, the further ones
-  SetPrefix prefix;
+  ParamListInfo parameters;  // the smallest and the largest size or total, the entries, the further ones
+  RowPrefix prefix;
   GrowingArray<int64> candidates;
 };
 
 void Prober::take(const QueryRow &row) {
-  const StoredPrefix stored = stored_prefix({row.slot, state->rows_table});
+  int64 id;
+  if (!may_be_similar(prefix, order, {row.slot, state->rows_table}, &id)) return;
   const bool is_new = call_cpp([&] {
-    if (!order->may_be_similar(prefix, {stored.size, stored.entries.codes})) return false;
     NodeNumbers &numbers = state->numbers->numbers;
     const uint32_t known = numbers.count();
-    return numbers.number_of(stored.id) == known;
+    return numbers.number_of(id) == known;
   });
-  free_codes(stored.entries);
-  // Other rows are not similar, were met before, or are among the changed rows.
-  if (is_new) candidates.append(stored.id);
+  // Other rows were met before, or are among the changed rows.
+  if (is_new) candidates.append(id);
 }
 
-Prober start_prober(DedupState *state, TokenOrder *order) {
+Prober start_prober(DedupState *state, const PrefixOrder &order) {
   Prober prober = {};
   prober.state = state;
   prober.order = order;
   prober.candidates = GrowingArray<int64>(state->context);
-  Oid types[] = {INT4OID, INT4OID, INT4ARRAYOID, INT4ARRAYOID};
-  const char *query = psprintf(
-      "SELECT id, size, prefix FROM ONLY %s WHERE size OPERATOR(pg_catalog.>=) $1 AND size "
-      "OPERATOR(pg_catalog.<=) $2 "
-      "AND prefix OPERATOR(pg_catalog.&&) $3",
-      state->rows_table);
+  Oid range_type;
+  const char *query = query_by_prefix(*state, &range_type);
+  Oid types[] = {range_type, range_type, INT4ARRAYOID, INT4ARRAYOID};
   prober.plans[0] = prepare_statement(query, 3, types);
   prober.plans[1] = prepare_statement(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
   prober.parameters = makeParamList(std::size(types));
@@ -137,13 +113,14 @@ Prober start_prober(DedupState *state, TokenOrder *order) {
   return prober;
 }
 
-void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
-  if (prefix.keys.empty()) return;
+void probe(Prober *prober, const RowPrefix &prefix, const Bounds &bounds) {
   prober->prefix = prefix;
   ParamExternData *parameters = prober->parameters->params;
-  parameters[0].value = Int32GetDatum(static_cast<int32>(bounds.min_partner(prefix.size)));
-  parameters[1].value = Int32GetDatum(static_cast<int32>(bounds.max_partner(prefix.size, PG_INT32_MAX)));
-  const auto lookups = call_cpp([&] { return prober->order->lookups(prefix); });
+  const auto lookups = lookups_of(prefix, prober->order);
+  if (lookups.empty()) return;
+  Datum range[2];
+  range_of(prefix, prober->order, bounds, range);
+  for (int i = 0; i < 2; ++i) parameters[i].value = range[i];
   for (const PrefixLookup &lookup : lookups) {
     parameters[2].value = PointerGetDatum(array_of(lookup.one));
     parameters[3].value = PointerGetDatum(array_of(lookup.other));
@@ -156,13 +133,11 @@ void probe(Prober *prober, const SetPrefix &prefix, const Bounds &bounds) {
 
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context) {
   const char *table = relation_name(definition.order);
-  const Bounds bounds = bounds_of(definition);
   TokenIndex index = {};
   const auto take_order = [&](const StoredRow &row) {
     if (index.exists) raise_damaged(row.part);
     const StoredOrder order = stored_order(row);
-    index = {true, order.rows, order.ordered_rows,
-             own(context, [&] { return std::make_unique<TokenOrder>(order.frequent.codes, bounds); })};
+    index = {true, order.rows, order.ordered_rows, create_order(definition, order.frequent.codes, context)};
     free_codes(order.frequent);
   };
   run_over_part(psprintf("SELECT rows, ordered_rows, frequent FROM ONLY %s", table), table, "dedup view",
@@ -188,16 +163,17 @@ void store_indexed_rows(DedupState *state, const DedupDefinition &definition) {
   TableWriter *writer = open_writer(relation, many ? Indexes::all_but_gin : Indexes::all);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (!all && state->rows[row].state == RowState::kept) return;
-    const SetPrefix prefix = prefix_of(*state, *index.order, slot);
-    write_indexed_row(writer, *index.order, *state, row, prefix);
-    free_keys(prefix);
+    const RowPrefix prefix = row_prefix(*state, index.order, slot);
+    const PrefixColumns columns = columns_of(prefix, index.order);
+    write_indexed_row(writer, *state, row, columns);
+    free_prefix(prefix, columns);
   });
   close_writer(writer);
   if (many) rebuild_left_out(relation);
 }
 
 void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
-  const Bounds bounds = bounds_of(*state->definition);
+  const Bounds bounds(state->measure.measure, state->definition->threshold);
   TableWriter *writer = open_writer(state->parts->rows);
   connect_spi();
   const int level = NewGUCNestLevel();
@@ -211,9 +187,9 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (state->rows[row].state == RowState::kept) return;
     MemoryContext old = MemoryContextSwitchTo(row_context);
-    const SetPrefix prefix = prefix_of(*state, *index.order, slot);
+    const RowPrefix prefix = row_prefix(*state, index.order, slot);
     probe(&prober, prefix, bounds);
-    write_indexed_row(writer, *index.order, *state, row, prefix);
+    write_indexed_row(writer, *state, row, columns_of(prefix, index.order));
     MemoryContextSwitchTo(old);
     MemoryContextReset(row_context);
   });

@@ -4,7 +4,7 @@
 
 #include "pg/base/pg.hpp"
 
-#include "core/lookup/token_order.hpp"
+#include "pg/dedup/row_prefix.hpp"
 #include "pg/dedup/state.hpp"
 
 namespace simjoin::pg {
@@ -14,7 +14,7 @@ struct TokenIndex {
   bool exists;  // false before the first refresh, when the rest is unknown
   int64 rows;
   int64 ordered_rows;  // the rows when the tokens were put in order
-  TokenOrder *order;
+  PrefixOrder order;
 };
 
 // Reads the order. It belongs to the context.

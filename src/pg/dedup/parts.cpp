@@ -45,6 +45,10 @@ constexpr PartColumn row_columns[] = {{"id", INT8OID},
                                       {"size", INT4OID},
                                       {"prefix", INT4ARRAYOID},
                                       {"key", InvalidOid}};
+constexpr PartColumn weighted_row_columns[] = {
+    {"id", INT8OID},          {"fingerprint", UUIDOID},   {"total", FLOAT8OID},
+    {"prefix", INT4ARRAYOID}, {"masses", FLOAT8ARRAYOID}, {"key", InvalidOid}};
+constexpr size_t tracked_weighted_row_columns = 5;
 constexpr size_t untracked_row_columns = 2, tracked_row_columns = 4;
 constexpr PartColumn key_row_columns[] = {{"id", INT8OID}, {"fingerprint", UUIDOID}, {"key", InvalidOid}};
 constexpr PartColumn pair_columns[] = {{"a", INT8OID}, {"b", INT8OID}, {"similarity", FLOAT8OID}};
@@ -60,6 +64,10 @@ constexpr PartShape key_row_shape = {"the table of rows", RELKIND_RELATION, key_
 constexpr PartShape tracked_row_shape = {"the table of rows", RELKIND_RELATION,
                                          std::span(row_columns).first(tracked_row_columns)};
 constexpr PartShape tracked_key_row_shape = {"the table of rows", RELKIND_RELATION, row_columns};
+constexpr PartShape weighted_row_shape = {
+    "the table of rows", RELKIND_RELATION,
+    std::span(weighted_row_columns).first(tracked_weighted_row_columns)};
+constexpr PartShape weighted_key_row_shape = {"the table of rows", RELKIND_RELATION, weighted_row_columns};
 constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_columns};
 constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
 constexpr PartShape key_change_shape = {"the table of changes", RELKIND_RELATION, key_change_columns};
@@ -74,6 +82,8 @@ struct NamedPart {
 constexpr size_t most_parts = 5;
 
 const PartShape &shape_of_rows(const DedupDefinition &definition) {
+  if (definition.tracked() && definition.has_weights())
+    return definition.has_keys() ? weighted_key_row_shape : weighted_row_shape;
   if (definition.tracked()) return definition.has_keys() ? tracked_key_row_shape : tracked_row_shape;
   return definition.has_keys() ? key_row_shape : row_shape;
 }

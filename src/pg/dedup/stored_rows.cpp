@@ -11,6 +11,7 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
+#include "pg/base/arrays.hpp"
 #include "pg/base/compat.hpp"
 
 namespace simjoin::pg {
@@ -47,15 +48,30 @@ int64 count_of(const StoredRow &row, int column) {
   return count;
 }
 
-// Returns the codes of an integer[].
-StoredCodes codes_of(const StoredRow &row, int column, size_t most) {
-  const Datum value = value_of(row, column, INT4ARRAYOID);
+// The elements of an array of numbers, and what to free of it.
+template <class T>
+struct Numbers {
+  std::span<const T> values;
+  void *memory;  // NULL where the row owns the array
+};
+
+// Returns the elements of an array of this type, which has at most `most` elements and none that is NULL.
+template <class T>
+Numbers<T> numbers_of(const StoredRow &row, int column, Oid type, size_t most) {
+  const Datum value = value_of(row, column, type);
   ArrayType *array = DatumGetArrayTypeP(value);
-  if (ARR_NDIM(array) > 1 || ARR_ELEMTYPE(array) != INT4OID || ARR_HASNULL(array)) raise_damaged(row.part);
+  if (ARR_NDIM(array) > 1 || ARR_ELEMTYPE(array) != element_type<T> || ARR_HASNULL(array))
+    raise_damaged(row.part);
   const auto count = static_cast<size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
   if (count > most) raise_damaged(row.part);
-  return {{reinterpret_cast<const TokenCode *>(ARR_DATA_PTR(array)), count},
+  return {{reinterpret_cast<const T *>(ARR_DATA_PTR(array)), count},
           reinterpret_cast<Pointer>(array) == DatumGetPointer(value) ? nullptr : array};
+}
+
+// Returns the codes of an integer[].
+StoredCodes codes_of(const StoredRow &row, int column, size_t most) {
+  const Numbers<TokenCode> codes = numbers_of<TokenCode>(row, column, INT4ARRAYOID, most);
+  return {codes.values, codes.memory};
 }
 
 }  // namespace
@@ -84,6 +100,16 @@ StoredPrefix stored_prefix(const StoredRow &row) {
   const int64 size = DatumGetInt32(value_of(row, 2, INT4OID));
   if (size < 0) raise_damaged(row.part);
   return {bigint_of(row, 1), size, codes_of(row, 3, static_cast<size_t>(size))};
+}
+
+StoredWeights stored_weights(const StoredRow &row) {
+  const double total = DatumGetFloat8(value_of(row, 2, FLOAT8OID));
+  const StoredCodes entries = codes_of(row, 3, MaxAllocSize);
+  const Numbers<double> masses = numbers_of<double>(row, 4, FLOAT8ARRAYOID, entries.codes.size());
+  bool possible = std::isfinite(total) && total >= 0 && masses.values.size() == entries.codes.size();
+  for (const double mass : masses.values) possible &= std::isfinite(mass) && mass > 0;
+  if (!possible) raise_damaged(row.part);
+  return {bigint_of(row, 1), total, entries, masses.values, masses.memory};
 }
 
 StoredOrder stored_order(const StoredRow &row) {

@@ -59,6 +59,15 @@ struct StoredPrefix {
   StoredCodes entries;
 };
 
+// The same of a set with weights. Each entry has a mass.
+struct StoredWeights {
+  int64 id;
+  double total;
+  StoredCodes entries;
+  std::span<const double> masses;
+  void *memory;  // of the masses: what to free, NULL where the row owns them
+};
+
 // The order of the tokens, with the number of rows at the last refresh and at the time when the order was
 // made.
 struct StoredOrder {
@@ -92,6 +101,7 @@ StoredPrint stored_print(const StoredRow &row);        // (id, fingerprint)
 StoredKey stored_key(const StoredRow &row, Oid type);  // (id, key of this type)
 StoredPair stored_pair(const StoredRow &row);          // (a, b, similarity)
 StoredPrefix stored_prefix(const StoredRow &row);      // (id, size, prefix)
+StoredWeights stored_weights(const StoredRow &row);    // (id, total, prefix, masses)
 StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, frequent)
 StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
 bool is_stored_key(const StoredRow &row, Oid type);    // (key of this type); false where it is NULL

@@ -114,13 +114,17 @@ const char *key_type_of(const ViewNames &names) {
   return OidIsValid(collation) ? psprintf("%s COLLATE %s", name, generate_collation_name(collation)) : name;
 }
 
-void create_tables(const ViewNames &names, bool tracked, const char *key_type) {
+void create_tables(const ViewNames &names, bool tracked, bool weighted, const char *key_type) {
+  const char *prefix =
+      weighted
+          ? ", total double precision NOT NULL, prefix int[] NOT NULL, masses double precision[] NOT NULL"
+          : ", size int NOT NULL, prefix int[] NOT NULL";
   execute_statement(psprintf(
       "CREATE TABLE %s (id bigint PRIMARY KEY, fingerprint pg_catalog.uuid NOT NULL%s%s);"
       "CREATE TABLE %s (a bigint, b bigint, similarity double precision NOT NULL, PRIMARY KEY (a, b));"
       "CREATE INDEX ON %s (b);",
-      names.rows, tracked ? ", size int NOT NULL, prefix int[] NOT NULL" : "",
-      key_type == nullptr ? "" : psprintf(", key %s NOT NULL", key_type), names.pairs, names.pairs));
+      names.rows, tracked ? prefix : "", key_type == nullptr ? "" : psprintf(", key %s NOT NULL", key_type),
+      names.pairs, names.pairs));
   execute_statement(
       psprintf("COMMENT ON TABLE %s IS 'rows of a dedup view of simjoin at its last refresh';"
                "COMMENT ON TABLE %s IS 'similar pairs of a dedup view of simjoin at its last refresh'",
@@ -154,8 +158,8 @@ void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
 
 // Makes the triggers on the table that the view's query reads. Waits for writers that have begun. Errors
 // where changes of the query cannot be tracked.
-void create_triggers(const ViewNames &names, const GroupingOptions &options, const RowMeasure &measure,
-                     const char *key_type, const char *schema, const char *function) {
+void create_triggers(const ViewNames &names, const GroupingOptions &options, const char *key_type,
+                     const char *schema, const char *function) {
   const Oid source = oid_of(names.source);
   const TrackedTable tracked = tracked_table(source);
   const char *obstacle = obstacle_in(source);
@@ -163,7 +167,6 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
     obstacle = "to keep the first row, the query needs ORDER BY";
   if (obstacle == nullptr && key_type != nullptr && !can_look_up(get_atttype(source, 1)))
     obstacle = "the ids are arrays";
-  if (obstacle == nullptr && measure.weighted) obstacle = "the sets have weights";
   if (obstacle == nullptr && is_distributed_table(tracked.table))
     obstacle = "Citus keeps the table's rows in other tables";
   if (obstacle != nullptr)
@@ -289,8 +292,8 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   const ViewNames names = new_names(PG_GETARG_TEXT_PP(Arg_view));
   create_source(names, string_argument(fcinfo, Arg_query));
   const char *key_type = key_type_of(names);
-  if (tracked) create_triggers(names, options, measure, key_type, quote_identifier(schema), function);
-  create_tables(names, tracked, key_type);
+  if (tracked) create_triggers(names, options, key_type, quote_identifier(schema), function);
+  create_tables(names, tracked, measure.weighted, key_type);
   create_view(fcinfo, names, key_type, schema, function);
   PG_RETURN_VOID();
 }

@@ -1,0 +1,122 @@
+#include "core/lookup/weighted_prefixes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/mix.hpp"
+
+namespace simjoin {
+namespace {
+
+// The most entries in a lookup, as in TokenOrder.
+constexpr size_t entries_at_once = 16;
+// Totals of a class differ by a factor of 2^(1/4), as sizes do in TokenOrder. With a low threshold there are
+// too many classes to look up.
+constexpr double quarters[] = {0.5, 0.5946, 0.7071, 0.8409};
+constexpr double least_threshold_of_classes = 0.1;
+// What a difference of sums can be too small by, as a part of the larger sum.
+constexpr double room = 1e-6;
+
+// Returns the smallest total of a class.
+double least_total(int number) {
+  const int quarter = (number % 4 + 4) % 4;
+  return std::ldexp(quarters[quarter], (number - quarter) / 4);
+}
+
+TokenCode salt_of(int number) {
+  return static_cast<TokenCode>(mix_bits(static_cast<uint64_t>(number + (1 << 20))) >> 32);
+}
+
+}  // namespace
+
+WeightedPrefixes::WeightedPrefixes(Measure measure, double threshold)
+    : bounds_(measure, threshold, false, std::numeric_limits<uint32_t>::max()),
+      classes_(!bounds_.of_cosine() && threshold >= least_threshold_of_classes) {}
+
+int WeightedPrefixes::class_of(double total) const {
+  if (!classes_) return 0;
+  int exponent;
+  const double part = std::frexp(total, &exponent);
+  const auto quarter =
+      std::upper_bound(std::begin(quarters), std::end(quarters), part) - std::begin(quarters);
+  return 4 * exponent + static_cast<int>(quarter) - 1;
+}
+
+// The first common token of similar sets, and what comes after it, has at least the mass that they share.
+WeightedKeys WeightedPrefixes::set_of(std::span<WeightedKey> tokens) const {
+  size_t count = 0;
+  for (const WeightedKey &token : tokens) {
+    if (count > 0 && tokens[count - 1].key == token.key)
+      tokens[count - 1].mass += token.mass;
+    else
+      tokens[count++] = token;
+  }
+  double total = 0, rest = 0;
+  for (size_t i = count; i > 0; --i) total += tokens[i - 1].mass;
+  const double least = bounds_.least_shared(total);
+  size_t prefix = count;
+  while (prefix > 0 && rest + tokens[prefix - 1].mass < least) rest += tokens[--prefix].mass;
+  return {total, tokens.first(count), prefix};
+}
+
+void WeightedPrefixes::entries_of(const WeightedKeys &set, TokenCode *entries, double *masses) const {
+  if (set.prefix == 0) return;
+  const TokenCode salt = salt_of(class_of(set.total));
+  for (size_t i = 0; i < set.prefix; ++i) {
+    *entries++ = code_of_key(set.tokens[i].key) ^ salt;
+    *masses++ = set.tokens[i].mass;
+  }
+}
+
+// A class of larger totals needs a larger overlap, so fewer tokens can be the first common one.
+std::span<const PrefixLookup> WeightedPrefixes::lookups(const WeightedKeys &set) {
+  entries_.clear();
+  lookups_.clear();
+  codes_.clear();
+  total_ = set.total;
+  if (set.prefix == 0) return {};
+  for (const WeightedKey &token : set.tokens) codes_.push_back({code_of_key(token.key), token.mass});
+  std::sort(codes_.begin(), codes_.end(),
+            [](const CodeMass &a, const CodeMass &b) { return a.code < b.code; });
+  const int first = class_of(bounds_.least_partner(total_));
+  const int last = classes_ ? class_of(bounds_.most_partner(total_)) : first;
+  for (int number = first; number <= last; ++number) {
+    const double least = classes_ ? least_total(number) : 0;
+    double rest = total_;
+    for (size_t i = 0; i < set.prefix && bounds_.most_total(total_, rest) >= least; ++i) {
+      entries_.push_back(code_of_key(set.tokens[i].key) ^ salt_of(number));
+      rest = std::max(rest - set.tokens[i].mass, 0.0) + room * set.tokens[i].mass;
+    }
+  }
+  const auto entries = std::span<const TokenCode>(entries_);
+  for (size_t i = 0; i < entries.size(); i += entries_at_once)
+    lookups_.push_back({entries.subspan(i, std::min(entries_at_once, entries.size() - i)), {}});
+  return lookups_;
+}
+
+// A token of the indexed prefix shares at most the smaller mass. All other tokens share no more than either
+// set has left. For the cosine, the products of weights are bounded in the same way (Cauchy-Schwarz).
+bool WeightedPrefixes::may_be_similar(const IndexedWeights &indexed) const {
+  if (!(total_ > 0) || !(indexed.total > 0)) return false;
+  const TokenCode salt = salt_of(class_of(indexed.total));
+  double shared = 0, left = total_, indexed_left = indexed.total;
+  for (size_t i = 0; i < indexed.entries.size(); ++i) {
+    const TokenCode code = indexed.entries[i] ^ salt;
+    const double mass = indexed.masses[i];
+    indexed_left -= mass;
+    const auto found = std::lower_bound(codes_.begin(), codes_.end(), code,
+                                        [](const CodeMass &a, TokenCode b) { return a.code < b; });
+    if (found == codes_.end() || found->code != code) continue;
+    shared += bounds_.of_cosine() ? std::sqrt(found->mass * mass) : std::min(found->mass, mass);
+    left -= found->mass;
+  }
+  if (!(shared > 0)) return false;
+  left = std::max(left, 0.0) + room * total_;
+  indexed_left = std::max(indexed_left, 0.0) + room * indexed.total;
+  if (bounds_.of_cosine())
+    return shared + std::sqrt(left * indexed_left) >= bounds_.least_products(total_, indexed.total);
+  return shared + std::min(left, indexed_left) >= bounds_.least_excess_for(total_ + indexed.total, 0);
+}
+
+}  // namespace simjoin

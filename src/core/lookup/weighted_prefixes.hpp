@@ -1,0 +1,70 @@
+// Prefixes of sets with weights in a fixed order of tokens: two similar sets share a token of their prefixes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/lookup/token_order.hpp"
+#include "core/weighted/weighted_bounds.hpp"
+
+namespace simjoin {
+
+// Tokens of one code count as one token, whose mass is the sum of theirs. That makes no two sets less
+// similar.
+struct WeightedKey {
+  TokenKey key;
+  double mass;  // as in WeightedBounds, above 0
+};
+
+// A set by its tokens, whose keys ascend. The first ones are its prefix.
+struct WeightedKeys {
+  double total;  // of all masses
+  std::span<const WeightedKey> tokens;
+  size_t prefix;
+};
+
+// A set by its prefix in an index: an entry and a mass for each token. Codes of sets of very different totals
+// differ, so that such sets do not meet.
+struct IndexedWeights {
+  double total;
+  std::span<const TokenCode> entries;
+  std::span<const double> masses;
+};
+
+class WeightedPrefixes {
+ public:
+  // `measure` is jaccard or cosine, and the threshold above zero.
+  WeightedPrefixes(Measure measure, double threshold);
+
+  double mass(double weight) const { return bounds_.mass(weight); }
+  // Return between which totals the sets lie that can be similar to a set.
+  double least_partner(double total) const { return bounds_.least_partner(total); }
+  double most_partner(double total) const { return bounds_.most_partner(total); }
+  // Returns the set of these tokens, whose keys ascend. Joins those of equal keys in place.
+  WeightedKeys set_of(std::span<WeightedKey> tokens) const;
+  // Sets the prefix's entries in an index, and their masses.
+  void entries_of(const WeightedKeys &set, TokenCode *entries, double *masses) const;
+  // Returns the lookups for a set. Each similar set has one of their entries. They are valid until the next
+  // call. Later calls of may_be_similar are about this set.
+  std::span<const PrefixLookup> lookups(const WeightedKeys &set);
+  // Returns false if the indexed set is not similar to the one that was looked up.
+  bool may_be_similar(const IndexedWeights &indexed) const;
+
+ private:
+  struct CodeMass {
+    TokenCode code;
+    double mass;
+  };
+
+  int class_of(double total) const;
+
+  const WeightedBounds bounds_;
+  const bool classes_;           // whether totals are divided into classes
+  double total_ = 0;             // of the set that was looked up
+  std::vector<CodeMass> codes_;  // of that set, ascending
+  std::vector<TokenCode> entries_;
+  std::vector<PrefixLookup> lookups_;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,108 @@
+// Lookups by the prefixes of weighted sets find every similar pair, and rule out most others.
+#include "core/lookup/weighted_prefixes.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+namespace simjoin::test {
+namespace {
+
+using WeightedSet = std::map<uint32_t, double>;
+
+double similarity_of(Measure measure, const WeightedSet &r, const WeightedSet &s) {
+  double low = 0, high = 0, product = 0, r_squares = 0, s_squares = 0;
+  for (const auto &[token, weight] : r) {
+    const double other = s.contains(token) ? s.at(token) : 0;
+    low += std::min(weight, other);
+    high += std::max(weight, other);
+    product += weight * other;
+    r_squares += weight * weight;
+  }
+  for (const auto &[token, weight] : s) {
+    s_squares += weight * weight;
+    if (!r.contains(token)) high += weight;
+  }
+  if (!(high > 0)) return 0;
+  return measure == Measure::cosine ? product / std::sqrt(r_squares * s_squares) : low / high;
+}
+
+// A set as an index has it, with tokens of one code where `codes` are few.
+struct Indexed {
+  std::vector<WeightedKey> keys;
+  WeightedKeys set;
+  std::vector<TokenCode> entries;
+  std::vector<double> masses;
+};
+
+Indexed index_set(const WeightedPrefixes &prefixes, const WeightedSet &weights, uint32_t codes) {
+  Indexed result;
+  for (const auto &[token, weight] : weights)
+    if (weight > 0) result.keys.push_back({token % codes, prefixes.mass(weight)});
+  std::sort(result.keys.begin(), result.keys.end(),
+            [](const WeightedKey &a, const WeightedKey &b) { return a.key < b.key; });
+  result.set = prefixes.set_of(result.keys);
+  result.entries.resize(result.set.prefix);
+  result.masses.resize(result.set.prefix);
+  prefixes.entries_of(result.set, result.entries.data(), result.masses.data());
+  return result;
+}
+
+bool finds(WeightedPrefixes *prefixes, const Indexed &probe, const Indexed &indexed) {
+  bool met = false;
+  for (const PrefixLookup &lookup : prefixes->lookups(probe.set))
+    for (const TokenCode entry : lookup.one)
+      met |= std::find(indexed.entries.begin(), indexed.entries.end(), entry) != indexed.entries.end();
+  const double total = indexed.set.total;
+  return met && total >= prefixes->least_partner(probe.set.total) &&
+         total <= prefixes->most_partner(probe.set.total) &&
+         prefixes->may_be_similar({total, indexed.entries, indexed.masses});
+}
+
+WeightedSet any_set(uint32_t tokens) {
+  WeightedSet set;
+  const auto scale = *rc::gen::element(0.1, 1.0, 1e-20, 3e37);
+  for (uint32_t token = 0; token < tokens; ++token)
+    if (*rc::gen::inRange(0, 3) > 0) set[token] = *rc::gen::inRange(0, 12) * scale;
+  return set;
+}
+
+RC_GTEST_PROP(WeightedPrefixes, LoseNoSimilarPair, ()) {
+  const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine);
+  const double threshold = *rc::gen::inRange(1, 21) / 20.0;
+  const auto codes = *rc::gen::element(3U, 1000U);
+  WeightedPrefixes prefixes(measure, threshold);
+  const WeightedSet r = any_set(12);
+  WeightedSet s = *rc::gen::arbitrary<bool>() ? r : any_set(12);
+  for (uint32_t i = 0; i < 2; ++i) s[*rc::gen::inRange(0U, 12U)] *= *rc::gen::element(0.0, 0.5, 1.5);
+  if (similarity_of(measure, r, s) < threshold + 1e-12) return;
+  const Indexed a = index_set(prefixes, r, codes), b = index_set(prefixes, s, codes);
+  RC_ASSERT(finds(&prefixes, a, b));
+  RC_ASSERT(finds(&prefixes, b, a));
+}
+
+TEST(WeightedPrefixes, EqualSetsAreFoundAtThresholdOne) {
+  for (const Measure measure : {Measure::jaccard, Measure::cosine}) {
+    WeightedPrefixes prefixes(measure, 1);
+    const Indexed set = index_set(prefixes, {{1, 0.1}, {2, 0.2}, {5, 0.7}}, 1000);
+    EXPECT_EQ(set.set.prefix, 1);
+    EXPECT_TRUE(finds(&prefixes, set, set));
+  }
+}
+
+TEST(WeightedPrefixes, UnlikeSetsAreRuledOut) {
+  WeightedPrefixes prefixes(Measure::jaccard, 0.5);
+  const Indexed light = index_set(prefixes, {{1, 1}, {2, 1}}, 1000);
+  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 9}, {2, 9}}, 1000)));
+  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 1}, {3, 1}, {4, 1}}, 1000)));
+  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {}, 1000)));
+  EXPECT_TRUE(finds(&prefixes, light, index_set(prefixes, {{1, 1}, {2, 1}, {4, 1}}, 1000)));
+}
+
+}  // namespace
+}  // namespace simjoin::test
