@@ -74,13 +74,13 @@ WeightedSet any_set(uint32_t tokens) {
 
 RC_GTEST_PROP(WeightedPrefixes, LoseNoSimilarPair, ()) {
   const auto measure = *rc::gen::element(Measure::jaccard, Measure::cosine);
-  const double threshold = *rc::gen::inRange(1, 21) / 20.0;
   const auto codes = *rc::gen::element(3U, 1000U);
-  WeightedPrefixes prefixes(measure, threshold);
   const WeightedSet r = any_set(12);
-  WeightedSet s = *rc::gen::arbitrary<bool>() ? r : any_set(12);
+  WeightedSet s = *rc::gen::inRange(0, 3) > 0 ? r : any_set(12);
   for (uint32_t i = 0; i < 2; ++i) s[*rc::gen::inRange(0U, 12U)] *= *rc::gen::element(0.0, 0.5, 1.5);
-  if (similarity_of(measure, r, s) < threshold + 1e-12) return;
+  const double similarity = similarity_of(measure, r, s);
+  if (!(similarity > 0)) return;
+  WeightedPrefixes prefixes(measure, std::min(similarity * (1 - 1e-12), 1.0));
   const Indexed a = index_set(prefixes, r, codes), b = index_set(prefixes, s, codes);
   RC_ASSERT(finds(&prefixes, a, b));
   RC_ASSERT(finds(&prefixes, b, a));
@@ -95,11 +95,22 @@ TEST(WeightedPrefixes, EqualSetsAreFoundAtThresholdOne) {
   }
 }
 
+TEST(WeightedPrefixes, LargeSetsAreFound) {
+  WeightedPrefixes prefixes(Measure::jaccard, 0.9);
+  WeightedSet tokens;
+  for (uint32_t token = 0; token < 300000; ++token) tokens[token] = 1;
+  const Indexed probe = index_set(prefixes, tokens, 1U << 31);
+  for (uint32_t token = 0; token < 20000; ++token) tokens.erase(10 * token);
+  const Indexed indexed = index_set(prefixes, tokens, 1U << 31);
+  EXPECT_FALSE(prefixes.lookups(probe.set).empty());
+  EXPECT_TRUE(prefixes.may_be_similar({indexed.set.total, indexed.entries, indexed.masses}));
+}
+
 TEST(WeightedPrefixes, UnlikeSetsAreRuledOut) {
   WeightedPrefixes prefixes(Measure::jaccard, 0.5);
   const Indexed light = index_set(prefixes, {{1, 1}, {2, 1}}, 1000);
   EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 9}, {2, 9}}, 1000)));
-  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 1}, {3, 1}, {4, 1}}, 1000)));
+  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 0.2}, {3, 1}, {4, 1}}, 1000)));
   EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {}, 1000)));
   EXPECT_TRUE(finds(&prefixes, light, index_set(prefixes, {{1, 1}, {2, 1}, {4, 1}}, 1000)));
 }

@@ -15,6 +15,8 @@ constexpr size_t entries_at_once = 16;
 // too many classes to look up.
 constexpr double quarters[] = {0.5, 0.5946, 0.7071, 0.8409};
 constexpr double least_threshold_of_classes = 0.1;
+// The tokens of larger sets are not sorted by their codes: that could not be interrupted for long.
+constexpr size_t most_compared_tokens = size_t{1} << 18;
 // What a difference of sums can be too small by, as a part of the larger sum.
 constexpr double room = 1e-6;
 
@@ -76,7 +78,9 @@ std::span<const PrefixLookup> WeightedPrefixes::lookups(const WeightedKeys &set)
   codes_.clear();
   total_ = set.total;
   if (set.prefix == 0) return {};
-  for (const WeightedKey &token : set.tokens) codes_.push_back({code_of_key(token.key), token.mass});
+  compared_ = set.tokens.size() <= most_compared_tokens;
+  for (const WeightedKey &token : set.tokens.first(compared_ ? set.tokens.size() : 0))
+    codes_.push_back({code_of_key(token.key), token.mass});
   std::sort(codes_.begin(), codes_.end(),
             [](const CodeMass &a, const CodeMass &b) { return a.code < b.code; });
   const int first = class_of(bounds_.least_partner(total_));
@@ -99,6 +103,7 @@ std::span<const PrefixLookup> WeightedPrefixes::lookups(const WeightedKeys &set)
 // set has left. For the cosine, the products of weights are bounded in the same way (Cauchy-Schwarz).
 bool WeightedPrefixes::may_be_similar(const IndexedWeights &indexed) const {
   if (!(total_ > 0) || !(indexed.total > 0)) return false;
+  if (!compared_) return true;
   const TokenCode salt = salt_of(class_of(indexed.total));
   double shared = 0, left = total_, indexed_left = indexed.total;
   for (size_t i = 0; i < indexed.entries.size(); ++i) {

@@ -62,6 +62,7 @@ class WeightedPrefixes {
   const WeightedBounds bounds_;
   const bool classes_;           // whether totals are divided into classes
   double total_ = 0;             // of the set that was looked up
+  bool compared_ = true;         // whether codes_ holds its tokens
   std::vector<CodeMass> codes_;  // of that set, ascending
   std::vector<TokenCode> entries_;
   std::vector<PrefixLookup> lookups_;
