@@ -27,7 +27,7 @@ double least_total(int number) {
 }
 
 TokenCode salt_of(int number) {
-  return static_cast<TokenCode>(mix_bits(static_cast<uint64_t>(number + (1 << 20))) >> 32);
+  return static_cast<TokenCode>(mix_bits(static_cast<uint64_t>(int64_t{number} + (1 << 20))) >> 32);
 }
 
 }  // namespace

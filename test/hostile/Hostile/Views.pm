@@ -13,10 +13,23 @@ our @EXPORT = qw(make_view parts_query alter_parts use_view forge_view alter_str
 
 my @types = qw(bigint integer text int[] text[] bytea float8 uuid numeric boolean bigint[] float4[] timestamptz pair few_ints name "char" xml json);
 
+# Returns the table and a statement that makes a view of it which tracks changes, mostly with keys or weights.
+sub make_tracked_view
+{
+	my ($table) = @_;
+	my ($id, $weighted) = (pick(qw(key key id)), chance(0.5));
+	my $query = "SELECT $id, tokens" . ($weighted ? ', array_fill((1 + id % 3)::real, ARRAY[cardinality(tokens)])' : '') . " FROM $table";
+	my $measure = $weighted ? pick(qw(weighted_jaccard weighted_cosine)) : 'jaccard';
+	my $keep = chance(0.3) ? ", keep => 'first_row'" : '';
+	$query .= ' ORDER BY priority, id' if $keep;
+	return ($table, "SELECT create_dedup_view('v', " . quote($query) . ', ' . pick(0.3, 0.5, 0.8) . ", '$measure', track_changes => true$keep)");
+}
+
 # Returns statements that make a dedup view, mostly a good one.
 sub make_view
 {
 	my $table = pick(qw(docs docs8 docs_text));
+	return make_tracked_view($table) if chance(0.3);
 	my $query = weighted(
 		8 => "SELECT id, tokens FROM $table" . pick('', '', ' ORDER BY priority, id'),
 		1 => "SELECT id, tokens FROM $table WHERE explode(id::int + 1000) > 0",
