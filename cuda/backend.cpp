@@ -17,6 +17,7 @@
 #include "cuda/flyhash/flyhash.hpp"
 #include "cuda/graph/graph_device.hpp"
 #include "cuda/minhash/signature_device.hpp"
+#include "cuda/weighted/weighted_search.hpp"
 
 namespace simjoin {
 namespace {
@@ -84,6 +85,7 @@ class CudaBackend final : public GpuBackend {
   FlyHashDevice *flyhash() override { return &flyhash_; }
   SignatureDevice *signatures() override { return &signatures_; }
   GraphDevice *graphs() override { return &cuda_graphs(); }
+  WeightedDevice *weighted() override { return &weighted_; }
 
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
     return make_gpu_cluster_device(memory_limit);
@@ -116,6 +118,7 @@ class CudaBackend final : public GpuBackend {
   GpuSearch search_{look_for_gpu};
   gpu::CudaFlyHashDevice flyhash_;
   gpu::CudaSignatures signatures_;
+  gpu::CudaWeightedDevice weighted_;
 };
 
 }  // namespace

@@ -261,6 +261,25 @@ unlike($plan, qr/GPU Not Used/, 'and has nothing to excuse');
 ($plan) = session('SET simjoin.method = minhash', 'SET simjoin.debug_device_loss = no_driver', "EXPLAIN (ANALYZE, COSTS OFF) $join");
 like($plan, qr/Method: minhash.*Device: cpu\n\s*GPU Not Used: \S/s, 'where there is none it says so');
 
+# Joins of sets with weights, whatever fails.
+my $weighted = q{SELECT count(*), sum(a.id), sum(b.id), sum(weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights)::numeric)
+	FROM weighted a JOIN weighted b ON a.id < b.id AND weighted_jaccard_similarity(a.tokens, a.weights, b.tokens, b.weights) >= 0.4};
+$node->safe_psql('postgres', q{CREATE TABLE weighted AS
+	SELECT id, tokens, ARRAY(SELECT (1 + random())::real FROM generate_series(1, cardinality(tokens)) WHERE id IS NOT NULL) AS weights
+	FROM sets WHERE id % 4 = 0});
+my ($of_cpu) = session('SET simjoin.device = cpu', $weighted);
+like($of_cpu, qr/^\d+\|/, 'a join of sets with weights');
+($plan) = session('SET simjoin.device = gpu', "EXPLAIN (ANALYZE, COSTS OFF) $weighted");
+like($plan, qr/Algorithm: weighted prefixes.*Device: \Q$name\E/s, 'runs on the GPU, as EXPLAIN says');
+for my $device (qw(auto gpu))
+{
+	is((session("SET simjoin.device = $device", $weighted))[0], $of_cpu, "the same pairs with weights with simjoin.device = $device");
+}
+for my $call (5, 25)
+{
+	is((session("SET simjoin.debug_device_fault = -$call", $weighted))[0], $of_cpu, "pairs with weights where call $call fails");
+}
+
 # The last session's memory may be freed a moment after its end.
 ok($node->poll_query_until('postgres', "SELECT memory_free >= $free - (64 << 20) FROM simjoin_devices() WHERE device = 0"),
 	'no device memory is lost');

@@ -21,6 +21,7 @@ class ClusterDevice;
 class FlyHashDevice;
 class GraphDevice;
 class SignatureDevice;
+class WeightedDevice;
 
 struct GpuDevice {
   std::string name;
@@ -106,6 +107,9 @@ class GpuBackend {
   virtual SignatureDevice *signatures() = 0;
   // Returns the computations over graphs (core/graph/graph_device.hpp); null if the backend has none.
   virtual GraphDevice *graphs() { return nullptr; }
+  // Returns the search of joins of sets with weights (core/weighted/weighted_device.hpp); null if the backend
+  // has none.
+  virtual WeightedDevice *weighted() { return nullptr; }
   // Returns an index of document clusters on a GPU (core/clusters/cluster_device.hpp), within `memory_limit`
   // bytes of its memory; 0 = most of the free memory. Only called if the backend is available.
   virtual std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) = 0;

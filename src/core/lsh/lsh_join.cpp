@@ -307,7 +307,7 @@ JoinStats LshJoinOfSets::stats() const {
   if (!spec_.weighted)
     device_.add_to(stats);
   else if (spec_.device != Device::cpu)
-    stats.gpu_refused = weighted_gpu_refused;
+    stats.gpu_refused = "joins of sets with weights by bands run on the CPU";
   return stats;
 }
 

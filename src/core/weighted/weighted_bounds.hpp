@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/base/host_device.hpp"
 #include "core/measure.hpp"
 
 namespace simjoin {
@@ -19,6 +20,8 @@ namespace simjoin {
 // cosine t only if the rests of both sets from the first common token on, as shares of the totals, have at
 // least the product t^2: the products of the weights add up to at most the root of the product of the rests
 // (Cauchy-Schwarz).
+//
+// Kernels have a copy of it, and judge by the same functions.
 class WeightedBounds {
  public:
   // `measure` is jaccard or cosine. No set has more than `largest_set` tokens. In a self-join an index set is
@@ -34,38 +37,42 @@ class WeightedBounds {
         // A square that would lose bits serves nothing.
         product_(threshold > 1e-150 ? threshold * threshold * (1 - slack_) : 0) {}
 
-  bool of_cosine() const { return cosine_; }
+  SIMJOIN_HOST_DEVICE bool of_cosine() const { return cosine_; }
   double threshold() const { return threshold_; }
   bool every_pair() const { return threshold_ <= 0; }
   // Returns whether no pair of sets qualifies, whatever the sets.
   bool no_pair() const { return !(threshold_ <= 1); }
-  double mass(double weight) const { return cosine_ ? weight * weight : weight; }
+  SIMJOIN_HOST_DEVICE double mass(double weight) const { return cosine_ ? weight * weight : weight; }
 
   // Returns the least mass, of a set of this total, that the tokens have which the set shares with a partner.
   double least_shared(double total) const { return cosine_ ? product_ * total : least_partner(total); }
   // Return between which totals the partners of a set lie. The cosine leaves all.
-  double least_partner(double total) const { return cosine_ ? 0 : threshold_ * total * (1 - slack_); }
-  double most_partner(double total) const { return cosine_ ? all : total / threshold_ * (1 + slack_); }
+  SIMJOIN_HOST_DEVICE double least_partner(double total) const {
+    return cosine_ ? 0 : threshold_ * total * (1 - slack_);
+  }
+  SIMJOIN_HOST_DEVICE double most_partner(double total) const {
+    return cosine_ ? all : total / threshold_ * (1 + slack_);
+  }
 
   // Let `rest` be the mass of a set's token and of all tokens after it, in the order of ranks. A pair whose
   // first common token that is has no more in common. Returns the excess of an index set at the token: what
   // the rest exceeds that set's own part of the overlap by; for the cosine, the rest's share of the total.
-  double excess(double total, double rest) const {
+  SIMJOIN_HOST_DEVICE double excess(double total, double rest) const {
     return cosine_ ? rest / total : rest - (share_ - slack_) * total;
   }
   // Returns the least excess with which an index set can have a partner: tokens with less need no posting.
-  double least_excess(double index_total) const {
+  SIMJOIN_HOST_DEVICE double least_excess(double index_total) const {
     if (cosine_) return product_;
     return least_excess_for(self_join_ ? index_total : least_partner(index_total), 0);
   }
   // Returns the least excess with which an index set can have a probe of this total as its partner, if the
   // token with this `rest` of the probe is the first common one.
-  double least_excess_for(double probe_total, double rest) const {
+  SIMJOIN_HOST_DEVICE double least_excess_for(double probe_total, double rest) const {
     return cosine_ ? product_ * (probe_total / rest) : (share_ - slack_) * probe_total;
   }
   // Returns the largest total of an index set that can have the probe as its partner, if the token with this
   // `rest` of the probe is the first common one; -infinity if there is none.
-  double most_total(double probe_total, double rest) const {
+  SIMJOIN_HOST_DEVICE double most_total(double probe_total, double rest) const {
     if (cosine_) return rest / probe_total < product_ ? -all : all;
     const double share = share_ - slack_;
     if (!(share > 0)) return all;
@@ -77,10 +84,29 @@ class WeightedBounds {
 
   // Return, for the cosine, the least sum of products of weights with which a pair qualifies, and no less
   // than the mass of the stored tokens.
-  double least_products(double l_total, double r_total) const {
+  SIMJOIN_HOST_DEVICE double least_products(double l_total, double r_total) const {
     return threshold_ * std::sqrt(l_total * r_total) * (1 - slack_);
   }
-  double most_mass(double stored) const { return stored * (1 + slack_); }
+  SIMJOIN_HOST_DEVICE double most_mass(double stored) const { return stored * (1 + slack_); }
+
+  // Returns what a common token adds to what two sets have in common: the smaller weight; for the cosine, the
+  // product of the weights.
+  SIMJOIN_HOST_DEVICE double shared(double l_weight, double r_weight) const {
+    if (cosine_) return l_weight * r_weight;
+    return l_weight < r_weight ? l_weight : r_weight;
+  }
+  // Returns the least that two sets have in common if they qualify.
+  SIMJOIN_HOST_DEVICE double least_in_common(double l_total, double r_total) const {
+    return cosine_ ? least_products(l_total, r_total) : (share_ - slack_) * (l_total + r_total);
+  }
+  // Returns whether sets that have `seen` in common so far can have `least` in common in the end. The rests
+  // are the masses of the tokens that remain.
+  SIMJOIN_HOST_DEVICE bool may_reach(double seen, double l_rest, double r_rest, double least) const {
+    const double missing = least - seen;
+    if (missing <= 0) return true;
+    if (cosine_) return missing * missing <= most_mass(l_rest) * most_mass(r_rest);
+    return missing <= most_mass(l_rest < r_rest ? l_rest : r_rest);
+  }
 
  private:
   static constexpr double all = std::numeric_limits<double>::infinity();

@@ -10,9 +10,12 @@
 #include "core/base/error.hpp"
 #include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/handover/engine_thread.hpp"
+#include "core/weighted/weighted_choice.hpp"
+#include "core/weighted/weighted_device.hpp"
 #include "core/weighted/weighted_input.hpp"
-#include "core/weighted/weighted_search.hpp"
+#include "core/weighted/weighted_workers.hpp"
 
 namespace simjoin {
 namespace {
@@ -20,8 +23,6 @@ namespace {
 constexpr size_t queued_batches_per_thread = 4;
 // A join of fewer tokens has one thread: starting others would take longer.
 constexpr size_t tokens_of_one_thread = 20000;
-// Probes that a worker takes at a time.
-constexpr uint32_t probes_per_item = 256;
 // A block of sets takes a part of the limit for each worker. While its sets are ranked, it takes five times
 // that.
 constexpr size_t blocks_per_limit = 32;
@@ -34,8 +35,6 @@ constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 constexpr size_t least_part_share = 2;
 // The bytes of a set while the sets get their order.
 constexpr size_t ordered_bytes = 48;
-// A worker that finds little hands over its pairs at least this often.
-constexpr std::chrono::milliseconds flush_interval{10};
 
 double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
@@ -50,7 +49,7 @@ size_t block_bytes(const JoinSpec &spec) {
 class WeightedJoinOfSets final : public WeightedJoin {
  public:
   explicit WeightedJoinOfSets(const JoinSpec &spec)
-      : spec_(spec), input_(spec.measure, spec.self_join, block_bytes(spec), memory_) {}
+      : spec_(spec), device_(spec.device), input_(spec.measure, spec.self_join, block_bytes(spec), memory_) {}
   ~WeightedJoinOfSets() override { thread_.end(); }
 
   void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
@@ -75,21 +74,19 @@ class WeightedJoinOfSets final : public WeightedJoin {
     return input_.sizes(static_cast<int>(side))[row];
   }
   JoinStats stats() const override;
+  std::unique_ptr<Notice> take_notice() override { return device_.take_notice(); }
 
  private:
   using Clock = std::chrono::steady_clock;
   using Blocks = std::vector<WeightedBlock>;
 
-  // The state of one thread, in cache lines of its own.
-  struct alignas(64) Worker {
-    Worker(WeightedJoinOfSets &join, const WeightedBounds &bounds, bool swap, WantedPairs *demand)
-        : writer(join.thread_.queue(), swap, join.spec_.self_join, demand),
-          search(bounds, join.spec_.self_join, join.thread_.stop(), join.memory_) {}
-
-    ResultWriter writer;
-    WeightedSearch search;
-    JoinCounters counters;
-    Clock::time_point flushed = Clock::now();
+  // What the search of ranked sets needs.
+  struct Search {
+    const WeightedBounds &bounds;
+    uint32_t ranks;
+    WeightedWorkers &workers;
+    WorkerPool &pool;
+    Clock::time_point begun;  // the ranking
   };
 
   template <class Token>
@@ -100,16 +97,19 @@ class WeightedJoinOfSets final : public WeightedJoin {
   void estimate_peak();
   void start();
   void join(WorkerPool &pool);
-  size_t end_of_part(const Blocks &blocks, size_t first, uint32_t ranks) const;
-  void join_part(const WeightedIndex &index, const Blocks *probes, WorkerPool &pool);
-  void search(int worker, const WeightedSets &probes, uint32_t begin, uint32_t end);
+  size_t end_of_part(const Blocks &blocks, size_t first, uint32_t ranks, size_t workers) const;
+  void note_part(Clock::time_point begun);
+  void join_in_memory(const WeightedSets &sets, Blocks &probe_blocks, const Search &search);
+  uint32_t search_on_gpu(const WeightedSets &sets, const WeightedSets &probes, const Search &search);
+  void count(const WeightedFinds &finds);
+  void count(const JoinCounters &counters, uint64_t compatible);
 
   EngineThread thread_;
   const JoinSpec spec_;
+  GpuAttempt device_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
   WeightedInput input_;
-  std::vector<std::unique_ptr<Worker>> workers_;
   PeakEstimate peak_;         // of the join in memory
   mutable std::mutex mutex_;  // of what follows, which the caller may ask for while the join runs
   JoinStats figures_;
@@ -167,7 +167,6 @@ void WeightedJoinOfSets::start() {
   figures_.pairs = spec_.self_join ? left * (left - (left > 0)) / 2 : left * right;
   figures_.threads = threads;
   figures_.algorithm = spec_.threshold <= 0 ? "all pairs" : weighted_algorithm;
-  if (spec_.device != Device::cpu) figures_.gpu_refused = weighted_gpu_refused;
   thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads));
   thread_.start([this, threads] {
     WorkerPool pool(threads, thread_.stop());
@@ -189,9 +188,10 @@ void WeightedJoinOfSets::join(WorkerPool &pool) {
   std::optional<WantedPairs> demand;
   if (spec_.done_rows != nullptr)
     demand.emplace(*spec_.done_rows, spec_.self_join, false, input_.rows(0), memory_);
-  for (int worker = 0; worker < pool.workers(); ++worker)
-    workers_.push_back(std::make_unique<Worker>(*this, bounds, index_side == 0 && !spec_.self_join,
-                                                demand ? &*demand : nullptr));
+  WeightedWorkers workers(
+      bounds, spec_.self_join, index_side == 0 && !spec_.self_join, demand ? &*demand : nullptr,
+      thread_.queue(), pool, memory_,
+      [this](const JoinCounters &counters, uint64_t compatible) { count(counters, compatible); });
   {
     const std::lock_guard lock(mutex_);
     figures_.distinct_tokens = ranking.distinct;
@@ -204,27 +204,108 @@ void WeightedJoinOfSets::join(WorkerPool &pool) {
       figures_.one_part_limit = PeakEstimate::limit_for(peak);
     }
   }
-  const bool in_place = spec_.self_join && !file_;
+  const Search search = {bounds, ranking.ranks, workers, pool, begun};
+  if (file_ && spec_.device != Device::cpu) device_.refuse("the sets exceed simjoin.memory_limit");
   for (size_t first = 0, end; first < index_blocks.size() && !bounds.no_pair(); first = end) {
-    end = file_ ? end_of_part(index_blocks, first, ranking.ranks) : index_blocks.size();
+    end = file_ ? end_of_part(index_blocks, first, ranking.ranks, static_cast<size_t>(pool.workers()))
+                : index_blocks.size();
     const WeightedSets sets =
         order_by_total(index_blocks, first, end, file_ ? &*file_ : nullptr, pool, memory_);
-    const WeightedIndex index(sets, bounds, ranking.ranks, pool, memory_);
-    if (first == 0) built_ = Clock::now().time_since_epoch().count();
-    {
-      const std::lock_guard lock(mutex_);
-      if (first == 0) figures_.build_ms = milliseconds(Clock::now() - begun);
-      if (file_) ++figures_.partitions;
+    if (file_) {
+      const WeightedIndex index(sets, bounds, ranking.ranks, pool, memory_);
+      note_part(begun);
+      workers.join(index, spec_.self_join ? index_blocks : probe_blocks, &*file_);
+    } else {
+      join_in_memory(sets, probe_blocks, search);
     }
-    join_part(index, in_place ? nullptr : spec_.self_join ? &index_blocks : &probe_blocks, pool);
   }
-  for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.flush();
-  workers_.clear();
+  workers.flush();
+}
+
+// Notes that the next part of the index side is ready to be searched.
+void WeightedJoinOfSets::note_part(Clock::time_point begun) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  if (built_ == 0) {
+    built_ = now.time_since_epoch().count();
+    figures_.build_ms = milliseconds(now - begun);
+  }
+  if (file_) ++figures_.partitions;
+}
+
+// Joins all sets of the index side with all others, or with themselves in a self-join. If a GPU is chosen but
+// fails, the CPU goes on with the probes that have not had their turn.
+void WeightedJoinOfSets::join_in_memory(const WeightedSets &sets, Blocks &probe_blocks,
+                                        const Search &search) {
+  const WeightedLoad load = {sets, spec_.self_join ? nullptr : &probe_blocks, search.ranks,
+                             input_.largest_set()};
+  std::optional<WeightedSets> ordered;
+  uint32_t done = 0;
+  if (choose_device(device_, load, search.bounds, search.pool, memory_)) {
+    if (!spec_.self_join && !probe_blocks.empty())
+      ordered.emplace(order_by_total(probe_blocks, 0, probe_blocks.size(), nullptr, search.pool, memory_));
+    const WeightedSets &probes = ordered ? *ordered : sets;
+    note_part(search.begun);
+    done = search_on_gpu(sets, probes, search);
+    if (done == probes.sets()) return;
+  }
+  const WeightedIndex index(sets, search.bounds, search.ranks, search.pool, memory_);
+  note_part(search.begun);
+  if (spec_.self_join || ordered) {
+    search.workers.join(index, ordered ? *ordered : sets, done);
+  } else {
+    search.workers.join(index, probe_blocks, nullptr);
+  }
+}
+
+// Returns the end of the probes whose pairs have been found: it is not that of all probes if the GPU fails.
+uint32_t WeightedJoinOfSets::search_on_gpu(const WeightedSets &sets, const WeightedSets &probes,
+                                           const Search &search) {
+  uint32_t done = 0;
+  const WeightedProblem problem = {sets,
+                                   probes,
+                                   search.bounds,
+                                   spec_.self_join,
+                                   search.ranks,
+                                   input_.largest_set(),
+                                   spec_.gpu_memory_limit,
+                                   search.pool,
+                                   memory_};
+  const auto take = [&](const WeightedFinds &finds) {
+    search.workers.verify(probes, sets, finds.pairs);
+    done = finds.end;
+    count(finds);
+  };
+  device_.run([&](GpuBackend &gpu) { gpu.weighted()->find(problem, take); },
+              [&] {
+                const std::lock_guard lock(mutex_);
+                figures_.device = "cpu";
+                figures_.device_memory_peak = 0;
+              });
+  return done;
+}
+
+// Adds the figures of a GPU. It compares all candidates, so they all count as verified.
+void WeightedJoinOfSets::count(const WeightedFinds &finds) {
+  JoinCounters counters;
+  counters.after_prefix = counters.after_positional = counters.after_bitmap = counters.verified =
+      finds.candidates;
+  count(counters, finds.compatible);
+  const std::lock_guard lock(mutex_);
+  figures_.filter_ms += finds.kernel_ms;
+  figures_.device = finds.device;
+  figures_.device_memory_peak = finds.memory_peak;
+}
+
+void WeightedJoinOfSets::count(const JoinCounters &counters, uint64_t compatible) {
+  const std::lock_guard lock(mutex_);
+  counters_ += counters;
+  figures_.after_length += compatible;
 }
 
 // Returns the end of the next part of the index side: as many blocks as the limit has room for.
-size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint32_t ranks) const {
-  const size_t workers = workers_.size();
+size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint32_t ranks,
+                                       size_t workers) const {
   const size_t always = memory_.current() +
                         workers * (copies_of_block * block_bytes(spec_) + WeightedSearch::bytes(0)) +
                         WeightedIndex::bytes(0, ranks);
@@ -241,47 +322,6 @@ size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint3
   return end;
 }
 
-// Joins a part of the index side with the blocks of the other side, or with itself if there are none.
-void WeightedJoinOfSets::join_part(const WeightedIndex &index, const Blocks *probes, WorkerPool &pool) {
-  struct Item {
-    size_t block;
-    uint32_t begin;
-    uint32_t end;
-  };
-  std::vector<Item> items;
-  const auto add_items = [&](size_t block, uint32_t sets, uint32_t step) {
-    for (uint32_t begin = 0; begin < sets; begin += std::min(step, sets - begin))
-      items.push_back({block, begin, begin + std::min(step, sets - begin)});
-  };
-  if (probes == nullptr) add_items(0, index.sets().sets(), probes_per_item);
-  for (size_t b = 0; probes != nullptr && b < probes->size(); ++b)
-    add_items(b, (*probes)[b].count, file_ ? UINT32_MAX : probes_per_item);
-  for (const std::unique_ptr<Worker> &worker : workers_) worker->search.turn_to(index);
-  // The heaviest probes of an ordered collection come first, since they have the most partners.
-  pool.parallel(items.size(), [&](int worker, size_t number) {
-    const Item &item = items[items.size() - 1 - number];
-    if (probes == nullptr) return search(worker, index.sets(), item.begin, item.end);
-    (*probes)[item.block].visit(file_ ? &*file_ : nullptr, memory_, [&](const WeightedSets &sets) {
-      search(worker, sets, item.begin, item.end);
-    });
-  });
-}
-
-void WeightedJoinOfSets::search(int number, const WeightedSets &probes, uint32_t begin, uint32_t end) {
-  Worker &worker = *workers_[static_cast<size_t>(number)];
-  const uint64_t compatible = worker.search.compatible_pairs();
-  worker.search.search(probes, begin, end, worker.writer, memory_, worker.counters);
-  {
-    const std::lock_guard lock(mutex_);
-    counters_ += std::exchange(worker.counters, {});
-    figures_.after_length += worker.search.compatible_pairs() - compatible;
-  }
-  const auto now = Clock::now();
-  if (now - worker.flushed < flush_interval) return;
-  worker.writer.flush();
-  worker.flushed = now;
-}
-
 StepResult WeightedJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
   if (!thread_.is_open()) start();
   return thread_.pop(budget, out);
@@ -291,9 +331,10 @@ JoinStats WeightedJoinOfSets::stats() const {
   const std::lock_guard lock(mutex_);
   JoinStats stats = figures_;
   stats.PairCounts::operator+=(counters_);
-  stats.filter_ms = milliseconds(counters_.filter);
+  stats.filter_ms += milliseconds(counters_.filter);
   stats.verify_ms = milliseconds(counters_.verify);
   stats.memory_peak = memory_.peak();
+  stats.gpu_refused = told_reason(device_.outcome().refused);
   const int64_t built = built_, done = done_;
   if (built != 0) {
     const auto end = done != 0 ? Clock::duration(done) : Clock::now().time_since_epoch();

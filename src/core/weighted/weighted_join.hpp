@@ -14,10 +14,8 @@ namespace simjoin {
 // What its figures call the algorithm.
 inline constexpr std::string_view weighted_algorithm = "weighted prefixes";
 
-// Why they have no GPU.
-inline constexpr std::string_view weighted_gpu_refused = "joins of sets with weights run on the CPU";
-
-// A join whose pairs have their similarity (Batch::similarity) in place of an overlap. It runs on the CPU.
+// A join whose pairs have their similarity (Batch::similarity) in place of an overlap. Sets in memory can be
+// searched by a GPU (core/weighted/weighted_device.hpp).
 class WeightedJoin : public JoinEngine {
  public:
   // Adds the next row of a side: distinct tokens, each with a weight that is finite and not negative, and a
@@ -29,7 +27,7 @@ class WeightedJoin : public JoinEngine {
 };
 
 // Returns a join of this threshold by weighted Jaccard similarity or the cosine: the measure is jaccard or
-// cosine. The algorithm and what is said of GPUs count for nothing.
+// cosine. The algorithm and the number of GPUs count for nothing.
 std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec);
 
 }  // namespace simjoin

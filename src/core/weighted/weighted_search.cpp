@@ -49,7 +49,7 @@ uint32_t WeightedSearch::end_of_partners(const WeightedSet &probe) const {
 
 void WeightedSearch::take(uint32_t probe, uint32_t partner) {
   candidates_.push_back({probe, partner});
-  if (candidates_.size() == most_candidates) verify();
+  if (candidates_.size() == most_candidates) end_candidates();
 }
 
 // Takes the index sets [begin, end) of a list that no earlier token of the probe has led to.
@@ -102,52 +102,84 @@ void WeightedSearch::find(const WeightedSets &probes, uint32_t probe) {
 }
 
 void WeightedSearch::verify_pair(uint32_t probe, uint32_t partner, JoinCounters &counters) {
-  const WeightedSets &partners = index_->sets();
   ++counters.verified;
   const double similarity =
-      weighted_similarity((*probes_)[probe], partners[partner], partners.format, bounds_, stop_);
+      weighted_similarity((*probes_)[probe], (*partners_)[partner], partners_->format, bounds_, stop_);
   if (!(similarity >= bounds_.threshold())) return;
   ++counters.output;
   sink_->emit_similarity(probe, partner, similarity);
 }
 
-// Verifies the candidates that are wanted now.
-void WeightedSearch::verify() {
+// Verifies those of the pairs that are wanted now.
+void WeightedSearch::verify(std::span<const WeightedPair> pairs) {
   const auto since = JoinCounters::Clock::now();
-  counters_->after_prefix += candidates_.size();
-  counters_->after_positional += candidates_.size();
-  counters_->after_bitmap += candidates_.size();
-  const WeightedSets &partners = index_->sets();
-  for (size_t i = 0; i < candidates_.size(); ++i) {
-    if (i + pairs_ahead < candidates_.size()) partners.prefetch_set(candidates_[i + pairs_ahead].partner);
-    if (i + tokens_ahead < candidates_.size())
-      partners.prefetch_tokens(candidates_[i + tokens_ahead].partner);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (i + pairs_ahead < pairs.size()) partners_->prefetch_set(pairs[i + pairs_ahead].partner);
+    if (i + tokens_ahead < pairs.size()) partners_->prefetch_tokens(pairs[i + tokens_ahead].partner);
     if (i % 256 == 0) stop_.check();
-    const Pair pair = candidates_[i];
+    const WeightedPair pair = pairs[i];
     if (sink_->wants(pair.probe, pair.partner, *counters_)) verify_pair(pair.probe, pair.partner, *counters_);
   }
-  candidates_.clear();
   counters_->verify += JoinCounters::Clock::now() - since;
+}
+
+// Verifies the candidates so far, or counts them.
+void WeightedSearch::end_candidates() {
+  found_ += candidates_.size();
+  if (counters_ != nullptr) {
+    counters_->after_prefix += candidates_.size();
+    counters_->after_positional += candidates_.size();
+    counters_->after_bitmap += candidates_.size();
+    verify({candidates_.data(), candidates_.size()});
+  }
+  candidates_.clear();
+}
+
+// Calls find(), which finds and verifies pairs.
+template <class Find>
+void WeightedSearch::hand_over(const WeightedSets &probes, const WeightedSets &partners, ResultWriter &writer,
+                               MemoryCounter &memory, JoinCounters &counters, Find &&find) {
+  probes_ = &probes;
+  partners_ = &partners;
+  counters_ = &counters;
+  CandidateSink sink(
+      writer, probes.rows.data(), partners.rows.data(),
+      [this](uint32_t probe, uint32_t partner, JoinCounters &held) { verify_pair(probe, partner, held); },
+      stop_, memory);
+  sink_ = &sink;
+  find();
+  if (!sink.wants_all()) sink.settle(counters);
 }
 
 void WeightedSearch::search(const WeightedSets &probes, uint32_t begin, uint32_t end, ResultWriter &writer,
                             MemoryCounter &memory, JoinCounters &counters) {
   const auto since = JoinCounters::Clock::now();
   const auto verified_before = counters.verify;
-  probes_ = &probes;
-  counters_ = &counters;
-  CandidateSink sink(
-      writer, probes.rows.data(), index_->sets().rows.data(),
-      [this](uint32_t probe, uint32_t partner, JoinCounters &held) { verify_pair(probe, partner, held); },
-      stop_, memory);
-  sink_ = &sink;
+  hand_over(probes, index_->sets(), writer, memory, counters, [&] {
+    for (uint32_t probe = begin; probe < end; ++probe) {
+      stop_.check();
+      find(probes, probe);
+    }
+    end_candidates();
+  });
+  counters.filter += JoinCounters::Clock::now() - since - (counters.verify - verified_before);
+}
+
+void WeightedSearch::verify_pairs(const WeightedSets &probes, const WeightedSets &partners,
+                                  std::span<const WeightedPair> pairs, ResultWriter &writer,
+                                  MemoryCounter &memory, JoinCounters &counters) {
+  hand_over(probes, partners, writer, memory, counters, [&] { verify(pairs); });
+}
+
+uint64_t WeightedSearch::count_candidates(const WeightedSets &probes, uint32_t begin, uint32_t end) {
+  const uint64_t before = found_;
+  counters_ = nullptr;
   for (uint32_t probe = begin; probe < end; ++probe) {
     stop_.check();
     find(probes, probe);
   }
-  verify();
-  if (!sink.wants_all()) sink.settle(counters);
-  counters.filter += JoinCounters::Clock::now() - since - (counters.verify - verified_before);
+  end_candidates();
+  return found_ - before;
 }
 
 }  // namespace simjoin

@@ -59,6 +59,7 @@ JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const cha
 }
 
 WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name) {
+  prepare_gpu_use();
   WeightedJoin *engine = own(context, [&] { return make_weighted_join(spec); });
   watch_join(engine, context, name);
   return engine;

@@ -242,8 +242,9 @@ void show_search(const JoinStats &stats, ExplainState *es) {
   const bool gpu = stats.device_memory_peak != 0;
   const bool filtered_by_gpu =
       gpu && stats.algorithm != algorithm_names[static_cast<int>(Algorithm::cpu_gpu)];
+  const bool verified_by_gpu = gpu && stats.algorithm != weighted_algorithm;
   show_ms(filtered_by_gpu ? "Filter GPU Time" : "Filter CPU Time", stats.filter_ms, es);
-  show_ms(gpu ? "Verify GPU Time" : "Verify CPU Time", stats.verify_ms, es);
+  show_ms(verified_by_gpu ? "Verify GPU Time" : "Verify CPU Time", stats.verify_ms, es);
 }
 
 // Shows time and memory. They depend on the machine, so TIMING OFF hides them.
@@ -294,7 +295,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const JoinStats &stats = *state->totals;
   // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
-  // A weighted join has one algorithm and one device, whatever the settings.
+  // A weighted join has one algorithm, whatever the settings.
   const bool known = ran || state->facts.weighted();
   if (!by_bands)
     show_text("Algorithm",
@@ -304,7 +305,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
               es);
   if (ran && !stats.streamed.empty()) show_text("Streamed Side", stats.streamed, es);
   if (Settings::explain_device())
-    show_text("Device", known ? stats.device : device_names[static_cast<int>(Settings::device())], es);
+    show_text("Device", ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
   if (!ran) return;
   if (Settings::explain_device() && !stats.gpu_refused.empty())
     show_text("GPU Not Used", stats.gpu_refused, es);
