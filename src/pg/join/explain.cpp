@@ -295,8 +295,9 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const JoinStats &stats = *state->totals;
   // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
-  // A weighted join has one algorithm, whatever the settings.
+  // A weighted join has one algorithm, whatever the settings, and by bands one device.
   const bool known = ran || state->facts.weighted();
+  const bool on_cpu = state->facts.weighted() && by_bands;
   if (!by_bands)
     show_text("Algorithm",
               ran     ? std::string_view(stats.algorithm)
@@ -305,7 +306,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
               es);
   if (ran && !stats.streamed.empty()) show_text("Streamed Side", stats.streamed, es);
   if (Settings::explain_device())
-    show_text("Device", ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
+    show_text("Device", on_cpu || ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
   if (!ran) return;
   if (Settings::explain_device() && !stats.gpu_refused.empty())
     show_text("GPU Not Used", stats.gpu_refused, es);
