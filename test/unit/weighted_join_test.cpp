@@ -53,6 +53,17 @@ TEST_P(WeightedJoins, FindThePairsOfTheOracle) {
   }
 }
 
+// The weights of a token stay with it in sets whose numbers would be sorted without weights.
+TEST_P(WeightedJoins, FindPairsOfSetsOfManyTexts) {
+  RandomWeights random(11);
+  Collection input = collection(random, true, 0);
+  const Weights kind = std::get<Weights>(GetParam());
+  input.left.push_back(random.set(kind, 140, 200));
+  for (int row = 0; row < 12; ++row) input.left.push_back(random.near(input.left.back(), kind, 10, 200));
+  for (const Tokens type : {Tokens::text, Tokens::int64, Tokens::int32})
+    EXPECT_EQ(run(input, 0.5, type), expected_pairs(input, 0.5)) << static_cast<int>(type);
+}
+
 // Similarities that occur are thresholds, and so are the next doubles.
 TEST_P(WeightedJoins, FindPairsExactlyOnTheThreshold) {
   RandomWeights random(2);

@@ -1,6 +1,7 @@
 #include "core/sets/join_tokens.hpp"
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace simjoin {
@@ -27,6 +28,23 @@ uint32_t JoinTokens::add(Side side, std::span<const int64_t> tokens, uint32_t *i
 uint32_t JoinTokens::add(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
   return intern(side, tokens, ids);
 }
+
+template <typename T>
+uint32_t JoinTokens::add_in_order(Side side, std::span<const T> tokens, uint32_t *ids) {
+  if constexpr (std::is_same_v<T, std::string_view>) {
+    if (tokens.empty()) return 0;
+    if (plain_) Vocabulary::throw_mixed();
+    // intern() would sort the numbers of many texts.
+    vocabulary_.number(tokens, ids);
+    return static_cast<uint32_t>(tokens.size());
+  } else {
+    return add(side, tokens, ids);
+  }
+}
+
+template uint32_t JoinTokens::add_in_order(Side, std::span<const int32_t>, uint32_t *);
+template uint32_t JoinTokens::add_in_order(Side, std::span<const int64_t>, uint32_t *);
+template uint32_t JoinTokens::add_in_order(Side, std::span<const std::string_view>, uint32_t *);
 
 template <typename T>
 uint32_t JoinTokens::intern(Side side, std::span<const T> tokens, uint32_t *ids) {

@@ -42,6 +42,11 @@ class JoinTokens {
   uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
 
+  // The same for distinct tokens, in their order, so that weights can be beside them. Integers of 32 bits
+  // have to ascend.
+  template <typename T>
+  uint32_t add_in_order(Side side, std::span<const T> tokens, uint32_t *ids);
+
   // Adds a set of texts as the next row of a side, in place of add() and RawSets::add_row(): now, or with a
   // later set or end_texts(). `Texts` is PackedTexts or a span of std::string_view. Every set that comes
   // after the first that is not empty has to be added so.

@@ -40,7 +40,7 @@ void WeightedInput::add(Side side, std::span<const Token> tokens, std::span<cons
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   if (file_ != nullptr) tokens_.bound(vocabulary_bytes_, tokens.size(), sides_[0], sides_[1], *file_);
   uint32_t *ids = sets.room(tokens.size());
-  if (tokens_.add(side, tokens, ids) != tokens.size() || weights.size() != tokens.size())
+  if (tokens_.add_in_order(side, tokens, ids) != tokens.size() || weights.size() != tokens.size())
     throw Error(ErrorKind::internal, "the tokens of a weighted set are not distinct");
   add_weights(number, weights);
   sets.add_row(static_cast<uint32_t>(tokens.size()));
