@@ -119,6 +119,8 @@ SELECT gathered(query) FROM (VALUES
   (4, 'INSERT INTO others SELECT a.* FROM items a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9'),
   (5, 'WITH d AS (DELETE FROM items WHERE id < 0) SELECT FROM items a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9')
 ) v (n, query) ORDER BY n;
+-- But for a new table it has.
+SELECT gathered('CREATE TABLE similar_items AS SELECT a.id FROM items a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9') > 0 AS gathered;
 CREATE FUNCTION unsafe_tokens(t int[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS 'BEGIN RETURN t || 1; END';
 SELECT c.* FROM compared('SELECT a.id, b.id AS b FROM items a JOIN others b ON jaccard_similarity(unsafe_tokens(a.tokens), b.tokens) >= 0.9') c;
 CREATE FUNCTION restricted_tokens(t int[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS 'BEGIN RETURN t || 1; END';
