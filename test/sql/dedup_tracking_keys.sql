@@ -136,6 +136,16 @@ SELECT create_dedup_view('of_uuid', 'SELECT uuid, tokens FROM docs WHERE uuid IS
 UPDATE docs SET tokens = '{1,2}' WHERE n = -1;
 SELECT changed_rows, read_rows < 5 AS few_read FROM refresh_dedup_view('of_uuid');
 
+-- Short queries are not compiled.
+CREATE FUNCTION told_jit(int[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE WARNING 'jit is %', current_setting('jit'); RETURN $1; END $$;
+CREATE TABLE plain (id text PRIMARY KEY, tokens int[]);
+SELECT create_dedup_view('of_plain', 'SELECT id, told_jit(tokens) FROM plain', 0.7, track_changes => true);
+INSERT INTO plain VALUES ('a', '{1}');
+SET jit = on;
+SELECT new_rows FROM refresh_dedup_view('of_plain');
+SHOW jit;
+RESET jit;
+
 -- A collation by which different texts are equal, where the server has such ones.
 DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN RETURN; END IF;

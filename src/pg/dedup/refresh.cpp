@@ -111,8 +111,10 @@ bool refresh_from_changes(Relation view, const DedupDefinition &definition, Refr
   SetUserIdAndSecContext(view->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
   const int level = NewGUCNestLevel();
   compat::restrict_search_path();
-  // Keys are looked up through indexes, also where the planner does not know how many rows there are.
+  // Keys are looked up through indexes, also where the planner does not know how many rows there are. It then
+  // thinks what has no index, such as the table of changes, costly enough to be compiled, for 10 ms a query.
   if (definition.has_keys()) set_until_end("enable_seqscan", "off");
+  set_until_end("jit", "off");
   const OpenParts parts = open_parts(definition);
   TokenIndex index;
   ChangeList changes;
