@@ -15,7 +15,7 @@ constexpr size_t entries_at_once = 16;
 // too many classes to look up.
 constexpr double quarters[] = {0.5, 0.5946, 0.7071, 0.8409};
 constexpr double least_threshold_of_classes = 0.1;
-// The tokens of larger sets are not sorted by their codes: that could not be interrupted for long.
+// Larger sets are not compared by their codes: that could not be interrupted for long.
 constexpr size_t most_compared_tokens = size_t{1} << 18;
 // What a difference of sums can be too small by, as a part of the larger sum.
 constexpr double room = 1e-6;
@@ -71,28 +71,39 @@ void WeightedPrefixes::entries_of(const WeightedKeys &set, TokenCode *entries, d
   }
 }
 
-// A class of larger totals needs a larger overlap, so fewer tokens can be the first common one.
-std::span<const PrefixLookup> WeightedPrefixes::lookups(const WeightedKeys &set) {
-  entries_.clear();
-  lookups_.clear();
+void WeightedPrefixes::look_up(const WeightedKeys &set) {
+  set_ = set;
   codes_.clear();
-  total_ = set.total;
-  if (set.prefix == 0) return {};
+  if (set.prefix == 0) return;
   compared_ = set.tokens.size() <= most_compared_tokens;
   for (const WeightedKey &token : set.tokens.first(compared_ ? set.tokens.size() : 0))
     codes_.push_back({code_of_key(token.key), token.mass});
   std::sort(codes_.begin(), codes_.end(),
             [](const CodeMass &a, const CodeMass &b) { return a.code < b.code; });
-  const int first = class_of(bounds_.least_partner(total_));
-  const int last = classes_ ? class_of(bounds_.most_partner(total_)) : first;
-  for (int number = first; number <= last; ++number) {
-    const double least = classes_ ? least_total(number) : 0;
-    double rest = total_;
-    for (size_t i = 0; i < set.prefix && bounds_.most_total(total_, rest) >= least; ++i) {
-      entries_.push_back(code_of_key(set.tokens[i].key) ^ salt_of(number));
-      rest = std::max(rest - set.tokens[i].mass, 0.0) + room * set.tokens[i].mass;
-    }
+  next_ = {class_of(bounds_.least_partner(set.total)), 0, set.total};
+  last_class_ = classes_ ? class_of(bounds_.most_partner(set.total)) : next_.number;
+}
+
+// Gives the next entry of the lookups; returns false after the last. A class of larger totals needs a larger
+// overlap, so fewer tokens can be the first common one.
+bool WeightedPrefixes::next_entry(TokenCode *entry) {
+  for (; next_.number <= last_class_; next_ = {next_.number + 1, 0, set_.total}) {
+    const double least = classes_ ? least_total(next_.number) : 0;
+    if (next_.token == set_.prefix || bounds_.most_total(set_.total, next_.rest) < least) continue;
+    const WeightedKey &token = set_.tokens[next_.token++];
+    next_.rest = std::max(next_.rest - token.mass, 0.0) + room * token.mass;
+    *entry = code_of_key(token.key) ^ salt_of(next_.number);
+    return true;
   }
+  return false;
+}
+
+std::span<const PrefixLookup> WeightedPrefixes::next_lookups() {
+  entries_.clear();
+  lookups_.clear();
+  if (set_.prefix == 0) return {};
+  for (TokenCode entry; entries_.size() < lookups_at_once * entries_at_once && next_entry(&entry);)
+    entries_.push_back(entry);
   const auto entries = std::span<const TokenCode>(entries_);
   for (size_t i = 0; i < entries.size(); i += entries_at_once)
     lookups_.push_back({entries.subspan(i, std::min(entries_at_once, entries.size() - i)), {}});
@@ -102,10 +113,10 @@ std::span<const PrefixLookup> WeightedPrefixes::lookups(const WeightedKeys &set)
 // A token of the indexed prefix shares at most the smaller mass. All other tokens share no more than either
 // set has left. For the cosine, the products of weights are bounded in the same way (Cauchy-Schwarz).
 bool WeightedPrefixes::may_be_similar(const IndexedWeights &indexed) const {
-  if (!(total_ > 0) || !(indexed.total > 0)) return false;
-  if (!compared_) return true;
+  if (!(set_.total > 0) || !(indexed.total > 0)) return false;
+  if (!compared_ || indexed.entries.size() > most_compared_tokens) return true;
   const TokenCode salt = salt_of(class_of(indexed.total));
-  double shared = 0, left = total_, indexed_left = indexed.total;
+  double shared = 0, left = set_.total, indexed_left = indexed.total;
   for (size_t i = 0; i < indexed.entries.size(); ++i) {
     const TokenCode code = indexed.entries[i] ^ salt;
     const double mass = indexed.masses[i];
@@ -117,11 +128,11 @@ bool WeightedPrefixes::may_be_similar(const IndexedWeights &indexed) const {
     left -= found->mass;
   }
   if (!(shared > 0)) return false;
-  left = std::max(left, 0.0) + room * total_;
+  left = std::max(left, 0.0) + room * set_.total;
   indexed_left = std::max(indexed_left, 0.0) + room * indexed.total;
   if (bounds_.of_cosine())
-    return shared + std::sqrt(left * indexed_left) >= bounds_.least_products(total_, indexed.total);
-  return shared + std::min(left, indexed_left) >= bounds_.least_excess_for(total_ + indexed.total, 0);
+    return shared + std::sqrt(left * indexed_left) >= bounds_.least_products(set_.total, indexed.total);
+  return shared + std::min(left, indexed_left) >= bounds_.least_excess_for(set_.total + indexed.total, 0);
 }
 
 }  // namespace simjoin

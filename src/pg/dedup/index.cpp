@@ -116,17 +116,19 @@ Prober start_prober(DedupState *state, const PrefixOrder &order) {
 void probe(Prober *prober, const RowPrefix &prefix, const Bounds &bounds) {
   prober->prefix = prefix;
   ParamExternData *parameters = prober->parameters->params;
-  const auto lookups = lookups_of(prefix, prober->order);
+  auto lookups = lookups_of(prefix, prober->order);
   if (lookups.empty()) return;
   Datum range[2];
   range_of(prefix, prober->order, bounds, range);
   for (int i = 0; i < 2; ++i) parameters[i].value = range[i];
-  for (const PrefixLookup &lookup : lookups) {
-    parameters[2].value = PointerGetDatum(array_of(lookup.one));
-    parameters[3].value = PointerGetDatum(array_of(lookup.other));
-    run_plan(prober->plans[lookup.other.empty() ? 0 : 1], receiver_for(prober, prober->state->function),
-             prober->parameters);
-  }
+  for (; !lookups.empty(); lookups = more_lookups(prober->order))
+    for (const PrefixLookup &lookup : lookups) {
+      ArrayType *const entries[] = {array_of(lookup.one), array_of(lookup.other)};
+      for (int i = 0; i < 2; ++i) parameters[2 + i].value = PointerGetDatum(entries[i]);
+      run_plan(prober->plans[lookup.other.empty() ? 0 : 1], receiver_for(prober, prober->state->function),
+               prober->parameters);
+      for (ArrayType *array : entries) pfree(array);
+    }
 }
 
 }  // namespace

@@ -97,10 +97,14 @@ void range_of(const RowPrefix &prefix, const PrefixOrder &order, const Bounds &b
 }
 
 std::span<const PrefixLookup> lookups_of(const RowPrefix &prefix, const PrefixOrder &order) {
-  return call_cpp([&] {
-    return order.weighted == nullptr ? order.tokens->lookups(prefix.plain)
-                                     : order.weighted->lookups(prefix.weighted);
-  });
+  if (order.weighted == nullptr) return call_cpp([&] { return order.tokens->lookups(prefix.plain); });
+  call_cpp([&] { order.weighted->look_up(prefix.weighted); });
+  return more_lookups(order);
+}
+
+std::span<const PrefixLookup> more_lookups(const PrefixOrder &order) {
+  if (order.weighted == nullptr) return {};
+  return call_cpp([&] { return order.weighted->next_lookups(); });
 }
 
 bool may_be_similar(const RowPrefix &prefix, const PrefixOrder &order, const StoredRow &row, int64 *id) {

@@ -44,8 +44,11 @@ const char *query_by_prefix(const DedupState &state, Oid *range_type);
 // Gives the smallest and the largest size or total of similar sets.
 void range_of(const RowPrefix &prefix, const PrefixOrder &order, const Bounds &bounds, Datum *range);
 
-// Returns the lookups that find each similar set (TokenOrder, WeightedPrefixes).
+// Returns the first lookups that find each similar set (TokenOrder, WeightedPrefixes).
 std::span<const PrefixLookup> lookups_of(const RowPrefix &prefix, const PrefixOrder &order);
+
+// Returns the next lookups for that set, and none after the last.
+std::span<const PrefixLookup> more_lookups(const PrefixOrder &order);
 
 // Gives the id of a row that the query has returned. Returns false if the row is not similar to the set that
 // was looked up last, whose prefix is given.
