@@ -146,6 +146,26 @@ SELECT new_rows FROM refresh_dedup_view('of_plain');
 SHOW jit;
 RESET jit;
 
+-- Keys are fetched into arrays in parts, here of a single group of 2,500 rows.
+CREATE TABLE chain (id text PRIMARY KEY, place int, tokens int[]);
+INSERT INTO chain SELECT md5(i::text), -i, ARRAY(SELECT generate_series(i, i + 9)) FROM generate_series(1, 2500) i;
+SELECT create_dedup_view('of_' || keep, 'SELECT id, tokens FROM chain' || CASE keep WHEN 'first_row' THEN ' ORDER BY place' ELSE '' END, 0.8, keep => keep, max_group_share => 1, track_changes => true)
+FROM unnest('{smallest_id,first_row}'::text[]) keep;
+DELETE FROM chain WHERE place = -1200;
+INSERT INTO chain VALUES ('new', 0, '{1,2,3,4,5,6,7,8,9,11}');
+SELECT new_rows, removed_rows, new_pairs FROM refresh_dedup_view('of_smallest_id');
+SELECT new_rows, removed_rows, new_pairs FROM refresh_dedup_view('of_first_row');
+SELECT keep, (SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM chain ORDER BY place', 0.8, key => NULL::text, keep => keep, max_group_share => 1) d
+  WHERE d::text NOT IN (SELECT v::text FROM of_smallest_id v UNION ALL SELECT v::text FROM of_first_row v)) AS differences FROM unnest('{smallest_id,first_row}'::text[]) keep;
+SELECT count(*), count(DISTINCT id), count(DISTINCT group_id) FROM of_first_row;
+-- Notes of keys that take too much memory are not fetched.
+INSERT INTO chain VALUES (repeat('x', 100000), 1, '{-1}');
+DO $$ BEGIN FOR i IN 1 .. 30 LOOP UPDATE chain SET tokens = ARRAY[-i] WHERE place = 1; END LOOP; END $$;
+SET simjoin.memory_limit = '16MB';
+SELECT new_rows, read_rows = rows AS all_read FROM refresh_dedup_view('of_smallest_id');
+RESET simjoin.memory_limit;
+SELECT new_rows, read_rows < 10 AS few_read FROM refresh_dedup_view('of_first_row');
+
 -- A collation by which different texts are equal, where the server has such ones.
 DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN RETURN; END IF;

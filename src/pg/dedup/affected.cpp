@@ -97,14 +97,21 @@ struct PlaceReader {
   Oid key_type;
 };
 
-// Gives the affected rows their places in the order of the query.
-void place_rows_in_order(Affected *affected, const DedupDefinition &definition, IdList ids) {
+// Gives the affected rows places as the query returns them. With `order_counts` a single statement returns
+// all of them, in order. It fetches no more keys into an array than others, and rather reads all rows.
+void place_rows_of_query(Affected *affected, const DedupDefinition &definition, IdList ids,
+                         bool order_counts) {
   const char *id = psprintf("x.%s", quote_identifier(get_attname(definition.source, 1, false)));
   PlaceReader reader = {affected, relation_name(definition.source), definition.key_type};
-  const char *query = psprintf("SELECT %s%s%s FROM %s x WHERE %s", number_of(definition, id),
-                               definition.has_keys() ? ", " : "", definition.has_keys() ? id : "",
-                               reader.source, is_of_numbers(definition, id));
-  read_query(query, &reader, refresh_function, ids_parameter(ids));
+  const char *number = number_of(definition, id);
+  const char *condition = order_counts && definition.has_keys() && ids.size() > keys_at_once
+                              ? psprintf("%s OPERATOR(pg_catalog.=) ANY ($1)", number)
+                              : is_of_numbers(definition, id);
+  const char *query = psprintf("SELECT %s%s%s FROM %s x WHERE %s", number, definition.has_keys() ? ", " : "",
+                               definition.has_keys() ? id : "", reader.source, condition);
+  for_parts(
+      ids, [&](ParamListInfo some) { read_query(query, &reader, refresh_function, some); },
+      order_counts ? std::max<size_t>(ids.size(), 1) : keys_at_once);
   if (definition.has_keys()) number_keys(affected->keys, affected->ids);
 }
 
@@ -148,7 +155,7 @@ size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList 
   std::fill_n(affected->places, affected->known, no_place);
   const IdList ids = ids_from(*affected, 0);
   if (order_counts || definition.has_keys()) {
-    place_rows_in_order(affected, definition, ids);
+    place_rows_of_query(affected, definition, ids, order_counts);
     return affected->count;
   }
   for (size_t i = 0; i < ids.size(); ++i)

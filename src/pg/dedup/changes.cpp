@@ -9,8 +9,10 @@ extern "C" {
 
 #include <algorithm>
 
+#include "core/base/memory_shares.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/relation_names.hpp"
+#include "pg/base/settings.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/part_query.hpp"
 #include "pg/dedup/stored_rows.hpp"
@@ -64,6 +66,7 @@ void write_run(ChangeNotes *notes) {
 ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most) {
   ChangeList list = {false, GrowingArray<int64>(CurrentMemoryContext),
                      GrowingArray<ItemPointerData>(CurrentMemoryContext)};
+  size_t key_bytes = 0;  // of all notes: they are fetched into an array (id_queries)
   TupleTableSlot *slot = table_slot_create(changes, nullptr);
   TableScanDesc scan = table_beginscan(changes, GetActiveSnapshot(), 0, nullptr);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
@@ -71,11 +74,12 @@ ChangeList read_changes(const DedupDefinition &definition, Relation changes, siz
     list.notes.append(slot->tts_tid);
     const StoredRow row = {slot, RelationGetRelationName(changes)};
     if (definition.has_keys())
-      list.all |= !is_stored_key(row, definition.key_type);
+      list.all |= !is_stored_key(row, definition.key_type, &key_bytes);
     else
       add_change(&list, stored_change(row), most);
   }
   table_endscan(scan);
+  list.all |= key_bytes > key_share(Settings::memory_limit());
   ExecDropSingleTupleTableSlot(slot);
   make_distinct(&list.ids);
   if (list.ids.size() > most || (definition.has_keys() && has_more_keys(definition, list, most)))

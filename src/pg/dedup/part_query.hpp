@@ -20,14 +20,15 @@ ParamListInfo ids_parameter(IdList ids);
 
 void free_ids_parameter(ParamListInfo parameter);
 
-// The most ids that a statement looks for.
+// The most ids that a statement looks for, and the most where it fetches their keys into an array.
 inline constexpr size_t ids_at_once = 1 << 16;
+inline constexpr size_t keys_at_once = 1 << 10;
 
 // Calls body(parameters) for one part of the ids after the other.
 template <class Body>
-void for_parts(IdList ids, Body &&body) {
-  for (size_t begin = 0; begin < ids.size(); begin += ids_at_once) {
-    ParamListInfo parameter = ids_parameter(ids.subspan(begin, std::min(ids_at_once, ids.size() - begin)));
+void for_parts(IdList ids, Body &&body, size_t most = ids_at_once) {
+  for (size_t begin = 0; begin < ids.size(); begin += most) {
+    ParamListInfo parameter = ids_parameter(ids.subspan(begin, std::min(most, ids.size() - begin)));
     body(parameter);
     free_ids_parameter(parameter);
   }
@@ -53,8 +54,10 @@ void run_over_part(const char *query, const char *part, const char *function, Ta
 
 // Runs the query as run_over_part does, for one part of the ids after the other. They are its parameter $1.
 template <class Take>
-void run_for_ids(const char *query, const char *part, IdList ids, const char *function, Take &&take) {
-  for_parts(ids, [&](ParamListInfo parameters) { run_over_part(query, part, function, take, parameters); });
+void run_for_ids(const char *query, const char *part, IdList ids, const char *function, Take &&take,
+                 size_t most = ids_at_once) {
+  for_parts(
+      ids, [&](ParamListInfo parameters) { run_over_part(query, part, function, take, parameters); }, most);
 }
 
 }  // namespace simjoin::pg

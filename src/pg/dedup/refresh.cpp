@@ -27,9 +27,8 @@ namespace {
 // Where more than one row in most_changed_share has changed, all rows are read. Both ways then take the same
 // time (1 M rows of 20 integers).
 constexpr int64 most_changed_share = 200;
-constexpr size_t few_changes = 100;           // this many changed rows are never too many
-constexpr size_t bytes_of_change = 64;        // of the memory limit, for each changed row
-constexpr size_t bytes_of_key_change = 4096;  // the same where its id is a key: an index takes none of more
+constexpr size_t few_changes = 100;     // this many changed rows are never too many
+constexpr size_t bytes_of_change = 64;  // of the memory limit, for each changed row
 
 // Makes what was written so far visible to queries.
 void advance_snapshot() {
@@ -91,9 +90,9 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
   if (definition.has_keys() && !has_index_on(tracked.table, tracked.id)) return false;
   *index = read_token_index(definition, CurrentMemoryContext);
   if (!index->exists || needs_new_order(*index, index->rows)) return false;
-  const size_t bytes = definition.has_keys() ? bytes_of_key_change : bytes_of_change;
   const auto most = std::max(few_changes, static_cast<size_t>(index->rows / most_changed_share));
-  *changes = read_changes(definition, parts.changes, std::min(most, Settings::memory_limit() / bytes));
+  *changes =
+      read_changes(definition, parts.changes, std::min(most, Settings::memory_limit() / bytes_of_change));
   return !changes->all;
 }
 

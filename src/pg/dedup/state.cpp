@@ -222,7 +222,9 @@ void add_kept_rows(DedupState *state, IdList some) {
   KeptReader kept = {state, known - some.size(), some.size(), allocate<bool>(some.size())};
   std::fill_n(kept.met, some.size(), false);
   const char *query = some_rows_of_source(*state->definition, RelationGetDescr(state->parts->source));
-  for_parts(some, [&](ParamListInfo ids) { read_query(query, &kept, state->function, ids); });
+  for_parts(
+      some, [&](ParamListInfo ids) { read_query(query, &kept, state->function, ids); },
+      state->keys == nullptr ? ids_at_once : keys_at_once);
   pfree(kept.met);
 }
 

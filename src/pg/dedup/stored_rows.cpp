@@ -1,12 +1,14 @@
 #include "pg/dedup/stored_rows.hpp"
 
 extern "C" {
+#include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/uuid.h"
 }
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -123,9 +125,12 @@ StoredChange stored_change(const StoredRow &row) {
   return {false, DatumGetInt64(first), DatumGetInt64(last)};
 }
 
-bool is_stored_key(const StoredRow &row, Oid type) {
+bool is_stored_key(const StoredRow &row, Oid type, size_t *bytes) {
   Datum key;
-  return value_of(row, 1, type, &key);
+  if (!value_of(row, 1, type, &key)) return false;
+  const int length = TupleDescAttr(row.slot->tts_tupleDescriptor, 0)->attlen;
+  *bytes += length == -1 ? toast_raw_datum_size(key) : static_cast<size_t>(std::max(length, 0));
+  return true;
 }
 
 StoredGroup stored_group(const StoredRow &row, Oid type) {

@@ -104,7 +104,8 @@ StoredPrefix stored_prefix(const StoredRow &row);      // (id, size, prefix)
 StoredWeights stored_weights(const StoredRow &row);    // (id, total, prefix, masses)
 StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, frequent)
 StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
-bool is_stored_key(const StoredRow &row, Oid type);    // (key of this type); false where it is NULL
+// (key of this type); false where it is NULL. Adds the bytes that the key takes in memory.
+bool is_stored_key(const StoredRow &row, Oid type, size_t *bytes);
 // (ctid, number, id, group_id, is_representative, similarity), with ids of this type
 StoredGroup stored_group(const StoredRow &row, Oid type);
 

@@ -83,8 +83,10 @@ void update_view(Relation view, const DedupDefinition &definition, const Affecte
                        false};
   get_typlenbyval(update.id_type, &update.length, &update.by_value);
   const char *name = relation_name(RelationGetRelid(view));
-  run_for_ids(some_rows_of_view(view, definition, name), name, ids_of(affected), refresh_function,
-              [&](const StoredRow &row) { compare_view_row(row, affected, grouping, &update); });
+  run_for_ids(
+      some_rows_of_view(view, definition, name), name, ids_of(affected), refresh_function,
+      [&](const StoredRow &row) { compare_view_row(row, affected, grouping, &update); },
+      definition.has_keys() ? keys_at_once : ids_at_once);
   TableWriter *writer = open_writer(view);
   for (ItemPointerData &row : update.to_erase)
     if (!erase_row(writer, &row, GetActiveSnapshot())) raise_damaged(name);
