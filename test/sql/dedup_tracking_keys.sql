@@ -166,6 +166,15 @@ SELECT new_rows, read_rows = rows AS all_read FROM refresh_dedup_view('of_smalle
 RESET simjoin.memory_limit;
 SELECT new_rows, read_rows < 10 AS few_read FROM refresh_dedup_view('of_first_row');
 
+-- Ids are compared in their own collation.
+ALTER TABLE of_first_row_rows ALTER key TYPE text COLLATE "C";
+SELECT refresh_dedup_view('of_first_row');
+ALTER TABLE of_first_row_rows ALTER key TYPE text COLLATE "default";
+ALTER TABLE of_first_row_changes ALTER key TYPE text COLLATE "C";
+SELECT refresh_dedup_view('of_first_row');
+ALTER TABLE of_first_row_changes ALTER key TYPE text COLLATE "default";
+SELECT new_rows, changed_rows FROM refresh_dedup_view('of_first_row');
+
 -- A collation by which different texts are equal, where the server has such ones.
 DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN RETURN; END IF;

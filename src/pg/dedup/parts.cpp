@@ -214,6 +214,16 @@ Relation open_part(const NamedPart &part, const DedupDefinition &definition) {
   return relation;
 }
 
+// Errors where the keys of a part, its last column, have not the collation of the ids of the query: the ids
+// would be compared by that of the part. Ids of another type are an error of their reader.
+void check_collation(const NamedPart &part, Relation relation, Relation source) {
+  const TupleDesc columns = RelationGetDescr(relation), ids = RelationGetDescr(source);
+  if (ids->natts == 0) return;
+  const FormData_pg_attribute *key = TupleDescAttr(columns, columns->natts - 1), *id = TupleDescAttr(ids, 0);
+  if (key->atttypid == id->atttypid && key->attcollation != id->attcollation)
+    raise_altered(part.relation, *part.shape);
+}
+
 void check_isolation(bool waits_for_none) {
   if (!IsolationUsesXactSnapshot() || waits_for_none) return;
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -230,6 +240,8 @@ OpenParts open_parts(const DedupDefinition &definition) {
   Relation open[most_parts] = {};
   for (size_t i = 0; i < count; ++i) open[i] = open_part(named[i], definition);
   const OpenParts parts = {open[0], open[1], open[2], open[3], open[4]};
+  for (const size_t i : {1, 3})
+    if (definition.has_keys() && open[i] != nullptr) check_collation(named[i], open[i], parts.source);
   check_isolation(!definition.tracked() && parts.rows->rd_createSubid != InvalidSubTransactionId);
   PushActiveSnapshot(GetTransactionSnapshot());
   return parts;
