@@ -47,8 +47,8 @@ class WeightedPrefixes {
   void entries_of(const WeightedKeys &set, TokenCode *entries, double *masses) const;
   // Begins to look up a set, which the caller keeps. Later calls of may_be_similar are about this set.
   void look_up(const WeightedKeys &set);
-  // Returns the next lookups for the set, at most `lookups_at_once`, and none after the last. Each similar set
-  // has one of their entries. They are valid until the next call.
+  // Returns the next lookups for the set, at most `lookups_at_once`, and none after the last. Each similar
+  // set has one of their entries. They are valid until the next call.
   std::span<const PrefixLookup> next_lookups();
   static constexpr size_t lookups_at_once = 1024;
   // Returns false if the indexed set is not similar to the one that was looked up.
