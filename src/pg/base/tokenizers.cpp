@@ -138,10 +138,6 @@ Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema) {
   return maker.tokenizer.shingled ? shingles_expression(maker, text, schema) : words_expression(maker, text);
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_tokenizer_in);
@@ -168,3 +164,5 @@ Datum simjoin_tokenizer_send(PG_FUNCTION_ARGS) {
   return textsend(fcinfo);
 }
 }
+
+}  // namespace simjoin::pg

@@ -208,11 +208,6 @@ void cluster_query(Clustering *clustering, const char *query) {
   close_row_keys(clustering->keys);
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
-
 namespace {
 
 Datum cluster_documents(FunctionCallInfo fcinfo, bool merges) {
@@ -238,3 +233,5 @@ Datum simjoin_cluster_documents_merging(PG_FUNCTION_ARGS) {
   return cluster_documents(fcinfo, true);
 }
 }
+
+}  // namespace simjoin::pg

@@ -268,14 +268,6 @@ void store_clusters(Clustering *clustering, Oid table) {
   CommandCounterIncrement();  // so that another call in the same statement sees the clusters
 }
 
-}  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
-
-namespace {
-
 Datum cluster_stream(FunctionCallInfo fcinfo, bool merges) {
   constexpr const char *function = "cluster_stream";
   ResultRows result(fcinfo);
@@ -331,3 +323,5 @@ Datum simjoin_cluster_stream_merging(PG_FUNCTION_ARGS) {
   return cluster_stream(fcinfo, true);
 }
 }
+
+}  // namespace simjoin::pg

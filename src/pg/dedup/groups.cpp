@@ -53,11 +53,6 @@ const char *set_refreshing_function(const char *function) {
   return std::exchange(refreshing_function, function);
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
@@ -94,3 +89,5 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   return 0;
 }
 }
+
+}  // namespace simjoin::pg

@@ -213,10 +213,6 @@ const char *drop_trigger_statements(Oid table, Oid view) {
   return statements.data;
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_track_changes);
@@ -240,3 +236,5 @@ Datum simjoin_track_changes(PG_FUNCTION_ARGS) {
   return PointerGetDatum(nullptr);
 }
 }
+
+}  // namespace simjoin::pg

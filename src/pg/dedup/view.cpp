@@ -271,10 +271,6 @@ void drop_view(Oid view, const char *function) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -328,3 +324,5 @@ Datum simjoin_drop_dedup_view(PG_FUNCTION_ARGS) {
   PG_RETURN_VOID();
 }
 }
+
+}  // namespace simjoin::pg

@@ -19,10 +19,6 @@ struct DeviceList {
 };
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -45,3 +41,5 @@ Datum simjoin_devices(PG_FUNCTION_ARGS) {
   return 0;
 }
 }
+
+}  // namespace simjoin::pg

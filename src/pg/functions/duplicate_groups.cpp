@@ -89,10 +89,6 @@ Datum return_groups_of(const GroupsCall &call, ResultRows *result) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -122,3 +118,5 @@ Datum simjoin_duplicate_groups_of_texts_and_keys(PG_FUNCTION_ARGS) {
   return return_groups_of(with_key(call_with(fcinfo, {7, 4, 6, 5, 3}), result), &result);
 }
 }
+
+}  // namespace simjoin::pg

@@ -121,10 +121,6 @@ LastProjection *projection_for(FmgrInfo *function, const FlyShape &shape) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -146,3 +142,5 @@ Datum simjoin_flyhash(PG_FUNCTION_ARGS) {
   return result.datum();
 }
 }
+
+}  // namespace simjoin::pg

@@ -104,10 +104,6 @@ void VectorReader::take(const QueryRow &row) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -140,3 +136,5 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   return 0;
 }
 }
+
+}  // namespace simjoin::pg

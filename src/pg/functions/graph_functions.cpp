@@ -242,10 +242,6 @@ void return_density(const FoundSubgraph &found, ResultRows *result) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -319,3 +315,5 @@ Datum simjoin_densest_subgraph_density_of_keys(PG_FUNCTION_ARGS) {
   return 0;
 }
 }
+
+}  // namespace simjoin::pg

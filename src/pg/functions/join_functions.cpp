@@ -202,10 +202,6 @@ JoinCall with_keys(JoinCall call, const ResultRows &result) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -299,3 +295,5 @@ Datum simjoin_similarity_neighbors_of_texts_and_keys(PG_FUNCTION_ARGS) {
   return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
 }
 }
+
+}  // namespace simjoin::pg

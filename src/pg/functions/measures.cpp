@@ -41,10 +41,6 @@ double similarity_of(Measure measure, const SetCounts &counts) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -103,3 +99,5 @@ Datum simjoin_text_is_no_set(PG_FUNCTION_ARGS) {
   PG_RETURN_NULL();
 }
 }
+
+}  // namespace simjoin::pg

@@ -59,9 +59,6 @@ Datum count(uint64_t value) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -123,3 +120,5 @@ Datum simjoin_stat_reset(PG_FUNCTION_ARGS) {
   PG_RETURN_VOID();
 }
 }
+
+}  // namespace simjoin::pg

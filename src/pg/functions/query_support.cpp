@@ -184,9 +184,6 @@ void check_no_misplaced_key(const Call &call) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -207,3 +204,5 @@ Datum simjoin_query_support(PG_FUNCTION_ARGS) {
   PG_RETURN_POINTER(request);
 }
 }
+
+}  // namespace simjoin::pg

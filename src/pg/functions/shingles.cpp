@@ -20,10 +20,6 @@ Datum shingles_of_call(FunctionCallInfo fcinfo, ShingleUnit unit, bool wide, con
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -47,3 +43,5 @@ Datum simjoin_word_shingles64(PG_FUNCTION_ARGS) {
   return shingles_of_call(fcinfo, ShingleUnit::word, true, "word_shingles64");
 }
 }
+
+}  // namespace simjoin::pg

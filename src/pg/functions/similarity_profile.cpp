@@ -220,10 +220,6 @@ void read_thresholds(ArrayType *array, ProfileCall *call) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -254,3 +250,5 @@ Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
   return 0;
 }
 }
+
+}  // namespace simjoin::pg

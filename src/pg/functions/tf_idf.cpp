@@ -158,10 +158,6 @@ Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -203,3 +199,5 @@ Datum simjoin_text_is_no_kind(PG_FUNCTION_ARGS) {
   PG_RETURN_NULL();
 }
 }
+
+}  // namespace simjoin::pg

@@ -171,9 +171,6 @@ void check_stored(const TriggerData &data, const Guard &guard) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -196,3 +193,5 @@ Datum simjoin_mark_similar(PG_FUNCTION_ARGS) {
   return PointerGetDatum(row_to_store(*reinterpret_cast<TriggerData *>(fcinfo->context), guard));
 }
 }
+
+}  // namespace simjoin::pg

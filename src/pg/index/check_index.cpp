@@ -251,10 +251,6 @@ int64 check_index(Oid index) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -276,3 +272,5 @@ Datum simjoin_similarity_index_check(PG_FUNCTION_ARGS) {
   PG_RETURN_INT64(rows);
 }
 }
+
+}  // namespace simjoin::pg

@@ -72,10 +72,6 @@ char *double_literal(double value) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -112,3 +108,5 @@ Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
   PG_RETURN_OID(made);
 }
 }
+
+}  // namespace simjoin::pg

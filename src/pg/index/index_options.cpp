@@ -137,11 +137,6 @@ char *frequent_parameter(TokenCounts *counts) {
   return text;
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_index_options);
@@ -160,3 +155,5 @@ Datum simjoin_index_options(PG_FUNCTION_ARGS) {
   PG_RETURN_VOID();
 }
 }
+
+}  // namespace simjoin::pg

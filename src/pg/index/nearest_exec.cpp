@@ -141,10 +141,6 @@ Node *create_nearest_state(CustomScan *) {
   return reinterpret_cast<Node *>(state);
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_nearest);
@@ -152,3 +148,5 @@ Datum simjoin_similarity_query_nearest(PG_FUNCTION_ARGS) {
   PG_RETURN_DATUM(make_distance_query(PG_GETARG_DATUM(0), current_distance));
 }
 }
+
+}  // namespace simjoin::pg

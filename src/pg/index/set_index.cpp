@@ -88,10 +88,6 @@ IndexLookup lookup_of(TokenOrder *order, const SetQuery &query) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -142,3 +138,5 @@ Datum simjoin_index_consistent(PG_FUNCTION_ARGS) {
   PG_RETURN_GIN_TERNARY_VALUE(GIN_FALSE);
 }
 }
+
+}  // namespace simjoin::pg

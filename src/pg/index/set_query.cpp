@@ -95,11 +95,6 @@ double least_similarity(const SetQuery &query) {
   return query.distance ? similarity_at_distance(query.threshold, false) : query.threshold;
 }
 
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query);
@@ -204,3 +199,5 @@ Datum simjoin_similarity_query_out(PG_FUNCTION_ARGS) {
       type_names[static_cast<int>(query.set.type)], OidOutputFunctionCall(output, PointerGetDatum(array))));
 }
 }
+
+}  // namespace simjoin::pg

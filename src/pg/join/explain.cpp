@@ -306,7 +306,8 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
               es);
   if (ran && !stats.streamed.empty()) show_text("Streamed Side", stats.streamed, es);
   if (Settings::explain_device())
-    show_text("Device", on_cpu || ran ? stats.device : device_names[static_cast<int>(Settings::device())], es);
+    show_text("Device", on_cpu || ran ? stats.device : device_names[static_cast<int>(Settings::device())],
+              es);
   if (!ran) return;
   if (Settings::explain_device() && !stats.gpu_refused.empty())
     show_text("GPU Not Used", stats.gpu_refused, es);

@@ -91,10 +91,6 @@ bytea *sign_weighted(const SetView &set, const float *weights, int32 samples, in
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -125,3 +121,5 @@ Datum simjoin_weighted_minhash(PG_FUNCTION_ARGS) {
   PG_RETURN_BYTEA_P(result);
 }
 }
+
+}  // namespace simjoin::pg

@@ -144,10 +144,6 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -161,3 +157,5 @@ Datum simjoin_weighted_minhash_signatures(PG_FUNCTION_ARGS) {
   return return_signatures(fcinfo, SignatureFamily::weighted, "weighted_minhash_signatures");
 }
 }
+
+}  // namespace simjoin::pg

@@ -86,10 +86,6 @@ Datum bands_of(const uint8_t *signature, int32 bands, int32 rows) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -150,3 +146,5 @@ Datum simjoin_minhash_band_plan(PG_FUNCTION_ARGS) {
   PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, nulls)));
 }
 }
+
+}  // namespace simjoin::pg

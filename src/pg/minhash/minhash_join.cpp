@@ -106,10 +106,6 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, cons
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -133,3 +129,5 @@ Datum simjoin_weighted_minhash_join(PG_FUNCTION_ARGS) {
   return join_by_bands(fcinfo, false, true, "weighted_minhash_join");
 }
 }
+
+}  // namespace simjoin::pg

@@ -71,10 +71,6 @@ int compare(FunctionCallInfo fcinfo) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -156,3 +152,5 @@ Datum simjoin_minhash_hash_extended(PG_FUNCTION_ARGS) {
   return hash;
 }
 }
+
+}  // namespace simjoin::pg

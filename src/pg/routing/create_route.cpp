@@ -49,10 +49,6 @@ const char *hashed_id(Oid route) {
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -106,3 +102,5 @@ Datum simjoin_create_similarity_route(PG_FUNCTION_ARGS) {
   PG_RETURN_DATUM(DirectFunctionCall1(regclassin, CStringGetDatum(pairs)));
 }
 }
+
+}  // namespace simjoin::pg

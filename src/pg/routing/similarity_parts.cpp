@@ -56,10 +56,6 @@ std::span<const int64_t> bounds_argument(FunctionCallInfo fcinfo, int number, co
 }
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -132,3 +128,5 @@ Datum simjoin_similarity_part_bounds(PG_FUNCTION_ARGS) {
   PG_RETURN_DATUM(result.datum());
 }
 }
+
+}  // namespace simjoin::pg

@@ -23,10 +23,6 @@ struct ForestState {
 };
 
 }  // namespace
-}  // namespace simjoin::pg
-
-using namespace simjoin;
-using namespace simjoin::pg;
 
 extern "C" {
 
@@ -60,3 +56,5 @@ Datum simjoin_spanning_forest_edges(PG_FUNCTION_ARGS) {
   PG_RETURN_DATUM(result.datum());
 }
 }
+
+}  // namespace simjoin::pg
