@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/mix.hpp"
 #include "core/lookup/frequent_tokens.hpp"
 #include "core/measure.hpp"
 
@@ -21,6 +22,12 @@ using TokenCode = int32_t;
 using TokenKey = uint64_t;
 inline TokenCode code_of_key(TokenKey key) {
   return static_cast<TokenCode>(key);
+}
+
+// Returns what the codes of a class of sizes or totals are mixed with, so that other classes have other
+// entries.
+inline TokenCode class_salt(uint64_t number) {
+  return static_cast<TokenCode>(mix_bits(number) >> 32);
 }
 
 // Counts tokens, or a sample of them if there are many.

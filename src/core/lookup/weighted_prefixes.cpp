@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/mix.hpp"
-
 namespace simjoin {
 namespace {
 
@@ -27,7 +25,7 @@ double least_total(int number) {
 }
 
 TokenCode salt_of(int number) {
-  return static_cast<TokenCode>(mix_bits(static_cast<uint64_t>(int64_t{number} + (1 << 20))) >> 32);
+  return class_salt(static_cast<uint64_t>(int64_t{number} + (1 << 20)));
 }
 
 }  // namespace
