@@ -152,14 +152,25 @@ TEST(Densest, EachOfTheBoundsIsTheLeastSomewhere) {
   WeightedEdges path, cliques;
   for (int64_t i = 0; i < 100; ++i) path.push_back({i, i + 1, 1});
   EXPECT_NEAR(find(path, false, 10, DensestMethod::greedy, 1, memory).upper_bound, 1.8, 1e-9);  // peeling's
-  // Four cliques; each node of the first has five neighbors of its own; and an edge at the end.
+  // Four cliques; each node of the first has five neighbors of its own; and 500 edges of their own, so that
+  // the graph is too large for the rank-one bound.
   for (int64_t clique = 0; clique < 4; ++clique)
     for (int64_t i = 0; i < 10; ++i)
       for (int64_t j = 0; j < i; ++j) cliques.push_back({clique * 10 + i, clique * 10 + j, 1});
   for (int64_t i = 0; i < 50; ++i) cliques.push_back({i / 5, 100 + i, 1});
-  cliques.push_back({1000, 1001, 1});
+  for (int64_t i = 0; i < 500; ++i) cliques.push_back({1000 + 2 * i, 1001 + 2 * i, 1});
   const double radius = (9 + std::sqrt(81 + 4 * 5)) / 2;
   EXPECT_NEAR(find(cliques, false, 20, DensestMethod::automatic, 1, memory).upper_bound, radius, 1e-3);
+  // A random graph of 500 nodes, each pair an edge with the probability 0.05: the rank-one bound, where the
+  // others are 20 and more.
+  WeightedEdges random_edges;
+  WalkRandom random(5, 1);
+  for (int64_t i = 0; i < 500; ++i)
+    for (int64_t j = 0; j < i; ++j)
+      if (random.fraction() < 0.05) random_edges.push_back({i, j, 1});
+  const DenseSubgraph found = find(random_edges, false, 25, DensestMethod::automatic, 2, memory);
+  EXPECT_LT(found.upper_bound, 13);
+  EXPECT_GT(found.upper_bound, found.density);
 }
 
 TEST(Densest, TakesLargeWeightsAndRefusesSumsThatOverflow) {

@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/base/parallel_ranges.hpp"
 #include "core/graph/densest_candidates.hpp"
+#include "core/graph/rank_one_bound.hpp"
 #include "core/graph/spectrum.hpp"
 
 namespace simjoin {
@@ -166,13 +167,15 @@ double capped_sum(Buffer<double> values, size_t k, const StopFlag &stop, Cap &&c
   return sum;
 }
 
-// Returns a bound of the mean weighted degree of k nodes, the least of three:
+// Returns a bound of the mean weighted degree of k nodes, the least of four:
 // - the largest eigenvalue;
+// - the rank-one bound of a small graph;
 // - the k largest degrees, each capped at that of a node with k - 1 heaviest edges;
 // - the bound of peeling: the end of an edge that was removed first counted the edge in its degree. When i
 // nodes of the subgraph were left, such an end had at most i - 1 of its edges.
-double density_bound(const Graph &graph, const Peeling &peeling, double radius, size_t k,
-                     const StopFlag &stop, MemoryCounter &memory) {
+double density_bound(const Graph &graph, const Peeling &peeling, const Spectrum &spectrum, size_t k,
+                     WorkerPool &pool, MemoryCounter &memory) {
+  const StopFlag &stop = pool.stop();
   const double heaviest = heaviest_weight(graph, stop);
   const auto size = static_cast<double>(k);
   const double degrees = capped_sum(weighted_degrees(graph, stop, memory), k, stop,
@@ -181,7 +184,8 @@ double density_bound(const Graph &graph, const Peeling &peeling, double radius, 
   std::copy(peeling.degrees.begin(), peeling.degrees.end(), removed.begin());
   const double peeled = capped_sum(std::move(removed), k, stop,
                                    [&](size_t i) { return (size - 1 - static_cast<double>(i)) * heaviest; });
-  return std::min({radius, degrees / size, 2 * peeled / size});
+  const double bound = std::min({spectrum.radius_bound, degrees / size, 2 * peeled / size});
+  return with_rank_one_bound(bound, graph, spectrum, k, pool, memory);
 }
 
 // Returns the densest of the candidates that the two eigenvectors give.
@@ -237,7 +241,7 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
   for (const uint32_t node : best.nodes) result.nodes.push_back(graph.nodes[node]);
   for (const double degree : finder.weigh(best)) result.degrees.push_back(std::ldexp(degree, exponent));
   const double density = 2 * best.weight / static_cast<double>(size);
-  double bound = density_bound(graph, peeling, spectrum.radius_bound, size, pool.stop(), memory);
+  double bound = density_bound(graph, peeling, spectrum, size, pool, memory);
   if (bound < density && bound > density * (1 - rounding)) bound = density;
   result.weight = std::ldexp(best.weight, exponent);
   result.density = std::ldexp(density, exponent);
