@@ -204,6 +204,12 @@ SELECT count(*) BETWEEN 21 AND 40 AS few_written FROM unique_many
 WHERE xmin <> (SELECT xmin FROM unique_many GROUP BY xmin ORDER BY count(*) DESC LIMIT 1);
 SELECT differences('unique_many', 'SELECT id, tokens FROM many', 0.8);
 SELECT rows, (SELECT count(*) FROM many) AS counted FROM unique_many_order;
+-- A set of thousands of tokens is compared with all rows of about its size.
+INSERT INTO many SELECT 6000 + i, ARRAY(SELECT generate_series(i * 100, i * 100 + 3000)) FROM generate_series(1, 3) i;
+SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('unique_many');
+INSERT INTO many SELECT 6000 + i, ARRAY(SELECT generate_series(i * 100, i * 100 + 3000)) FROM generate_series(4, 6) i;
+SELECT new_rows, new_pairs, read_rows FROM refresh_dedup_view('unique_many');
+SELECT differences('unique_many', 'SELECT id, tokens FROM many', 0.8);
 -- Ids are looked up in parts of 65,536. The changes are few for the number of rows in the table of the order.
 CREATE TABLE lots (id int PRIMARY KEY, tokens int[]);
 INSERT INTO lots SELECT i, ARRAY[i] FROM generate_series(1, 66000) i;

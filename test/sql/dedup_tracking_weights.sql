@@ -95,6 +95,13 @@ SELECT new_rows, changed_rows, removed_rows, read_rows BETWEEN 20 AND 60 AS few_
 SELECT new_rows, changed_rows, removed_rows, read_rows BETWEEN 20 AND 60 AS few_read FROM refresh_dedup_view('by_weighted_cosine');
 SELECT count(*) AS differences FROM by_weighted_cosine v FULL JOIN duplicate_groups('SELECT id, tokens, weights FROM many', 0.8, 'weighted_cosine') d USING (id, group_id)
 WHERE v.similarity IS DISTINCT FROM d.similarity;
+-- A set of thousands of tokens is compared with all rows of about its total.
+INSERT INTO many SELECT 6000 + i, ARRAY(SELECT generate_series(i * 100, i * 100 + 3000)), array_fill(0.5::real, ARRAY[3001]) FROM generate_series(1, 3) i;
+SELECT new_rows, read_rows FROM refresh_dedup_view('by_weighted_jaccard');
+INSERT INTO many SELECT 6000 + i, ARRAY(SELECT generate_series(i * 100, i * 100 + 3000)), array_fill(0.5::real, ARRAY[3001]) FROM generate_series(4, 6) i;
+SELECT new_rows, read_rows FROM refresh_dedup_view('by_weighted_jaccard');
+SELECT count(*) AS differences FROM by_weighted_jaccard v FULL JOIN duplicate_groups('SELECT id, tokens, weights FROM many', 0.8, 'weighted_jaccard') d USING (id, group_id)
+WHERE v.similarity IS DISTINCT FROM d.similarity;
 
 -- Altered parts. Each refresh says what was altered.
 CREATE FUNCTION told(statement text) RETURNS text LANGUAGE plpgsql AS $$

@@ -50,7 +50,8 @@ OwnPrefix prefix_of(TokenOrder &order, const std::vector<Token> &set) {
   for (const TokenKey key : own.keys) own.codes.push_back(code_of_key(key));
   own.entries.resize(own.keys.size());
   order.entries_of(own.prefix(), own.entries.data());
-  for (const PrefixLookup &lookup : order.lookups(own.prefix()))
+  const auto lookups = order.lookups(own.prefix(), SIZE_MAX);
+  for (const PrefixLookup &lookup : *lookups)
     own.lookups.push_back(
         {{lookup.one.begin(), lookup.one.end()}, {lookup.other.begin(), lookup.other.end()}});
   return own;
@@ -93,6 +94,19 @@ size_t check_pairs(TokenOrder &order, const Bounds &bounds, const std::vector<st
     }
   }
   return pairs;
+}
+
+TEST(TokenOrder, SetsOfManyEntriesAreNotLookedUp) {
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.2));
+  std::vector<TokenKey> keys(1000);
+  std::iota(keys.begin(), keys.end(), TokenKey{7});
+  const SetPrefix prefix = {static_cast<int64_t>(keys.size()), keys};
+  size_t entries = 0;
+  const auto lookups = order.lookups(prefix, SIZE_MAX);
+  for (const PrefixLookup &lookup : *lookups) entries += lookup.one.size();
+  EXPECT_GT(entries, 4 * keys.size());  // of several classes
+  EXPECT_TRUE(order.lookups(prefix, entries));
+  EXPECT_FALSE(order.lookups(prefix, entries - 1));
 }
 
 RC_GTEST_PROP(TokenOrder, LosesNoSimilarPair, ()) {

@@ -55,11 +55,10 @@ Indexed index_set(const WeightedPrefixes &prefixes, const WeightedSet &weights, 
 
 bool finds(WeightedPrefixes *prefixes, const Indexed &probe, const Indexed &indexed) {
   bool met = false;
-  prefixes->look_up(probe.set);
-  for (auto lookups = prefixes->next_lookups(); !lookups.empty(); lookups = prefixes->next_lookups())
-    for (const PrefixLookup &lookup : lookups)
-      for (const TokenCode entry : lookup.one)
-        met |= std::find(indexed.entries.begin(), indexed.entries.end(), entry) != indexed.entries.end();
+  const auto lookups = prefixes->lookups(probe.set, SIZE_MAX);
+  for (const PrefixLookup &lookup : *lookups)
+    for (const TokenCode entry : lookup.one)
+      met |= std::find(indexed.entries.begin(), indexed.entries.end(), entry) != indexed.entries.end();
   const double total = indexed.set.total;
   return met && total >= prefixes->least_partner(probe.set.total) &&
          total <= prefixes->most_partner(probe.set.total) &&
@@ -104,37 +103,27 @@ TEST(WeightedPrefixes, LargeSetsAreFound) {
   const Indexed probe = index_set(prefixes, tokens, 1U << 31);
   for (uint32_t token = 0; token < 20000; ++token) tokens.erase(10 * token);
   const Indexed indexed = index_set(prefixes, tokens, 1U << 31);
-  prefixes.look_up(probe.set);
-  EXPECT_FALSE(prefixes.next_lookups().empty());
+  EXPECT_FALSE(prefixes.lookups(probe.set, SIZE_MAX)->empty());
   EXPECT_TRUE(prefixes.may_be_similar({indexed.set.total, indexed.entries, indexed.masses}));
 }
 
-// The caller can be interrupted between lookups: they come in bounded numbers, each entry once.
-TEST(WeightedPrefixes, LookupsComeInParts) {
+// A set with more entries than the caller wants has no lookups, and may be compared all the same.
+TEST(WeightedPrefixes, SetsOfManyEntriesAreNotLookedUp) {
   WeightedPrefixes prefixes(Measure::jaccard, 0.2);
   WeightedSet tokens;
   for (uint32_t token = 0; token < 50000; ++token) tokens[token] = 1;
   const Indexed probe = index_set(prefixes, tokens, 1U << 31);
-  prefixes.look_up(probe.set);
   std::vector<TokenCode> entries;
-  for (auto lookups = prefixes.next_lookups(); !lookups.empty(); lookups = prefixes.next_lookups()) {
-    EXPECT_LE(lookups.size(), WeightedPrefixes::lookups_at_once);
-    for (const PrefixLookup &lookup : lookups)
-      entries.insert(entries.end(), lookup.one.begin(), lookup.one.end());
-  }
+  const auto lookups = prefixes.lookups(probe.set, SIZE_MAX);
+  for (const PrefixLookup &lookup : *lookups)
+    entries.insert(entries.end(), lookup.one.begin(), lookup.one.end());
   EXPECT_GT(entries.size(), 4 * probe.set.prefix);  // of several classes
+  EXPECT_TRUE(prefixes.lookups(probe.set, entries.size()));
+  EXPECT_FALSE(prefixes.lookups(probe.set, entries.size() - 1));
+  EXPECT_TRUE(prefixes.may_be_similar({probe.set.total, probe.entries, probe.masses}));
   std::sort(entries.begin(), entries.end());
   const auto distinct = std::unique(entries.begin(), entries.end()) - entries.begin();
   EXPECT_GT(distinct, static_cast<ptrdiff_t>(entries.size() * 99 / 100));  // other classes have other salts
-}
-
-TEST(WeightedPrefixes, UnlikeSetsAreRuledOut) {
-  WeightedPrefixes prefixes(Measure::jaccard, 0.5);
-  const Indexed light = index_set(prefixes, {{1, 1}, {2, 1}}, 1000);
-  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 9}, {2, 9}}, 1000)));
-  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {{1, 0.2}, {3, 1}, {4, 1}}, 1000)));
-  EXPECT_FALSE(finds(&prefixes, light, index_set(prefixes, {}, 1000)));
-  EXPECT_TRUE(finds(&prefixes, light, index_set(prefixes, {{1, 1}, {2, 1}, {4, 1}}, 1000)));
 }
 
 }  // namespace

@@ -27,9 +27,6 @@ TokenCode code_of(const Token &token) {
   return static_cast<TokenCode>(token_value_hash(token) >> 32);
 }
 
-// The most entries of each kind in a lookup. The time of an index for each set with some of them grows with
-// their number.
-constexpr size_t looked_up_at_once = 16;
 // With more codes to look up than this, in all classes together, partners are looked up by one code: with
 // pairs there would be a lookup for nearly each code. With fewer codes, pairs find a tenth of the sets (1 M
 // sets of 20 tokens).
@@ -138,11 +135,12 @@ void TokenOrder::entries_of(const SetPrefix &prefix, TokenCode *entries) const {
   for (const TokenKey key : prefix.keys) *entries++ = code_of_key(key) ^ salt;
 }
 
-// Sets the codes to look up for each class of sizes. Larger sets must share more tokens, so fewer first codes
-// suffice. Two sets that share n tokens each have the first shared one among all but n - 1 of their tokens,
-// and the second one among all but n - 2.
-void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
+// Sets the codes to look up for each class of sizes, and returns their number. Larger sets must share more
+// tokens, so fewer first codes suffice. Two sets that share n tokens each have the first shared one among all
+// but n - 1 of their tokens, and the second one among all but n - 2.
+size_t TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
   partners_.clear();
+  size_t all_codes = 0;
   const int64_t least = bounds_.min_partner(prefix.size);
   const int64_t largest = bounds_.max_partner(prefix.size, largest_size);
   for (size_t i = class_of(least); i < class_sizes_.size() && class_sizes_[i] <= largest; ++i) {
@@ -151,7 +149,9 @@ void TokenOrder::find_partners(const SetPrefix &prefix, bool pairs) {
     const bool two = pairs && overlap >= 2;
     const auto codes = static_cast<size_t>(prefix.size - overlap + (two ? 2 : 1));
     partners_.push_back({class_salts_[i], std::min(codes, prefix.keys.size()), two});
+    all_codes += partners_.back().codes;
   }
+  return all_codes;
 }
 
 // Adds lookups for the partners that one code finds.
@@ -183,15 +183,14 @@ void TokenOrder::look_for_pairs(std::span<const TokenKey> keys) {
   }
 }
 
-std::span<const PrefixLookup> TokenOrder::lookups(const SetPrefix &prefix) {
+std::optional<std::span<const PrefixLookup>> TokenOrder::lookups(const SetPrefix &prefix, size_t most) {
   entries_.clear();
   lookups_.clear();
-  if (prefix.keys.empty()) return {};
-  size_t codes = 0;
-  find_partners(prefix, true);
-  for (const Partners &partners : partners_) codes += partners.codes;
+  if (prefix.keys.empty()) return lookups_;
+  size_t codes = find_partners(prefix, true);
   const bool pairs = codes <= most_paired;
-  if (!pairs) find_partners(prefix, false);
+  if (!pairs) codes = find_partners(prefix, false);
+  if (!pairs && codes > most) return std::nullopt;
   entries_.reserve(pairs ? codes * prefix.keys.size() : codes);  // so that none moves
   look_for_one(prefix.keys);
   look_for_pairs(prefix.keys);

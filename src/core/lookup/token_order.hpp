@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,10 @@ struct PrefixLookup {
   std::span<const TokenCode> other;
 };
 
+// The most entries of each kind in a lookup. The time of an index for each set with some of them grows with
+// their number.
+inline constexpr size_t looked_up_at_once = 16;
+
 // What an index is asked for a set: the entries of several classes of sizes, one class after the other, and
 // how many of its entries a similar set of the class has at least.
 struct IndexLookup {
@@ -102,9 +107,10 @@ class TokenOrder {
   int64_t prefix_length(int64_t size) const;
   // Sets the prefix's entries in an index, one for each key.
   void entries_of(const SetPrefix &prefix, TokenCode *entries) const;
-  // Returns the lookups. Each similar set is found by one of them. They are valid until the next call, as is
-  // the result of lookup().
-  std::span<const PrefixLookup> lookups(const SetPrefix &prefix);
+  // Returns the lookups, or nothing if they have more than `most` entries (some tens are never too many).
+  // Each similar set is found by one of them. They are valid until the next call, as is the result of
+  // lookup().
+  std::optional<std::span<const PrefixLookup>> lookups(const SetPrefix &prefix, size_t most);
   // Returns what finds, among the entries of sets, each set that is similar to this one by `wanted` (a
   // threshold above zero), which need not be the bounds of the index. `set` has the smallest keys of the set,
   // at least `most_looked_up` or all.
@@ -126,7 +132,7 @@ class TokenOrder {
   };
 
   int64_t sure_shared(int64_t size, int64_t least, int64_t largest, const Bounds &wanted) const;
-  void find_partners(const SetPrefix &prefix, bool pairs);
+  size_t find_partners(const SetPrefix &prefix, bool pairs);
   void look_for_one(std::span<const TokenKey> keys);
   void look_for_pairs(std::span<const TokenKey> keys);
   TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds);

@@ -7,8 +7,6 @@
 namespace simjoin {
 namespace {
 
-// The most entries in a lookup, as in TokenOrder.
-constexpr size_t entries_at_once = 16;
 // Totals of a class differ by a factor of 2^(1/4), as sizes do in TokenOrder. With a low threshold there are
 // too many classes to look up.
 constexpr double quarters[] = {0.5, 0.5946, 0.7071, 0.8409};
@@ -69,42 +67,38 @@ void WeightedPrefixes::entries_of(const WeightedKeys &set, TokenCode *entries, d
   }
 }
 
-void WeightedPrefixes::look_up(const WeightedKeys &set) {
+// Adds the entries for the sets of a class. Returns false if there would be more than `most` in all. A class
+// of larger totals needs a larger overlap, so fewer tokens can be the first common one.
+bool WeightedPrefixes::add_entries(int number, size_t most) {
+  const double least = classes_ ? least_total(number) : 0;
+  double rest = set_.total;
+  for (const WeightedKey &token : set_.tokens.first(set_.prefix)) {
+    if (bounds_.most_total(set_.total, rest) < least) return true;
+    if (entries_.size() == most) return false;
+    entries_.push_back(code_of_key(token.key) ^ salt_of(number));
+    rest = std::max(rest - token.mass, 0.0) + room * token.mass;
+  }
+  return true;
+}
+
+std::optional<std::span<const PrefixLookup>> WeightedPrefixes::lookups(const WeightedKeys &set, size_t most) {
   set_ = set;
   codes_.clear();
-  if (set.prefix == 0) return;
+  entries_.clear();
+  lookups_.clear();
+  if (set.prefix == 0) return lookups_;
   compared_ = set.tokens.size() <= most_compared_tokens;
   for (const WeightedKey &token : set.tokens.first(compared_ ? set.tokens.size() : 0))
     codes_.push_back({code_of_key(token.key), token.mass});
   std::sort(codes_.begin(), codes_.end(),
             [](const CodeMass &a, const CodeMass &b) { return a.code < b.code; });
-  next_ = {class_of(bounds_.least_partner(set.total)), 0, set.total};
-  last_class_ = classes_ ? class_of(bounds_.most_partner(set.total)) : next_.number;
-}
-
-// Gives the next entry of the lookups; returns false after the last. A class of larger totals needs a larger
-// overlap, so fewer tokens can be the first common one.
-bool WeightedPrefixes::next_entry(TokenCode *entry) {
-  for (; next_.number <= last_class_; next_ = {next_.number + 1, 0, set_.total}) {
-    const double least = classes_ ? least_total(next_.number) : 0;
-    if (next_.token == set_.prefix || bounds_.most_total(set_.total, next_.rest) < least) continue;
-    const WeightedKey &token = set_.tokens[next_.token++];
-    next_.rest = std::max(next_.rest - token.mass, 0.0) + room * token.mass;
-    *entry = code_of_key(token.key) ^ salt_of(next_.number);
-    return true;
-  }
-  return false;
-}
-
-std::span<const PrefixLookup> WeightedPrefixes::next_lookups() {
-  entries_.clear();
-  lookups_.clear();
-  if (set_.prefix == 0) return {};
-  for (TokenCode entry; entries_.size() < lookups_at_once * entries_at_once && next_entry(&entry);)
-    entries_.push_back(entry);
+  const int first = class_of(bounds_.least_partner(set.total));
+  const int last = classes_ ? class_of(bounds_.most_partner(set.total)) : first;
+  for (int number = first; number <= last; ++number)
+    if (!add_entries(number, most)) return std::nullopt;
   const auto entries = std::span<const TokenCode>(entries_);
-  for (size_t i = 0; i < entries.size(); i += entries_at_once)
-    lookups_.push_back({entries.subspan(i, std::min(entries_at_once, entries.size() - i)), {}});
+  for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
+    lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
   return lookups_;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,12 +46,10 @@ class WeightedPrefixes {
   WeightedKeys set_of(std::span<WeightedKey> tokens) const;
   // Sets the prefix's entries in an index, and their masses.
   void entries_of(const WeightedKeys &set, TokenCode *entries, double *masses) const;
-  // Begins to look up a set, which the caller keeps. Later calls of may_be_similar are about this set.
-  void look_up(const WeightedKeys &set);
-  // Returns the next lookups for the set, at most `lookups_at_once`, and none after the last. Each similar
-  // set has one of their entries. They are valid until the next call.
-  std::span<const PrefixLookup> next_lookups();
-  static constexpr size_t lookups_at_once = 1024;
+  // Returns the lookups for a set, or nothing if they have more than `most` entries. Each similar set is
+  // found by one of them. They are valid until the next call. The caller keeps the set, which later calls of
+  // may_be_similar are about.
+  std::optional<std::span<const PrefixLookup>> lookups(const WeightedKeys &set, size_t most);
   // Returns false if the indexed set is not similar to the one that was looked up.
   bool may_be_similar(const IndexedWeights &indexed) const;
 
@@ -61,22 +60,13 @@ class WeightedPrefixes {
   };
 
   int class_of(double total) const;
-
-  // The entry to look for next: a class of totals, a token of the prefix, and the mass from that token on.
-  struct Place {
-    int number;
-    size_t token;
-    double rest;
-  };
-  bool next_entry(TokenCode *entry);
+  bool add_entries(int number, size_t most);
 
   const WeightedBounds bounds_;
   const bool classes_;           // whether totals are divided into classes
   WeightedKeys set_ = {};        // the set that is looked up
   bool compared_ = true;         // whether codes_ holds its tokens
   std::vector<CodeMass> codes_;  // of that set, ascending
-  Place next_ = {};
-  int last_class_ = 0;
   std::vector<TokenCode> entries_;
   std::vector<PrefixLookup> lookups_;
 };

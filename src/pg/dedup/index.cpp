@@ -28,6 +28,10 @@ constexpr int64 rows_worth_an_order = 1000;
 // rows of 20 integers).
 constexpr size_t rebuild_share = 10;
 
+// Looking an entry up takes as long as reading this many rows (1 M rows of 20 integers), so a set with more
+// entries is compared with all rows of its range. The entries of a set are made in 10 ms.
+constexpr int64 rows_an_entry = 30, least_entries = 64, most_entries = 1 << 20;
+
 // Returns the codes as an integer[].
 ArrayType *array_of(std::span<const TokenCode> codes) {
   const auto array = make_array<int32>(codes.size());
@@ -79,7 +83,8 @@ struct Prober {
 
   DedupState *state;
   PrefixOrder order;
-  SPIPlanPtr plans[2];       // one looks for some entries, the other for further ones as well
+  SPIPlanPtr plans[3];       // without entries, with some of one kind, and with some of another kind as well
+  size_t most_entries;       // of a set that is looked up
   ParamListInfo parameters;  // the smallest and the largest size or total, the entries, the further ones
   RowPrefix prefix;
   GrowingArray<int64> candidates;
@@ -97,16 +102,20 @@ void Prober::take(const QueryRow &row) {
   if (is_new) candidates.append(id);
 }
 
-Prober start_prober(DedupState *state, const PrefixOrder &order) {
+Prober start_prober(DedupState *state, const TokenIndex &index) {
   Prober prober = {};
   prober.state = state;
-  prober.order = order;
+  prober.order = index.order;
+  prober.most_entries =
+      static_cast<size_t>(std::clamp<int64>(index.rows / rows_an_entry, least_entries, most_entries));
   prober.candidates = GrowingArray<int64>(state->context);
   Oid range_type;
-  const char *query = query_by_prefix(*state, &range_type);
+  const char *query = query_by_range(*state, &range_type);
   Oid types[] = {range_type, range_type, INT4ARRAYOID, INT4ARRAYOID};
-  prober.plans[0] = prepare_statement(query, 3, types);
-  prober.plans[1] = prepare_statement(psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $4", query), 4, types);
+  for (int entries = 0; entries <= 2; ++entries) {
+    prober.plans[entries] = prepare_statement(query, 2 + entries, types);
+    query = psprintf("%s AND prefix OPERATOR(pg_catalog.&&) $%d", query, 3 + entries);
+  }
   prober.parameters = makeParamList(std::size(types));
   for (size_t i = 0; i < std::size(types); ++i)
     prober.parameters->params[i] = {0, false, PARAM_FLAG_CONST, types[i]};
@@ -116,19 +125,21 @@ Prober start_prober(DedupState *state, const PrefixOrder &order) {
 void probe(Prober *prober, const RowPrefix &prefix, const Bounds &bounds) {
   prober->prefix = prefix;
   ParamExternData *parameters = prober->parameters->params;
-  auto lookups = lookups_of(prefix, prober->order);
-  if (lookups.empty()) return;
+  const auto lookups = lookups_of(prefix, prober->order, prober->most_entries);
+  if (lookups && lookups->empty()) return;
   Datum range[2];
   range_of(prefix, prober->order, bounds, range);
   for (int i = 0; i < 2; ++i) parameters[i].value = range[i];
-  for (; !lookups.empty(); lookups = more_lookups(prober->order))
-    for (const PrefixLookup &lookup : lookups) {
-      ArrayType *const entries[] = {array_of(lookup.one), array_of(lookup.other)};
-      for (int i = 0; i < 2; ++i) parameters[2 + i].value = PointerGetDatum(entries[i]);
-      run_plan(prober->plans[lookup.other.empty() ? 0 : 1], receiver_for(prober, prober->state->function),
-               prober->parameters);
-      for (ArrayType *array : entries) pfree(array);
-    }
+  const auto run = [&](int entries) {
+    run_plan(prober->plans[entries], receiver_for(prober, prober->state->function), prober->parameters);
+  };
+  if (!lookups) run(0);
+  for (const PrefixLookup &lookup : lookups.value_or(std::span<const PrefixLookup>())) {
+    ArrayType *const entries[] = {array_of(lookup.one), array_of(lookup.other)};
+    for (int i = 0; i < 2; ++i) parameters[2 + i].value = PointerGetDatum(entries[i]);
+    run(lookup.other.empty() ? 1 : 2);
+    for (ArrayType *array : entries) pfree(array);
+  }
 }
 
 }  // namespace
@@ -184,7 +195,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   set_until_end("enable_bitmapscan", "on");
   // All rows are needed, whatever limit the session has set.
   set_until_end("gin_fuzzy_search_limit", "0");
-  Prober prober = start_prober(state, index.order);
+  Prober prober = start_prober(state, index);
   MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);
   for_rows(*state, [&](size_t row, TupleTableSlot *slot) {
     if (state->rows[row].state == RowState::kept) return;

@@ -76,13 +76,13 @@ void free_prefix(const RowPrefix &prefix, const PrefixColumns &columns) {
   for (int i = 1; i < columns.count; ++i) pfree(DatumGetPointer(columns.values[i]));
 }
 
-const char *query_by_prefix(const DedupState &state, Oid *range_type) {
+const char *query_by_range(const DedupState &state, Oid *range_type) {
   const bool weighted = state.measure.weighted;
   *range_type = weighted ? FLOAT8OID : INT4OID;
   const char *range = weighted ? "total" : "size";
   return psprintf(
       "SELECT id, %s, prefix%s FROM ONLY %s WHERE %s OPERATOR(pg_catalog.>=) $1 AND %s "
-      "OPERATOR(pg_catalog.<=) $2 AND prefix OPERATOR(pg_catalog.&&) $3",
+      "OPERATOR(pg_catalog.<=) $2",
       range, weighted ? ", masses" : "", state.rows_table, range, range);
 }
 
@@ -96,15 +96,12 @@ void range_of(const RowPrefix &prefix, const PrefixOrder &order, const Bounds &b
   }
 }
 
-std::span<const PrefixLookup> lookups_of(const RowPrefix &prefix, const PrefixOrder &order) {
-  if (order.weighted == nullptr) return call_cpp([&] { return order.tokens->lookups(prefix.plain); });
-  call_cpp([&] { order.weighted->look_up(prefix.weighted); });
-  return more_lookups(order);
-}
-
-std::span<const PrefixLookup> more_lookups(const PrefixOrder &order) {
-  if (order.weighted == nullptr) return {};
-  return call_cpp([&] { return order.weighted->next_lookups(); });
+std::optional<std::span<const PrefixLookup>> lookups_of(const RowPrefix &prefix, const PrefixOrder &order,
+                                                        size_t most) {
+  return call_cpp([&] {
+    return order.weighted == nullptr ? order.tokens->lookups(prefix.plain, most)
+                                     : order.weighted->lookups(prefix.weighted, most);
+  });
 }
 
 bool may_be_similar(const RowPrefix &prefix, const PrefixOrder &order, const StoredRow &row, int64 *id) {

@@ -3,6 +3,9 @@
 
 #include "pg/base/pg.hpp"
 
+#include <optional>
+#include <span>
+
 #include "core/lookup/token_order.hpp"
 #include "core/lookup/weighted_prefixes.hpp"
 #include "pg/dedup/state.hpp"
@@ -37,18 +40,17 @@ PrefixColumns columns_of(const RowPrefix &prefix, const PrefixOrder &order);
 // Frees both.
 void free_prefix(const RowPrefix &prefix, const PrefixColumns &columns);
 
-// Returns the query for rows of the table with prefixes like one: of the sizes or totals $1 to $2, whose
-// type is `range_type`, and with some of the entries $3.
-const char *query_by_prefix(const DedupState &state, Oid *range_type);
+// Returns the query for the rows of the table whose sizes or totals are $1 to $2, which are of `range_type`.
+// It can be followed by a condition on `prefix`.
+const char *query_by_range(const DedupState &state, Oid *range_type);
 
 // Gives the smallest and the largest size or total of similar sets.
 void range_of(const RowPrefix &prefix, const PrefixOrder &order, const Bounds &bounds, Datum *range);
 
-// Returns the first lookups that find each similar set (TokenOrder, WeightedPrefixes).
-std::span<const PrefixLookup> lookups_of(const RowPrefix &prefix, const PrefixOrder &order);
-
-// Returns the next lookups for that set, and none after the last.
-std::span<const PrefixLookup> more_lookups(const PrefixOrder &order);
+// Returns lookups that find each similar set, or nothing if they have more than `most` entries (TokenOrder,
+// WeightedPrefixes).
+std::optional<std::span<const PrefixLookup>> lookups_of(const RowPrefix &prefix, const PrefixOrder &order,
+                                                        size_t most);
 
 // Gives the id of a row that the query has returned. Returns false if the row is not similar to the set that
 // was looked up last, whose prefix is given.
