@@ -215,7 +215,7 @@ class RandomWeights {
 
 inline Collection random_collection(RandomWeights &random, Weights kind, bool self_join, uint32_t rows,
                                     Measure measure = Measure::jaccard) {
-  constexpr uint32_t sizes[] = {0, 1, 2, 5, 31, 32, 33, 100};
+  constexpr uint32_t sizes[] = {0, 1, 2, 5, 31, 32, 33, 100, 140};
   Collection input;
   input.self_join = self_join;
   input.measure = measure;
