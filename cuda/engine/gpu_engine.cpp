@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/thread_budget.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/handover/engine_thread.hpp"
@@ -23,8 +24,6 @@
 
 namespace simjoin {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t queued_batches = 16;
 
@@ -88,12 +87,12 @@ class GpuEngine final : public GpuJoinEngine {
 
 void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
-  const auto begin = Clock::now();
+  const auto begin = WallClock::now();
   const SignalsBlocked blocked;  // threads that CUDA starts inherit the mask
   use_.emplace();
   gpu::use_device(0);
   single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
-  start_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  start_ms_ = milliseconds_since(begin);
 }
 
 void GpuEngine::check_input(Side side, size_t rows, size_t count) const {
@@ -126,12 +125,12 @@ void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
 
 void GpuEngine::add_block(SharedBlock block) {
   check_input(block->side(), block->rows(), 0);
-  const auto begin = Clock::now();
+  const auto begin = WallClock::now();
   open();
   rows_[static_cast<int>(block->side())] += block->rows();
   keep(block);
   if (single_) upload(block);
-  marshal_ms_ += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  marshal_ms_ += milliseconds_since(begin);
 }
 
 // Keeps the block, or only the lengths of its sets if the memory limit allows no more.

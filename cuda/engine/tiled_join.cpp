@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/wall_clock.hpp"
 #include "cuda/base/device_memory.hpp"
 
 namespace simjoin::gpu {
@@ -250,7 +251,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
   stop.check();
   count_input();
   const std::lock_guard lock(mutex_);
-  figures_.total_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  figures_.total_ms = milliseconds_since(begin);
   stats_.join_ms = std::max(0.0, figures_.total_ms - stats_.build_ms);
 }
 

@@ -7,8 +7,12 @@ namespace simjoin {
 
 using WallClock = std::chrono::steady_clock;
 
+inline double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
 inline double milliseconds_since(WallClock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(WallClock::now() - begin).count();
+  return milliseconds(WallClock::now() - begin);
 }
 
 }  // namespace simjoin

@@ -7,6 +7,7 @@
 #include "core/base/packed_texts.hpp"
 #include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/pair_verifier.hpp"
 #include "core/engine/join_execution.hpp"
@@ -277,7 +278,7 @@ JoinStats CpuEngine::stats() const {
   const int64_t built = built_, done = done_;
   if (built != 0) {
     const auto end = done != 0 ? Clock::duration(done) : Clock::now().time_since_epoch();
-    stats.join_ms = std::chrono::duration<double, std::milli>(end - Clock::duration(built)).count();
+    stats.join_ms = milliseconds(end - Clock::duration(built));
   }
   return stats;
 }

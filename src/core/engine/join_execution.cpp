@@ -4,15 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/wall_clock.hpp"
+
 namespace simjoin {
 namespace {
 
 // A worker that finds little hands over its pairs at least this often.
 constexpr auto flush_interval = std::chrono::milliseconds(10);
-
-double milliseconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
 
 // Adds the time of its life to a figure.
 class BuildTime {
@@ -20,7 +18,7 @@ class BuildTime {
   BuildTime(std::mutex &mutex, double &ms) : mutex_(mutex), ms_(ms) {}
   ~BuildTime() {
     const std::lock_guard lock(mutex_);
-    ms_ += milliseconds(std::chrono::steady_clock::now() - begin_);
+    ms_ += milliseconds_since(begin_);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
+#include "core/base/wall_clock.hpp"
 #include "core/device/gpu_attempt.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/weighted/weighted_choice.hpp"
@@ -36,14 +37,9 @@ constexpr size_t least_part_share = 2;
 // The bytes of a set while the sets get their order.
 constexpr size_t ordered_bytes = 48;
 
-double milliseconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
-
 size_t block_bytes(const JoinSpec &spec) {
-  const size_t share =
-      spec.memory_limit / (blocks_per_limit * static_cast<size_t>(thread_count(spec.threads)));
-  return std::clamp(share, least_block_bytes, most_block_bytes);
+  const size_t blocks = blocks_per_limit * static_cast<size_t>(thread_count(spec.threads));
+  return std::clamp(spec.memory_limit / blocks, least_block_bytes, most_block_bytes);
 }
 
 class WeightedJoinOfSets final : public WeightedJoin {
@@ -196,7 +192,7 @@ void WeightedJoinOfSets::join(WorkerPool &pool) {
     const std::lock_guard lock(mutex_);
     figures_.distinct_tokens = ranking.distinct;
     figures_.threads = pool.workers();
-    figures_.order_ms = milliseconds(Clock::now() - begun);
+    figures_.order_ms = milliseconds_since(begun);
     figures_.used_prefix = !bounds.every_pair();
     if (file_) {
       const size_t peak = peak_in_memory(input_.ranked().distinct, input_.ranked_bytes());
