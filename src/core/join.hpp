@@ -189,6 +189,10 @@ class JoinEngine {
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
 
+  // Adds the next rows of a side, as add() would one by one.
+  virtual void add_many(Side side, std::span<const std::span<const int32_t>> sets);
+  virtual void add_many(Side side, std::span<const std::span<const int64_t>> sets);
+
   // Adds the next row of a side, a set of texts, as add() would.
   virtual void add_packed(Side side, const PackedTexts &set);
 

@@ -154,6 +154,33 @@ TEST_F(DeviceChoiceTest, LargeJoinsUseTheGpuAndSmallOnesDoNot) {
   EXPECT_EQ(join(spec_for(Device::gpu), small).stats.device, "fake");
 }
 
+// Sets added many at a time give what they give one by one, also where the device is chosen among them.
+TEST_F(DeviceChoiceTest, SetsCanBeAddedManyAtATime) {
+  const auto check = [&]<class Token>(const Input<Token> &input) {
+    for (const Device device : {Device::automatic, Device::cpu, Device::gpu}) {
+      RandomSets random(9);
+      JoinSpec spec = spec_for(device);
+      const Outcome one_by_one = join(spec, input);
+      const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+      const auto add = [&](Side side, const std::vector<std::vector<Token>> &sets) {
+        std::vector<std::span<const Token>> spans(sets.begin(), sets.end());
+        for (size_t at = 0; at < spans.size();) {
+          const size_t count = std::min<size_t>(random.between(0, 300), spans.size() - at);
+          engine->add_many(side, std::span<const std::span<const Token>>(spans).subspan(at, count));
+          at += count;
+        }
+      };
+      add(Side::left, input.left);
+      add(Side::right, input.right);
+      EXPECT_EQ(difference(one_by_one.pairs, pull(*engine)), "");
+      EXPECT_EQ(engine->stats().device, one_by_one.stats.device);
+      EXPECT_FALSE(one_by_one.pairs.empty());
+    }
+  };
+  check(large_input<int32_t>(false));
+  check(large_input<int64_t>(false));
+}
+
 // The report of a small join about a GPU that it did not look for.
 TEST_F(DeviceChoiceTest, WithoutADriverTheCpuIsNotSooner) {
   const Input<int32_t> small{{{1, 2}, {2, 1}}, {}, true};

@@ -82,6 +82,13 @@ void FailoverEngine::add_integers(Side side, Kind kind, std::span<const T> token
   look_if_due();
 }
 
+template <typename T>
+void FailoverEngine::add_all(Side side, Kind kind, std::span<const std::span<const T>> sets) {
+  size_t recorded = 0;
+  while (!direct_ && recorded < sets.size()) add_integers(side, kind, sets[recorded++]);
+  if (recorded < sets.size()) engine_->add_many(side, sets.subspan(recorded));
+}
+
 // Texts are recorded as their numbers.
 template <typename Texts>
 void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {

@@ -35,6 +35,12 @@ class FailoverEngine final : public JoinEngine {
   void add(Side side, std::span<const std::string_view> tokens) override {
     add_texts(side, tokens, tokens.size());
   }
+  void add_many(Side side, std::span<const std::span<const int32_t>> sets) override {
+    add_all(side, Kind::int4, sets);
+  }
+  void add_many(Side side, std::span<const std::span<const int64_t>> sets) override {
+    add_all(side, Kind::int8, sets);
+  }
   void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
   void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
@@ -50,6 +56,8 @@ class FailoverEngine final : public JoinEngine {
   void set_kind(Kind kind);
   template <typename T>
   void add_integers(Side side, Kind kind, std::span<const T> tokens);
+  template <typename T>
+  void add_all(Side side, Kind kind, std::span<const std::span<const T>> sets);
   template <typename Texts>
   void add_texts(Side side, const Texts &set, size_t count);
   template <typename T>

@@ -55,6 +55,8 @@ class CpuEngine final : public JoinEngine {
   void add(Side side, std::span<const std::string_view> tokens) override {
     add_texts(side, tokens, tokens.size());
   }
+  void add_many(Side side, std::span<const std::span<const int32_t>> sets) override { add_sets(side, sets); }
+  void add_many(Side side, std::span<const std::span<const int64_t>> sets) override { add_sets(side, sets); }
   void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override {
     return !file_ && !execution_ && peak_.bytes() > spec_.memory_limit;
@@ -73,6 +75,10 @@ class CpuEngine final : public JoinEngine {
   void check_row(Side side, size_t tokens);
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
+  template <typename T>
+  void add_sets(Side side, std::span<const std::span<const T>> sets);
+  template <typename T>
+  void take_set(Side side, std::span<const T> tokens);
   template <typename Texts>
   void add_texts(Side side, const Texts &set, size_t count);
   TextInput text_input();
@@ -125,11 +131,26 @@ void CpuEngine::add_set(Side side, std::span<const T> tokens) {
     add_texts(side, PackedTexts(), 0);
     return;
   }
+  take_set(side, tokens);
+  if (!file_) estimate_peak();
+}
+
+template <typename T>
+void CpuEngine::add_sets(Side side, std::span<const std::span<const T>> sets) {
+  if (tokens_.feeds_texts()) {
+    for (const std::span<const T> tokens : sets) add_set(side, tokens);
+    return;
+  }
+  for (const std::span<const T> tokens : sets) take_set(side, tokens);
+  if (!file_) estimate_peak();
+}
+
+template <typename T>
+void CpuEngine::take_set(Side side, std::span<const T> tokens) {
   check_row(side, tokens.size());
   RawSets &sets = sides_[static_cast<int>(side)];
   if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
   sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
-  if (!file_) estimate_peak();
 }
 
 template <typename Texts>
@@ -293,6 +314,14 @@ void JoinEngine::add_packed(Side side, const PackedTexts &set) {
   PackedTextReader reader(set);
   for (std::string_view &text : texts) text = reader.next();
   add(side, std::span<const std::string_view>(texts));
+}
+
+void JoinEngine::add_many(Side side, std::span<const std::span<const int32_t>> sets) {
+  for (const std::span<const int32_t> set : sets) add(side, set);
+}
+
+void JoinEngine::add_many(Side side, std::span<const std::span<const int64_t>> sets) {
+  for (const std::span<const int64_t> set : sets) add(side, set);
 }
 
 void JoinEngine::set_spill_file(int, uint64_t) {

@@ -65,8 +65,8 @@ WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context
   return engine;
 }
 
-void end_row(JoinEngine *engine, File *file) {
-  note_row(engine);
+void end_rows(JoinEngine *engine, uint32_t count, File *file) {
+  note_rows(engine, count);
   offer_spill_file(engine, file);
 }
 

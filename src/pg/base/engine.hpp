@@ -21,11 +21,16 @@ JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const cha
 // Returns a new engine for sets with weights in the same way.
 WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name);
 
-// Call it after every set: the session tells how far it is, and the engine gets a temporary file where its
-// sets have outgrown its memory limit.
+// Call it after the sets of `count` rows: the session tells how far it is, and the engine gets a temporary
+// file where its sets have outgrown its memory limit.
 // `*file` is PostgreSQL's number of the file, and 0 before. The file lies in temp_tablespaces and belongs to
 // the current resource owner: close_spill_file closes it, after an error PostgreSQL.
-void end_row(JoinEngine *engine, File *file);
+void end_rows(JoinEngine *engine, uint32_t count, File *file);
+
+// Call it after every set that is fed alone.
+inline void end_row(JoinEngine *engine, File *file) {
+  end_rows(engine, 1, file);
+}
 
 // Closes the engine's file, if it has one, so that PostgreSQL's statistics count the file. The engine must
 // not be stepped again.

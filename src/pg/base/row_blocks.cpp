@@ -190,6 +190,13 @@ void forget_block(BlockReader *reader) {
   reader->next = reader->end = nullptr;
 }
 
+bool look_at_block_row(const BlockReader &reader, BlockRow *row) {
+  if (reader.next == reader.end) return false;
+  const auto *header = reinterpret_cast<const RowHeader *>(reader.next);
+  *row = {reader.next, header->bytes, reinterpret_cast<const Datum *>(reader.next + sizeof(RowHeader))};
+  return header->has_nulls == 0;
+}
+
 bool read_block_row(BlockReader *reader) {
   TupleTableSlot *slot = reader->slot;
   ExecClearTuple(slot);

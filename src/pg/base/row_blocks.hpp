@@ -59,6 +59,28 @@ void open_block(BlockReader *reader, Datum block);
 // Forgets the block. There is no next row then, as before the first block.
 void forget_block(BlockReader *reader);
 
+// A row without NULLs, where it lies in a block.
+struct BlockRow {
+  const char *data;
+  uint32_t bytes;
+  const Datum *entries;
+
+  // Returns a value of the row. Columns are numbered from 1.
+  Datum value(AttrNumber column, bool by_value) const {
+    const Datum entry = entries[column - 1];
+    return by_value ? entry : PointerGetDatum(data + entry);
+  }
+};
+
+// Gives the block's next row, and leaves it the next one. Returns false at the end, and where a value is
+// NULL.
+bool look_at_block_row(const BlockReader &reader, BlockRow *row);
+
+// Passes over the block's next row.
+inline void pass_block_row(BlockReader *reader, const BlockRow &row) {
+  reader->next += row.bytes;
+}
+
 // Makes the block's next row the one of the reader's slot. Its values are in the block. Returns false at the
 // end.
 bool read_block_row(BlockReader *reader);

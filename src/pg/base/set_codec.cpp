@@ -161,6 +161,35 @@ void feed_set(JoinEngine *engine, Side side, const SetView &set) {
   });
 }
 
+namespace {
+
+template <typename T>
+void feed_integers(JoinEngine *engine, Side side, const SetView *sets, size_t count) {
+  std::span<const T> spans[most_fed_sets];
+  for (size_t i = 0; i < count; ++i) spans[i] = {static_cast<const T *>(sets[i].data), sets[i].count};
+  engine->add_many(side, std::span<const std::span<const T>>(spans, count));
+}
+
+}  // namespace
+
+void feed_sets(JoinEngine *engine, Side side, const SetView *sets, size_t count) {
+  if (count == 0) return;
+  Assert(count <= most_fed_sets);
+  call_cpp([&] {
+    switch (sets[0].type) {
+      case TokenType::int4:
+        feed_integers<int32_t>(engine, side, sets, count);
+        break;
+      case TokenType::int8:
+        feed_integers<int64_t>(engine, side, sets, count);
+        break;
+      case TokenType::text:
+        for (size_t i = 0; i < count; ++i) feed_texts(engine, side, sets[i]);
+        break;
+    }
+  });
+}
+
 void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition) {
   call_cpp([&] {
     if (set.type == TokenType::text) {

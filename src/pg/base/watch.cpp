@@ -202,9 +202,16 @@ void expect_rows(const void *key, double rows) {
   if (Watch *watch = watch_of(key)) watch->rows_expected += rows;
 }
 
-void note_row(const void *key) {
+void note_rows(const void *key, uint32_t count) {
   Watch *watch = Watch::newest == nullptr ? nullptr : watch_of(key);
-  if (watch != nullptr && ++watch->progress.rows % rows_between_looks_at_the_clock == 0) publish(watch);
+  if (watch == nullptr) return;
+  const uint64_t before = watch->progress.rows / rows_between_looks_at_the_clock;
+  watch->progress.rows += count;
+  if (watch->progress.rows / rows_between_looks_at_the_clock != before) publish(watch);
+}
+
+void note_row(const void *key) {
+  note_rows(key, 1);
 }
 
 void note_query_row(const void *key) {

@@ -42,9 +42,10 @@ void watch_computation(const void *key, MemoryContext context, const char *name,
 // Adds to the number of rows that the computation is thought to read.
 void expect_rows(const void *key, double rows);
 
-// Notes that the computation has read a row. note_query_row is for the row of a query, and does nothing for a
-// join, which notes the rows that its engine gets.
+// Notes that the computation has read a row, or several. note_query_row is for the row of a query, and does
+// nothing for a join, which notes the rows that its engine gets.
 void note_row(const void *key);
+void note_rows(const void *key, uint32_t count);
 void note_query_row(const void *key);
 
 // Notes a step of the engine, which has given so many pairs. The last step adds the join to the server's

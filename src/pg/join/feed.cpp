@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
+#include "pg/join/feed_blocks.hpp"
 #include "pg/join/row_set.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
@@ -135,6 +136,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
     }
     store_row(input, slot);
     ++input->row_count;
+    feed_rows_of_block(state, side);
   }
 }
 
