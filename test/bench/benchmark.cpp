@@ -42,7 +42,8 @@ bool Benchmark::run() {
     GenerateOptions generate_options;
     generate_options.scale = shape.scale;
     generate_options.seed = options_.seed;
-    const Collection collection = generate(*shape.profile, generate_options);
+    Collection collection = generate(*shape.profile, generate_options);
+    if (options_.shuffled) collection = shuffled(collection, options_.seed);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (options_.sets.empty()) run_collection(shape.profile->name, shape.scale, collection, seconds.count());
     for (const size_t sets : options_.sets) {

@@ -302,4 +302,27 @@ Collection generate(const Profile &profile, const GenerateOptions &options) {
   return sorted(std::move(collection));
 }
 
+Collection shuffled(const Collection &collection, uint64_t seed) {
+  Random random(seed);
+  const auto numbers = [&](size_t count) {
+    std::vector<uint32_t> order(count);
+    std::iota(order.begin(), order.end(), 0u);
+    for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    return order;
+  };
+  const uint32_t largest =
+      collection.tokens.empty() ? 0 : *std::max_element(collection.tokens.begin(), collection.tokens.end());
+  const std::vector<uint32_t> token = numbers(size_t{largest} + 1), order = numbers(collection.size());
+  Collection result;
+  result.near_duplicates = collection.near_duplicates;
+  std::vector<uint32_t> set;
+  for (const uint32_t i : order) {
+    set.clear();
+    for (const uint32_t number : collection.set(i)) set.push_back(token[number] + 1);
+    std::sort(set.begin(), set.end());
+    result.append(set);
+  }
+  return result;
+}
+
 }  // namespace simjoin::bench

@@ -81,4 +81,7 @@ struct GenerateOptions {
 // Throws std::runtime_error if the profile has fewer different sets than requested.
 Collection generate(const Profile &profile, const GenerateOptions &options);
 
+// Returns the collection with its tokens numbered, and its sets ordered, at random. Each set is ascending.
+Collection shuffled(const Collection &collection, uint64_t seed);
+
 }  // namespace simjoin::bench

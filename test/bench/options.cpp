@@ -138,6 +138,10 @@ Options parse_options(int argc, char **argv) {
       options.reasons = true;
       continue;
     }
+    if (name == "--shuffled") {
+      options.shuffled = true;
+      continue;
+    }
     const auto setter = known.find(name);
     if (setter == known.end()) throw std::invalid_argument("unknown option " + name);
     if (i + 1 == argc) throw std::invalid_argument(name + " needs a value");
@@ -166,6 +170,7 @@ std::string usage() {
          "  --time-limit S       seconds after which a join is cancelled (60)\n"
          "  --repeats N          runs of each join, of which the fastest counts (1)\n"
          "  --seed N             of the collections (1)\n"
+         "  --shuffled           tokens are numbered and sets ordered at random, not by frequency and size\n"
          "  --memory-limit MB    the engine's memory limit (8192)\n"
          "  --memory-share X     each join also within this part of the arrays' bytes, e.g. 0.1: out of "
          "core\n"

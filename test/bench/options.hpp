@@ -32,6 +32,7 @@ struct Options {
   std::string csv_file;
   std::string baseline_file;  // of published programs
   std::string own_file;       // of this engine's earlier runs
+  bool shuffled = false;      // tokens numbered and sets ordered at random
   bool reasons = false;       // print the reasons of `auto`
   bool help = false;
 };

@@ -1,4 +1,6 @@
 // The vectorised kernels against plain loops, on every instruction set of this machine.
+#include "core/base/short_sort.hpp"
+#include "core/base/sort_kernels.hpp"
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
 
@@ -8,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -154,6 +158,49 @@ TEST_P(KernelTest, JoinsEqualOracle) {
       }
     }
   }
+}
+
+// Sorts runs of every size to another place and in their own, and looks at what lies around them.
+template <typename Number, typename Random>
+void expect_sorted_runs(const std::vector<size_t> &counts, Random &&random) {
+  constexpr Number guard = 0x5A5A5A5A;
+  const ShortSort sort;
+  for (const size_t count : counts) {
+    for (const int bits : {1, 9, 17, static_cast<int>(8 * sizeof(Number))}) {
+      std::vector<Number> from(count + 1), to(count + 2, guard);
+      for (Number &number : from) number = static_cast<Number>(random() >> (64 - bits));
+      if (count > 2) from[count / 2] = std::numeric_limits<Number>::max();
+      from[count] = guard;
+      const std::vector<Number> before = from;
+      std::vector<Number> expected(from.begin(), from.end() - 1);
+      std::sort(expected.begin(), expected.end());
+      sort(from.data(), count, to.data() + 1);
+      EXPECT_EQ(from, before) << count;
+      EXPECT_EQ(to.front(), guard);
+      EXPECT_EQ(to.back(), guard);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to.begin() + 1)) << count << " " << bits;
+      sort(from.data(), count);
+      EXPECT_EQ(from.back(), guard);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), from.begin())) << count << " " << bits;
+    }
+  }
+}
+
+TEST_P(KernelTest, SortsRunsOfEverySize) {
+  std::vector<size_t> counts(301);
+  std::iota(counts.begin(), counts.end(), size_t{0});
+  for (const size_t count : {511, 2047, 2048, 4099, 65535, 65536}) counts.push_back(count);
+  const auto random = [this] { return bits(); };
+  expect_sorted_runs<uint32_t>(counts, random);
+  expect_sorted_runs<uint64_t>(counts, random);
+}
+
+TEST_P(KernelTest, LeavesRunsThatFitNoRegistersAsTheyAre) {
+  std::vector<uint32_t> numbers(257);
+  for (uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = 1000 - i;
+  const std::vector<uint32_t> before = numbers;
+  EXPECT_FALSE(sort_in_registers(numbers.data(), numbers.size(), numbers.data()));
+  EXPECT_EQ(numbers, before);
 }
 
 }  // namespace

@@ -1,37 +1,29 @@
 // Sorting of the tokens of one set after the other: short runs of numbers.
 #pragma once
 
-#include <hwy/contrib/sort/vqsort.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace simjoin {
 
-// Sorts runs ascending. One object sorts many runs, since making it allocates.
+// Sorts runs ascending. One object sorts many runs, since making it allocates. It serves one thread.
 class ShortSort {
  public:
-  // A number has 32 or 64 bits.
+  // A number has 32 or 64 bits. `to` may be `from`; otherwise they do not overlap.
+  template <typename Number>
+  void operator()(const Number *from, size_t count, Number *to) const;
+  // Sorts a run in its place.
   template <typename Number>
   void operator()(Number *numbers, size_t count) const {
-    if (count > insertion_sort_limit) {
-      sorter_(numbers, count, hwy::SortAscending());
-      return;
-    }
-    for (size_t i = 1; i < count; ++i) {
-      const Number number = numbers[i];
-      size_t j = i;
-      for (; j > 0 && numbers[j - 1] > number; --j) numbers[j] = numbers[j - 1];
-      numbers[j] = number;
-    }
+    (*this)(numbers, count, numbers);
   }
 
  private:
-  // For this many numbers or fewer, an insertion sort beats the dispatch of VQSort (tuned on kosarak- and
-  // dblp-shaped sets, Cascade Lake).
-  static constexpr size_t insertion_sort_limit = 20;
+  template <typename Number>
+  Number *room(size_t count) const;
 
-  hwy::Sorter sorter_;
+  mutable std::vector<uint64_t> room_;  // for the numbers of a long run
 };
 
 }  // namespace simjoin

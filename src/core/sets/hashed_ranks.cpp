@@ -18,7 +18,7 @@ constexpr size_t keys_per_look = size_t{1} << 14;
 constexpr double room = 1.6;
 constexpr size_t least_entries = 64;
 // Numbers whose entries are asked for ahead of their turn.
-constexpr size_t prefetch_distance = 16;
+constexpr size_t numbers_ahead = 16;
 
 // The numbers of one part, by open addressing: how often each is on a side, or its rank. No number is
 // removed, so that no free entry comes between a number and the entry that its hash tells. On lines of its
@@ -144,7 +144,7 @@ void HashedRanks<sides>::count_own(int side, const uint32_t *numbers, size_t cou
   visit_part(numbers, count, part, part_of, [&](const uint32_t *own, size_t found) {
     table.reserve(found);
     for (size_t i = 0; i < found; ++i) {
-      if (i + prefetch_distance < found) table.prefetch(own[i + prefetch_distance]);
+      if (i + numbers_ahead < found) table.prefetch(own[i + numbers_ahead]);
       table.count(side, own[i]);
     }
   });
@@ -199,7 +199,7 @@ uint32_t HashedRanks<sides>::place_ranks() {
     pool_.stop().check();
     const size_t end = std::min(keys.size(), (number + 1) * keys_per_look);
     for (size_t i = number * keys_per_look; i < end; ++i) {
-      if (i + prefetch_distance < end) __builtin_prefetch(&rank_of(i + prefetch_distance));
+      if (i + numbers_ahead < end) __builtin_prefetch(&rank_of(i + numbers_ahead));
       rank_of(i) = static_cast<uint32_t>(i);
     }
   });
@@ -211,8 +211,8 @@ template <int sides>
 void HashedRanks<sides>::replace(RawSets &raw) {
   raw.change(0, raw.blocks.size(), file_, pool_, [&](uint32_t *ids, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-      if (i + prefetch_distance < count) {
-        const uint32_t ahead = ids[i + prefetch_distance];
+      if (i + numbers_ahead < count) {
+        const uint32_t ahead = ids[i + numbers_ahead];
         tables_[NumberPart(ahead, parts_).part].prefetch(ahead);
       }
       ids[i] = tables_[NumberPart(ids[i], parts_).part].rank(ids[i]);

@@ -10,6 +10,7 @@ namespace {
 
 // The number of ids that are looked up together: their ranks stay in the first-level cache.
 constexpr ptrdiff_t lookups = 1 << 12;
+constexpr uint32_t rows_between_checks = 1u << 12;
 
 }  // namespace
 
@@ -40,7 +41,6 @@ SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &s
 
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop) {
-  const ShortSort sort;
   uint32_t *ids = block.ids.data();
   uint32_t *mapped = ids;  // the first id that has not been looked up
   uint32_t *const end = ids + block.tokens;
@@ -62,9 +62,20 @@ void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, ui
       ids[kept] = rank;
       kept += rank != Ranking::none;
     }
-    sort(ids, kept);
     stored[i] = kept;
     ids += size;
+  }
+}
+
+void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                          const StopFlag &stop) {
+  apply_ranks(raw, block, ranking, stored, stop);
+  const ShortSort sort;
+  uint32_t *ids = block.ids.data();
+  for (uint32_t i = 0; i < block.rows; ++i) {
+    if (i % rows_between_checks == 0) stop.check();
+    sort(ids, stored[i]);
+    ids += raw.sizes[block.first_row + i];
   }
 }
 
@@ -99,11 +110,15 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
   sets.tokens.resize(tokens);
   pool.parallel(raw.blocks.size(), [&](int, size_t number) {
     RawBlock &block = raw.blocks[number];
+    const ShortSort sort;
     const uint32_t *from = block.ids.data();
-    for (uint32_t row = block.first_row; row < block.first_row + block.rows; from += raw.sizes[row++]) {
-      if (raw.sizes[row] == 0) continue;
+    for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+      if (row % rows_between_checks == 0) stop.check();
+      const uint32_t size = raw.sizes[row];
+      if (size == 0) continue;
       const uint32_t set = set_of_row[row];
-      std::copy_n(from, sets.stored(set), sets.tokens.data() + sets.starts[set]);
+      sort(from, sets.stored(set), sets.tokens.data() + sets.starts[set]);
+      from += size;
     }
     block.ids.release();
   });

@@ -59,12 +59,15 @@ struct SizeClasses {
 // Returns the classes of all sizes that occur. Size 0 is among them only with `keep_empty`.
 SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &stop, MemoryCounter &memory);
 
-// Replaces the ids of a block's rows by ranks, ascending, at the beginning of each row's place. Ids without a
-// rank are dropped. `stored` (by row) gets the number of ranks that each row keeps.
+// Replaces the ids of a block's rows by ranks, in no order, at the beginning of each row's place. Ids without
+// a rank are dropped. `stored` (by row) gets the number of ranks that each row keeps.
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop);
+// Does the same. The ranks of each row are ascending.
+void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                          const StopFlag &stop);
 
-// Returns the collection of the rows, and releases the blocks. apply_ranks has been called for all blocks.
+// Returns the collection of the rows, and releases the blocks. apply_ranks() has been called for all blocks.
 // Sets of equal size are in the order of their rows. Empty sets are left out unless `keep_empty`.
 SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
                             WorkerPool &pool, MemoryCounter &memory);

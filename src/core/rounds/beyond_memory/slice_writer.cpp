@@ -94,7 +94,7 @@ SlicedSide SliceWriter::write(RawSets &raw, const Ranking &ranking, size_t buffe
       RawBlock &block = raw.blocks[first + i];
       raw.load(block, file_);
       stored[i].resize(block.rows);
-      apply_ranks(raw, block, ranking, stored[i].data(), stop_);
+      apply_ranks_in_order(raw, block, ranking, stored[i].data(), stop_);
     });
     for (size_t i = 0; i < count; ++i) assign_slices(raw, raw.blocks[first + i], stored[i], slice_of[i]);
     pool.parallel(workers, [&](int, size_t dealer) {
