@@ -46,9 +46,9 @@ inline constexpr double verified_pair_tokens = 8;
 // many items run at a time as blocks.
 inline constexpr double counted_entries_per_ms = 8e7;
 inline constexpr double counting_items_per_ms = 1 << 16;
-// Device memory of a join at its peak, on DBLP-shaped sets (22 bytes per int4 token), rounded up. Tokens of 8
-// bytes need more, because they are sorted to be ranked.
-inline constexpr double bytes_per_token = 24;
+// Device memory of a join at its peak, on sets of the shape of livejournal (9.5 bytes per int4 token),
+// rounded up. Tokens of 8 bytes need more, because they are hashed to be ranked.
+inline constexpr double bytes_per_token = 10;
 inline constexpr double bytes_per_wide_token = 40;
 inline constexpr double bytes_per_row = 64;
 

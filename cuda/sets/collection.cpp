@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cuda/sets/row_sets.hpp"
+#include "cuda/sets/row_sort.hpp"
 #include "cuda/sets/set_order.hpp"
 
 namespace simjoin::gpu {
@@ -39,16 +40,17 @@ DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSi
   const bool wide_tokens = left->wide || (right != nullptr && right->wide);
   JoinedSides input = join_sides(device, sides, wide_tokens ? sizeof(int64_t) : sizeof(int32_t));
   TokenRanks ranks = rank_tokens(device, {input.tokens, input.count, wide_tokens}, stop);
-  RowSets rows = map_rows(device, input, ranks, wide_tokens, stop);
+  RowSets rows = rank_rows(device, input, ranks, wide_tokens);
   input.joined.reset();
-  input.offsets.reset();
   left->tokens.reset();
   DeviceCollection collection;
   collection.rank_count = ranks.ranks;
   collection.distinct_tokens = ranks.distinct;
-  collection.stored_tokens = rows.stored;
   collection.most_frequent = std::move(ranks.most_frequent);
   ranks = {};
+  // A token without a rank occurs once.
+  sort_rows(device, rows, collection.rank_count, collection.distinct_tokens - collection.rank_count, stop);
+  collection.stored_tokens = rows.stored_tokens;
   OrderLayouts layouts;
   for (uint32_t width = 0; width < SignatureWidths::count; ++width) {
     layouts.layouts[width] = collection.layout(std::min(SignatureWidths::steps(width), warp_steps));

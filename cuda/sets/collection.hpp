@@ -39,7 +39,7 @@ struct DeviceSide {
 };
 
 struct DeviceCollection {
-  DeviceBuffer<uint32_t> ranks;  // stored tokens of all sets
+  DeviceBuffer<uint32_t> ranks;  // stored tokens of all sets, with gaps between sets
   DeviceSide sides[2];
   // By row, without duplicates. Empty if there were no duplicates.
   std::vector<uint32_t> sizes[2];

@@ -16,22 +16,17 @@ namespace {
 constexpr uint32_t excess_limit = 255;  // the order treats larger ones alike
 constexpr int excess_bits = 8;
 
-// Rows [0, rows) to be ordered, and the arrays for their sizes and sort keys: size << excess_bits | excess.
+// Rows [0, rows) to be ordered, and the arrays for their sort keys: size << excess_bits | excess.
 // In odd sizes the excess counts down, so that it changes little from one size to the next.
 struct KeyedRows {
   const uint32_t *ranks;
   const uint64_t *starts;
-  const uint32_t *dropped;
+  const uint32_t *stored;
+  const uint32_t *sizes;
   uint32_t rows;
   SignatureWidths widths;
-  uint32_t *sizes;
   uint64_t *keys;
   uint32_t *numbers;
-
-  __device__ uint32_t stored(uint64_t row) const {
-    return static_cast<uint32_t>(starts[row + 1] - starts[row]);
-  }
-  __device__ uint32_t size(uint64_t row) const { return stored(row) + dropped[row]; }
 
   // Writes the key of a row from its bitmap of `words` words. All lanes of a warp take part.
   __device__ void finish(uint64_t row, const uint32_t *bitmap, uint32_t words) const {
@@ -40,8 +35,7 @@ struct KeyedRows {
     for (uint32_t word = lane; word < words; word += warp_threads) bits += __popc(bitmap[word]);
     bits = __reduce_add_sync(~0u, bits);
     if (lane != 0) return;
-    const uint32_t excess = min(stored(row) - bits, excess_limit), row_size = size(row);
-    sizes[row] = row_size;
+    const uint32_t excess = min(stored[row] - bits, excess_limit), row_size = sizes[row];
     keys[row] = uint64_t{row_size} << excess_bits | (row_size % 2 == 0 ? excess : excess_limit - excess);
     numbers[row] = static_cast<uint32_t>(row);
   }
@@ -56,12 +50,12 @@ __global__ void key_sets(const KeyedRows rows, const __grid_constant__ OrderLayo
   const uint64_t warps = uint64_t{gridDim.x} * block_warps;
   for (uint64_t row = uint64_t{blockIdx.x} * block_warps + threadIdx.x / warp_threads; row < rows.rows;
        row += warps) {
-    const uint32_t stored = rows.stored(row);
+    const uint32_t stored = rows.stored[row];
     if (stored > warp_set_tokens) {
       if (lane == 0) longer.add(static_cast<uint32_t>(row));
       continue;
     }
-    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
+    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.sizes[row])];
     const uint32_t words = layout.steps * step_words;
     for (uint32_t word = lane; word < words; word += warp_threads) bitmap[word] = 0;
     __syncwarp();
@@ -78,11 +72,11 @@ __global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ Orde
   __shared__ uint32_t bitmap[warp_steps * step_words];
   for (uint32_t i = blockIdx.x; i < *longer.count; i += gridDim.x) {
     const uint32_t row = longer.numbers[i];
-    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.size(row))];
+    const DeviceSignatureLayout &layout = layouts.layouts[rows.widths.width_of(rows.sizes[row])];
     const uint32_t words = layout.steps * step_words;
     for (uint32_t word = threadIdx.x; word < words; word += blockDim.x) bitmap[word] = 0;
     __syncthreads();
-    set_bits(rows.ranks + rows.starts[row], rows.stored(row), layout, bitmap, threadIdx.x, blockDim.x);
+    set_bits(rows.ranks + rows.starts[row], rows.stored[row], layout, bitmap, threadIdx.x, blockDim.x);
     __syncthreads();
     if (threadIdx.x < warp_threads) rows.finish(row, bitmap, words);
     __syncthreads();
@@ -90,11 +84,11 @@ __global__ void key_long_sets(const KeyedRows rows, const __grid_constant__ Orde
 }
 
 __global__ void make_records(const uint32_t *numbers, uint32_t rows, const uint64_t *starts,
-                             const uint32_t *sizes, SetRecord *records, uint32_t *ordered_sizes) {
+                             const uint32_t *stored, const uint32_t *sizes, SetRecord *records,
+                             uint32_t *ordered_sizes) {
   SIMJOIN_GRID_STRIDE(i, rows) {
     const uint32_t row = numbers[i];
-    const uint64_t start = starts[row];
-    records[i] = {start, static_cast<uint32_t>(starts[row + 1] - start), sizes[row], row};
+    records[i] = {starts[row], stored[row], sizes[row], row};
     ordered_sizes[i] = sizes[row];
   }
 }
@@ -136,17 +130,17 @@ void order_side(Device &device, const RowSets &rows, uint32_t first, uint32_t se
                 std::vector<uint32_t> &host_sizes, bool fetch_sizes) {
   side.sets = sets;
   if (sets > 0) {
-    DeviceBuffer<uint32_t> sizes(device, sets), numbers(device, sets), sorted(device, sets);
+    DeviceBuffer<uint32_t> numbers(device, sets), sorted(device, sets);
     DeviceBuffer<uint64_t> keys(device, sets), sorted_keys(device, sets);
     const KeyedRows keyed{rows.ranks.data(),
                           rows.starts.data() + first,
-                          rows.dropped.data() + first,
+                          rows.stored.data() + first,
+                          rows.sizes.data() + first,
                           sets,
                           widths,
-                          sizes.data(),
                           keys.data(),
                           numbers.data()};
-    const LongSetList longer(device, rows.stored, longest);
+    const LongSetList longer(device, rows.stored_tokens, longest);
     launch(device, key_sets, blocks_for(device, sets, warp_threads), keyed, layouts, longer.view());
     if (longer.any()) launch(device, key_long_sets, longer.shape(device), keyed, layouts, longer.view());
     with_scratch(device, [&](void *scratch, size_t &bytes) {
@@ -156,11 +150,11 @@ void order_side(Device &device, const RowSets &rows, uint32_t first, uint32_t se
     });
     side.records = DeviceBuffer<SetRecord>(device, sets);
     DeviceBuffer<uint32_t> ordered_sizes(device, sets);
-    launch(device, make_records, blocks_for(device, sets), sorted.data(), sets, rows.starts.data() + first,
-           sizes.data(), side.records.data(), ordered_sizes.data());
+    launch(device, make_records, blocks_for(device, sets), sorted.data(), sets, keyed.starts, keyed.stored,
+           keyed.sizes, side.records.data(), ordered_sizes.data());
     if (fetch_sizes) {
       host_sizes.resize(sets);
-      copy_to_host(device, host_sizes.data(), sizes.data(), sets);
+      copy_to_host(device, host_sizes.data(), keyed.sizes, sets);
     }
     read_classes(device, ordered_sizes, side);
   } else {

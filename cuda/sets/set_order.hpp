@@ -6,7 +6,7 @@
 
 #include "cuda/base/device.hpp"
 #include "cuda/sets/collection.hpp"
-#include "cuda/sets/row_sets.hpp"
+#include "cuda/sets/row_sort.hpp"
 #include "cuda/sets/signature_layout.hpp"
 
 namespace simjoin::gpu {

@@ -1,8 +1,12 @@
 // Collections of unusual shapes: very long sets, long runs of rows, and ranks without tokens. Also indexes of
 // a part of the sets.
 #include <algorithm>
+#include <functional>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "cuda/filters/prefix_join.hpp"
 #include "cuda/sets/collection.hpp"
@@ -60,6 +64,97 @@ TEST_F(GpuBuilds, LongRunsOfEmptyRows) {
   }
   input.left.resize(input.left.size() + 700'000);
   check_all(input, 0.95);
+}
+
+// Sets of the sizes around those from which larger kernels sort the rows, between sets of few tokens and
+// empty ones. Many tokens repeat one of the set.
+IntSets sets_about_as_long_as_kernels_take(RandomSets &random) {
+  IntSets sets(40);
+  const auto add = [&](int32_t size, int32_t universe) {
+    IntSet set(static_cast<size_t>(size));
+    for (int32_t &token : set) token = random.between(1, universe);
+    for (size_t i = 0; i < set.size(); i += 3) set[i] = set[static_cast<size_t>(random.between(0, size - 1))];
+    sets.push_back(std::move(set));
+  };
+  int32_t unused = 2'000'000;
+  for (const int32_t limit : {32, 512, 4096, 16384}) {
+    for (int32_t size = limit - 2; size <= limit + 2; ++size) {
+      add(size, 1 << 20);
+      add(size, 200);
+      sets.push_back(IntSet(static_cast<size_t>(size), 7));  // one token
+      IntSet own(static_cast<size_t>(size));                 // tokens of no other set
+      for (int32_t &token : own) token = unused++;
+      sets.push_back(std::move(own));
+      for (int32_t few = 0; few < 70; ++few) add(few % 9, 5000);
+    }
+  }
+  sets.resize(sets.size() + 5000);
+  for (int32_t i = 0; i < 3000; ++i) add(i % 40, i % 3 == 0 ? 30 : 1 << 20);
+  return sets;
+}
+
+// Each set of a collection has its distinct tokens, and of them those in ascending order that occur twice.
+TEST_F(GpuBuilds, SortsRowsOfAnyLength) {
+  RandomSets random(21);
+  const IntSets sets = sets_about_as_long_as_kernels_take(random);
+  std::map<int32_t, size_t> occurrences;
+  for (const IntSet &set : sets) {
+    for (const int32_t token : set) ++occurrences[token];
+  }
+  gpu::use_device(0);
+  gpu::Device device(0, 0);
+  const gpu::DeviceCollection collection =
+      gpu::build_collection(device, uploaded(device, sets).get(), nullptr, {70}, StopFlag());
+  std::vector<gpu::SetRecord> records(sets.size());
+  std::vector<uint32_t> ranks(collection.ranks.size());
+  gpu::copy_to_host(device, records.data(), collection.sides[0].records.data(), records.size());
+  gpu::copy_to_host(device, ranks.data(), collection.ranks.data(), ranks.size());
+  device.synchronize();
+  std::map<int32_t, uint32_t> rank_of;
+  size_t stored = 0, tokens = 0;
+  for (const gpu::SetRecord &record : records) {
+    const std::set<int32_t> expected(sets[record.row].begin(), sets[record.row].end());
+    std::vector<int32_t> shared;
+    std::copy_if(expected.begin(), expected.end(), std::back_inserter(shared),
+                 [&](int32_t token) { return occurrences[token] > 1; });
+    const auto begin = ranks.begin() + static_cast<ptrdiff_t>(record.start), end = begin + record.stored;
+    ASSERT_EQ(record.size, expected.size()) << record.row;
+    ASSERT_EQ(record.stored, shared.size()) << record.row;
+    ASSERT_EQ(std::adjacent_find(begin, end, std::greater_equal<>()), end) << record.row;
+    // Sets with one such token tell its rank, which all other sets must agree with.
+    if (shared.size() == 1) {
+      ASSERT_EQ(rank_of.emplace(shared[0], *begin).first->second, *begin);
+    }
+    stored += record.stored;
+    tokens += record.size;
+  }
+  for (const gpu::SetRecord &record : records) {
+    const auto begin = ranks.begin() + static_cast<ptrdiff_t>(record.start), end = begin + record.stored;
+    for (const int32_t token : sets[record.row]) {
+      const auto rank = rank_of.find(token);
+      if (rank != rank_of.end()) {
+        ASSERT_TRUE(std::binary_search(begin, end, rank->second)) << record.row;
+      }
+    }
+  }
+  EXPECT_GT(rank_of.size(), 50u);
+  EXPECT_EQ(collection.stored_tokens, stored);
+  EXPECT_EQ(collection.tokens[0], tokens);
+}
+
+// More ranks than the keys of the usual kernel have bits for.
+TEST_F(GpuBuilds, NineMillionRanks) {
+  Input<int32_t> input;
+  input.self_join = true;
+  std::vector<Pair> expected;
+  for (int32_t first = 0; first < 9'000'000; first += 400) {
+    for (int i = 0; i < 2; ++i) input.left.push_back(run_of(first, 400));
+    expected.push_back(
+        {static_cast<uint32_t>(input.left.size() - 2), static_cast<uint32_t>(input.left.size() - 1), 400});
+    std::reverse(input.left.back().begin(), input.left.back().end());
+  }
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.95);
+  EXPECT_EQ(difference(expected, run_on_gpu(spec, input)), "");
 }
 
 // Tokens of probes that no partner has are ranks without a list, in one long run and in many short ones.
