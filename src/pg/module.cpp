@@ -6,6 +6,7 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include "core/base/interruption.hpp"
 #include "core/device/gpu.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
@@ -17,6 +18,18 @@ extern "C" {
 #error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"
 #endif
 
+namespace simjoin::pg {
+namespace {
+
+// Returns whether CHECK_FOR_INTERRUPTS() would end the statement.
+bool statement_ends() {
+  return InterruptPending != 0 && (QueryCancelPending != 0 || ProcDiePending != 0) &&
+         InterruptHoldoffCount == 0 && QueryCancelHoldoffCount == 0 && CritSectionCount == 0;
+}
+
+}  // namespace
+}  // namespace simjoin::pg
+
 extern "C" {
 
 PG_MODULE_MAGIC;
@@ -26,6 +39,7 @@ void _PG_init(void) {
 #ifdef SIMJOIN_CUDA
   simjoin::set_gpu_backend(&simjoin::cuda_backend());
 #endif
+  simjoin::set_interruption(simjoin::pg::statement_ends);
   simjoin::pg::Settings::define();
   if (process_shared_preload_libraries_in_progress) {
     simjoin::pg::request_shared_progress();

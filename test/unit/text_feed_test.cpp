@@ -157,7 +157,7 @@ TEST(DistinctNumbersTest, LeavesEachNumberOnce) {
     const int32_t most = times % 2 == 0 ? 50'000'000 : 300, step = times % 3 == 0 ? 65536 : 1;
     for (uint32_t &number : numbers) number = static_cast<uint32_t>(random.between(0, most / step) * step);
     const std::set<uint32_t> expected(numbers.begin(), numbers.end());
-    numbers.resize(distinct(numbers.data(), numbers.size()));
+    numbers.resize(distinct(numbers.data(), numbers.size(), [] {}));
     EXPECT_EQ(numbers.size(), expected.size());
     EXPECT_EQ(std::set<uint32_t>(numbers.begin(), numbers.end()), expected);
   }

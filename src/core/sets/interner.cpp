@@ -1,6 +1,7 @@
 #include "core/sets/interner.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 
 namespace simjoin {
 namespace {
@@ -8,6 +9,8 @@ namespace {
 // Tokens looked up together: their slots are prefetched before the first is probed.
 constexpr size_t chunk_size = 32;
 constexpr size_t first_direct = 1024;
+// Only the engine's caller adds a set of so many tokens.
+constexpr size_t tokens_between_checks = size_t{1} << 16;
 
 }  // namespace
 
@@ -50,6 +53,7 @@ uint32_t IntegerInterner::intern(Side side, std::span<const T> tokens, uint32_t 
   next_set();
   uint32_t found = 0;
   for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+    if ((at + chunk_size) % tokens_between_checks == 0) check_interruption();
     found += intern_chunk(side, tokens.data() + at, std::min(chunk_size, tokens.size() - at), ids + found);
   }
   return found;

@@ -2,7 +2,15 @@
 
 #include <algorithm>
 
+#include "core/base/interruption.hpp"
+
 namespace simjoin {
+namespace {
+
+// Only the engine's caller numbers so many texts in one call of number_texts().
+constexpr size_t texts_between_checks = size_t{1} << 16;
+
+}  // namespace
 
 char *TextRows::add(size_t row_bytes, size_t row_texts) {
   char *const to = bytes.extend(PackedTextReader::padded(row_bytes));
@@ -12,14 +20,10 @@ char *TextRows::add(size_t row_bytes, size_t row_texts) {
   return to;
 }
 
-uint32_t DistinctNumbers::sorted(uint32_t *numbers, size_t count) const {
-  sort_(numbers, count);
-  return static_cast<uint32_t>(std::unique(numbers, numbers + count) - numbers);
-}
-
 void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, TextStore::Piece &piece,
                   uint32_t *numbers) {
   for (size_t begin = 0; begin < tokens.size(); begin += TextNumbers::at_a_time) {
+    if ((begin + TextNumbers::at_a_time) % texts_between_checks == 0) check_interruption();
     const size_t count = std::min(TextNumbers::at_a_time, tokens.size() - begin);
     texts.number(tokens.subspan(begin, count), piece, numbers + begin);
   }
@@ -52,7 +56,7 @@ void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop,
   DistinctNumbers distinct;
   uint32_t *from = numbered.numbers.data(), *kept = from;
   for (size_t row = 0; row < rows.counts.size(); from += rows.counts[row++]) {
-    const uint32_t size = distinct(from, rows.counts[row]);
+    const uint32_t size = distinct(from, rows.counts[row], [&] { stop.check(); });
     if (kept != from) std::copy_n(from, size, kept);
     kept += size;
     numbered.sizes[row] = size;

@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "core/base/long_sort.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
-#include "core/base/short_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
 #include "core/sets/text_numbers.hpp"
@@ -41,8 +41,10 @@ struct NumberedSets {
 // Leaves each number of a set once. One object serves many sets.
 class DistinctNumbers {
  public:
-  // Returns how many numbers are left, at the beginning, in any order.
-  uint32_t operator()(uint32_t *numbers, size_t count) {
+  // Returns how many numbers are left, at the beginning, in any order. Calls check() now and then if there
+  // are many.
+  template <typename Check>
+  uint32_t operator()(uint32_t *numbers, size_t count, Check &&check) {
     bool repeated = count > most_marked;
     if (!repeated) {
       for (size_t i = 0; i < count; ++i) {
@@ -53,7 +55,9 @@ class DistinctNumbers {
       }
       for (size_t i = 0; i < count; ++i) marks_[numbers[i] % bits / 64] = 0;
     }
-    return repeated ? sorted(numbers, count) : static_cast<uint32_t>(count);
+    if (!repeated) return static_cast<uint32_t>(count);
+    sort_long(numbers, count, sort_, check);
+    return static_cast<uint32_t>(leave_once(numbers, count, check));
   }
 
  private:
@@ -61,8 +65,6 @@ class DistinctNumbers {
   // few sets of up to most_marked tokens that are distinct have two that agree.
   static constexpr size_t bits = size_t{1} << 16;
   static constexpr size_t most_marked = 128;
-
-  uint32_t sorted(uint32_t *numbers, size_t count) const;
 
   uint64_t marks_[bits / 64] = {};
   ShortSort sort_;

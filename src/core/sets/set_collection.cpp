@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/short_sort.hpp"
+#include "core/base/long_sort.hpp"
 
 namespace simjoin {
 namespace {
@@ -74,7 +74,7 @@ void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ra
   uint32_t *ids = block.ids.data();
   for (uint32_t i = 0; i < block.rows; ++i) {
     if (i % rows_between_checks == 0) stop.check();
-    sort(ids, stored[i]);
+    sort_long(ids, stored[i], sort, [&] { stop.check(); });
     ids += raw.sizes[block.first_row + i];
   }
 }
@@ -117,7 +117,7 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
       const uint32_t size = raw.sizes[row];
       if (size == 0) continue;
       const uint32_t set = set_of_row[row];
-      sort(from, sets.stored(set), sets.tokens.data() + sets.starts[set]);
+      sort_long(from, sets.stored(set), sets.tokens.data() + sets.starts[set], sort, [&] { stop.check(); });
       from += size;
     }
     block.ids.release();

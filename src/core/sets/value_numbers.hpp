@@ -8,7 +8,8 @@
 #include <span>
 #include <type_traits>
 
-#include "core/base/short_sort.hpp"
+#include "core/base/interruption.hpp"
+#include "core/base/long_sort.hpp"
 
 namespace simjoin {
 
@@ -28,7 +29,7 @@ std::make_signed_t<Number> value_of(Number number) {
 }
 
 // Writes the numbers of a set's distinct values to `numbers` (room for values.size()), ascending. Returns how
-// many they are.
+// many they are. Throws Cancelled if the caller, who must be that of the engine, gives a large set up.
 template <typename Value>
 uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers,
                           const ShortSort &sort) {
@@ -36,13 +37,16 @@ uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Va
   if (count == 0) return 0;
   bool ascending = true;
   numbers[0] = number_of(values[0]);
-  for (size_t i = 1; i < count; ++i) {
-    ascending &= values[i - 1] < values[i];
-    numbers[i] = number_of(values[i]);
+  for (size_t i = 1; i < count;) {
+    for (const size_t end = std::min(count, i + longest_short_run); i < end; ++i) {
+      ascending &= values[i - 1] < values[i];
+      numbers[i] = number_of(values[i]);
+    }
+    if (i < count) check_interruption();
   }
   if (ascending) return static_cast<uint32_t>(count);
-  sort(numbers, count);
-  return static_cast<uint32_t>(std::unique(numbers, numbers + count) - numbers);
+  sort_long(numbers, count, sort, check_interruption);
+  return static_cast<uint32_t>(leave_once(numbers, count, check_interruption));
 }
 
 }  // namespace simjoin

@@ -1,6 +1,7 @@
 #include "core/sets/vocabulary.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 
 namespace simjoin {
 
@@ -30,7 +31,7 @@ uint32_t Vocabulary::intern(Side side, std::span<const int64_t> tokens, uint32_t
 
 uint32_t Vocabulary::intern(Side, std::span<const std::string_view> tokens, uint32_t *ids) {
   number(tokens, ids);
-  return distinct_(ids, tokens.size());
+  return distinct_(ids, tokens.size(), check_interruption);
 }
 
 void Vocabulary::number(std::span<const std::string_view> tokens, uint32_t *numbers) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/short_sort.hpp"
+#include "core/base/long_sort.hpp"
 #include "core/candidates/signature_kernels.hpp"
 
 namespace simjoin {
@@ -58,7 +58,7 @@ void SmallIndex::order(const RecordedSets &recorded, const Buffer<uint32_t> &ran
     const uint32_t *ids = recorded.ids().data() + ends[row] - size;
     uint32_t *ranks = sets_.tokens.extend(size);
     for (uint32_t i = 0; i < size; ++i) ranks[i] = rank_of[ids[i]];
-    sort(ranks, size);
+    sort_long(ranks, size, sort, [&] { stop.check(); });
     sets_.starts.push_back(sets_.tokens.size());
     sets_.rows.push_back(row);
     if (sets_.classes.empty() || sets_.classes.back().size != size) sets_.classes.push_back({size, set, set});

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/ascending.hpp"
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
+#include "core/base/long_sort.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/candidates/verify.hpp"
@@ -29,6 +32,7 @@ constexpr size_t candidates_per_step = 4096;
 constexpr uint32_t no_limit = 64;
 // The memory that tokens are looked up in is asked for this many tokens ahead.
 constexpr size_t tokens_at_a_time = 8;
+constexpr size_t tokens_between_checks = size_t{1} << 16;
 // Streamed sets up to this size find the range of their partners in a table.
 constexpr uint32_t usual_size = 4096;
 
@@ -133,6 +137,7 @@ bool StreamedJoin::find_ranks(std::span<const T> tokens, uint32_t least, auto &o
   TokenTable &table = index_->tokens();
   uint64_t keys[tokens_at_a_time];
   for (size_t begin = 0; begin < tokens.size(); begin += tokens_at_a_time) {
+    if ((begin + tokens_at_a_time) % tokens_between_checks == 0) check_interruption();
     const size_t end = std::min(tokens.size(), begin + tokens_at_a_time);
     for (size_t i = begin; i < end; ++i) table.prefetch(keys[i - begin] = TokenTable::key_of(tokens[i]));
     for (size_t i = begin; i < end; ++i) {
@@ -166,7 +171,10 @@ void StreamedJoin::look_up(std::span<const T> tokens) {
   if (!find_ranks(tokens, ascending ? range_.overlap : index_->least_overlap(), others)) return;
   others_ = static_cast<uint32_t>(others.size());
   if (!ascending) {
-    std::sort(others.begin(), others.end());
+    if (others.size() <= longest_short_run)
+      std::sort(others.begin(), others.end());
+    else
+      std::sort(others.begin(), others.end(), interruptible(std::less<>()));
     others_ = static_cast<uint32_t>(std::unique(others.begin(), others.end()) - others.begin());
     range_ = partners_of(size_ = static_cast<uint32_t>(ranks_.size()) + others_);
     if (ranks_.size() < range_.overlap) return;
@@ -275,7 +283,7 @@ void StreamedJoin::try_pair(StreamPosting posting, Batch &out) {
   if (sorted_.empty()) {
     sorted_.resize(ranks_.size());
     std::copy(ranks_.begin(), ranks_.end(), sorted_.begin());
-    std::sort(sorted_.begin(), sorted_.end());
+    sort_long(sorted_.data(), sorted_.size(), sort_, check_interruption);
   }
   ++stats_.verified;
   const uint32_t overlap = bounded_overlap(sorted_.data(), static_cast<uint32_t>(sorted_.size()),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/short_sort.hpp"
 #include "core/join.hpp"
 #include "core/stream/recorded_sets.hpp"
 #include "core/stream/small_index.hpp"
@@ -114,7 +115,8 @@ class StreamedJoin final : public JoinEngine {
   Buffer<HashedText> other_texts_;
   Buffer<uint32_t> ranks_;   // of its tokens that the small side has; the first lists_ are the least
   Buffer<uint32_t> sorted_;  // the same ascending, once a pair is verified
-  uint64_t signature_ = 0;   // of these tokens
+  ShortSort sort_;
+  uint64_t signature_ = 0;             // of these tokens
   uint64_t wide_[ParityTable::words];  // their wide signature, if has_wide_
   bool has_wide_ = false;
   uint32_t others_ = 0;  // its other distinct tokens

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "core/base/worker_pool.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -48,6 +49,7 @@ const char *hint_for(ErrorKind kind) {
 }
 
 void fill(ErrorReport *report, int sqlstate, const char *message, const char *hint) noexcept {
+  report->interrupted = false;
   report->sqlstate = sqlstate;
   std::snprintf(report->message, sizeof report->message, "%s", message);
   std::snprintf(report->hint, sizeof report->hint, "%s", hint);
@@ -61,6 +63,9 @@ void describe_current_exception(ErrorReport *report) noexcept {
   } catch (const Error &error) {
     const char *hint = error.hint().empty() ? hint_for(error.kind()) : error.hint().c_str();
     fill(report, sqlstate_of(error.kind()), error.what(), hint);
+  } catch (const Cancelled &) {
+    fill(report, ERRCODE_QUERY_CANCELED, "the computation was given up", "");
+    report->interrupted = true;
   } catch (const std::bad_alloc &) {
     fill(report, ERRCODE_OUT_OF_MEMORY, "out of memory",
          "Lower simjoin.memory_limit, or join fewer rows at a time.");
@@ -75,6 +80,7 @@ void describe_current_exception(ErrorReport *report) noexcept {
 }
 
 void raise(const ErrorReport &report) {
+  if (report.interrupted) CHECK_FOR_INTERRUPTS();
   ereport(ERROR, (errcode(report.sqlstate), errmsg_internal("%s", report.message),
                   report.hint[0] != '\0' ? errhint("%s", report.hint) : 0));
   pg_unreachable();

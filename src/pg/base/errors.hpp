@@ -21,6 +21,7 @@ namespace simjoin::pg {
 
 // An exception turned into plain data, so that nothing is left to destroy when it is reported.
 struct ErrorReport {
+  bool interrupted;  // the work was given up since an interrupt is pending (check_interruption)
   int sqlstate;
   char message[512];
   char hint[512];

@@ -1,0 +1,26 @@
+// Whether the caller of the engine wants to give up a call that takes long, such as the addition of a set of
+// millions of tokens.
+#pragma once
+
+#include <cstdint>
+
+namespace simjoin {
+
+// Sets the question that check_interruption() asks: once for the process, before any engine is made.
+void set_interruption(bool (*wanted)());
+
+// Throws Cancelled if the caller wants to give up its call. Only for the caller's thread: threads of an
+// engine have its StopFlag.
+void check_interruption();
+
+// Returns the comparison `less` with such a check now and then, for sorting arrays of any size.
+template <typename Less>
+auto interruptible(Less less) {
+  return [less](const auto &a, const auto &b) {
+    static thread_local uint32_t compared = 0;  // algorithms copy their comparisons
+    if (++compared % (uint32_t{1} << 16) == 0) check_interruption();
+    return less(a, b);
+  };
+}
+
+}  // namespace simjoin

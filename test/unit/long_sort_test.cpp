@@ -1,0 +1,115 @@
+// Sorting of sets of any size, which the engine's caller can give up.
+#include "core/base/long_sort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/base/interruption.hpp"
+#include "core/base/worker_pool.hpp"
+#include "core/join.hpp"
+
+namespace simjoin::test {
+namespace {
+
+constexpr size_t many = 3 * longest_short_run + 17;
+
+// Sequences that the division by upper bits treats differently.
+template <typename Number>
+std::vector<std::vector<Number>> long_runs() {
+  constexpr Number most = std::numeric_limits<Number>::max();
+  std::mt19937_64 random(1);
+  std::vector<std::vector<Number>> runs(6, std::vector<Number>(many));
+  for (size_t i = 0; i < many; ++i) {
+    runs[0][i] = static_cast<Number>(random());
+    runs[1][i] = static_cast<Number>(random() % 100);
+    runs[2][i] = 7;
+    runs[3][i] = i % 1000 == 0 ? most - static_cast<Number>(i) : static_cast<Number>(random() % 1000000);
+    runs[4][i] = static_cast<Number>(many - i);
+    runs[5][i] = i == 5 ? most : 0;
+  }
+  return runs;
+}
+
+template <typename Number>
+void check_long_runs() {
+  const ShortSort sort;
+  for (std::vector<Number> &run : long_runs<Number>()) {
+    std::vector<Number> expected = run;
+    std::sort(expected.begin(), expected.end());
+    size_t checks = 0;
+    sort_long(run.data(), run.size(), sort, [&] { ++checks; });
+    EXPECT_EQ(run, expected);
+    EXPECT_GE(checks, many >> 16);
+    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+    run.resize(leave_once(run.data(), run.size(), [] {}));
+    EXPECT_EQ(run, expected);
+  }
+}
+
+TEST(LongSort, SortsAsAnySort) {
+  check_long_runs<uint32_t>();
+  check_long_runs<uint64_t>();
+}
+
+TEST(LongSort, ShortRunsAreNotDivided) {
+  std::vector<uint32_t> run = {3, 1, 2, 2};
+  sort_long(run.data(), run.size(), ShortSort(), [] { FAIL(); });
+  EXPECT_EQ(run, (std::vector<uint32_t>{1, 2, 2, 3}));
+  EXPECT_EQ(leave_once(run.data(), run.size(), [] { FAIL(); }), 3u);
+}
+
+// ---- Giving up ----
+
+int asked = 0, most_asked = 0;
+
+bool wants_to_give_up() {
+  return asked++ >= most_asked;
+}
+
+class GivingUp : public testing::Test {
+ protected:
+  ~GivingUp() override { set_interruption(nullptr); }
+};
+
+template <typename T>
+std::vector<T> large_set() {
+  std::vector<T> set(many);
+  for (size_t i = 0; i < many; ++i) set[i] = static_cast<T>((i * 2654435761u) % 4000037);
+  return set;
+}
+
+// Adds a large set and gives it up at the first check, the second, the fourth, and so on, until it is added.
+template <typename T>
+void give_up() {
+  const std::vector<T> set = large_set<T>();
+  JoinSpec spec;
+  spec.self_join = true;
+  spec.threads = 1;
+  spec.device = Device::cpu;
+  int given_up = 0;
+  for (most_asked = 0;; most_asked += 1 + most_asked) {
+    asked = 0;
+    const auto join = make_cpu_engine(spec);
+    try {
+      set_interruption(wants_to_give_up);
+      join->add(Side::left, std::span(set));
+      break;
+    } catch (const Cancelled &) {
+      ++given_up;
+    }
+  }
+  EXPECT_GT(given_up, 2);
+}
+
+TEST_F(GivingUp, ALargeSetOfIntegers) {
+  give_up<int32_t>();
+  give_up<int64_t>();
+}
+
+}  // namespace
+}  // namespace simjoin::test
