@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cub/cub.cuh>
+#include <limits>
 
 #include "cuda/base/cub_count.cuh"
 #include "cuda/base/launch.cuh"
@@ -22,24 +23,40 @@ constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
 constexpr uint32_t reported_frequencies = most_own_bits;
 constexpr unsigned long long empty_slot = 1ull << 63;  // as a token: the smallest int64
 
-template <typename T>
-__global__ void count_direct(const T *tokens, uint64_t count, int64_t minimum, uint32_t *counts) {
-  SIMJOIN_GRID_STRIDE(i, count) {
-    atomicAdd(&counts[static_cast<int64_t>(tokens[i]) - minimum], 1u);
+// The slots of a table that values index directly. Values next to each other lie far apart, because they are
+// often about equally frequent, and a device adds to the numbers of one cache line one after another.
+struct ValueSlots {
+  static constexpr uint32_t parts = 256;
+
+  ValueSlots(int64_t least, uint64_t values)
+      : minimum(least), part(static_cast<uint32_t>(values / parts + 1) | 1) {}
+
+  uint64_t count() const { return uint64_t{part} * parts; }
+  __device__ uint32_t slot(int64_t token) const {
+    const auto value = static_cast<uint32_t>(token - minimum);
+    return value % parts * part + value / parts;
   }
+  // Returns what `slot` counts, less the minimum.
+  __device__ uint32_t value(uint32_t slot) const { return slot % part * parts + slot / part; }
+
+  int64_t minimum;
+  uint32_t part;  // the slots of a part; odd, so that parts begin in different banks of shared memory
+};
+
+template <typename T>
+__global__ void count_direct(const T *tokens, uint64_t count, ValueSlots slots, uint32_t *counts) {
+  SIMJOIN_GRID_STRIDE(i, count) atomicAdd(&counts[slots.slot(tokens[i])], 1u);
 }
 
 // Counts as count_direct does, in shared memory if the whole table fits. Frequent tokens then collide there
 // instead of in global memory.
 template <typename T>
-__global__ void count_shared(const T *tokens, uint64_t count, int64_t minimum, uint32_t entries,
+__global__ void count_shared(const T *tokens, uint64_t count, ValueSlots slots, uint32_t entries,
                              uint32_t *counts) {
   extern __shared__ uint32_t local[];
   for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) local[i] = 0;
   __syncthreads();
-  SIMJOIN_GRID_STRIDE(i, count) {
-    atomicAdd(&local[static_cast<int64_t>(tokens[i]) - minimum], 1u);
-  }
+  SIMJOIN_GRID_STRIDE(i, count) atomicAdd(&local[slots.slot(tokens[i])], 1u);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) {
     if (local[i] != 0) atomicAdd(&counts[i], local[i]);
@@ -88,8 +105,18 @@ __global__ void gather_counts(const uint32_t *slots, uint32_t count, const uint3
   SIMJOIN_GRID_STRIDE(i, count) frequencies[i] = counts[slots[i]];
 }
 
-__global__ void assign_ranks(const uint32_t *slots, uint32_t count, uint32_t *table) {
-  SIMJOIN_GRID_STRIDE(i, count) table[slots[i]] = static_cast<uint32_t>(i);
+// The place of a slot's rank in the table of ranks.
+struct SamePlace {
+  __device__ uint32_t operator()(uint32_t slot) const { return slot; }
+};
+struct PlaceOfValue {
+  ValueSlots slots;
+  __device__ uint32_t operator()(uint32_t slot) const { return slots.value(slot); }
+};
+
+template <typename Place>
+__global__ void assign_ranks(const uint32_t *slots, uint32_t count, Place place, uint32_t *table) {
+  SIMJOIN_GRID_STRIDE(i, count) table[place(slots[i])] = static_cast<uint32_t>(i);
 }
 
 struct IsShareable {
@@ -132,21 +159,24 @@ void sort_slots(Device &device, DeviceBuffer<Key> &keys, DeviceBuffer<uint32_t> 
 
 // Sorts the slots by their counts, and makes the rank table of them. There must be at least one slot. Starts
 // the copy of the last ranks' frequencies; the caller must wait for the stream.
+template <typename Place>
 void order_slots(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
-                 uint32_t selected, uint64_t tokens, TokenRanks &result) {
+                 uint32_t selected, uint64_t tokens, Place place, TokenRanks &result) {
   DeviceBuffer<uint32_t> frequencies(device, selected);
   launch(device, gather_counts, blocks_for(device, selected), slots.data(), selected, counts.data(),
          frequencies.data());
   sort_slots(device, frequencies, slots, selected, std::bit_width(std::min<uint64_t>(tokens, UINT32_MAX)));
-  launch(device, assign_ranks, blocks_for(device, selected), slots.data(), selected, result.table.data());
+  launch(device, assign_ranks<Place>, blocks_for(device, selected), slots.data(), selected, place,
+         result.table.data());
   result.most_frequent.resize(std::min(selected, reported_frequencies));
   copy_to_host(device, result.most_frequent.data(),
                frequencies.data() + (selected - result.most_frequent.size()), result.most_frequent.size());
 }
 
 // Makes the rank table of the slots with more than one occurrence, and counts the slots with any.
+template <typename Place>
 void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBuffer<uint32_t> &slots,
-                  uint32_t selected, uint64_t tokens, TokenRanks &result) {
+                  uint32_t selected, uint64_t tokens, Place place, TokenRanks &result) {
   DeviceBuffer<uint64_t> used(device, 1);
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceReduce::Sum(scratch, bytes, thrust::make_transform_iterator(counts.data(), IsUsed{}),
@@ -155,7 +185,7 @@ void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBu
   result.table = DeviceBuffer<uint32_t>(device, counts.size());
   result.table.fill(0xFF);
   result.ranks = selected;
-  if (selected > 0) order_slots(device, counts, slots, selected, tokens, result);
+  if (selected > 0) order_slots(device, counts, slots, selected, tokens, place, result);
   result.distinct = read_value(device, used.data());
   std::reverse(result.most_frequent.begin(), result.most_frequent.end());
 }
@@ -163,31 +193,33 @@ void finish_ranks(Device &device, const DeviceBuffer<uint32_t> &counts, DeviceBu
 // Counts in shared memory if the table fits there and there are enough tokens for it to pay. Returns whether
 // it did.
 template <typename T>
-bool count_in_shared(Device &device, const T *tokens, uint64_t count, int64_t minimum, uint64_t entries,
+bool count_in_shared(Device &device, const T *tokens, uint64_t count, const ValueSlots &slots,
                      uint32_t *counts) {
   constexpr uint64_t tokens_per_entry = 64;
-  const size_t bytes = entries * sizeof(uint32_t);
-  if (bytes > device.shared_memory() || count < entries * tokens_per_entry) return false;
+  const size_t bytes = slots.count() * sizeof(uint32_t);
+  if (bytes > device.shared_memory() || count < slots.count() * tokens_per_entry) return false;
   constexpr unsigned threads = 1024;
   const unsigned blocks =
       static_cast<unsigned>(device.processors()) * (bytes <= device.shared_memory() / 2 ? 2 : 1);
-  launch(device, count_shared<T>, LaunchShape(blocks, threads, bytes), tokens, count, minimum,
-         static_cast<uint32_t>(entries), counts);
+  launch(device, count_shared<T>, LaunchShape(blocks, threads, bytes), tokens, count, slots,
+         static_cast<uint32_t>(slots.count()), counts);
   return true;
 }
 
+// Ranks the tokens, whose values are the `values` from the minimum on.
 template <typename T>
-void rank_direct(Device &device, const T *tokens, uint64_t count, uint64_t entries, const StopFlag &stop,
+void rank_direct(Device &device, const T *tokens, uint64_t count, uint64_t values, const StopFlag &stop,
                  TokenRanks &result) {
-  DeviceBuffer<uint32_t> counts(device, entries);
+  const ValueSlots places(result.minimum, values);
+  DeviceBuffer<uint32_t> counts(device, places.count());
   counts.fill(0);
-  if (!count_in_shared(device, tokens, count, result.minimum, entries, counts.data())) {
-    launch(device, count_direct<T>, blocks_for(device, count), tokens, count, result.minimum, counts.data());
+  if (!count_in_shared(device, tokens, count, places, counts.data())) {
+    launch(device, count_direct<T>, blocks_for(device, count), tokens, count, places, counts.data());
   }
   uint32_t selected = 0;
   DeviceBuffer<uint32_t> slots = shareable_slots(device, counts, count, selected);
   stop.check();
-  finish_ranks(device, counts, slots, selected, count, result);
+  finish_ranks(device, counts, slots, selected, count, PlaceOfValue{places}, result);
 }
 
 template <typename T>
@@ -211,27 +243,46 @@ void rank_hashed(Device &device, const T *tokens, uint64_t count, const StopFlag
            values.data());
     sort_slots(device, values, slots, selected, 64);
   }
-  finish_ranks(device, counts, slots, selected, count, result);
+  finish_ranks(device, counts, slots, selected, count, SamePlace{}, result);
+}
+
+// The least and the largest of some values.
+template <typename T>
+struct Limits {
+  T least, largest;
+};
+template <typename T>
+struct LimitsOfOne {
+  __device__ Limits<T> operator()(T value) const { return {value, value}; }
+};
+struct JoinLimits {
+  template <typename T>
+  __device__ Limits<T> operator()(const Limits<T> &a, const Limits<T> &b) const {
+    return {min(a.least, b.least), max(a.largest, b.largest)};
+  }
+};
+
+template <typename T>
+Limits<T> limits_of(Device &device, const T *tokens, uint64_t count) {
+  constexpr Limits<T> none{std::numeric_limits<T>::max(), std::numeric_limits<T>::min()};
+  DeviceBuffer<Limits<T>> limits(device, 1);
+  with_scratch(device, [&](void *scratch, size_t &bytes) {
+    return cub::DeviceReduce::Reduce(scratch, bytes,
+                                     thrust::make_transform_iterator(tokens, LimitsOfOne<T>{}), limits.data(),
+                                     cub_count(count), JoinLimits{}, none, device.stream());
+  });
+  return read_value(device, limits.data());
 }
 
 template <typename T>
 TokenRanks rank_values(Device &device, const T *tokens, uint64_t count, const StopFlag &stop) {
-  DeviceBuffer<T> limits(device, 2);
-  with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Min(scratch, bytes, tokens, limits.data(), cub_count(count), device.stream());
-  });
-  with_scratch(device, [&](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Max(scratch, bytes, tokens, limits.data() + 1, cub_count(count),
-                                  device.stream());
-  });
-  T host[2];
-  copy_to_host(device, host, limits.data(), 2);
-  device.synchronize();
+  const Limits<T> limits = limits_of(device, tokens, count);
   stop.check();
   TokenRanks result;
-  result.minimum = host[0];
-  const uint64_t range = static_cast<uint64_t>(host[1]) - static_cast<uint64_t>(host[0]);
-  if (range < std::max(direct_entries, direct_entries_per_token * count) && range < UINT32_MAX) {
+  result.minimum = limits.least;
+  const uint64_t range = static_cast<uint64_t>(limits.largest) - static_cast<uint64_t>(limits.least);
+  if (range < std::max(direct_entries, direct_entries_per_token * count) &&
+      range < UINT32_MAX - 2 * ValueSlots::parts) {
     rank_direct(device, tokens, count, range + 1, stop, result);
   } else {
     rank_hashed(device, tokens, count, stop, result);

@@ -31,8 +31,7 @@ struct TokenRanks {
   std::vector<uint32_t> most_frequent;  // occurrences of the last ranks, most frequent first
 };
 
-// Returns ranks that ascend by occurrences, with ties by value, so they do not depend on the order of the
-// input. Throws Cancelled.
+// Returns ranks that ascend by occurrences. They do not depend on the order of the input. Throws Cancelled.
 TokenRanks rank_tokens(Device &device, const RawTokens &tokens, const StopFlag &stop);
 
 }  // namespace simjoin::gpu
