@@ -23,7 +23,8 @@ struct RowsView {
   __device__ uint32_t rank(uint64_t i) const { return min(ranks[i], none()); }
 };
 
-// Sorts `count` rows of any length by one radix sort of their tokens.
+// Sorts `count` rows of any length by radix sorts of the tokens of many rows. Ranks have fewer than 32 bits.
+// Throws Cancelled.
 void sort_longest_rows(Device &device, const RowsView &rows, const uint32_t *list, uint32_t count,
                        const StopFlag &stop);
 

@@ -11,7 +11,7 @@ namespace simjoin::gpu {
 namespace {
 
 // A warp sorts several rows at a time, of up to `tile_tokens` tokens in all. Blocks sort longer rows, each
-// kind of block rows of up to so many tokens. One radix sort takes the rows that are longer still. The limits
+// kind of block rows of up to so many tokens. Radix sorts take the rows that are longer still. The limits
 // were tuned on an H100, with sets of the shapes of livejournal and orkut.
 constexpr int tile_items = 16;
 constexpr uint32_t tile_tokens = tile_items * warp_threads;
@@ -64,24 +64,44 @@ struct Tile {
 };
 
 // Sorts the keys of a warp by a bitonic network. Lane l gets the keys with numbers from l * tile_items on.
+// Each merge begins with comparisons of keys that mirror each other, so that all comparisons ascend.
 template <typename Key>
 __device__ void sort_by_warp(Key (&keys)[tile_items]) {
-  const uint32_t first = threadIdx.x % warp_threads * tile_items;
+  const uint32_t lane = threadIdx.x % warp_threads;
+  const auto order = [&](uint32_t i, uint32_t k) {
+    const Key a = keys[i], b = keys[k];
+    keys[i] = min(a, b);
+    keys[k] = max(a, b);
+  };
+  const auto exchange = [&](uint32_t i, Key other, uint32_t lanes) {
+    keys[i] = (lane & lanes) == 0 ? min(keys[i], other) : max(keys[i], other);
+  };
 #pragma unroll
   for (uint32_t size = 2; size <= tile_tokens; size *= 2) {
-#pragma unroll
-    for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
+    if (size <= tile_items) {
 #pragma unroll
       for (uint32_t i = 0; i < tile_items; ++i) {
-        const bool ascends = ((first + i) & size) == 0;
+        if ((i & size / 2) == 0) order(i, i ^ (size - 1));
+      }
+    } else {
+      const uint32_t lanes = size / tile_items;
+#pragma unroll
+      for (uint32_t i = 0; i < tile_items / 2; ++i) {
+        const uint32_t k = tile_items - 1 - i;
+        const Key low = __shfl_xor_sync(~0u, keys[k], lanes - 1);
+        const Key high = __shfl_xor_sync(~0u, keys[i], lanes - 1);
+        exchange(i, low, lanes / 2);
+        exchange(k, high, lanes / 2);
+      }
+    }
+#pragma unroll
+    for (uint32_t distance = size / 4; distance > 0; distance /= 2) {
+#pragma unroll
+      for (uint32_t i = 0; i < tile_items; ++i) {
         if (distance >= tile_items) {
-          const Key other = __shfl_xor_sync(~0u, keys[i], distance / tile_items);
-          const bool lower = (first & distance) == 0;
-          keys[i] = lower == ascends ? min(keys[i], other) : max(keys[i], other);
+          exchange(i, __shfl_xor_sync(~0u, keys[i], distance / tile_items), distance / tile_items);
         } else if ((i & distance) == 0) {
-          const Key a = keys[i], b = keys[i | distance];
-          keys[i] = ascends ? min(a, b) : max(a, b);
-          keys[i | distance] = ascends ? max(a, b) : min(a, b);
+          order(i, i | distance);
         }
       }
     }

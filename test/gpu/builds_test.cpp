@@ -142,17 +142,20 @@ TEST_F(GpuBuilds, SortsRowsOfAnyLength) {
   EXPECT_EQ(collection.tokens[0], tokens);
 }
 
-// More ranks than the keys of the usual kernel have bits for.
+// So many ranks that keys of a usual size have no bits for the rows of a tile, and for few of the longest
+// rows.
 TEST_F(GpuBuilds, NineMillionRanks) {
   Input<int32_t> input;
   input.self_join = true;
   std::vector<Pair> expected;
-  for (int32_t first = 0; first < 9'000'000; first += 400) {
-    for (int i = 0; i < 2; ++i) input.left.push_back(run_of(first, 400));
-    expected.push_back(
-        {static_cast<uint32_t>(input.left.size() - 2), static_cast<uint32_t>(input.left.size() - 1), 400});
+  const auto add_twice = [&](int32_t first, int32_t count) {
+    const auto row = static_cast<uint32_t>(input.left.size());
+    for (int i = 0; i < 2; ++i) input.left.push_back(run_of(first, count));
     std::reverse(input.left.back().begin(), input.left.back().end());
-  }
+    expected.push_back({row, row + 1, static_cast<uint32_t>(count)});
+  };
+  for (int32_t first = 0; first < 9'000'000; first += 400) add_twice(first, 400);
+  for (int32_t first = 0; first < 5'000'000; first += 16'500) add_twice(first, 16'500);
   const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.95);
   EXPECT_EQ(difference(expected, run_on_gpu(spec, input)), "");
 }
