@@ -49,6 +49,15 @@ class CudaBackend final : public GpuBackend {
 
   bool started() const override { return gpu_started(); }
 
+  void set_up() override {
+    std::string reason;
+    if (!available(reason)) return;
+    const SignalsBlocked blocked;  // threads that CUDA starts inherit the mask
+    const gpu::DeviceUse use;
+    gpu::use_device(0);
+    gpu::device_memory_limit(0);  // makes the pool
+  }
+
   GpuSlowdown slowdown() override { return gpu_slowdown(); }
 
   void set_idle_timeout(std::chrono::milliseconds timeout) override {

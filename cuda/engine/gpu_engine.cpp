@@ -1,6 +1,8 @@
 // The engine for GPUs. It takes sets, runs the join on a thread of its own, and passes batches to the caller.
 #include "cuda/engine/gpu_engine.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -19,6 +21,7 @@
 #include "core/sets/vocabulary.hpp"
 #include "cuda/base/device_memory.hpp"
 #include "cuda/base/gpus.hpp"
+#include "cuda/engine/block_inbox.hpp"
 #include "cuda/engine/gpu_join.hpp"
 #include "cuda/engine/tiled_join.hpp"
 
@@ -28,14 +31,17 @@ namespace {
 constexpr size_t queued_batches = 16;
 
 // Uploads every block to one GPU as it comes, and joins all at once. If they do not fit, or several GPUs pay,
-// it joins them in tiles, from blocks that it keeps up to JoinSpec::memory_limit.
+// it joins them in tiles, from blocks that it keeps up to JoinSpec::memory_limit. Its thread sets the GPU up
+// and uploads, so that the caller goes on reading meanwhile.
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
       : spec_(with_measure_of_pairs(spec)),
         options_(options),
         vocabulary_(spec.self_join, memory_),
-        writer_(memory_) {}
+        writer_(memory_),
+        inbox_(spec.memory_limit) {}
+  ~GpuEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override {
     add_set(side, Kind::int4, tokens.data(), tokens.size());
@@ -56,12 +62,15 @@ class GpuEngine final : public GpuJoinEngine {
 
   void add_set(Side side, Kind kind, const void *tokens, size_t count);
   void check_input(Side side, size_t rows, size_t count) const;
+  void start();
   void open();
+  void take(const SharedBlock &block);
   void keep(const SharedBlock &block);
   void upload(const SharedBlock &block);
   void give_single_up();
   int workers() const;
   void run();
+  void join();
   void run_in_tiles(int workers, const char *why);
 
   const JoinSpec spec_;
@@ -72,14 +81,19 @@ class GpuEngine final : public GpuJoinEngine {
   Kind kind_ = Kind::none;
   size_t rows_[2] = {0, 0};
   BlockWriter writer_;  // for sets added one by one
+  gpu::BlockInbox inbox_;
+  bool ended_ = false;  // all sets have been added
+
+  // Of the engine's thread, until the caller gets pairs.
   gpu::RecordedSides recorded_;
   size_t recorded_bytes_ = 0;
   bool keeps_ = true;  // recorded_ has all blocks; otherwise lengths_ has only their lengths
   std::vector<uint32_t> lengths_[2];
-  double start_ms_ = 0, marshal_ms_ = 0;
+  std::optional<gpu::DeviceUse> use_;  // from the first set on
+  int device_ = 0;                     // the current one of the engine's thread
 
-  std::optional<gpu::DeviceUse> use_;      // from the first set on
-  mutable std::mutex mutex_;               // guards the two pointers below
+  mutable std::mutex mutex_;  // guards the following
+  double start_ms_ = 0, marshal_ms_ = 0;
   std::unique_ptr<gpu::GpuJoin> single_;   // the join of all sets at once
   std::unique_ptr<gpu::TiledJoin> tiled_;  // the join in tiles
   EngineThread thread_;
@@ -88,15 +102,17 @@ class GpuEngine final : public GpuJoinEngine {
 void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
   const auto begin = WallClock::now();
-  const SignalsBlocked blocked;  // threads that CUDA starts inherit the mask
   use_.emplace();
   gpu::use_device(0);
-  single_ = std::make_unique<gpu::GpuJoin>(spec_, options_);
+  auto single = std::make_unique<gpu::GpuJoin>(spec_, options_);
+  cudaGetDevice(&device_);
+  const std::lock_guard lock(mutex_);
+  single_ = std::move(single);
   start_ms_ = milliseconds_since(begin);
 }
 
 void GpuEngine::check_input(Side side, size_t rows, size_t count) const {
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  if (ended_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   if (spec_.self_join && side == Side::right) {
     throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
   }
@@ -123,13 +139,39 @@ void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
   add_set(side, Kind::text, ids_.data(), distinct);
 }
 
+// The caller's thread frees what is on the device, so that must be its current one, too.
+GpuEngine::~GpuEngine() {
+  inbox_.close();
+  thread_.end();
+  if (!single_ && !tiled_) return;
+  cudaSetDevice(device_);
+  cudaGetLastError();
+}
+
+// Starts the engine's thread, unless it runs. Throws what it failed of.
+void GpuEngine::start() {
+  if (thread_.is_open()) {
+    Batch none;  // there are no pairs before the end of the input
+    thread_.pop(std::chrono::microseconds(0), none);
+    return;
+  }
+  thread_.open_queue(queued_batches);
+  thread_.start([this] { run(); });
+}
+
 void GpuEngine::add_block(SharedBlock block) {
   check_input(block->side(), block->rows(), 0);
-  const auto begin = WallClock::now();
-  open();
+  start();
   rows_[static_cast<int>(block->side())] += block->rows();
+  inbox_.push(std::move(block));
+}
+
+void GpuEngine::take(const SharedBlock &block) {
+  open();
+  const auto begin = WallClock::now();
   keep(block);
   if (single_) upload(block);
+  const std::lock_guard lock(mutex_);
   marshal_ms_ += milliseconds_since(begin);
 }
 
@@ -199,9 +241,19 @@ void GpuEngine::run_in_tiles(int workers, const char *why) {
   tiled_->run(thread_.queue(), thread_.stop());
 }
 
-// Runs the join. Called on the engine's thread.
+// Takes the blocks and runs the join, on the engine's thread.
 void GpuEngine::run() {
-  gpu::use_device(0);
+  try {
+    while (const SharedBlock block = inbox_.pop()) take(block);
+    open();
+    join();
+  } catch (...) {
+    inbox_.close();
+    throw;
+  }
+}
+
+void GpuEngine::join() {
   // The thread that waits for the workers counts as one of them.
   const CountedThreads threads(this->workers() - 1);
   const int workers = threads.taken() + 1;
@@ -219,14 +271,14 @@ void GpuEngine::run() {
 }
 
 StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {
-  if (!thread_.is_open()) {
+  if (!ended_) {
     for (Side side : {Side::left, Side::right}) {
       if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
     }
-    open();
+    start();
     vocabulary_.release();
-    thread_.open_queue(queued_batches);
-    thread_.start([this] { run(); });
+    inbox_.end();
+    ended_ = true;
   }
   return thread_.pop(budget, out);
 }

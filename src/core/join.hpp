@@ -73,6 +73,7 @@ struct JoinSpec {
   size_t memory_limit = size_t{1} << 30;  // bytes; see wants_spill_file()
   size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of the free memory
   int gpus = 0;                           // that may share the join; 0 = all there are
+  double rows_expected = 0;               // of both sides; a GPU starts soon if so many are worth it
   // If not null, the caller asks only whether rows have partners. Then an engine may leave out pairs whose
   // left row is done (in a self-join, pairs whose rows both are), and may give a pair twice.
   const DoneRows *done_rows = nullptr;

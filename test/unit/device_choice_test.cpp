@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -65,8 +66,20 @@ class FakeJoinBackend final : public FakeGpu {
     if (fault.at == Fault::At::creation) fail_as(fault.kind);
     return std::make_unique<FakeGpuEngine>(spec, fault);
   }
+  void set_up() override {
+    if (!set_up_) was_set_up_.set_value();
+    set_up_ = true;
+  }
+  bool is_set_up_within(std::chrono::milliseconds wait) {
+    return set_up_done_.wait_for(wait) == std::future_status::ready;
+  }
 
   Fault fault;
+
+ private:
+  std::promise<void> was_set_up_;
+  std::future<void> set_up_done_ = was_set_up_.get_future();
+  bool set_up_ = false;
 };
 
 class DeviceChoiceTest : public testing::Test {
@@ -179,6 +192,25 @@ TEST_F(DeviceChoiceTest, SetsCanBeAddedManyAtATime) {
   };
   check(large_input<int32_t>(false));
   check(large_input<int64_t>(false));
+}
+
+// A GPU that will pay is set up from the first rows on if it is known how many will come.
+TEST_F(DeviceChoiceTest, AGpuStartsBesideTheInput) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  JoinSpec spec = spec_for(Device::automatic);
+  spec.self_join = true;
+  for (const double rows_expected : {0.0, 100'000.0}) {
+    backend_.is_started = false;
+    spec.rows_expected = rows_expected;
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    for (size_t row = 0; row < 2'048; ++row) add_row(*engine, Side::left, input.left[row]);
+    const bool starts = rows_expected > 0;
+    EXPECT_EQ(backend_.is_set_up_within(std::chrono::milliseconds(starts ? 10'000 : 20)), starts);
+    backend_.is_started = starts;
+    for (size_t row = 2'048; row < input.left.size(); ++row) add_row(*engine, Side::left, input.left[row]);
+    pull(*engine);
+    EXPECT_EQ(engine->stats().device, starts ? "fake" : "cpu");
+  }
 }
 
 // The report of a small join about a GPU that it did not look for.

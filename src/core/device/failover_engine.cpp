@@ -16,6 +16,7 @@ namespace {
 // A look is due after this many rows, or after this part of the memory limit.
 constexpr uint32_t rows_between_looks = 1024;
 constexpr size_t looks_per_limit = 64;
+constexpr std::chrono::microseconds at_once{0};
 // Recorded sets are fed to a new engine this many times as fast as more are recorded.
 constexpr size_t catching_up = 2;
 
@@ -163,7 +164,8 @@ void FailoverEngine::look_around() {
   const size_t recorded = bytes_unseen_;
   rows_unseen_ = 0;
   bytes_unseen_ = 0;
-  if (!engine_ && worth_a_gpu()) try_gpu();
+  if (!engine_ && !start_.is_begun() && worth_a_gpu(spec_.rows_expected)) start_.is_done(at_once);
+  if (!engine_ && worth_a_gpu() && start_.is_done(at_once)) try_gpu();
   keep_to_limit();
   if (!engine_) return;
   feed(catching_up * recorded);
@@ -198,13 +200,14 @@ void FailoverEngine::close_blocks() {
   }
 }
 
-// Returns whether the algorithm needs a GPU, or the CPU is expected to take longer for the sets so far than a
-// GPU, its start included.
-bool FailoverEngine::worth_a_gpu() const {
+// Returns whether the algorithm needs a GPU, or the CPU is expected to take longer than a GPU, its start
+// included: for the sets so far, or for so many rows like them.
+bool FailoverEngine::worth_a_gpu(double rows) const {
   if (needs_gpu(spec_.algorithm)) return true;
   JoinLoad load;
-  for (size_t side = 0; side < 2; ++side) load.rows[side] = static_cast<double>(rows_[side]);
-  load.tokens = static_cast<double>(tokens_);
+  const double more = std::max(1.0, rows / static_cast<double>(std::max<uint64_t>(rows_[0] + rows_[1], 1)));
+  for (size_t side = 0; side < 2; ++side) load.rows[side] = more * static_cast<double>(rows_[side]);
+  load.tokens = more * static_cast<double>(tokens_);
   load.self_join = spec_.self_join;
   load.measure = spec_.measure;
   load.threshold = spec_.threshold;
@@ -285,7 +288,10 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
   if (!record_all_texts(until)) return StepResult::working;
   if (!engine_) {
-    if (worth_a_gpu()) try_gpu();
+    if (worth_a_gpu()) {
+      if (!start_.is_done(budget)) return StepResult::working;
+      try_gpu();
+    }
     if (!engine_) go_to_cpu(cpu_is_faster);
   }
   if (!ended_) close_blocks();

@@ -69,7 +69,7 @@ class FailoverEngine final : public JoinEngine {
   void keep_to_limit();
   void feed(size_t bytes);
   void close_blocks();
-  bool worth_a_gpu() const;
+  bool worth_a_gpu(double rows = 0) const;
   void try_gpu();
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
@@ -101,6 +101,7 @@ class FailoverEngine final : public JoinEngine {
   GpuSlowdown slowdown_;         // of the GPU, once it has been found
   std::string refused_;          // why the join does not run on a GPU
   GpuAttempt attempt_;
+  GpuStart start_;
   // sorts handed_over_; last, so that it ends before what it works on
   std::unique_ptr<BackgroundTask> sorting_;
 };

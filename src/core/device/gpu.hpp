@@ -91,6 +91,9 @@ class GpuBackend {
   virtual bool has_driver() { return true; }
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
+  // Sets the device up for this process, unless that is done, where there is one. Throws what make_engine()
+  // throws. Any thread may call it, beside other work.
+  virtual void set_up() {}
   // Returns the slowdown of the first GPU. Only called if the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
   // Sets the time without a computation on a GPU after which the process gives back what it holds of the

@@ -22,6 +22,19 @@ double gpu_start_ms() {
   return gpu_backend()->started() ? 0 : costs::gpu_start_ms;
 }
 
+bool GpuStart::is_done(std::chrono::microseconds wait) {
+  if (gpu_backend()->started()) return true;
+  if (!task_) {
+    task_ = std::make_unique<BackgroundTask>(1, [](WorkerPool &) {
+      try {
+        gpu_backend()->set_up();
+      } catch (const Error &) {
+      }
+    });
+  }
+  return task_->wait(wait);
+}
+
 bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) {
   if (device == Device::cpu) return false;
   if (device == Device::gpu) {

@@ -1,10 +1,12 @@
 // Computations that may run on a GPU: the choice of the device, and what follows if a GPU fails.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
 #include "core/device/gpu.hpp"
 #include "core/join.hpp"
@@ -21,6 +23,17 @@ std::string told_reason(const std::string &refused);
 
 // Returns the backend of a usable GPU. Throws device_failure if there is none.
 GpuBackend &require_gpu();
+
+// Sets a GPU up on a thread of its own, while a computation takes its input.
+class GpuStart {
+ public:
+  bool is_begun() const { return task_ != nullptr; }
+  // Begins, and returns whether that ends within a time. What goes wrong is told where the GPU is used.
+  bool is_done(std::chrono::microseconds wait);
+
+ private:
+  std::unique_ptr<BackgroundTask> task_;
+};
 
 // Returns the milliseconds that setting the device up adds to the first computation of this process.
 double gpu_start_ms();

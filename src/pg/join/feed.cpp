@@ -74,11 +74,18 @@ void store_row(JoinInput *input, TupleTableSlot *slot) {
   append_row(input->reader.store, input->values, input->nulls);
 }
 
+// Returns the planner's estimate of the rows of the inputs.
+double rows_expected(const JoinState *state) {
+  const double left = rows_of_input(state->inputs[0].child->plan);
+  return state->facts.read_once ? left : left + rows_of_input(state->inputs[1].child->plan);
+}
+
 // Returns the specification of this execution's exact join.
 JoinSpec join_spec(const JoinState *state) {
   JoinSpec spec = spec_from_settings(state->measure, state->threshold);
   spec.self_join = state->facts.read_once;
   spec.done_rows = state->done_rows;
+  spec.rows_expected = rows_expected(state);
   return spec;
 }
 
@@ -153,12 +160,6 @@ void resolve_threshold(JoinState *state) {
       ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
   if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
-}
-
-// Returns the planner's estimate of the rows of the inputs.
-double rows_expected(const JoinState *state) {
-  const double left = rows_of_input(state->inputs[0].child->plan);
-  return state->facts.read_once ? left : left + rows_of_input(state->inputs[1].child->plan);
 }
 
 // Creates the engine of this execution. If one side may be small, that is an engine that records it.
