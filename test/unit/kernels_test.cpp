@@ -3,6 +3,7 @@
 #include "core/base/sort_kernels.hpp"
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
+#include "core/sets/sample_kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -156,6 +157,20 @@ TEST_P(KernelTest, JoinsEqualOracle) {
               << shape.name << ", " << name_of(algorithm) << " at " << threshold;
         }
       }
+    }
+  }
+}
+
+TEST_P(KernelTest, SampleHashesAreThoseBelowTheBound) {
+  for (const size_t count : {0, 1, 15, 16, 17, 31, 64, 500}) {
+    for (const uint32_t greatest : {UINT32_MAX, UINT32_MAX >> 1, UINT32_MAX >> 4, UINT32_MAX >> 12, 0u}) {
+      std::vector<uint32_t> values(count), hashes(count + sample_padding), expected;
+      for (uint32_t &value : values) {
+        value = static_cast<uint32_t>(bits());
+        if (sample_hash(value) <= greatest) expected.push_back(sample_hash(value));
+      }
+      hashes.resize(sample_hashes(values.data(), count, greatest, hashes.data()));
+      EXPECT_EQ(hashes, expected) << count << " " << greatest;
     }
   }
 }

@@ -110,5 +110,43 @@ TEST_P(ThresholdTest, NeighboursOfAFractionDiffer) {
   }
 }
 
+// Sets that share as many tokens as they must, or one less. All their other tokens are in no other set.
+TEST_P(ThresholdTest, SetsOfTokensInNoOtherSetKeepTheirPartners) {
+  constexpr int sizes[] = {1, 2, 3, 4, 9, 10, 11, 19, 21};
+  for (Measure measure : all_measures) {
+    for (double threshold : {0.9, 0.5, 3.0}) {
+      if ((threshold > 1) != (measure == Measure::overlap)) continue;
+      const Bounds bounds(measure, threshold);
+      Input<int32_t> input{{}, {}, true};
+      int32_t next = 0;
+      for (const int r : sizes) {
+        for (const int s : sizes) {
+          const int64_t least = bounds.min_overlap(r, s);
+          for (const int64_t overlap : {least - 1, least}) {
+            if (overlap > std::min(r, s)) continue;
+            IntSet left;
+            while (std::ssize(left) < overlap) left.push_back(next++);
+            IntSet right = left;
+            while (std::ssize(left) < r) left.push_back(next++);
+            while (std::ssize(right) < s) right.push_back(next++);
+            input.left.push_back(left);
+            input.left.push_back(right);
+          }
+        }
+      }
+      Input<int32_t> two_sided;
+      for (size_t i = 0; i < input.left.size(); ++i) {
+        (i % 2 == 0 ? two_sided.left : two_sided.right).push_back(input.left[i]);
+      }
+      for (const Input<int32_t> &each : {input, two_sided}) {
+        const std::vector<Pair> pairs = run(make_spec(GetParam(), measure, threshold), each);
+        EXPECT_GT(pairs.size(), 10u);
+        EXPECT_EQ(difference(Oracle<int32_t>(each).join(measure, threshold), pairs), "")
+            << name_of(measure) << " >= " << threshold << (each.self_join ? ", self-join" : "");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace simjoin::test

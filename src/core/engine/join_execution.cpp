@@ -95,7 +95,11 @@ void JoinExecution::describe_input(uint64_t distinct_tokens) {
 
 // Returns the one round of a join in memory, not built yet. The side with fewer tokens is indexed.
 std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool &pool) {
-  const bool keep_empty = spec_.threshold <= 0;
+  std::optional<Bounds> bounds[2];  // none where every pair qualifies
+  if (spec_.threshold > 0) {
+    bounds[0].emplace(spec_.measure, spec_.threshold);
+    bounds[1] = bounds[0]->reversed();
+  }
   RawSets *const raw[] = {&left_, &right_};
   const int index_side = index_left_ ? 0 : 1;
   Buffer<uint32_t> stored[] = {Buffer<uint32_t>(memory_), Buffer<uint32_t>(memory_)};
@@ -108,7 +112,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
   }
   ranking.rank_of.release();
   const auto order = [&](int side) {
-    return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, keep_empty, pool, memory_);
+    return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, bounds[side], pool, memory_);
   };
   RoundInput input;
   input.index_left = index_left_;

@@ -1,10 +1,23 @@
 #include "core/sets/distinct_sample.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/probe_table.hpp"
 
 namespace simjoin {
+
+void DistinctSample::add_many(const uint32_t *values, size_t count) {
+  constexpr size_t together = 512;
+  uint32_t hashes[together + sample_padding];
+  for (size_t begin = 0; begin < count; begin += together) {
+    const auto greatest = static_cast<uint32_t>(bound_ - 1);
+    const size_t found = sample_hashes(values + begin, std::min(together, count - begin), greatest, hashes);
+    for (size_t i = 0; i < found; ++i) {
+      if (hashes[i] < bound_) insert(hashes[i]);
+    }
+  }
+}
 
 void DistinctSample::insert(uint32_t hash) {
   if (table_.empty()) table_.resize(slots, free_slot);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/memory.hpp"
+#include "core/sets/sample_kernels.hpp"
 
 namespace simjoin {
 
@@ -15,8 +16,9 @@ class DistinctSample {
   explicit DistinctSample(MemoryCounter &memory) : table_(memory) {}
 
   void add(const uint32_t *values, size_t count) {
+    if (count >= least_by_vectors) return add_many(values, count);
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t hash = hash_of(values[i]);
+      const uint32_t hash = sample_hash(values[i]);
       if (hash < bound_) insert(hash);
     }
   }
@@ -28,13 +30,10 @@ class DistinctSample {
   static constexpr size_t slots = 4096;
   static constexpr size_t most_used = slots / 2;
 
-  // Returns a bijection of the value, so that different values never collide.
-  static uint32_t hash_of(uint32_t value) {
-    value *= 0x9E3779B1u;
-    value ^= value >> 15;
-    value *= 0x85EBCA77u;
-    return value ^ value >> 13;
-  }
+  // For fewer values, the call of the kernel does not pay.
+  static constexpr size_t least_by_vectors = 16;
+
+  void add_many(const uint32_t *values, size_t count);
   void insert(uint32_t hash);
   void put(uint32_t hash);
 

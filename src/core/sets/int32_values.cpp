@@ -24,6 +24,14 @@ constexpr uint64_t copied_per_token = 1;
 // The workers share tables out by parts of this many entries.
 constexpr size_t entries_per_part = size_t{1} << 16;
 
+// How often each number of a range occurs: modulo 256, and each number once for every 256 occurrences.
+struct ByteCounts {
+  explicit ByteCounts(MemoryCounter &memory) : low(memory), full(memory) {}
+
+  Buffer<uint8_t> low;
+  Buffer<uint32_t> full;
+};
+
 }  // namespace
 
 uint32_t Int32Values::take(std::span<const int32_t> tokens, uint32_t *numbers) {
@@ -100,30 +108,41 @@ Buffer<uint32_t> Int32Values::count_parts(RawSets &raw, SpillFile *file, uint32_
   return table;
 }
 
-// Returns the same. Each worker counts some of the sets, in a table of its own.
+// Returns the same. Each worker counts some of the sets, in a table of its own. Its entries have a byte, so
+// that more of them are in the cache, and each full byte is noted.
 Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32_t copies,
                                            WorkerPool &pool) const {
-  std::vector<Buffer<uint32_t>> tables;
+  std::vector<ByteCounts> tables;
   for (size_t i = 0; i < copies; ++i) tables.emplace_back(memory_);
   std::atomic<size_t> next = 0;
   pool.parallel(copies, [&](int, size_t copy) {
-    Buffer<uint32_t> &table = tables[copy];
-    table.resize(span(), 0);
-    uint32_t *const counts = table.data();
+    ByteCounts &table = tables[copy];
+    table.low.resize(span(), 0);
+    uint8_t *const low = table.low.data();
     const uint32_t first = smallest_;
     for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < raw.blocks.size();) {
       raw.visit(raw.blocks[i], file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
-        for (size_t t = 0; t < found; ++t) ++counts[numbers[t] - first];
+        for (size_t t = 0; t < found; ++t) {
+          if (++low[numbers[t] - first] == 0) table.full.push_back(numbers[t] - first);
+        }
       });
     }
   });
+  Buffer<uint32_t> counts(memory_, span());
   pool.parallel((span() + entries_per_part - 1) / entries_per_part, [&](int, size_t part) {
     const size_t end = std::min<size_t>(span(), (part + 1) * entries_per_part);
+    for (size_t i = part * entries_per_part; i < end; ++i) counts[i] = tables[0].low[i];
     for (size_t copy = 1; copy < copies; ++copy) {
-      for (size_t i = part * entries_per_part; i < end; ++i) tables[0][i] += tables[copy][i];
+      for (size_t i = part * entries_per_part; i < end; ++i) counts[i] += tables[copy].low[i];
     }
   });
-  return std::move(tables[0]);
+  for (const ByteCounts &table : tables) {
+    for (size_t i = 0; i < table.full.size(); ++i) {
+      pool.stop().check_at(i);
+      counts[table.full[i]] += 256;
+    }
+  }
+  return counts;
 }
 
 // Returns the frequencies, and how many numbers occur.

@@ -79,9 +79,10 @@ void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ra
   }
 }
 
-SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
-                            WorkerPool &pool, MemoryCounter &memory) {
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks,
+                            const std::optional<Bounds> &bounds, WorkerPool &pool, MemoryCounter &memory) {
   const StopFlag &stop = pool.stop();
+  const bool keep_empty = !bounds;
   const size_t rows = raw.rows();
   SetCollection sets(memory);
   sets.ranks = ranks;
@@ -100,10 +101,14 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
   }
   Buffer<uint32_t> &set_of_row = stored;  // takes the place of the counts, which the starts replace
   uint64_t tokens = 0;
-  for (uint32_t set = 0; set < placed; ++set) {
-    stop.check_at(set);
-    sets.starts[set] = tokens;
-    tokens += std::exchange(set_of_row[sets.rows[set]], set);
+  for (const SizeClass &c : sets.classes) {
+    const int64_t least = bounds ? bounds->min_overlap(c.size, bounds->min_partner(c.size)) : 0;
+    for (uint32_t set = c.begin; set < c.end; ++set) {
+      stop.check_at(set);
+      sets.starts[set] = tokens;
+      const uint32_t kept = std::exchange(set_of_row[sets.rows[set]], set);
+      if (kept >= least) tokens += kept;
+    }
   }
   sets.starts[placed] = tokens;
 
@@ -116,8 +121,9 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t rank
       if (row % rows_between_checks == 0) stop.check();
       const uint32_t size = raw.sizes[row];
       if (size == 0) continue;
-      const uint32_t set = set_of_row[row];
-      sort_long(from, sets.stored(set), sets.tokens.data() + sets.starts[set], sort, [&] { stop.check(); });
+      const uint32_t set = set_of_row[row], kept = sets.stored(set);
+      uint32_t *const to = sets.tokens.data() + sets.starts[set];
+      if (kept > 0) sort_long(from, kept, to, sort, [&] { stop.check(); });
       from += size;
     }
     block.ids.release();

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
+#include "core/measure.hpp"
 #include "core/sets/ranking.hpp"
 #include "core/sets/raw_sets.hpp"
 #include "core/sets/set_sizes.hpp"
@@ -21,7 +23,7 @@ struct SizeClass {
 
 // The sets of a side, numbered by ascending size. Each set is stored as ascending ranks. Tokens that cannot
 // be shared are left out ("dropped"). They are rarer than all others, so a set's stored ranks are its last
-// ones.
+// ones. Of a set that can have no partner, all tokens may be dropped.
 class SetCollection {
  public:
   explicit SetCollection(MemoryCounter &memory) : tokens(memory), starts(memory), rows(memory) {}
@@ -68,9 +70,10 @@ void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ra
                           const StopFlag &stop);
 
 // Returns the collection of the rows, and releases the blocks. apply_ranks() has been called for all blocks.
-// Sets of equal size are in the order of their rows. Empty sets are left out unless `keep_empty`.
-SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks, bool keep_empty,
-                            WorkerPool &pool, MemoryCounter &memory);
+// Sets of equal size are in the order of their rows. The first set of the bounds is one of the collection. Of
+// a set whose ranks are too few for any partner, none are stored. Without bounds, empty sets are kept.
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks,
+                            const std::optional<Bounds> &bounds, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the sets of the rows whose `wanted` (by row) is not 0, in the same order.
 SetCollection sets_of_rows(const SetCollection &sets, const Buffer<uint8_t> &wanted, const StopFlag &stop,

@@ -1,0 +1,24 @@
+// The vectorised hash of a distinct sample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simjoin {
+
+// Returns a bijection of the value, so that different values never collide.
+inline uint32_t sample_hash(uint32_t value) {
+  value *= 0x9E3779B1u;
+  value ^= value >> 15;
+  value *= 0x85EBCA77u;
+  return value ^ value >> 13;
+}
+
+// Room after the hashes that sample_hashes() may overwrite.
+inline constexpr size_t sample_padding = 16;
+
+// Writes those hashes of the values that are at most `greatest`, a power of two less one, in their order.
+// Returns their number.
+size_t sample_hashes(const uint32_t *values, size_t count, uint32_t greatest, uint32_t *hashes);
+
+}  // namespace simjoin
