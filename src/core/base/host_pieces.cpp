@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "core/base/memory.hpp"
 
@@ -50,11 +51,29 @@ HostPiece HostPieces::take(size_t bytes) {
   }
   constexpr size_t page = size_t{1} << 12;
   const size_t size = (std::max(bytes, usual_bytes) + page - 1) / page * page;
-  return {map_aligned(size), size};
+  return {map_aligned(size), size, nullptr, nullptr};
+}
+
+HostPiece HostPieces::borrow(size_t bytes) {
+  std::function<HostPiece()> lender;
+  {
+    const std::lock_guard lock(mutex_);
+    lender = lender_;
+  }
+  return lender && bytes <= usual_bytes ? lender() : HostPiece();
+}
+
+void HostPieces::set_lender(std::function<HostPiece()> lender) {
+  const std::lock_guard lock(mutex_);
+  lender_ = std::move(lender);
 }
 
 void HostPieces::give_back(const HostPiece &piece) noexcept {
   if (piece.data == nullptr) return;
+  if (piece.loan) {
+    if (piece.unlock != nullptr) piece.unlock(piece.data);
+    return;
+  }
   if (piece.bytes == usual_bytes) {
     const std::lock_guard lock(mutex_);
     const size_t most = piece.unlock != nullptr ? most_kept : most_plain_kept;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -14,6 +16,8 @@ struct HostPiece {
   // Undoes the page-locking; null if the piece is not page-locked. The device layer sets it
   // (cuda/sets/upload).
   void (*unlock)(void *data) noexcept = nullptr;
+  // Not null if the memory is another process's, too. It goes back when the last copy of the pointer goes.
+  std::shared_ptr<void> loan;
 };
 
 // The pieces of this process. Safe for use by several threads.
@@ -26,6 +30,10 @@ class HostPieces {
   // Returns a piece of at least `bytes` with undefined content. A kept piece is used again if usual_bytes are
   // enough. Throws std::bad_alloc.
   HostPiece take(size_t bytes);
+  // Returns such a piece of what is lent to this process; an empty one if nothing is.
+  HostPiece borrow(size_t bytes);
+  // Sets who lends pieces of usual_bytes; null: nobody. It returns an empty piece if it has none.
+  void set_lender(std::function<HostPiece()> lender);
   // Takes a piece back. At most `most_kept` bytes are kept for the next take(), the rest is freed. Pieces
   // that are not page-locked are cheap to make, so at most `most_plain_kept` bytes of them are kept.
   static constexpr size_t most_kept = size_t{512} << 20, most_plain_kept = size_t{16} << 20;
@@ -38,6 +46,7 @@ class HostPieces {
  private:
   mutable std::mutex mutex_;
   std::vector<HostPiece> kept_;  // each of usual_bytes
+  std::function<HostPiece()> lender_;
 };
 
 }  // namespace simjoin

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory_shares.hpp"
 #include "core/base/packed_texts.hpp"
@@ -53,7 +54,9 @@ FailoverEngine::FailoverEngine(const JoinSpec &spec)
   if (spec.device == Device::gpu) {
     const std::string reason = not_for_gpus(spec.algorithm);
     if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
-    engine_ = require_gpu().make_engine(spec);
+    std::string missing = no_gpu_reason();
+    if (!missing.empty() || !gpu_backend()->available_for_joins(missing)) throw_no_gpu(missing);
+    engine_ = gpu_backend()->make_engine(spec);
     gpu_ = true;
     keeps_ = false;
     return;
@@ -211,17 +214,19 @@ bool FailoverEngine::worth_a_gpu(double rows) const {
   load.self_join = spec_.self_join;
   load.measure = spec_.measure;
   load.threshold = spec_.threshold;
-  return cpu_join_ms(load, thread_count(spec_.threads)) > gpu_join_ms(load, slowdown_) + gpu_start_ms();
+  const double gain = cpu_join_ms(load, thread_count(spec_.threads)) - gpu_join_ms(load, slowdown_);
+  // Whether a GPU is started is asked only where it matters.
+  return gain > 0 && (gain > costs::gpu_start_ms || gpu_backend()->started_for_joins());
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
 void FailoverEngine::try_gpu() {
   std::string reason;
-  if (!gpu_backend()->available(reason)) {
+  if (!gpu_backend()->available_for_joins(reason)) {
     go_to_cpu(std::move(reason));
     return;
   }
-  slowdown_ = gpu_backend()->slowdown();
+  slowdown_ = gpu_backend()->slowdown_of_joins();
   if (!worth_a_gpu()) return;
   gpu_ = true;
   try {

@@ -96,11 +96,19 @@ class GpuBackend {
   virtual void set_up() {}
   // Returns the slowdown of the first GPU. Only called if the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
+  // The same three for joins, which another process may do for this one (core/service).
+  virtual bool available_for_joins(std::string &reason) { return available(reason); }
+  virtual bool started_for_joins() const { return started(); }
+  virtual GpuSlowdown slowdown_of_joins() { return slowdown(); }
   // Sets the time without a computation on a GPU after which the process gives back what it holds of the
   // GPUs; 0 = never.
   virtual void set_idle_timeout(std::chrono::milliseconds) {}
   // Returns the usable GPUs; none, and no error, if there is no driver.
   virtual std::vector<GpuDevice> devices() = 0;
+  // Page-locks memory for good, if that makes copies to and from the devices faster.
+  virtual void lock_memory(void *, size_t) {}
+  // Returns the bytes of device memory that this process holds for computations.
+  virtual size_t memory_held() { return 0; }
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure; too little device memory is limit_exceeded.
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;

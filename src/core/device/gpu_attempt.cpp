@@ -12,10 +12,14 @@ std::string told_reason(const std::string &refused) {
   return "there is no GPU driver";
 }
 
+void throw_no_gpu(const std::string &reason) {
+  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, no_gpu_hint);
+}
+
 GpuBackend &require_gpu() {
   std::string reason = no_gpu_reason();
   if (reason.empty() && gpu_backend()->available(reason)) return *gpu_backend();
-  throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, no_gpu_hint);
+  throw_no_gpu(reason);
 }
 
 double gpu_start_ms() {

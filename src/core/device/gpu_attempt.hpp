@@ -21,6 +21,9 @@ inline constexpr const char *cpu_is_faster = "the CPU is estimated to be faster"
 // driver. If there is none, that is the reason, and not that the CPU is faster.
 std::string told_reason(const std::string &refused);
 
+// Throws device_failure: there is no GPU for this reason.
+[[noreturn]] void throw_no_gpu(const std::string &reason);
+
 // Returns the backend of a usable GPU. Throws device_failure if there is none.
 GpuBackend &require_gpu();
 

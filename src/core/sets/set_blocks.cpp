@@ -23,11 +23,30 @@ SetBlock::SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wi
   size_t for_lengths = std::max(token_alignment, static_cast<size_t>(share * static_cast<double>(usual)));
   for_lengths = std::min(for_lengths / token_alignment * token_alignment, usual);
   if (least > usual - for_lengths) for_lengths = token_alignment;
-  piece_ = HostPieces::of_process().take(for_lengths + least);
+  // The sets of a small join are in its first blocks, and nobody is asked for memory.
+  if (first_row > 0) piece_ = HostPieces::of_process().borrow(for_lengths + least);
+  if (piece_.data == nullptr) piece_ = HostPieces::of_process().take(for_lengths + least);
   lengths_ = reinterpret_cast<uint32_t *>(piece_.data);
   tokens_ = piece_.data + for_lengths;
   most_rows_ = static_cast<uint32_t>(for_lengths / sizeof(uint32_t));
   most_token_bytes_ = piece_.bytes - for_lengths;
+}
+
+SetBlock::SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, HostPiece piece,
+                   uint32_t rows, size_t tokens_at, uint64_t token_count)
+    : memory_(memory),
+      side_(side),
+      first_row_(first_row),
+      width_(wide ? sizeof(int64_t) : sizeof(int32_t)),
+      piece_(std::move(piece)),
+      lengths_(reinterpret_cast<uint32_t *>(piece_.data)),
+      tokens_(piece_.data + tokens_at),
+      most_rows_(rows),
+      most_token_bytes_(token_count * width_),
+      rows_(rows),
+      token_bytes_(most_token_bytes_),
+      longest_(rows == 0 ? 0 : *std::max_element(lengths_, lengths_ + rows)) {
+  close();
 }
 
 SetBlock::~SetBlock() {

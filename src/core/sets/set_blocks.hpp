@@ -28,6 +28,9 @@ class SetBlock {
   // Has room for at least one set of `count` tokens. `row_bytes` is the expected size of a row. The bytes
   // used are counted from close() on.
   SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes);
+  // The rows of a piece that is complete: their lengths at its beginning, their tokens from `tokens_at` on.
+  SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, HostPiece piece, uint32_t rows,
+           size_t tokens_at, uint64_t token_count);
   ~SetBlock();
   SetBlock(const SetBlock &) = delete;
   SetBlock &operator=(const SetBlock &) = delete;
@@ -49,8 +52,9 @@ class SetBlock {
   SetSlice slice(uint32_t first_row, uint32_t rows) const;
   SetSlice all() const { return {tokens_, lengths_, rows_, token_count(), wide()}; }
 
-  // Returns the memory that holds the tokens and lengths.
+  // Returns the memory that holds the tokens and lengths, and where in it the tokens begin.
   HostPiece &piece() const { return piece_; }
+  size_t tokens_at() const { return static_cast<size_t>(tokens_ - piece_.data); }
 
  private:
   MemoryCounter &memory_;
