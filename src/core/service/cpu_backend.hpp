@@ -1,0 +1,36 @@
+// A backend whose engine is the CPU's. With it, tests of the service need no GPU.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/clusters/cluster_device.hpp"
+#include "core/device/gpu.hpp"
+
+namespace simjoin {
+
+class CpuBackend : public GpuBackend {
+ public:
+  bool available(std::string &reason) override {
+    if (!present) reason = "there is no GPU";
+    return present;
+  }
+  bool started() const override { return false; }
+  std::vector<GpuDevice> devices() override {
+    return {{"CPU for tests", 1, 0, size_t{2} << 20, size_t{1} << 20}};
+  }
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
+    JoinSpec of_cpu = spec;
+    of_cpu.device = Device::cpu;
+    of_cpu.threads = 1;
+    return make_cpu_engine(of_cpu);
+  }
+  SignatureDevice *signatures() override { return nullptr; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
+  void fail_call(uint64_t, bool) override {}
+
+  bool present = true;
+};
+
+}  // namespace simjoin

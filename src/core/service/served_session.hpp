@@ -1,0 +1,51 @@
+// The service's end of a connection: what one session asks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+
+#include "core/service/message_socket.hpp"
+#include "core/service/messages.hpp"
+#include "core/service/served_join.hpp"
+#include "core/service/service_memory.hpp"
+
+namespace simjoin {
+
+class GpuService;
+
+// A session has its pieces until it gives them back or closes its end, and not until the service finds fault
+// with it: it may still read them, and nobody else may write there.
+class ServedSession {
+ public:
+  ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket);
+  ~ServedSession();
+  ServedSession(const ServedSession &) = delete;
+  ServedSession &operator=(const ServedSession &) = delete;
+
+  // Serves until the session closes its end.
+  void run();
+
+ private:
+  static constexpr size_t most_joins = 256;
+
+  void handle(const Request &request, std::span<const char> payload);
+  void handle_of_join(const Request &request, std::span<const char> payload);
+  void begin_join(const Request &request, std::span<const char> payload);
+  void greet();
+  void give_piece();
+  void add_block(ServedJoin &join, const Request &request);
+  void tell_sizes(ServedJoin &join, const Request &request);
+  void tell_devices();
+  void answer(Reply reply, std::span<const char> payload, int descriptor = -1);
+  void refuse(uint32_t join, const char *why) noexcept;
+  void end_joins() noexcept;
+
+  GpuService &service_;
+  const std::shared_ptr<MessageSocket> socket_;
+  std::map<uint32_t, std::shared_ptr<ServicePiece>> pieces_;
+  std::map<uint32_t, std::shared_ptr<ServedJoin>> joins_;
+  bool faulty_ = false;  // what comes makes no sense, and nothing is done any more
+};
+
+}  // namespace simjoin

@@ -1,0 +1,233 @@
+#include "core/service/service_engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.hpp"
+
+namespace simjoin {
+namespace {
+
+constexpr uint32_t unknown_size = UINT32_MAX;
+// Messages of a join that are on their way at most: the service goes on while the session takes one, and the
+// socket has room for them.
+constexpr int credits_of_join = 2;
+constexpr const char *ended_hint = "Try again later, or set simjoin.device to cpu.";
+
+}  // namespace
+
+ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec)
+    : connection_(std::move(connection)),
+      number_(connection_->add_join()),
+      self_join_(spec.self_join),
+      vocabulary_(spec.self_join, memory_),
+      writer_(memory_) {
+  stats_.device = "gpu";
+  SentSpec sent = {};
+  sent.measure = static_cast<uint32_t>(spec.measure);
+  sent.algorithm = static_cast<uint32_t>(spec.algorithm);
+  sent.self_join = spec.self_join ? 1 : 0;
+  sent.gpus = spec.gpus;
+  sent.threshold = spec.threshold;
+  sent.memory_limit = spec.memory_limit;
+  sent.gpu_memory_limit = spec.gpu_memory_limit;
+  connection_->post(request(Ask::begin), {reinterpret_cast<const char *>(&sent), sizeof sent});
+}
+
+ServiceEngine::~ServiceEngine() {
+  connection_->remove_join(number_);
+}
+
+Request ServiceEngine::request(Ask ask) const {
+  Request request{ask};
+  request.join = number_;
+  return request;
+}
+
+void ServiceEngine::append(Side side, const void *tokens, size_t count, bool wide) {
+  if (count >= UINT32_MAX) throw Error(ErrorKind::limit_exceeded, "a set cannot have so many tokens");
+  SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), wide);
+  if (full) add_block(std::move(full));
+}
+
+void ServiceEngine::add(Side side, std::span<const std::string_view> tokens) {
+  ids_.resize(tokens.size());
+  append(side, ids_.data(), vocabulary_.intern(side, tokens, ids_.data()), false);
+}
+
+void ServiceEngine::add_block(SharedBlock block) {
+  rows_[static_cast<size_t>(block->side())] += block->rows();
+  unsent_.push_back(std::move(block));
+  send_all();
+  Batch none;
+  while (const auto received = connection_->next(number_)) take(*received, none);
+  if (!connection_->works()) throw_ended();
+}
+
+// Sends blocks as far as there is room. Returns whether all have gone.
+bool ServiceEngine::send_all() {
+  for (; !unsent_.empty(); unsent_.pop_front()) {
+    if (!send_block(*unsent_.front())) return false;
+  }
+  return true;
+}
+
+// The service has room for a block that is not in its memory once it is the join's turn.
+bool ServiceEngine::send_block(const SetBlock &block) {
+  const SetSlice all = block.all();
+  Request message = request(Ask::block);
+  message.piece = connection_->number_of(block.piece());
+  message.rows = all.rows;
+  message.right = block.side() == Side::right ? 1 : 0;
+  message.wide = all.wide ? 1 : 0;
+  message.tokens_at = block.tokens_at();
+  message.token_count = all.token_count;
+  if (message.piece != no_piece) return connection_->try_post(message, {});
+  if (!admitted_) return false;
+  if (!begun_ && !connection_->try_post(message, {})) return false;
+  begun_ = true;
+  const size_t token_bytes = all.token_count * (all.wide ? sizeof(int64_t) : sizeof(int32_t));
+  if (!send_bytes(reinterpret_cast<const char *>(all.lengths), all.rows * sizeof(uint32_t), lengths_sent_) ||
+      !send_bytes(all.tokens, token_bytes, tokens_sent_))
+    return false;
+  begun_ = false;
+  lengths_sent_ = tokens_sent_ = 0;
+  return true;
+}
+
+bool ServiceEngine::send_bytes(const char *data, size_t bytes, size_t &sent) {
+  while (sent < bytes) {
+    const size_t count = std::min(most_payload, bytes - sent);
+    if (!connection_->try_post(request(Ask::bytes), {data + sent, count})) return false;
+    sent += count;
+  }
+  return true;
+}
+
+StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
+  const auto until = Clock::now() + budget;
+  if (!ready_) {
+    for (Side side : {Side::left, Side::right}) {
+      if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
+    }
+    for (int credit = 0; credit < credits_of_join; ++credit) connection_->post(request(Ask::credit));
+    connection_->post(request(Ask::ready));
+    vocabulary_.release();
+    ready_ = true;
+  }
+  while (!done_) {
+    if (!finished_ && send_all()) {
+      connection_->post(request(Ask::finish));
+      finished_ = true;
+    }
+    if (const auto received = connection_->next(number_)) {
+      if (take(*received, out) == StepResult::batch) return StepResult::batch;
+      continue;
+    }
+    if (!connection_->works()) throw_ended();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (left <= 0) return StepResult::working;
+    connection_->wait(static_cast<int>(left), !finished_ && admitted_);
+  }
+  return StepResult::done;
+}
+
+// Returns `batch` if the message has pairs.
+StepResult ServiceEngine::take(const Received &received, Batch &out) {
+  switch (received.reply.answer) {
+    case Answer::admitted:
+      admitted_ = true;
+      break;
+    case Answer::pairs:
+      share_done_ = received.reply.share_done;
+      take_pairs(received, out);
+      connection_->post(request(Ask::credit));
+      return StepResult::batch;
+    case Answer::done:
+      done_ = true;
+      [[fallthrough]];
+    case Answer::progress:
+      share_done_ = received.reply.share_done;
+      take_stats(received);
+      connection_->post(request(Ask::credit));
+      break;
+    case Answer::error:
+      throw_error(received);
+    default:
+      throw_ended();
+  }
+  return done_ ? StepResult::done : StepResult::working;
+}
+
+void ServiceEngine::take_pairs(const Received &received, Batch &out) {
+  const size_t count = received.reply.count;
+  if (received.payload.size() != 5 * count * sizeof(uint32_t)) throw_ended();
+  const auto *column = reinterpret_cast<const uint32_t *>(received.payload.data());
+  out.clear();
+  for (auto *to : {&out.left, &out.right, &out.overlap}) {
+    to->assign(column, column + count);
+    column += count;
+  }
+  note_sizes(Side::left, out.left, column);
+  note_sizes(self_join_ ? Side::left : Side::right, out.right, column + count);
+}
+
+void ServiceEngine::note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows) {
+  std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
+  sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= sizes.size()) throw_ended();
+    sizes[rows[i]] = sizes_of_rows[i];
+  }
+}
+
+void ServiceEngine::take_stats(const Received &received) {
+  Unpacker unpack(received.payload);
+  visit_stats(unpack, stats_);
+}
+
+void ServiceEngine::throw_error(const Received &received) const {
+  uint32_t kind = 0;
+  std::string message, hint;
+  Unpacker unpack(received.payload);
+  unpack(kind), unpack(message), unpack(hint);
+  auto known = static_cast<ErrorKind>(kind);
+  if (known != ErrorKind::limit_exceeded && known != ErrorKind::invalid_argument) {
+    known = ErrorKind::device_unavailable;
+    hint = ended_hint;
+  }
+  throw Error(known, message, hint);
+}
+
+void ServiceEngine::throw_ended() const {
+  const std::string why = connection_->failure();
+  throw Error(ErrorKind::device_unavailable, why.empty() ? "the GPU service sends what makes no sense" : why,
+              ended_hint);
+}
+
+// Sizes come with the pairs. Rows without a pair are asked for once the join is done.
+uint32_t ServiceEngine::set_size(Side side, uint32_t row) const {
+  std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
+  sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
+  while (sizes[row] == unknown_size) {
+    Request message = request(Ask::sizes);
+    message.right = side == Side::right ? 1 : 0;
+    message.rows = row;
+    const auto received = connection_->ask(message);
+    const size_t count = received ? received->reply.count : 0;
+    if (count == 0 || received->payload.size() != count * sizeof(uint32_t) || count > sizes.size() - row)
+      throw_ended();
+    std::memcpy(sizes.data() + row, received->payload.data(), count * sizeof(uint32_t));
+  }
+  return sizes[row];
+}
+
+JoinStats ServiceEngine::stats() const {
+  JoinStats stats = stats_;
+  stats.device += " (service)";
+  stats.memory_peak += memory_.peak();
+  return stats;
+}
+
+}  // namespace simjoin

@@ -1,0 +1,72 @@
+// A join by the GPU service, as its session sees it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/join.hpp"
+#include "core/service/service_connection.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "core/sets/vocabulary.hpp"
+
+namespace simjoin {
+
+// Sets in the service's memory go there as they are, others through the socket. Errors of the join are those
+// of the service's engine. If the GPU fails or the service ends, that is device_unavailable: a new service
+// starts.
+class ServiceEngine final : public JoinEngine {
+ public:
+  ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec);
+  ~ServiceEngine() override;
+
+  void add(Side side, std::span<const int32_t> tokens) override {
+    append(side, tokens.data(), tokens.size(), false);
+  }
+  void add(Side side, std::span<const int64_t> tokens) override {
+    append(side, tokens.data(), tokens.size(), true);
+  }
+  void add(Side side, std::span<const std::string_view> tokens) override;
+  void add_block(SharedBlock block) override;
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  uint32_t set_size(Side side, uint32_t row) const override;
+  JoinStats stats() const override;
+  double share_done() const override { return share_done_; }
+
+ private:
+  using Received = ServiceConnection::Received;
+  using Clock = std::chrono::steady_clock;
+
+  void append(Side side, const void *tokens, size_t count, bool wide);
+  Request request(Ask ask) const;
+  bool send_all();
+  bool send_block(const SetBlock &block);
+  bool send_bytes(const char *data, size_t bytes, size_t &sent);
+  StepResult take(const Received &received, Batch &out);
+  void take_pairs(const Received &received, Batch &out);
+  void note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows);
+  void take_stats(const Received &received);
+  [[noreturn]] void throw_error(const Received &received) const;
+  [[noreturn]] void throw_ended() const;
+
+  const std::shared_ptr<ServiceConnection> connection_;
+  const uint32_t number_;
+  const bool self_join_;
+  MemoryCounter memory_;
+  Vocabulary vocabulary_;
+  std::vector<uint32_t> ids_;
+  BlockWriter writer_;
+  std::deque<SharedBlock> unsent_;
+  // Of the first block in unsent_, if it goes through the socket.
+  bool begun_ = false;
+  size_t lengths_sent_ = 0, tokens_sent_ = 0;
+  size_t rows_[2] = {0, 0};
+  bool admitted_ = false, ready_ = false, finished_ = false, done_ = false;
+  JoinStats stats_;
+  double share_done_ = unknown_share;
+  mutable std::vector<uint32_t> sizes_[2];  // by row; unknown_size where nobody has told
+};
+
+}  // namespace simjoin

@@ -1,0 +1,304 @@
+// What happens to joins if the GPU service or its sessions fail.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "core/base/error.hpp"
+#include "unit/process.hpp"
+#include "unit/random_sets.hpp"
+#include "unit/service_drive.hpp"
+
+namespace simjoin::test {
+namespace {
+
+// A join that one thread of the CPU takes long for, so that `auto` chooses the service.
+class ServiceFaults : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    input_ = new Input<int32_t>(sets_of_several_blocks(false, 40'000));
+    expected_ = new std::vector<Pair>(run(spec(), *input_));
+  }
+  static void TearDownTestSuite() {
+    delete input_;
+    delete expected_;
+  }
+  static JoinSpec spec() { return make_spec(Algorithm::automatic, Measure::jaccard, 0.5, 1); }
+
+  static inline Input<int32_t> *input_;
+  static inline std::vector<Pair> *expected_;
+};
+
+TEST_F(ServiceFaults, AJoinGoesOnWithoutTheService) {
+  std::mt19937 random(7);
+  int noticed = 0;
+  for (int round = 0; round < 6; ++round) {
+    const std::string path = service_path();
+    auto server = std::make_unique<ServiceProcess>(path, round % 2 == 0 ? 32 * mebibyte : 4 * mebibyte);
+    wait_for_service(path);
+    ServiceSession session(path);
+    std::thread killer([&, wait = random() % 400] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{wait});
+      server->kill();
+    });
+    std::unique_ptr<Notice> notice;
+    const auto pairs = join_on(Device::automatic, spec(), *input_, nullptr, &notice);
+    killer.join();
+    EXPECT_EQ(difference(*expected_, pairs), "");
+    if (notice) {
+      ++noticed;
+      EXPECT_EQ(notice->cause, Notice::Cause::unavailable);
+    }
+    EXPECT_EQ(gpu_failure(), "");
+    // The next join finds a new service.
+    server = std::make_unique<ServiceProcess>(path);
+    wait_for_service(path);
+    session.backend.look_again();
+    JoinStats stats;
+    EXPECT_EQ(difference(*expected_, join_on(Device::automatic, spec(), *input_, &stats)), "");
+    EXPECT_NE(stats.device.find("(service)"), std::string::npos);
+    std::filesystem::remove(path);
+  }
+  EXPECT_GT(noticed, 0);
+}
+
+// The service ends between two joins of a session.
+TEST_F(ServiceFaults, AnIdleSessionFindsTheNextService) {
+  const std::string path = service_path();
+  auto server = std::make_unique<ServiceProcess>(path, 16 * mebibyte);
+  wait_for_service(path);
+  ServiceSession session(path);
+  for (int round = 0; round < 2; ++round) {
+    session.backend.look_again();
+    JoinStats stats;
+    std::unique_ptr<Notice> notice;
+    EXPECT_EQ(difference(*expected_, join_on(Device::automatic, spec(), *input_, &stats, &notice)), "");
+    EXPECT_FALSE(notice);
+    EXPECT_NE(stats.device.find("(service)"), std::string::npos);
+    server->kill();
+    server = std::make_unique<ServiceProcess>(path, 16 * mebibyte);
+    wait_for_service(path);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_F(ServiceFaults, SessionsThatEndLeaveNothing) {
+  RunningService server;
+  std::mt19937 random(8);
+  for (int round = 0; round < 20; ++round) {
+    ServiceSession session(server.path);
+    JoinSpec spec = this->spec();
+    spec.device = Device::gpu;
+    const auto engine = make_engine(spec);
+    const size_t rows = random() % (2 * input_->left.size());
+    for (size_t row = 0; row < std::min(rows, input_->left.size()); ++row)
+      add_row(*engine, Side::left, input_->left[row]);
+    if (rows < input_->left.size()) continue;
+    for (const IntSet &set : input_->right) add_row(*engine, Side::right, set);
+    Batch batch;
+    for (size_t steps = random() % 10; steps > 0; --steps) engine->step(step_budget, batch);
+  }
+  EXPECT_TRUE(server.comes_to_rest());
+}
+
+TEST_F(ServiceFaults, AnAbandonedJoinStopsAtOnce) {
+  RunningService server;
+  ServiceSession session(server.path);
+  JoinSpec spec = this->spec();
+  spec.device = Device::gpu;
+  auto engine = make_engine(spec);
+  feed(*engine, *input_);
+  Batch batch;
+  engine->step(step_budget, batch);
+  const auto begin = std::chrono::steady_clock::now();
+  engine.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, prompt);
+  EXPECT_TRUE(server.comes_to_rest());
+}
+
+// A session that does not take its pairs gives its place to others.
+TEST_F(ServiceFaults, ACursorHoldsNobodyUp) {
+  RunningService server;
+  const Input<int32_t> many = self_input(all_shapes[2], 6);
+  ServiceSession session(server.path);
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0, 1);
+  spec.self_join = true;
+  spec.device = Device::gpu;
+  std::vector<std::unique_ptr<JoinEngine>> open;
+  Input<int32_t> larger = many;
+  for (int i = 0; i < 3; ++i) larger.left.insert(larger.left.end(), many.left.begin(), many.left.end());
+  for (int i = 0; i < 4; ++i) {
+    open.push_back(make_engine(spec));
+    feed(*open.back(), larger);
+    Batch batch;
+    while (open.back()->step(step_budget, batch) != StepResult::batch) {
+    }
+  }
+  const auto pairs = join_on(Device::gpu, make_spec(Algorithm::automatic, Measure::jaccard, 0.6), many);
+  EXPECT_EQ(difference(Oracle(many).join(Measure::jaccard, 0.6), pairs), "");
+  const size_t all = larger.left.size() * (larger.left.size() - 1) / 2;
+  for (auto &engine : open) EXPECT_GT(pull(*engine).size(), all - 5'000);
+}
+
+// Fails with the kind of an error at its first step.
+class FailingBackend final : public CountingBackend {
+ public:
+  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
+    if (engines > 0 && fails) throw Error(kind, "injected", "none");
+    return CountingBackend::make_engine(spec);
+  }
+  ErrorKind kind = ErrorKind::device_failure;
+  std::atomic<bool> fails{true};
+};
+
+TEST_F(ServiceFaults, ErrorsOfTheEngineReachTheSession) {
+  for (const ErrorKind kind :
+       {ErrorKind::device_failure, ErrorKind::limit_exceeded, ErrorKind::device_unavailable}) {
+    FailingBackend failing;
+    failing.kind = kind;
+    RunningService server(16 * mebibyte, &failing);
+    ServiceSession session(server.path);
+    std::unique_ptr<Notice> notice;
+    EXPECT_EQ(difference(*expected_, join_on(Device::automatic, spec(), *input_, nullptr, &notice)), "");
+    ASSERT_TRUE(notice);
+    EXPECT_EQ(notice->message, "injected");
+    EXPECT_EQ(notice->cause,
+              kind == ErrorKind::limit_exceeded ? Notice::Cause::too_large : Notice::Cause::unavailable);
+    EXPECT_EQ(gpu_failure(), "");  // a new service may find the GPU again
+    EXPECT_EQ(server.lost, kind == ErrorKind::device_failure ? 1 : 0);
+    failing.fails = false;
+    JoinStats stats;
+    join_on(Device::automatic, spec(), *input_, &stats);
+    EXPECT_NE(stats.device.find("(service)"), std::string::npos);
+  }
+}
+
+// A connection without a session's care: it says anything.
+class RawSession {
+ public:
+  explicit RawSession(const std::string &path) : socket_(MessageSocket::connect_to(path)) {}
+
+  void say(const Request &request, std::span<const char> payload = {}) {
+    socket_->send({reinterpret_cast<const char *>(&request), sizeof request}, payload, true);
+  }
+  void say_bytes(std::span<const char> bytes) { socket_->send(bytes, {}, true); }
+  // Returns the next reply, or that of an error if none comes.
+  Reply hear() {
+    std::vector<char> buffer(sizeof(Reply) + most_payload);
+    Reply reply;
+    if (!socket_->wait(5'000, false)) return reply;
+    if (socket_->receive(buffer, true) >= static_cast<ptrdiff_t>(sizeof reply))
+      std::memcpy(&reply, buffer.data(), sizeof reply);
+    return reply;
+  }
+  uint32_t take_piece() {
+    say({Ask::piece});
+    return hear().count;
+  }
+  void begin(uint32_t join, bool self_join = false) {
+    SentSpec spec = {};
+    spec.self_join = self_join;
+    spec.threshold = 0.5;
+    spec.memory_limit = mebibyte;
+    Request request{Ask::begin};
+    request.join = join;
+    say(request, {reinterpret_cast<const char *>(&spec), sizeof spec});
+  }
+
+ private:
+  std::unique_ptr<MessageSocket> socket_;
+};
+
+TEST(ServiceMessages, SenselessOnesHarmNobodyElse) {
+  RunningService server;
+  std::mt19937 random(9);
+  for (int round = 0; round < 300; ++round) {
+    RawSession raw(server.path);
+    const bool has_piece = raw.take_piece() != no_piece;
+    if (random() % 2 == 0) raw.begin(1);
+    for (int i = 0; i < 8; ++i) {
+      Request request;
+      request.ask = static_cast<Ask>(random() % 15);
+      request.join = random() % 3;
+      request.piece = has_piece && random() % 2 == 0 ? static_cast<uint32_t>(random() % 16) : no_piece;
+      request.rows =
+          random() % 3 == 0 ? static_cast<uint32_t>(random()) : static_cast<uint32_t>(random() % 9);
+      request.right = random() % 3;
+      request.wide = random() % 3;
+      request.tokens_at = random() % 3 == 0 ? random() : random() % 3 * 64;
+      request.token_count = random() % 3 == 0 ? uint64_t{random()} << 20 : random() % 9;
+      std::vector<char> payload(random() % 200);
+      for (char &byte : payload) byte = static_cast<char>(random() % 4);
+      raw.say(request, payload);
+    }
+    if (random() % 4 == 0) raw.say_bytes(std::vector<char>(random() % 30));
+  }
+  EXPECT_TRUE(server.comes_to_rest());
+  ServiceSession session(server.path);
+  const Input<int32_t> input = self_input(all_shapes[0], 1);
+  const auto pairs = join_on(Device::gpu, make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input);
+  EXPECT_EQ(difference(Oracle(input).join(Measure::jaccard, 0.6), pairs), "");
+}
+
+TEST(ServiceMessages, BlocksMustAddUp) {
+  const auto answer = [](const Request &asked, bool own_piece = true, bool self_join = false) {
+    RunningService server;
+    RawSession raw(server.path), other(server.path);
+    const uint32_t piece = raw.take_piece();
+    const uint32_t of_other = other.take_piece();
+    raw.begin(1, self_join);
+    EXPECT_EQ(raw.hear().answer, simjoin::Answer::admitted);
+    Request request = asked;
+    request.ask = Ask::block;
+    request.join = 1;
+    request.piece = own_piece ? piece : of_other;
+    raw.say(request);
+    raw.say({Ask::status});
+    return raw.hear().answer;
+  };
+  // The memory is zero: rows without tokens.
+  const Request good{Ask::block, 1, 0, 3, 1, 0, 64, 0};
+  EXPECT_EQ(answer(good), simjoin::Answer::status);
+  EXPECT_EQ(answer(good, false), simjoin::Answer::error);
+  EXPECT_EQ(answer(good, true, true), simjoin::Answer::error);  // a self-join has no right side
+  const auto changed = [&](auto change) {
+    Request request = good;
+    change(request);
+    return answer(request);
+  };
+  EXPECT_EQ(changed([](Request &r) { r.token_count = 1; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.rows = 0; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.rows = 17; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.tokens_at = HostPieces::usual_bytes + 8; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.tokens_at = 60; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.right = 2; }), simjoin::Answer::error);
+  EXPECT_EQ(changed([](Request &r) { r.wide = 2; }), simjoin::Answer::error);
+}
+
+// The session may still read its sets, which nobody may write over.
+TEST(ServiceMessages, AFaultySessionKeepsItsPieces) {
+  RunningService server;
+  auto raw = std::make_unique<RawSession>(server.path);
+  const uint32_t piece = raw->take_piece();
+  raw->say_bytes(std::vector<char>(5));
+  raw->say({Ask::piece});
+  RawSession other(server.path);
+  for (int i = 0; i < 20; ++i) EXPECT_NE(other.take_piece(), piece);
+  EXPECT_EQ(server.service.status().memory_used / HostPieces::usual_bytes, 1 + 3u);
+  raw.reset();
+  for (int i = 0; i < 1000 && server.service.status().memory_used / HostPieces::usual_bytes > 3; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  EXPECT_EQ(server.service.status().memory_used / HostPieces::usual_bytes, 3u);
+}
+
+TEST(ServiceMessages, OnlyTheOwnerMayConnect) {
+  RunningService server;
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(server.path).permissions(), perms::owner_read | perms::owner_write);
+}
+
+}  // namespace
+}  // namespace simjoin::test
