@@ -81,6 +81,17 @@ class CudaBackend final : public GpuBackend {
     return in_order;
   }
 
+  // The memory stays page-locked, so the devices stay in use. Copies work without page-locking.
+  void lock_memory(void *data, size_t bytes) override {
+    const SignalsBlocked blocked;
+    static const gpu::DeviceUse use;
+    gpu::use_device(0);
+    cudaHostRegister(data, bytes, cudaHostRegisterPortable);
+    cudaGetLastError();
+  }
+
+  size_t memory_held() override { return gpu::device_memory_held(); }
+
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     if (spec.algorithm == Algorithm::cpu_gpu)
       return make_cpu_engine(spec, make_gpu_verifier(spec.gpu_memory_limit));

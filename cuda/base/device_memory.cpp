@@ -89,6 +89,19 @@ size_t device_memory_limit(size_t limit) {
   return limit == 0 ? usable : std::min(limit, usable);
 }
 
+size_t device_memory_held() {
+  auto &[mutex, pools] = process_pools();
+  const std::lock_guard lock(mutex);
+  size_t held = 0;
+  for (const auto &[device, pool] : pools) {
+    uint64_t of_pool = 0;
+    if (cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &of_pool) == cudaSuccess)
+      held += of_pool;
+  }
+  cudaGetLastError();
+  return held;
+}
+
 void trim_device_memory(int number, size_t kept) noexcept {
   const std::vector<int> usable = usable_gpus();
   if (usable.empty()) return;

@@ -21,6 +21,8 @@ cudaMemPool_t process_pool(int device);
 // Returns how many bytes of device memory a join on the calling thread's GPU may use. `limit` is the join's
 // own limit; 0 means most of the free memory.
 size_t device_memory_limit(size_t limit);
+// Returns how many bytes the pools of this process hold, in use or for later.
+size_t device_memory_held();
 // Gives back the memory of a GPU that this process keeps for later joins, except `kept` bytes.
 void trim_device_memory(int number, size_t kept) noexcept;
 

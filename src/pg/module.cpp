@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/base/shared_progress.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/path.hpp"
+#include "pg/service/gpu_service.hpp"
 
 #ifndef SIMJOIN_VERSION
 #error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"
@@ -36,9 +37,13 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
+  simjoin::GpuBackend *gpu = nullptr;
 #ifdef SIMJOIN_CUDA
-  simjoin::set_gpu_backend(&simjoin::cuda_backend());
+  gpu = &simjoin::cuda_backend();
 #endif
+  simjoin::set_gpu_backend(gpu);
+  // Before the settings that every session has: those of the service exist in a server that preloads simjoin.
+  if (process_shared_preload_libraries_in_progress) simjoin::pg::install_gpu_service(gpu);
   simjoin::set_interruption(simjoin::pg::statement_ends);
   simjoin::pg::Settings::define();
   if (process_shared_preload_libraries_in_progress) {
