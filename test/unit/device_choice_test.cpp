@@ -199,7 +199,7 @@ TEST_F(DeviceChoiceTest, AGpuStartsBesideTheInput) {
   const Input<int32_t> input = large_input<int32_t>(true);
   JoinSpec spec = spec_for(Device::automatic);
   spec.self_join = true;
-  for (const double rows_expected : {0.0, 100'000.0}) {
+  for (const double rows_expected : {0.0, 2'000'000.0}) {
     backend_.is_started = false;
     spec.rows_expected = rows_expected;
     const std::unique_ptr<JoinEngine> engine = make_engine(spec);

@@ -27,7 +27,7 @@ double gpu_start_ms() {
 }
 
 bool GpuStart::is_done(std::chrono::microseconds wait) {
-  if (gpu_backend()->started()) return true;
+  if (gpu_backend()->started_for_joins()) return true;
   if (!task_) {
     task_ = std::make_unique<BackgroundTask>(1, [](WorkerPool &) {
       try {
