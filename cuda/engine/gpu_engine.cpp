@@ -40,7 +40,7 @@ class GpuEngine final : public GpuJoinEngine {
         options_(options),
         vocabulary_(spec.self_join, memory_),
         writer_(memory_),
-        inbox_(spec.memory_limit) {}
+        inbox_(spec.memory_limit / 4) {}
   ~GpuEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override {
@@ -82,15 +82,15 @@ class GpuEngine final : public GpuJoinEngine {
   size_t rows_[2] = {0, 0};
   BlockWriter writer_;  // for sets added one by one
   gpu::BlockInbox inbox_;
-  bool ended_ = false;  // all sets have been added
+  bool ended_ = false;                 // all sets have been added
+  std::optional<gpu::DeviceUse> use_;  // from the first block on
 
   // Of the engine's thread, until the caller gets pairs.
   gpu::RecordedSides recorded_;
   size_t recorded_bytes_ = 0;
   bool keeps_ = true;  // recorded_ has all blocks; otherwise lengths_ has only their lengths
   std::vector<uint32_t> lengths_[2];
-  std::optional<gpu::DeviceUse> use_;  // from the first set on
-  int device_ = 0;                     // the current one of the engine's thread
+  int device_ = 0;  // the current one of that thread
 
   mutable std::mutex mutex_;  // guards the following
   double start_ms_ = 0, marshal_ms_ = 0;
@@ -102,7 +102,6 @@ class GpuEngine final : public GpuJoinEngine {
 void GpuEngine::open() {
   if (single_ || recorded_bytes_ > 0) return;
   const auto begin = WallClock::now();
-  use_.emplace();
   gpu::use_device(0);
   auto single = std::make_unique<gpu::GpuJoin>(spec_, options_);
   cudaGetDevice(&device_);
@@ -155,6 +154,7 @@ void GpuEngine::start() {
     thread_.pop(std::chrono::microseconds(0), none);
     return;
   }
+  use_.emplace();
   thread_.open_queue(queued_batches);
   thread_.start([this] { run(); });
 }

@@ -142,6 +142,7 @@ TEST_F(GpuSharing, WhatIsInUseStays) {
     feed(*engine, input);
     Batch batch;
     const StepResult first = engine->step(step_budget, batch);
+    EXPECT_TRUE(soon([] { return gpu_started(); }));  // it may have been given back before the first block
     std::this_thread::sleep_for(50ms);
     EXPECT_TRUE(gpu_started());
     std::vector<Pair> pairs = pull(*engine);
