@@ -20,14 +20,16 @@
 
 namespace simjoin::test {
 
-// Counts its engines.
+// Counts its engines, and how often it is set up.
 class CountingBackend : public CpuBackend {
  public:
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     ++engines;
     return CpuBackend::make_engine(spec);
   }
+  void set_up() override { ++set_ups; }
   std::atomic<int> engines{0};
+  std::atomic<int> set_ups{0};
 };
 
 // A path of this process that nobody else uses.

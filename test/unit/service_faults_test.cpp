@@ -77,6 +77,7 @@ TEST_F(ServiceFaults, AnIdleSessionFindsTheNextService) {
     std::unique_ptr<Notice> notice;
     EXPECT_EQ(difference(*expected_, join_on(Device::automatic, spec(), *input_, &stats, &notice)), "");
     EXPECT_FALSE(notice);
+    EXPECT_EQ(session.own.set_ups, 0);
     EXPECT_NE(stats.device.find("(service)"), std::string::npos);
     server->kill();
     server = std::make_unique<ServiceProcess>(path, 16 * mebibyte);

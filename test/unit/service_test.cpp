@@ -171,6 +171,8 @@ TEST(ServiceBackend, UsesItsOwnDeviceWithoutAService) {
   const auto pairs = join_on(Device::gpu, make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input);
   EXPECT_EQ(difference(Oracle(input).join(Measure::jaccard, 0.6), pairs), "");
   EXPECT_EQ(session.own.engines, 1);
+  session.backend.set_up();
+  EXPECT_EQ(session.own.set_ups, 1);
 }
 
 TEST(ServiceBackend, SmallJoinsDoNotConnect) {

@@ -91,12 +91,13 @@ class GpuBackend {
   virtual bool has_driver() { return true; }
   // Returns whether the device is set up for this process, so that the next join need not wait for that.
   virtual bool started() const = 0;
-  // Sets the device up for this process, unless that is done, where there is one. Throws what make_engine()
-  // throws. Any thread may call it, beside other work.
+  // Sets the device up for the joins of this process, unless that is done, where there is one. Throws what
+  // make_engine() throws. Any thread may call it, beside other work.
   virtual void set_up() {}
   // Returns the slowdown of the first GPU. Only called if the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
-  // The same three for joins, which another process may do for this one (core/service).
+  // available(), started() and slowdown() for joins, which another process may do for this one
+  // (core/service).
   virtual bool available_for_joins(std::string &reason) { return available(reason); }
   virtual bool started_for_joins() const { return started(); }
   virtual GpuSlowdown slowdown_of_joins() { return slowdown(); }

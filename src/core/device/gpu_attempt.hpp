@@ -27,7 +27,7 @@ std::string told_reason(const std::string &refused);
 // Returns the backend of a usable GPU. Throws device_failure if there is none.
 GpuBackend &require_gpu();
 
-// Sets a GPU up on a thread of its own, while a computation takes its input.
+// Sets a GPU up for a join on a thread of its own, while the join takes its input.
 class GpuStart {
  public:
   bool is_begun() const { return task_ != nullptr; }

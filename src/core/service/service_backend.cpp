@@ -48,6 +48,11 @@ void ServiceBackend::look_again() {
   own_.look_again();
 }
 
+// Where the service is, no session needs to.
+void ServiceBackend::set_up() {
+  if (connection() == nullptr) own_.set_up();
+}
+
 GpuSlowdown ServiceBackend::slowdown_of_joins() {
   const auto service = connection();
   return service ? service->slowdown() : own_.slowdown_of_joins();

@@ -25,6 +25,7 @@ class ServiceBackend final : public GpuBackend {
   void look_again() override;
   bool has_driver() override { return connection() != nullptr || own_.has_driver(); }
   bool started() const override { return own_.started(); }
+  void set_up() override;
   GpuSlowdown slowdown() override { return own_.slowdown(); }
   bool available_for_joins(std::string &reason) override;
   bool started_for_joins() const override;
