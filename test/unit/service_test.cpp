@@ -45,6 +45,15 @@ TEST_F(ServiceTest, JoinsAllShapes) {
   EXPECT_EQ(session_.own.engines, 0);
 }
 
+TEST_F(ServiceTest, JoinsByAllMeasures) {
+  for (const Measure measure : all_measures) {
+    SCOPED_TRACE(name_of(measure));
+    const double threshold = measure == Measure::overlap ? 5 : 0.8;
+    expect_right(self_input(all_shapes[3], 5), measure, threshold);
+    expect_right(two_sided_input(all_shapes[3], 6), measure, threshold);
+  }
+}
+
 TEST_F(ServiceTest, JoinsAllTypes) {
   const Input<int32_t> ints = two_sided_input(all_shapes[3], 4);
   expect_right(with_tokens<int64_t>(ints), Measure::dice, 0.7);

@@ -24,8 +24,9 @@ constexpr size_t largest_block = size_t{2} << 30;
 
 JoinSpec checked(const SentSpec &sent) {
   const auto algorithm = static_cast<Algorithm>(sent.algorithm);
-  if (sent.measure >= std::size(measure_names) || sent.algorithm >= std::size(algorithm_names) ||
-      needs_cpu(algorithm) || sent.self_join > 1 || sent.gpus < 0)
+  if (sent.measure > static_cast<uint32_t>(Measure::reverse_containment) ||
+      sent.algorithm >= std::size(algorithm_names) || needs_cpu(algorithm) || sent.self_join > 1 ||
+      sent.gpus < 0)
     throw_senseless();
   JoinSpec spec;
   spec.measure = static_cast<Measure>(sent.measure);
@@ -102,8 +103,7 @@ void ServedJoin::begin_block(const Request &request) {
   const size_t for_lengths = (request.rows * sizeof(uint32_t) + alignment - 1) / alignment * alignment;
   const size_t for_tokens = request.token_count * width_of(request);
   if (incoming_ || for_lengths + for_tokens > largest_block) throw_senseless();
-  incoming_.reset(new Incoming{request, {}, for_lengths + for_tokens, 0});
-  incoming_->piece = HostPieces::of_process().take(incoming_->bytes);
+  incoming_ = std::make_unique<Incoming>(request, for_lengths + for_tokens);
   incoming_->request.tokens_at = for_lengths;
 }
 

@@ -72,7 +72,10 @@ class ServedJoin {
   struct Incoming {
     Request request;
     HostPiece piece;
-    size_t bytes, filled;
+    size_t bytes, filled = 0;
+
+    Incoming(const Request &request, size_t bytes)
+        : request(request), piece(HostPieces::of_process().take(bytes)), bytes(bytes) {}
     ~Incoming() { HostPieces::of_process().give_back(piece); }
   };
 
