@@ -126,6 +126,23 @@ class DeviceChoiceTest : public testing::Test {
     return outcome;
   }
 
+  // Returns what a self-join of 80,000 sets of `size` tokens has chosen before its first pair.
+  static JoinStats chosen(int32_t size, double threshold, int threads) {
+    JoinSpec spec = spec_for(Device::automatic);
+    spec.self_join = true;
+    spec.threshold = threshold;
+    spec.threads = threads;
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    IntSet set(static_cast<size_t>(size));
+    for (int32_t row = 0; row < 80'000; ++row) {
+      std::iota(set.begin(), set.end(), row % 4'000);
+      add_row(*engine, Side::left, set);
+    }
+    Batch batch;
+    engine->step(std::chrono::microseconds{1}, batch);  // chooses, if nothing has before
+    return engine->stats();
+  }
+
   FakeJoinBackend backend_;
 
  private:
@@ -243,23 +260,31 @@ TEST_F(DeviceChoiceTest, TheDeviceIsChosenByTheWorkTheThreadsAndTheStart) {
     SCOPED_TRACE(std::to_string(c.size) + " tokens, threshold " + std::to_string(c.threshold) +
                  ", threads: " + std::to_string(c.threads) + (c.started ? ", started" : ""));
     backend_.is_started = c.started;
-    JoinSpec spec = spec_for(Device::automatic);
-    spec.self_join = true;
-    spec.threshold = c.threshold;
-    spec.threads = c.threads;
-    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
-    IntSet set(static_cast<size_t>(c.size));
-    for (int32_t row = 0; row < 80'000; ++row) {
-      std::iota(set.begin(), set.end(), row % 4'000);
-      add_row(*engine, Side::left, set);
-    }
-    Batch batch;
-    engine->step(std::chrono::microseconds{1}, batch);  // chooses, if nothing has before
-    const JoinStats stats = engine->stats();
+    const JoinStats stats = chosen(c.size, c.threshold, c.threads);
     EXPECT_EQ(stats.device, c.device);
     const bool refused = std::string(c.device) == "cpu";
     EXPECT_EQ(stats.gpu_refused, refused ? "the CPU is estimated to be faster" : "");
   }
+}
+
+// Joins that would each save less than a start takes do so together. Then a GPU is set up once.
+TEST_F(DeviceChoiceTest, JoinsThatComeAgainAndAgainStartAGpu) {
+  const auto device = [] { return chosen(60, 0.9, 1).device; };
+  backend_.is_started = false;
+  int joins = 0;
+  for (; joins < 20 && !backend_.is_set_up_within(std::chrono::milliseconds(0)); ++joins)
+    EXPECT_EQ(device(), "cpu");
+  EXPECT_GE(joins, 2);
+  EXPECT_LT(joins, 20);
+  EXPECT_EQ(device(), "cpu");  // there was no GPU, say
+  backend_.is_started = true;
+  EXPECT_EQ(device(), "fake");
+}
+
+TEST_F(DeviceChoiceTest, SmallSavingsDoNotStartAGpu) {
+  backend_.is_started = false;
+  for (int i = 0; i < 100; ++i) miss_on_gpu(10);
+  EXPECT_EQ(missed_on_gpu(), 0);
 }
 
 TEST_F(DeviceChoiceTest, WhereThereIsNoGpuTheReasonIsGiven) {

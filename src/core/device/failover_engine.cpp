@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory_shares.hpp"
 #include "core/base/packed_texts.hpp"
@@ -203,10 +202,9 @@ void FailoverEngine::close_blocks() {
   }
 }
 
-// Returns whether the algorithm needs a GPU, or the CPU is expected to take longer than a GPU, its start
-// included: for the sets so far, or for so many rows like them.
-bool FailoverEngine::worth_a_gpu(double rows) const {
-  if (needs_gpu(spec_.algorithm)) return true;
+// Returns the milliseconds that a GPU which is set up is expected to save: for the sets so far, or for so
+// many rows like them.
+double FailoverEngine::saved_on_gpu(double rows) const {
   JoinLoad load;
   const double more = std::max(1.0, rows / static_cast<double>(std::max<uint64_t>(rows_[0] + rows_[1], 1)));
   for (size_t side = 0; side < 2; ++side) load.rows[side] = more * static_cast<double>(rows_[side]);
@@ -214,9 +212,15 @@ bool FailoverEngine::worth_a_gpu(double rows) const {
   load.self_join = spec_.self_join;
   load.measure = spec_.measure;
   load.threshold = spec_.threshold;
-  const double gain = cpu_join_ms(load, thread_count(spec_.threads)) - gpu_join_ms(load, slowdown_);
+  return cpu_join_ms(load, thread_count(spec_.threads)) - gpu_join_ms(load, slowdown_);
+}
+
+// Returns whether the algorithm needs a GPU, or a GPU is expected to save more than its start takes.
+bool FailoverEngine::worth_a_gpu(double rows) const {
+  if (needs_gpu(spec_.algorithm)) return true;
+  const double saved = saved_on_gpu(rows);
   // Whether a GPU is started is asked only where it matters.
-  return gain > 0 && (gain > costs::gpu_start_ms || gpu_backend()->started_for_joins());
+  return saved > 0 && (saved > gpu_start_ms(false) || gpu_backend()->started_for_joins());
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
@@ -297,7 +301,10 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
       if (!start_.is_done(budget)) return StepResult::working;
       try_gpu();
     }
-    if (!engine_) go_to_cpu(cpu_is_faster);
+    if (!engine_) {
+      miss_on_gpu(saved_on_gpu());
+      go_to_cpu(cpu_is_faster);
+    }
   }
   if (!ended_) close_blocks();
   ended_ = true;

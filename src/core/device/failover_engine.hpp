@@ -69,6 +69,7 @@ class FailoverEngine final : public JoinEngine {
   void keep_to_limit();
   void feed(size_t bytes);
   void close_blocks();
+  double saved_on_gpu(double rows = 0) const;
   bool worth_a_gpu(double rows = 0) const;
   void try_gpu();
   void go_to_cpu(std::string reason);

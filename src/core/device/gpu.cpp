@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/base/costs.hpp"
 #include "core/base/worker_pool.hpp"
 
 namespace simjoin {
@@ -11,6 +12,7 @@ namespace {
 std::atomic<GpuBackend *> backend{nullptr};
 std::mutex mutex;  // guards `failure`
 std::string failure;
+std::atomic<double> missed{0};  // milliseconds
 
 }  // namespace
 
@@ -49,6 +51,7 @@ void set_gpu_backend(GpuBackend *new_backend) {
   const std::lock_guard lock(mutex);
   backend = new_backend;
   failure.clear();
+  missed = 0;
 }
 
 std::string gpu_failure() {
@@ -59,6 +62,18 @@ std::string gpu_failure() {
 void give_gpu_up(std::string why) {
   const std::lock_guard lock(mutex);
   failure = std::move(why);
+}
+
+double missed_on_gpu() {
+  return missed;
+}
+
+void miss_on_gpu(double saved_ms) {
+  if (saved_ms >= costs::gpu_start_ms / 16) missed += saved_ms;
+}
+
+void forget_what_was_missed() {
+  missed = 0;
 }
 
 std::string no_gpu_reason() {

@@ -147,6 +147,12 @@ GpuBackend &cuda_backend();
 std::string gpu_failure();
 void give_gpu_up(std::string failure);
 
+// The milliseconds that computations of this process would have saved on a GPU that was set up, since one was
+// last looked for. Small savings do not count, since a GPU that is set up takes memory of it.
+double missed_on_gpu();
+void miss_on_gpu(double saved_ms);
+void forget_what_was_missed();
+
 // Returns why no computation of this process can run on a GPU, as far as is known without touching one; empty
 // where one may.
 std::string no_gpu_reason();

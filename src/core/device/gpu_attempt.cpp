@@ -1,5 +1,6 @@
 #include "core/device/gpu_attempt.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -22,8 +23,9 @@ GpuBackend &require_gpu() {
   throw_no_gpu(reason);
 }
 
-double gpu_start_ms() {
-  return gpu_backend()->started() ? 0 : costs::gpu_start_ms;
+// Computations that would each save less than a start takes do so together.
+double gpu_start_ms(bool started) {
+  return started ? 0 : std::max(0.0, costs::gpu_start_ms - missed_on_gpu());
 }
 
 bool GpuStart::is_done(std::chrono::microseconds wait) {
@@ -34,6 +36,7 @@ bool GpuStart::is_done(std::chrono::microseconds wait) {
         gpu_backend()->set_up();
       } catch (const Error &) {
       }
+      forget_what_was_missed();
     });
   }
   return task_->wait(wait);
@@ -47,10 +50,16 @@ bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) 
   }
   std::string reason = no_gpu_reason();
   const auto compare = [&](double slowdown) {
-    if (cpu_ms <= gpu_ms * slowdown + gpu_start_ms()) reason = cpu_is_faster;
+    const double saved = cpu_ms - gpu_ms * slowdown;
+    if (saved > gpu_start_ms(gpu_backend()->started())) return;
+    reason = cpu_is_faster;
+    miss_on_gpu(saved);
   };
   if (reason.empty()) compare(1);  // no GPU is looked for if the fastest would not pay
-  if (reason.empty() && gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);
+  if (reason.empty()) {
+    if (gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);
+    forget_what_was_missed();
+  }
   if (reason.empty()) return true;
   if (refused != nullptr) *refused = std::move(reason);
   return false;

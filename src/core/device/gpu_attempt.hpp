@@ -38,8 +38,9 @@ class GpuStart {
   std::unique_ptr<BackgroundTask> task_;
 };
 
-// Returns the milliseconds that setting the device up adds to the first computation of this process.
-double gpu_start_ms();
+// Returns the milliseconds that setting the device up adds to a computation, unless it is `started`, less
+// what earlier ones missed on it.
+double gpu_start_ms(bool started);
 
 // Returns whether a computation is to run on the GPU. It takes about `cpu_ms` milliseconds on all threads of
 // the CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure if `device` is

@@ -112,8 +112,11 @@ bool choose_device(GpuAttempt &attempt, const WeightedLoad &load, const Weighted
   };
   // No sample is taken if a GPU would not pay even with all pairs as candidates.
   const double pairs = load.probes == nullptr ? sets * sets / 2 : sets * probe_sets;
-  const bool hopeless = cpu_ms(pairs) <= gpu_ms(0) + gpu_start_ms();
-  const double candidates = hopeless ? pairs : estimate_candidates(load, bounds, pool, memory);
+  if (cpu_ms(pairs) <= gpu_ms(0) + gpu_start_ms(gpu_backend()->started())) {
+    attempt.refuse(cpu_is_faster);
+    return false;
+  }
+  const double candidates = estimate_candidates(load, bounds, pool, memory);
   return attempt.choose(cpu_ms(candidates), gpu_ms(candidates));
 }
 
