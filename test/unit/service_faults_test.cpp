@@ -118,6 +118,29 @@ TEST_F(ServiceFaults, AnAbandonedJoinStopsAtOnce) {
   EXPECT_TRUE(server.comes_to_rest());
 }
 
+// One join too many is refused alone.
+TEST_F(ServiceFaults, ASessionHasManyJoinsButNotAny) {
+  RunningService server;
+  ServiceSession session(server.path);
+  const Input<int32_t> input = self_input(all_shapes[0], 1);
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  spec.self_join = true;
+  spec.device = Device::gpu;
+  std::vector<std::unique_ptr<JoinEngine>> open;
+  for (int i = 0; i < 257; ++i) {
+    open.push_back(make_engine(spec));
+    feed(*open.back(), input);
+  }
+  EXPECT_THROW(pull(*open.back()), Error);
+  const std::vector<Pair> expected = Oracle(input).join(Measure::jaccard, 0.6);
+  EXPECT_EQ(difference(expected, pull(*open.front())), "");
+  open.pop_back();
+  open.pop_back();
+  open.push_back(make_engine(spec));
+  feed(*open.back(), input);
+  EXPECT_EQ(difference(expected, pull(*open.back())), "");
+}
+
 // A session that does not take its pairs gives its place to others.
 TEST_F(ServiceFaults, ACursorHoldsNobodyUp) {
   RunningService server;

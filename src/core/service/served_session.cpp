@@ -116,9 +116,10 @@ void ServedSession::give_piece() {
 
 void ServedSession::begin_join(const Request &request, std::span<const char> payload) {
   SentSpec spec;
-  if (payload.size() != sizeof spec || request.join == 0 || joins_.size() >= most_joins ||
-      joins_.contains(request.join))
+  if (payload.size() != sizeof spec || request.join == 0 || joins_.contains(request.join))
     throw Error(ErrorKind::internal, "a message to the GPU service makes no sense");
+  if (joins_.size() >= most_joins)
+    return refuse(request.join, "the GPU service has too many joins of this session");
   std::memcpy(&spec, payload.data(), sizeof spec);
   auto join = std::make_shared<ServedJoin>(service_, socket_, request.join, spec);
   joins_.emplace(request.join, join);
