@@ -90,6 +90,9 @@ class ServiceProcess {
   }
   ~ServiceProcess() { kill(); }
 
+  // The process does nothing any more, but holds its connections.
+  void hang() { ::kill(pid_, SIGSTOP); }
+
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);

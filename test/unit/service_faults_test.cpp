@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
+#include "core/base/worker_pool.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
 #include "unit/service_drive.hpp"
@@ -116,6 +118,22 @@ TEST_F(ServiceFaults, AnAbandonedJoinStopsAtOnce) {
   engine.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, prompt);
   EXPECT_TRUE(server.comes_to_rest());
+}
+
+TEST_F(ServiceFaults, AQuestionToAServiceThatHangsCanBeGivenUp) {
+  const std::string path = service_path();
+  ServiceProcess process(path);
+  wait_for_service(path);
+  ServiceSession session(path);
+  ASSERT_TRUE(session.backend.status().has_value());
+  process.hang();
+  set_interruption([] { return true; });
+  for (const bool connected : {true, false}) {
+    EXPECT_THROW(session.backend.status(), Cancelled) << connected;
+    session.backend.look_again();
+  }
+  set_interruption(nullptr);
+  std::filesystem::remove(path);
 }
 
 // One join too many is refused alone.

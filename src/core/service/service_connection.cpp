@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <utility>
+
+#include "core/base/interruption.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -18,6 +21,7 @@ namespace {
 
 // The service answers within milliseconds unless it is stuck.
 constexpr std::chrono::milliseconds longest_answer{500};
+constexpr std::chrono::milliseconds between_looks_at_caller{50};
 
 template <class T>
 std::span<const char> as_bytes(const T &value) {
@@ -77,6 +81,17 @@ std::string ServiceConnection::failure() const {
 void ServiceConnection::fail(const std::string &why) {
   if (works_) failure_ = why;
   works_ = false;
+}
+
+// Throws Cancelled if the caller gives its question up. The answer would be taken for that of the next one,
+// so the connection is given up, too.
+void ServiceConnection::check_caller() {
+  try {
+    check_interruption();
+  } catch (...) {
+    fail("a question to the GPU service was given up");
+    throw;
+  }
 }
 
 HostPiece ServiceConnection::take_piece() {
@@ -236,7 +251,8 @@ std::optional<ServiceConnection::Received> ServiceConnection::ask_locked(const R
     if (left <= 0) {
       fail("the GPU service does not answer");
     } else {
-      socket_->wait(static_cast<int>(left), !asked);
+      socket_->wait(static_cast<int>(std::min<int64_t>(left, between_looks_at_caller.count())), !asked);
+      check_caller();
     }
   }
   return std::nullopt;

@@ -60,7 +60,7 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   // some.
   bool wait(int milliseconds, bool for_room);
 
-  // Asks and returns the answer; none if it does not come.
+  // Asks and returns the answer; none if it does not come. Throws Cancelled if the caller wants to give up.
   std::optional<Received> ask(const Request &request);
 
  private:
@@ -70,6 +70,7 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   void receive_all();
   void sort(const Reply &reply, std::span<const char> payload);
   void fail(const std::string &why);
+  void check_caller();
   void return_piece(uint32_t number) noexcept;
   std::optional<Received> ask_locked(const Request &request, int *descriptor = nullptr);
 
