@@ -120,6 +120,29 @@ TEST_F(ServiceFaults, AnAbandonedJoinStopsAtOnce) {
   EXPECT_TRUE(server.comes_to_rest());
 }
 
+// No notice comes of a process that hangs. At every moment the join goes on without it.
+TEST_F(ServiceFaults, AJoinGoesOnIfTheServiceHangs) {
+  for (const int steps : {-1, 0, 1}) {
+    const std::string path = service_path();
+    ServiceProcess process(path);
+    wait_for_service(path);
+    ServiceSession session(path);
+    JoinSpec spec = this->spec();
+    spec.self_join = input_->self_join;
+    const auto engine = make_engine(spec);
+    if (steps < 0) {
+      ASSERT_TRUE(session.backend.status().has_value());
+      process.hang();
+    }
+    feed(*engine, *input_);
+    Batch batch;
+    for (int i = 0; i < steps; ++i) ASSERT_EQ(engine->step(step_budget, batch), StepResult::working);
+    process.hang();
+    EXPECT_EQ(difference(*expected_, pull(*engine)), "");
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_F(ServiceFaults, AQuestionToAServiceThatHangsCanBeGivenUp) {
   const std::string path = service_path();
   ServiceProcess process(path);

@@ -36,6 +36,7 @@ enum class Ask : uint32_t {
   end,           // of a join, at any time
   devices,       // *
   status,        // *
+  alive,         // * whether the service answers, which it does without the GPU
 };
 
 struct Request {
@@ -66,6 +67,7 @@ enum class Answer : uint32_t {
   sizes,
   devices,
   status,  // ServiceStatus
+  alive,
 };
 
 struct Reply {

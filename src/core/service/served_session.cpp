@@ -68,6 +68,8 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
       return tell_devices();
     case Ask::status:
       return answer({Answer::status}, bytes_of(service_.status()));
+    case Ask::alive:
+      return answer({Answer::alive}, {});
     default:
       return handle_of_join(request, payload);
   }

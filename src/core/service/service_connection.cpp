@@ -94,6 +94,10 @@ void ServiceConnection::check_caller() {
   }
 }
 
+void ServiceConnection::find_out_whether_alive() {
+  ask({Ask::alive});
+}
+
 HostPiece ServiceConnection::take_piece() {
   const std::optional<Received> answer = ask({Ask::piece});
   if (!answer || answer->reply.answer != Answer::piece || answer->reply.count >= touched_.size()) return {};

@@ -37,6 +37,8 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   bool works() const;
   // Finds out whether the service has ended since the last message.
   void take_notice_of_end();
+  // Finds out whether the service still answers.
+  void find_out_whether_alive();
   // Returns why it does not.
   std::string failure() const;
   const GpuSlowdown &slowdown() const { return hello_.slowdown; }

@@ -13,6 +13,8 @@ constexpr uint32_t unknown_size = UINT32_MAX;
 // Messages of a join that are on their way at most: the service goes on while the session takes one, and the
 // socket has room for them.
 constexpr int credits_of_join = 2;
+// After such a silence the service is asked whether it lives: the join may be slow, or the process stuck.
+constexpr std::chrono::seconds long_silence{2};
 constexpr const char *ended_hint = "Try again later, or set simjoin.device to cpu.";
 
 }  // namespace
@@ -105,6 +107,20 @@ bool ServiceEngine::send_bytes(const char *data, size_t bytes, size_t &sent) {
   return true;
 }
 
+// Waits for news or for room, and returns false once a time is over. Throws if the service has ended or does
+// not answer any more.
+bool ServiceEngine::wait(Clock::time_point until) {
+  if (Clock::now() - heard_ >= long_silence) {
+    connection_->find_out_whether_alive();
+    heard_ = Clock::now();
+  }
+  if (!connection_->works()) throw_ended();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  if (left <= 0) return false;
+  connection_->wait(static_cast<int>(left), !finished_ && admitted_);
+  return true;
+}
+
 StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = Clock::now() + budget;
   if (!ready_) {
@@ -125,16 +141,14 @@ StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
       if (take(*received, out) == StepResult::batch) return StepResult::batch;
       continue;
     }
-    if (!connection_->works()) throw_ended();
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return StepResult::working;
-    connection_->wait(static_cast<int>(left), !finished_ && admitted_);
+    if (!wait(until)) return StepResult::working;
   }
   return StepResult::done;
 }
 
 // Returns `batch` if the message has pairs.
 StepResult ServiceEngine::take(const Received &received, Batch &out) {
+  heard_ = Clock::now();
   switch (received.reply.answer) {
     case Answer::admitted:
       admitted_ = true;

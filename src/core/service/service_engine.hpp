@@ -44,6 +44,7 @@ class ServiceEngine final : public JoinEngine {
   bool send_all();
   bool send_block(const SetBlock &block);
   bool send_bytes(const char *data, size_t bytes, size_t &sent);
+  bool wait(Clock::time_point until);
   StepResult take(const Received &received, Batch &out);
   void take_pairs(const Received &received, Batch &out);
   void note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows);
@@ -66,6 +67,7 @@ class ServiceEngine final : public JoinEngine {
   bool admitted_ = false, ready_ = false, finished_ = false, done_ = false;
   JoinStats stats_;
   double share_done_ = unknown_share;
+  Clock::time_point heard_ = Clock::now();  // when the service last said something
   mutable std::vector<uint32_t> sizes_[2];  // by row; unknown_size where nobody has told
 };
 
