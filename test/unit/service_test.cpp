@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "core/service/service_engine.hpp"
 #include "unit/oracle.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
@@ -182,6 +183,25 @@ TEST(ServiceBackend, UsesItsOwnDeviceWithoutAService) {
   EXPECT_EQ(session.own.engines, 1);
   session.backend.set_up();
   EXPECT_EQ(session.own.set_ups, 1);
+}
+
+// Sets that wait for a busy service do not pile up in the session.
+TEST(ServiceMemory, SetsThatWaitKeepToTheLimit) {
+  RunningService server(4 * mebibyte);
+  const auto other = ServiceConnection::open(server.path);
+  const HostPiece only = other->take_piece();
+  ASSERT_NE(only.data, nullptr);
+  ServiceEngine early(other, make_spec(Algorithm::automatic, Measure::jaccard, 0.5));
+  ASSERT_TRUE(other->ask({Ask::status}).has_value());
+  ServiceSession session(server.path);
+  const Input<int32_t> input = sets_of_several_blocks(true, 120'000);
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.5);
+  spec.memory_limit = mebibyte;
+  spec.self_join = true;
+  spec.device = Device::gpu;
+  const auto engine = make_engine(spec);
+  feed(*engine, input);
+  EXPECT_LT(engine->stats().memory_peak, 9 * mebibyte);  // blocks have 4
 }
 
 TEST(ServiceBackend, SmallJoinsDoNotConnect) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 
 namespace simjoin {
 namespace {
@@ -15,6 +16,7 @@ constexpr uint32_t unknown_size = UINT32_MAX;
 constexpr int credits_of_join = 2;
 // After such a silence the service is asked whether it lives: the join may be slow, or the process stuck.
 constexpr std::chrono::seconds long_silence{2};
+constexpr std::chrono::milliseconds between_looks{50};
 constexpr const char *ended_hint = "Try again later, or set simjoin.device to cpu.";
 
 }  // namespace
@@ -23,6 +25,7 @@ ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, cons
     : connection_(std::move(connection)),
       number_(connection_->add_join()),
       self_join_(spec.self_join),
+      memory_limit_(spec.memory_limit),
       vocabulary_(spec.self_join, memory_),
       writer_(memory_) {
   stats_.device = "gpu";
@@ -60,17 +63,35 @@ void ServiceEngine::add(Side side, std::span<const std::string_view> tokens) {
 
 void ServiceEngine::add_block(SharedBlock block) {
   rows_[static_cast<size_t>(block->side())] += block->rows();
+  unsent_bytes_ += block->bytes_used();
   unsent_.push_back(std::move(block));
   send_all();
+  take_admission();
+  if (unsent_bytes_ > memory_limit_) keep_to_limit();
+}
+
+// Takes what comes before there are pairs.
+void ServiceEngine::take_admission() {
   Batch none;
   while (const auto received = connection_->next(number_)) take(*received, none);
   if (!connection_->works()) throw_ended();
+}
+
+// Waits until the service takes sets: it is the join's turn although there will be more.
+void ServiceEngine::keep_to_limit() {
+  if (!admitted_) connection_->post(request(Ask::ready));
+  while (!send_all() && unsent_bytes_ > memory_limit_) {
+    check_interruption();
+    wait(Clock::now() + between_looks);
+    take_admission();
+  }
 }
 
 // Sends blocks as far as there is room. Returns whether all have gone.
 bool ServiceEngine::send_all() {
   for (; !unsent_.empty(); unsent_.pop_front()) {
     if (!send_block(*unsent_.front())) return false;
+    unsent_bytes_ -= unsent_.front()->bytes_used();
   }
   return true;
 }

@@ -44,6 +44,8 @@ class ServiceEngine final : public JoinEngine {
   bool send_all();
   bool send_block(const SetBlock &block);
   bool send_bytes(const char *data, size_t bytes, size_t &sent);
+  void take_admission();
+  void keep_to_limit();
   bool wait(Clock::time_point until);
   StepResult take(const Received &received, Batch &out);
   void take_pairs(const Received &received, Batch &out);
@@ -55,11 +57,13 @@ class ServiceEngine final : public JoinEngine {
   const std::shared_ptr<ServiceConnection> connection_;
   const uint32_t number_;
   const bool self_join_;
+  const size_t memory_limit_;
   MemoryCounter memory_;
   Vocabulary vocabulary_;
   std::vector<uint32_t> ids_;
   BlockWriter writer_;
   std::deque<SharedBlock> unsent_;
+  size_t unsent_bytes_ = 0;
   // Of the first block in unsent_, if it goes through the socket.
   bool begun_ = false;
   size_t lengths_sent_ = 0, tokens_sent_ = 0;
