@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/long_sort.hpp"
 #include "core/weighted/weighted_index.hpp"
 
 namespace simjoin {
@@ -17,12 +18,6 @@ bool is_float(double weight) {
   return weight <= std::numeric_limits<float>::max() &&
          static_cast<double>(static_cast<float>(weight)) == weight;
 }
-
-// A stored token of the set that is being ranked.
-struct RankedToken {
-  uint32_t rank;
-  uint32_t place;  // of its weight
-};
 
 }  // namespace
 
@@ -121,7 +116,8 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
                                         const StopFlag &stop) const {
   WeightedSets sets(format(), memory_);
   sets.reserve(block.rows, block.tokens);
-  std::vector<RankedToken> stored;
+  std::vector<uint64_t> stored;  // the ranks of a set's tokens, each above the place of its weight
+  const ShortSort sort;
   const uint32_t *ids = block.ids.data();
   const auto weight_at = [&](size_t i) {
     return weights.wide ? weights.doubles[i] : static_cast<double>(weights.floats[i]);
@@ -144,14 +140,17 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
       if (sets.format.exact) exact.add(weight);
       if (bounds.of_cosine()) squares.add(weight, weight);
       if (rank == Ranking::none || weight == 0) continue;
-      stored.push_back({rank, i});
+      stored.push_back(uint64_t{rank} << 32 | i);
       stored_mass += mass;
     }
     if (bounds.of_cosine()) total = squares.rounded();
-    std::sort(stored.begin(), stored.end(),
-              [](const RankedToken &a, const RankedToken &b) { return a.rank < b.rank; });
+    sort_long(stored.data(), stored.size(), sort, [&] { stop.check(); });
     if (total > 0 || bounds.every_pair()) {
-      for (const RankedToken &token : stored) sets.push_token(token.rank, weight_at(first + token.place));
+      for (size_t i = 0; i < stored.size(); ++i) {
+        stop.check_at(i);
+        sets.push_token(static_cast<uint32_t>(stored[i] >> 32),
+                        weight_at(first + static_cast<uint32_t>(stored[i])));
+      }
       sets.push_set(row, total, stored_mass);
       if (sets.format.exact) sets.exact.push_back(exact);
     }
