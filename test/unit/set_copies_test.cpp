@@ -6,11 +6,15 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/interruption.hpp"
+#include "core/base/worker_pool.hpp"
 #include "unit/cpu_time.hpp"
 
 namespace simjoin::test {
@@ -138,6 +142,42 @@ TEST(SetCopies, NoRowTakesLong) {
     }
   }
   EXPECT_LT(longest, short_call);
+}
+
+// ---- Giving up ----
+
+int asked = 0, most_asked = 0;
+
+// Adds a set while the caller gives up each call that asks more than `most` times.
+bool given_up(SetCopies &copies, std::span<const int32_t> set, int most) {
+  asked = 0;
+  most_asked = most;
+  set_interruption([] { return ++asked > most_asked; });
+  bool cancelled = false;
+  try {
+    copies.add(set);
+  } catch (const Cancelled &) {
+    cancelled = true;
+  }
+  set_interruption(nullptr);
+  return cancelled;
+}
+
+TEST(SetCopies, AHugeSetIsGivenUp) {
+  std::vector<int32_t> set(size_t{1} << 20);
+  std::iota(set.rbegin(), set.rend(), 0);
+  constexpr int while_hashed = 16;  // times that a set is asked about
+  const auto copies_of = [&](size_t rows, MemoryCounter &memory) {
+    SetCopies copies(Measure::jaccard, 0.5, enough_memory, memory);
+    for (size_t row = 0; row < rows; ++row) copies.add(std::span<const int32_t>(set));
+    return copies;
+  };
+  MemoryCounter memory;
+  SetCopies first = copies_of(0, memory), second = copies_of(1, memory), third = copies_of(2, memory);
+  EXPECT_TRUE(given_up(first, set, while_hashed - 1));
+  EXPECT_TRUE(given_up(second, set, while_hashed));  // its tokens are sorted and kept
+  std::reverse(set.begin(), set.end());
+  EXPECT_TRUE(given_up(third, set, while_hashed));  // compared with those in another order
 }
 
 TEST(SetCopies, KeepsToItsMemory) {

@@ -13,13 +13,13 @@ void set_interruption(bool (*wanted)());
 // engine have its StopFlag.
 void check_interruption();
 
-// Returns the comparison `less` with such a check now and then, for sorting arrays of any size.
-template <typename Less>
-auto interruptible(Less less) {
-  return [less](const auto &a, const auto &b) {
+// Returns the comparison with such a check now and then, for algorithms on arrays of any size.
+template <typename Compare>
+auto interruptible(Compare compare) {
+  return [compare](const auto &a, const auto &b) {
     static thread_local uint32_t compared = 0;  // algorithms copy their comparisons
     if (++compared % (uint32_t{1} << 16) == 0) check_interruption();
-    return less(a, b);
+    return compare(a, b);
   };
 }
 

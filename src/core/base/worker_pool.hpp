@@ -14,7 +14,7 @@
 
 namespace simjoin {
 
-// Thrown inside the engine's threads once the join is abandoned. It never leaves the engine.
+// Thrown inside the engine's threads once the join is abandoned, and to a caller who gives up its call.
 struct Cancelled {};
 
 // The caller that abandons the join sets it once. Everything that runs for long looks at it.

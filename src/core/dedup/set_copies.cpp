@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 #include <vector>
 
+#include "core/base/interruption.hpp"
 #include "core/base/token_hash.hpp"
 
 namespace simjoin {
@@ -13,12 +15,14 @@ namespace {
 
 // At least this number of hashes is kept: the first table has room for them.
 constexpr size_t least_hashes = 1024;
+constexpr size_t tokens_between_checks = size_t{1} << 16;
 
 // Returns 32 bits that are the same for the same tokens with the same weights in any order.
 template <typename Token>
 uint32_t tag_of(std::span<const Token> tokens, std::span<const double> weights) {
   uint64_t sum = tokens.size();
   for (size_t i = 0; i < tokens.size(); ++i) {
+    if ((i + 1) % tokens_between_checks == 0) check_interruption();
     const uint64_t hash = token_value_hash(tokens[i]);
     sum += weights.empty() ? hash : mix_bits(hash + std::bit_cast<uint64_t>(weights[i]));
   }
@@ -86,16 +90,14 @@ bool same_bytes(const char *kept, std::span<const Token> tokens) {
 // Returns the tokens in ascending order.
 template <typename Token>
 std::vector<Token> sorted(std::vector<Token> tokens) {
-  std::sort(tokens.begin(), tokens.end());
+  std::sort(tokens.begin(), tokens.end(), interruptible(std::less<>()));
   return tokens;
 }
 
 template <typename Token>
-int64_t distinct_tokens(const std::vector<Token> &sorted_tokens) {
-  int64_t count = 0;
-  for (size_t i = 0; i < sorted_tokens.size(); ++i)
-    count += i == 0 || sorted_tokens[i] != sorted_tokens[i - 1];
-  return count;
+int64_t distinct_tokens(std::vector<Token> sorted_tokens) {
+  const auto end = std::unique(sorted_tokens.begin(), sorted_tokens.end(), interruptible(std::equal_to<>()));
+  return end - sorted_tokens.begin();
 }
 
 }  // namespace
@@ -167,8 +169,9 @@ bool SetCopies::equals(const KeptSet &kept, std::span<const Token> tokens,
   const char *bytes = bytes_.data() + kept.begin;
   if (!weights.empty()) return same_bytes(bytes, weights) && same_bytes(bytes + weights.size_bytes(), tokens);
   if (same_bytes(bytes, tokens)) return true;
-  return sorted(read_tokens<Token>(bytes, tokens.size())) ==
-         sorted(std::vector<Token>(tokens.begin(), tokens.end()));
+  return std::ranges::equal(sorted(read_tokens<Token>(bytes, tokens.size())),
+                            sorted(std::vector<Token>(tokens.begin(), tokens.end())),
+                            interruptible(std::equal_to<>()));
 }
 
 // Puts the row into the family of the kept set, which begins with its first copy.
