@@ -177,12 +177,11 @@ double rows_per_block(double row_bytes) {
   return Max(full_block / Max(row_bytes, 1.0), 1.0);
 }
 
-void open_block(BlockReader *reader, Datum block) {
+RowRun rows_of_block(Datum block) {
   const char *data = DatumGetPointer(block);
   const auto *header = reinterpret_cast<const BlockHeader *>(data);
   Assert(!VARATT_IS_EXTENDED(data) && data == reinterpret_cast<const char *>(MAXALIGN(data)));
-  reader->next = data + sizeof(BlockHeader);
-  reader->end = data + header->bytes;
+  return {data + sizeof(BlockHeader), data + header->bytes};
 }
 
 void forget_block(BlockReader *reader) {

@@ -53,10 +53,21 @@ struct BlockReader {
   const char *next, *end;
 };
 
-// Begins to read a block that end_block() returned, maybe in another process.
-void open_block(BlockReader *reader, Datum block);
+// Rows one after another. They can be copied to any place whose address is a multiple of 8.
+struct RowRun {
+  const char *begin, *end;
+};
 
-// Forgets the block. There is no next row then, as before the first block.
+// Returns the rows of a block that end_block() returned, maybe in another process.
+RowRun rows_of_block(Datum block);
+
+// Begins to read rows.
+inline void open_rows(BlockReader *reader, RowRun run) {
+  reader->next = run.begin;
+  reader->end = run.end;
+}
+
+// Forgets the rows. There is no next one then, as before the first block.
 void forget_block(BlockReader *reader);
 
 // A row without NULLs, where it lies in a block.

@@ -11,6 +11,7 @@
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_settings.hpp"
 #include "pg/base/distributed.hpp"
+#include "pg/base/input_cache.hpp"
 
 namespace simjoin::pg {
 
@@ -47,6 +48,10 @@ void assign_max_server_threads(int value, void *) {
   set_thread_limit(value == 0 ? 2 * thread_count(0) : value);
 }
 
+void assign_input_cache(int value, void *) {
+  shrink_input_cache(size_t{1024} * static_cast<size_t>(value));
+}
+
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
 constexpr auto device_entries = enum_entries(device_names);
 // PostgreSQL may exchange the sides of ~=.
@@ -69,6 +74,11 @@ void Settings::define_join_settings() {
                           "need more are refused.",
                           &memory_limit_kb_, memory_limit_kb_, least_memory_limit_kb, MAX_KILOBYTES,
                           PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable(
+      "simjoin.input_cache", "Sets the memory that a session may use to keep the inputs of its joins.",
+      "A join reads a table from there while the table is unchanged. With 0, none is kept.", &input_cache_kb_,
+      input_cache_kb_, 0, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, assign_input_cache,
+      nullptr);
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
                           "With 0, one per core.", &cpu_threads_, cpu_threads_, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
@@ -144,10 +154,10 @@ void Settings::define_operator_settings() {
 }
 
 void Settings::define_caps() {
-  DefineCustomIntVariable("simjoin.max_memory", "Sets the most memory that simjoin.memory_limit can give.",
-                          "With 0, there is no such limit.", &max_memory_kb_, max_memory_kb_, 0,
-                          MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, nullptr,
-                          nullptr);
+  DefineCustomIntVariable(
+      "simjoin.max_memory", "Sets the most memory that simjoin.memory_limit or simjoin.input_cache can give.",
+      "With 0, there is no such limit.", &max_memory_kb_, max_memory_kb_, 0, MAX_KILOBYTES, PGC_SUSET,
+      GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.max_threads", "Sets the most threads that simjoin.cpu_threads can give.",
                           "With 0, there is no such limit.", &max_threads_, max_threads_, 0, most_cpu_threads,
                           PGC_SUSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);

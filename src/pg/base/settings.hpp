@@ -4,6 +4,7 @@
 #include "pg/base/pg.hpp"
 
 #include <chrono>
+#include <climits>
 
 #include "core/device/gpu.hpp"
 #include "core/join.hpp"
@@ -36,6 +37,9 @@ class Settings {
   // Those with a cap return the smaller of the two.
   static size_t memory_limit() {  // bytes
     return size_t{1024} * static_cast<size_t>(capped(memory_limit_kb_, max_memory_kb_));
+  }
+  static size_t input_cache() {  // bytes; 0: none
+    return size_t{1024} * static_cast<size_t>(Min(input_cache_kb_, capped(INT_MAX, max_memory_kb_)));
   }
   static int cpu_threads();  // 0: one for each core
   static Device device() { return static_cast<Device>(device_); }
@@ -82,6 +86,7 @@ class Settings {
   static inline int cpu_threads_ = 0;
   static inline int device_ = static_cast<int>(Device::automatic);
   static inline int gpu_memory_limit_kb_ = 0;
+  static inline int input_cache_kb_ = 0;
   static inline int gpus_ = 0;
   static inline int gpu_idle_timeout_s_ = 60;
   static inline bool explain_device_ = true;

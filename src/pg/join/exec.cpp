@@ -55,6 +55,7 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
         lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
   state->inputs[0].child = static_cast<PlanState *>(linitial(node->custom_ps));
   state->inputs[1].child = static_cast<PlanState *>(llast(node->custom_ps));
+  state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
   init_block_inputs(state, estate);
 
   auto *threshold = reinterpret_cast<Expr *>(plan_expression(plan, JoinExpr::threshold));
@@ -67,7 +68,6 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   Bitmapset *used = used_columns(plan);
   init_inputs(state, plan, used);
   init_similarity(state, used);
-  state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
   state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
   state->keep_totals = (estate->es_instrument != 0);
   state->phase = JoinPhase::feed;
@@ -138,7 +138,7 @@ void discard_execution(JoinState *state) {
       if (reader->store != nullptr && own_rows) close_row_store(reader->store);
       *reader = {};
     }
-    if (input.blocks != nullptr) forget_block(&input.blocks->reader);
+    if (input.blocks != nullptr) end_block_input(input.blocks);
     input.row_count = 0;
     input.slot = nullptr;
     input.key_slots = input.without_set = input.matchless = input.weightless = input.matched = {};

@@ -15,8 +15,8 @@ extern "C" {
 #include "core/weighted/weighted_join.hpp"
 #include "pg/base/row_bits.hpp"
 #include "pg/base/row_store.hpp"
+#include "pg/join/block_input.hpp"
 #include "pg/join/method.hpp"
-#include "pg/join/parallel_input.hpp"
 #include "pg/join/plan.hpp"
 
 namespace simjoin::pg {
@@ -30,7 +30,7 @@ enum class JoinPhase : uint8_t { feed, same_row, pairs, stream, unmatched_left, 
 // One input of the join.
 struct JoinInput {
   PlanState *child;
-  BlockInput *blocks;  // reads the child's rows where that gives blocks of them, else NULL
+  BlockInput *blocks;  // reads the child's rows where they come in blocks, else NULL
   // The child's output columns that are kept because they are needed above the join. With read_once they are
   // the columns that either side needs. Without any, no row is kept.
   int kept_count;

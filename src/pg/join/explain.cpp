@@ -186,6 +186,15 @@ void show_filters(const JoinStats &stats, ExplainState *es) {
   if (stats.used_bitmap) show_count("Pairs After Bitmap Filter", stats.after_bitmap, es);
 }
 
+// Shows the sides whose rows came from the session's cache, in some execution.
+void show_cached_inputs(const JoinState *state, ExplainState *es) {
+  const auto is_cached = [&](int side) {
+    return state->inputs[side].blocks != nullptr && state->inputs[side].blocks->was_cached;
+  };
+  if (!is_cached(0) && !is_cached(1)) return;
+  show_text("Cached Inputs", !is_cached(1) ? "left" : is_cached(0) ? "left, right" : "right", es);
+}
+
 // Shows what the engine got.
 void show_input(const JoinStats &stats, ExplainState *es) {
   const bool details = wants_details(es);
@@ -292,6 +301,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   const bool by_bands = show_plan(state, ancestors, es);
   if (es->analyze) add_execution_to_totals(state);
   state->keep_totals &= !es->analyze;  // the totals are complete
+  if (es->analyze) show_cached_inputs(state, es);
   const JoinStats &stats = *state->totals;
   // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();

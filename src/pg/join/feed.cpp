@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/feed_blocks.hpp"
+#include "pg/join/parallel_input.hpp"
 #include "pg/join/row_set.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
@@ -276,15 +277,9 @@ bool keeps_unmatched(JoinType jointype, Side side) {
 
 TupleTableSlot *next_row(JoinInput *input) {
   CHECK_FOR_INTERRUPTS();
-  BlockInput *blocks = input->blocks;
-  if (blocks != nullptr && read_block_row(&blocks->reader)) return blocks->reader.slot;
+  if (input->blocks != nullptr) return next_block_row(input->blocks);
   TupleTableSlot *slot = ExecProcNode(input->child);
-  if (TupIsNull(slot)) return nullptr;
-  if (blocks == nullptr) return slot;
-  bool isnull;
-  open_block(&blocks->reader, slot_getattr(slot, 1, &isnull));
-  read_block_row(&blocks->reader);
-  return blocks->reader.slot;
+  return TupIsNull(slot) ? nullptr : slot;
 }
 
 void read_kept_columns(JoinInput *input, TupleTableSlot *slot) {
@@ -295,7 +290,9 @@ void read_kept_columns(JoinInput *input, TupleTableSlot *slot) {
 void init_block_inputs(JoinState *state, EState *estate) {
   for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
     JoinInput *input = &state->inputs[side];
-    input->blocks = init_block_input(input->child, estate);
+    List *arrays = list_make1_int(state->facts.set_column[side]);
+    if (state->facts.weighted()) arrays = lappend_int(arrays, state->facts.weights_column[side]);
+    input->blocks = init_block_input(input->child, estate, arrays, state->context);
     if (input->blocks == nullptr) continue;
     // The arrays are in a block once more, detoasted, after the other columns.
     auto columns = static_cast<AttrNumber>(ExecGetResultType(input->blocks->rows)->natts);

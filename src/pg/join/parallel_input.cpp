@@ -93,17 +93,8 @@ TupleTableSlot *exec_blocks(CustomScanState *node) {
   BlockWriter *writer = &state->writer;
   auto *rows = static_cast<PlanState *>(linitial(node->custom_ps));
   TupleTableSlot *result = ExecClearTuple(node->ss.ss_ScanTupleSlot);
-  bool empty = true;
-  begin_block(writer);
-  while (!state->done && !block_is_full(writer)) {
-    CHECK_FOR_INTERRUPTS();
-    TupleTableSlot *slot = ExecProcNode(rows);
-    state->done = TupIsNull(slot);
-    if (state->done) break;
-    in_row_context(node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory, [&] { append_to_block(writer, slot); });
-    empty = false;
-  }
-  if (empty) return nullptr;
+  if (!fill_block(writer, rows, node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory, &state->done))
+    return nullptr;
   result->tts_values[0] = end_block(writer);
   result->tts_isnull[0] = false;
   return ExecStoreVirtualTuple(result);
@@ -173,15 +164,26 @@ double rows_of_input(Plan *input) {
   return blocks == nullptr ? input->plan_rows : floatVal(lsecond(blocks->custom_private));
 }
 
-BlockInput *init_block_input(PlanState *input, EState *estate) {
+bool find_blocks(PlanState *input, PlanState **rows, BlockColumns *columns) {
   CustomScan *plan = plan_of_blocks(input->plan);
-  if (plan == nullptr) return nullptr;
-  auto *result = static_cast<BlockInput *>(palloc0(sizeof(BlockInput)));
-  result->rows =
-      static_cast<PlanState *>(linitial(castNode(CustomScanState, outerPlanState(input))->custom_ps));
-  result->reader.slot =
-      ExecInitExtraTupleSlot(estate, block_row_descriptor(columns_of(plan, result->rows)), &TTSOpsVirtual);
-  return result;
+  if (plan == nullptr) return false;
+  *rows = static_cast<PlanState *>(linitial(castNode(CustomScanState, outerPlanState(input))->custom_ps));
+  *columns = columns_of(plan, *rows);
+  return true;
+}
+
+bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context, bool *done) {
+  bool empty = true;
+  begin_block(writer);
+  while (!*done && !block_is_full(writer)) {
+    CHECK_FOR_INTERRUPTS();
+    TupleTableSlot *slot = ExecProcNode(rows);
+    *done = TupIsNull(slot);
+    if (*done) break;
+    in_row_context(row_context, [&] { append_to_block(writer, slot); });
+    empty = false;
+  }
+  return !empty;
 }
 
 void register_block_methods() {

@@ -24,14 +24,13 @@ Plan *plan_of_rows(Plan *input);
 // Returns the planner's estimate of an input's rows.
 double rows_of_input(Plan *input);
 
-// What reads an input that comes in blocks.
-struct BlockInput {
-  PlanState *rows;  // the node below RowBlocks
-  BlockReader reader;
-};
+// Gives the node below RowBlocks and the columns of its blocks. Returns false for an input that comes row by
+// row.
+bool find_blocks(PlanState *input, PlanState **rows, BlockColumns *columns);
 
-// Returns what reads the blocks of an initialized input, NULL where that comes row by row.
-BlockInput *init_block_input(PlanState *input, EState *estate);
+// Begins a block and fills it with the node's next rows. Returns false if there is none, and sets `*done` at
+// the last one. What a row needs on its way is in a context for that.
+bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context, bool *done);
 
 // Makes RowBlocks known to PostgreSQL. Called once, when the module is loaded.
 void register_block_methods();
