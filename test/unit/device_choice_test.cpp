@@ -554,11 +554,11 @@ TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   EXPECT_EQ(outcome.stats.gpu_refused, "the CPU is estimated to be faster");
   EXPECT_EQ(outcome.notice, nullptr);
   EXPECT_EQ(join(spec_for(Device::gpu), input).stats.device, "fake");
-  std::string refused;
-  EXPECT_FALSE(use_gpu(Device::automatic, 1000, 10, &refused));
-  EXPECT_EQ(refused, "the CPU is estimated to be faster");
+  GpuAttempt attempt(Device::automatic);
+  EXPECT_FALSE(attempt.choose(1000, 10));
+  EXPECT_EQ(attempt.outcome().refused, "the CPU is estimated to be faster");
   backend_.slower = {50, 50};
-  EXPECT_TRUE(use_gpu(Device::automatic, 1000, 10, &refused));
+  EXPECT_TRUE(attempt.choose(1000, 10));
 }
 
 TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/costs.hpp"
 #include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {
@@ -47,6 +48,36 @@ TEST_F(GpuAttemptTest, EachPartRunsWhereItIsChosen) {
   EXPECT_EQ(attempt.outcome().refused, "too few rows");
   EXPECT_FALSE(attempt.failed());
   EXPECT_EQ(attempt.take_notice(), nullptr);
+}
+
+// A part is missed once, in the sum of all computations.
+TEST_F(GpuAttemptTest, PartsStartAGpuTogether) {
+  backend_.is_started = false;
+  const double missed = costs::gpu_start_ms / 4;
+  GpuAttempt first(Device::automatic), second(Device::automatic);
+  for (int parts = 1; parts <= 3; ++parts) {
+    EXPECT_FALSE(first.choose(missed + 5, 5));
+    EXPECT_EQ(missed_on_gpu(), parts * missed);
+  }
+  EXPECT_FALSE(second.choose(1, 100)) << "the CPU is faster";
+  EXPECT_EQ(missed_on_gpu(), 3 * missed);
+  EXPECT_TRUE(second.choose(missed + 6, 5));
+  EXPECT_EQ(missed_on_gpu(), 0) << "a GPU was looked for";
+}
+
+// Small parts of one computation count once they are no small saving together.
+TEST_F(GpuAttemptTest, SmallPartsOfOneComputationAddUp) {
+  backend_.is_started = false;
+  GpuAttempt attempt(Device::automatic);
+  for (int parts = 1; parts <= 2; ++parts) {
+    EXPECT_FALSE(attempt.choose(10, 0));
+    EXPECT_EQ(missed_on_gpu(), 0);
+    EXPECT_FALSE(GpuAttempt(Device::automatic).choose(10, 0)) << "of another computation";
+  }
+  EXPECT_FALSE(attempt.choose(10, 0));
+  EXPECT_EQ(missed_on_gpu(), 30);
+  EXPECT_FALSE(attempt.choose(10, 0));
+  EXPECT_EQ(missed_on_gpu(), 40);
 }
 
 TEST_F(GpuAttemptTest, TheCpuReplacesAGpuThatFails) {

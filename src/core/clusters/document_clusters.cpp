@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
@@ -219,12 +220,12 @@ void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   figures_.search_ms += milliseconds_since(start);
 }
 
-// Chooses the device of the next searches. Under Device::automatic that is the GPU once the CPU has searched
-// for as long as it takes to set a GPU up.
+// Chooses the device of the next searches. They are expected to take the CPU as long as those since the last
+// choice.
 void DocumentClusters::choose_device(size_t documents) {
   if (attempt_.failed()) return;
   if (options_.device != Device::automatic || documents >= least_gpu_documents) {
-    attempt_.choose(cpu_search_ms_, 0);
+    attempt_.choose(std::exchange(cpu_search_ms_, 0), 0);
     return;
   }
   const std::string reason = no_gpu_reason();

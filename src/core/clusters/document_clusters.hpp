@@ -267,7 +267,7 @@ class DocumentClusters {
   std::vector<Published> published_;  // scratch of publish()
   std::unique_ptr<ClusterDevice> device_;
   GpuAttempt attempt_;
-  double cpu_search_ms_ = 0;  // so far
+  double cpu_search_ms_ = 0;  // since the last choice of a device
   Figures figures_;
   std::unique_ptr<BackgroundTask> task_;  // last: it ends before what it works on
 };

@@ -68,8 +68,10 @@ double missed_on_gpu() {
   return missed;
 }
 
-void miss_on_gpu(double saved_ms) {
-  if (saved_ms >= costs::gpu_start_ms / 16) missed += saved_ms;
+double miss_on_gpu(double saved_ms, double before_ms) {
+  const auto counted = [](double ms) { return ms >= costs::gpu_start_ms / 16 ? ms : 0; };
+  missed += counted(before_ms + saved_ms) - counted(before_ms);
+  return before_ms + saved_ms;
 }
 
 void forget_what_was_missed() {

@@ -150,7 +150,9 @@ void give_gpu_up(std::string failure);
 // The milliseconds that computations of this process would have saved on a GPU that was set up, since one was
 // last looked for. Small savings do not count, since a GPU that is set up takes memory of it.
 double missed_on_gpu();
-void miss_on_gpu(double saved_ms);
+// Adds what a part of a computation would have saved, after `before_ms` of its earlier parts, and returns the
+// sum of both.
+double miss_on_gpu(double saved_ms, double before_ms = 0);
 void forget_what_was_missed();
 
 // Returns why no computation of this process can run on a GPU, as far as is known without touching one; empty

@@ -42,29 +42,6 @@ bool GpuStart::is_done(std::chrono::microseconds wait) {
   return task_->wait(wait);
 }
 
-bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused) {
-  if (device == Device::cpu) return false;
-  if (device == Device::gpu) {
-    require_gpu();
-    return true;
-  }
-  std::string reason = no_gpu_reason();
-  const auto compare = [&](double slowdown) {
-    const double saved = cpu_ms - gpu_ms * slowdown;
-    if (saved > gpu_start_ms(gpu_backend()->started())) return;
-    reason = cpu_is_faster;
-    miss_on_gpu(saved);
-  };
-  if (reason.empty()) compare(1);  // no GPU is looked for if the fastest would not pay
-  if (reason.empty()) {
-    if (gpu_backend()->available(reason)) compare(gpu_backend()->slowdown().work);
-    forget_what_was_missed();
-  }
-  if (reason.empty()) return true;
-  if (refused != nullptr) *refused = std::move(reason);
-  return false;
-}
-
 std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
   const auto because = [&](Notice::Cause cause) {
     return std::make_unique<Notice>(Notice{cause, error.what()});
@@ -83,11 +60,35 @@ std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
 }
 
 bool GpuAttempt::choose(double cpu_ms, double gpu_ms) {
-  if (failed()) return chosen_ = false;
+  chosen_ = false;
+  if (failed() || device_ == Device::cpu) return false;
   std::string reason;
-  chosen_ = use_gpu(device_, cpu_ms, gpu_ms, &reason);
-  if (!reason.empty()) refuse(std::move(reason));
-  return chosen_;
+  if (device_ == Device::gpu) {
+    require_gpu();
+  } else {
+    reason = reason_against(cpu_ms, gpu_ms);
+  }
+  if (!reason.empty()) {
+    refuse(std::move(reason));
+    return false;
+  }
+  return chosen_ = true;
+}
+
+// Returns why Device::automatic leaves the next part to the CPU; empty if it does not.
+std::string GpuAttempt::reason_against(double cpu_ms, double gpu_ms) {
+  std::string reason = no_gpu_reason();
+  if (!reason.empty()) return reason;
+  const auto pays = [&](double slowdown) {
+    const double saved = cpu_ms - gpu_ms * slowdown;
+    if (saved > gpu_start_ms(gpu_backend()->started())) return true;
+    if (saved > 0) missed_ms_ = miss_on_gpu(saved, missed_ms_);
+    return false;
+  };
+  if (!pays(1)) return cpu_is_faster;  // no GPU is looked for if the fastest would not pay
+  if (gpu_backend()->available(reason) && !pays(gpu_backend()->slowdown().work)) reason = cpu_is_faster;
+  forget_what_was_missed();
+  return reason;
 }
 
 void GpuAttempt::refuse(std::string reason) {

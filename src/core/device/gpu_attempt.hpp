@@ -42,11 +42,6 @@ class GpuStart {
 // what earlier ones missed on it.
 double gpu_start_ms(bool started);
 
-// Returns whether a computation is to run on the GPU. It takes about `cpu_ms` milliseconds on all threads of
-// the CPU and `gpu_ms` on an H200 that is set up, transfers included. Throws device_failure if `device` is
-// Device::gpu and there is none. `refused` (may be null) gets the reason why Device::automatic uses no GPU.
-bool use_gpu(Device device, double cpu_ms, double gpu_ms, std::string *refused = nullptr);
-
 // The device that a computation ran on, in one part or several.
 struct DeviceOutcome {
   bool gpu = false;     // some of it ran, or failed, on a GPU
@@ -67,7 +62,9 @@ class GpuAttempt {
   explicit GpuAttempt(Device device) : device_(device) {}
 
   Device device() const { return device_; }
-  // Chooses for the next part as use_gpu() does, and returns whether it is to run on the GPU. Throws
+  // Chooses the device of the next part, and returns whether it is the GPU. The part takes about `cpu_ms`
+  // milliseconds on all threads of the CPU and `gpu_ms` on an H200 that is set up, transfers included. Parts
+  // that would each save less than a start takes do so together, with those of other computations. Throws
   // device_failure if `device` is Device::gpu and there is none.
   bool choose(double cpu_ms, double gpu_ms);
   // Leaves the next part to the CPU for this reason.
@@ -96,10 +93,12 @@ class GpuAttempt {
   DeviceOutcome outcome() const;
 
  private:
+  std::string reason_against(double cpu_ms, double gpu_ms);
   bool begin();
 
   const Device device_;
   bool chosen_ = false;
+  double missed_ms_ = 0;      // what parts would have saved on a GPU that was set up
   mutable std::mutex mutex_;  // guards what follows
   bool failed_ = false;
   DeviceOutcome outcome_;

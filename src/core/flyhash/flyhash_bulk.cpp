@@ -60,10 +60,6 @@ bool BulkFlyHasher::step(std::chrono::microseconds budget) {
 
 void BulkFlyHasher::run(WorkerPool &pool) {
   const double cpu_ms = cpu_ms_of(shape_, vectors_, pool.workers(), projection_ != nullptr);
-  cpu_ms_ += cpu_ms;
-  // The number of later rounds is unknown. A good guess is as many as before: once a query has kept the CPU
-  // busy for as long as the start of a GPU takes, it continues there.
-  const double expected_ms = gpu_ ? cpu_ms : cpu_ms_;
   const auto on_gpu = [&](GpuBackend &backend) {
     FlyHashDevice *device = backend.flyhash();
     if (device == nullptr) return run_on_cpu(pool);
@@ -74,7 +70,7 @@ void BulkFlyHasher::run(WorkerPool &pool) {
     gpu_.reset();
     run_on_cpu(pool);
   };
-  attempt_.choose(expected_ms, gpu_ms_of(shape_, vectors_));
+  attempt_.choose(cpu_ms, gpu_ms_of(shape_, vectors_));
   attempt_.run(on_gpu, on_cpu);
 }
 

@@ -59,7 +59,6 @@ class BulkFlyHasher {
   std::unique_ptr<FlyProjection> projection_;      // null before the first round on the CPU
   std::vector<std::unique_ptr<FlyBlock>> blocks_;  // of each worker that has worked
   std::unique_ptr<FlyHashWork> gpu_;               // null before the first round on a GPU
-  double cpu_ms_ = 0;                              // estimate for all rounds so far, on the CPU
   std::unique_ptr<BackgroundTask> task_;           // last, so that it ends before what it works on
 };
 

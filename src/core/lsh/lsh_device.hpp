@@ -20,8 +20,8 @@ class LshDevice {
  public:
   explicit LshDevice(const LshSpec &spec) : spec_(spec), attempt_(spec.device) {}
 
-  // Chooses the device for sets with `tokens` tokens and signatures of `values` values. Throws as use_gpu()
-  // does.
+  // Chooses the device for sets with `tokens` tokens and signatures of `values` values. Throws as
+  // GpuAttempt::choose() does.
   void choose(size_t tokens, size_t values, int threads);
   // As GpuAttempt::run().
   template <class Gpu, class Cpu>

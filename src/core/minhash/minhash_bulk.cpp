@@ -75,13 +75,11 @@ void BulkSigner::begin() {
   task_ = std::make_unique<BackgroundTask>(spec_.threads, [this](WorkerPool &pool) { run(pool); });
 }
 
-// Chooses the device of the round. A GPU that is not set up pays once the CPU has been busy for as long as
-// the start takes.
+// Chooses the device of the round.
 void BulkSigner::choose_device() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);
-  const double cpu_ms = costs.cpu_ms + (costs.cpu_ms > costs.gpu_ms ? cpu_ms_ : 0);
-  if (!attempt_.choose(cpu_ms, costs.gpu_ms)) cpu_ms_ += costs.cpu_ms;
+  attempt_.choose(costs.cpu_ms, costs.gpu_ms);
 }
 
 bool BulkSigner::step(std::chrono::microseconds budget) {

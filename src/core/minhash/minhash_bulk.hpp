@@ -89,7 +89,6 @@ class BulkSigner {
   const SignatureHeader header_;
   const MinHasher hasher_;
   GpuAttempt attempt_;
-  double cpu_ms_ = 0;  // spent on the CPU, as estimated
   Round adding_;
   Round signing_;
   std::vector<uint32_t> values_;  // of signing_
