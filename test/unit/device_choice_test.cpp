@@ -238,6 +238,17 @@ TEST_F(DeviceChoiceTest, WithoutADriverTheCpuIsNotSooner) {
   EXPECT_EQ(join(spec_for(Device::automatic), small).stats.gpu_refused, "there is no GPU driver");
 }
 
+TEST_F(DeviceChoiceTest, WithoutADriverNoGpuIsLookedFor) {
+  backend_.driver = false;
+  for (const bool self_join : {true, false}) {
+    const Input<std::string> input = large_input<std::string>(self_join);
+    const Outcome outcome = join(spec_for(Device::automatic), input);
+    EXPECT_EQ(outcome.stats.device, "cpu");
+    EXPECT_EQ(outcome.stats.gpu_refused, no_gpu_driver);
+    EXPECT_EQ(difference(run(spec_for(Device::cpu), input), outcome.pairs), "");
+  }
+}
+
 TEST_F(DeviceChoiceTest, WhatTheDeviceTakesToStartCounts) {
   const Input<int32_t> input = large_input<int32_t>(true);
   backend_.is_started = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/memory_shares.hpp"
@@ -166,6 +167,8 @@ void FailoverEngine::look_around() {
   const size_t recorded = bytes_unseen_;
   rows_unseen_ = 0;
   bytes_unseen_ = 0;
+  // Nothing is kept back for a GPU that cannot be there: the CPU would number texts once more.
+  if (!std::exchange(looked_, true) && !engine_ && !gpu_backend()->has_driver()) go_to_cpu(no_gpu_driver);
   if (!engine_ && !start_.is_begun() && worth_a_gpu(spec_.rows_expected)) start_.is_done(at_once);
   if (!engine_ && worth_a_gpu() && start_.is_done(at_once)) try_gpu();
   keep_to_limit();

@@ -89,6 +89,7 @@ class FailoverEngine final : public JoinEngine {
   uint64_t tokens_ = 0;
   uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look
   size_t bytes_unseen_ = 0;
+  bool looked_ = false;  // for a GPU's driver
   BlockWriter writer_;
   // complete blocks: beside a GPU those that are kept, otherwise those to feed
   std::deque<SharedBlock> blocks_;

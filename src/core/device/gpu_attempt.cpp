@@ -10,7 +10,7 @@ namespace simjoin {
 
 std::string told_reason(const std::string &refused) {
   if (refused != cpu_is_faster || gpu_backend() == nullptr || gpu_backend()->has_driver()) return refused;
-  return "there is no GPU driver";
+  return no_gpu_driver;
 }
 
 void throw_no_gpu(const std::string &reason) {

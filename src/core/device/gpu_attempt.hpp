@@ -16,6 +16,7 @@ namespace simjoin {
 inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
 // The reason of Device::automatic for not using a GPU that works.
 inline constexpr const char *cpu_is_faster = "the CPU is estimated to be faster";
+inline constexpr const char *no_gpu_driver = "there is no GPU driver";
 
 // Returns the reason to tell the user why Device::automatic used no GPU. The choice does not look for a
 // driver. If there is none, that is the reason, and not that the CPU is faster.
