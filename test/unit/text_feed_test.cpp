@@ -149,18 +149,28 @@ TEST(TextNumbersTest, KeepWhatOthersMayRead) {
   EXPECT_LT(memory.current(), kept);
 }
 
-TEST(DistinctNumbersTest, LeavesEachNumberOnce) {
+// Few and many numbers, with few and many repetitions, and with few and many that have the same mark.
+template <typename Number>
+void expect_each_number_once(Number factor) {
   RandomSets random(70);
   DistinctNumbers distinct;
   for (int times = 0; times < 2000; ++times) {
-    std::vector<uint32_t> numbers(static_cast<size_t>(random.between(0, 200)));
+    std::vector<Number> numbers(static_cast<size_t>(random.between(0, times % 7 == 0 ? 1300 : 200)));
     const int32_t most = times % 2 == 0 ? 50'000'000 : 300, step = times % 3 == 0 ? 65536 : 1;
-    for (uint32_t &number : numbers) number = static_cast<uint32_t>(random.between(0, most / step) * step);
-    const std::set<uint32_t> expected(numbers.begin(), numbers.end());
+    for (Number &number : numbers)
+      number = static_cast<Number>(random.between(0, most / step) * step) * factor;
+    if (times % 5 == 0 && numbers.size() > 2) numbers.back() = numbers[numbers.size() / 2];
+    const std::set<Number> expected(numbers.begin(), numbers.end());
     numbers.resize(distinct(numbers.data(), numbers.size(), [] {}));
     EXPECT_EQ(numbers.size(), expected.size());
-    EXPECT_EQ(std::set<uint32_t>(numbers.begin(), numbers.end()), expected);
+    EXPECT_EQ(std::set<Number>(numbers.begin(), numbers.end()), expected);
   }
+}
+
+TEST(DistinctNumbersTest, LeavesEachNumberOnce) {
+  expect_each_number_once<uint32_t>(1);
+  expect_each_number_once<uint64_t>(1);
+  expect_each_number_once<uint64_t>(0x5851F42D4C957F2D);
 }
 
 // Rows of both sides in turns come back in their order, each with the numbers of its different texts.

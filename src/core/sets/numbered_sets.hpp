@@ -7,6 +7,7 @@
 
 #include "core/base/long_sort.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/mix.hpp"
 #include "core/base/packed_texts.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
@@ -43,28 +44,61 @@ class DistinctNumbers {
  public:
   // Returns how many numbers are left, at the beginning, in any order. Calls check() now and then if there
   // are many.
-  template <typename Check>
-  uint32_t operator()(uint32_t *numbers, size_t count, Check &&check) {
-    bool repeated = count > most_marked;
-    if (!repeated) {
-      for (size_t i = 0; i < count; ++i) {
-        uint64_t &word = marks_[numbers[i] % bits / 64];
-        const uint64_t bit = uint64_t{1} << numbers[i] % 64;
-        repeated |= (word & bit) != 0;
-        word |= bit;
-      }
-      for (size_t i = 0; i < count; ++i) marks_[numbers[i] % bits / 64] = 0;
-    }
-    if (!repeated) return static_cast<uint32_t>(count);
+  template <typename Number, typename Check>
+  uint32_t operator()(Number *numbers, size_t count, Check &&check) {
+    Doubted doubted;
+    if (count <= most_marked && mark(numbers, count, doubted))
+      return leave_unlike_earlier(numbers, count, doubted);
     sort_long(numbers, count, sort_, check);
     return static_cast<uint32_t>(leave_once(numbers, count, check));
   }
 
  private:
-  // Numbers of which no two have the same mark are distinct. The marks fit into the first-level cache, and
-  // few sets of up to most_marked tokens that are distinct have two that agree.
+  // A number whose mark no earlier one has is unlike these. The marks fit into the first-level cache, and few
+  // sets of up to most_marked tokens that are distinct have more than most_doubted with a mark that is taken.
   static constexpr size_t bits = size_t{1} << 16;
-  static constexpr size_t most_marked = 128;
+  static constexpr size_t most_marked = 1024;
+  static constexpr size_t most_doubted = 16;
+
+  // The places of numbers whose mark is taken.
+  struct Doubted {
+    size_t count = 0;
+    uint32_t places[most_doubted];
+  };
+
+  // Returns false if too many numbers are doubted.
+  template <typename Number>
+  bool mark(const Number *numbers, size_t count, Doubted &doubted) {
+    size_t i = 0, found = 0;
+    for (; i < count && found < most_doubted; ++i) {
+      uint64_t &word = marks_[mark_of(numbers[i]) / 64];
+      const uint64_t bit = uint64_t{1} << mark_of(numbers[i]) % 64;
+      if ((word & bit) != 0) doubted.places[found++] = static_cast<uint32_t>(i);
+      word |= bit;
+    }
+    doubted.count = found;
+    const bool all = i == count;
+    while (i > 0) marks_[mark_of(numbers[--i]) / 64] = 0;
+    return all;
+  }
+
+  // Removes the doubted numbers that are like earlier ones. Returns how many are left.
+  template <typename Number>
+  static uint32_t leave_unlike_earlier(Number *numbers, size_t count, const Doubted &doubted) {
+    size_t left = count;
+    for (size_t i = doubted.count; i-- > 0;) {
+      const uint32_t place = doubted.places[i];
+      const Number number = numbers[place];
+      bool repeated = false;
+      for (size_t earlier = 0; earlier < place; ++earlier) repeated |= numbers[earlier] == number;
+      if (repeated) numbers[place] = numbers[--left];
+    }
+    return static_cast<uint32_t>(left);
+  }
+
+  // Numbers of 32 bits follow each other, those of 64 bits may be anything.
+  static size_t mark_of(uint32_t number) { return number % bits; }
+  static size_t mark_of(uint64_t number) { return number * golden_gamma >> 48; }
 
   uint64_t marks_[bits / 64] = {};
   ShortSort sort_;
