@@ -193,7 +193,7 @@ void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int th
   numbers.insert(before[1].begin(), before[1].end());
   std::vector<RawSets *> sides = {&left.raw};
   if (!self_join) sides.push_back(&right.raw);
-  const Ranking ranking = rank_hashed(sides, file, distinct, pool, memory);
+  const Ranking ranking = rank_hashed<uint32_t>(sides, file, distinct, pool, memory);
   EXPECT_EQ(ranking.distinct, numbers.size());
   expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
 }

@@ -11,8 +11,8 @@ namespace simjoin {
 // The part of a number, and a hash that spreads the numbers of one part. Both come from one hash: scaled by
 // the number of parts, its integer part is the part and its fraction the hash.
 struct NumberPart {
-  NumberPart(uint32_t number, uint32_t parts) {
-    const uint64_t scaled = (uint64_t{number} * 0x9E3779B97F4A7C15u >> 32) * parts;
+  NumberPart(uint64_t number, uint32_t parts) {
+    const uint64_t scaled = (number * 0x9E3779B97F4A7C15u >> 32) * parts;
     part = static_cast<uint32_t>(scaled >> 32);
     hash = static_cast<uint32_t>(scaled);
   }
@@ -28,10 +28,10 @@ inline uint32_t worthwhile_parts(uint64_t numbers, int workers) {
 }
 
 // Calls visit(own, count) for the numbers whose part_of() is `part`, a few at a time.
-template <typename PartOf, typename Visit>
-void visit_part(const uint32_t *numbers, size_t count, uint32_t part, PartOf &&part_of, Visit &&visit) {
+template <typename Number, typename PartOf, typename Visit>
+void visit_part(const Number *numbers, size_t count, uint32_t part, PartOf &&part_of, Visit &&visit) {
   constexpr size_t picked = size_t{1} << 10;  // fits into the first-level cache
-  uint32_t own[picked];
+  Number own[picked];
   for (size_t begin = 0; begin < count; begin += picked) {
     const size_t end = std::min(count, begin + picked);
     size_t found = 0;
@@ -39,7 +39,7 @@ void visit_part(const uint32_t *numbers, size_t count, uint32_t part, PartOf &&p
       own[found] = numbers[i];
       found += part_of(numbers[i]) == part;
     }
-    visit(static_cast<const uint32_t *>(own), found);
+    visit(static_cast<const Number *>(own), found);
   }
 }
 

@@ -1,8 +1,12 @@
 // The engine for CPU cores: takes sets, runs the join on threads of its own, hands batches to the caller.
 #include <atomic>
 #include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
 #include "core/base/peak_estimate.hpp"
@@ -17,6 +21,7 @@
 #include "core/rounds/beyond_memory/round_memory.hpp"
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
+#include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
 namespace {
@@ -79,6 +84,13 @@ class CpuEngine final : public JoinEngine {
   void add_sets(Side side, std::span<const std::span<const T>> sets);
   template <typename T>
   void take_set(Side side, std::span<const T> tokens);
+  template <typename T>
+  void place_set(Side side, std::span<const T> tokens);
+  template <typename ValueAt>
+  void place_again(Side side, RawSets sets, ValueAt &&value_at);
+  void begin_waiting();
+  void end_waiting();
+  uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
   template <typename Texts>
   void add_texts(Side side, const Texts &set, size_t count);
   TextInput text_input();
@@ -148,9 +160,63 @@ void CpuEngine::add_sets(Side side, std::span<const std::span<const T>> sets) {
 template <typename T>
 void CpuEngine::take_set(Side side, std::span<const T> tokens) {
   check_row(side, tokens.size());
+  place_set(side, tokens);
+}
+
+template <typename T>
+void CpuEngine::place_set(Side side, std::span<const T> tokens) {
   RawSets &sets = sides_[static_cast<int>(side)];
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (!file_ && tokens_.should_wait(this->tokens())) begin_waiting();
+    if (tokens_.ids_per_token() > 1) {
+      constexpr uint32_t ids = JoinTokens::waiting_ids;
+      sets.add_row(tokens_.add_waiting(tokens, sets.room(ids * tokens.size())), ids);
+      return;
+    }
+  }
   if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
   sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
+}
+
+// Places sets of integers of 64 bits once more. value_at(ids, i) tells the value of token i in a block's ids.
+template <typename ValueAt>
+void CpuEngine::place_again(Side side, RawSets sets, ValueAt &&value_at) {
+  constexpr size_t between_checks = size_t{1} << 16;
+  size_t unchecked = 0;
+  std::vector<int64_t> set;
+  for (RawBlock &block : sets.blocks) {
+    size_t token = 0;
+    for (uint32_t row = 0; row < block.rows; ++row) {
+      set.resize(sets.sizes[block.first_row + row]);
+      for (int64_t &value : set) value = value_at(block.ids.data(), token++);
+      place_set(side, std::span<const int64_t>(set));
+      unchecked += set.size() + 1;
+      if (unchecked < between_checks) continue;
+      check_interruption();
+      unchecked = 0;
+    }
+    block.ids.release();
+  }
+}
+
+void CpuEngine::begin_waiting() {
+  RawSets left = sides_[0].take(), right = sides_[1].take();
+  const TokenList tokens = tokens_.begin_waiting();
+  const auto value_at = [&](const uint32_t *ids, size_t i) { return tokens.integer(ids[i]); };
+  place_again(Side::left, std::move(left), value_at);
+  place_again(Side::right, std::move(right), value_at);
+}
+
+// Gives tokens that wait ids, since there is a file now.
+void CpuEngine::end_waiting() {
+  RawSets left = sides_[0].take(), right = sides_[1].take();
+  for (RawSets &side : sides_) side.spill_to(*file_);
+  tokens_.end_waiting();
+  const auto value_at = [](const uint32_t *ids, size_t i) {
+    return value_of(reinterpret_cast<const uint64_t *>(ids)[i]);
+  };
+  place_again(Side::left, std::move(left), value_at);
+  place_again(Side::right, std::move(right), value_at);
 }
 
 template <typename Texts>
@@ -171,7 +237,7 @@ TextInput CpuEngine::text_input() {
 
 // Returns whether the join is too small for threads.
 bool CpuEngine::fits_inline() const {
-  if (file_ || sides_[0].tokens() + sides_[1].tokens() >= inline_tokens) return false;
+  if (file_ || tokens() >= inline_tokens) return false;
   const uint64_t left = sides_[0].rows(), right = sides_[spec_.self_join ? 0 : 1].rows();
   return spec_.done_rows == nullptr || left * right <= inline_pairs;
 }
@@ -179,10 +245,8 @@ bool CpuEngine::fits_inline() const {
 // Returns what has been added so far, but for postings and ranks.
 RoundShape CpuEngine::shape() const {
   RoundShape shape;
-  for (const RawSets &side : sides_) {
-    shape.sets += side.rows();
-    shape.tokens += side.tokens();
-  }
+  for (const RawSets &side : sides_) shape.sets += side.rows();
+  shape.tokens = tokens();
   return shape;
 }
 
@@ -213,13 +277,16 @@ void CpuEngine::estimate_peak() {
 size_t CpuEngine::one_part_limit() const {
   const RoundShape shape = this->shape();
   const JoinTokens::InMemory &tokens = tokens_.ranked();
-  const size_t sets = shape.tokens * sizeof(uint32_t) + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
+  const size_t ids = shape.tokens * sizeof(uint32_t);
+  const size_t free = (spec_.self_join ? 1 : 2) * std::min(ids, raw_block_bytes);  // in the last blocks
+  const size_t sets = ids + free + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const size_t peak = peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking);
   return PeakEstimate::limit_for(peak);
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
   file_.emplace(descriptor, limit, thread_.stop());
+  if (tokens_.ids_per_token() > 1) return end_waiting();
   for (RawSets &side : sides_) side.spill_to(*file_);
 }
 

@@ -1,4 +1,5 @@
-// Ranks of integers that lie far apart: they are counted in hash tables, and one worker fills each table.
+// Ranks of integers that lie far apart: they are counted in hash tables, and one worker fills each table. A
+// number has 32 or 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,13 @@ namespace simjoin {
 // The bytes that rank_hashed() takes at most for each distinct number, about. The number has a place in a
 // table that is not full, and another one while the table grows. If it can be shared, it has a sorted key,
 // too.
-constexpr size_t hashed_bytes = 48;
+template <typename Number>
+constexpr size_t hashed_bytes = sizeof(Number) > sizeof(uint32_t) ? 58 : 48;
 
 // Replaces the numbers in the blocks by ranks, which Ranking::rank_in() takes; there is no table. `sides` has
-// one side for a self-join, otherwise two. Blocks may be in the file (then not null). `distinct` is about the
-// number of distinct numbers.
+// one side for a self-join, otherwise two. Blocks of numbers of 32 bits may be in the file (then not null).
+// `distinct` is about the number of distinct numbers.
+template <typename Number>
 Ranking rank_hashed(const std::vector<RawSets *> &sides, SpillFile *file, uint64_t distinct, WorkerPool &pool,
                     MemoryCounter &memory);
 

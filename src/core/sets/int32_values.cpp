@@ -50,7 +50,7 @@ bool Int32Values::dense(uint64_t tokens) const {
 
 size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
-  return std::min(tokens, distinct_values()) * hashed_bytes;
+  return std::min(tokens, distinct_values()) * hashed_bytes<uint32_t>;
 }
 
 std::vector<RawSets *> Int32Values::sides_of(RawSets &left, RawSets &right) const {
@@ -63,7 +63,7 @@ Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
   const std::vector<RawSets *> sides = sides_of(left, right);
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
-  if (!dense(tokens)) return rank_hashed(sides, file, distinct_values(), pool, memory_);
+  if (!dense(tokens)) return rank_hashed<uint32_t>(sides, file, distinct_values(), pool, memory_);
   if (file != nullptr) {
     const RangedNumbers numbers{sides, smallest_, span()};
     if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);

@@ -23,15 +23,20 @@ class Int32Values {
   Int32Values(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory) {}
 
-  // For numbers below `numbers` that are in blocks already.
-  Int32Values(bool self_join, uint32_t numbers, MemoryCounter &memory)
-      : self_join_(self_join), memory_(memory), sample_(memory), smallest_(0), largest_(numbers - 1) {}
+  // For numbers below `numbers` that are in blocks already, of which about `distinct` occur.
+  Int32Values(bool self_join, uint32_t numbers, uint64_t distinct, MemoryCounter &memory)
+      : self_join_(self_join),
+        memory_(memory),
+        sample_(memory),
+        in_blocks_(distinct),
+        smallest_(0),
+        largest_(numbers - 1) {}
 
   // Writes the distinct values of a set to `numbers` (room for tokens.size()), ascending. Returns their
   // number.
   uint32_t take(std::span<const int32_t> tokens, uint32_t *numbers);
   // Returns about the number of distinct values.
-  uint64_t distinct_values() const { return sample_.estimate(); }
+  uint64_t distinct_values() const { return in_blocks_ + sample_.estimate(); }
   // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all.
   size_t ranking_bytes(uint64_t tokens) const;
 
@@ -60,6 +65,7 @@ class Int32Values {
   MemoryCounter &memory_;
   ShortSort sort_;
   DistinctSample sample_;
+  const uint64_t in_blocks_ = 0;    // distinct numbers that take() has not seen
   uint32_t smallest_ = UINT32_MAX;  // number
   uint32_t largest_ = 0;
 };

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/sets/hashed_ranks.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -12,16 +14,23 @@ constexpr size_t ranked_bytes = 16;
 // The same of texts, whose frequencies are counted first.
 constexpr size_t ranked_text_bytes = ranked_bytes + 2 * sizeof(uint32_t);
 
+// Integers of 64 bits are looked at when there are this many. If this many of them are distinct, the table in
+// which the caller's thread looks them up has left the cache. It then takes longer than what all threads do
+// later (two threads, livejournal- and twitter-shaped sets, Zen 4).
+constexpr uint64_t looked_at_tokens = uint64_t{1} << 19;
+constexpr uint32_t many_distinct = uint32_t{1} << 16;
+
 }  // namespace
 
 uint32_t JoinTokens::add(Side, std::span<const int32_t> tokens, uint32_t *ids) {
   if (tokens.empty()) return 0;
-  if (vocabulary_.distinct_tokens() > 0) Vocabulary::throw_mixed();
+  if (waiting_ || vocabulary_.distinct_tokens() > 0) Vocabulary::throw_mixed();
   if (!plain_) plain_.emplace(self_join_, memory_);
   return plain_->take(tokens, ids);
 }
 
 uint32_t JoinTokens::add(Side side, std::span<const int64_t> tokens, uint32_t *ids) {
+  may_wait_ = true;
   return intern(side, tokens, ids);
 }
 
@@ -29,9 +38,25 @@ uint32_t JoinTokens::add(Side side, std::span<const std::string_view> tokens, ui
   return intern(side, tokens, ids);
 }
 
+bool JoinTokens::should_wait(uint64_t tokens) const {
+  return tokens >= looked_at_tokens && tokens < 2 * looked_at_tokens && !waiting_ &&
+         vocabulary_.distinct_tokens() >= many_distinct;
+}
+
+TokenList JoinTokens::begin_waiting() {
+  waiting_.emplace(self_join_, memory_);
+  return vocabulary_.take_tokens();
+}
+
+void JoinTokens::end_waiting() {
+  waiting_.reset();
+}
+
 template <typename T>
 uint32_t JoinTokens::add_in_order(Side side, std::span<const T> tokens, uint32_t *ids) {
-  if constexpr (std::is_same_v<T, std::string_view>) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    return intern(side, tokens, ids);
+  } else if constexpr (std::is_same_v<T, std::string_view>) {
     if (tokens.empty()) return 0;
     if (plain_) Vocabulary::throw_mixed();
     // intern() would sort the numbers of many texts.
@@ -55,7 +80,7 @@ uint32_t JoinTokens::intern(Side side, std::span<const T> tokens, uint32_t *ids)
 
 template <typename Texts>
 void JoinTokens::add_texts(Side side, const Texts &set, const TextInput &input) {
-  if (plain_) Vocabulary::throw_mixed();
+  if (plain_ || waiting_) Vocabulary::throw_mixed();
   TextNumbers &texts = vocabulary_.texts();
   if (!feed_) feed_.emplace(input.threads, input.memory_limit, memory_);
   feed_->add(side, set);
@@ -95,11 +120,13 @@ void JoinTokens::take_numbered(const TextInput &input, TextFeed::Time until) {
 }
 
 uint64_t JoinTokens::distinct_tokens() const {
-  return plain_ ? plain_->distinct_values() : vocabulary_.distinct_tokens();
+  if (plain_) return plain_->distinct_values();
+  return waiting_ ? waiting_->distinct_values() : vocabulary_.distinct_tokens();
 }
 
 size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
   if (plain_) return plain_->ranking_bytes(tokens);
+  if (waiting_) return waiting_->ranking_bytes(tokens);
   return (vocabulary_.has_texts() ? ranked_text_bytes : ranked_bytes) * vocabulary_.distinct_tokens();
 }
 
@@ -113,6 +140,7 @@ void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &righ
 void JoinTokens::end_run(RawSets &left, RawSets &right) {
   left.end_block();
   right.end_block();
+  vocabulary_.expect_few();
   runs_->end_run(vocabulary_.take_tokens(), left.blocks.size(), right.blocks.size());
 }
 
@@ -136,7 +164,7 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
     const VocabularySize distinct = number_runs(left, right, extra_bytes, pool);
     ranked_.numbering = Vocabulary::bytes_of(distinct, self_join_);
     ranked_.ranking = ranked_bytes * distinct.tokens;
-    plain_.emplace(self_join_, distinct.tokens, memory_);
+    plain_.emplace(self_join_, distinct.tokens, distinct.tokens, memory_);
   } else {
     ranked_.numbering = vocabulary_.bytes_with(0);
     ranked_.ranking = ranking_bytes(left.tokens() + right.tokens());
@@ -144,8 +172,11 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
   Ranking ranking(memory_);
   if (plain_) {
     ranking = plain_->rank(left, right, file, extra_bytes, pool);
+  } else if (waiting_) {
+    ranking = waiting_->rank(left, right, extra_bytes, pool);
   } else if (vocabulary_.has_texts()) {
-    const Int32Values numbers(self_join_, vocabulary_.distinct_tokens(), memory_);
+    const uint32_t texts = vocabulary_.distinct_tokens();
+    const Int32Values numbers(self_join_, texts, texts, memory_);
     ranking = rank_texts(numbers.frequencies(left, right, file, extra_bytes, pool), vocabulary_.texts(), pool,
                          memory_);
     vocabulary_.release();
@@ -153,7 +184,13 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
     ranking = vocabulary_.take_ranking(pool);
   }
   plain_.reset();
+  waiting_.reset();
   ranked_.distinct = ranking.distinct;
+  const uint64_t tokens = left.tokens() + right.tokens();
+  if (may_wait_ && tokens >= looked_at_tokens && ranking.distinct >= many_distinct) {
+    ranked_.numbering = (waiting_ids - 1) * sizeof(uint32_t) * tokens;
+    ranked_.ranking = hashed_bytes<uint64_t> * ranking.distinct;
+  }
   return ranking;
 }
 

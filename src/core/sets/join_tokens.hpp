@@ -10,6 +10,7 @@
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/sets/int32_values.hpp"
+#include "core/sets/int64_values.hpp"
 #include "core/sets/ranking.hpp"
 #include "core/sets/raw_sets.hpp"
 #include "core/sets/text_feed.hpp"
@@ -29,7 +30,8 @@ struct TextInput {
 };
 
 // Integers of 32 bits wait for the end of the input as they are. Values of other types get an id at once,
-// texts maybe a little later, on other threads.
+// texts maybe a little later, on other threads. Integers of 64 bits wait, too, if many of them are distinct
+// and there is no file.
 class JoinTokens {
  public:
   // In a self-join every set is on the left.
@@ -41,6 +43,20 @@ class JoinTokens {
   uint32_t add(Side side, std::span<const int32_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
   uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
+
+  // Returns whether the integers of 64 bits of a join without a file, `tokens` in all so far, should wait.
+  bool should_wait(uint64_t tokens) const;
+  // Returns the values of the ids in the blocks. All sets have to be added again, by add_waiting().
+  TokenList begin_waiting();
+  // As add(), but each token has `waiting_ids` ids, for which `ids` has room.
+  static constexpr uint32_t waiting_ids = Int64Values::ids_per_number;
+  uint32_t add_waiting(std::span<const int64_t> tokens, uint32_t *ids) {
+    return waiting_->take(tokens, reinterpret_cast<uint64_t *>(ids));
+  }
+  // Returns how many ids in the blocks stand for a token.
+  uint32_t ids_per_token() const { return waiting_ ? waiting_ids : 1; }
+  // All sets have to be added again, by add(), since there is a file now.
+  void end_waiting();
 
   // The same for distinct tokens, in their order, so that weights can be beside them. Integers of 32 bits
   // have to ascend.
@@ -94,6 +110,8 @@ class JoinTokens {
   Vocabulary vocabulary_;  // of the sets since the last run ended
   std::optional<TokenRuns> runs_;
   std::optional<Int32Values> plain_;
+  std::optional<Int64Values> waiting_;
+  bool may_wait_ = false;         // with more memory, and so many tokens
   std::optional<TextFeed> feed_;  // destroyed before the vocabulary that it uses
   InMemory ranked_;
 };

@@ -52,6 +52,14 @@ void RawSets::add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes) 
   for (const uint32_t size : row_sizes) sizes.push_back(size);
 }
 
+RawSets RawSets::take() {
+  RawSets taken(block_ids_ * sizeof(uint32_t), memory_);
+  std::swap(taken.blocks, blocks);
+  std::swap(taken.sizes, sizes);
+  std::swap(taken.tokens_, tokens_);
+  return taken;
+}
+
 void RawSets::end_block() {
   if (!blocks.empty() && !blocks.back().ids.empty()) spill(blocks.back());
 }

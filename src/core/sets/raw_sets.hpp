@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -64,6 +65,12 @@ class RawSets {
   // place.
   template <typename Change>
   void change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change);
+  // For blocks in memory where two ids are a number of 64 bits. write(numbers, count, ids) gives one id for
+  // each number. These take the numbers' place, and half of the memory.
+  template <typename Write>
+  void narrow(WorkerPool &pool, Write &&write);
+  // Returns the sets, and begins anew without any.
+  RawSets take();
 
   std::vector<RawBlock> blocks;
   SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
@@ -101,6 +108,26 @@ void RawSets::change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool
     file->overwrite(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));
     block.ids.release();
   });
+}
+
+template <typename Write>
+void RawSets::narrow(WorkerPool &pool, Write &&write) {
+  constexpr size_t together = 512;
+  pool.parallel(blocks.size(), [&](int, size_t number) {
+    RawBlock &block = blocks[number];
+    uint32_t *const ids = block.ids.data();
+    uint64_t numbers[together];
+    block.tokens /= 2;
+    for (size_t begin = 0; begin < block.tokens; begin += together) {
+      pool.stop().check();
+      const size_t count = std::min<size_t>(together, block.tokens - begin);
+      std::memcpy(numbers, ids + 2 * begin, count * sizeof(uint64_t));
+      write(static_cast<const uint64_t *>(numbers), count, ids + begin);
+    }
+    block.ids.resize(block.tokens);
+    block.ids.shrink();
+  });
+  tokens_ /= 2;
 }
 
 }  // namespace simjoin

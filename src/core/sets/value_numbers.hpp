@@ -28,15 +28,13 @@ std::make_signed_t<Number> value_of(Number number) {
   return static_cast<Value>(number ^ static_cast<Number>(std::numeric_limits<Value>::min()));
 }
 
-// Writes the numbers of a set's distinct values to `numbers` (room for values.size()), ascending. Returns how
-// many they are. Throws Cancelled if the caller, who must be that of the engine, gives a large set up.
+// Writes the numbers of a set's values and returns whether each is larger than the one before it. Throws
+// Cancelled if the caller, who must be that of the engine, gives a large set up.
 template <typename Value>
-uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers,
-                          const ShortSort &sort) {
+bool write_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers) {
   const size_t count = values.size();
-  if (count == 0) return 0;
   bool ascending = true;
-  numbers[0] = number_of(values[0]);
+  if (count > 0) numbers[0] = number_of(values[0]);
   for (size_t i = 1; i < count;) {
     for (const size_t end = std::min(count, i + longest_short_run); i < end; ++i) {
       ascending &= values[i - 1] < values[i];
@@ -44,7 +42,16 @@ uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Va
     }
     if (i < count) check_interruption();
   }
-  if (ascending) return static_cast<uint32_t>(count);
+  return ascending;
+}
+
+// Writes the numbers of a set's distinct values to `numbers` (room for values.size()), ascending. Returns how
+// many they are. Throws as write_numbers().
+template <typename Value>
+uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers,
+                          const ShortSort &sort) {
+  const size_t count = values.size();
+  if (write_numbers(values, numbers)) return static_cast<uint32_t>(count);
   sort_long(numbers, count, sort, check_interruption);
   return static_cast<uint32_t>(leave_once(numbers, count, check_interruption));
 }

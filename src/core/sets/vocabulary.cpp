@@ -58,7 +58,6 @@ size_t Vocabulary::bytes_of(const VocabularySize &size, bool self_join) {
 }
 
 TokenList Vocabulary::take_tokens() {
-  small_ = true;
   if (texts_) {
     const uint32_t size = texts_->size();
     std::unique_ptr<TextStore> texts = texts_->take_texts();

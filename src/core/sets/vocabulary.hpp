@@ -27,6 +27,8 @@ class TokenList {
 
   uint32_t size() const { return size_; }
   bool texts() const { return texts_ != nullptr; }
+  // Returns the integer of an id. The tokens are integers.
+  int64_t integer(uint32_t id) const { return values_[id]; }
   // Returns visit(token), the token an int64_t or a string_view.
   template <typename Visit>
   auto visit(uint32_t id, Visit &&visit) const {
@@ -88,8 +90,10 @@ class Vocabulary {
   // Returns the bytes that a vocabulary of this size takes at most, and has taken while it grew.
   static size_t bytes_of(const VocabularySize &size, bool self_join);
   uint64_t text_bytes() const { return texts_ ? texts_->text_bytes() : 0; }
-  // Returns the tokens by id, and begins anew with others that are some of many.
+  // Returns the tokens by id, and begins anew.
   TokenList take_tokens();
+  // From the next take_tokens() on, the tokens are some of many, as for `small`.
+  void expect_few() { small_ = true; }
   // Returns the text of an id, valid until more texts come. There are texts.
   std::string_view text(uint32_t id) const { return texts_->text(id); }
   [[noreturn]] static void throw_mixed();

@@ -1,0 +1,55 @@
+#include "core/sets/int64_values.hpp"
+
+#include <algorithm>
+
+#include "core/base/interruption.hpp"
+#include "core/base/mix.hpp"
+#include "core/sets/hashed_ranks.hpp"
+#include "core/sets/value_numbers.hpp"
+
+namespace simjoin {
+
+uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers) {
+  auto count = static_cast<uint32_t>(tokens.size());
+  if (!write_numbers(tokens, numbers)) count = distinct_(numbers, count, check_interruption);
+  constexpr size_t together = 256;
+  uint32_t hashes[together];
+  for (size_t begin = 0; begin < count; begin += together) {
+    const size_t hashed = std::min(together, count - begin);
+    for (size_t i = 0; i < hashed; ++i) {
+      const uint64_t number = numbers[begin + i];
+      smallest_ = std::min(smallest_, number);
+      largest_ = std::max(largest_, number);
+      hashes[i] = static_cast<uint32_t>(number * golden_gamma >> 32);
+    }
+    sample_.add(hashes, hashed);
+  }
+  return count;
+}
+
+// The numbers less the smallest one, where they fit 32 bits.
+Int32Values Int64Values::differences() const {
+  const auto numbers = static_cast<uint32_t>(largest_ - smallest_ + 1);
+  return Int32Values(self_join_, numbers, distinct_values(), memory_);
+}
+
+size_t Int64Values::ranking_bytes(uint64_t tokens) const {
+  if (fit_32_bits()) return differences().ranking_bytes(tokens);
+  return std::min(tokens, distinct_values()) * hashed_bytes<uint64_t>;
+}
+
+Ranking Int64Values::rank(RawSets &left, RawSets &right, size_t extra_bytes, WorkerPool &pool) const {
+  if (!fit_32_bits()) {
+    std::vector<RawSets *> sides = {&left};
+    if (!self_join_) sides.push_back(&right);
+    return rank_hashed<uint64_t>(sides, nullptr, distinct_values(), pool, memory_);
+  }
+  for (RawSets *side : {&left, &right}) {
+    side->narrow(pool, [&](const uint64_t *numbers, size_t count, uint32_t *ids) {
+      for (size_t i = 0; i < count; ++i) ids[i] = static_cast<uint32_t>(numbers[i] - smallest_);
+    });
+  }
+  return differences().rank(left, right, nullptr, extra_bytes, pool);
+}
+
+}  // namespace simjoin
