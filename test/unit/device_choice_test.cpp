@@ -20,7 +20,7 @@ namespace {
 
 // The time and kind of the next failure of the backend's engines.
 struct Fault {
-  enum class At : uint8_t { never, creation, set, batch } at = At::never;
+  enum class At : uint8_t { never, start, creation, set, batch } at = At::never;
   int number = 0;  // of the set or the batch
   ErrorKind kind = ErrorKind::device_failure;
 };
@@ -67,6 +67,7 @@ class FakeJoinBackend final : public FakeGpu {
     return std::make_unique<FakeGpuEngine>(spec, fault);
   }
   void set_up() override {
+    if (fault.at == Fault::At::start) fail_as(fault.kind);
     if (!set_up_) was_set_up_.set_value();
     set_up_ = true;
   }
@@ -570,6 +571,24 @@ TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   EXPECT_EQ(attempt.outcome().refused, "the CPU is estimated to be faster");
   backend_.slower = {50, 50};
   EXPECT_TRUE(attempt.choose(1000, 10));
+}
+
+// The GPU is set up beside the input. What fails there is told as if it failed later.
+TEST_F(DeviceChoiceTest, AFailureOfTheStartLeavesTheGpu) {
+  const Input<int32_t> input = large_input<int32_t>(true);
+  for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::device_unavailable}) {
+    backend_.repair();
+    backend_.is_started = false;
+    backend_.fault = {Fault::At::start, 0, kind};
+    JoinSpec spec = spec_for(Device::automatic);
+    spec.algorithm = Algorithm::gssjoin;  // which wants a GPU
+    const Outcome outcome = join(spec, input);
+    EXPECT_EQ(outcome.stats.device, "cpu");
+    ASSERT_NE(outcome.notice, nullptr);
+    EXPECT_EQ(outcome.notice->cause, cause_of(kind));
+    EXPECT_EQ(gpu_failure(), kind == ErrorKind::device_failure ? "injected" : "");
+    EXPECT_EQ(difference(run(spec_for(Device::cpu), input), outcome.pairs), "");
+  }
 }
 
 TEST_F(DeviceChoiceTest, WithDeviceGpuAFailureIsAnError) {

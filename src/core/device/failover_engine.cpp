@@ -237,6 +237,7 @@ void FailoverEngine::try_gpu() {
   if (!worth_a_gpu()) return;
   gpu_ = true;
   try {
+    start_.check();
     JoinSpec spec = spec_;
     // That engine keeps the sets once more, on the CPU.
     if (spec.algorithm == Algorithm::cpu_gpu) spec.memory_limit = engine_share(spec.memory_limit);

@@ -31,10 +31,11 @@ double gpu_start_ms(bool started) {
 bool GpuStart::is_done(std::chrono::microseconds wait) {
   if (gpu_backend()->started_for_joins()) return true;
   if (!task_) {
-    task_ = std::make_unique<BackgroundTask>(1, [](WorkerPool &) {
+    task_ = std::make_unique<BackgroundTask>(1, [this](WorkerPool &) {
       try {
         gpu_backend()->set_up();
       } catch (const Error &) {
+        failure_ = std::current_exception();
       }
       forget_what_was_missed();
     });
@@ -57,6 +58,10 @@ std::unique_ptr<Notice> notice_of_gpu(const Error &error) {
     default:
       return nullptr;
   }
+}
+
+void GpuStart::check() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 bool GpuAttempt::choose(double cpu_ms, double gpu_ms) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,10 +33,13 @@ GpuBackend &require_gpu();
 class GpuStart {
  public:
   bool is_begun() const { return task_ != nullptr; }
-  // Begins, and returns whether that ends within a time. What goes wrong is told where the GPU is used.
+  // Begins, and returns whether that ends within a time.
   bool is_done(std::chrono::microseconds wait);
+  // Throws the Error of a start that is done and failed, once.
+  void check();
 
  private:
+  std::exception_ptr failure_;
   std::unique_ptr<BackgroundTask> task_;
 };
 
