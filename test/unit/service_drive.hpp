@@ -90,8 +90,12 @@ class ServiceProcess {
   }
   ~ServiceProcess() { kill(); }
 
-  // The process does nothing any more, but holds its connections.
-  void hang() { ::kill(pid_, SIGSTOP); }
+  // The process does nothing any more, but holds its connections. It may go on for a moment after the signal.
+  void hang() {
+    ::kill(pid_, SIGSTOP);
+    if (!hangs_) waitpid(pid_, nullptr, WUNTRACED);
+    hangs_ = true;
+  }
 
   void kill() {
     if (pid_ <= 0) return;
@@ -102,6 +106,7 @@ class ServiceProcess {
 
  private:
   pid_t pid_;
+  bool hangs_ = false;
 };
 
 // Returns once a service takes connections at the path.
