@@ -19,8 +19,8 @@ inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
 inline constexpr const char *cpu_is_faster = "the CPU is estimated to be faster";
 inline constexpr const char *no_gpu_driver = "there is no GPU driver";
 
-// Returns the reason to tell the user why Device::automatic used no GPU. The choice does not look for a
-// driver. If there is none, that is the reason, and not that the CPU is faster.
+// Returns the reason to tell the user why Device::automatic used no GPU. Most choices do not look for
+// a driver. If there is none, that is the reason, and not that the CPU is faster.
 std::string told_reason(const std::string &refused);
 
 // Throws device_failure: there is no GPU for this reason.

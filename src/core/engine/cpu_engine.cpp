@@ -36,6 +36,8 @@ constexpr size_t queued_batches_per_thread = 4;
 constexpr size_t raw_block_bytes = size_t{1} << 20;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_per_limit = 16;
+// Tokens that are placed again between two looks whether the caller gives up.
+constexpr size_t between_checks = size_t{1} << 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 
@@ -86,8 +88,8 @@ class CpuEngine final : public JoinEngine {
   void take_set(Side side, std::span<const T> tokens);
   template <typename T>
   void place_set(Side side, std::span<const T> tokens);
-  template <typename ValueAt>
-  void place_again(Side side, RawSets sets, ValueAt &&value_at);
+  template <typename ValuesOf>
+  void place_again(Side side, RawSets sets, ValuesOf &&values_of);
   void begin_waiting();
   void end_waiting();
   uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
@@ -178,19 +180,18 @@ void CpuEngine::place_set(Side side, std::span<const T> tokens) {
   sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
 }
 
-// Places sets of integers of 64 bits once more. value_at(ids, i) tells the value of token i in a block's ids.
-template <typename ValueAt>
-void CpuEngine::place_again(Side side, RawSets sets, ValueAt &&value_at) {
-  constexpr size_t between_checks = size_t{1} << 16;
+// Places sets of integers of 64 bits once more. values_of(block, token, size) returns those of a set, of
+// which that is the first token in the block. After an exception only the destructor may be called.
+template <typename ValuesOf>
+void CpuEngine::place_again(Side side, RawSets sets, ValuesOf &&values_of) {
   size_t unchecked = 0;
-  std::vector<int64_t> set;
   for (RawBlock &block : sets.blocks) {
     size_t token = 0;
     for (uint32_t row = 0; row < block.rows; ++row) {
-      set.resize(sets.sizes[block.first_row + row]);
-      for (int64_t &value : set) value = value_at(block.ids.data(), token++);
-      place_set(side, std::span<const int64_t>(set));
-      unchecked += set.size() + 1;
+      const size_t size = sets.sizes[block.first_row + row];
+      place_set(side, std::span<const int64_t>(values_of(block, token, size)));
+      token += size;
+      unchecked += size + 1;
       if (unchecked < between_checks) continue;
       check_interruption();
       unchecked = 0;
@@ -202,9 +203,14 @@ void CpuEngine::place_again(Side side, RawSets sets, ValueAt &&value_at) {
 void CpuEngine::begin_waiting() {
   RawSets left = sides_[0].take(), right = sides_[1].take();
   const TokenList tokens = tokens_.begin_waiting();
-  const auto value_at = [&](const uint32_t *ids, size_t i) { return tokens.integer(ids[i]); };
-  place_again(Side::left, std::move(left), value_at);
-  place_again(Side::right, std::move(right), value_at);
+  std::vector<int64_t> values;
+  const auto values_of = [&](const RawBlock &block, size_t token, size_t size) -> std::span<const int64_t> {
+    values.resize(size);
+    for (size_t i = 0; i < size; ++i) values[i] = tokens.integer(block.ids[token + i]);
+    return values;
+  };
+  place_again(Side::left, std::move(left), values_of);
+  place_again(Side::right, std::move(right), values_of);
 }
 
 // Gives tokens that wait ids, since there is a file now.
@@ -212,11 +218,17 @@ void CpuEngine::end_waiting() {
   RawSets left = sides_[0].take(), right = sides_[1].take();
   for (RawSets &side : sides_) side.spill_to(*file_);
   tokens_.end_waiting();
-  const auto value_at = [](const uint32_t *ids, size_t i) {
-    return value_of(reinterpret_cast<const uint64_t *>(ids)[i]);
+  // Numbers become values in their place.
+  const auto values_of = [](RawBlock &block, size_t token, size_t size) -> std::span<const int64_t> {
+    auto *const numbers = reinterpret_cast<uint64_t *>(block.ids.data()) + token;
+    for (size_t i = 0; i < size; ++i) {
+      if ((i + 1) % between_checks == 0) check_interruption();
+      numbers[i] = static_cast<uint64_t>(value_of(numbers[i]));
+    }
+    return {reinterpret_cast<const int64_t *>(numbers), size};
   };
-  place_again(Side::left, std::move(left), value_at);
-  place_again(Side::right, std::move(right), value_at);
+  place_again(Side::left, std::move(left), values_of);
+  place_again(Side::right, std::move(right), values_of);
 }
 
 template <typename Texts>

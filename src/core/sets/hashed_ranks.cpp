@@ -19,7 +19,6 @@ constexpr size_t keys_per_look = size_t{1} << 14;
 // Entries of a table for each number that it is expected to have: the estimate is a few per cent off. In a
 // table that stays in the cache, to find the entry at the first look matters most.
 constexpr double room = 1.6, room_of_small = 4;
-constexpr size_t most_of_small = size_t{1} << 15;  // numbers
 constexpr size_t least_entries = 64;
 // Numbers whose entries are asked for ahead of their turn.
 constexpr size_t numbers_ahead = 16;
@@ -77,8 +76,8 @@ void CountTable<Number, sides>::reserve(size_t more) {
   if ((used_ + more) * 4 <= entries_.size() * 3) return;
   const Buffer<Entry> old = std::move(entries_);
   const size_t numbers = used_ + more;
-  const auto wanted =
-      static_cast<size_t>((numbers > most_of_small ? room : room_of_small) * static_cast<double>(numbers));
+  const auto wanted = static_cast<size_t>((numbers * parts_ > most_in_small_table ? room : room_of_small) *
+                                          static_cast<double>(numbers));
   entries_.resize(std::max(wanted + least_entries, 2 * old.size()), Entry{});
   for (const Entry &entry : old) {
     if (!free(entry)) place_of(entry.number) = entry;

@@ -13,11 +13,18 @@
 
 namespace simjoin {
 
-// The bytes that rank_hashed() takes at most for each distinct number, about. The number has a place in a
+// Where no more numbers than these are distinct, tables stay in the cache.
+constexpr uint64_t most_in_small_table = uint64_t{1} << 16;
+
+// The bytes that rank_hashed() takes at most for so many distinct numbers, about. The number has a place in a
 // table that is not full, and another one while the table grows. If it can be shared, it has a sorted key,
 // too.
 template <typename Number>
-constexpr size_t hashed_bytes = sizeof(Number) > sizeof(uint32_t) ? 58 : 48;
+constexpr size_t hashed_bytes(uint64_t distinct) {
+  constexpr size_t wider = sizeof(Number) > sizeof(uint32_t) ? 10 : 0;
+  // A table of few numbers has more free places.
+  return distinct * (wider + (distinct > most_in_small_table ? 48 : 86));
+}
 
 // Replaces the numbers in the blocks by ranks, which Ranking::rank_in() takes; there is no table. `sides` has
 // one side for a self-join, otherwise two. Blocks of numbers of 32 bits may be in the file (then not null).

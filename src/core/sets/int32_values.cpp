@@ -50,7 +50,7 @@ bool Int32Values::dense(uint64_t tokens) const {
 
 size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
-  return std::min(tokens, distinct_values()) * hashed_bytes<uint32_t>;
+  return hashed_bytes<uint32_t>(std::min(tokens, distinct_values()));
 }
 
 std::vector<RawSets *> Int32Values::sides_of(RawSets &left, RawSets &right) const {

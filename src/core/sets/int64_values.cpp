@@ -8,6 +8,16 @@
 #include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
+namespace {
+
+// If there will be a file, the numbers have to get ids in the rest of the memory: in a table that is bounded
+// (TokenRuns), so that it need not be larger than the numbers themselves.
+size_t bytes_for_ids(uint64_t tokens, uint64_t distinct) {
+  constexpr size_t per_distinct = 80;
+  return std::min(tokens * sizeof(uint64_t), distinct * per_distinct);
+}
+
+}  // namespace
 
 uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers) {
   auto count = static_cast<uint32_t>(tokens.size());
@@ -15,6 +25,7 @@ uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers) {
   constexpr size_t together = 256;
   uint32_t hashes[together];
   for (size_t begin = 0; begin < count; begin += together) {
+    if ((begin + together) % longest_short_run == 0) check_interruption();
     const size_t hashed = std::min(together, count - begin);
     for (size_t i = 0; i < hashed; ++i) {
       const uint64_t number = numbers[begin + i];
@@ -34,8 +45,13 @@ Int32Values Int64Values::differences() const {
 }
 
 size_t Int64Values::ranking_bytes(uint64_t tokens) const {
-  if (fit_32_bits()) return differences().ranking_bytes(tokens);
-  return std::min(tokens, distinct_values()) * hashed_bytes<uint64_t>;
+  const uint64_t distinct = std::min(tokens, distinct_values());
+  const size_t ranks = fit_32_bits() ? differences().ranking_bytes(tokens) : hashed_bytes<uint64_t>(distinct);
+  return std::max(ranks, bytes_for_ids(tokens, distinct));
+}
+
+size_t Int64Values::most_ranking_bytes(uint64_t tokens, uint64_t distinct) {
+  return std::max(hashed_bytes<uint64_t>(distinct), bytes_for_ids(tokens, distinct));
 }
 
 Ranking Int64Values::rank(RawSets &left, RawSets &right, size_t extra_bytes, WorkerPool &pool) const {

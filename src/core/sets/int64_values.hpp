@@ -30,8 +30,11 @@ class Int64Values {
   uint32_t take(std::span<const int64_t> tokens, uint64_t *numbers);
   // Returns about the number of distinct values.
   uint64_t distinct_values() const { return sample_.estimate(); }
-  // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all. Some set had one.
+  // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all, or what gives all
+  // numbers ids if there will be a file after all. Some set had a token.
   size_t ranking_bytes(uint64_t tokens) const;
+  // Returns the most that this is for so many tokens and distinct values.
+  static size_t most_ranking_bytes(uint64_t tokens, uint64_t distinct);
 
   // Returns the ranks of all values, and leaves what apply_ranks() looks up in the blocks of the sides: one
   // id for each number. Some set had a token. Uses about `extra_bytes` more than the least if that helps.

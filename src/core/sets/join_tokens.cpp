@@ -4,8 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/sets/hashed_ranks.hpp"
-
 namespace simjoin {
 namespace {
 
@@ -185,12 +183,13 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
   }
   plain_.reset();
   waiting_.reset();
-  ranked_.distinct = ranking.distinct;
   const uint64_t tokens = left.tokens() + right.tokens();
   if (may_wait_ && tokens >= looked_at_tokens && ranking.distinct >= many_distinct) {
-    ranked_.numbering = (waiting_ids - 1) * sizeof(uint32_t) * tokens;
-    ranked_.ranking = hashed_bytes<uint64_t> * ranking.distinct;
+    const size_t numbering = (waiting_ids - 1) * sizeof(uint32_t) * tokens;
+    const size_t waiting = Int64Values::most_ranking_bytes(tokens, ranking.distinct);
+    if (numbering + waiting > ranked_.numbering + ranked_.ranking) ranked_ = {0, numbering, waiting};
   }
+  ranked_.distinct = ranking.distinct;
   return ranking;
 }
 
