@@ -245,6 +245,16 @@ SELECT kept();
 SET simjoin.input_cache = '2MB';
 SELECT cached('SELECT a.id, b.id AS b FROM wide_rows a JOIN wide_rows b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.99')
 FROM generate_series(1, 2);
+-- A table without rows takes memory, too.
+CREATE TABLE emptied (LIKE items);
+INSERT INTO emptied SELECT * FROM items LIMIT 5;
+DELETE FROM emptied;
+VACUUM (ANALYZE, TRUNCATE false) emptied;
+DISCARD ALL;
+SET simjoin.input_cache = '64kB';
+SET enable_nestloop = off;
+SELECT count(*) FROM emptied a FULL JOIN emptied b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5 AND a.id < b.id;
+SELECT kept();
 DISCARD ALL;
 SELECT kept();
 
@@ -270,5 +280,5 @@ SELECT self_join(), kept();
 SELECT n, cached(query) FROM queries ORDER BY n;
 SELECT n, cached(query) FROM queries ORDER BY n;
 
-DROP TABLE items, others, queries, few, parent, child, empty, flawed, wide_rows, unlogged_items CASCADE;
+DROP TABLE items, others, queries, few, parent, child, empty, emptied, flawed, wide_rows, unlogged_items CASCADE;
 DROP FUNCTION self_join, cached, kept;

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 }
 
 namespace simjoin::pg::compat {
@@ -18,6 +19,16 @@ inline bool made_in_transaction(Relation table) {
   const SubTransactionId filled = table->rd_firstRelfilenodeSubid;
 #endif
   return table->rd_createSubid != InvalidSubTransactionId || filled != InvalidSubTransactionId;
+}
+
+// Returns whether VACUUM may remove rows that a running snapshot still sees (old_snapshot_threshold).
+// PostgreSQL 17 (f691f5b80a8) has no such setting any more.
+inline bool snapshots_may_be_too_old() {
+#if PG_VERSION_NUM >= 170000
+  return false;
+#else
+  return OldSnapshotThresholdActive();
+#endif
 }
 
 }  // namespace simjoin::pg::compat

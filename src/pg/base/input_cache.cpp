@@ -167,6 +167,13 @@ CachedRows *begin_recording(const TableState &state, const TableColumns &columns
   callback->func = [](void *object) { bytes_held -= static_cast<CachedRows *>(object)->bytes; };
   MemoryContextRegisterResetCallback(own, callback);
   copy_key(rows, state, columns);
+  const size_t bytes = MemoryContextMemAllocated(own, true);
+  if (!make_room(bytes)) {
+    MemoryContextDelete(own);
+    return nullptr;
+  }
+  rows->bytes = bytes;
+  bytes_held += bytes;
   return rows;
 }
 

@@ -33,6 +33,7 @@ bool find_cached_rows(CacheReader *reader, const TableState &state, const TableC
 bool next_cached_rows(CacheReader *reader, RowRun *run);
 
 // Begins to record the rows of a table in this state. The rows belong to the context until keep_rows().
+// Returns NULL where there is no memory for them.
 CachedRows *begin_recording(const TableState &state, const TableColumns &columns, MemoryContext context);
 
 // Appends rows. Returns false, and drops the record, where there is no memory for them.

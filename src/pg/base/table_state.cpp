@@ -47,8 +47,9 @@ bool has_states(Relation table, Snapshot snapshot) {
   const char kind = table->rd_rel->relkind;
   return (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) && table->rd_rel->relam == HEAP_TABLE_AM_OID &&
          table->rd_id >= FirstNormalObjectId && RelationNeedsWAL(table) &&
-         !compat::made_in_transaction(table) && IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery &&
-         !RecoveryInProgress() && !IsolationIsSerializable();
+         !compat::made_in_transaction(table) && !compat::snapshots_may_be_too_old() &&
+         IsMVCCSnapshot(snapshot) && !snapshot->takenDuringRecovery && !RecoveryInProgress() &&
+         !IsolationIsSerializable();
 }
 
 bool take_table_state(Relation table, TableState *state) {
