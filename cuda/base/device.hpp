@@ -78,6 +78,9 @@ class Device {
   void synchronize() const { SIMJOIN_DEVICE_CALL(cudaStreamSynchronize(stream_)); }
   void *allocate(size_t bytes);
   void release(void *data, size_t bytes) noexcept;
+  // Lets the GPU of `other` read this GPU's memory, if there is a way that does not pass the host.
+  void let_read(const Device &other) const;
+  int number() const { return number_; }
   // Reserves device memory for later allocations of this process until `bytes` are used or reserved. No other
   // process can take it meanwhile. Throws limit_exceeded if there is too little.
   void secure(size_t bytes);
@@ -163,6 +166,15 @@ void copy_on_device(const Device &device, T *to, const T *from, size_t count) {
   if (count == 0) return;
   SIMJOIN_DEVICE_CALL(
       cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, device.stream()));
+}
+// Returns a copy of an array of another GPU, in stream order.
+template <typename T>
+DeviceBuffer<T> copy_from_peer(Device &device, const DeviceBuffer<T> &array, const Device &of) {
+  DeviceBuffer<T> copy(device, array.size());
+  if (array.empty()) return copy;
+  SIMJOIN_DEVICE_CALL(cudaMemcpyPeerAsync(copy.data(), device.number(), array.data(), of.number(),
+                                          array.size() * sizeof(T), device.stream()));
+  return copy;
 }
 // Returns the value at `from`, after all earlier work of the stream.
 template <typename T>

@@ -68,7 +68,7 @@ FinishedLaunch FilterLaunches::end_batch(const VerificationJob *job, uint64_t it
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
     figures.filter_ms += filter_ms;
     figures.verify_ms += verify_ms;
-    figures.device_memory_peak = device_.memory_peak();
+    figures.device_memory_peak = std::max(figures.device_memory_peak, device_.memory_peak());
     if (fits) {
       figures.candidates += found.candidates;
       if (job != nullptr && job->check_signatures) stats.after_bitmap += found.verified;

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 
-#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/thread_budget.hpp"
@@ -30,9 +29,9 @@ namespace {
 
 constexpr size_t queued_batches = 16;
 
-// Uploads every block to one GPU as it comes, and joins all at once. If they do not fit, or several GPUs pay,
-// it joins them in tiles, from blocks that it keeps up to JoinSpec::memory_limit. Its thread sets the GPU up
-// and uploads, so that the caller goes on reading meanwhile.
+// Uploads every block to one GPU as it comes, and joins all at once. If they do not fit, it joins them in
+// tiles, on several GPUs where there are some, from blocks that it keeps up to JoinSpec::memory_limit. Its
+// thread sets the GPU up and uploads, so that the caller goes on reading meanwhile.
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
@@ -71,7 +70,7 @@ class GpuEngine final : public GpuJoinEngine {
   int workers() const;
   void run();
   void join();
-  void run_in_tiles(int workers, const char *why);
+  void run_in_tiles();
 
   const JoinSpec spec_;
   const GpuOptions options_;
@@ -216,27 +215,26 @@ void GpuEngine::give_single_up() {
   gone = std::move(single_);
 }
 
-// Returns how many GPUs share the join.
+// Returns how many GPUs share a join in tiles.
 int GpuEngine::workers() const {
   if (options_.workers > 0) return options_.workers;
   const auto usable = static_cast<int>(usable_gpus().size());
-  const int gpus = options_.gpus == 0 ? usable : std::min(options_.gpus, usable);
-  if (gpus < 2 || !keeps_) return 1;
   const JoinLoad load{{static_cast<double>(rows_[0]), static_cast<double>(rows_[1])},
                       static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]),
                       spec_.self_join,
                       spec_.measure,
                       spec_.threshold};
-  const double one_ms = gpu_compare_ms(load, gpu_slowdown());
-  const double cost = costs::join::least_saving_ms + (gpus_started() < gpus ? costs::gpu_start_ms : 0);
-  return one_ms * (1 - 1.0 / gpus) > cost ? gpus : 1;
+  return gpus_that_pay(gpu_compare_ms(load, gpu_slowdown()), 0, gpus_started(),
+                       options_.gpus == 0 ? usable : std::min(options_.gpus, usable));
 }
 
-void GpuEngine::run_in_tiles(int workers, const char *why) {
+void GpuEngine::run_in_tiles() {
   give_single_up();
+  // The thread that waits for the workers counts as one of them.
+  const CountedThreads threads(workers() - 1);
   {
     const std::lock_guard lock(mutex_);
-    tiled_ = std::make_unique<gpu::TiledJoin>(spec_, options_, recorded_, workers, why);
+    tiled_ = std::make_unique<gpu::TiledJoin>(spec_, options_, recorded_, threads.taken() + 1);
   }
   tiled_->run(thread_.queue(), thread_.stop());
 }
@@ -254,11 +252,7 @@ void GpuEngine::run() {
 }
 
 void GpuEngine::join() {
-  // The thread that waits for the workers counts as one of them.
-  const CountedThreads threads(this->workers() - 1);
-  const int workers = threads.taken() + 1;
-  if (!single_) return run_in_tiles(workers, "one GPU has too little memory for all sets at once");
-  if (workers > 1) return run_in_tiles(workers, "several GPUs share the join");
+  if (!single_) return run_in_tiles();
   gpu::QueueSink sink(thread_.queue());
   try {
     single_->run(sink, thread_.stop());
@@ -267,7 +261,7 @@ void GpuEngine::join() {
     // A new join would repeat the pairs that were handed over.
     if (error.kind() != ErrorKind::limit_exceeded || !keeps_ || sink.pushed()) throw;
   }
-  run_in_tiles(1, "one GPU has too little memory for all sets at once");
+  run_in_tiles();
 }
 
 StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {

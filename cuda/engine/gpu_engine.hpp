@@ -47,7 +47,7 @@ struct GpuOptions {
   size_t kept_memory = kept_device_memory;  // bytes that this process may keep for its next join
   int gpus = 1;                             // GPUs that share a large join; 0 = all
   // Test hooks. `tile_rows` is the most rows of a tile; 0 = only necessary tiles, as large as possible.
-  // `workers` share the GPUs in turn; 0 = one for each GPU that pays.
+  // `workers` share the GPUs in turn, for tiles or ranges of probes; 0 = one for each GPU that pays.
   uint32_t tile_rows = 0;
   int workers = 0;
   size_t candidate_capacity = 0;  // candidates of one filter launch; 0 = chosen by the engine

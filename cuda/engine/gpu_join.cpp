@@ -12,11 +12,11 @@
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
 #include "cuda/base/tuning.hpp"
-#include "cuda/engine/bitmap_tables.hpp"
 #include "cuda/engine/compared_sets.hpp"
 #include "cuda/engine/gpu_choice.hpp"
 #include "cuda/engine/group_choice.hpp"
 #include "cuda/engine/prefix_estimate.hpp"
+#include "cuda/engine/several_gpus.hpp"
 #include "cuda/filters/bitmap/bitmap_filter.hpp"
 
 namespace simjoin::gpu {
@@ -116,15 +116,9 @@ void GpuJoin::build() {
   });
 }
 
-VerificationJob GpuJoin::verification_job() const {
-  return {
-      bounds_, collection_.ranks.data(), probes().records.data(), partners().records.data(), {}, {}, false,
-      false,   spec_.threshold <= 0,     spec_.self_join};
-}
-
 // Hands over every pair.
 void GpuJoin::run_everything() {
-  const VerificationJob job = verification_job();
+  const VerificationJob job = work(*launches_).verification_job();
   const uint64_t pairs = uint64_t{probes().sets} * partners().sets;
   launches_->open_window(probes(), 0, probes().sets);
   for (uint64_t begin = 0; begin < pairs;) {
@@ -135,41 +129,6 @@ void GpuJoin::run_everything() {
     });
     begin = end;
   }
-}
-
-// Compares all pairs of a range by their signatures. A launch whose candidates do not fit is repeated with
-// fewer items. The capacity for one item is checked beforehand. Returns what is left of the range, if groups
-// of partners turned out to cost more than they save.
-std::optional<BitmapRange> GpuJoin::run_bitmap(const BitmapRange &range) {
-  const ComparedSets sets = compared();
-  TilePlan plan = plan_tiles(bounds_, sets.probes, sets.partners, spec_.self_join, range.plan, range.width(),
-                             range.group, device_.processors(), launches_->room());
-  if (plan.items == 0) return std::nullopt;
-  const BitmapTables tables(device_, collection_, sets, range, std::move(plan));
-  VerificationJob job = verification_job();
-  tables.check_signatures(job);
-  BitmapJob filter_job = tables.job(launches_->candidates().view());
-  if (range.group > 1) filter_job.most_groups = static_cast<uint64_t>(launch_ms * passing_groups_per_ms);
-  const BitmapKernel kernel = kernel_for(device_, options_.bitmap_kernel);
-  report_.explain(tables.describe(kernel, device_));
-  launches_->open_window(probes(), range.plan.begin, range.plan.end);
-  const double item_pairs = tables.plan().pairs_per_item();
-  const double items_per_ms = comparisons_per_ms(kernel, range.width()) * range.group / item_pairs;
-  const ItemRun ran = launches_->run(
-      &job, tables.plan().items, first_items(items_per_ms, device_.processors()),
-      [&](uint64_t begin, uint64_t end) {
-        filter_job.begin_item = static_cast<uint32_t>(begin);
-        filter_job.end_item = static_cast<uint32_t>(end);
-        launch_filter(device_, kernel, filter_job);
-      },
-      filter_job.most_groups);
-  report_.update([&](JoinStats &stats, GpuFigures &figures) {
-    figures.filter_pairs += ran.run * item_pairs;
-    figures.filter_bit_pairs += ran.run * item_pairs / range.group * range.width() * step_bits;
-    stats.used_bitmap = true;
-  });
-  if (ran.end == tables.plan().items) return std::nullopt;
-  return tables.rest_from(static_cast<uint32_t>(ran.end));
 }
 
 // Visits the lists of the prefixes of the probes before the border.
@@ -184,7 +143,7 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
     partner_table = std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), 0,
                                                            index.end_partner(), layout);
   }
-  VerificationJob job = verification_job();
+  VerificationJob job = work(*launches_).verification_job();
   job.probe_signatures = probe_table.view();
   job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
   job.check_signatures = true;
@@ -211,7 +170,7 @@ void GpuJoin::run_counting(IndexedPart part) {
   const auto begin = Clock::now();
   const CountingJoin join(device_, bounds_, collection_, spec_.self_join, part, *stop_);
   const double index_ms = milliseconds_since(begin);
-  VerificationJob job = verification_job();
+  VerificationJob job = work(*launches_).verification_job();
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
   const double items = static_cast<double>(join.items());
   launches_->open_window(probes(), 0, probes().sets);
@@ -267,7 +226,7 @@ uint32_t GpuJoin::choose_border(std::unique_ptr<DevicePrefixIndex> &index) {
   return classes[choice.border].begin;
 }
 
-void GpuJoin::run_filters() {
+void GpuJoin::run_filters(PairSink &sink) {
   std::unique_ptr<DevicePrefixIndex> index;
   const uint32_t border = choose_border(index);
   if (border > 0) run_prefix(*index, border);
@@ -284,9 +243,7 @@ void GpuJoin::run_filters() {
                            options_.bitmap_group};
   const std::vector<BitmapRange> ranges =
       bitmap_ranges(sets, widths_, border, table_share * static_cast<double>(device_.memory_left()));
-  for (const BitmapRange &range : choose_groups(inputs, ranges)) {
-    for (std::optional<BitmapRange> left = range; left;) left = run_bitmap(*left);
-  }
+  compare_ranges(work(*launches_), choose_groups(inputs, ranges), sink, *stop_);
 }
 
 void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
@@ -306,7 +263,7 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
       if (const auto part = counted_part(options_.strategy)) {
         run_counting(*part);
       } else {
-        run_filters();
+        run_filters(sink);
       }
     }
   }
@@ -319,7 +276,7 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
     stats.filter_ms = figures.filter_ms;
     stats.verify_ms = figures.verify_ms;
     stats.join_ms = milliseconds_since(built);
-    figures.device_memory_peak = device_.memory_peak();
+    figures.device_memory_peak = std::max(figures.device_memory_peak, device_.memory_peak());
     figures.total_ms = milliseconds_since(begin);
   });
 }

@@ -15,10 +15,10 @@
 #include "cuda/engine/filter_launches.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/engine/join_report.hpp"
+#include "cuda/engine/range_work.hpp"
 #include "cuda/filters/pair_sink.hpp"
 #include "cuda/filters/prefix_join.hpp"
 #include "cuda/filters/published/counting_join.hpp"
-#include "cuda/filters/verification.hpp"
 #include "cuda/sets/collection.hpp"
 #include "cuda/sets/upload.hpp"
 
@@ -54,14 +54,15 @@ class GpuJoin {
   const DeviceSide &probes() const { return collection_.sides[0]; }
   const DeviceSide &partners() const { return collection_.sides[spec_.self_join ? 0 : 1]; }
   ComparedSets compared() const { return {bounds_, probes(), partners(), spec_.self_join}; }
+  RangeWork work(FilterLaunches &launches) {
+    return {spec_, options_, device_, collection_, compared(), launches, report_};
+  }
   void build();
   void run_everything();
-  void run_filters();
-  std::optional<BitmapRange> run_bitmap(const BitmapRange &range);
+  void run_filters(PairSink &sink);
   uint32_t choose_border(std::unique_ptr<DevicePrefixIndex> &index);
   void run_prefix(const DevicePrefixIndex &index, uint32_t border);
   void run_counting(IndexedPart part);
-  VerificationJob verification_job() const;
 
   const JoinSpec spec_;
   const GpuOptions options_;

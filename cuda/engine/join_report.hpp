@@ -1,16 +1,18 @@
 // What a join on the device tells of itself while it runs.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/join.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 
 namespace simjoin::gpu {
 
-// Written by the join's thread, read by any thread.
+// Written by the threads of the join, read by any thread.
 class JoinReport {
  public:
   // Calls change(stats, figures) while nobody reads them.
@@ -19,10 +21,12 @@ class JoinReport {
     const std::lock_guard lock(mutex_);
     change(stats_, figures_);
   }
-  // Adds a line to what EXPLAIN tells of the choices.
+  // Adds a line to what EXPLAIN tells of the choices, unless it is there.
   void explain(std::string reason) {
     const std::lock_guard lock(mutex_);
-    stats_.reasons.push_back(std::move(reason));
+    std::vector<std::string> &reasons = stats_.reasons;
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(std::move(reason));
   }
   JoinStats stats() const {
     const std::lock_guard lock(mutex_);

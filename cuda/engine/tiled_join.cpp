@@ -87,8 +87,7 @@ class TiledJoin::Sink final : public PairSink {
   bool pushed_ = false;
 };
 
-TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
-                     std::string why)
+TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers)
     : spec_(spec), options_(options), kept_memory_(options.kept_memory), sides_(sides), workers_(workers) {
   for (size_t side = 0; side < 2; ++side) {
     sizes_[side].reserve(sides.rows[side]);
@@ -97,8 +96,9 @@ TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const Reco
       sizes_[side].insert(sizes_[side].end(), all.lengths, all.lengths + all.rows);
     }
   }
+  options_.workers = 1;             // GPUs that share a pair of tiles
   options_.kept_memory = SIZE_MAX;  // kept for the next pair of tiles; run() gives it back
-  stats_.reasons.push_back(std::move(why));
+  stats_.reasons.emplace_back("one GPU has too little memory for all sets at once");
 }
 
 // Lists the pairs of tiles, the largest last. Two tiles fit in `device_limit` bytes. Throws limit_exceeded if

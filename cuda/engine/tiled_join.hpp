@@ -1,5 +1,4 @@
-// A join as many joins of runs of its rows. It is for inputs that do not fit in a device's memory at once,
-// and for several devices.
+// A join as many joins of runs of its rows, for inputs that do not fit in a device's memory at once.
 #pragma once
 
 #include <chrono>
@@ -39,9 +38,7 @@ struct RecordedSides {
 // belongs to one pair of tiles.
 class TiledJoin {
  public:
-  // `why` tells the user why there is more than one tile.
-  TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers,
-            std::string why);
+  TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers);
 
   // Runs the join and pushes its pairs to `queue`. Throws Cancelled.
   void run(ResultQueue &queue, const StopFlag &stop);

@@ -1,6 +1,7 @@
-// The destination of the pairs of a join on one device.
+// The destination of the pairs of a join on one device, or on several.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -16,7 +17,8 @@ class PairSink {
   virtual ~PairSink() = default;
   // Called when the sets are on the device, before the first pair.
   virtual void built(const DeviceCollection &collection) { (void)collection; }
-  // Takes the pairs and leaves the batch empty. Throws Cancelled if the join is abandoned.
+  // Takes the pairs and leaves the batch empty. Throws Cancelled if the join is abandoned. Any thread may
+  // call it.
   virtual void push(Batch &batch) = 0;
 };
 
@@ -33,7 +35,7 @@ class QueueSink final : public PairSink {
 
  private:
   ResultQueue &queue_;
-  bool pushed_ = false;
+  std::atomic<bool> pushed_{false};
 };
 
 }  // namespace simjoin::gpu

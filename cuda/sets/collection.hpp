@@ -58,4 +58,8 @@ struct DeviceCollection {
 DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSide *right,
                                   const SignatureWidths &widths, const StopFlag &stop);
 
+// Returns a copy of a collection in another GPU's memory, as far as comparisons need it: without the sizes by
+// row. `from` may not have work left to do. Throws limit_exceeded.
+DeviceCollection copy_collection(Device &device, const DeviceCollection &collection, const Device &from);
+
 }  // namespace simjoin::gpu

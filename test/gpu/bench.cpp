@@ -141,6 +141,7 @@ std::vector<std::pair<Way, std::string>> ways_of(const Plan &plan, bool with_gpu
           for (const size_t group : plan.groups) {
             Way way = way_of(strategy, kernel);
             way.options.workers = static_cast<int>(gpus);
+            way.options.gpus = 0;  // with 0 workers, as many as pay
             way.options.memory_limit = memory << 20;
             way.options.bitmap_group = static_cast<uint32_t>(group);
             std::string label;

@@ -203,11 +203,16 @@ TEST(DeviceCosts, AGpuPaysFromSomeNumberOfSetsOn) {
 }
 
 TEST(DeviceCosts, SeveralGpusPayForLongJoinsOnly) {
-  // The collection dblp6m: at 0.9 and 0.8 one GPU takes it, at 0.7 two save more than sharing costs.
-  const auto saved = [](double threshold) { return gpu_compare_ms(titles(6.1e6, threshold), {}) / 2; };
-  EXPECT_LT(saved(0.9), costs::join::least_saving_ms);
-  EXPECT_LT(saved(0.8), costs::join::least_saving_ms);
-  EXPECT_GT(saved(0.7), costs::join::least_saving_ms);
+  constexpr double copy_ms = 11;  // of the collection dblp6m
+  EXPECT_EQ(gpus_that_pay(40, 0.1, 4, 4), 4);
+  EXPECT_EQ(gpus_that_pay(25, 0.1, 4, 4), 1);
+  EXPECT_EQ(gpus_that_pay(60, copy_ms, 4, 4), 1);
+  EXPECT_EQ(gpus_that_pay(90, copy_ms, 4, 4), 3);
+  EXPECT_EQ(gpus_that_pay(400, copy_ms, 4, 4), 4);
+  EXPECT_EQ(gpus_that_pay(400, copy_ms, 4, 3), 3);
+  EXPECT_EQ(gpus_that_pay(900, copy_ms, 2, 4), 2);  // the others would have to be set up
+  EXPECT_EQ(gpus_that_pay(400, copy_ms, 1, 1), 1);
+  EXPECT_EQ(gpus_that_pay(9000, copy_ms, 1, 4), 4);
 }
 
 TEST(SigningCosts, AGpuPaysFromSomeNumberOfTokensOn) {

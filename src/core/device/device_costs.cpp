@@ -74,4 +74,17 @@ double gpu_compare_ms(const JoinLoad &load, const GpuSlowdown &slowdown) {
   return pairs_of(load) * costs::join::gpu_pair * apart(load) * size_of(load) * slowdown.compare * 1e-6;
 }
 
+int gpus_that_pay(double one_ms, double copy_ms, int started, int most) {
+  int best = 1;
+  double best_ms = one_ms - costs::join::least_saving_ms;
+  for (int gpus = 2; gpus <= most; ++gpus) {
+    const double ms = one_ms / gpus + copy_ms * (gpus - 1) + (gpus > started ? costs::gpu_start_ms : 0);
+    if (ms < best_ms) {
+      best = gpus;
+      best_ms = ms;
+    }
+  }
+  return best;
+}
+
 }  // namespace simjoin
