@@ -98,6 +98,19 @@ CLOSE pairs;
 SELECT kept();
 COMMIT;
 SET simjoin.input_cache = '16MB';
+-- Two joins that record the same rows at the same time keep them once.
+BEGIN;
+SET LOCAL enable_nestloop = off;
+DECLARE pairs CURSOR FOR SELECT a.id, b.id FROM items a JOIN few b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND b.id < 1100;
+FETCH 1 FROM pairs;
+SELECT max(a.id) FROM items a JOIN few b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND b.id < 1100;
+SELECT kept();
+FETCH ALL FROM pairs;
+CLOSE pairs;
+COMMIT;
+SELECT kept();
+SET simjoin.input_cache = 0;
+SET simjoin.input_cache = '16MB';
 
 -- Any change of the table ends it, until VACUUM has made all of its pages visible to all. Locks change no row.
 SELECT self_join(), self_join();
@@ -245,6 +258,15 @@ SELECT kept();
 SET simjoin.input_cache = '2MB';
 SELECT cached('SELECT a.id, b.id AS b FROM wide_rows a JOIN wide_rows b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.99')
 FROM generate_series(1, 2);
+-- So does the cap.
+CREATE TABLE long_rows AS SELECT i AS id, ARRAY(SELECT i / 2 + j FROM generate_series(1, 250) j) AS tokens FROM generate_series(1, 1500) i;
+VACUUM ANALYZE long_rows;
+SET simjoin.input_cache = '4MB';
+SELECT cached('SELECT a.id, b.id AS b FROM long_rows a JOIN long_rows b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.99'),
+  kept() > 0 AS kept;
+SET simjoin.max_memory = '1MB';
+SELECT kept();
+RESET simjoin.max_memory;
 -- A table without rows takes memory, too.
 CREATE TABLE emptied (LIKE items);
 INSERT INTO emptied SELECT * FROM items LIMIT 5;

@@ -65,19 +65,23 @@ void evict(CachedRows *rows) {
   if (rows->readers == 0) MemoryContextDelete(rows->context);
 }
 
-// Evicts the rows that were asked for least recently.
-void evict_last() {
-  CachedRows *last = kept_rows;
-  while (last->next != nullptr) last = last->next;
-  evict(last);
-}
-
-// Makes room for so many bytes more. Returns false where the cache cannot have them.
+// Makes room for so many bytes more. Returns false, and evicts nothing, where the cache cannot have them:
+// rows that are being read or recorded keep their memory.
 bool make_room(size_t bytes) {
   const size_t most = Settings::input_cache();
-  if (bytes > most) return false;
-  shrink_input_cache(most - bytes);
-  return bytes_held <= most - bytes;
+  size_t pinned = bytes_held;
+  for (const CachedRows *rows = kept_rows; rows != nullptr; rows = rows->next) {
+    if (rows->readers == 0) pinned -= rows->bytes;
+  }
+  if (bytes > most || pinned > most - bytes) return false;
+  while (bytes_held > most - bytes) {
+    CachedRows *last = nullptr;  // the ones that were asked for least recently
+    for (CachedRows *rows = kept_rows; rows != nullptr; rows = rows->next) {
+      if (rows->readers == 0) last = rows;
+    }
+    evict(last);
+  }
+  return true;
 }
 
 CacheChunk *add_chunk(CachedRows *rows, size_t least) {
@@ -191,6 +195,12 @@ bool record_rows(CachedRows *rows, RowRun run) {
 }
 
 void keep_rows(CachedRows *rows) {
+  // Another join may have recorded the same rows meanwhile.
+  for (CachedRows *other = kept_rows; other != nullptr; other = other->next) {
+    if (other->state.table != rows->state.table || !has_columns(other, rows->columns)) continue;
+    evict(other);
+    break;
+  }
   MemoryContextSetParent(rows->context, CacheMemoryContext);
   add_to_list(rows);
 }
@@ -200,7 +210,11 @@ void drop_record(CachedRows *rows) {
 }
 
 void shrink_input_cache(size_t bytes) {
-  while (kept_rows != nullptr && bytes_held > bytes) evict_last();
+  while (kept_rows != nullptr && bytes_held > bytes) {
+    CachedRows *last = kept_rows;
+    while (last->next != nullptr) last = last->next;
+    evict(last);
+  }
 }
 
 }  // namespace simjoin::pg

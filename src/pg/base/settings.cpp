@@ -52,6 +52,10 @@ void assign_input_cache(int value, void *) {
   shrink_input_cache(size_t{1024} * static_cast<size_t>(value));
 }
 
+void assign_max_memory(int value, void *) {
+  if (value != 0) shrink_input_cache(size_t{1024} * static_cast<size_t>(value));
+}
+
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
 constexpr auto device_entries = enum_entries(device_names);
 // PostgreSQL may exchange the sides of ~=.
@@ -157,7 +161,7 @@ void Settings::define_caps() {
   DefineCustomIntVariable(
       "simjoin.max_memory", "Sets the most memory that simjoin.memory_limit or simjoin.input_cache can give.",
       "With 0, there is no such limit.", &max_memory_kb_, max_memory_kb_, 0, MAX_KILOBYTES, PGC_SUSET,
-      GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, nullptr, nullptr);
+      GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, assign_max_memory, nullptr);
   DefineCustomIntVariable("simjoin.max_threads", "Sets the most threads that simjoin.cpu_threads can give.",
                           "With 0, there is no such limit.", &max_threads_, max_threads_, 0, most_cpu_threads,
                           PGC_SUSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
