@@ -205,8 +205,9 @@ TEST(DeviceCosts, AGpuPaysFromSomeNumberOfSetsOn) {
 TEST(DeviceCosts, SeveralGpusPayForLongJoinsOnly) {
   constexpr double copy_ms = 11;  // of the collection dblp6m
   EXPECT_EQ(gpus_that_pay(40, 0.1, 4, 4), 4);
-  EXPECT_EQ(gpus_that_pay(25, 0.1, 4, 4), 1);
-  EXPECT_EQ(gpus_that_pay(60, copy_ms, 4, 4), 1);
+  EXPECT_EQ(gpus_that_pay(5, 0.1, 4, 4), 1);
+  EXPECT_EQ(gpus_that_pay(20, copy_ms, 4, 4), 1);
+  EXPECT_EQ(gpus_that_pay(60, copy_ms, 4, 4), 2);
   EXPECT_EQ(gpus_that_pay(90, copy_ms, 4, 4), 3);
   EXPECT_EQ(gpus_that_pay(400, copy_ms, 4, 4), 4);
   EXPECT_EQ(gpus_that_pay(400, copy_ms, 4, 3), 3);
