@@ -92,16 +92,18 @@ void Device::secure(size_t bytes) {
   cudaFreeAsync(allocate_unused(bytes - used_), stream_);
 }
 
-void Device::let_read(const Device &other) const {
+// Without access, copies pass the host.
+void Device::let_read(const Device &other) const noexcept {
   int can = 0;
-  if (other.number_ == number_) return;
-  SIMJOIN_DEVICE_CALL(cudaDeviceCanAccessPeer(&can, other.number_, number_));
-  if (can == 0) return;
-  cudaMemAccessDesc access{};
-  access.location.type = cudaMemLocationTypeDevice;
-  access.location.id = other.number_;
-  access.flags = cudaMemAccessFlagsProtReadWrite;
-  SIMJOIN_DEVICE_CALL(cudaMemPoolSetAccess(pool_, &access, 1));
+  if (other.number_ != number_ && cudaDeviceCanAccessPeer(&can, other.number_, number_) == cudaSuccess &&
+      can != 0) {
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = other.number_;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    cudaMemPoolSetAccess(pool_, &access, 1);
+  }
+  cudaGetLastError();
 }
 
 void Device::release(void *data, size_t bytes) noexcept {

@@ -79,7 +79,7 @@ class Device {
   void *allocate(size_t bytes);
   void release(void *data, size_t bytes) noexcept;
   // Lets the GPU of `other` read this GPU's memory, if there is a way that does not pass the host.
-  void let_read(const Device &other) const;
+  void let_read(const Device &other) const noexcept;
   int number() const { return number_; }
   // Reserves device memory for later allocations of this process until `bytes` are used or reserved. No other
   // process can take it meanwhile. Throws limit_exceeded if there is too little.

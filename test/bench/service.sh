@@ -69,18 +69,18 @@ sessions() {
   rm -f "$work"/out.* "$work"/err.*
 }
 
-# Starts 200 sessions that join and ends each at some moment.
+# Starts 1,000 sessions that join and ends each at some moment.
 killed() {
   join=$(statement dblp1m 0.8)
   before=$(memory)
-  for i in $(seq 20); do
+  for i in $(seq 100); do
     for j in $(seq 10); do sql -c 'SET jit = off' -c "$join" > "$work/out" 2>&1 & done
     sleep "0.$((i % 10))"
     sql -c "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()" > "$work/out"
   done
   wait
   sleep 2
-  echo "200 killed sessions: device memory MB before $before, after $(memory)"
+  echo "1000 killed sessions: device memory MB before $before, after $(memory)"
 }
 
 expected=$(sql -c 'SET simjoin.device = cpu' -c "$(statement dblp1m 0.8)")
