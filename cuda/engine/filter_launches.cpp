@@ -1,6 +1,7 @@
 #include "cuda/engine/filter_launches.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/wall_clock.hpp"
 #include "cuda/base/tuning.hpp"
@@ -13,7 +14,8 @@ using namespace tuning;
 
 // Candidates of one launch, unless memory is short.
 constexpr uint64_t default_candidates = uint64_t{8} << 20;
-constexpr size_t bytes_per_candidate = sizeof(Candidate) + 4 * sizeof(uint32_t);
+// Two sets of result columns, and the list of long pairs.
+constexpr size_t bytes_per_candidate = sizeof(Candidate) + (2 * 3 + 1) * sizeof(uint32_t);
 
 uint64_t capacity_on(const Device &device, uint64_t wanted) {
   const uint64_t capacity = wanted != 0 ? wanted : default_candidates;
@@ -30,6 +32,7 @@ FilterLaunches::FilterLaunches(Device &device, uint64_t capacity, PairSink &sink
       stop_(stop),
       report_(report),
       candidates_(device, capacity_on(device, capacity)),
+      waiting_(device, candidates_.pairs.size()),
       counters_(1) {}
 
 void FilterLaunches::open_window(const DeviceSide &probes, uint32_t begin, uint32_t end) {
@@ -57,6 +60,7 @@ FinishedLaunch FilterLaunches::end_batch(const VerificationJob *job, uint64_t it
   if (job != nullptr) launch_verification(device_, *job, candidates_, 0, static_cast<uint64_t>(window_));
   verified_.record(device_.stream());
   copy_to_host(device_, counters_.data(), candidates_.counters.data(), 1);
+  hand_over();
   device_.synchronize();
   const double filter_ms = filtered_.since(begin_);
   double verify_ms = verified_.since(filtered_);
@@ -77,7 +81,10 @@ FinishedLaunch FilterLaunches::end_batch(const VerificationJob *job, uint64_t it
       ++figures.launches_repeated;
     }
   });
-  if (fits) hand_over(found.results);
+  if (fits) {
+    std::swap(candidates_.results, waiting_);
+    waiting_results_ = found.results;
+  }
   // After an overflow, the filter may have ended before its last item.
   const bool all = fits || found.next_item == 0;
   const uint64_t taken = all ? items : std::min<uint64_t>(items, found.next_item);
@@ -113,10 +120,11 @@ void FilterLaunches::note_launch(double ms) {
   });
 }
 
-// Fetches the results and pushes them to the queue.
-void FilterLaunches::hand_over(uint64_t results) {
+void FilterLaunches::hand_over() {
+  const uint64_t results = std::exchange(waiting_results_, 0);
+  if (results == 0) return;
   const auto begin = WallClock::now();
-  fetcher_.fetch(device_, candidates_, results, false, [this](Batch &batch) { sink_.push(batch); });
+  fetcher_.fetch(waiting_, results, false, [this](Batch &batch) { sink_.push(batch); });
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
     stats.output += results;
     figures.download_ms += milliseconds_since(begin);

@@ -38,7 +38,8 @@ class FilterLaunches {
   // Runs the items [0, items) by filter(begin, end), with `first` items in the first launch. Verifies the
   // candidates of each launch by `job` and hands the pairs over. If `job` is null, the candidates are
   // results. A launch whose candidates do not fit is repeated with fewer items; those of one item always fit.
-  // Stops at a launch in which more than `most_groups` groups passed. Throws Cancelled.
+  // The pairs of a launch are handed over while the next one runs, so those of the last one wait until
+  // hand_over(). Stops at a launch in which more than `most_groups` groups passed. Throws Cancelled.
   template <typename Filter>
   ItemRun run(const VerificationJob *job, uint64_t items, double first, Filter &&filter,
               uint64_t most_groups = UINT64_MAX) {
@@ -64,18 +65,23 @@ class FilterLaunches {
     return end_batch(job, items);
   }
 
+  // Hands over the pairs that wait, after the last run and otherwise beside a launch.
+  void hand_over();
+
  private:
   void begin_batch();
   FinishedLaunch end_batch(const VerificationJob *job, uint64_t items);
   double verify_rest(const VerificationJob &job, uint64_t candidates, double first_ms);
   void note_launch(double ms);
-  void hand_over(uint64_t results);
 
   Device &device_;
   PairSink &sink_;
   const StopFlag &stop_;
   JoinReport &report_;
   CandidateBuffer candidates_;
+  // The results of the launch before, which wait to be handed over, and their number.
+  ResultColumns waiting_;
+  uint64_t waiting_results_ = 0;
   PinnedBuffer<PairCounters> counters_;
   ResultFetcher fetcher_;
   Event begin_, filtered_, verified_;

@@ -25,7 +25,7 @@ struct GpuFigures {
   double filter_ms = 0;            // the filter kernels, by device events
   double verify_ms = 0;            // the verification kernels, by device events
   double longest_launch_ms = 0;    // of both kinds; an abandoned join waits for this long
-  double download_ms = 0;          // results to the host and to the caller
+  double download_ms = 0;          // results to the host and to the caller, most of it beside launches
   double total_ms = 0;             // from the end of the input to the last pair
   double filter_pairs = 0;         // pairs that the bitmap filter compared, one by one or in groups
   double filter_bit_pairs = 0;     // its comparisons, weighted by the width of the signatures in bits

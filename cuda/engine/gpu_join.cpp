@@ -266,6 +266,7 @@ void GpuJoin::run(PairSink &sink, const StopFlag &stop) {
         run_filters(sink);
       }
     }
+    launches_->hand_over();
   }
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
     stats.algorithm = spec_.threshold <= 0              ? "all pairs"

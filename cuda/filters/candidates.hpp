@@ -29,22 +29,27 @@ struct CandidateView {
   PairCounters *counters;
 };
 
+// Verified pairs: rows and the number of tokens they share.
+struct ResultColumns {
+  ResultColumns(Device &device, uint64_t capacity)
+      : left(device, capacity), right(device, capacity), overlap(device, capacity) {}
+
+  DeviceBuffer<uint32_t> left;
+  DeviceBuffer<uint32_t> right;
+  DeviceBuffer<uint32_t> overlap;
+};
+
 struct CandidateBuffer {
   CandidateBuffer(Device &device, uint64_t capacity)
       : pairs(device, capacity),
-        left(device, capacity),
-        right(device, capacity),
-        overlap(device, capacity),
+        results(device, capacity),
         long_pairs(device, capacity),
         counters(device, 1) {}
 
   CandidateView view() const { return {pairs.data(), pairs.size(), counters.data()}; }
 
   DeviceBuffer<Candidate> pairs;
-  // Results: rows and the number of tokens they share. There are never more results than candidates.
-  DeviceBuffer<uint32_t> left;
-  DeviceBuffer<uint32_t> right;
-  DeviceBuffer<uint32_t> overlap;
+  ResultColumns results;              // never more than candidates
   DeviceBuffer<uint32_t> long_pairs;  // candidates that a whole block verifies
   DeviceBuffer<PairCounters> counters;
 };

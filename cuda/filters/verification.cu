@@ -231,9 +231,9 @@ void launch_verification(Device &device, const VerificationJob &job, const Candi
   const ResultView out{candidates.pairs.data(),
                        candidates.pairs.size(),
                        candidates.counters.data(),
-                       candidates.left.data(),
-                       candidates.right.data(),
-                       candidates.overlap.data(),
+                       candidates.results.left.data(),
+                       candidates.results.right.data(),
+                       candidates.results.overlap.data(),
                        candidates.long_pairs.data(),
                        begin,
                        end};

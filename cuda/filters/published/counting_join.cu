@@ -327,9 +327,9 @@ CountingJob CountingJoin::make_job(const CandidateBuffer *out) const {
                   slots_.data()};
   if (out != nullptr) {
     job.candidates = out->view();
-    job.left = out->left.data();
-    job.right = out->right.data();
-    job.overlap = out->overlap.data();
+    job.left = out->results.left.data();
+    job.right = out->results.right.data();
+    job.overlap = out->results.overlap.data();
   }
   return job;
 }

@@ -269,7 +269,7 @@ void GpuVerifier::verify(const Chunk &chunk) {
     stats_.output += results;
     stats_.verify_ms += sum;
   }
-  on.fetcher.fetch(on.device, *on.buffer, results, swap_, [this](Batch &batch) { queue_->push(batch); });
+  on.fetcher.fetch(on.buffer->results, results, swap_, [this](Batch &batch) { queue_->push(batch); });
 }
 
 // Verifies the candidates [begin, end) of the chunk on the device, and fetches the counters. Returns the
