@@ -24,8 +24,8 @@ struct RangeWork {
 
   // Returns the verification of candidates without signatures.
   VerificationJob verification_job() const;
-  // Compares the probes of a range with their partners and hands over the pairs that qualify. Throws
-  // Cancelled.
+  // Compares the probes of a range with their partners. The pairs of the last launch wait for
+  // FilterLaunches::hand_over(). Throws Cancelled.
   void compare(const BitmapRange &range) const;
 };
 

@@ -131,6 +131,7 @@ class SharedRanges {
   }
   void compare(const RangeWork &work) {
     while (const std::optional<BitmapRange> range = take()) work.compare(*range);
+    work.launches.hand_over();
   }
   void join() {
     {
