@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/mix.hpp"
+
 namespace simjoin {
 
 // The part of a number, and a hash that spreads the numbers of one part. Both come from one hash: scaled by
 // the number of parts, its integer part is the part and its fraction the hash.
 struct NumberPart {
   NumberPart(uint64_t number, uint32_t parts) {
-    const uint64_t scaled = (number * 0x9E3779B97F4A7C15u >> 32) * parts;
+    const uint64_t scaled = (number * golden_gamma >> 32) * parts;
     part = static_cast<uint32_t>(scaled >> 32);
     hash = static_cast<uint32_t>(scaled);
   }

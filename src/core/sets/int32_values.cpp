@@ -53,14 +53,9 @@ size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   return hashed_bytes<uint32_t>(std::min(tokens, distinct_values()));
 }
 
-std::vector<RawSets *> Int32Values::sides_of(RawSets &left, RawSets &right) const {
-  if (self_join_) return {&left};
-  return {&left, &right};
-}
-
 Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                           WorkerPool &pool) const {
-  const std::vector<RawSets *> sides = sides_of(left, right);
+  const std::vector<RawSets *> sides = sides_of(left, right, self_join_);
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
   if (!dense(tokens)) return rank_hashed<uint32_t>(sides, file, distinct_values(), pool, memory_);
@@ -79,7 +74,7 @@ Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
 Buffer<uint32_t> Int32Values::frequencies(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                                           WorkerPool &pool) const {
   uint32_t distinct = 0;
-  return count_dense(sides_of(left, right), file, extra_bytes, pool, distinct);
+  return count_dense(sides_of(left, right, self_join_), file, extra_bytes, pool, distinct);
 }
 
 // Returns how often each number of the range occurs in the side's sets. Each worker counts the numbers of one

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/memory.hpp"
 #include "core/base/short_sort.hpp"
@@ -57,7 +58,6 @@ class Int32Values {
   Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;
   Buffer<uint32_t> count_dense(const std::vector<RawSets *> &sides, SpillFile *file, size_t extra_bytes,
                                WorkerPool &pool, uint32_t &distinct) const;
-  std::vector<RawSets *> sides_of(RawSets &left, RawSets &right) const;
   Ranking rank_ranges(const RangedNumbers &numbers, SpillFile &file, size_t extra_bytes,
                       WorkerPool &pool) const;
 

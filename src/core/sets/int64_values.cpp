@@ -1,6 +1,7 @@
 #include "core/sets/int64_values.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/base/interruption.hpp"
 #include "core/base/mix.hpp"
@@ -55,12 +56,9 @@ size_t Int64Values::most_ranking_bytes(uint64_t tokens, uint64_t distinct) {
 }
 
 Ranking Int64Values::rank(RawSets &left, RawSets &right, size_t extra_bytes, WorkerPool &pool) const {
-  if (!fit_32_bits()) {
-    std::vector<RawSets *> sides = {&left};
-    if (!self_join_) sides.push_back(&right);
-    return rank_hashed<uint64_t>(sides, nullptr, distinct_values(), pool, memory_);
-  }
-  for (RawSets *side : {&left, &right}) {
+  const std::vector<RawSets *> sides = sides_of(left, right, self_join_);
+  if (!fit_32_bits()) return rank_hashed<uint64_t>(sides, nullptr, distinct_values(), pool, memory_);
+  for (RawSets *side : sides) {
     side->narrow(pool, [&](const uint64_t *numbers, size_t count, uint32_t *ids) {
       for (size_t i = 0; i < count; ++i) ids[i] = static_cast<uint32_t>(numbers[i] - smallest_);
     });

@@ -105,7 +105,7 @@ class IntegerInterner {
   };
 
   // Its upper bits are mixed well enough, and it is had at once.
-  static uint64_t hash_of(int64_t value) { return static_cast<uint64_t>(value) * 0x9E3779B97F4A7C15u; }
+  static uint64_t hash_of(int64_t value) { return static_cast<uint64_t>(value) * golden_gamma; }
   void next_set();
   template <typename T>
   uint32_t intern_chunk(Side side, const T *tokens, size_t count, uint32_t *ids);

@@ -138,8 +138,7 @@ void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &righ
 void JoinTokens::end_run(RawSets &left, RawSets &right) {
   left.end_block();
   right.end_block();
-  vocabulary_.expect_few();
-  runs_->end_run(vocabulary_.take_tokens(), left.blocks.size(), right.blocks.size());
+  runs_->end_run(vocabulary_.take_tokens(true), left.blocks.size(), right.blocks.size());
 }
 
 // Returns the distinct tokens of all runs.

@@ -84,6 +84,12 @@ class RawSets {
   SpillFile *file_ = nullptr;
 };
 
+// Returns the sides that have sets: in a self-join the left one alone.
+inline std::vector<RawSets *> sides_of(RawSets &left, RawSets &right, bool self_join) {
+  if (self_join) return {&left};
+  return {&left, &right};
+}
+
 template <typename Visit>
 void RawSets::visit(const RawBlock &block, const SpillFile *file, const StopFlag &stop, Visit &&visit) const {
   Buffer<uint32_t> read(memory_);

@@ -57,7 +57,8 @@ size_t Vocabulary::bytes_of(const VocabularySize &size, bool self_join) {
   return IntegerInterner::table_bytes(size.tokens) + grown + grown / 4;
 }
 
-TokenList Vocabulary::take_tokens() {
+TokenList Vocabulary::take_tokens(bool small) {
+  small_ |= small;
   if (texts_) {
     const uint32_t size = texts_->size();
     std::unique_ptr<TextStore> texts = texts_->take_texts();

@@ -90,10 +90,8 @@ class Vocabulary {
   // Returns the bytes that a vocabulary of this size takes at most, and has taken while it grew.
   static size_t bytes_of(const VocabularySize &size, bool self_join);
   uint64_t text_bytes() const { return texts_ ? texts_->text_bytes() : 0; }
-  // Returns the tokens by id, and begins anew.
-  TokenList take_tokens();
-  // From the next take_tokens() on, the tokens are some of many, as for `small`.
-  void expect_few() { small_ = true; }
+  // Returns the tokens by id, and begins anew. With `small`, the tokens to come are some of many.
+  TokenList take_tokens(bool small = false);
   // Returns the text of an id, valid until more texts come. There are texts.
   std::string_view text(uint32_t id) const { return texts_->text(id); }
   [[noreturn]] static void throw_mixed();
