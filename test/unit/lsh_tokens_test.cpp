@@ -40,6 +40,52 @@ TEST(LshTokens, ComparesTokensOfAllTypes) {
   }
 }
 
+// Sets of texts come packed or not, and empty sets between them as sets of any type.
+TEST(LshTokens, CountsTheRowsOfEmptySets) {
+  const Input<std::string> texts = with_tokens<std::string>(self_input(all_shapes[0], 75));
+  const Texts no_texts;
+  for (const size_t limit : {size_t{1} << 30, size_t{1}}) {
+    Input<std::string> input;
+    input.self_join = true;
+    LshSpec spec;
+    spec.threshold = 0.6;
+    spec.self_join = true;
+    spec.permutations = 64;
+    spec.plan = {64, 1};
+    spec.threads = 3;
+    spec.memory_limit = limit;
+    const auto join = make_lsh_join(spec);
+    const auto add_empty = [&] {
+      const size_t row = input.left.size();
+      if (row % 4 == 0) join->add(Side::left, std::span<const int32_t>());
+      if (row % 4 == 1) join->add(Side::left, std::span<const int64_t>());
+      if (row % 4 == 2) join->add(Side::left, std::span<const std::string_view>());
+      if (row % 4 == 3) join->add_packed(Side::left, {});
+      if (join->wants_spill_file()) join->set_spill_file(unlinked_file(), UINT64_MAX);
+      input.left.emplace_back();
+    };
+    for (int i = 0; i < 7; ++i) add_empty();
+    for (int times = 0; times < 4; ++times) {
+      for (const Texts &set : texts.left) {
+        if (set.empty()) {
+          add_empty();
+          continue;
+        }
+        input.left.push_back(set);
+        if (input.left.size() % 2 == 0) {
+          add_row(*join, Side::left, set);
+          continue;
+        }
+        const std::string bytes = packed(set);
+        join->add_packed(Side::left, {bytes.data(), bytes.size(), static_cast<uint32_t>(set.size())});
+      }
+      add_empty();
+    }
+    EXPECT_EQ(difference(Oracle<std::string>(input).join(spec.measure, spec.threshold), pull(*join)), "")
+        << limit;
+  }
+}
+
 TEST(LshTokens, RefusesTokensOfTwoTypes) {
   const int32_t small[] = {1};
   const int64_t large[] = {1};

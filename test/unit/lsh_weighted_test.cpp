@@ -101,8 +101,12 @@ TEST_P(WeightedBands, FindTheSamePairsBeyondTheirMemory) {
       EXPECT_EQ(beyond.lsh.candidates, inside.lsh.candidates);
       EXPECT_EQ(beyond.stats.tokens[0], inside.stats.tokens[0]);
       EXPECT_LE(beyond.stats.memory_peak, spec.memory_limit + (size_t{3} << 19));
-      EXPECT_GE(beyond.stats.one_part_limit, inside.stats.memory_peak);
       EXPECT_LE(beyond.stats.one_part_limit, 2 * inside.stats.memory_peak);
+      spec.memory_limit = beyond.stats.one_part_limit;
+      const WeightedLshResult enough = run_weighted_lsh(input, spec, type);
+      EXPECT_EQ(enough.pairs, inside.pairs);
+      EXPECT_EQ(enough.stats.partitions, 0u);
+      EXPECT_LE(enough.stats.memory_peak, spec.memory_limit);
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,24 +14,13 @@
 #include "core/sets/text_numbers.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
+#include "unit/typed_tokens.hpp"
 
 namespace simjoin::test {
 namespace {
 
-using Texts = std::vector<std::string>;
-
 std::vector<std::string_view> views_of(const Texts &texts) {
   return {texts.begin(), texts.end()};
-}
-
-std::string packed(const Texts &texts) {
-  std::string bytes;
-  for (const std::string &text : texts) {
-    const size_t begin = bytes.size();
-    bytes.resize(begin + PackedTextReader::packed_bytes(text.size()), '\0');
-    PackedTextReader::pack(text, bytes.data() + begin);
-  }
-  return bytes;
 }
 
 // Texts of all lengths from 0 to 40 bytes, among them zero bytes, one the beginning or the end of another.
@@ -219,6 +209,53 @@ TEST(TextFeedTest, KeepsTheOrderOfRows) {
     take(TextFeed::ever);
     EXPECT_EQ(feed.pending_texts(), 0u);
     for (int side = 0; side < 2; ++side) EXPECT_EQ(found[side], expected[side]) << threads;
+  }
+}
+
+// Hashes are of all texts, and the numbers of distinct texts may keep their order, however many they are.
+TEST(TextFeedTest, GivesHashesAndNumbersInOrder) {
+  const auto hash = [](std::string_view text) {
+    return static_cast<uint32_t>(std::hash<std::string_view>()(text));
+  };
+  for (const bool in_order : {false, true}) {
+    MemoryCounter memory;
+    TextNumbers numbers(memory);
+    TextFeed feed(3, size_t{1} << 20, memory, in_order ? NumberedForm{true} : NumberedForm{false, hash});
+    std::vector<Texts> expected, found;
+    std::vector<std::vector<uint32_t>> expected_hashes, found_hashes;
+    const auto take = [&](TextFeed::Time until) {
+      while (const auto sets = feed.take(until)) {
+        const uint32_t *number = sets->numbers.data(), *value = sets->hashes.data();
+        for (size_t row = 0; row < sets->sizes.size(); ++row) {
+          Texts &set = found.emplace_back();
+          for (uint32_t i = 0; i < sets->sizes[row]; ++i) set.emplace_back(numbers.text(*number++));
+          if (in_order) continue;
+          std::sort(set.begin(), set.end());
+          found_hashes.emplace_back(value, value + sets->counts[row]);
+          value += sets->counts[row];
+        }
+      }
+    };
+    for (int row = 0; row < 1000; ++row) {
+      Texts set;
+      for (int i = 0; i < (row % 100 == 0 ? 3000 : row % 7); ++i)
+        set.push_back(std::to_string((i + row) * 65'536 / 7));
+      Texts &distinct = expected.emplace_back(set);
+      if (!in_order) {
+        std::sort(distinct.begin(), distinct.end());
+        if (!set.empty()) set.insert(set.end(), 2, set.front());
+        std::vector<uint32_t> &hashes = expected_hashes.emplace_back();
+        for (const std::string &text : set) hashes.push_back(hash(text));
+      }
+      feed.add(Side::left, std::span<const std::string_view>(views_of(set)));
+      if (!feed.full()) continue;
+      feed.submit(numbers);
+      take(TextFeed::at_once);
+    }
+    feed.submit(numbers);
+    take(TextFeed::ever);
+    EXPECT_EQ(found, expected) << in_order;
+    EXPECT_EQ(found_hashes, expected_hashes) << in_order;
   }
 }
 

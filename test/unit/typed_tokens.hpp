@@ -1,9 +1,11 @@
-// Inputs with other tokens in the place of integers of 32 bits, equal where these are.
+// Inputs with other tokens in the place of integers of 32 bits, equal where these are. Texts that are packed.
 #pragma once
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
+#include "core/base/packed_texts.hpp"
 #include "unit/drive.hpp"
 
 namespace simjoin::test {
@@ -27,6 +29,19 @@ Input<Token> with_tokens(const Input<int32_t> &input) {
   translate(input.left, other.left);
   translate(input.right, other.right);
   return other;
+}
+
+using Texts = std::vector<std::string>;
+
+// Returns the bytes of PackedTexts.
+inline std::string packed(const Texts &texts) {
+  std::string bytes;
+  for (const std::string &text : texts) {
+    const size_t begin = bytes.size();
+    bytes.resize(begin + PackedTextReader::packed_bytes(text.size()), '\0');
+    PackedTextReader::pack(text, bytes.data() + begin);
+  }
+  return bytes;
 }
 
 }  // namespace simjoin::test

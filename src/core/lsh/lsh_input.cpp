@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/lsh/lsh_memory.hpp"
@@ -31,25 +32,35 @@ void LshInput::add(Side side, std::span<const int64_t> tokens) {
 
 void LshInput::add(Side side, std::span<const std::string_view> tokens) {
   check_set(Type::text, tokens.size());
-  if (spec_.verify) return add_texts(side, tokens);
+  if (numbers_texts()) return add_texts(side, tokens);
   identities_.clear();
   for (const std::string_view token : tokens)
     identities_.push_back(static_cast<int64_t>(token_identity(token)));
   add_integers(side, std::span<const int64_t>(identities_));
 }
 
+void LshInput::add_packed(Side side, const PackedTexts &set) {
+  check_set(Type::text, set.count);
+  if (!numbers_texts()) return add_integers(side, std::span<const int32_t>());  // an empty set
+  add_texts(side, set);
+}
+
 // Notes a set of so many tokens, or refuses it.
 void LshInput::check_set(Type type, size_t tokens) {
-  if (sides_[0].sizes.size() + sides_[1].sizes.size() >= size_t{UINT32_MAX} - 1 || tokens >= UINT32_MAX)
+  if (++rows_added_ >= UINT32_MAX || tokens >= UINT32_MAX)
     throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
   if (tokens == 0) return;
   if (type_ != Type::unknown && type_ != type) Vocabulary::throw_mixed();
-  type_ = type;
   hashed_tokens_ += tokens;
+  if (std::exchange(type_, type) == type || !numbers_texts()) return;
+  // Sets before the first that is not empty wait for signatures like it.
+  for (int side = 0; side < 2; ++side)
+    for (uint32_t row = 0; row < sides_[side].rows(); ++row) hashes_[side].add_row(0);
 }
 
 template <typename T>
 void LshInput::add_integers(Side side, std::span<const T> tokens) {
+  if (numbers_texts()) return add_texts(side, PackedTexts());  // an empty set
   using Number = std::make_unsigned_t<T>;
   constexpr uint32_t words = sizeof(Number) / sizeof(uint32_t);
   RawSets &sets = sides_[static_cast<int>(side)];
@@ -57,14 +68,32 @@ void LshInput::add_integers(Side side, std::span<const T> tokens) {
   sets.add_row(distinct_numbers(tokens, numbers, sort_), words);
 }
 
-void LshInput::add_texts(Side side, std::span<const std::string_view> tokens) {
-  const int number = static_cast<int>(side);
-  RawSets &sets = sides_[number];
-  if (file_ != nullptr)
-    tokens_.bound(lsh_memory::vocabulary_bytes(spec_), tokens.size(), sides_[0], sides_[1], *file_);
-  sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
-  uint32_t *hash = hashes_[number].add_row(tokens.size());
-  for (const std::string_view token : tokens) *hash++ = token_hash(token_identity(token));
+template <typename Texts>
+void LshInput::add_texts(Side side, const Texts &set) {
+  tokens_.add_texts(side, set, text_input());
+}
+
+TextInput LshInput::text_input() {
+  const NumberedForm form = {false, [](std::string_view text) { return token_hash(token_identity(text)); }};
+  return {sides_[0],
+          sides_[1],
+          thread_count(spec_.threads),
+          spec_.memory_limit,
+          file_,
+          lsh_memory::vocabulary_bytes(spec_),
+          form,
+          [this](NumberedSets &&rows) { take_rows(std::move(rows)); }};
+}
+
+// Adds rows of texts that are numbered.
+void LshInput::take_rows(NumberedSets &&rows) {
+  const int side = static_cast<int>(rows.side);
+  const uint32_t *hash = rows.hashes.data();
+  for (const uint32_t count : rows.counts) {
+    std::copy_n(hash, count, hashes_[side].add_row(count));
+    hash += count;
+  }
+  sides_[side].add_rows(std::move(rows.numbers), rows.sizes);
 }
 
 template <class Token>
@@ -106,7 +135,7 @@ void LshInput::spill_to(SpillFile &file) {
   if (weights_) return weights_->spill_to(file);
   for (int side = 0; side < 2; ++side) {
     sides_[side].spill_to(file);
-    if (numbers_texts()) hashes_[side].spill_to(file);
+    hashes_[side].spill_to(file);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/base/short_sort.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
@@ -25,7 +26,8 @@ namespace simjoin {
 
 // Rows are numbered over both sides, right ones after the left ones. Integers wait and are compared as they
 // are (value_numbers), and all threads hash them at the end. Texts that will be compared are numbered and
-// hashed as they come. Of other texts only identities are kept, which are integers, too.
+// hashed as they come, by threads beside the caller. Of other texts only identities are kept, which are
+// integers, too.
 class LshInput {
  public:
   LshInput(const LshSpec &spec, MemoryCounter &memory);
@@ -34,6 +36,7 @@ class LshInput {
   void add(Side side, std::span<const int32_t> tokens);
   void add(Side side, std::span<const int64_t> tokens);
   void add(Side side, std::span<const std::string_view> tokens);
+  void add_packed(Side side, const PackedTexts &set);  // that will be compared
   // The same for sets with weights, as WeightedJoin takes them.
   template <class Token>
   void add_weighted(Side side, std::span<const Token> tokens, std::span<const double> weights);
@@ -53,6 +56,10 @@ class LshInput {
   // Gives back the room that the sizes of more sets would have. Call it before other threads look at them.
   void shrink_sizes() {
     for (RawSets &side : sides_) side.sizes.shrink();
+  }
+  // Ends the addition of sets. Returns false if some are left at a time.
+  bool end_sets(TextFeed::Time until) {
+    return weights_ ? weights_->end_sets(until) : tokens_.end_texts(text_input(), until);
   }
   // Ends the input: equal tokens have equal numbers from now on.
   void number(WorkerPool &pool);
@@ -80,8 +87,11 @@ class LshInput {
   void check_set(Type type, size_t tokens);
   template <typename T>
   void add_integers(Side side, std::span<const T> tokens);
-  void add_texts(Side side, std::span<const std::string_view> tokens);
-  bool numbers_texts() const { return type_ == Type::text && spec_.verify; }
+  template <typename Texts>
+  void add_texts(Side side, const Texts &set);
+  TextInput text_input();
+  void take_rows(NumberedSets &&rows);
+  bool numbers_texts() const { return type_ == Type::text && spec_.counts_tokens(); }
   void take_derived(int side, uint32_t first_row, const VisitHashes &visit, WorkerPool &pool);
   template <typename Number>
   void hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const;
@@ -94,8 +104,9 @@ class LshInput {
   RawSets sides_[2];
   ShortSort sort_;
   std::vector<int64_t> identities_;    // scratch of add()
-  WaitingTokens<uint32_t> hashes_[2];  // of such texts
+  WaitingTokens<uint32_t> hashes_[2];  // of such texts, and of the rows before the first
   std::optional<LshWeights> weights_;  // of sets with weights, which have nothing but sizes elsewhere
+  uint64_t rows_added_ = 0;            // some of which tokens_ may still have
   uint64_t hashed_tokens_ = 0;
   double reading_per_token_ = 0;  // bytes that reading took up to the file
 };

@@ -38,6 +38,7 @@ class LshJoinOfSets final : public LshJoin {
   void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
+  void add_packed(Side side, const PackedTexts &set) override;
   void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
     add_set(side, tokens, weights);
   }
@@ -123,6 +124,12 @@ template <typename T>
 void LshJoinOfSets::add_set(Side side, std::span<const T> tokens, std::span<const double> weights) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
   input_.add_weighted(side, tokens, weights);
+}
+
+void LshJoinOfSets::add_packed(Side side, const PackedTexts &set) {
+  if (!spec_.counts_tokens()) return JoinEngine::add_packed(side, set);
+  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  input_.add_packed(side, set);
 }
 
 void LshJoinOfSets::start() {
@@ -271,7 +278,10 @@ void LshJoinOfSets::compare_weights(const LshRow &l, const LshRow &r, Worker &wo
 }
 
 StepResult LshJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
-  if (!thread_.is_open()) start();
+  if (!thread_.is_open()) {
+    if (!input_.end_sets(std::chrono::steady_clock::now() + budget)) return StepResult::working;
+    start();
+  }
   const auto look_at_gpu = [this] {
     if (std::unique_ptr<Notice> notice = device_.take_notice()) notice_ = std::move(notice);
   };

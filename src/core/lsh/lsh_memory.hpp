@@ -38,20 +38,18 @@ inline size_t loaded_bytes(const LshSpec &spec, int workers) {
   return std::clamp(spec.memory_limit / 16 / static_cast<size_t>(workers), size_t{1} << 15, size_t{1} << 18);
 }
 
-// Returns the bytes of the signature data made of a row's token hashes.
+// Returns the bytes of what is made of a row's token hashes: its signature data, and a bitmap.
 inline size_t signed_bytes(const LshSpec &spec) {
-  return spec.plan.bands * sizeof(uint64_t) + (spec.verify ? 0 : spec.permutations * sizeof(uint32_t));
+  constexpr size_t bitmap = 40;
+  return spec.plan.bands * sizeof(uint64_t) + (spec.verify ? 0 : spec.permutations * sizeof(uint32_t)) +
+         (spec.counts_tokens() ? bitmap : 0);
 }
 
 // Returns the bytes of a row while all keys of a band are sorted in memory: what was signed, where its tokens
-// are, and their bitmap, its keys, and the pairs that it has had (DoneRows).
+// are, its keys, and the pairs that it has had (DoneRows).
 inline size_t joining_bytes(const LshSpec &spec) {
-  constexpr size_t tokens = 8 + 40, place = 8, keys = 34, pairs = 2;
-  return signed_bytes(spec) +
-         (spec.counts_tokens() ? tokens
-          : spec.verify        ? place
-                               : 0) +
-         keys + (spec.done_rows != nullptr ? pairs : 0);
+  constexpr size_t place = 8, keys = 34, pairs = 2;
+  return signed_bytes(spec) + (spec.verify ? place : 0) + keys + (spec.done_rows != nullptr ? pairs : 0);
 }
 
 }  // namespace simjoin::lsh_memory

@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <type_traits>
 #include <vector>
-
-#include "core/base/mix.hpp"
 
 namespace simjoin {
 namespace {
 
 constexpr size_t rows_per_start = 64;
+// Rows whose bitmaps a worker makes at a time.
+constexpr size_t bitmaps_at_a_time = 1024;
 
-template <typename Number>
-LshBitmap bitmap_of_numbers(const Number *numbers, uint32_t size) {
+// Returns the bitmap of a set of so many distinct tokens. Hashes may be repeated.
+LshBitmap bitmap_of(std::span<const uint32_t> hashes, uint32_t size) {
   LshBitmap bitmap = {};
-  for (uint32_t i = 0; i < size; ++i) {
-    const uint64_t bit = numbers[i] * golden_gamma >> 56;
-    bitmap.words[bit / 64] |= uint64_t{1} << bit % 64;
-  }
+  for (const uint32_t hash : hashes) bitmap.words[hash >> 30] |= uint64_t{1} << (hash >> 24) % 64;
   bitmap.excess = size;
   for (const uint64_t word : bitmap.words) bitmap.excess -= std::popcount(word);
   return bitmap;
@@ -43,41 +42,69 @@ LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCo
 void LshRows::build(LshSigner &signer, WorkerPool &pool) {
   if (in_file()) {
     columns_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
-    hashes_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
+    heads_place_ = file_->reserve(rows_ * head_words() * sizeof(uint64_t));
     if (spec_.counts_tokens()) find_starts(pool.stop());
     words_place_ = file_->reserve(words_before(rows_) * sizeof(uint32_t));
   } else {
     hashes_.resize(rows_ * bands_);
     if (!spec_.verify) words_.resize(words_before(rows_));
+    if (spec_.counts_tokens()) bitmaps_.resize(rows_);
   }
-  const auto sign = [&](uint32_t first, const auto &sets) {
-    if (!in_file())
-      return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
-                         hashes_.data() + first * bands_);
-    const size_t rows = sets.ends.size();
-    Buffer<uint64_t> hashes(memory_, rows * bands_);
-    Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
-    signer.sign(sets, pool, values.data(), hashes.data());
-    store(first, rows, hashes.data(), values.data(), pool);
-  };
+  const auto sign_sets = [&](uint32_t first, const auto &sets) { sign(first, sets, signer, pool); };
   if (LshWeights *const weights = input_.weights()) {
-    weights->take_signed(sign);
+    weights->take_signed(sign_sets);
     if (spec_.verify) weights->rank(pool);
     return;
   }
-  input_.take_hashes(sign, pool);
+  input_.take_hashes(sign_sets, pool);
   if (!spec_.verify) return;
-  if (!in_file()) {
-    sets_.resize(rows_);
-    bitmaps_.resize(rows_);
-  }
+  if (!in_file()) sets_.resize(rows_);
   for (int side = 0; side < 2; ++side) take_sets(side, pool);
 }
 
-// Writes the signature data of consecutive rows to the file.
-void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values,
-                    WorkerPool &pool) {
-  file_->write(hashes_place_ + first * bands_ * sizeof(uint64_t), hashes, rows * bands_ * sizeof(uint64_t));
+// Makes what is kept of consecutive rows beside their words, and the words that are signatures.
+template <class Token>
+void LshRows::sign(uint32_t first, const SetArrays<Token> &sets, LshSigner &signer, WorkerPool &pool) {
+  const size_t rows = in_file() ? sets.ends.size() : 0;
+  Buffer<uint64_t> hashes(memory_, rows * bands_);
+  Buffer<uint32_t> values(memory_, spec_.verify ? 0 : rows * spec_.permutations);
+  Buffer<LshBitmap> bitmaps(memory_, spec_.counts_tokens() ? rows : 0);
+  if constexpr (std::is_same_v<Token, uint32_t>)
+    if (spec_.counts_tokens())
+      make_bitmaps(first, sets, in_file() ? bitmaps.data() : bitmaps_.data() + first, pool);
+  if (!in_file())
+    return signer.sign(sets, pool, spec_.verify ? nullptr : words_.data() + words_before(first),
+                       hashes_.data() + first * bands_);
+  signer.sign(sets, pool, values.data(), hashes.data());
+  store(first, rows, hashes.data(), bitmaps.data(), values.data(), pool);
+}
+
+void LshRows::make_bitmaps(uint32_t first, const SetArrays<uint32_t> &hashes, LshBitmap *bitmaps,
+                           WorkerPool &pool) {
+  const size_t rows = hashes.ends.size();
+  pool.parallel((rows + bitmaps_at_a_time - 1) / bitmaps_at_a_time, [&](int, size_t piece) {
+    const size_t end = std::min(rows, (piece + 1) * bitmaps_at_a_time);
+    for (size_t row = piece * bitmaps_at_a_time; row < end; ++row) {
+      pool.stop().check();
+      const size_t begin = hashes.begin(row);
+      bitmaps[row] = bitmap_of(hashes.tokens.subspan(begin, hashes.ends[row] - begin),
+                               size_of(static_cast<uint32_t>(first + row)));
+    }
+  });
+}
+
+// Writes what is kept of consecutive rows to the file.
+void LshRows::store(uint32_t first, size_t rows, const uint64_t *hashes, const LshBitmap *bitmaps,
+                    const uint32_t *values, WorkerPool &pool) {
+  const size_t words = head_words();
+  Buffer<uint64_t> heads(memory_, rows * words);
+  for (size_t row = 0; row < rows; ++row) {
+    std::copy_n(hashes + row * bands_, bands_, heads.data() + row * words);
+    if (words > bands_) std::memcpy(heads.data() + row * words + bands_, bitmaps + row, sizeof(LshBitmap));
+  }
+  file_->write(heads_place_ + first * words * sizeof(uint64_t), heads.data(),
+               heads.size() * sizeof(uint64_t));
+  heads.release();
   if (!spec_.verify)
     file_->write(words_place_ + words_before(first) * sizeof(uint32_t), values,
                  rows * spec_.permutations * sizeof(uint32_t));
@@ -135,34 +162,23 @@ void LshRows::sort_block(RawBlock &block, uint32_t first, const StopFlag &stop) 
       return a < b;
     };
     if (!input_.in_order() && !std::is_sorted(set, set + words)) std::sort(set, set + words, less);
-    if (!in_file()) {
-      sets_[row] = set;
-      bitmaps_[row] = bitmap_of(set, size_of(row));
-    }
+    if (!in_file()) sets_[row] = set;
     set += words;
   }
 }
 
-LshBitmap LshRows::bitmap_of(const uint32_t *set, uint32_t size) const {
-  return input_.wide() ? bitmap_of_numbers(reinterpret_cast<const uint64_t *>(set), size)
-                       : bitmap_of_numbers(set, size);
-}
-
 void LshRows::read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const {
-  auto *const bitmaps = reinterpret_cast<LshBitmap *>(to + rows.size() * bands_);
-  auto *const words = reinterpret_cast<uint32_t *>(to + rows.size() * (bands_ + bitmap_words()));
+  const size_t head = head_words();
+  auto *const words = reinterpret_cast<uint32_t *>(to + rows.size() * head);
   size_t word = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<uint32_t>(number + i);
-    rows[i] = {to + i * bands_, spec_.counts_tokens() ? bitmaps + i : nullptr, words + word, row,
-               size_of(row)};
+    const auto *const bitmap = reinterpret_cast<const LshBitmap *>(to + i * head + bands_);
+    rows[i] = {to + i * head, head > bands_ ? bitmap : nullptr, words + word, row, size_of(row)};
     word += words_of(row);
   }
-  file_->read(hashes_place_ + number * bands_ * sizeof(uint64_t), to,
-              rows.size() * bands_ * sizeof(uint64_t));
+  file_->read(heads_place_ + number * head * sizeof(uint64_t), to, rows.size() * head * sizeof(uint64_t));
   file_->read(words_place_ + words_before(number) * sizeof(uint32_t), words, word * sizeof(uint32_t));
-  if (!spec_.counts_tokens()) return;
-  for (size_t i = 0; i < rows.size(); ++i) bitmaps[i] = bitmap_of(rows[i].words, rows[i].size);
 }
 
 }  // namespace simjoin

@@ -14,10 +14,12 @@
 #include "core/lsh/lsh_input.hpp"
 #include "core/lsh/lsh_join.hpp"
 #include "core/lsh/lsh_signer.hpp"
+#include "core/minhash/signature_device.hpp"
 
 namespace simjoin {
 
-// The tokens of a set, of which each sets a bit.
+// The tokens of a set, of which each sets a bit that its hash tells: a pair's bound depends on its tokens
+// alone.
 struct LshBitmap {
   std::array<uint64_t, 4> words;
   int64_t excess;  // tokens minus bits
@@ -34,7 +36,7 @@ struct LshRow {
 };
 
 // Rows are numbered over both sides, right ones after the left ones. In the file hashes are by band, for the
-// search, and also by row, beside whose words they are for the comparison.
+// search, and also by row, with its bitmap, beside whose words they are for the comparison.
 class LshRows {
  public:
   // `file` is null where all rows are in memory.
@@ -57,7 +59,7 @@ class LshRows {
             size_of(number)};
   }
   // Returns the most words of 64 bits that read() writes for a row.
-  size_t stored_words(uint32_t number) const { return bands_ + bitmap_words() + (words_of(number) + 1) / 2; }
+  size_t stored_words(uint32_t number) const { return head_words() + (words_of(number) + 1) / 2; }
   // Reads consecutive rows from the file, from `number` on. Their hashes, bitmaps and words go to `to`.
   void read(uint32_t number, std::span<LshRow> rows, uint64_t *to) const;
 
@@ -73,10 +75,15 @@ class LshRows {
     if (!spec_.verify) return spec_.permutations;
     return spec_.weighted ? 0 : size_t{size_of(number)} * token_words_;
   }
-  size_t bitmap_words() const { return spec_.counts_tokens() ? sizeof(LshBitmap) / sizeof(uint64_t) : 0; }
-  LshBitmap bitmap_of(const uint32_t *set, uint32_t size) const;
+  static constexpr size_t bitmap_words = sizeof(LshBitmap) / sizeof(uint64_t);
+  // Of 64 bits.
+  size_t head_words() const { return bands_ + (spec_.counts_tokens() ? bitmap_words : 0); }
   uint64_t words_before(uint32_t number) const;
-  void store(uint32_t first, size_t rows, const uint64_t *hashes, const uint32_t *values, WorkerPool &pool);
+  template <class Token>
+  void sign(uint32_t first, const SetArrays<Token> &sets, LshSigner &signer, WorkerPool &pool);
+  void make_bitmaps(uint32_t first, const SetArrays<uint32_t> &hashes, LshBitmap *bitmaps, WorkerPool &pool);
+  void store(uint32_t first, size_t rows, const uint64_t *hashes, const LshBitmap *bitmaps,
+             const uint32_t *values, WorkerPool &pool);
   void find_starts(const StopFlag &stop);
   void take_sets(int side, WorkerPool &pool);
   void sort_block(RawBlock &block, uint32_t first, const StopFlag &stop);
@@ -93,7 +100,7 @@ class LshRows {
   Buffer<LshBitmap> bitmaps_;      // by row
   SpillFile *const file_;          // if not null, the arrays above are in the file:
   uint64_t columns_place_ = 0;     // hashes by band and row
-  uint64_t hashes_place_ = 0;      // the same by row and band
+  uint64_t heads_place_ = 0;       // by row: hashes by band, then the bitmap
   uint64_t words_place_ = 0;       // words by row
   const uint32_t token_words_;     // that the number of a token takes
   Buffer<uint64_t> words_before_;  // of each 64th row

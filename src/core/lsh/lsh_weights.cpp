@@ -24,7 +24,8 @@ LshWeights::LshWeights(const LshSpec &spec, MemoryCounter &memory)
     : spec_(spec),
       memory_(memory),
       waiting_{WaitingTokens<WeightedToken>(spec, memory), WaitingTokens<WeightedToken>(spec, memory)},
-      input_(spec.measure, spec.self_join, lsh_memory::block_bytes(spec), memory),
+      input_(spec.measure, spec.self_join, lsh_memory::block_bytes(spec), thread_count(spec.threads),
+             spec.memory_limit, memory),
       places_(memory) {}
 
 template <class Token>

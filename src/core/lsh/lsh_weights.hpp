@@ -36,6 +36,8 @@ class LshWeights {
   // From now on sets wait in the file.
   void spill_to(SpillFile &file);
 
+  // Ends the addition of sets. Returns false if some are left at a time.
+  bool end_sets(TextFeed::Time until) { return input_.end_sets(until); }
   // Gives back memory that the sets do not need once all have come.
   void shrink() {
     for (WaitingTokens<WeightedToken> &side : waiting_) side.shrink();

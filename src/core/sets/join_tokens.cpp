@@ -52,17 +52,9 @@ void JoinTokens::end_waiting() {
 
 template <typename T>
 uint32_t JoinTokens::add_in_order(Side side, std::span<const T> tokens, uint32_t *ids) {
-  if constexpr (std::is_same_v<T, int64_t>) {
-    return intern(side, tokens, ids);
-  } else if constexpr (std::is_same_v<T, std::string_view>) {
-    if (tokens.empty()) return 0;
-    if (plain_) Vocabulary::throw_mixed();
-    // intern() would sort the numbers of many texts.
-    vocabulary_.number(tokens, ids);
-    return static_cast<uint32_t>(tokens.size());
-  } else {
-    return add(side, tokens, ids);
-  }
+  // intern() keeps the order.
+  if constexpr (std::is_same_v<T, int64_t>) return intern(side, tokens, ids);
+  return add(side, tokens, ids);
 }
 
 template uint32_t JoinTokens::add_in_order(Side, std::span<const int32_t>, uint32_t *);
@@ -80,7 +72,7 @@ template <typename Texts>
 void JoinTokens::add_texts(Side side, const Texts &set, const TextInput &input) {
   if (plain_ || waiting_) Vocabulary::throw_mixed();
   TextNumbers &texts = vocabulary_.texts();
-  if (!feed_) feed_.emplace(input.threads, input.memory_limit, memory_);
+  if (!feed_) feed_.emplace(input.threads, input.memory_limit, memory_, input.form);
   feed_->add(side, set);
   if (!feed_->full()) return;
   if (input.file != nullptr) {
@@ -112,6 +104,10 @@ bool JoinTokens::end_texts(const TextInput &input, TextFeed::Time until) {
 // Adds the rows that are numbered by a time.
 void JoinTokens::take_numbered(const TextInput &input, TextFeed::Time until) {
   while (const std::unique_ptr<NumberedSets> sets = feed_->take(until)) {
+    if (input.add_rows) {
+      input.add_rows(std::move(*sets));
+      continue;
+    }
     RawSets &side = sets->side == Side::left ? input.left : input.right;
     side.add_rows(std::move(sets->numbers), sets->sizes);
   }

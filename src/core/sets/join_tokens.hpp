@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -27,6 +28,9 @@ struct TextInput {
   size_t memory_limit;      // of the join
   SpillFile *file;          // null without a file
   size_t vocabulary_bytes;  // that the numbering of tokens takes, about, with a file
+  NumberedForm form = {};
+  // Adds numbered rows to their side. Without it, RawSets::add_rows() does.
+  std::function<void(NumberedSets &&rows)> add_rows = {};
 };
 
 // Integers of 32 bits wait for the end of the input as they are. Values of other types get an id at once,
@@ -59,7 +63,7 @@ class JoinTokens {
   void end_waiting();
 
   // The same for distinct tokens, in their order, so that weights can be beside them. Integers of 32 bits
-  // have to ascend.
+  // have to ascend, and texts go to add_texts() with a form that keeps their order.
   template <typename T>
   uint32_t add_in_order(Side side, std::span<const T> tokens, uint32_t *ids);
 

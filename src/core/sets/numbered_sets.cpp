@@ -1,6 +1,7 @@
 #include "core/sets/numbered_sets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/interruption.hpp"
 
@@ -30,18 +31,20 @@ void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, 
 }
 
 // Texts of several rows are looked up together.
-void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop, NumberedSets &numbered) {
+void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag &stop,
+                 NumberedSets &numbered) {
   numbered.side = rows.side;
   numbered.numbers.resize(rows.texts);
-  numbered.sizes.resize(rows.counts.size());
+  if (form.hash != nullptr) numbered.hashes.resize(rows.texts);
   TextStore::Piece piece = texts.take_piece();
   std::string_view together[TextNumbers::at_a_time];
   size_t read = 0, begin = 0;
-  uint32_t *to = numbered.numbers.data();
+  uint32_t *to = numbered.numbers.data(), *hash = numbered.hashes.data();
   const auto look_up = [&] {
     stop.check();
     texts.number({together, read}, piece, to);
     to += read;
+    for (size_t i = 0; form.hash != nullptr && i < read; ++i) *hash++ = form.hash(together[i]);
     read = 0;
   };
   for (size_t row = 0; row < rows.counts.size(); begin = rows.ends[row++]) {
@@ -53,6 +56,11 @@ void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop,
   }
   look_up();
   texts.give_back(piece);
+  if (form.in_order) {
+    numbered.sizes = std::move(rows.counts);
+    return;
+  }
+  numbered.sizes.resize(rows.counts.size());
   DistinctNumbers distinct;
   uint32_t *from = numbered.numbers.data(), *kept = from;
   for (size_t row = 0; row < rows.counts.size(); from += rows.counts[row++]) {
@@ -63,6 +71,7 @@ void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop,
   }
   numbered.numbers.resize(static_cast<size_t>(kept - numbered.numbers.data()));
   numbered.numbers.shrink();
+  if (form.hash != nullptr) numbered.counts = std::move(rows.counts);
 }
 
 }  // namespace simjoin

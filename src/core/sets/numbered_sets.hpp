@@ -30,13 +30,23 @@ struct TextRows {
   uint64_t texts = 0;
 };
 
+// What is made of rows of texts.
+struct NumberedForm {
+  // Whether the texts of each row are distinct already. Their numbers are then in their order.
+  bool in_order = false;
+  uint32_t (*hash)(std::string_view text) = nullptr;  // of all texts, where it is not null
+};
+
 // Consecutive rows of one side: the numbers of the distinct texts of each.
 struct NumberedSets {
-  explicit NumberedSets(MemoryCounter &memory) : numbers(memory), sizes(memory) {}
+  explicit NumberedSets(MemoryCounter &memory)
+      : numbers(memory), sizes(memory), hashes(memory), counts(memory) {}
 
   Side side = Side::left;
   Buffer<uint32_t> numbers;
-  Buffer<uint32_t> sizes;  // by row
+  Buffer<uint32_t> sizes;   // by row
+  Buffer<uint32_t> hashes;  // of all texts, in their order, if the form has hashes
+  Buffer<uint32_t> counts;  // of all texts, by row, likewise
 };
 
 // Leaves each number of a set once. One object serves many sets.
@@ -108,7 +118,8 @@ class DistinctNumbers {
 void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, TextStore::Piece &piece,
                   uint32_t *numbers);
 
-// Gives the numbers of rows. Throws Cancelled if the flag is set.
-void number_rows(const TextRows &rows, TextNumbers &texts, const StopFlag &stop, NumberedSets &numbered);
+// Gives the numbers of rows, whose counts may move there. Throws Cancelled if the flag is set.
+void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag &stop,
+                 NumberedSets &numbered);
 
 }  // namespace simjoin

@@ -21,12 +21,13 @@ constexpr size_t row_bytes = sizeof(uint32_t) + sizeof(size_t);  // beside its t
 
 }  // namespace
 
-TextFeed::TextFeed(int threads, size_t memory_limit, MemoryCounter &memory)
+TextFeed::TextFeed(int threads, size_t memory_limit, MemoryCounter &memory, const NumberedForm &form)
     : threads_(std::clamp(threads - 1, 0, most_threads)),
       block_bytes_(std::clamp(memory_limit / waiting_per_limit / 4, least_block_bytes, most_block_bytes)),
       most_waiting_(std::clamp<size_t>(memory_limit / waiting_per_limit / block_bytes_, 1, most_waiting)),
       most_blocks_(2 * (most_waiting_ + static_cast<size_t>(threads_) + 1)),
-      memory_(memory) {
+      memory_(memory),
+      form_(form) {
   // Then adding to them cannot fail, with a thread just started, or within one.
   running_.reserve(static_cast<size_t>(threads_));
   spare_.reserve(most_waiting_);
@@ -160,7 +161,7 @@ void TextFeed::number_next(Lock &lock) {
   block.work = block.numbers->begin_work();
   lock.unlock();
   try {
-    number_rows(block.rows, *block.numbers, stop_, block.numbered);
+    number_rows(block.rows, form_, *block.numbers, stop_, block.numbered);
   } catch (...) {
     block.failure = std::current_exception();
   }

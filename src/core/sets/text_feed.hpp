@@ -29,7 +29,7 @@ namespace simjoin {
 class TextFeed {
  public:
   // Uses up to `threads` threads, the caller's included, and a part of `memory_limit` for blocks.
-  TextFeed(int threads, size_t memory_limit, MemoryCounter &memory);
+  TextFeed(int threads, size_t memory_limit, MemoryCounter &memory, const NumberedForm &form = {});
   ~TextFeed();
   TextFeed(const TextFeed &) = delete;
   TextFeed &operator=(const TextFeed &) = delete;
@@ -76,6 +76,7 @@ class TextFeed {
   const size_t most_waiting_;  // blocks of this size
   const size_t most_blocks_;   // submitted and not taken, also those that are done
   MemoryCounter &memory_;
+  const NumberedForm form_;
   StopFlag stop_;
   std::unique_ptr<Block> open_[2];  // by side
   bool full_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -21,18 +22,28 @@ bool is_float(double weight) {
 
 }  // namespace
 
-WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes, MemoryCounter &memory)
+WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes, int threads,
+                             size_t memory_limit, MemoryCounter &memory)
     : measure_(measure),
+      threads_(threads),
+      memory_limit_(memory_limit),
       memory_(memory),
       tokens_(self_join, memory),
-      sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)} {}
+      sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)},
+      waiting_{WaitingWeights(memory), WaitingWeights(memory)} {}
 
 template <class Token>
 void WeightedInput::add(Side side, std::span<const Token> tokens, std::span<const double> weights) {
   const int number = static_cast<int>(side);
-  RawSets &sets = sides_[number];
-  if (sets.sizes.size() >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
+  if (rows_added_[number]++ >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
+  if constexpr (std::is_same_v<Token, std::string_view>) {
+    if (!tokens.empty() || tokens_.feeds_texts()) return add_texts(side, tokens, weights);
+  } else if (tokens_.feeds_texts()) {
+    if (!tokens.empty()) Vocabulary::throw_mixed();
+    return add_texts(side, {}, {});
+  }
+  RawSets &sets = sides_[number];
   if (file_ != nullptr) tokens_.bound(vocabulary_bytes_, tokens.size(), sides_[0], sides_[1], *file_);
   uint32_t *ids = sets.room(tokens.size());
   if (tokens_.add_in_order(side, tokens, ids) != tokens.size() || weights.size() != tokens.size())
@@ -45,7 +56,54 @@ template void WeightedInput::add(Side, std::span<const int32_t>, std::span<const
 template void WeightedInput::add(Side, std::span<const int64_t>, std::span<const double>);
 template void WeightedInput::add(Side, std::span<const std::string_view>, std::span<const double>);
 
-// Adds the weights of the row that is being added, to the block that has its tokens.
+void WeightedInput::add_texts(Side side, std::span<const std::string_view> tokens,
+                              std::span<const double> weights) {
+  if (weights.size() != tokens.size())
+    throw Error(ErrorKind::internal, "a weighted set has more tokens than weights, or fewer");
+  Buffer<double> &waiting = waiting_[static_cast<int>(side)].weights;
+  std::copy(weights.begin(), weights.end(), waiting.extend(weights.size()));
+  tokens_.add_texts(side, tokens, text_input());
+}
+
+TextInput WeightedInput::text_input() {
+  return {sides_[0],
+          sides_[1],
+          threads_,
+          memory_limit_,
+          file_,
+          vocabulary_bytes_,
+          NumberedForm{true},
+          [this](NumberedSets &&rows) { take_rows(std::move(rows)); }};
+}
+
+// Adds rows of texts that are numbered, with their weights.
+void WeightedInput::take_rows(NumberedSets &&rows) {
+  const int side = static_cast<int>(rows.side);
+  RawSets &sets = sides_[side];
+  WaitingWeights &waiting = waiting_[side];
+  std::span<const double> weights(waiting.weights.data() + waiting.taken, rows.numbers.size());
+  waiting.taken += weights.size();
+  if (file_ == nullptr) {
+    sets.add_rows(std::move(rows.numbers), rows.sizes);
+    add_weights(side, weights);
+  } else {
+    // Blocks of the file's size, which are read at once.
+    const uint32_t *number = rows.numbers.data();
+    for (const uint32_t size : rows.sizes) {
+      std::copy_n(number, size, sets.room(size));
+      add_weights(side, weights.first(size));
+      sets.add_row(size);
+      number += size;
+      weights = weights.subspan(size);
+    }
+  }
+  if (waiting.taken * 2 < waiting.weights.size()) return;
+  std::copy(waiting.weights.begin() + waiting.taken, waiting.weights.end(), waiting.weights.begin());
+  waiting.weights.resize(waiting.weights.size() - waiting.taken);
+  waiting.taken = 0;
+}
+
+// Adds the weights of rows that are being added, to the block that has their tokens.
 void WeightedInput::add_weights(int side, std::span<const double> weights) {
   WeightRange range;
   bool wide = false;

@@ -22,8 +22,10 @@ namespace simjoin {
 
 class WeightedInput {
  public:
-  // `measure` is jaccard or cosine. Blocks take about `block_bytes` of token numbers.
-  WeightedInput(Measure measure, bool self_join, size_t block_bytes, MemoryCounter &memory);
+  // `measure` is jaccard or cosine. Blocks take about `block_bytes` of token numbers. Up to `threads`
+  // threads, the caller's included, number texts within a part of `memory_limit`.
+  WeightedInput(Measure measure, bool self_join, size_t block_bytes, int threads, size_t memory_limit,
+                MemoryCounter &memory);
 
   // Adds the next row of a side. Its tokens are distinct. Integers of 32 bits ascend.
   template <class Token>
@@ -50,6 +52,8 @@ class WeightedInput {
   // Returns the number of tokens of the largest set.
   uint32_t largest_set() const { return std::max(sides_[0].sizes.largest(), sides_[1].sizes.largest()); }
 
+  // Ends the addition of sets. Returns false if some are left at a time.
+  bool end_sets(TextFeed::Time until) { return tokens_.end_texts(text_input(), until); }
   // Ends the input. Returns the ranks of the tokens.
   Ranking take_ranking(size_t extra_bytes, WorkerPool &pool);
   // Returns the ranked sets of a side, block by block, and releases what was added. Sets without weight are
@@ -70,6 +74,17 @@ class WeightedInput {
     bool in_file = false;
   };
 
+  // Weights of sets of texts that have no numbers yet, in the order of the rows.
+  struct WaitingWeights {
+    explicit WaitingWeights(MemoryCounter &memory) : weights(memory) {}
+
+    Buffer<double> weights;
+    size_t taken = 0;  // at the beginning, that wait no more
+  };
+
+  void add_texts(Side side, std::span<const std::string_view> tokens, std::span<const double> weights);
+  TextInput text_input();
+  void take_rows(NumberedSets &&rows);
   void add_weights(int side, std::span<const double> weights);
   void spill(WeightBlock &block);
   void load(WeightBlock &block) const;
@@ -77,10 +92,14 @@ class WeightedInput {
                            const Ranking &ranking, const WeightedBounds &bounds, const StopFlag &stop) const;
 
   const Measure measure_;
+  const int threads_;
+  const size_t memory_limit_;
   MemoryCounter &memory_;
   JoinTokens tokens_;
   RawSets sides_[2];
   std::vector<WeightBlock> weights_[2];  // one for each block of a side
+  WaitingWeights waiting_[2];
+  uint64_t rows_added_[2] = {0, 0};  // some of which tokens_ may still have
   SpillFile *file_ = nullptr;
   size_t vocabulary_bytes_ = 0;
   WeightRange range_;  // of all sets

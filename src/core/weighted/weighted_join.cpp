@@ -45,7 +45,10 @@ size_t block_bytes(const JoinSpec &spec) {
 class WeightedJoinOfSets final : public WeightedJoin {
  public:
   explicit WeightedJoinOfSets(const JoinSpec &spec)
-      : spec_(spec), device_(spec.device), input_(spec.measure, spec.self_join, block_bytes(spec), memory_) {}
+      : spec_(spec),
+        device_(spec.device),
+        input_(spec.measure, spec.self_join, block_bytes(spec), thread_count(spec.threads), spec.memory_limit,
+               memory_) {}
   ~WeightedJoinOfSets() override { thread_.end(); }
 
   void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
@@ -319,7 +322,10 @@ size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint3
 }
 
 StepResult WeightedJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
-  if (!thread_.is_open()) start();
+  if (!thread_.is_open()) {
+    if (!input_.end_sets(Clock::now() + budget)) return StepResult::working;
+    start();
+  }
   return thread_.pop(budget, out);
 }
 
