@@ -17,13 +17,14 @@ namespace {
 
 constexpr uint64_t edges_per_launch = uint64_t{1} << 25;  // edges united by a launch: some milliseconds
 
-GraphFigures noted;
-
 // The state of one call of a graph function: the device, its transfers, and a clock.
 class Session {
  public:
   explicit Session(const HostSide &host)
-      : host_(host), device(host.gpu_memory_limit), staging(device, host.pool) {
+      : host_(host),
+        noted(host.figures != nullptr ? *host.figures : figures_),
+        device(host.gpu_memory_limit),
+        staging(device, host.pool) {
     noted = {};
     last_.record(device.stream());
   }
@@ -49,8 +50,10 @@ class Session {
 
  private:
   const HostSide &host_;
+  GraphFigures figures_;  // that nobody wants
 
  public:
+  GraphFigures &noted;
   Device device;
   Staging staging;
 
@@ -61,9 +64,9 @@ class Session {
 // Returns the sorted entries of the edges. `nodes` gets the nodes on the host.
 Entries upload_entries(Session &session, const EdgeList &edges, EdgeUse use, Buffer<int64_t> &nodes) {
   RankedEdges ranked = upload_edges(session.device, session.staging, edges, session.stop());
-  session.note(noted.upload_ms);
+  session.note(session.noted.upload_ms);
   nodes = session.take<int64_t>(ranked.nodes);
-  session.note(noted.download_ms);
+  session.note(session.noted.download_ms);
   return sorted_entries(session.device, session.staging, ranked, edges, use != EdgeUse::directed,
                         session.stop());
 }
@@ -189,7 +192,7 @@ class CudaGraphs final : public GraphDevice {
     if (edges.size() + edges.lone().size() == 0) return result;
     Session session(host);
     const RankedEdges ranked = upload_edges(session.device, session.staging, edges, session.stop());
-    session.note(noted.upload_ms);
+    session.note(session.noted.upload_ms);
     const auto nodes = static_cast<uint32_t>(ranked.nodes.size());
     DeviceSets sets(session.device, nodes);
     for (uint64_t begin = 0; begin < ranked.count; begin += edges_per_launch) {
@@ -200,10 +203,10 @@ class CudaGraphs final : public GraphDevice {
     sets.flatten();
     DeviceBuffer<int64_t> names(session.device, nodes);
     sets.name(ranked.nodes, names.data());
-    session.note(noted.compute_ms);
+    session.note(session.noted.compute_ms);
     result.nodes = session.take<int64_t>(ranked.nodes);
     result.components = session.take<int64_t>(names);
-    session.note(noted.download_ms);
+    session.note(session.noted.download_ms);
     return result;
   }
 
@@ -213,16 +216,16 @@ class CudaGraphs final : public GraphDevice {
     if (edges.size() + edges.lone().size() == 0) return result;
     Session session(host);
     DevicePower power(session, upload_entries(session, edges, use, result.nodes), damping);
-    session.note(noted.lists_ms);
+    session.note(session.noted.lists_ms);
     for (uint64_t steps = most_power_steps(damping, tolerance); steps > 0; --steps) {
       session.stop().check();
-      ++noted.steps;
+      ++session.noted.steps;
       if (power.step() * damping <= tolerance * (1 - damping)) break;
     }
     const DeviceBuffer<double> &ranks = power.ranks();
-    session.note(noted.compute_ms);
+    session.note(session.noted.compute_ms);
     result.ranks = session.take<double>(ranks);
-    session.note(noted.download_ms);
+    session.note(session.noted.download_ms);
     return result;
   }
 
@@ -238,17 +241,17 @@ class CudaGraphs final : public GraphDevice {
     }();
     DeviceBuffer<double> cumulative(device, graph.weights.size());
     if (graph.weighted()) accumulate_weights(device, graph, cumulative.data());
-    session.note(noted.lists_ms);
+    session.note(session.noted.lists_ms);
     DeviceBuffer<unsigned long long> visits(device, graph.nodes);
     visits.fill(0);
     WalkLanes lanes(device, uint64_t{graph.nodes} * coupons, seed);
     while (!lanes.walk(graph, cumulative.data(), damping, coupons, visits.data())) session.stop().check();
-    noted.steps = add_up_visits(device, visits.data(), graph.nodes);
+    session.noted.steps = add_up_visits(device, visits.data(), graph.nodes);
     DeviceBuffer<double> shares(device, graph.nodes);
-    share_visits(device, visits.data(), graph.nodes, static_cast<double>(noted.steps), shares.data());
-    session.note(noted.compute_ms);
+    share_visits(device, visits.data(), graph.nodes, static_cast<double>(session.noted.steps), shares.data());
+    session.note(session.noted.compute_ms);
     result.ranks = session.take<double>(shares);
-    session.note(noted.download_ms);
+    session.note(session.noted.download_ms);
     return result;
   }
 
@@ -267,17 +270,15 @@ class CudaGraphs final : public GraphDevice {
                            [&](size_t i) { return graph.targets[i]; });
     session.staging.upload(copy.weights.data(), graph.weights.size(),
                            [&](size_t i) { return graph.weights[i]; });
-    session.note(noted.upload_ms);
+    session.note(session.noted.upload_ms);
     DeviceSpectrum spectrum(session, copy);
     result.radius_bound = spectrum.run();
-    session.note(noted.compute_ms);
+    session.note(session.noted.compute_ms);
     result.first = session.take<double>(spectrum.first());
     result.second = session.take<double>(spectrum.second());
-    session.note(noted.download_ms);
+    session.note(session.noted.download_ms);
     return result;
   }
-
-  const GraphFigures &figures() const override { return noted; }
 };
 
 }  // namespace

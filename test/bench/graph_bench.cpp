@@ -192,9 +192,11 @@ Result run_on_cpu(const std::string &function, uint32_t coupons, EdgeList &edges
   return densest_subgraph(edges, options.k, method, pool, memory);
 }
 
+GraphFigures figures;
+
 Result run_on_gpu(const std::string &function, uint32_t coupons, EdgeList &edges, const Options &options,
                   WorkerPool &pool, MemoryCounter &memory) {
-  const HostSide host{pool, memory, 0};
+  const HostSide host{pool, memory, 0, &figures};
   GraphDevice &device = *gpu_backend()->graphs();
   if (function == "components") return device.components(edges, host);
   if (function == "power")
@@ -208,7 +210,7 @@ Result run_on_gpu(const std::string &function, uint32_t coupons, EdgeList &edges
 }
 
 void print_figures() {
-  const GraphFigures &f = gpu_backend()->graphs()->figures();
+  const GraphFigures &f = figures;
   std::printf(" %.0f | %.0f | %.1f | %.0f | %.3g | %.1f |", f.upload_ms, f.lists_ms, f.compute_ms,
               f.download_ms, static_cast<double>(f.steps),
               static_cast<double>(f.device_memory_peak) / (1 << 30));

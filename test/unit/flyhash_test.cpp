@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/flyhash/flyhash_bulk.hpp"
+#include "core/service/cpu_devices.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/fly_oracle.hpp"
 #include "unit/on_target.hpp"
@@ -279,30 +280,22 @@ TEST(BulkFlyHash, ARoundIsBounded) {
 }
 
 // Computes on the CPU, and fails on demand.
-class FakeFlyGpu final : public FakeGpu, public FlyHashDevice {
+class FakeFlyGpu final : public FakeGpu, public CpuFlyHash {
  public:
-  class Work final : public FlyHashWork {
+  class Work final : public CpuFlyHash::Work {
    public:
-    Work(const FlyShape &shape, FakeFlyGpu &gpu) : shape_(shape), gpu_(gpu), projection_(shape) {
-      projection_.draw(0, shape.hash_length);
-    }
-    void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &) override {
+    Work(const FlyShape &shape, FakeFlyGpu &gpu)
+        : CpuFlyHash::Work(shape), winners_(shape.winners), gpu_(gpu) {}
+    void hash(const uint16_t *levels, size_t vectors, uint32_t *winners, WorkerPool &pool) override {
       ++gpu_.rounds;
-      std::fill_n(winners, vectors * shape_.winners, 0xDEADu);
+      std::fill_n(winners, vectors * winners_, 0xDEADu);
       if (gpu_.fault) fail_as(*gpu_.fault);
-      FlyBlock block(projection_);
-      for (size_t i = 0; i < vectors; ++i) {
-        block.start(levels + i * shape_.dimension, 1);
-        while (!block.step(shape_.hash_length)) {
-        }
-        block.write(0, winners + i * shape_.winners);
-      }
+      CpuFlyHash::Work::hash(levels, vectors, winners, pool);
     }
 
    private:
-    const FlyShape shape_;
+    const uint32_t winners_;
     FakeFlyGpu &gpu_;
-    FlyProjection projection_;
   };
 
   FlyHashDevice *flyhash() override { return this; }

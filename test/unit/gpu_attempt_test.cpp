@@ -41,6 +41,9 @@ TEST_F(GpuAttemptTest, EachPartRunsWhereItIsChosen) {
   EXPECT_EQ(run(attempt), "gpu") << "the choice holds until the next one";
   EXPECT_EQ(attempt.outcome().refused, "");
   EXPECT_FALSE(attempt.choose(1, 100));
+  backend_.slower.byte_ns = 1;
+  EXPECT_TRUE(attempt.choose(100, 1, 98e6));
+  EXPECT_FALSE(attempt.choose(100, 1, 99e6));
   EXPECT_EQ(run(attempt), "cpu");
   EXPECT_TRUE(attempt.outcome().gpu) << "a part ran there";
   EXPECT_EQ(attempt.outcome().refused, cpu_is_faster);

@@ -9,47 +9,35 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph_device.hpp"
 #include "core/graph/random.hpp"
+#include "core/service/cpu_devices.hpp"
 #include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {
 namespace {
 
-EdgeList copy_of(const EdgeList &edges, MemoryCounter &memory) {
-  EdgeList copy(memory);
-  for (size_t i = 0; i < edges.size(); ++i) copy.add_edge(edges.ends()[2 * i], edges.ends()[2 * i + 1]);
-  for (size_t i = 0; i < edges.lone().size(); ++i) copy.add_node(edges.lone()[i]);
-  return copy;
-}
-
 // Computes on the CPU, and counts.
-class FakeGraphs final : public GraphDevice {
+class FakeGraphs final : public CpuGraphs {
  public:
   Components components(const EdgeList &edges, const HostSide &host) override {
     begin();
     most_edges = std::max(most_edges, edges.size());
-    ComponentFinder finder(host.memory);
-    for (size_t i = 0; i < edges.size(); ++i) finder.add_edge(edges.ends()[2 * i], edges.ends()[2 * i + 1]);
-    return finder.components(host.pool);
+    return CpuGraphs::components(edges, host);
   }
   Ranks pagerank_power(const EdgeList &edges, EdgeUse use, double damping, double tolerance,
                        const HostSide &host) override {
     begin();
-    EdgeList copy = copy_of(edges, host.memory);
-    return simjoin::pagerank_power(copy, use, damping, tolerance, host.pool, host.memory);
+    return CpuGraphs::pagerank_power(edges, use, damping, tolerance, host);
   }
   Ranks pagerank_random_walk(const EdgeList &edges, EdgeUse use, double damping, uint32_t coupons,
                              uint64_t seed, const HostSide &host) override {
     begin();
-    EdgeList copy = copy_of(edges, host.memory);
-    return simjoin::pagerank_random_walk(copy, use, damping, coupons, seed, host.pool, host.memory);
+    return CpuGraphs::pagerank_random_walk(edges, use, damping, coupons, seed, host);
   }
   Spectrum leading_eigenvectors(const Graph &graph, const HostSide &host) override {
     begin();
-    return simjoin::leading_eigenvectors(graph, host.pool, host.memory);
+    return CpuGraphs::leading_eigenvectors(graph, host);
   }
-  const GraphFigures &figures() const override { return figures_; }
 
   std::optional<ErrorKind> fault;
   int calls = 0;
@@ -60,8 +48,6 @@ class FakeGraphs final : public GraphDevice {
     ++calls;
     if (fault) fail_as(*fault);
   }
-
-  GraphFigures figures_;
 };
 
 class FakeGraphBackend final : public FakeGpu {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/lsh/lsh_join.hpp"
+#include "core/service/cpu_devices.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"
@@ -18,65 +19,41 @@ namespace {
 using Signature = std::vector<uint8_t>;
 
 // A device that computes on the CPU, or fails.
-class FakeSigner final : public DeviceSigner {
+class FakeSigner final : public CpuSigner {
  public:
   FakeSigner(const SignatureHeader &header, int &work, const ErrorKind *fault)
-      : header_(header), hasher_(header.permutations, header.seed), work_(work), fault_(fault) {}
+      : CpuSigner(header), work_(work), fault_(fault) {}
 
-  void sign(const SetArrays<uint32_t> &sets, WorkerPool &, uint32_t *values) override {
+  void sign(const SetArrays<uint32_t> &sets, WorkerPool &pool, uint32_t *values) override {
     begin();
-    for (size_t set = 0; set < sets.ends.size(); ++set, values += header_.permutations) {
-      hasher_.start(values);
-      hasher_.add(sets.tokens.data() + sets.begin(set), sets.ends[set] - sets.begin(set), values);
-    }
+    CpuSigner::sign(sets, pool, values);
   }
   void sign(const SetArrays<WeightedToken> &sets, WorkerPool &pool, uint32_t *values) override {
     begin();
-    WeightedSamples samples;
-    std::vector<WeightedToken> scratch;
-    for (size_t set = 0; set < sets.ends.size(); ++set, values += header_.permutations) {
-      const auto tokens = in_order(sets.tokens.subspan(sets.begin(set), sets.ends[set] - sets.begin(set)),
-                                   scratch, pool.stop());
-      samples.start(header_.permutations);
-      add_weighted(tokens.data(), tokens.size(), header_.seed, samples);
-      samples.write_values(values);
-    }
-  }
-  void hash_bands(const SetArrays<uint32_t> &sets, const BandPlan &plan, WorkerPool &pool,
-                  uint64_t *hashes) override {
-    std::vector<uint32_t> values(sets.ends.size() * header_.permutations);
-    sign(sets, pool, values.data());
-    for (size_t i = 0; i < sets.ends.size() * plan.bands; ++i)
-      hashes[i] = band_hash(
-          header_, static_cast<uint32_t>(i % plan.bands),
-          values.data() + i / plan.bands * header_.permutations + i % plan.bands * plan.rows, plan.rows);
+    CpuSigner::sign(sets, pool, values);
   }
   std::string device() const override { return "Fake 100"; }
-  size_t memory_peak() const override { return 4096; }
 
  private:
   void begin() {
     if (++work_ > 1 && fault_ != nullptr) fail_as(*fault_);
   }
 
-  const SignatureHeader header_;
-  const MinHasher hasher_;
   int &work_;
   const ErrorKind *fault_;
 };
 
-class FakeSignatureBackend final : public FakeGpu, public SignatureDevice {
+class FakeSignatureBackend final : public FakeGpu, public CpuSignatures {
  public:
   SignatureDevice *signatures() override { return this; }
   std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t) override {
     return std::make_unique<FakeSigner>(header, work, fault);
   }
   // A failing sort fails after half of the keys.
-  size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &, size_t) override {
-    std::copy(keys.begin(), keys.end(), sorted.begin());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const SortKey &a, const SortKey &b) { return a.hi < b.hi; });
-    if (++sorts <= good_sorts) return 8192;
+  size_t sort(std::span<const SortKey> keys, std::span<SortKey> sorted, WorkerPool &pool,
+              size_t limit) override {
+    const size_t held = CpuSignatures::sort(keys, sorted, pool, limit);
+    if (++sorts <= good_sorts) return held;
     std::fill(sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end(), SortKey{});
     fail_as(ErrorKind::device_failure);
   }

@@ -2,52 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstring>
 #include <random>
 #include <thread>
 
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
+#include "unit/raw_session.hpp"
 #include "unit/service_drive.hpp"
 
 namespace simjoin::test {
 namespace {
-
-// A connection without a session's care: it says anything.
-class RawSession {
- public:
-  explicit RawSession(const std::string &path) : socket_(MessageSocket::connect_to(path)) {}
-
-  void say(const Request &request, std::span<const char> payload = {}) {
-    socket_->send({reinterpret_cast<const char *>(&request), sizeof request}, payload, true);
-  }
-  void say_bytes(std::span<const char> bytes) { socket_->send(bytes, {}, true); }
-  // Returns the next reply, or that of an error if none comes.
-  Reply hear() {
-    std::vector<char> buffer(sizeof(Reply) + most_payload);
-    Reply reply;
-    if (!socket_->wait(5'000, false)) return reply;
-    if (socket_->receive(buffer, true) >= static_cast<ptrdiff_t>(sizeof reply))
-      std::memcpy(&reply, buffer.data(), sizeof reply);
-    return reply;
-  }
-  uint32_t take_piece() {
-    say({Ask::piece});
-    return hear().count;
-  }
-  void begin(uint32_t join, bool self_join = false) {
-    SentSpec spec = {};
-    spec.self_join = self_join;
-    spec.threshold = 0.5;
-    spec.memory_limit = mebibyte;
-    Request request{Ask::begin};
-    request.join = join;
-    say(request, {reinterpret_cast<const char *>(&spec), sizeof spec});
-  }
-
- private:
-  std::unique_ptr<MessageSocket> socket_;
-};
 
 TEST(ServiceMessages, SenselessOnesHarmNobodyElse) {
   RunningService server;
@@ -58,8 +22,8 @@ TEST(ServiceMessages, SenselessOnesHarmNobodyElse) {
     if (random() % 2 == 0) raw.begin(1);
     for (int i = 0; i < 8; ++i) {
       Request request;
-      request.ask = static_cast<Ask>(random() % 15);
-      request.join = random() % 3;
+      request.ask = static_cast<Ask>(random() % 16);
+      request.work = random() % 3;
       request.piece = has_piece && random() % 2 == 0 ? static_cast<uint32_t>(random() % 16) : no_piece;
       request.rows =
           random() % 3 == 0 ? static_cast<uint32_t>(random()) : static_cast<uint32_t>(random() % 9);
@@ -90,7 +54,7 @@ TEST(ServiceMessages, BlocksMustAddUp) {
     EXPECT_EQ(raw.hear().answer, simjoin::Answer::admitted);
     Request request = asked;
     request.ask = Ask::block;
-    request.join = 1;
+    request.work = 1;
     request.piece = own_piece ? piece : of_other;
     raw.say(request);
     raw.say({Ask::status});

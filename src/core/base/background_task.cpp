@@ -16,9 +16,8 @@ void BackgroundTask::run() {
   try {
     WorkerPool pool(threads_, stop_);
     body_(pool);
-  } catch (const Cancelled &) {
   } catch (...) {
-    failure_ = std::current_exception();
+    if (!stop_.is_set()) failure_ = std::current_exception();
   }
   const std::lock_guard lock(mutex_);
   done_ = true;

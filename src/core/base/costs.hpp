@@ -46,6 +46,8 @@ inline constexpr double ranked_token = 30;  // the other way: a token is counted
 inline constexpr double gpu_start_ms = 400;
 // Moving a byte through page-locked memory and over PCIe, in either direction (H200).
 inline constexpr double gpu_byte = 0.1;
+// What a byte takes more if the GPU service computes: through its socket, in either direction.
+inline constexpr double service_byte = 0.6;
 
 // A whole join on the CPU. cpu_token and cpu_set are the costs on the thread that adds sets, cpu_token_work
 // is the cost of a token on all threads. cpu_pair_work is the cost of a pair of sets of `full_size` tokens at

@@ -154,6 +154,16 @@ class Buffer {
     return first;
   }
   void clear() { size_ = 0; }
+  // Returns the memory as an array of other elements, without a copy.
+  template <typename U>
+  Buffer<U> as() && {
+    shrink();
+    Buffer<U> other(*counter_);
+    other.data_ = reinterpret_cast<U *>(std::exchange(data_, nullptr));
+    other.size_ = std::exchange(size_, 0) * sizeof(T) / sizeof(U);
+    other.capacity_ = std::exchange(capacity_, 0) * sizeof(T) / sizeof(U);
+    return other;
+  }
   // Gives back the memory beyond the last element.
   void shrink() {
     if (size_ == 0) return release();
@@ -167,6 +177,8 @@ class Buffer {
   }
 
  private:
+  template <typename U>
+  friend class Buffer;
   static constexpr size_t huge_page_threshold = size_t{4} << 20;  // bytes
 
   void reallocate(size_t capacity) {

@@ -21,6 +21,7 @@ struct GpuTraits {
 struct GpuSlowdown {
   double work = 1;     // for work that needs processors and memory
   double compare = 1;  // for comparing the signatures of sets, by the fastest of the GPU's kernels
+  double byte_ns = 0;  // what a byte of an array takes more, on its way to the GPU or back
 };
 
 GpuSlowdown slowdown_of(const GpuTraits &traits);

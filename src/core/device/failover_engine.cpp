@@ -55,7 +55,7 @@ FailoverEngine::FailoverEngine(const JoinSpec &spec)
     const std::string reason = not_for_gpus(spec.algorithm);
     if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
     std::string missing = no_gpu_reason();
-    if (!missing.empty() || !gpu_backend()->available_for_joins(missing)) throw_no_gpu(missing);
+    if (!missing.empty() || !gpu_backend()->available(missing)) throw_no_gpu(missing);
     engine_ = gpu_backend()->make_engine(spec);
     gpu_ = true;
     keeps_ = false;
@@ -221,19 +221,17 @@ double FailoverEngine::saved_on_gpu(double rows) const {
 // Returns whether the algorithm needs a GPU, or a GPU is expected to save more than its start takes.
 bool FailoverEngine::worth_a_gpu(double rows) const {
   if (needs_gpu(spec_.algorithm)) return true;
-  const double saved = saved_on_gpu(rows);
-  // Whether a GPU is started is asked only where it matters.
-  return saved > 0 && (saved > gpu_start_ms(false) || gpu_backend()->started_for_joins());
+  return pays_for_gpu_start(saved_on_gpu(rows));
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
 void FailoverEngine::try_gpu() {
   std::string reason;
-  if (!gpu_backend()->available_for_joins(reason)) {
+  if (!gpu_backend()->available(reason)) {
     go_to_cpu(std::move(reason));
     return;
   }
-  slowdown_ = gpu_backend()->slowdown_of_joins();
+  slowdown_ = gpu_backend()->slowdown();
   if (!worth_a_gpu()) return;
   gpu_ = true;
   try {

@@ -82,25 +82,22 @@ class GpuBackend {
  public:
   virtual ~GpuBackend() = default;
 
-  // Returns whether this process can use a GPU; `reason` gets why not. The first call may take a while.
+  // Returns whether this process can use a GPU, maybe that of another process (core/service); `reason` gets
+  // why not. The first call may take a while.
   virtual bool available(std::string &reason) = 0;
   // Called before each query that may use a GPU. A reason for which `available` found none may have passed,
   // unless there is no GPU.
   virtual void look_again() {}
   // Returns whether there is a driver, without a look for a device.
   virtual bool has_driver() { return true; }
-  // Returns whether the device is set up for this process, so that the next join need not wait for that.
+  // Returns whether the device is set up for this process, so that the next computation need not wait for
+  // that.
   virtual bool started() const = 0;
   // Sets the device up for the joins of this process, unless that is done, where there is one. Throws what
   // make_engine() throws. Any thread may call it, beside other work.
   virtual void set_up() {}
   // Returns the slowdown of the first GPU. Only called if the backend is available.
   virtual GpuSlowdown slowdown() { return {}; }
-  // available(), started() and slowdown() for joins, which another process may do for this one
-  // (core/service).
-  virtual bool available_for_joins(std::string &reason) { return available(reason); }
-  virtual bool started_for_joins() const { return started(); }
-  virtual GpuSlowdown slowdown_of_joins() { return slowdown(); }
   // Sets the time without a computation on a GPU after which the process gives back what it holds of the
   // GPUs; 0 = never.
   virtual void set_idle_timeout(std::chrono::milliseconds) {}

@@ -24,12 +24,12 @@ GpuBackend &require_gpu() {
 }
 
 // Computations that would each save less than a start takes do so together.
-double gpu_start_ms(bool started) {
-  return started ? 0 : std::max(0.0, costs::gpu_start_ms - missed_on_gpu());
+bool pays_for_gpu_start(double saved_ms) {
+  return saved_ms > 0 && (saved_ms > costs::gpu_start_ms - missed_on_gpu() || gpu_backend()->started());
 }
 
 bool GpuStart::is_done(std::chrono::microseconds wait) {
-  if (gpu_backend()->started_for_joins()) return true;
+  if (gpu_backend()->started()) return true;
   if (!task_) {
     task_ = std::make_unique<BackgroundTask>(1, [this](WorkerPool &) {
       try {
@@ -64,14 +64,14 @@ void GpuStart::check() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-bool GpuAttempt::choose(double cpu_ms, double gpu_ms) {
+bool GpuAttempt::choose(double cpu_ms, double gpu_ms, double bytes) {
   chosen_ = false;
   if (failed() || device_ == Device::cpu) return false;
   std::string reason;
   if (device_ == Device::gpu) {
     require_gpu();
   } else {
-    reason = reason_against(cpu_ms, gpu_ms);
+    reason = reason_against(cpu_ms, gpu_ms, bytes);
   }
   if (!reason.empty()) {
     refuse(std::move(reason));
@@ -81,17 +81,17 @@ bool GpuAttempt::choose(double cpu_ms, double gpu_ms) {
 }
 
 // Returns why Device::automatic leaves the next part to the CPU; empty if it does not.
-std::string GpuAttempt::reason_against(double cpu_ms, double gpu_ms) {
+std::string GpuAttempt::reason_against(double cpu_ms, double gpu_ms, double bytes) {
   std::string reason = no_gpu_reason();
   if (!reason.empty()) return reason;
-  const auto pays = [&](double slowdown) {
-    const double saved = cpu_ms - gpu_ms * slowdown;
-    if (saved > gpu_start_ms(gpu_backend()->started())) return true;
+  const auto pays = [&](const GpuSlowdown &slowdown) {
+    const double saved = cpu_ms - gpu_ms * slowdown.work - bytes * slowdown.byte_ns * 1e-6;
+    if (pays_for_gpu_start(saved)) return true;
     if (saved > 0) missed_ms_ = miss_on_gpu(saved, missed_ms_);
     return false;
   };
-  if (!pays(1)) return cpu_is_faster;  // no GPU is looked for if the fastest would not pay
-  if (gpu_backend()->available(reason) && !pays(gpu_backend()->slowdown().work)) reason = cpu_is_faster;
+  if (!pays({})) return cpu_is_faster;  // no GPU is looked for if the fastest would not pay
+  if (gpu_backend()->available(reason) && !pays(gpu_backend()->slowdown())) reason = cpu_is_faster;
   forget_what_was_missed();
   return reason;
 }

@@ -43,9 +43,9 @@ class GpuStart {
   std::unique_ptr<BackgroundTask> task_;
 };
 
-// Returns the milliseconds that setting the device up adds to a computation, unless it is `started`, less
-// what earlier ones missed on it.
-double gpu_start_ms(bool started);
+// Returns whether so many milliseconds are more than setting a device up takes, less what earlier
+// computations missed on it, or a device is set up. Whether one is, is asked only where it matters.
+bool pays_for_gpu_start(double saved_ms);
 
 // The device that a computation ran on, in one part or several.
 struct DeviceOutcome {
@@ -68,10 +68,10 @@ class GpuAttempt {
 
   Device device() const { return device_; }
   // Chooses the device of the next part, and returns whether it is the GPU. The part takes about `cpu_ms`
-  // milliseconds on all threads of the CPU and `gpu_ms` on an H200 that is set up, transfers included. Parts
-  // that would each save less than a start takes do so together, with those of other computations. Throws
-  // device_failure if `device` is Device::gpu and there is none.
-  bool choose(double cpu_ms, double gpu_ms);
+  // milliseconds on all threads of the CPU and `gpu_ms` on an H200 that is set up, transfers of the `bytes`
+  // of its arrays included. Parts that would each save less than a start takes do so together, with those of
+  // other computations. Throws device_failure if `device` is Device::gpu and there is none.
+  bool choose(double cpu_ms, double gpu_ms, double bytes = 0);
   // Leaves the next part to the CPU for this reason.
   void refuse(std::string reason);
   // Returns whether the GPU has failed, so that it is not chosen again.
@@ -98,7 +98,7 @@ class GpuAttempt {
   DeviceOutcome outcome() const;
 
  private:
-  std::string reason_against(double cpu_ms, double gpu_ms);
+  std::string reason_against(double cpu_ms, double gpu_ms, double bytes);
   bool begin();
 
   const Device device_;

@@ -18,7 +18,7 @@ constexpr size_t least_keys_on_gpu = 50'000;
 void LshDevice::choose(size_t tokens, size_t values, int threads) {
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads);
-  attempt_.choose(costs.cpu_ms, costs.gpu_ms);
+  attempt_.choose(costs.cpu_ms, costs.gpu_ms, costs.bytes);
 }
 
 void LshDevice::note_use(const std::string &name, size_t bytes) {
@@ -37,6 +37,7 @@ void LshDevice::sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &mem
   const auto on_cpu = [&] { sort_keys(keys, pool, memory); };
   if (keys.size() < least_keys_on_gpu) return on_cpu();
   const auto on_gpu = [&](GpuBackend &gpu) {
+    if (!gpu.signatures()->sorts()) return on_cpu();
     Buffer<SortKey> sorted(memory, keys.size());
     const size_t held = gpu.signatures()->sort({keys.data(), keys.size()}, {sorted.data(), sorted.size()},
                                                pool, spec_.gpu_memory_limit);

@@ -1,4 +1,4 @@
-// A backend whose engine is the CPU's. With it, tests of the service need no GPU.
+// A backend whose engine and functions are the CPU's. With it, tests of the service need no GPU.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "core/clusters/cluster_device.hpp"
 #include "core/device/gpu.hpp"
+#include "core/service/cpu_devices.hpp"
 
 namespace simjoin {
 
@@ -26,11 +27,18 @@ class CpuBackend : public GpuBackend {
     of_cpu.threads = 1;
     return make_cpu_engine(of_cpu);
   }
-  SignatureDevice *signatures() override { return nullptr; }
+  FlyHashDevice *flyhash() override { return &flyhash_; }
+  SignatureDevice *signatures() override { return &signatures_; }
+  GraphDevice *graphs() override { return &graphs_; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
 
   bool present = true;
+
+ private:
+  CpuFlyHash flyhash_;
+  CpuSignatures signatures_;
+  CpuGraphs graphs_;
 };
 
 }  // namespace simjoin

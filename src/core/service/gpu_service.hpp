@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -13,12 +14,12 @@
 #include "core/service/admission.hpp"
 #include "core/service/message_socket.hpp"
 #include "core/service/messages.hpp"
-#include "core/service/served_join.hpp"
+#include "core/service/served_work.hpp"
 #include "core/service/service_memory.hpp"
 
 namespace simjoin {
 
-class GpuService final : public JoinHost {
+class GpuService final : public ServiceHost {
  public:
   // Sets up the GPU and the memory, and takes connections at `path` from then on. `lost` is called, by any
   // thread, if the GPU fails: this process cannot use it any more. Throws Error or std::bad_alloc.
@@ -31,23 +32,34 @@ class GpuService final : public JoinHost {
   void serve();
   void stop() noexcept;
 
-  GpuBackend &backend() { return backend_; }
   const std::shared_ptr<ServiceMemory> &memory() const { return memory_; }
   ServiceStatus status() const;
   // Runs `body` on a thread that the destructor waits for.
   void start(std::function<void()> body);
 
-  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
-    return backend_.make_engine(spec);
-  }
+  GpuBackend &backend() override { return backend_; }
   Admission &admission() override { return admission_; }
   void count_join() override { ++joins_; }
+  void count_call() override { ++calls_; }
+  void keep(std::string key, std::shared_ptr<void> state) override;
+  std::shared_ptr<void> take(const std::string &key) override;
   void lose_device(const std::string &why) override { lost_(why); }
 
  private:
   static constexpr size_t most_sessions = 4096;
+  // As many states as calls that run are kept. A join waits up to two seconds for memory of the GPU.
+  static constexpr size_t most_kept = Admission::most_running;
+  static constexpr std::chrono::seconds longest_kept{1};
+
+  // What a function has set up, after a call.
+  struct Kept {
+    std::string key;
+    std::shared_ptr<void> state;
+    std::chrono::steady_clock::time_point since;
+  };
 
   void warm_up();
+  void free_kept();
   void admit(std::unique_ptr<MessageSocket> connection);
   void forget(const MessageSocket *connection);
 
@@ -57,13 +69,15 @@ class GpuService final : public JoinHost {
   const std::shared_ptr<ServiceMemory> memory_;
   std::unique_ptr<MessageSocket> socket_;
   Admission admission_;
-  std::atomic<uint64_t> joins_{0};
+  std::atomic<uint64_t> joins_{0}, calls_{0};
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   size_t threads_ = 0;
   bool stopped_ = false;
   std::vector<std::shared_ptr<MessageSocket>> connections_;
+  std::vector<Kept> kept_;  // the oldest comes first
+  bool freeing_ = false;    // a thread is there that frees what is kept
 };
 
 }  // namespace simjoin

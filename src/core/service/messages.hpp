@@ -28,12 +28,13 @@ enum class Ask : uint32_t {
   return_piece,  // which the session does not touch any more
   begin,         // a join: SentSpec
   block,         // sets: in a piece, or in the bytes that follow
-  bytes,         // of such a block
+  bytes,         // of such a block, or of a call's arrays
   ready,         // the session has all sets: the join may take its turn
   finish,        // the service has all sets
-  credit,        // the session can take another message of the join
+  credit,        // the session can take another message of the join or call
   sizes,         // * of the sets of a side, from a row on, once the join is done
-  end,           // of a join, at any time
+  call,          // a function of the GPU: SentCall. Its arrays follow as bytes, once it is admitted
+  end,           // of a join or a call, at any time
   devices,       // *
   status,        // *
   alive,         // * whether the service answers, which it does without the GPU
@@ -41,7 +42,7 @@ enum class Ask : uint32_t {
 
 struct Request {
   Ask ask = Ask::hello;
-  uint32_t join = 0;
+  uint32_t work = 0;  // the number of the join or call
   uint32_t piece = no_piece;
   uint32_t rows = 0;  // of a block; for sizes, the first row
   uint32_t right = 0, wide = 0;
@@ -56,14 +57,36 @@ struct SentSpec {
   uint64_t memory_limit, gpu_memory_limit;
 };
 
+// The functions of the GPU that a session can call. What numbers and arrays they take and give is said where
+// both ends of a call are: signature_calls and so on.
+enum class Function : uint32_t { sign, hash_bands, components, pagerank, spectrum, flyhash };
+
+inline constexpr size_t most_call_numbers = 8, most_call_arrays = 4;
+
+struct SentCall {
+  Function function = Function::sign;
+  uint32_t count = 0;          // of the arrays
+  uint64_t device_memory = 0;  // bytes that the call may take of the GPU; 0 = most of the free memory
+  uint64_t numbers[most_call_numbers] = {};
+  uint64_t bytes[most_call_arrays] = {};  // of each array
+};
+
+struct CallResult {
+  uint64_t numbers[most_call_numbers] = {};
+  uint64_t device_memory_peak = 0;
+  std::string device;
+};
+
 enum class Answer : uint32_t {
   hello,     // Hello
   piece,     // the number in Reply::count, maybe no_piece
-  admitted,  // the join has its turn: blocks in the session's own memory may come
+  admitted,  // it has its turn: blocks in the session's own memory, or a call's arrays, may come
   pairs,     // takes a credit
   progress,  // JoinStats; takes a credit
   done,      // JoinStats; takes a credit
-  error,     // SentError; of the join, or of the connection if that is 0
+  array,     // bytes of a result's array, whose number is the count; takes a credit
+  result,    // CallResult, after all arrays; takes a credit
+  error,     // SentError; of the join or call, or of the connection if that is 0
   sizes,
   devices,
   status,  // ServiceStatus
@@ -72,7 +95,7 @@ enum class Answer : uint32_t {
 
 struct Reply {
   Answer answer = Answer::error;
-  uint32_t join = 0;
+  uint32_t work = 0;  // the number of the join or call
   uint32_t count = 0;
   double share_done = unknown_share;
 };
@@ -87,12 +110,13 @@ struct Hello {
 struct ServiceStatus {
   int32_t pid = 0;
   uint32_t sessions = 0;
-  uint32_t running = 0;  // joins on the GPU
-  uint32_t waiting = 0;  // joins that wait for their turn
+  uint32_t running = 0;  // joins and calls on the GPU
+  uint32_t waiting = 0;  // joins and calls that wait for their turn
   uint64_t memory_total = 0;
   uint64_t memory_used = 0;    // in pieces that sessions or joins have
   uint64_t device_memory = 0;  // that the service holds
   uint64_t joins = 0;          // that ran to their end
+  uint64_t calls = 0;          // the same
   int64_t started = 0;         // microseconds since 1970
 };
 
@@ -165,6 +189,27 @@ void visit_stats(Visitor &&visit, Stats &stats) {
   visit(stats.one_part_limit), visit(stats.threads), visit(stats.used_prefix), visit(stats.used_bitmap);
   visit(stats.algorithm), visit(stats.device), visit(stats.streamed), visit(stats.gpu_refused);
   visit(stats.device_memory_peak), visit(stats.reasons);
+}
+
+struct SentError {
+  uint32_t kind = 0;
+  std::string message, hint;
+};
+
+template <class Visitor, class Error>
+void visit_error(Visitor &&visit, Error &error) {
+  visit(error.kind), visit(error.message), visit(error.hint);
+}
+
+template <class Visitor, class Result>
+void visit_result(Visitor &&visit, Result &result) {
+  visit(result.numbers), visit(result.device_memory_peak), visit(result.device);
+}
+
+template <class T>
+std::span<const char> bytes_of(const T &value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return {reinterpret_cast<const char *>(&value), sizeof value};
 }
 
 template <class Visitor, class Device>

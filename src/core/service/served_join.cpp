@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <numeric>
 #include <utility>
 
 namespace simjoin {
 namespace {
 
-// A join that waits longer for its session lets others have its place.
-constexpr std::chrono::milliseconds patience_with_session{200};
 constexpr std::chrono::milliseconds between_progress{100};
 constexpr std::chrono::microseconds longest_step{10'000};
 // More bytes than any row of PostgreSQL has.
 constexpr size_t largest_block = size_t{2} << 30;
-
-[[noreturn]] void throw_senseless() {
-  throw Error(ErrorKind::internal, "a message to the GPU service makes no sense");
-}
 
 JoinSpec checked(const SentSpec &sent) {
   const auto algorithm = static_cast<Algorithm>(sent.algorithm);
@@ -66,9 +58,9 @@ void stay_locked(void *) noexcept {}
 
 }  // namespace
 
-ServedJoin::ServedJoin(JoinHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
+ServedJoin::ServedJoin(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
                        const SentSpec &spec)
-    : host_(host), socket_(std::move(socket)), number_(number), spec_(checked(spec)) {}
+    : ServedWork(host, std::move(socket), number), spec_(checked(spec)) {}
 
 // Hands the block to the join's thread.
 void ServedJoin::append(HostPiece piece, const Request &request) {
@@ -142,12 +134,6 @@ void ServedJoin::set_finished() {
   changed_.notify_all();
 }
 
-void ServedJoin::add_credit() {
-  const std::lock_guard lock(mutex_);
-  ++credits_;
-  changed_.notify_all();
-}
-
 uint32_t ServedJoin::sizes(Side side, uint32_t first_row, uint32_t *out) {
   {
     const std::lock_guard lock(mutex_);
@@ -160,39 +146,14 @@ uint32_t ServedJoin::sizes(Side side, uint32_t first_row, uint32_t *out) {
   return count;
 }
 
-void ServedJoin::end() {
-  const std::lock_guard lock(mutex_);
-  stop_.set();
-  changed_.notify_all();
-}
-
-void ServedJoin::run() {
-  try {
-    Admission::Turn turn(host_.admission());
-    join(turn);
-  } catch (const Cancelled &) {
-  } catch (const Error &error) {
-    fail(error.kind(), error.what(), error.hint());
-  } catch (const std::bad_alloc &) {
-    fail(ErrorKind::limit_exceeded, "the GPU service is out of memory", "Set simjoin.device to cpu.");
-  } catch (const std::exception &error) {
-    fail(ErrorKind::device_unavailable, error.what(), "Set simjoin.device to cpu.");
-  }
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stop_.is_set(); });
-  }
-  engine_.reset();
-}
-
-void ServedJoin::join(Admission::Turn &turn) {
+void ServedJoin::work(Admission::Turn &turn) {
   const bool early = turn.try_early();
   if (!early) {
     wait_for_ready();
     turn.wait(stop_);
   }
   send({Answer::admitted, number_}, {});
-  engine_ = host_.make_engine(spec_);
+  engine_ = host_.backend().make_engine(spec_);
   feed(turn, early);
   if (early) turn.wait(stop_);
   hand_over(turn);
@@ -210,13 +171,8 @@ void ServedJoin::feed(Admission::Turn &turn, bool early) {
     SharedBlock block;
     {
       std::unique_lock lock(mutex_);
-      const auto any = [this] { return !blocks_.empty() || finished_ || stop_.is_set(); };
-      if (!changed_.wait_for(lock, patience_with_session, any)) {
-        turn.leave();
-        changed_.wait(lock, any);
-        if (!early) turn.come_back();
-      }
-      stop_.check();
+      wait_for_session(
+          lock, turn, [this] { return !blocks_.empty() || finished_; }, !early);
       if (blocks_.empty()) return;
       block = std::move(blocks_.front());
       blocks_.pop_front();
@@ -258,9 +214,9 @@ void ServedJoin::send_pairs(const Batch &batch, Admission::Turn &turn) {
     const Side other = spec_.self_join ? Side::left : Side::right;
     for (size_t i = begin; i < begin + count; ++i) *at++ = engine_->set_size(Side::left, batch.left[i]);
     for (size_t i = begin; i < begin + count; ++i) *at++ = engine_->set_size(other, batch.right[i]);
-    take_credit(turn);
-    send({Answer::pairs, number_, static_cast<uint32_t>(count), engine_->share_done()},
-         {reinterpret_cast<const char *>(columns.data()), columns.size() * sizeof(uint32_t)}, &turn);
+    send_for_credit({Answer::pairs, number_, static_cast<uint32_t>(count), engine_->share_done()},
+                    {reinterpret_cast<const char *>(columns.data()), columns.size() * sizeof(uint32_t)},
+                    turn);
   }
 }
 
@@ -268,60 +224,17 @@ void ServedJoin::send_stats(Answer answer, Admission::Turn &turn) {
   const JoinStats stats = engine_->stats();
   Packer packer;
   visit_stats(packer, stats);
-  take_credit(turn);
   const size_t bytes = std::min(packer.bytes().size(), most_payload);
-  send({answer, number_, 0, engine_->share_done()}, packer.bytes().first(bytes), &turn);
+  send_for_credit({answer, number_, 0, engine_->share_done()}, packer.bytes().first(bytes), turn);
 }
 
-bool ServedJoin::has_credit() const {
-  const std::lock_guard lock(mutex_);
-  return credits_ > 0;
-}
-
-// Waits until the session can take a message.
-void ServedJoin::take_credit(Admission::Turn &turn) {
-  std::unique_lock lock(mutex_);
-  const auto any = [this] { return credits_ > 0 || stop_.is_set(); };
-  if (!changed_.wait_for(lock, patience_with_session, any)) {
-    turn.leave();
-    changed_.wait(lock, any);
-    turn.come_back();
+void ServedJoin::release() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::failed;
+    blocks_.clear();
   }
-  stop_.check();
-  --credits_;
-}
-
-// While the session takes nothing, others have the join's place.
-void ServedJoin::send(Reply reply, std::span<const char> payload, Admission::Turn *turn) {
-  const std::span<const char> head(reinterpret_cast<const char *>(&reply), sizeof reply);
-  Sent sent = socket_->send(head, payload, false);
-  if (sent == Sent::full) {
-    if (turn != nullptr) turn->leave();
-    sent = socket_->send(head, payload, true);
-    if (turn != nullptr) turn->come_back();
-  }
-  if (sent != Sent::yes) throw Cancelled{};
-}
-
-// Tells the session, and frees what the join has. An error needs no credit.
-void ServedJoin::fail(ErrorKind kind, const std::string &message, const std::string &hint) noexcept {
-  try {
-    {
-      const std::lock_guard lock(mutex_);
-      state_ = State::failed;
-      blocks_.clear();
-    }
-    engine_.reset();
-    Packer packer;
-    packer(static_cast<uint32_t>(kind));
-    packer(message);
-    packer(hint);
-    send({Answer::error, number_}, packer.bytes());
-  } catch (...) {
-    // The session is gone, or learns of the failure by the end of the connection.
-    socket_->end_sending();
-  }
-  if (kind == ErrorKind::device_failure) host_.lose_device(message);
+  engine_.reset();
 }
 
 }  // namespace simjoin

@@ -7,28 +7,21 @@
 
 #include "core/base/error.hpp"
 #include "core/service/gpu_service.hpp"
+#include "core/service/served_call.hpp"
 
 namespace simjoin {
-namespace {
-
-template <class T>
-std::span<const char> bytes_of(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-
-}  // namespace
 
 ServedSession::ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket)
     : service_(service), socket_(std::move(socket)) {}
 
 ServedSession::~ServedSession() {
-  end_joins();
+  end_works();
 }
 
-// The joins' own threads let go of them.
-void ServedSession::end_joins() noexcept {
-  for (const auto &[number, join] : joins_) join->end();
-  joins_.clear();
+// The works' own threads let go of them.
+void ServedSession::end_works() noexcept {
+  for (const auto &[number, work] : works_) work->end();
+  works_.clear();
 }
 
 void ServedSession::run() {
@@ -49,7 +42,7 @@ void ServedSession::run() {
       }
     }
     faulty_ = true;
-    end_joins();
+    end_works();
   }
 }
 
@@ -63,7 +56,9 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
       pieces_.erase(request.piece);
       return;
     case Ask::begin:
-      return begin_join(request, payload);
+      return begin<ServedJoin, SentSpec>(request, payload);
+    case Ask::call:
+      return begin<ServedCall, SentCall>(request, payload);
     case Ask::devices:
       return tell_devices();
     case Ask::status:
@@ -71,34 +66,42 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
     case Ask::alive:
       return answer({Answer::alive}, {});
     default:
-      return handle_of_join(request, payload);
+      return handle_of_work(request, payload);
   }
 }
 
-// A join that is not known has just been given up by the session.
-void ServedSession::handle_of_join(const Request &request, std::span<const char> payload) {
-  const auto found = joins_.find(request.join);
-  if (found == joins_.end()) return;
-  ServedJoin &join = *found->second;
+// Work that is not known has just been given up by the session.
+void ServedSession::handle_of_work(const Request &request, std::span<const char> payload) {
+  const auto found = works_.find(request.work);
+  if (found == works_.end()) return;
+  ServedWork &work = *found->second;
+  switch (request.ask) {
+    case Ask::bytes:
+      return work.add_bytes(payload);
+    case Ask::credit:
+      return work.add_credit();
+    case Ask::end:
+      work.end();
+      works_.erase(found);
+      return;
+    default:
+      if (auto *join = dynamic_cast<ServedJoin *>(&work)) return handle_of_join(*join, request);
+      throw_senseless();
+  }
+}
+
+void ServedSession::handle_of_join(ServedJoin &join, const Request &request) {
   switch (request.ask) {
     case Ask::block:
       return add_block(join, request);
-    case Ask::bytes:
-      return join.add_bytes(payload);
     case Ask::ready:
       return join.set_ready();
     case Ask::finish:
       return join.set_finished();
-    case Ask::credit:
-      return join.add_credit();
     case Ask::sizes:
       return tell_sizes(join, request);
-    case Ask::end:
-      join.end();
-      joins_.erase(found);
-      return;
     default:
-      throw Error(ErrorKind::internal, "a message to the GPU service makes no sense");
+      throw_senseless();
   }
 }
 
@@ -116,19 +119,19 @@ void ServedSession::give_piece() {
   answer({Answer::piece, 0, piece ? piece->number() : no_piece}, {});
 }
 
-void ServedSession::begin_join(const Request &request, std::span<const char> payload) {
-  SentSpec spec;
-  if (payload.size() != sizeof spec || request.join == 0 || joins_.contains(request.join))
-    throw Error(ErrorKind::internal, "a message to the GPU service makes no sense");
-  if (joins_.size() >= most_joins)
-    return refuse(request.join, "the GPU service has too many joins of this session");
-  std::memcpy(&spec, payload.data(), sizeof spec);
-  auto join = std::make_shared<ServedJoin>(service_, socket_, request.join, spec);
-  joins_.emplace(request.join, join);
+template <class Work, class Told>
+void ServedSession::begin(const Request &request, std::span<const char> payload) {
+  Told told;
+  if (payload.size() != sizeof told || request.work == 0 || works_.contains(request.work)) throw_senseless();
+  if (works_.size() >= most_works)
+    return refuse(request.work, "the GPU service has too many joins of this session");
+  std::memcpy(&told, payload.data(), sizeof told);
+  auto work = std::make_shared<Work>(service_, socket_, request.work, told);
+  works_.emplace(request.work, work);
   try {
-    service_.start([join] { join->run(); });
+    service_.start([work] { work->run(); });
   } catch (...) {
-    joins_.erase(request.join);
+    works_.erase(request.work);
     throw;
   }
 }
@@ -159,13 +162,12 @@ void ServedSession::answer(Reply reply, std::span<const char> payload, int descr
   socket_->send(bytes_of(reply), payload, true, descriptor);
 }
 
-void ServedSession::refuse(uint32_t join, const char *why) noexcept {
+void ServedSession::refuse(uint32_t work, const char *why) noexcept {
   try {
+    SentError error{static_cast<uint32_t>(ErrorKind::device_unavailable), why, "Set simjoin.device to cpu."};
     Packer packer;
-    packer(static_cast<uint32_t>(ErrorKind::device_unavailable));
-    packer(std::string(why));
-    packer(std::string("Set simjoin.device to cpu."));
-    answer({Answer::error, join}, packer.bytes());
+    visit_error(packer, error);
+    answer({Answer::error, work}, packer.bytes());
   } catch (const std::exception &) {
     socket_->end_sending();
   }

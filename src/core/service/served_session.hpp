@@ -27,24 +27,27 @@ class ServedSession {
   void run();
 
  private:
-  static constexpr size_t most_joins = 256;
+  static constexpr size_t most_works = 256;
 
   void handle(const Request &request, std::span<const char> payload);
-  void handle_of_join(const Request &request, std::span<const char> payload);
-  void begin_join(const Request &request, std::span<const char> payload);
+  void handle_of_work(const Request &request, std::span<const char> payload);
+  void handle_of_join(ServedJoin &join, const Request &request);
+  // Begins a join or a call, which is told by a structure.
+  template <class Work, class Told>
+  void begin(const Request &request, std::span<const char> payload);
   void greet();
   void give_piece();
   void add_block(ServedJoin &join, const Request &request);
   void tell_sizes(ServedJoin &join, const Request &request);
   void tell_devices();
   void answer(Reply reply, std::span<const char> payload, int descriptor = -1);
-  void refuse(uint32_t join, const char *why) noexcept;
-  void end_joins() noexcept;
+  void refuse(uint32_t work, const char *why) noexcept;
+  void end_works() noexcept;
 
   GpuService &service_;
   const std::shared_ptr<MessageSocket> socket_;
   std::map<uint32_t, std::shared_ptr<ServicePiece>> pieces_;
-  std::map<uint32_t, std::shared_ptr<ServedJoin>> joins_;
+  std::map<uint32_t, std::shared_ptr<ServedWork>> works_;
   bool faulty_ = false;  // what comes makes no sense, and nothing is done any more
 };
 

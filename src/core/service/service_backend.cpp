@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/host_pieces.hpp"
 #include "core/clusters/cluster_device.hpp"
@@ -31,12 +32,28 @@ std::shared_ptr<ServiceConnection> ServiceBackend::connection() const {
   return connection_;
 }
 
-bool ServiceBackend::available_for_joins(std::string &reason) {
-  return connection() != nullptr || own_.available_for_joins(reason);
+GpuBackend &ServiceBackend::own() {
+  std::string reason;
+  if (!own_.available(reason))
+    throw Error(ErrorKind::device_unavailable, reason, "Set simjoin.device to cpu.");
+  return own_;
 }
 
-bool ServiceBackend::started_for_joins() const {
-  return connection() != nullptr || own_.started_for_joins();
+Connect ServiceBackend::connect() {
+  return [this] {
+    auto service = connection();
+    if (!service)
+      throw Error(ErrorKind::device_unavailable, "the GPU service has ended", "Set simjoin.device to cpu.");
+    return service;
+  };
+}
+
+bool ServiceBackend::available(std::string &reason) {
+  return connection() != nullptr || own_.available(reason);
+}
+
+bool ServiceBackend::started() const {
+  return connection() != nullptr || own_.started();
 }
 
 void ServiceBackend::look_again() {
@@ -53,9 +70,12 @@ void ServiceBackend::set_up() {
   if (connection() == nullptr) own_.set_up();
 }
 
-GpuSlowdown ServiceBackend::slowdown_of_joins() {
+GpuSlowdown ServiceBackend::slowdown() {
   const auto service = connection();
-  return service ? service->slowdown() : own_.slowdown_of_joins();
+  if (!service) return own_.slowdown();
+  GpuSlowdown slowdown = service->slowdown();
+  slowdown.byte_ns = costs::service_byte;
+  return slowdown;
 }
 
 std::vector<GpuDevice> ServiceBackend::devices() {
@@ -73,10 +93,7 @@ std::vector<GpuDevice> ServiceBackend::devices() {
 std::unique_ptr<JoinEngine> ServiceBackend::make_engine(const JoinSpec &spec) {
   const auto service = connection();
   if (service && spec.algorithm != Algorithm::cpu_gpu) return std::make_unique<ServiceEngine>(service, spec);
-  std::string reason;
-  if (!own_.available_for_joins(reason))
-    throw Error(ErrorKind::device_unavailable, reason, "Set simjoin.device to cpu.");
-  return own_.make_engine(spec);
+  return own().make_engine(spec);
 }
 
 void ServiceBackend::fail_call(uint64_t n, bool launch) {

@@ -1,5 +1,5 @@
-// The GPU of a session whose server has a GPU service: joins go there. What the service does not do, and all
-// where it cannot be reached, the session's own backend does.
+// The GPU of a session whose server has a GPU service: joins and functions go there. What the service does
+// not do, and all where it cannot be reached, the session's own backend does.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "core/device/gpu.hpp"
+#include "core/service/flyhash_calls.hpp"
+#include "core/service/graph_calls.hpp"
 #include "core/service/messages.hpp"
 #include "core/service/service_connection.hpp"
+#include "core/service/signature_calls.hpp"
 
 namespace simjoin {
 
@@ -21,26 +24,23 @@ class ServiceBackend final : public GpuBackend {
   ServiceBackend(GpuBackend &own, std::string path);
   ~ServiceBackend() override;
 
-  bool available(std::string &reason) override { return own_.available(reason); }
+  bool available(std::string &reason) override;
   void look_again() override;
   bool has_driver() override { return connection() != nullptr || own_.has_driver(); }
-  bool started() const override { return own_.started(); }
+  bool started() const override;
   void set_up() override;
-  GpuSlowdown slowdown() override { return own_.slowdown(); }
-  bool available_for_joins(std::string &reason) override;
-  bool started_for_joins() const override;
-  GpuSlowdown slowdown_of_joins() override;
+  GpuSlowdown slowdown() override;
   void set_idle_timeout(std::chrono::milliseconds timeout) override { own_.set_idle_timeout(timeout); }
   std::vector<GpuDevice> devices() override;
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override;
-  FlyHashDevice *flyhash() override { return own_.flyhash(); }
-  SignatureDevice *signatures() override { return own_.signatures(); }
-  GraphDevice *graphs() override { return own_.graphs(); }
+  FlyHashDevice *flyhash() override { return connection() ? &flyhash_ : own().flyhash(); }
+  SignatureDevice *signatures() override { return connection() ? &signatures_ : own().signatures(); }
+  GraphDevice *graphs() override { return connection() ? &graphs_ : own().graphs(); }
   WeightedDevice *weighted() override { return own_.weighted(); }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
-    return own_.make_cluster_device(memory_limit);
+    return own().make_cluster_device(memory_limit);
   }
-  // Faults are those of the session's own calls. Its joins run in the session while there is one.
+  // Faults are those of the session's own calls. All that it computes runs in the session while there is one.
   void fail_call(uint64_t n, bool launch) override;
   void lose_device(uint64_t n, DeviceLoss loss) override;
 
@@ -49,6 +49,9 @@ class ServiceBackend final : public GpuBackend {
 
  private:
   std::shared_ptr<ServiceConnection> connection() const;
+  // Returns the own backend. Throws Error device_unavailable if it can use no GPU.
+  GpuBackend &own();
+  Connect connect();
 
   GpuBackend &own_;
   const std::string path_;
@@ -56,6 +59,9 @@ class ServiceBackend final : public GpuBackend {
   mutable std::shared_ptr<ServiceConnection> connection_;
   mutable bool looked_ = false;
   bool faults_ = false;
+  ServiceFlyHash flyhash_{connect()};
+  ServiceSignatures signatures_{connect()};
+  ServiceGraphs graphs_{connect()};
 };
 
 }  // namespace simjoin

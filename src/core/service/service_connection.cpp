@@ -23,11 +23,6 @@ namespace {
 constexpr std::chrono::milliseconds longest_answer{500};
 constexpr std::chrono::milliseconds between_looks_at_caller{50};
 
-template <class T>
-std::span<const char> as_bytes(const T &value) {
-  return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-
 }  // namespace
 
 ServiceConnection::ServiceConnection(std::unique_ptr<MessageSocket> socket)
@@ -128,28 +123,28 @@ uint32_t ServiceConnection::number_of(const HostPiece &piece) const {
   return static_cast<uint32_t>(static_cast<size_t>(piece.data - memory_) / HostPieces::usual_bytes);
 }
 
-uint32_t ServiceConnection::add_join() {
+uint32_t ServiceConnection::add_work() {
   const std::lock_guard lock(mutex_);
-  replies_[++joins_];
-  return joins_;
+  replies_[++works_so_far_];
+  return works_so_far_;
 }
 
-void ServiceConnection::remove_join(uint32_t join) noexcept {
+void ServiceConnection::remove_work(uint32_t work) noexcept {
   try {
     Request request{Ask::end};
-    request.join = join;
+    request.work = work;
     post(request);
     const std::lock_guard lock(mutex_);
-    replies_.erase(join);
+    replies_.erase(work);
     receive_all();  // a reply in the socket may hold the service's thread up
   } catch (const std::exception &) {
-    // Without memory for the message the join ends with the session.
+    // Without memory for the message the work ends with the session.
   }
 }
 
-std::optional<ServiceConnection::Received> ServiceConnection::next(uint32_t join) {
+std::optional<ServiceConnection::Received> ServiceConnection::next(uint32_t work) {
   const std::lock_guard lock(mutex_);
-  std::deque<Received> &replies = replies_[join];
+  std::deque<Received> &replies = replies_[work];
   if (replies.empty()) receive_all();
   if (replies.empty()) return std::nullopt;
   std::optional<Received> first = std::move(replies.front());
@@ -159,7 +154,7 @@ std::optional<ServiceConnection::Received> ServiceConnection::next(uint32_t join
 
 Sent ServiceConnection::send(const Request &request, std::span<const char> payload) {
   if (!works_) return Sent::broken;
-  return socket_->send(as_bytes(request), payload, false);
+  return socket_->send(bytes_of(request), payload, false);
 }
 
 // Returns whether all messages have been sent.
@@ -208,17 +203,16 @@ void ServiceConnection::receive_all() {
   }
 }
 
-// Gives a reply to its join, if that still exists.
+// Gives a reply to its join or call, if that still exists.
 void ServiceConnection::sort(const Reply &reply, std::span<const char> payload) {
-  if (reply.join != 0) {
-    const auto join = replies_.find(reply.join);
-    if (join != replies_.end()) join->second.push_back({reply, {payload.begin(), payload.end()}});
+  if (reply.work != 0) {
+    const auto work = replies_.find(reply.work);
+    if (work != replies_.end()) work->second.push_back({reply, {payload.begin(), payload.end()}});
   } else if (reply.answer == Answer::error) {
-    uint32_t kind = 0;
-    std::string message;
+    SentError error;
     Unpacker unpack(payload);
-    unpack(kind), unpack(message);
-    fail("the GPU service refuses: " + message);
+    visit_error(unpack, error);
+    fail("the GPU service refuses: " + error.message);
   } else {
     answer_ = {reply, {payload.begin(), payload.end()}};
   }

@@ -48,11 +48,11 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   // Returns the number of a piece that is this service's; no_piece for others.
   uint32_t number_of(const HostPiece &piece) const;
 
-  // Returns the number of a new join. Replies to it are kept for it until remove_join().
-  uint32_t add_join();
-  void remove_join(uint32_t join) noexcept;
-  // Returns the next reply to the join; none if there is none yet.
-  std::optional<Received> next(uint32_t join);
+  // Returns the number of a new join or call. Replies to it are kept for it until remove_work().
+  uint32_t add_work();
+  void remove_work(uint32_t work) noexcept;
+  // Returns the next reply to it; none if there is none yet.
+  std::optional<Received> next(uint32_t work);
 
   // Sends a message now or, if there is no room, before the next one.
   void post(const Request &request, std::span<const char> payload = {});
@@ -83,9 +83,9 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   std::vector<char> buffer_;
   std::vector<bool> touched_;                         // by piece
   std::deque<std::vector<char>> unsent_;              // messages
-  std::map<uint32_t, std::deque<Received>> replies_;  // by join
-  std::optional<Received> answer_;                    // that belongs to no join
-  uint32_t joins_ = 0;
+  std::map<uint32_t, std::deque<Received>> replies_;  // by join or call
+  std::optional<Received> answer_;                    // that belongs to neither
+  uint32_t works_so_far_ = 0;
   bool works_ = true;
   std::string failure_;
 };

@@ -11,19 +11,12 @@ namespace simjoin {
 namespace {
 
 constexpr uint32_t unknown_size = UINT32_MAX;
-// Messages of a join that are on their way at most: the service goes on while the session takes one, and the
-// socket has room for them.
-constexpr int credits_of_join = 2;
-// After such a silence the service is asked whether it lives: the join may be slow, or the process stuck.
-constexpr std::chrono::seconds long_silence{2};
 constexpr std::chrono::milliseconds between_looks{50};
-constexpr const char *ended_hint = "Try again later, or set simjoin.device to cpu.";
 
 }  // namespace
 
 ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec)
-    : connection_(std::move(connection)),
-      number_(connection_->add_join()),
+    : work_(std::move(connection)),
       self_join_(spec.self_join),
       memory_limit_(spec.memory_limit),
       vocabulary_(spec.self_join, memory_),
@@ -37,17 +30,7 @@ ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, cons
   sent.threshold = spec.threshold;
   sent.memory_limit = spec.memory_limit;
   sent.gpu_memory_limit = spec.gpu_memory_limit;
-  connection_->post(request(Ask::begin), {reinterpret_cast<const char *>(&sent), sizeof sent});
-}
-
-ServiceEngine::~ServiceEngine() {
-  connection_->remove_join(number_);
-}
-
-Request ServiceEngine::request(Ask ask) const {
-  Request request{ask};
-  request.join = number_;
-  return request;
+  work_.post(Ask::begin, bytes_of(sent));
 }
 
 void ServiceEngine::append(Side side, const void *tokens, size_t count, bool wide) {
@@ -73,13 +56,13 @@ void ServiceEngine::add_block(SharedBlock block) {
 // Takes what comes before there are pairs.
 void ServiceEngine::take_admission() {
   Batch none;
-  while (const auto received = connection_->next(number_)) take(*received, none);
-  if (!connection_->works()) throw_ended();
+  while (const auto received = work_.next()) take(*received, none);
+  if (!work_.connection().works()) work_.throw_ended();
 }
 
 // Waits until the service takes sets: it is the join's turn although there will be more.
 void ServiceEngine::keep_to_limit() {
-  if (!admitted_) connection_->post(request(Ask::ready));
+  if (!admitted_) work_.post(Ask::ready);
   while (!send_all() && unsent_bytes_ > memory_limit_) {
     check_interruption();
     wait(Clock::now() + between_looks);
@@ -99,47 +82,29 @@ bool ServiceEngine::send_all() {
 // The service has room for a block that is not in its memory once it is the join's turn.
 bool ServiceEngine::send_block(const SetBlock &block) {
   const SetSlice all = block.all();
-  Request message = request(Ask::block);
-  message.piece = connection_->number_of(block.piece());
+  Request message = work_.request(Ask::block);
+  message.piece = work_.connection().number_of(block.piece());
   message.rows = all.rows;
   message.right = block.side() == Side::right ? 1 : 0;
   message.wide = all.wide ? 1 : 0;
   message.tokens_at = block.tokens_at();
   message.token_count = all.token_count;
-  if (message.piece != no_piece) return connection_->try_post(message, {});
+  if (message.piece != no_piece) return work_.connection().try_post(message, {});
   if (!admitted_) return false;
-  if (!begun_ && !connection_->try_post(message, {})) return false;
+  if (!begun_ && !work_.connection().try_post(message, {})) return false;
   begun_ = true;
   const size_t token_bytes = all.token_count * (all.wide ? sizeof(int64_t) : sizeof(int32_t));
-  if (!send_bytes(reinterpret_cast<const char *>(all.lengths), all.rows * sizeof(uint32_t), lengths_sent_) ||
-      !send_bytes(all.tokens, token_bytes, tokens_sent_))
+  if (!work_.send_bytes(reinterpret_cast<const char *>(all.lengths), all.rows * sizeof(uint32_t),
+                        lengths_sent_) ||
+      !work_.send_bytes(all.tokens, token_bytes, tokens_sent_))
     return false;
   begun_ = false;
   lengths_sent_ = tokens_sent_ = 0;
   return true;
 }
 
-bool ServiceEngine::send_bytes(const char *data, size_t bytes, size_t &sent) {
-  while (sent < bytes) {
-    const size_t count = std::min(most_payload, bytes - sent);
-    if (!connection_->try_post(request(Ask::bytes), {data + sent, count})) return false;
-    sent += count;
-  }
-  return true;
-}
-
-// Waits for news or for room, and returns false once a time is over. Throws if the service has ended or does
-// not answer any more.
 bool ServiceEngine::wait(Clock::time_point until) {
-  if (Clock::now() - heard_ >= long_silence) {
-    connection_->find_out_whether_alive();
-    heard_ = Clock::now();
-  }
-  if (!connection_->works()) throw_ended();
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-  if (left <= 0) return false;
-  connection_->wait(static_cast<int>(left), !finished_ && admitted_);
-  return true;
+  return work_.wait(until, !finished_ && admitted_);
 }
 
 StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
@@ -148,17 +113,17 @@ StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
     for (Side side : {Side::left, Side::right}) {
       if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
     }
-    for (int credit = 0; credit < credits_of_join; ++credit) connection_->post(request(Ask::credit));
-    connection_->post(request(Ask::ready));
+    for (int credit = 0; credit < ServiceWork::most_credits; ++credit) work_.post(Ask::credit);
+    work_.post(Ask::ready);
     vocabulary_.release();
     ready_ = true;
   }
   while (!done_) {
     if (!finished_ && send_all()) {
-      connection_->post(request(Ask::finish));
+      work_.post(Ask::finish);
       finished_ = true;
     }
-    if (const auto received = connection_->next(number_)) {
+    if (const auto received = work_.next()) {
       if (take(*received, out) == StepResult::batch) return StepResult::batch;
       continue;
     }
@@ -169,7 +134,6 @@ StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
 
 // Returns `batch` if the message has pairs.
 StepResult ServiceEngine::take(const Received &received, Batch &out) {
-  heard_ = Clock::now();
   switch (received.reply.answer) {
     case Answer::admitted:
       admitted_ = true;
@@ -177,7 +141,7 @@ StepResult ServiceEngine::take(const Received &received, Batch &out) {
     case Answer::pairs:
       share_done_ = received.reply.share_done;
       take_pairs(received, out);
-      connection_->post(request(Ask::credit));
+      work_.post(Ask::credit);
       return StepResult::batch;
     case Answer::done:
       done_ = true;
@@ -185,19 +149,17 @@ StepResult ServiceEngine::take(const Received &received, Batch &out) {
     case Answer::progress:
       share_done_ = received.reply.share_done;
       take_stats(received);
-      connection_->post(request(Ask::credit));
+      work_.post(Ask::credit);
       break;
-    case Answer::error:
-      throw_error(received);
     default:
-      throw_ended();
+      work_.throw_ended();
   }
   return done_ ? StepResult::done : StepResult::working;
 }
 
 void ServiceEngine::take_pairs(const Received &received, Batch &out) {
   const size_t count = received.reply.count;
-  if (received.payload.size() != 5 * count * sizeof(uint32_t)) throw_ended();
+  if (received.payload.size() != 5 * count * sizeof(uint32_t)) work_.throw_ended();
   const auto *column = reinterpret_cast<const uint32_t *>(received.payload.data());
   out.clear();
   for (auto *to : {&out.left, &out.right, &out.overlap}) {
@@ -212,7 +174,7 @@ void ServiceEngine::note_sizes(Side side, const std::vector<uint32_t> &rows, con
   std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
   sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] >= sizes.size()) throw_ended();
+    if (rows[i] >= sizes.size()) work_.throw_ended();
     sizes[rows[i]] = sizes_of_rows[i];
   }
 }
@@ -222,37 +184,18 @@ void ServiceEngine::take_stats(const Received &received) {
   visit_stats(unpack, stats_);
 }
 
-void ServiceEngine::throw_error(const Received &received) const {
-  uint32_t kind = 0;
-  std::string message, hint;
-  Unpacker unpack(received.payload);
-  unpack(kind), unpack(message), unpack(hint);
-  auto known = static_cast<ErrorKind>(kind);
-  if (known != ErrorKind::limit_exceeded && known != ErrorKind::invalid_argument) {
-    known = ErrorKind::device_unavailable;
-    hint = ended_hint;
-  }
-  throw Error(known, message, hint);
-}
-
-void ServiceEngine::throw_ended() const {
-  const std::string why = connection_->failure();
-  throw Error(ErrorKind::device_unavailable, why.empty() ? "the GPU service sends what makes no sense" : why,
-              ended_hint);
-}
-
 // Sizes come with the pairs. Rows without a pair are asked for once the join is done.
 uint32_t ServiceEngine::set_size(Side side, uint32_t row) const {
   std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
   sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
   while (sizes[row] == unknown_size) {
-    Request message = request(Ask::sizes);
+    Request message = work_.request(Ask::sizes);
     message.right = side == Side::right ? 1 : 0;
     message.rows = row;
-    const auto received = connection_->ask(message);
+    const auto received = work_.connection().ask(message);
     const size_t count = received ? received->reply.count : 0;
     if (count == 0 || received->payload.size() != count * sizeof(uint32_t) || count > sizes.size() - row)
-      throw_ended();
+      work_.throw_ended();
     std::memcpy(sizes.data() + row, received->payload.data(), count * sizeof(uint32_t));
   }
   return sizes[row];

@@ -8,19 +8,17 @@
 
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
-#include "core/service/service_connection.hpp"
+#include "core/service/service_work.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
 
 namespace simjoin {
 
 // Sets in the service's memory go there as they are, others through the socket. Errors of the join are those
-// of the service's engine. If the GPU fails or the service ends, that is device_unavailable: a new service
-// starts.
+// of the service's engine, or of ServiceWork.
 class ServiceEngine final : public JoinEngine {
  public:
   ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec);
-  ~ServiceEngine() override;
 
   void add(Side side, std::span<const int32_t> tokens) override {
     append(side, tokens.data(), tokens.size(), false);
@@ -36,14 +34,12 @@ class ServiceEngine final : public JoinEngine {
   double share_done() const override { return share_done_; }
 
  private:
-  using Received = ServiceConnection::Received;
-  using Clock = std::chrono::steady_clock;
+  using Received = ServiceWork::Received;
+  using Clock = ServiceWork::Clock;
 
   void append(Side side, const void *tokens, size_t count, bool wide);
-  Request request(Ask ask) const;
   bool send_all();
   bool send_block(const SetBlock &block);
-  bool send_bytes(const char *data, size_t bytes, size_t &sent);
   void take_admission();
   void keep_to_limit();
   bool wait(Clock::time_point until);
@@ -51,11 +47,8 @@ class ServiceEngine final : public JoinEngine {
   void take_pairs(const Received &received, Batch &out);
   void note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows);
   void take_stats(const Received &received);
-  [[noreturn]] void throw_error(const Received &received) const;
-  [[noreturn]] void throw_ended() const;
 
-  const std::shared_ptr<ServiceConnection> connection_;
-  const uint32_t number_;
+  ServiceWork work_;
   const bool self_join_;
   const size_t memory_limit_;
   MemoryCounter memory_;
@@ -71,7 +64,6 @@ class ServiceEngine final : public JoinEngine {
   bool admitted_ = false, ready_ = false, finished_ = false, done_ = false;
   JoinStats stats_;
   double share_done_ = unknown_share;
-  Clock::time_point heard_ = Clock::now();  // when the service last said something
   mutable std::vector<uint32_t> sizes_[2];  // by row; unknown_size where nobody has told
 };
 

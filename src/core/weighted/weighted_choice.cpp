@@ -112,7 +112,7 @@ bool choose_device(GpuAttempt &attempt, const WeightedLoad &load, const Weighted
   };
   // No sample is taken if a GPU would not pay even with all pairs as candidates.
   const double pairs = load.probes == nullptr ? sets * sets / 2 : sets * probe_sets;
-  if (cpu_ms(pairs) <= gpu_ms(0) + gpu_start_ms(gpu_backend()->started())) {
+  if (!pays_for_gpu_start(cpu_ms(pairs) - gpu_ms(0))) {
     attempt.refuse(cpu_is_faster);
     return false;
   }

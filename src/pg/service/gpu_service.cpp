@@ -51,16 +51,17 @@ const char *service_path() {
 }
 
 void define_service_settings() {
-  DefineCustomBoolVariable("simjoin.gpu_service", "Sets whether one process uses the GPU for all sessions.",
-                           "Joins go there. It has the GPU set up, so that no session waits for that.",
-                           &service_on, service_on, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable(
+      "simjoin.gpu_service", "Sets whether one process uses the GPU for all sessions.",
+      "Joins and functions go there. It has the GPU set up, so that no session waits for that.", &service_on,
+      service_on, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.gpu_service_memory", "Sets the memory that the GPU service shares with sessions.",
       "It is page-locked while the server runs. Sets pass through it, or more slowly if it is used up.",
       &service_memory_mb, service_memory_mb, least_service_memory_mb, most_service_memory_mb, PGC_POSTMASTER,
       GUC_UNIT_MB, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable(
-      "simjoin.debug_gpu_service_on_cpu", "Sets whether the GPU service joins on the CPU, for tests.",
+      "simjoin.debug_gpu_service_on_cpu", "Sets whether the GPU service works on the CPU, for tests.",
       nullptr, &service_on_cpu, service_on_cpu, PGC_POSTMASTER, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
 }
 
@@ -133,7 +134,7 @@ void end_child(Child *child) {
   close(child->log);
   if (!ShutdownRequestPending && WIFSIGNALED(status))
     ereport(LOG, (errmsg("simjoin GPU service: ended by signal %d", WTERMSIG(status)),
-                  errdetail("Joins go on in their sessions. The service is started again.")));
+                  errdetail("What it worked on goes on in the sessions. The service is started again.")));
   child->pid = -1;
 }
 
@@ -220,11 +221,11 @@ Datum simjoin_gpu_service(PG_FUNCTION_ARGS) {
   constexpr int64 microseconds_to_2000 =
       int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * USECS_PER_SEC;
   const auto count = [](uint64_t value) { return Int64GetDatum(static_cast<int64>(value)); };
-  result.add({Int32GetDatum(status.pid), TimestampTzGetDatum(status.started - microseconds_to_2000),
-              Int32GetDatum(static_cast<int32>(status.sessions)),
-              Int32GetDatum(static_cast<int32>(status.running)),
-              Int32GetDatum(static_cast<int32>(status.waiting)), count(status.memory_used),
-              count(status.memory_total), count(status.device_memory), count(status.joins)});
+  result.add(
+      {Int32GetDatum(status.pid), TimestampTzGetDatum(status.started - microseconds_to_2000),
+       Int32GetDatum(static_cast<int32>(status.sessions)), Int32GetDatum(static_cast<int32>(status.running)),
+       Int32GetDatum(static_cast<int32>(status.waiting)), count(status.memory_used),
+       count(status.memory_total), count(status.device_memory), count(status.joins), count(status.calls)});
   return 0;
 }
 }

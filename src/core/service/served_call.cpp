@@ -1,0 +1,109 @@
+#include "core/service/served_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/service/flyhash_calls.hpp"
+#include "core/service/graph_calls.hpp"
+#include "core/service/signature_calls.hpp"
+
+namespace simjoin {
+namespace {
+
+// More bytes than any host has.
+constexpr uint64_t largest_array = uint64_t{1} << 44;
+// Threads that copy to page-locked memory. Two keep up with a GPU, and there are two calls at most.
+constexpr int threads_of_call = 4;
+
+CallResult run_function(const Call &call) {
+  switch (call.sent.function) {
+    case Function::sign:
+      return serve_sign(call);
+    case Function::hash_bands:
+      return serve_hash_bands(call);
+    case Function::components:
+      return serve_components(call);
+    case Function::pagerank:
+      return serve_pagerank(call);
+    case Function::spectrum:
+      return serve_spectrum(call);
+    case Function::flyhash:
+      return serve_flyhash(call);
+  }
+  throw_senseless();
+}
+
+}  // namespace
+
+std::string Call::key(const char *kind, size_t numbers) const {
+  std::string key = kind;
+  key.append(reinterpret_cast<const char *>(sent.numbers), numbers * sizeof(uint64_t));
+  key.append(reinterpret_cast<const char *>(&sent.device_memory), sizeof sent.device_memory);
+  return key;
+}
+
+ServedCall::ServedCall(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
+                       const SentCall &call)
+    : ServedWork(host, std::move(socket), number), sent_(call) {
+  if (sent_.count > most_call_arrays) throw_senseless();
+  for (size_t i = 0; i < sent_.count; ++i) {
+    if (sent_.bytes[i] > largest_array) throw_senseless();
+    arrays_.emplace_back(memory_);
+  }
+  skip_filled();
+}
+
+void ServedCall::skip_filled() {
+  while (!complete() && arrays_[filling_].size() == sent_.bytes[filling_]) ++filling_;
+}
+
+// Memory is taken as bytes come, not as they are announced.
+void ServedCall::add_bytes(std::span<const char> bytes) {
+  const std::lock_guard lock(mutex_);
+  if (released_) return;
+  if (!admitted_) throw_senseless();
+  while (!bytes.empty()) {
+    if (complete()) throw_senseless();
+    Buffer<char> &array = arrays_[filling_];
+    const size_t taken = std::min<size_t>(bytes.size(), sent_.bytes[filling_] - array.size());
+    std::copy_n(bytes.data(), taken, array.extend(taken));
+    bytes = bytes.subspan(taken);
+    skip_filled();
+  }
+  if (complete()) changed_.notify_all();
+}
+
+void ServedCall::work(Admission::Turn &turn) {
+  turn.wait(stop_);
+  {
+    const std::lock_guard lock(mutex_);
+    admitted_ = true;
+  }
+  send({Answer::admitted, number_}, {});
+  {
+    std::unique_lock lock(mutex_);
+    wait_for_session(lock, turn, [this] { return complete(); });
+  }
+  const auto give = [&](uint32_t array, std::span<const char> bytes) {
+    while (!bytes.empty()) {
+      const auto part = bytes.first(std::min(bytes.size(), most_payload));
+      send_for_credit({Answer::array, number_, array}, part, turn);
+      bytes = bytes.subspan(part.size());
+    }
+  };
+  WorkerPool pool(threads_of_call, stop_);
+  const CallResult result = run_function({sent_, arrays_, host_, pool, memory_, give});
+  host_.count_call();
+  Packer packer;
+  visit_result(packer, result);
+  send_for_credit({Answer::result, number_}, packer.bytes(), turn);
+}
+
+void ServedCall::release() noexcept {
+  const std::lock_guard lock(mutex_);
+  released_ = true;
+  arrays_.clear();
+  filling_ = 0;
+}
+
+}  // namespace simjoin
