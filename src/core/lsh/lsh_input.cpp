@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 #include "core/lsh/lsh_memory.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/minhash_family.hpp"
@@ -65,7 +66,11 @@ void LshInput::add_integers(Side side, std::span<const T> tokens) {
   constexpr uint32_t words = sizeof(Number) / sizeof(uint32_t);
   RawSets &sets = sides_[static_cast<int>(side)];
   auto *const numbers = reinterpret_cast<Number *>(sets.room(words * tokens.size()));
-  sets.add_row(distinct_numbers(tokens, numbers, sort_), words);
+  if (spec_.verify) return sets.add_row(distinct_numbers(tokens, numbers, sort_), words);
+  // Sets that are not compared need no order.
+  auto size = static_cast<uint32_t>(tokens.size());
+  if (!write_numbers(tokens, numbers)) size = distinct_(numbers, size, check_interruption);
+  sets.add_row(size, words);
 }
 
 template <typename Texts>

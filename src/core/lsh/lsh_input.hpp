@@ -20,6 +20,7 @@
 #include "core/lsh/lsh_weights.hpp"
 #include "core/minhash/signature_device.hpp"
 #include "core/sets/join_tokens.hpp"
+#include "core/sets/numbered_sets.hpp"
 #include "core/sets/raw_sets.hpp"
 
 namespace simjoin {
@@ -103,6 +104,7 @@ class LshInput {
   JoinTokens tokens_;  // of texts that will be compared
   RawSets sides_[2];
   ShortSort sort_;
+  DistinctNumbers distinct_;
   std::vector<int64_t> identities_;    // scratch of add()
   WaitingTokens<uint32_t> hashes_[2];  // of such texts, and of the rows before the first
   std::optional<LshWeights> weights_;  // of sets with weights, which have nothing but sizes elsewhere
