@@ -17,6 +17,7 @@
 #include "unit/process.hpp"
 #include "unit/raw_session.hpp"
 #include "unit/service_drive.hpp"
+#include "unit/weighted_oracle.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -216,6 +217,34 @@ TEST_F(ServiceCalls, HashVectors) {
     CpuFlyHash::Work(shape).hash(levels.data(), vectors, expected.data(), pool_);
     EXPECT_EQ(found, expected) << vectors;
   }
+}
+
+TEST_F(ServiceCalls, SearchWeightedSets) {
+  RandomWeights random(21);
+  const auto join = [](JoinSpec spec, const Collection &input, Device device, JoinStats *stats = nullptr) {
+    spec.device = device;
+    const auto weighted = make_weighted_join(spec);
+    feed_sets(*weighted, input);
+    const auto pairs = pull_similarities(*weighted);
+    if (stats != nullptr) *stats = weighted->stats();
+    return pairs;
+  };
+  for (const bool self_join : {true, false}) {
+    for (const Measure measure : {Measure::jaccard, Measure::cosine}) {
+      for (const Weights weights : all_kinds) {
+        const Collection input = random_collection(random, weights, self_join, 200, measure);
+        JoinSpec spec;
+        spec.measure = measure;
+        spec.threshold = 0.4;
+        spec.self_join = self_join;
+        spec.threads = 2;
+        JoinStats stats;
+        EXPECT_EQ(join(spec, input, Device::gpu, &stats), join(spec, input, Device::cpu));
+        EXPECT_EQ(stats.device, "cpu (service)");
+      }
+    }
+  }
+  EXPECT_GT(session_.backend.status()->calls, 3u);
 }
 
 // What a signer has set up is for the next call, of any session, and for nobody a second later.
@@ -583,11 +612,49 @@ TEST_F(SenselessCalls, OfGraphs) {
   EXPECT_FALSE(spectrum({}, {}, {}));
 }
 
+TEST_F(SenselessCalls, OfWeightedJoins) {
+  // Two sets of a rank each, joined with themselves.
+  const std::vector<uint64_t> numbers = {0, bits(0.5), 1, 4, 2, 1};
+  const std::vector<std::string> arrays = {ends({0, 1, 2}), weights({1, 2}), ids({3, 3}), weights({1, 2})};
+  EXPECT_TRUE(does(Function::weighted, numbers, arrays));
+  const auto changed = [&](size_t number, uint64_t value) {
+    auto other = numbers;
+    other[number] = value;
+    return does(Function::weighted, other, arrays);
+  };
+  EXPECT_TRUE(changed(0, 1));
+  EXPECT_FALSE(changed(0, 2));
+  EXPECT_FALSE(changed(1, bits(0)));
+  EXPECT_FALSE(changed(1, bits(std::nan(""))));
+  EXPECT_FALSE(changed(2, 0));  // without probes
+  EXPECT_FALSE(changed(2, 2));
+  EXPECT_FALSE(changed(3, 3));
+  EXPECT_FALSE(changed(3, uint64_t{1} << 32));
+  EXPECT_FALSE(changed(4, 0));
+  EXPECT_FALSE(changed(4, most_weighted_gpu_tokens + 1));
+  EXPECT_FALSE(changed(5, 0));
+  const auto with = [&](size_t number, const std::string &value) {
+    auto other = arrays;
+    other[number] = value;
+    return does(Function::weighted, numbers, other);
+  };
+  EXPECT_FALSE(with(0, ends({})));
+  EXPECT_FALSE(with(0, ends({1, 1, 2})));
+  EXPECT_FALSE(with(0, ends({0, 1, 3})));
+  EXPECT_FALSE(with(0, ends({0, 3, 2})));
+  EXPECT_FALSE(with(0, ends({0, 0, 2})));  // a set with a rank twice
+  EXPECT_FALSE(with(1, weights({2, 1})));
+  EXPECT_FALSE(with(1, weights({1, std::nan("")})));
+  EXPECT_FALSE(with(2, ids({3, 4})));
+  EXPECT_FALSE(with(3, weights({1})));
+  EXPECT_FALSE(with(3, weights({1, -2})));
+}
+
 TEST_F(SenselessCalls, OfAnyFunction) {
   const std::vector<std::string> arrays = {nodes({1, 2}), nodes({}), weights({})};
   EXPECT_TRUE(does(Function::components, {}, arrays));
   EXPECT_FALSE(does(static_cast<Function>(99), {}, arrays));
-  EXPECT_FALSE(does(Function::components, {}, {arrays[0], arrays[1], arrays[2], ends({}), "x"}));
+  EXPECT_FALSE(does(Function::components, {}, {arrays[0], arrays[1], arrays[2], "x"}));
   SentCall call;
   call.function = Function::components;
   call.count = 3;
@@ -596,7 +663,7 @@ TEST_F(SenselessCalls, OfAnyFunction) {
   EXPECT_FALSE(does(call, {nodes({1, 2}), "more"}));
   call.bytes[0] = UINT64_MAX;
   EXPECT_FALSE(does(call, arrays));
-  call.count = 5;
+  call.count = most_call_arrays + 1;
   EXPECT_FALSE(does(call, arrays));
   EXPECT_TRUE(server_.comes_to_rest());
 }

@@ -30,6 +30,7 @@ class CpuBackend : public GpuBackend {
   FlyHashDevice *flyhash() override { return &flyhash_; }
   SignatureDevice *signatures() override { return &signatures_; }
   GraphDevice *graphs() override { return &graphs_; }
+  WeightedDevice *weighted() override { return &weighted_; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
   void fail_call(uint64_t, bool) override {}
 
@@ -39,6 +40,7 @@ class CpuBackend : public GpuBackend {
   CpuFlyHash flyhash_;
   CpuSignatures signatures_;
   CpuGraphs graphs_;
+  CpuWeighted weighted_;
 };
 
 }  // namespace simjoin

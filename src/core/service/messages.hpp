@@ -59,9 +59,9 @@ struct SentSpec {
 
 // The functions of the GPU that a session can call. What numbers and arrays they take and give is said where
 // both ends of a call are: signature_calls and so on.
-enum class Function : uint32_t { sign, hash_bands, components, pagerank, spectrum, flyhash };
+enum class Function : uint32_t { sign, hash_bands, components, pagerank, spectrum, flyhash, weighted };
 
-inline constexpr size_t most_call_numbers = 8, most_call_arrays = 4;
+inline constexpr size_t most_call_numbers = 8, most_call_arrays = 8;
 
 struct SentCall {
   Function function = Function::sign;

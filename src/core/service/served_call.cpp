@@ -6,6 +6,7 @@
 #include "core/service/flyhash_calls.hpp"
 #include "core/service/graph_calls.hpp"
 #include "core/service/signature_calls.hpp"
+#include "core/service/weighted_calls.hpp"
 
 namespace simjoin {
 namespace {
@@ -29,6 +30,8 @@ CallResult run_function(const Call &call) {
       return serve_spectrum(call);
     case Function::flyhash:
       return serve_flyhash(call);
+    case Function::weighted:
+      return serve_weighted(call);
   }
   throw_senseless();
 }

@@ -15,6 +15,7 @@
 #include "core/service/messages.hpp"
 #include "core/service/service_connection.hpp"
 #include "core/service/signature_calls.hpp"
+#include "core/service/weighted_calls.hpp"
 
 namespace simjoin {
 
@@ -36,7 +37,7 @@ class ServiceBackend final : public GpuBackend {
   FlyHashDevice *flyhash() override { return connection() ? &flyhash_ : own().flyhash(); }
   SignatureDevice *signatures() override { return connection() ? &signatures_ : own().signatures(); }
   GraphDevice *graphs() override { return connection() ? &graphs_ : own().graphs(); }
-  WeightedDevice *weighted() override { return own_.weighted(); }
+  WeightedDevice *weighted() override { return &weighted_; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
     return own().make_cluster_device(memory_limit);
   }
@@ -62,6 +63,7 @@ class ServiceBackend final : public GpuBackend {
   ServiceFlyHash flyhash_{connect()};
   ServiceSignatures signatures_{connect()};
   ServiceGraphs graphs_{connect()};
+  ServiceWeighted weighted_{connect(), [this] { return connection() ? nullptr : own().weighted(); }};
 };
 
 }  // namespace simjoin

@@ -69,8 +69,7 @@ void ServiceCall::take_array(const Received &received) {
   const std::vector<char> &bytes = received.payload;
   if (received.reply.count >= outputs_.size()) work_.throw_ended();
   Output &output = outputs_[received.reply.count];
-  if (bytes.size() > output.most - output.filled) work_.throw_ended();
-  std::copy(bytes.begin(), bytes.end(), output.place(output.filled, bytes.size()));
+  if (bytes.size() > output.most - output.filled || !output.put(bytes, output.filled)) work_.throw_ended();
   output.filled += bytes.size();
 }
 

@@ -1,10 +1,12 @@
 // A session's call of a function of the service's GPU: arrays in, arrays out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -32,21 +34,31 @@ class ServiceCall {
   ServiceCall &input(const Buffer<T> &array) {
     return input(std::span<const T>(array.data(), array.size()));
   }
-  // Both say where the next array of the result goes: it has exactly `size` elements, or `most` at most.
+  // All say where the next array of the result goes. It has exactly `size` elements, or `most` at most, or
+  // its bytes go to a function as they come, which returns false if they make no sense.
   template <class T>
   ServiceCall &output(T *to, size_t size) {
-    outputs_.push_back({[to](size_t offset, size_t) { return reinterpret_cast<char *>(to) + offset; },
+    outputs_.push_back({[to](std::span<const char> bytes, size_t offset) {
+                          std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char *>(to) + offset);
+                          return true;
+                        },
                         size * sizeof(T), size * sizeof(T), sizeof(T)});
     return *this;
   }
   template <class T>
   ServiceCall &output(Buffer<T> &to, size_t most) {
-    const auto extend = [&to](size_t offset, size_t bytes) {
-      to.reserve((offset + bytes + sizeof(T) - 1) / sizeof(T));
-      to.resize((offset + bytes) / sizeof(T));
-      return reinterpret_cast<char *>(to.data()) + offset;
+    const auto put = [&to](std::span<const char> bytes, size_t offset) {
+      to.reserve((offset + bytes.size() + sizeof(T) - 1) / sizeof(T));
+      to.resize((offset + bytes.size()) / sizeof(T));
+      std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char *>(to.data()) + offset);
+      return true;
     };
-    outputs_.push_back({extend, 0, most * sizeof(T), sizeof(T)});
+    outputs_.push_back({put, 0, most * sizeof(T), sizeof(T)});
+    return *this;
+  }
+  ServiceCall &output(std::function<bool(std::span<const char> bytes)> take) {
+    const auto put = [take = std::move(take)](std::span<const char> bytes, size_t) { return take(bytes); };
+    outputs_.push_back({put, 0, SIZE_MAX, 1});
     return *this;
   }
 
@@ -58,8 +70,8 @@ class ServiceCall {
   using Received = ServiceWork::Received;
 
   struct Output {
-    // Returns the place of some bytes of the array, of which so many have come.
-    std::function<char *(size_t offset, size_t bytes)> place;
+    // Takes bytes of the array, of which so many have come.
+    std::function<bool(std::span<const char> bytes, size_t offset)> put;
     size_t least, most, element;  // bytes
     size_t filled = 0;
   };

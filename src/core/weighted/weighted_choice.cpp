@@ -117,7 +117,8 @@ bool choose_device(GpuAttempt &attempt, const WeightedLoad &load, const Weighted
     return false;
   }
   const double candidates = estimate_candidates(load, bounds, pool, memory);
-  return attempt.choose(cpu_ms(candidates), gpu_ms(candidates));
+  const double token_bytes = sizeof(uint32_t) + (load.index.format.wide ? sizeof(double) : sizeof(float));
+  return attempt.choose(cpu_ms(candidates), gpu_ms(candidates), tokens * token_bytes);
 }
 
 }  // namespace simjoin
