@@ -79,6 +79,14 @@ TEST_F(SeveralGpus, SetsOfAllShapes) {
   }
 }
 
+// Little work, for the compute sanitizer.
+TEST_F(SeveralGpus, FewSets) {
+  RandomSets random(50);
+  const Input<int32_t> input{shapes::near_duplicates(random, 1200), {}, true};
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.6);
+  EXPECT_EQ(difference(run(spec, input), run_on_gpu(spec, input, shared_by(2))), "");
+}
+
 // Those that find too little memory for the sets take no part.
 TEST_F(SeveralGpus, WithoutMemoryForTheSets) {
   const Input<int32_t> input = sets(46, true);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/interruption.hpp"
@@ -104,6 +106,26 @@ void give_up() {
     }
   }
   EXPECT_GT(given_up, 2);
+}
+
+// The thread that adds them numbers them, since there is no other.
+TEST_F(GivingUp, ALargeSetOfTexts) {
+  std::vector<std::string> texts(many);
+  for (size_t i = 0; i < many; ++i) texts[i] = std::to_string(i);
+  const std::vector<std::string_view> set(texts.begin(), texts.end());
+  JoinSpec spec;
+  spec.self_join = true;
+  spec.threads = 1;
+  spec.device = Device::cpu;
+  const auto join = make_cpu_engine(spec);
+  most_asked = asked = 0;
+  set_interruption(wants_to_give_up);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 10; ++i) join->add(Side::left, std::span(set));
+      },
+      Cancelled);
+  EXPECT_LT(asked, 10);
 }
 
 TEST_F(GivingUp, ALargeSetOfIntegers) {

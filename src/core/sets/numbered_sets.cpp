@@ -31,17 +31,19 @@ void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, 
 }
 
 // Texts of several rows are looked up together.
-void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag &stop,
+void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag *stop,
                  NumberedSets &numbered) {
   numbered.side = rows.side;
   numbered.numbers.resize(rows.texts);
   if (form.hash != nullptr) numbered.hashes.resize(rows.texts);
   TextStore::Piece piece = texts.take_piece();
   std::string_view together[TextNumbers::at_a_time];
-  size_t read = 0, begin = 0;
+  size_t read = 0, looked_up = 0, begin = 0;
   uint32_t *to = numbered.numbers.data(), *hash = numbered.hashes.data();
+  const auto check = [&] { stop != nullptr ? stop->check() : check_interruption(); };
   const auto look_up = [&] {
-    stop.check();
+    looked_up += read;
+    if (looked_up % texts_between_checks == 0) check();
     texts.number({together, read}, piece, to);
     to += read;
     for (size_t i = 0; form.hash != nullptr && i < read; ++i) *hash++ = form.hash(together[i]);
@@ -64,7 +66,7 @@ void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, c
   DistinctNumbers distinct;
   uint32_t *from = numbered.numbers.data(), *kept = from;
   for (size_t row = 0; row < rows.counts.size(); from += rows.counts[row++]) {
-    const uint32_t size = distinct(from, rows.counts[row], [&] { stop.check(); });
+    const uint32_t size = distinct(from, rows.counts[row], check);
     if (kept != from) std::copy_n(from, size, kept);
     kept += size;
     numbered.sizes[row] = size;

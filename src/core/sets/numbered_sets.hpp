@@ -118,8 +118,9 @@ class DistinctNumbers {
 void number_texts(TextNumbers &texts, std::span<const std::string_view> tokens, TextStore::Piece &piece,
                   uint32_t *numbers);
 
-// Gives the numbers of rows, whose counts may move there. Throws Cancelled if the flag is set.
-void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag &stop,
+// Gives the numbers of rows, whose counts may move there. Throws Cancelled if the flag is set, or without a
+// flag, in the caller's thread, if the caller wants to give up.
+void number_rows(TextRows &rows, const NumberedForm &form, TextNumbers &texts, const StopFlag *stop,
                  NumberedSets &numbered);
 
 }  // namespace simjoin

@@ -88,10 +88,10 @@ void TextFeed::submit(TextNumbers &texts) {
     waiting_bytes_ += bytes;
     if (more_to_come) wake_thread();
   }
-  while (too_many_wait() || (running_.empty() && begun_ < blocks_.size())) number_next(lock);
+  while (too_many_wait() || (running_.empty() && begun_ < blocks_.size())) number_next(lock, nullptr);
   while (blocks_.size() > most_blocks_ && !blocks_.front()->done) {
     if (begun_ < blocks_.size()) {
-      number_next(lock);
+      number_next(lock, nullptr);
     } else {
       one_done_.wait(lock);
     }
@@ -137,7 +137,7 @@ std::unique_ptr<NumberedSets> TextFeed::take(Time until) {
   while (!blocks_.front()->done) {
     if (until == at_once || (until != ever && std::chrono::steady_clock::now() >= until)) return nullptr;
     if (begun_ < blocks_.size() && (running_.empty() || !takes_long())) {
-      number_next(lock);
+      number_next(lock, nullptr);
     } else if (until == ever) {
       one_done_.wait(lock);
     } else {
@@ -154,14 +154,14 @@ std::unique_ptr<NumberedSets> TextFeed::take(Time until) {
   return std::make_unique<NumberedSets>(std::move(block->numbered));
 }
 
-// Numbers the first block that waits. Releases the lock meanwhile.
-void TextFeed::number_next(Lock &lock) {
+// Numbers the first block that waits. Releases the lock meanwhile. The flag is as for number_rows().
+void TextFeed::number_next(Lock &lock, const StopFlag *stop) {
   Block &block = *blocks_[begun_++];
   waiting_bytes_ -= block.rows.bytes.size();
   block.work = block.numbers->begin_work();
   lock.unlock();
   try {
-    number_rows(block.rows, form_, *block.numbers, stop_, block.numbered);
+    number_rows(block.rows, form_, *block.numbers, stop, block.numbered);
   } catch (...) {
     block.failure = std::current_exception();
   }
@@ -181,7 +181,7 @@ void TextFeed::serve() {
   Lock lock(mutex_);
   while (!quit_) {
     if (begun_ < blocks_.size()) {
-      number_next(lock);
+      number_next(lock, &stop_);
       continue;
     }
     ++idle_;

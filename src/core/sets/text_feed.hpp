@@ -65,7 +65,7 @@ class TextFeed {
   using Lock = std::unique_lock<std::mutex>;
 
   char *add_row(Side side, size_t bytes, size_t texts);
-  void number_next(Lock &lock);
+  void number_next(Lock &lock, const StopFlag *stop);
   bool too_many_wait() const;
   bool takes_long() const;
   void wake_thread();
