@@ -436,6 +436,9 @@ class FakeClusterBackend final : public FakeGpu {
     return std::make_unique<FakeClusterDevice>(failing, kind, groups);
   }
 
+  bool started_for_clusters() const override { return started_for_all; }
+
+  bool started_for_all = true;
   int made = 0;
   int failing = -1;
   ErrorKind kind = ErrorKind::device_failure;
@@ -447,6 +450,19 @@ class DocumentClustersOnDevices : public testing::Test {
   const DocumentCase case_{3000, 12, 200, 0.6, 8, 256};
   FakeClusterBackend backend_;
 };
+
+// The GPU service has none for clusters, so that a session would set up its own.
+TEST_F(DocumentClustersOnDevices, AGpuForOthersIsNotForFewDocuments) {
+  const std::vector<Document> documents = documents_of(case_);
+  for (const bool all : {true, false}) {
+    backend_.started_for_all = all;
+    ClusterOptions options = options_of(case_);
+    options.device = Device::automatic;
+    DocumentClusters clusters(options);
+    cluster(clusters, documents);
+    EXPECT_EQ(clusters.attempt().outcome().gpu, all);
+  }
+}
 
 TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
   const std::vector<Document> documents = documents_of(case_);

@@ -65,6 +65,16 @@ TEST(NoThreads, APoolMakesDoWithItsCaller) {
   }));
 }
 
+// A question to another process can be given up by a thread of the task. The task has then no result.
+TEST(BackgroundTask, TellsThatACallWasGivenUp) {
+  BackgroundTask task(1, [](WorkerPool &) { throw Cancelled{}; });
+  const auto wait = [&] {
+    while (!task.wait(std::chrono::milliseconds{5})) {
+    }
+  };
+  EXPECT_THROW(wait(), Cancelled);
+}
+
 TEST(NoThreads, ABackgroundTaskSaysSo) {
   EXPECT_TRUE(holds_without_threads(
       [] { return says_no_threads([] { BackgroundTask task(2, [](WorkerPool &) {}); }); }));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/clusters/cluster_relations.hpp"
@@ -22,6 +23,12 @@ constexpr size_t least_gpu_documents = 64;
 
 [[noreturn]] void throw_changed(const char *what) {
   throw Error(ErrorKind::invalid_argument, what, "Rows of a stream's table may be deleted, but not changed.");
+}
+
+// Returns whether a GPU is set up, but not for clusters.
+bool must_start() {
+  GpuBackend *gpu = gpu_backend();
+  return gpu != nullptr && !gpu->started_for_clusters() && gpu->started();
 }
 
 }  // namespace
@@ -224,12 +231,13 @@ void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
 // choice.
 void DocumentClusters::choose_device(size_t documents) {
   if (attempt_.failed()) return;
-  if (options_.device != Device::automatic || documents >= least_gpu_documents) {
-    attempt_.choose(std::exchange(cpu_search_ms_, 0), 0);
-    return;
+  if (options_.device == Device::automatic) {
+    std::string reason = no_gpu_reason();
+    if (reason.empty() && documents < least_gpu_documents) reason = "the batches have too few documents";
+    if (reason.empty() && cpu_search_ms_ < costs::gpu_start_ms && must_start()) reason = cpu_is_faster;
+    if (!reason.empty()) return attempt_.refuse(reason);
   }
-  const std::string reason = no_gpu_reason();
-  attempt_.refuse(reason.empty() ? "the batches have too few documents" : reason);
+  attempt_.choose(std::exchange(cpu_search_ms_, 0), 0);
 }
 
 void DocumentClusters::search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool) {

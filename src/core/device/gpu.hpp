@@ -93,6 +93,8 @@ class GpuBackend {
   // Returns whether the device is set up for this process, so that the next computation need not wait for
   // that.
   virtual bool started() const = 0;
+  // The same for clusters of documents, which the device of this process alone searches.
+  virtual bool started_for_clusters() const { return started(); }
   // Sets the device up for the joins of this process, unless that is done, where there is one. Throws what
   // make_engine() throws. Any thread may call it, beside other work.
   virtual void set_up() {}

@@ -29,6 +29,7 @@ class ServiceBackend final : public GpuBackend {
   void look_again() override;
   bool has_driver() override { return connection() != nullptr || own_.has_driver(); }
   bool started() const override;
+  bool started_for_clusters() const override { return own_.started(); }
   void set_up() override;
   GpuSlowdown slowdown() override;
   void set_idle_timeout(std::chrono::milliseconds timeout) override { own_.set_idle_timeout(timeout); }
