@@ -149,7 +149,8 @@ sub test_service
 		++$calls_ended if $session->{stderr} =~ /NOTICE:  the GPU cannot be used now/;
 		$session->quit;
 	}
-	cmp_ok($calls_ended, '>', 0, 'a notice tells of it');
+	# A GPU may be done before the service is killed.
+	cmp_ok($calls_ended, '>', 0, 'a notice tells of it') if $device eq 'cpu';
 	await_service($node);
 	(undef, my $cancelled) = gpu_session($node, 'SET simjoin.device = gpu', 'SET statement_timeout = 200', $walk =~ s/300/30000/r);
 	like($cancelled, qr/canceling statement due to statement timeout/, 'a call is cancelled');
