@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -167,13 +168,19 @@ void copy_on_device(const Device &device, T *to, const T *from, size_t count) {
   SIMJOIN_DEVICE_CALL(
       cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, device.stream()));
 }
-// Returns a copy of an array of another GPU, in stream order.
-template <typename T>
-DeviceBuffer<T> copy_from_peer(Device &device, const DeviceBuffer<T> &array, const Device &of) {
+// Returns a copy of an array of another GPU, once it is complete. Calls check() between pieces.
+template <typename T, typename Check>
+DeviceBuffer<T> copy_from_peer(Device &device, const DeviceBuffer<T> &array, const Device &of,
+                               Check &&check) {
+  constexpr size_t piece = (size_t{256} << 20) / sizeof(T);
   DeviceBuffer<T> copy(device, array.size());
-  if (array.empty()) return copy;
-  SIMJOIN_DEVICE_CALL(cudaMemcpyPeerAsync(copy.data(), device.number(), array.data(), of.number(),
-                                          array.size() * sizeof(T), device.stream()));
+  for (size_t begin = 0; begin < array.size(); begin += piece) {
+    check();
+    const size_t count = std::min(piece, array.size() - begin);
+    SIMJOIN_DEVICE_CALL(cudaMemcpyPeerAsync(copy.data() + begin, device.number(), array.data() + begin,
+                                            of.number(), count * sizeof(T), device.stream()));
+    device.synchronize();
+  }
   return copy;
 }
 // Returns the value at `from`, after all earlier work of the stream.

@@ -14,7 +14,7 @@
 namespace simjoin {
 
 // Figures of a join on the device beyond JoinStats. Milliseconds are wall clock on the host unless stated
-// otherwise.
+// otherwise. Those of filters, verification and download are sums over the GPUs that share a join.
 struct GpuFigures {
   std::string device;              // name of the device
   double start_ms = 0;             // context, memory pool, pinned staging

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <mutex>
@@ -98,8 +99,20 @@ double copy_ms(const RangeWork &work, const std::vector<int> &usable) {
     cudaDeviceGetP2PAttribute(&linked, cudaDevP2PAttrNativeAtomicSupported, usable[1], work.device.number());
     cudaGetLastError();
   }
-  const double bytes = static_cast<double>(work.collection.ranks.size()) * sizeof(uint32_t);
-  return bytes / (linked != 0 ? linked_bytes_per_ms : other_bytes_per_ms);
+  size_t bytes = work.collection.ranks.size() * sizeof(uint32_t);
+  for (const DeviceSide &side : work.collection.sides) bytes += side.records.size() * sizeof(SetRecord);
+  return static_cast<double>(bytes) / (linked != 0 ? linked_bytes_per_ms : other_bytes_per_ms);
+}
+
+// Returns the device memory of the largest tables of a range, about.
+size_t table_bytes(const ComparedSets &sets, const std::vector<BitmapRange> &ranges) {
+  constexpr double with_groups = 1.75;  // the same in groups of 2 and more, and parts of them
+  double most = 0;
+  for (const BitmapRange &range : ranges) {
+    const double pairs = signature_bytes(sets, range.plan, range.width());
+    most = std::max(most, range.group > 1 ? with_groups * pairs : pairs);
+  }
+  return static_cast<size_t>(1.1 * most);
 }
 
 class SharedRanges {
@@ -115,12 +128,13 @@ class SharedRanges {
       threads_.push_back(start_thread([this, number] { help(number); }));
     }
   }
-  // Compares on the calling thread's GPU, and waits for the others.
-  void run() {
+  // Compares on the calling thread's GPU, and waits for the others. Returns how many took part.
+  int run() {
     compare(first_);
     join();
     stop_.check();
     if (failure_) std::rethrow_exception(failure_);
+    return gpus_;
   }
 
  private:
@@ -130,8 +144,16 @@ class SharedRanges {
     return ranges_[next_++];
   }
   void compare(const RangeWork &work) {
-    while (const std::optional<BitmapRange> range = take()) work.compare(*range);
+    std::optional<BitmapRange> range = take();
+    if (range) ++gpus_;
+    for (; range; range = take()) work.compare(*range);
     work.launches.hand_over();
+  }
+  // Throws Cancelled if there is nothing to do for another GPU.
+  void check() {
+    stop_.check();
+    const std::lock_guard lock(mutex_);
+    if (next_ == ranges_.size() || failure_) throw Cancelled{};
   }
   void join() {
     {
@@ -145,33 +167,34 @@ class SharedRanges {
   void help(int number) {
     try {
       help_on(number);
+    } catch (const Cancelled &) {
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
     }
   }
 
-  // Copies the sets to a GPU and compares ranges there.
+  // Copies the sets to a GPU and compares ranges there. A GPU that cannot be used takes no part.
   void help_on(int number) {
-    use_device(number);
     std::optional<Device> device;
     DeviceCollection collection;
     std::optional<FilterLaunches> launches;
     try {
+      use_device(number);
       device.emplace(first_.options.memory_limit, first_.options.kept_memory);
-      collection = copy_collection(*device, first_.collection, first_.device);
+      collection = copy_collection(*device, first_.collection, first_.device, [this] { check(); });
       launches.emplace(*device, first_.launches.room(), sink_, stop_, first_.report);
-      if (launches->room() < first_.launches.room()) return tell_of_short_memory();
+      if (launches->room() < first_.launches.room()) return tell_of("it has too little memory");
+      device->secure(device->memory_used() + table_bytes(first_.sets, ranges_));
     } catch (const Error &error) {
-      if (error.kind() != ErrorKind::limit_exceeded) throw;
-      return tell_of_short_memory();
+      return tell_of(error.what());
     }
     const ComparedSets sets{first_.sets.bounds, collection.sides[0],
                             collection.sides[spec().self_join ? 0 : 1], spec().self_join};
     compare({spec(), first_.options, *device, collection, sets, *launches, first_.report});
   }
-  void tell_of_short_memory() {
-    first_.report.explain("a GPU has too little memory to share the comparisons");
+  void tell_of(const std::string &why) {
+    first_.report.explain("a GPU takes no part in the comparisons: " + why);
   }
 
   const JoinSpec &spec() const { return first_.spec; }
@@ -180,8 +203,9 @@ class SharedRanges {
   const std::vector<BitmapRange> ranges_;
   PairSink &sink_;
   const StopFlag &stop_;
-  std::mutex mutex_;  // guards the following
-  size_t next_ = 0;   // range
+  std::mutex mutex_;          // guards the following
+  size_t next_ = 0;           // range
+  std::atomic<int> gpus_{0};  // that have taken a range
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;
 };
@@ -206,14 +230,15 @@ void compare_ranges(const RangeWork &first, const std::vector<BitmapRange> &rang
     for (const BitmapRange &range : ranges) first.compare(range);
     return;
   }
-  first.report.explain(std::to_string(gpus) + " GPUs compare the sets, for an estimated " +
-                       std::to_string(ms) + " ms of one");
-  first.report.update([&](JoinStats &, GpuFigures &figures) {
-    figures.device = std::to_string(gpus) + " x " + figures.device;
-  });
   SharedRanges shared(first, cut_for(first, ranges, gpus, ms), sink, stop);
   shared.start(gpus);
-  shared.run();
+  const int took_part = shared.run();
+  if (took_part < 2) return;
+  first.report.explain(std::to_string(took_part) + " GPUs compared the sets, for an estimated " +
+                       std::to_string(ms) + " ms of one");
+  first.report.update([&](JoinStats &, GpuFigures &figures) {
+    figures.device = std::to_string(took_part) + " x " + figures.device;
+  });
 }
 
 }  // namespace simjoin::gpu

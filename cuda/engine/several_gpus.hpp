@@ -12,7 +12,8 @@
 namespace simjoin::gpu {
 
 // Compares all ranges on the GPU of `first`, which has the sets, and on others if that is faster. Their pairs
-// go to `sink`. A GPU without enough memory for the sets takes no part. Throws Cancelled.
+// go to `sink`. A GPU that cannot be used, or has too little memory, takes
+// no part. Throws Cancelled.
 void compare_ranges(const RangeWork &first, const std::vector<BitmapRange> &ranges, PairSink &sink,
                     const StopFlag &stop);
 

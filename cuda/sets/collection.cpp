@@ -34,19 +34,19 @@ DeviceSignatureLayout DeviceCollection::layout(uint32_t steps, uint32_t excess_b
   return layout;
 }
 
-DeviceCollection copy_collection(Device &device, const DeviceCollection &collection, const Device &from) {
+DeviceCollection copy_collection(Device &device, const DeviceCollection &collection, const Device &from,
+                                 const std::function<void()> &check) {
   from.let_read(device);
   DeviceCollection copy;
-  copy.ranks = copy_from_peer(device, collection.ranks, from);
+  copy.ranks = copy_from_peer(device, collection.ranks, from, check);
   for (size_t s = 0; s < 2; ++s) {
     const DeviceSide &side = collection.sides[s];
-    copy.sides[s] = {copy_from_peer(device, side.records, from), side.sets, side.classes};
+    copy.sides[s] = {copy_from_peer(device, side.records, from, check), side.sets, side.classes};
   }
   copy.rank_count = collection.rank_count;
   copy.distinct_tokens = collection.distinct_tokens;
   copy.stored_tokens = collection.stored_tokens;
   copy.most_frequent = collection.most_frequent;
-  device.synchronize();
   return copy;
 }
 

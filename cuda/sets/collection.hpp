@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/base/worker_pool.hpp"
@@ -59,7 +60,9 @@ DeviceCollection build_collection(Device &device, UploadedSide *left, UploadedSi
                                   const SignatureWidths &widths, const StopFlag &stop);
 
 // Returns a copy of a collection in another GPU's memory, as far as comparisons need it: without the sizes by
-// row. `from` may not have work left to do. Throws limit_exceeded.
-DeviceCollection copy_collection(Device &device, const DeviceCollection &collection, const Device &from);
+// row. `from` may not have work left to do. Calls check() between pieces, which may throw. Throws
+// limit_exceeded.
+DeviceCollection copy_collection(Device &device, const DeviceCollection &collection, const Device &from,
+                                 const std::function<void()> &check);
 
 }  // namespace simjoin::gpu

@@ -53,7 +53,11 @@ class WeightedInput {
   uint32_t largest_set() const { return std::max(sides_[0].sizes.largest(), sides_[1].sizes.largest()); }
 
   // Ends the addition of sets. Returns false if some are left at a time.
-  bool end_sets(TextFeed::Time until) { return tokens_.end_texts(text_input(), until); }
+  bool end_sets(TextFeed::Time until) {
+    if (!tokens_.end_texts(text_input(), until)) return false;
+    for (WaitingWeights &waiting : waiting_) waiting.weights.release();
+    return true;
+  }
   // Ends the input. Returns the ranks of the tokens.
   Ranking take_ranking(size_t extra_bytes, WorkerPool &pool);
   // Returns the ranked sets of a side, block by block, and releases what was added. Sets without weight are
