@@ -303,6 +303,41 @@ TEST_F(ServiceCalls, WaitForTheirTurn) {
   EXPECT_TRUE(server_.comes_to_rest());
 }
 
+// Sessions that pause while they send lose their place, and wait for another one.
+TEST_F(ServiceCalls, WaitForTheirTurnAgainAfterAPause) {
+  constexpr int callers = 5;
+  std::atomic<int> at_once{0}, most{0};
+  watched_.before = [&](const StopFlag &) {
+    most = std::max<int>(most, ++at_once);
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    --at_once;
+  };
+  const int64_t edge[2] = {1, 2};
+  const std::span<const char> bytes = bytes_of(edge);
+  std::vector<RawSession> sessions;
+  for (int i = 0; i < callers; ++i) {
+    RawSession &session = sessions.emplace_back(server_.path);
+    Request request{Ask::call};
+    request.work = 1;
+    SentCall call;
+    call.function = Function::components;
+    call.count = 3;
+    call.bytes[0] = bytes.size();
+    session.say(request, bytes_of(call));
+    request.ask = Ask::credit;
+    for (int credit = 0; credit < 4; ++credit) session.say(request);
+  }
+  Request request{Ask::bytes};
+  request.work = 1;
+  for (RawSession &session : sessions) {
+    EXPECT_EQ(session.hear().answer, simjoin::Answer::admitted);
+    session.say(request, bytes.first(8));
+  }
+  for (RawSession &session : sessions) session.say(request, bytes.subspan(8));
+  for (RawSession &session : sessions) EXPECT_EQ(session.hear().answer, simjoin::Answer::array);
+  EXPECT_LE(most, Admission::most_running);
+}
+
 // Wherever a call is when it is given up, nothing of it is left.
 TEST_F(ServiceCalls, EndAtOnceIfTheyAreGivenUp) {
   const EdgeList list = edges(false, 1'000'000);

@@ -14,9 +14,9 @@ void EngineThread::start(std::function<void()> body) {
   thread_ = start_thread([this, body = std::move(body)] {
     try {
       body();
-    } catch (const Cancelled &) {
     } catch (...) {
-      failure_ = std::current_exception();
+      // Cancelled is a failure, too, if it comes of anything but the flag.
+      if (!stop_.is_set()) failure_ = std::current_exception();
       stop_.set();
     }
     queue_->finish();

@@ -32,6 +32,7 @@ class Admission {
     // what it has on the GPU stays there.
     void leave() noexcept;
     void come_back();
+    bool has_place() const { return place_ != Place::none; }
 
    private:
     enum class Place : uint8_t { none, early, running };

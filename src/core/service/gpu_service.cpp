@@ -144,6 +144,12 @@ std::shared_ptr<void> GpuService::take(const std::string &key) {
   return state;
 }
 
+void GpuService::drop_kept() {
+  std::vector<Kept> dropped;  // freed without the lock
+  const std::lock_guard lock(mutex_);
+  dropped.swap(kept_);
+}
+
 // Frees what is kept, as it gets old, until nothing is kept.
 void GpuService::free_kept() {
   std::unique_lock lock(mutex_);

@@ -43,6 +43,7 @@ class GpuService final : public ServiceHost {
   void count_call() override { ++calls_; }
   void keep(std::string key, std::shared_ptr<void> state) override;
   std::shared_ptr<void> take(const std::string &key) override;
+  void drop_kept() override;
   void lose_device(const std::string &why) override { lost_(why); }
 
  private:

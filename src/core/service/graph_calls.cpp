@@ -39,6 +39,7 @@ HostSide host_of(const Call &call) {
 }
 
 GraphDevice &graphs_of(const Call &call) {
+  call.host.drop_kept();
   return *call.host.backend().graphs();
 }
 

@@ -1,6 +1,7 @@
 #include "core/service/served_call.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/service/flyhash_calls.hpp"
@@ -60,20 +61,27 @@ void ServedCall::skip_filled() {
   while (!complete() && arrays_[filling_].size() == sent_.bytes[filling_]) ++filling_;
 }
 
-// Memory is taken as bytes come, not as they are announced.
+// Memory is taken as bytes come, not as they are announced. If there is none, the call fails and not the
+// connection.
 void ServedCall::add_bytes(std::span<const char> bytes) {
   const std::lock_guard lock(mutex_);
-  if (released_) return;
+  if (released_ || out_of_memory_) return;
   if (!admitted_) throw_senseless();
+  ++messages_;
   while (!bytes.empty()) {
     if (complete()) throw_senseless();
     Buffer<char> &array = arrays_[filling_];
     const size_t taken = std::min<size_t>(bytes.size(), sent_.bytes[filling_] - array.size());
-    std::copy_n(bytes.data(), taken, array.extend(taken));
+    try {
+      std::copy_n(bytes.data(), taken, array.extend(taken));
+    } catch (const std::bad_alloc &) {
+      out_of_memory_ = true;
+      break;
+    }
     bytes = bytes.subspan(taken);
     skip_filled();
   }
-  if (complete()) changed_.notify_all();
+  changed_.notify_all();
 }
 
 void ServedCall::work(Admission::Turn &turn) {
@@ -82,11 +90,17 @@ void ServedCall::work(Admission::Turn &turn) {
     const std::lock_guard lock(mutex_);
     admitted_ = true;
   }
-  send({Answer::admitted, number_}, {});
+  send({Answer::admitted, number_}, {}, &turn);
   {
     std::unique_lock lock(mutex_);
-    wait_for_session(lock, turn, [this] { return complete(); });
+    while (!complete()) {
+      wait_for_session(
+          lock, turn, [this, before = messages_] { return messages_ != before; }, false);
+      if (out_of_memory_) throw std::bad_alloc();
+    }
   }
+  // A session that was silent has lost its place, and the call has nothing on the GPU yet.
+  if (!turn.has_place()) turn.wait(stop_);
   const auto give = [&](uint32_t array, std::span<const char> bytes) {
     while (!bytes.empty()) {
       const auto part = bytes.first(std::min(bytes.size(), most_payload));

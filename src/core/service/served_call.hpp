@@ -58,8 +58,9 @@ class ServedCall final : public ServedWork {
   const SentCall sent_;
   // Guarded by mutex_ until all is there.
   std::vector<Buffer<char>> arrays_;
-  size_t filling_ = 0;  // the array whose bytes come next
-  bool admitted_ = false, released_ = false;
+  size_t filling_ = 0;     // the array whose bytes come next
+  uint64_t messages_ = 0;  // with bytes, so far
+  bool admitted_ = false, released_ = false, out_of_memory_ = false;
 };
 
 }  // namespace simjoin

@@ -152,7 +152,7 @@ void ServedJoin::work(Admission::Turn &turn) {
     wait_for_ready();
     turn.wait(stop_);
   }
-  send({Answer::admitted, number_}, {});
+  send({Answer::admitted, number_}, {}, &turn);
   engine_ = host_.backend().make_engine(spec_);
   feed(turn, early);
   if (early) turn.wait(stop_);

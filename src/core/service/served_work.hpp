@@ -31,6 +31,8 @@ class ServiceHost {
   // goes on with it, whatever session it is of. take() returns null if nothing is kept for the key.
   virtual void keep(std::string key, std::shared_ptr<void> state) = 0;
   virtual std::shared_ptr<void> take(const std::string &key) = 0;
+  // Frees what is kept, for a function that needs memory of the GPU and keeps nothing.
+  virtual void drop_kept() = 0;
   // The device is lost for this process.
   virtual void lose_device(const std::string &why) = 0;
 };

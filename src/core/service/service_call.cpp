@@ -37,7 +37,7 @@ CallResult ServiceCall::run(const StopFlag &stop) {
     if (admitted && !all_sent) all_sent = send_inputs();
     const std::optional<Received> received = work_.next();
     if (!received) {
-      work_.wait(ServiceWork::Clock::now() + between_looks_at_stop, admitted && !all_sent);
+      work_.wait(ServiceWork::Clock::now() + between_looks_at_stop, admitted && !all_sent, &stop);
       continue;
     }
     switch (received->reply.answer) {

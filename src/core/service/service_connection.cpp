@@ -21,7 +21,9 @@ namespace {
 
 // The service answers within milliseconds unless it is stuck.
 constexpr std::chrono::milliseconds longest_answer{500};
-constexpr std::chrono::milliseconds between_looks_at_caller{50};
+constexpr std::chrono::milliseconds between_looks_at_caller{50}, between_looks_at_flag{10};
+// An end that the socket has no room for waits so long, and else for the next message.
+constexpr int longest_wait_to_end_ms = 50;
 
 }  // namespace
 
@@ -38,7 +40,7 @@ std::shared_ptr<ServiceConnection> ServiceConnection::open(const std::string &pa
   auto connection = std::make_shared<ServiceConnection>(std::move(socket));
   int descriptor = -1;
   const std::lock_guard lock(connection->mutex_);
-  const std::optional<Received> answer = connection->ask_locked({Ask::hello}, &descriptor);
+  const std::optional<Received> answer = connection->ask_locked({Ask::hello}, &descriptor, nullptr);
   const bool greeted =
       answer && answer->reply.answer == Answer::hello && answer->payload.size() == sizeof(Hello);
   if (greeted) std::memcpy(&connection->hello_, answer->payload.data(), sizeof(Hello));
@@ -65,6 +67,7 @@ bool ServiceConnection::works() const {
 
 void ServiceConnection::take_notice_of_end() {
   const std::lock_guard lock(mutex_);
+  flush();
   receive_all();
 }
 
@@ -80,17 +83,18 @@ void ServiceConnection::fail(const std::string &why) {
 
 // Throws Cancelled if the caller gives its question up. The answer would be taken for that of the next one,
 // so the connection is given up, too.
-void ServiceConnection::check_caller() {
+void ServiceConnection::check_caller(const StopFlag *stop) {
   try {
-    check_interruption();
+    stop != nullptr ? stop->check() : check_interruption();
   } catch (...) {
     fail("a question to the GPU service was given up");
     throw;
   }
 }
 
-void ServiceConnection::find_out_whether_alive() {
-  ask({Ask::alive});
+void ServiceConnection::find_out_whether_alive(const StopFlag *stop) {
+  const std::lock_guard lock(mutex_);
+  ask_locked({Ask::alive}, nullptr, stop);
 }
 
 HostPiece ServiceConnection::take_piece() {
@@ -137,6 +141,11 @@ void ServiceConnection::remove_work(uint32_t work) noexcept {
     const std::lock_guard lock(mutex_);
     replies_.erase(work);
     receive_all();  // a reply in the socket may hold the service's thread up
+    // An idle session sends nothing, and the service would keep what the work has.
+    if (works_ && !flush()) {
+      socket_->wait(longest_wait_to_end_ms, true);
+      flush();
+    }
   } catch (const std::exception &) {
     // Without memory for the message the work ends with the session.
   }
@@ -220,12 +229,13 @@ void ServiceConnection::sort(const Reply &reply, std::span<const char> payload) 
 
 std::optional<ServiceConnection::Received> ServiceConnection::ask(const Request &request) {
   const std::lock_guard lock(mutex_);
-  return ask_locked(request);
+  return ask_locked(request, nullptr, nullptr);
 }
 
 // Only one question is open at a time, so the next answer belongs to it.
 std::optional<ServiceConnection::Received> ServiceConnection::ask_locked(const Request &request,
-                                                                         int *descriptor) {
+                                                                         int *descriptor,
+                                                                         const StopFlag *stop) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + longest_answer;
   answer_.reset();
@@ -249,8 +259,9 @@ std::optional<ServiceConnection::Received> ServiceConnection::ask_locked(const R
     if (left <= 0) {
       fail("the GPU service does not answer");
     } else {
-      socket_->wait(static_cast<int>(std::min<int64_t>(left, between_looks_at_caller.count())), !asked);
-      check_caller();
+      const auto between = stop != nullptr ? between_looks_at_flag : between_looks_at_caller;
+      socket_->wait(static_cast<int>(std::min<int64_t>(left, between.count())), !asked);
+      check_caller(stop);
     }
   }
   return std::nullopt;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/host_pieces.hpp"
+#include "core/base/worker_pool.hpp"
 #include "core/device/gpu.hpp"
 #include "core/service/message_socket.hpp"
 #include "core/service/messages.hpp"
@@ -37,8 +38,9 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   bool works() const;
   // Finds out whether the service has ended since the last message.
   void take_notice_of_end();
-  // Finds out whether the service still answers.
-  void find_out_whether_alive();
+  // Finds out whether the service still answers. A thread that is not the caller's has a flag that it looks
+  // at meanwhile. Throws Cancelled.
+  void find_out_whether_alive(const StopFlag *stop = nullptr);
   // Returns why it does not.
   std::string failure() const;
   const GpuSlowdown &slowdown() const { return hello_.slowdown; }
@@ -72,9 +74,9 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   void receive_all();
   void sort(const Reply &reply, std::span<const char> payload);
   void fail(const std::string &why);
-  void check_caller();
+  void check_caller(const StopFlag *stop);
   void return_piece(uint32_t number) noexcept;
-  std::optional<Received> ask_locked(const Request &request, int *descriptor = nullptr);
+  std::optional<Received> ask_locked(const Request &request, int *descriptor, const StopFlag *stop);
 
   const std::unique_ptr<MessageSocket> socket_;
   Hello hello_ = {};

@@ -57,9 +57,9 @@ std::optional<ServiceWork::Received> ServiceWork::next() {
   return received;
 }
 
-bool ServiceWork::wait(Clock::time_point until, bool for_room) {
+bool ServiceWork::wait(Clock::time_point until, bool for_room, const StopFlag *stop) {
   if (Clock::now() - heard_ >= long_silence) {
-    connection_->find_out_whether_alive();
+    connection_->find_out_whether_alive(stop);
     heard_ = Clock::now();
   }
   if (!connection_->works()) throw_ended();

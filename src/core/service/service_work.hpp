@@ -33,8 +33,8 @@ class ServiceWork {
   // Returns the next reply, none if there is none yet. Throws the Error of the service.
   std::optional<Received> next();
   // Waits for news, or for room if `for_room`, and returns false once a time is over. Throws if the service
-  // has ended or does not answer any more.
-  bool wait(Clock::time_point until, bool for_room);
+  // has ended or does not answer any more. The flag is as for find_out_whether_alive().
+  bool wait(Clock::time_point until, bool for_room, const StopFlag *stop = nullptr);
   [[noreturn]] void throw_ended() const;
 
  private:

@@ -144,6 +144,7 @@ CallResult serve_weighted(const Call &call) {
   const WeightedSets index = sets_of(call, 0);
   std::optional<WeightedSets> probes;
   if (!self_join) probes = sets_of(call, 4);
+  call.host.drop_kept();
   WeightedDevice *device = call.host.backend().weighted();
   if (device == nullptr) throw Error(ErrorKind::device_unavailable, "the GPU service has no weighted joins");
   const WeightedProblem problem = {
