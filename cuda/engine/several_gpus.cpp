@@ -125,7 +125,11 @@ class SharedRanges {
   void start(int gpus) {
     threads_.reserve(static_cast<size_t>(gpus - 1));
     for (int number = 1; number < gpus; ++number) {
-      threads_.push_back(start_thread([this, number] { help(number); }));
+      try {
+        threads_.push_back(start_thread([this, number] { help(number); }));
+      } catch (const Error &) {
+        return;  // fewer GPUs suffice
+      }
     }
   }
   // Compares on the calling thread's GPU, and waits for the others. Returns how many took part.
