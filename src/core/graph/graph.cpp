@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <type_traits>
@@ -11,6 +10,7 @@
 #include "core/base/distribute.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel_ranges.hpp"
+#include "core/base/weight.hpp"
 #include "core/graph/node_numbers.hpp"
 
 namespace simjoin {
@@ -257,7 +257,7 @@ Graph lists_of(EdgeList &edges, EdgeUse use, bool reversed, WorkerPool &pool, Me
 }  // namespace
 
 void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
-  if (!std::isfinite(weight) || weight < 0) {
+  if (!is_weight(weight)) {
     char message[160];
     std::snprintf(message, sizeof message, "the weight of the edge (%lld, %lld) is %g",
                   static_cast<long long>(from), static_cast<long long>(to), weight);
@@ -269,7 +269,6 @@ void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
 
 EdgeList::EdgeList(Buffer<int64_t> ends, Buffer<int64_t> lone, Buffer<double> weights)
     : ends_(std::move(ends)), lone_(std::move(lone)), weights_(std::move(weights)) {
-  const auto is_weight = [](double weight) { return std::isfinite(weight) && weight >= 0; };
   if (ends_.size() % 2 != 0 || (weighted() && weights_.size() != size()) ||
       !std::all_of(weights_.begin(), weights_.end(), is_weight))
     throw Error(ErrorKind::invalid_argument, "the arrays are not those of edges");

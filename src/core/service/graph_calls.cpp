@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+
+#include "core/base/weight.hpp"
 
 namespace simjoin {
 namespace {
@@ -57,7 +58,6 @@ Graph graph_of(const Call &call) {
       graph.weights.size() != (graph.is_weighted ? graph.targets.size() : 0))
     throw_senseless();
   const auto is_node = [&](uint32_t target) { return target < nodes; };
-  const auto is_weight = [](double weight) { return std::isfinite(weight) && weight >= 0; };
   if (!std::all_of(graph.targets.begin(), graph.targets.end(), is_node) ||
       !std::all_of(graph.weights.begin(), graph.weights.end(), is_weight))
     throw_senseless();

@@ -1,10 +1,10 @@
 #include "core/service/signature_calls.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
+#include "core/base/weight.hpp"
 #include "core/minhash/minhash.hpp"
 
 namespace simjoin {
@@ -86,9 +86,8 @@ CallResult with_signer(const Call &call, const SignatureHeader &header, Work &&w
 }
 
 bool has_bad_weight(const SetArrays<WeightedToken> &sets) {
-  return std::any_of(sets.tokens.begin(), sets.tokens.end(), [](const WeightedToken &token) {
-    return !std::isfinite(token.weight) || token.weight < 0;
-  });
+  return std::any_of(sets.tokens.begin(), sets.tokens.end(),
+                     [](const WeightedToken &token) { return !is_weight(token.weight); });
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/weight.hpp"
 
 namespace simjoin {
 namespace {
@@ -78,7 +78,6 @@ class FoundPairs {
 template <class Weight>
 bool are_sets(const WeightedSets &sets, const Buffer<Weight> &weights, uint64_t ranks, uint64_t largest) {
   const size_t count = sets.totals.size();
-  const auto is_weight = [](auto weight) { return std::isfinite(weight) && weight >= 0; };
   if (sets.starts.size() != count + 1 || count >= UINT32_MAX || sets.starts[0] != 0 ||
       sets.starts[count] != sets.ranks.size() || weights.size() != sets.ranks.size() ||
       !std::all_of(sets.totals.begin(), sets.totals.end(), is_weight) ||

@@ -4,8 +4,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 }
 
-#include <cmath>
-
+#include "core/base/weight.hpp"
 #include "pg/base/interruptible.hpp"
 
 namespace simjoin::pg {
@@ -35,7 +34,7 @@ WeightFlaw flaw_of_weights(ArrayType *array, uint32_t tokens) {
   InterruptCounter interrupts;
   for (uint32_t i = 0; i < tokens; ++i) {
     interrupts.add(1);
-    if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
+    if (is_weight(weights[i])) continue;
     flaw.kind = WeightFlaw::Kind::number;
     flaw.number = static_cast<int32>(i + 1);
     flaw.weight = weights[i];
