@@ -87,6 +87,11 @@ double signature_bytes(const ComparedSets &sets, const PlanRange &range, double 
   return static_cast<double>(padded) * steps * step_words * sizeof(uint32_t);
 }
 
+double table_bytes(const ComparedSets &sets, const BitmapRange &range) {
+  constexpr double with_groups = 1.75;  // parts of 4 and groups of 2 and more
+  return signature_bytes(sets, range.plan, range.width() * (range.group > 1 ? with_groups : 1));
+}
+
 std::vector<BitmapRange> bitmap_ranges(const ComparedSets &sets, const SignatureWidths &widths,
                                        uint32_t border, double most_bytes) {
   std::vector<BitmapRange> ranges;

@@ -57,6 +57,9 @@ inline constexpr double table_share = 0.25;
 // Returns the device memory of the signatures of a range.
 double signature_bytes(const ComparedSets &sets, const PlanRange &range, double steps);
 
+// Returns the device memory of all tables of a range, those of groups included.
+double table_bytes(const ComparedSets &sets, const BitmapRange &range);
+
 // Returns one range of probes for each signature width, with all their possible partners. Pairs of sets
 // before the border are left out: of the later set in a self-join, of the left set otherwise. Signatures of
 // more than `warp_steps` steps that would take more than `most_bytes` are narrower: few long sets may have

@@ -118,7 +118,7 @@ void GpuJoin::build() {
 
 // Hands over every pair.
 void GpuJoin::run_everything() {
-  const VerificationJob job = work(*launches_).verification_job();
+  const VerificationJob job = work().verification_job();
   const uint64_t pairs = uint64_t{probes().sets} * partners().sets;
   launches_->open_window(probes(), 0, probes().sets);
   for (uint64_t begin = 0; begin < pairs;) {
@@ -143,7 +143,7 @@ void GpuJoin::run_prefix(const DevicePrefixIndex &index, uint32_t border) {
     partner_table = std::make_unique<DeviceSignatureTable>(device_, collection_, partners(), 0,
                                                            index.end_partner(), layout);
   }
-  VerificationJob job = work(*launches_).verification_job();
+  VerificationJob job = work().verification_job();
   job.probe_signatures = probe_table.view();
   job.partner_signatures = partner_table ? partner_table->view() : job.probe_signatures;
   job.check_signatures = true;
@@ -170,7 +170,7 @@ void GpuJoin::run_counting(IndexedPart part) {
   const auto begin = Clock::now();
   const CountingJoin join(device_, bounds_, collection_, spec_.self_join, part, *stop_);
   const double index_ms = milliseconds_since(begin);
-  VerificationJob job = work(*launches_).verification_job();
+  VerificationJob job = work().verification_job();
   const double entries = std::max(1.0, static_cast<double>(join.entries()));
   const double items = static_cast<double>(join.items());
   launches_->open_window(probes(), 0, probes().sets);
@@ -243,7 +243,7 @@ void GpuJoin::run_filters(PairSink &sink) {
                            options_.bitmap_group};
   const std::vector<BitmapRange> ranges =
       bitmap_ranges(sets, widths_, border, table_share * static_cast<double>(device_.memory_left()));
-  compare_ranges(work(*launches_), choose_groups(inputs, ranges), sink, *stop_);
+  compare_ranges(work(), choose_groups(inputs, ranges), sink, *stop_);
 }
 
 void GpuJoin::run(PairSink &sink, const StopFlag &stop) {

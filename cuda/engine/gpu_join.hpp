@@ -54,9 +54,8 @@ class GpuJoin {
   const DeviceSide &probes() const { return collection_.sides[0]; }
   const DeviceSide &partners() const { return collection_.sides[spec_.self_join ? 0 : 1]; }
   ComparedSets compared() const { return {bounds_, probes(), partners(), spec_.self_join}; }
-  RangeWork work(FilterLaunches &launches) {
-    return {spec_, options_, device_, collection_, compared(), launches, report_};
-  }
+  // The collection has to be built.
+  RangeWork work() { return {spec_, options_, device_, collection_, compared(), *launches_, report_}; }
   void build();
   void run_everything();
   void run_filters(PairSink &sink);

@@ -35,9 +35,8 @@ std::vector<SampledSets> sampled_sets(const GroupInputs &inputs, const RangePart
 
 // Returns whether the tables of groups for the probes [begin, end) leave enough memory for all else.
 bool fits(const GroupInputs &inputs, uint32_t begin, uint32_t end) {
-  constexpr double most_tables = 1.75;  // parts of 4 and groups of 2 and more
-  return signature_bytes(inputs.sets, range_of(inputs.sets, begin, end, 0), most_tables * group_steps) <
-         table_share * static_cast<double>(inputs.device.memory_left());
+  const BitmapRange grouped{range_of(inputs.sets, begin, end, 0), group_steps, 2};
+  return table_bytes(inputs.sets, grouped) < table_share * static_cast<double>(inputs.device.memory_left());
 }
 
 // Returns how many partners it costs least to compare at once in a part. Larger sets leave more groups, so

@@ -105,13 +105,9 @@ double copy_ms(const RangeWork &work, const std::vector<int> &usable) {
 }
 
 // Returns the device memory of the largest tables of a range, about.
-size_t table_bytes(const ComparedSets &sets, const std::vector<BitmapRange> &ranges) {
-  constexpr double with_groups = 1.75;  // the same in groups of 2 and more, and parts of them
+size_t most_table_bytes(const ComparedSets &sets, const std::vector<BitmapRange> &ranges) {
   double most = 0;
-  for (const BitmapRange &range : ranges) {
-    const double pairs = signature_bytes(sets, range.plan, range.width());
-    most = std::max(most, range.group > 1 ? with_groups * pairs : pairs);
-  }
+  for (const BitmapRange &range : ranges) most = std::max(most, table_bytes(sets, range));
   return static_cast<size_t>(1.1 * most);
 }
 
@@ -189,7 +185,7 @@ class SharedRanges {
       collection = copy_collection(*device, first_.collection, first_.device, [this] { check(); });
       launches.emplace(*device, first_.launches.room(), sink_, stop_, first_.report);
       if (launches->room() < first_.launches.room()) return tell_of("it has too little memory");
-      device->secure(device->memory_used() + table_bytes(first_.sets, ranges_));
+      device->secure(device->memory_used() + most_table_bytes(first_.sets, ranges_));
     } catch (const Error &error) {
       return tell_of(error.what());
     }
@@ -218,14 +214,17 @@ class SharedRanges {
 
 void compare_ranges(const RangeWork &first, const std::vector<BitmapRange> &ranges, PairSink &sink,
                     const StopFlag &stop) {
+  const std::vector<int> usable = usable_gpus();
+  const auto there = static_cast<int>(usable.size());
+  int gpus = first.options.workers > 0 ? first.options.workers
+             : first.options.gpus == 0 ? there
+                                       : std::min(there, first.options.gpus);
   double ms = 0;
-  for (const BitmapRange &range : ranges) ms += milliseconds_of(stretches_of(first, range));
-  int gpus = first.options.workers;
-  if (gpus == 0) {
-    const std::vector<int> usable = usable_gpus();
-    const auto there = static_cast<int>(usable.size());
-    gpus = gpus_that_pay(ms, copy_ms(first, usable), gpus_started(),
-                         first.options.gpus == 0 ? there : std::min(there, first.options.gpus));
+  if (gpus > 1) {
+    for (const BitmapRange &range : ranges) ms += milliseconds_of(stretches_of(first, range));
+    if (first.options.workers == 0) {
+      gpus = gpus_that_pay(ms, copy_ms(first, usable), gpus_started(), gpus);
+    }
   }
   // The calling thread counts already.
   const CountedThreads threads(gpus - 1);

@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -107,6 +109,21 @@ std::vector<Pair> run_on_gpu(JoinSpec spec, const Input<Token> &input, const Gpu
   std::vector<Pair> pairs = pull(*engine);
   if (figures != nullptr) *figures = engine->figures();
   return pairs;
+}
+
+// Abandons a self-join after each of these numbers of steps, and expects that it ends within a time.
+inline void abandon(JoinSpec spec, const GpuOptions &options, const IntSets &sets,
+                    std::initializer_list<int> steps, std::chrono::milliseconds patience) {
+  spec.self_join = true;
+  for (const int count : steps) {
+    auto engine = make_gpu_engine(spec, options);
+    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    Batch batch;
+    for (int i = 0; i < count; ++i) engine->step(std::chrono::milliseconds(1), batch);
+    const auto begin = std::chrono::steady_clock::now();
+    engine.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, patience) << count << " steps";
+  }
 }
 
 }  // namespace simjoin::test

@@ -40,8 +40,8 @@ double cpu_join_ms(const JoinLoad &load, double threads);
 double gpu_join_ms(const JoinLoad &load, const GpuSlowdown &slowdown);
 // Returns the part of gpu_join_ms() that grows with the pairs, which several GPUs can share.
 double gpu_compare_ms(const JoinLoad &load, const GpuSlowdown &slowdown);
-// Returns how many GPUs, of at most `most`, are soonest done with what one compares in `one_ms`. Each other
-// one first gets `bytes` of sets from it. `started` GPUs are set up.
+// Returns how many GPUs, of at most `most`, are soonest done with what one compares in `one_ms`. It takes
+// `copy_ms` to give the sets to each other one. `started` GPUs are set up.
 int gpus_that_pay(double one_ms, double copy_ms, int started, int most);
 
 }  // namespace simjoin
