@@ -175,6 +175,15 @@ struct Notice {
 class SetBlock;
 struct PackedTexts;
 
+// Consecutive rows of one side, sets of integers.
+struct SetSlice {
+  const char *tokens = nullptr;       // of all rows, one after the other
+  const uint32_t *lengths = nullptr;  // the number of tokens of each row
+  uint32_t rows = 0;
+  uint64_t token_count = 0;
+  bool wide = false;  // tokens are int64, otherwise int32
+};
+
 // One join. Use: add every set, then step until `done`. Not safe for use by several threads at a time (the
 // engine's own threads aside). The destructor stops running work within a few milliseconds.
 //
@@ -190,9 +199,8 @@ class JoinEngine {
   virtual void add(Side side, std::span<const int64_t> tokens) = 0;
   virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
 
-  // Adds the next rows of a side, as add() would one by one.
-  virtual void add_many(Side side, std::span<const std::span<const int32_t>> sets);
-  virtual void add_many(Side side, std::span<const std::span<const int64_t>> sets);
+  // Adds the next rows of a side, as add() would one by one. The engine does not keep the slice.
+  virtual void add_rows(Side side, const SetSlice &rows);
 
   // Adds the next row of a side, a set of texts, as add() would.
   virtual void add_packed(Side side, const PackedTexts &set);

@@ -19,6 +19,7 @@ FROM generate_series(1, 300) i, LATERAL (SELECT CASE WHEN i % 50 = 0 THEN NULL W
   ELSE ARRAY(SELECT (i / 3) * 10 + j % 9 + CASE WHEN j > 6 THEN i % 3 ELSE 0 END
     FROM generate_series(1, CASE WHEN i % 150 < 2 THEN 3000 ELSE 10 + i % 5 END) j) END AS tokens) t;
 UPDATE items SET weights = '{}' WHERE tokens = '{}';
+UPDATE items SET tokens = ('[0:' || cardinality(tokens) - 1 || ']=' || tokens::text)::int[] WHERE id % 60 = 7;
 CREATE TABLE others (LIKE items);
 ALTER TABLE others ALTER tokens SET STORAGE EXTERNAL;
 INSERT INTO others SELECT id + 1000, tenant, k, u, n, CASE WHEN id % 2 = 0 THEN tokens || -1 ELSE tokens END, wide, words,

@@ -194,10 +194,20 @@ TEST_F(DeviceChoiceTest, SetsCanBeAddedManyAtATime) {
       const Outcome one_by_one = join(spec, input);
       const std::unique_ptr<JoinEngine> engine = make_engine(spec);
       const auto add = [&](Side side, const std::vector<std::vector<Token>> &sets) {
-        std::vector<std::span<const Token>> spans(sets.begin(), sets.end());
-        for (size_t at = 0; at < spans.size();) {
-          const size_t count = std::min<size_t>(random.between(0, 300), spans.size() - at);
-          engine->add_many(side, std::span<const std::span<const Token>>(spans).subspan(at, count));
+        std::vector<uint32_t> lengths;
+        std::vector<Token> tokens;
+        for (const std::vector<Token> &set : sets) {
+          lengths.push_back(static_cast<uint32_t>(set.size()));
+          tokens.insert(tokens.end(), set.begin(), set.end());
+        }
+        const auto *from = reinterpret_cast<const char *>(tokens.data());
+        for (size_t at = 0; at < lengths.size();) {
+          const size_t count = std::min<size_t>(random.between(0, 300), lengths.size() - at);
+          const uint64_t found =
+              std::accumulate(lengths.data() + at, lengths.data() + at + count, uint64_t{0});
+          engine->add_rows(
+              side, {from, lengths.data() + at, static_cast<uint32_t>(count), found, sizeof(Token) == 8});
+          from += found * sizeof(Token);
           at += count;
         }
       };

@@ -75,22 +75,22 @@ void FailoverEngine::set_kind(Kind kind) {
 }
 
 template <typename T>
-void FailoverEngine::add_integers(Side side, Kind kind, std::span<const T> tokens) {
-  if (direct_) {
-    engine_->add(side, tokens);
-    return;
-  }
-  if (!tokens.empty()) set_kind(kind);
-  if (feed_) return add_texts(side, PackedTexts(), 0);
-  record(side, tokens);
-  look_if_due();
+void FailoverEngine::add_integers(Side side, std::span<const T> tokens) {
+  if (direct_) return engine_->add(side, tokens);
+  const auto count = static_cast<uint32_t>(std::min<size_t>(tokens.size(), UINT32_MAX));
+  add_rows(side,
+           {reinterpret_cast<const char *>(tokens.data()), &count, 1, count, sizeof(T) == sizeof(int64_t)});
 }
 
-template <typename T>
-void FailoverEngine::add_all(Side side, Kind kind, std::span<const std::span<const T>> sets) {
-  size_t recorded = 0;
-  while (!direct_ && recorded < sets.size()) add_integers(side, kind, sets[recorded++]);
-  if (recorded < sets.size()) engine_->add_many(side, sets.subspan(recorded));
+void FailoverEngine::add_rows(Side side, const SetSlice &rows) {
+  if (direct_) return engine_->add_rows(side, rows);
+  if (rows.token_count > 0) set_kind(rows.wide ? Kind::int8 : Kind::int4);
+  if (feed_) {  // the rows are empty, and keep their place among sets of texts
+    for (uint32_t row = 0; row < rows.rows; ++row) add_texts(side, PackedTexts(), 0);
+    return;
+  }
+  record(side, rows);
+  look_if_due();
 }
 
 // Texts are recorded as their numbers.
@@ -106,7 +106,8 @@ void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {
   }
   if (count > 0) set_kind(Kind::text);
   if (kind_ != Kind::text) {
-    record(side, std::span<const int32_t>());
+    constexpr uint32_t none = 0;
+    record(side, {nullptr, &none, 1, 0, false});
   } else {
     if (!feed_) feed_.emplace(thread_count(spec_.threads), spec_.memory_limit, memory_);
     feed_->add(side, set);
@@ -120,11 +121,8 @@ void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {
 // Records the sets of texts that are numbered by a time.
 void FailoverEngine::record_numbered(TextFeed::Time until) {
   while (const std::unique_ptr<NumberedSets> sets = feed_->take(until)) {
-    const auto *numbers = reinterpret_cast<const int32_t *>(sets->numbers.data());
-    for (const uint32_t size : sets->sizes) {
-      record(sets->side, std::span(numbers, size));
-      numbers += size;
-    }
+    record(sets->side, {reinterpret_cast<const char *>(sets->numbers.data()), sets->sizes.data(),
+                        static_cast<uint32_t>(sets->sizes.size()), sets->numbers.size(), false});
   }
 }
 
@@ -138,22 +136,23 @@ bool FailoverEngine::record_all_texts(TextFeed::Time until) {
   return true;
 }
 
-template <typename T>
-void FailoverEngine::record(Side side, std::span<const T> tokens) {
+void FailoverEngine::record(Side side, SetSlice rows) {
   const auto s = static_cast<size_t>(side);
-  if (rows_[s] >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX) {
+  const uint64_t most_rows = UINT32_MAX - 1;
+  const auto too_long = [](uint32_t length) { return length == UINT32_MAX; };
+  if (rows.rows > most_rows - rows_[s] || std::any_of(rows.lengths, rows.lengths + rows.rows, too_long)) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
-  SharedBlock full =
-      writer_.append(side, tokens.data(), static_cast<uint32_t>(tokens.size()), sizeof(T) == sizeof(int64_t));
-  tokens_ += tokens.size();
-  ++rows_[s];
-  if (full) {
+  tokens_ += rows.token_count;
+  rows_[s] += rows.rows;
+  rows_unseen_ += rows.rows;
+  bytes_unseen_ += rows.token_count * (rows.wide ? sizeof(int64_t) : sizeof(int32_t));
+  while (rows.rows > 0) {
+    SharedBlock full = writer_.append(side, rows);
+    if (!full) continue;
     blocks_.push_back(std::move(full));
     if (gpu_) feed_block();
   }
-  bytes_unseen_ += tokens.size_bytes();
-  ++rows_unseen_;
 }
 
 void FailoverEngine::look_if_due() {

@@ -30,17 +30,12 @@ class FailoverEngine final : public JoinEngine {
  public:
   explicit FailoverEngine(const JoinSpec &spec);
 
-  void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, Kind::int4, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, Kind::int8, tokens); }
+  void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, tokens); }
+  void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, tokens); }
   void add(Side side, std::span<const std::string_view> tokens) override {
     add_texts(side, tokens, tokens.size());
   }
-  void add_many(Side side, std::span<const std::span<const int32_t>> sets) override {
-    add_all(side, Kind::int4, sets);
-  }
-  void add_many(Side side, std::span<const std::span<const int64_t>> sets) override {
-    add_all(side, Kind::int8, sets);
-  }
+  void add_rows(Side side, const SetSlice &rows) override;
   void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
   void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
@@ -55,13 +50,10 @@ class FailoverEngine final : public JoinEngine {
 
   void set_kind(Kind kind);
   template <typename T>
-  void add_integers(Side side, Kind kind, std::span<const T> tokens);
-  template <typename T>
-  void add_all(Side side, Kind kind, std::span<const std::span<const T>> sets);
+  void add_integers(Side side, std::span<const T> tokens);
   template <typename Texts>
   void add_texts(Side side, const Texts &set, size_t count);
-  template <typename T>
-  void record(Side side, std::span<const T> tokens);
+  void record(Side side, SetSlice rows);
   void record_numbered(TextFeed::Time until);
   bool record_all_texts(TextFeed::Time until);
   void look_if_due();

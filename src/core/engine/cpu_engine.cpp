@@ -21,6 +21,7 @@
 #include "core/rounds/beyond_memory/round_memory.hpp"
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
+#include "core/sets/set_blocks.hpp"
 #include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
@@ -62,8 +63,7 @@ class CpuEngine final : public JoinEngine {
   void add(Side side, std::span<const std::string_view> tokens) override {
     add_texts(side, tokens, tokens.size());
   }
-  void add_many(Side side, std::span<const std::span<const int32_t>> sets) override { add_sets(side, sets); }
-  void add_many(Side side, std::span<const std::span<const int64_t>> sets) override { add_sets(side, sets); }
+  void add_rows(Side side, const SetSlice &rows) override;
   void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
   bool wants_spill_file() const override {
     return !file_ && !execution_ && peak_.bytes() > spec_.memory_limit;
@@ -82,8 +82,6 @@ class CpuEngine final : public JoinEngine {
   void check_row(Side side, size_t tokens);
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
-  template <typename T>
-  void add_sets(Side side, std::span<const std::span<const T>> sets);
   template <typename T>
   void take_set(Side side, std::span<const T> tokens);
   template <typename T>
@@ -149,13 +147,9 @@ void CpuEngine::add_set(Side side, std::span<const T> tokens) {
   if (!file_) estimate_peak();
 }
 
-template <typename T>
-void CpuEngine::add_sets(Side side, std::span<const std::span<const T>> sets) {
-  if (tokens_.feeds_texts()) {
-    for (const std::span<const T> tokens : sets) add_set(side, tokens);
-    return;
-  }
-  for (const std::span<const T> tokens : sets) take_set(side, tokens);
+void CpuEngine::add_rows(Side side, const SetSlice &rows) {
+  if (tokens_.feeds_texts()) return JoinEngine::add_rows(side, rows);
+  for_each_set(rows, [&](auto tokens) { take_set(side, tokens); });
   if (!file_) estimate_peak();
 }
 
@@ -393,14 +387,6 @@ void JoinEngine::add_packed(Side side, const PackedTexts &set) {
   PackedTextReader reader(set);
   for (std::string_view &text : texts) text = reader.next();
   add(side, std::span<const std::string_view>(texts));
-}
-
-void JoinEngine::add_many(Side side, std::span<const std::span<const int32_t>> sets) {
-  for (const std::span<const int32_t> set : sets) add(side, set);
-}
-
-void JoinEngine::add_many(Side side, std::span<const std::span<const int64_t>> sets) {
-  for (const std::span<const int64_t> set : sets) add(side, set);
 }
 
 void JoinEngine::set_spill_file(int, uint64_t) {

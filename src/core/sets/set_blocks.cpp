@@ -54,14 +54,20 @@ SetBlock::~SetBlock() {
   memory_.sub(counted_);
 }
 
-bool SetBlock::append(const void *tokens, uint32_t count) {
-  const size_t bytes = count * width_;
-  if (rows_ == most_rows_ || bytes > most_token_bytes_ - token_bytes_) return false;
-  if (bytes > 0) std::memcpy(tokens_ + token_bytes_, tokens, bytes);
-  token_bytes_ += bytes;
-  lengths_[rows_++] = count;
-  longest_ = std::max(longest_, count);
-  return true;
+uint32_t SetBlock::append(const SetSlice &rows) {
+  const uint64_t room = (most_token_bytes_ - token_bytes_) / width_;
+  const uint32_t most = std::min(rows.rows, most_rows_ - rows_);
+  uint64_t tokens = 0;
+  uint32_t count = 0;
+  for (; count < most && rows.lengths[count] <= room - tokens; ++count) {
+    tokens += rows.lengths[count];
+    longest_ = std::max(longest_, rows.lengths[count]);
+  }
+  if (tokens > 0) std::memcpy(tokens_ + token_bytes_, rows.tokens, tokens * width_);
+  if (count > 0) std::memcpy(lengths_ + rows_, rows.lengths, count * sizeof(uint32_t));
+  token_bytes_ += tokens * width_;
+  rows_ += count;
+  return count;
 }
 
 void SetBlock::close() {
@@ -77,28 +83,38 @@ SetSlice SetBlock::slice(uint32_t first_row, uint32_t rows) const {
   return {tokens_ + before * width_, lengths_ + skipped, rows, within, wide()};
 }
 
-void JoinEngine::add_block(SharedBlock block) {
-  for_each_set(*block, [&](auto set) { add(block->side(), set); });
+void JoinEngine::add_rows(Side side, const SetSlice &rows) {
+  for_each_set(rows, [&](auto set) { add(side, set); });
 }
 
-SharedBlock BlockWriter::append(Side side, const void *tokens, uint32_t count, bool wide) {
+void JoinEngine::add_block(SharedBlock block) {
+  add_rows(block->side(), block->all());
+}
+
+SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
   const auto s = static_cast<size_t>(side);
   std::shared_ptr<SetBlock> &open = open_[s];
+  const auto append_to_open = [&] {
+    const uint32_t count = open->append(rows);
+    const uint64_t tokens = std::accumulate(rows.lengths, rows.lengths + count, uint64_t{0});
+    rows_[s] += count;
+    rows.tokens += tokens * (rows.wide ? sizeof(int64_t) : sizeof(int32_t));
+    rows.lengths += count;
+    rows.rows -= count;
+    rows.token_count -= tokens;
+    return count > 0;
+  };
   // Empty sets have any type: a block may hold nothing else, so its width need not be the join's.
-  const bool fits = open && (count == 0 || open->wide() == wide);
-  if (fits && open->append(tokens, count)) {
-    ++rows_[s];
-    return nullptr;
-  }
+  const bool fits = open && (rows.token_count == 0 || open->wide() == rows.wide);
+  if (fits && append_to_open()) return nullptr;
   SharedBlock full;
   double row_bytes = first_row_bytes;
   if (open && open->rows() > 0) {
     row_bytes = static_cast<double>(open->bytes_used()) / open->rows();
     full = take_last(side);
   }
-  open = std::make_shared<SetBlock>(memory_, side, rows_[s], wide, count, row_bytes);
-  open->append(tokens, count);
-  ++rows_[s];
+  open = std::make_shared<SetBlock>(memory_, side, rows_[s], rows.wide, rows.lengths[0], row_bytes);
+  append_to_open();
   return full;
 }
 

@@ -13,14 +13,20 @@
 
 namespace simjoin {
 
-// Consecutive rows of one side within a block.
-struct SetSlice {
-  const char *tokens = nullptr;       // of all rows, one after the other
-  const uint32_t *lengths = nullptr;  // the number of tokens of each row
-  uint32_t rows = 0;
-  uint64_t token_count = 0;
-  bool wide = false;  // tokens are int64, otherwise int32
-};
+// Calls add(tokens) for each row. `tokens` is a span of int32_t or int64_t.
+template <typename Add>
+void for_each_set(const SetSlice &slice, Add &&add) {
+  const auto visit = [&](const auto *tokens) {
+    for (uint32_t row = 0; row < slice.rows; tokens += slice.lengths[row++]) {
+      add(std::span(tokens, slice.lengths[row]));
+    }
+  };
+  if (slice.wide) {
+    visit(reinterpret_cast<const int64_t *>(slice.tokens));
+  } else {
+    visit(reinterpret_cast<const int32_t *>(slice.tokens));
+  }
+}
 
 // A run of rows of one side, immutable once it is handed on. Its memory goes back to the process's pieces.
 class SetBlock {
@@ -35,8 +41,8 @@ class SetBlock {
   SetBlock(const SetBlock &) = delete;
   SetBlock &operator=(const SetBlock &) = delete;
 
-  // Appends a set and returns true. Returns false if there is no room for it.
-  bool append(const void *tokens, uint32_t count);
+  // Appends the first of the rows, as many as there is room for. Returns how many.
+  uint32_t append(const SetSlice &rows);
   void close();
 
   Side side() const { return side_; }
@@ -79,8 +85,14 @@ class BlockWriter {
  public:
   explicit BlockWriter(MemoryCounter &memory) : memory_(memory) {}
 
-  // Appends a set. If the block before had no room for it, returns that block, which is complete then.
-  SharedBlock append(Side side, const void *tokens, uint32_t count, bool wide);
+  // Appends the first of the rows and takes them off the slice. If the block before had no room for the first
+  // one, returns that block, which is complete then.
+  SharedBlock append(Side side, SetSlice &rows);
+  // Appends a set likewise.
+  SharedBlock append(Side side, const void *tokens, uint32_t count, bool wide) {
+    SetSlice row = {static_cast<const char *>(tokens), &count, 1, count, wide};
+    return append(side, row);
+  }
   // Returns the side's last block, or null if there is none.
   SharedBlock take_last(Side side);
   // Returns the bytes in blocks that are not complete.
@@ -92,20 +104,10 @@ class BlockWriter {
   uint32_t rows_[2] = {0, 0};
 };
 
-// Calls add(tokens) for each row of the block. `tokens` is a span of int32_t or int64_t.
+// The same for the rows of a block.
 template <typename Add>
 void for_each_set(const SetBlock &block, Add &&add) {
-  const SetSlice all = block.all();
-  const auto visit = [&](const auto *tokens) {
-    for (uint32_t row = 0; row < all.rows; tokens += all.lengths[row++]) {
-      add(std::span(tokens, all.lengths[row]));
-    }
-  };
-  if (all.wide) {
-    visit(reinterpret_cast<const int64_t *>(all.tokens));
-  } else {
-    visit(reinterpret_cast<const int32_t *>(all.tokens));
-  }
+  for_each_set(block.all(), std::forward<Add>(add));
 }
 
 }  // namespace simjoin

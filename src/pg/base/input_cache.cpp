@@ -9,7 +9,7 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A piece of memory with rows one after another.
+// A piece of memory with blocks of rows one after another.
 struct CacheChunk {
   CacheChunk *next;
   size_t used, allocated;  // of the bytes that follow
@@ -146,18 +146,19 @@ bool find_cached_rows(CacheReader *reader, const TableState &state, const TableC
       pin(rows, context);
       remove_from_list(rows);
       add_to_list(rows);
-      *reader = {rows, rows->first};
+      *reader = {rows, rows->first, 0};
       return true;
     }
   }
   return false;
 }
 
-bool next_cached_rows(CacheReader *reader, RowRun *run) {
-  const CacheChunk *chunk = reader->next;
+bool next_cached_block(CacheReader *reader, BlockView *block) {
+  const CacheChunk *chunk = reader->chunk;
   if (chunk == nullptr) return false;
-  *run = {content(chunk), content(chunk) + chunk->used};
-  reader->next = chunk->next;
+  *block = block_at(content(chunk) + reader->place);
+  reader->place += block->bytes;
+  if (reader->place == chunk->used) *reader = {reader->rows, chunk->next, 0};
   return true;
 }
 
@@ -181,16 +182,15 @@ CachedRows *begin_recording(const TableState &state, const TableColumns &columns
   return rows;
 }
 
-bool record_rows(CachedRows *rows, RowRun run) {
-  const auto bytes = static_cast<size_t>(run.end - run.begin);
+bool record_block(CachedRows *rows, BlockView block) {
   CacheChunk *chunk = rows->last;
-  if (chunk == nullptr || chunk->allocated - chunk->used < bytes) chunk = add_chunk(rows, bytes);
+  if (chunk == nullptr || chunk->allocated - chunk->used < block.bytes) chunk = add_chunk(rows, block.bytes);
   if (chunk == nullptr) {
     drop_record(rows);
     return false;
   }
-  memcpy(content(chunk) + chunk->used, run.begin, bytes);
-  chunk->used += bytes;
+  memcpy(content(chunk) + chunk->used, block.data, block.bytes);
+  chunk->used += block.bytes;
   return true;
 }
 

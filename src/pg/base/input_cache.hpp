@@ -1,4 +1,4 @@
-// Rows of whole tables that the session keeps for later joins, packed as in row_blocks.hpp, up to
+// Rows of whole tables that the session keeps for later joins, in blocks as in row_blocks.hpp, up to
 // simjoin.input_cache bytes. Rows that were asked for least recently go first.
 #pragma once
 
@@ -21,7 +21,8 @@ struct CachedRows;
 
 struct CacheReader {
   const CachedRows *rows;  // NULL where nothing is read
-  const struct CacheChunk *next;
+  const struct CacheChunk *chunk;
+  size_t place;  // of the next block in the chunk
 };
 
 // Finds the rows of a table in this state and begins to read them: they stay until the context is reset, even
@@ -29,15 +30,15 @@ struct CacheReader {
 bool find_cached_rows(CacheReader *reader, const TableState &state, const TableColumns &columns,
                       MemoryContext context);
 
-// Gives the next of the rows. Returns false at the end.
-bool next_cached_rows(CacheReader *reader, RowRun *run);
+// Gives the next block of the rows. Returns false at the end.
+bool next_cached_block(CacheReader *reader, BlockView *block);
 
 // Begins to record the rows of a table in this state. The rows belong to the context until keep_rows().
 // Returns NULL where there is no memory for them.
 CachedRows *begin_recording(const TableState &state, const TableColumns &columns, MemoryContext context);
 
-// Appends rows. Returns false, and drops the record, where there is no memory for them.
-bool record_rows(CachedRows *rows, RowRun run);
+// Appends a block. Returns false, and drops the record, where there is no memory for it.
+bool record_block(CachedRows *rows, BlockView block);
 
 // Keeps a complete record.
 void keep_rows(CachedRows *rows);

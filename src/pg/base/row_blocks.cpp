@@ -2,6 +2,8 @@
 
 extern "C" {
 #include "access/detoast.h"
+#include "catalog/pg_type.h"
+#include "utils/array.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 }
@@ -22,36 +24,54 @@ constexpr size_t least_block = 256;
 // times.
 constexpr size_t most_detoasted = size_t{256} << 10;
 
+// Where elements lie apart, the lengths of their sets follow the rows, and the elements follow the lengths.
 struct BlockHeader {
-  int32 varlena;
-  uint32 bytes;  // of the block, without what fills it up to least_block
+  int32_t varlena;
+  uint32 bytes;     // of the block, without what fills it up to least_block
+  uint32 rows_end;  // where its rows end
+  uint32 lengths;   // the number of sets that lie apart
 };
 
 // After the header of a row come its entries. That of a column that is passed by value is the value, others
-// are the distance of the value from the row. Then come a byte for each column, 1 where it is NULL, if
-// `has_nulls`. The values are last.
+// are the distance of the value from the row, or 0 for an array whose elements lie apart. Then come a byte
+// for each column, 1 where it is NULL, if `has_nulls`. The values are last.
 struct RowHeader {
   uint32 bytes;
-  uint32 has_nulls;
+  uint16 has_nulls;
+  uint16 apart;  // the set lies apart
+};
+
+// The fields of an array of one dimension without NULLs, but for its length in bytes.
+struct ArrayHead {
+  int32 dimensions;
+  int32 data_offset;
+  Oid element_type;
+  int32 count;
+  int32 lower_bound;
 };
 
 static_assert(sizeof(BlockHeader) % MAXIMUM_ALIGNOF == 0 && sizeof(RowHeader) % MAXIMUM_ALIGNOF == 0);
 static_assert(sizeof(Datum) == sizeof(uint64));
+static_assert(VARHDRSZ + sizeof(ArrayHead) == ARR_OVERHEAD_NONULLS(1));
 
-// Appends room to the block and returns its place. `alignment` is 4 or 8.
-size_t add_room(BlockWriter *writer, size_t bytes, size_t alignment) {
-  const size_t place = TYPEALIGN(alignment, writer->bytes);
-  writer->bytes = place + bytes;
-  if (writer->bytes > writer->allocated) {
-    writer->allocated = Max(writer->bytes, Min(writer->allocated * 2, MaxAllocSize));
-    writer->block = static_cast<char *>(repalloc(writer->block, writer->allocated));
+BlockBytes new_bytes(MemoryContext context, size_t allocated) {
+  return {static_cast<char *>(MemoryContextAlloc(context, allocated)), 0, allocated};
+}
+
+// Appends room and returns its place. `alignment` is 4 or 8.
+size_t add_room(BlockBytes *to, size_t bytes, size_t alignment) {
+  const size_t place = TYPEALIGN(alignment, to->bytes);
+  to->bytes = place + bytes;
+  if (to->bytes > to->allocated) {
+    to->allocated = Max(to->bytes, Min(to->allocated * 2, MaxAllocSize));
+    to->data = static_cast<char *>(repalloc(to->data, to->allocated));
   }
   return place;
 }
 
-size_t add_bytes(BlockWriter *writer, const void *data, size_t bytes, size_t alignment) {
-  const size_t place = add_room(writer, bytes, alignment);
-  memcpy(writer->block + place, data, bytes);
+size_t add_bytes(BlockBytes *to, const void *data, size_t bytes, size_t alignment) {
+  const size_t place = add_room(to, bytes, alignment);
+  memcpy(to->data + place, data, bytes);
   return place;
 }
 
@@ -62,31 +82,31 @@ bool is_short(Pointer data) {
 }
 
 // Appends a value that is not passed by value, and returns its place.
-size_t add_value(BlockWriter *writer, const FormData_pg_attribute *column, Datum value) {
+size_t add_value(BlockBytes *block, const FormData_pg_attribute *column, Datum value) {
   const size_t alignment = column->attalign == TYPALIGN_DOUBLE ? sizeof(double) : sizeof(int32);
   Pointer data = DatumGetPointer(value);
-  if (column->attlen > 0) return add_bytes(writer, data, static_cast<size_t>(column->attlen), alignment);
-  if (column->attlen == -2) return add_bytes(writer, data, strlen(data) + 1, alignment);
+  if (column->attlen > 0) return add_bytes(block, data, static_cast<size_t>(column->attlen), alignment);
+  if (column->attlen == -2) return add_bytes(block, data, strlen(data) + 1, alignment);
   // What lies in this process's memory stays here.
   if (VARATT_IS_EXTERNAL(data) && !VARATT_IS_EXTERNAL_ONDISK(data))
     data = reinterpret_cast<Pointer>(PG_DETOAST_DATUM(value));
-  return add_bytes(writer, data, VARSIZE_ANY(data), alignment);
+  return add_bytes(block, data, VARSIZE_ANY(data), alignment);
 }
 
 // Appends an array, and returns its place: with a header of four bytes, unless it is too large for that.
-size_t add_array(BlockWriter *writer, const FormData_pg_attribute *column, Datum value) {
+size_t add_array(BlockBytes *block, const FormData_pg_attribute *column, Datum value) {
   const size_t alignment = column->attalign == TYPALIGN_DOUBLE ? sizeof(double) : sizeof(int32);
   Pointer data = DatumGetPointer(value);
   if (is_short(data)) {
     const size_t bytes = VARSIZE_SHORT(data) - VARHDRSZ_SHORT;
-    const size_t place = add_room(writer, VARHDRSZ + bytes, alignment);
-    SET_VARSIZE(writer->block + place, VARHDRSZ + bytes);
-    memcpy(writer->block + place + VARHDRSZ, VARDATA_SHORT(data), bytes);
+    const size_t place = add_room(block, VARHDRSZ + bytes, alignment);
+    SET_VARSIZE(block->data + place, VARHDRSZ + bytes);
+    memcpy(block->data + place + VARHDRSZ, VARDATA_SHORT(data), bytes);
     return place;
   }
   if (VARATT_IS_EXTENDED(data) && toast_raw_datum_size(value) <= most_detoasted)
     data = reinterpret_cast<Pointer>(PG_DETOAST_DATUM(value));
-  return add_value(writer, column, PointerGetDatum(data));
+  return add_value(block, column, PointerGetDatum(data));
 }
 
 bool is_array(const BlockColumns &columns, int column) {
@@ -105,6 +125,65 @@ Datum *entries_at(char *row) {
   return reinterpret_cast<Datum *>(row + sizeof(RowHeader));
 }
 
+size_t width_of(const ApartSets &apart) {
+  return apart.type == TokenType::int8 ? sizeof(int64) : sizeof(int32);
+}
+
+Oid element_type_of(const ApartSets &apart) {
+  return apart.type == TokenType::int8 ? INT8OID : INT4OID;
+}
+
+// Returns whether sets of these columns may lie apart, and of which type they are.
+ApartSets apart_sets(const BlockColumns &columns) {
+  ApartSets apart = {};
+  if (columns.array_count != 1) return apart;
+  const Oid array_type = TupleDescAttr(columns.descriptor, columns.arrays[0] - 1)->atttypid;
+  apart.used = token_type_of(array_type, &apart.type) && apart.type != TokenType::text;
+  return apart;
+}
+
+// Appends the elements of an array that is a set and not empty. Returns false, and appends nothing, for
+// others and for large ones.
+bool append_apart(BlockWriter *writer, Datum value) {
+  Pointer data = DatumGetPointer(value);
+  if (is_short(data) ? false : VARATT_IS_EXTENDED(data)) {
+    if (toast_raw_datum_size(value) > most_detoasted) return false;
+    data = reinterpret_cast<Pointer>(PG_DETOAST_DATUM(value));
+  }
+  const size_t bytes = VARSIZE_ANY_EXHDR(data), width = width_of(writer->apart);
+  ArrayHead head;
+  if (bytes <= sizeof head || bytes > most_detoasted) return false;
+  memcpy(&head, VARDATA_ANY(data), sizeof head);
+  if (head.dimensions != 1 || head.data_offset != 0 || head.lower_bound != 1 ||
+      head.element_type != element_type_of(writer->apart) ||
+      bytes != sizeof head + width * static_cast<size_t>(head.count))
+    return false;
+  add_bytes(&writer->lengths, &head.count, sizeof(uint32), sizeof(uint32));
+  add_bytes(&writer->elements, VARDATA_ANY(data) + sizeof head, bytes - sizeof head, width);
+  return true;
+}
+
+// Puts the array of the next set that lies apart together.
+Datum next_array(BlockReader *reader) {
+  const uint32_t count = *reader->length;
+  const size_t elements = width_of(reader->apart) * count, bytes = ARR_OVERHEAD_NONULLS(1) + elements;
+  if (bytes > reader->array_bytes) {
+    if (reader->array != nullptr) pfree(reader->array);
+    reader->array = nullptr;
+    reader->array = static_cast<ArrayType *>(MemoryContextAlloc(reader->slot->tts_mcxt, bytes));
+    reader->array_bytes = bytes;
+  }
+  ArrayType *array = reader->array;
+  SET_VARSIZE(array, bytes);
+  array->ndim = 1;
+  array->dataoffset = 0;
+  array->elemtype = element_type_of(reader->apart);
+  *ARR_DIMS(array) = static_cast<int>(count);
+  *ARR_LBOUND(array) = 1;
+  memcpy(ARR_DATA_PTR(array), reader->elements, elements);
+  return PointerGetDatum(array);
+}
+
 }  // namespace
 
 TupleDesc block_row_descriptor(const BlockColumns &columns) {
@@ -119,28 +198,36 @@ TupleDesc block_row_descriptor(const BlockColumns &columns) {
 
 void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryContext context) {
   writer->columns = columns;
+  writer->apart = apart_sets(columns);
   writer->context = context;
-  writer->allocated = full_block + full_block / 4;
-  writer->block = static_cast<char *>(MemoryContextAlloc(context, writer->allocated));
+  writer->block = new_bytes(context, full_block + full_block / 4);
+  if (!writer->apart.used) return;
+  writer->lengths = new_bytes(context, full_block / 8);
+  writer->elements = new_bytes(context, full_block);
 }
 
 void begin_block(BlockWriter *writer) {
-  writer->bytes = sizeof(BlockHeader);
+  writer->block.bytes = sizeof(BlockHeader);
+  writer->lengths.bytes = writer->elements.bytes = 0;
 }
 
 void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
   const BlockColumns &columns = writer->columns;
+  BlockBytes *block = &writer->block;
   const int natts = columns.descriptor->natts, count = columns.count();
   slot_getallattrs(slot);
   bool has_nulls = false;
   for (int i = 0; i < natts; ++i) has_nulls |= slot->tts_isnull[i];
-  const size_t row = add_room(writer, sizeof(RowHeader) + sizeof(Datum) * count, MAXIMUM_ALIGNOF);
-  const size_t nulls = has_nulls ? add_room(writer, count, sizeof(int32)) : 0;
+  const int set = columns.arrays[0] - 1;
+  const bool apart =
+      writer->apart.used && !slot->tts_isnull[set] && append_apart(writer, slot->tts_values[set]);
+  const size_t row = add_room(block, sizeof(RowHeader) + sizeof(Datum) * count, MAXIMUM_ALIGNOF);
+  const size_t nulls = has_nulls ? add_room(block, count, sizeof(int32)) : 0;
   const auto set_entry = [&](int column, Datum entry) {
-    entries_at(writer->block + row)[column] = entry;
-    if (has_nulls) writer->block[nulls + column] = 0;
+    entries_at(block->data + row)[column] = entry;
+    if (has_nulls) block->data[nulls + column] = 0;
   };
-  if (has_nulls) memset(writer->block + nulls, 1, count);
+  if (has_nulls) memset(block->data + nulls, 1, count);
   for (int i = 0; i < natts; ++i) {
     const FormData_pg_attribute *column = TupleDescAttr(columns.descriptor, i);
     const Datum value = slot->tts_values[i];
@@ -148,28 +235,37 @@ void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
     if (column->attbyval)
       set_entry(i, value);
     else if (!is_array(columns, i) || is_toasted(value))
-      set_entry(i, add_value(writer, column, value) - row);
+      set_entry(i, add_value(block, column, value) - row);
   }
   for (int i = 0; i < columns.array_count; ++i) {
     const int from = columns.arrays[i] - 1;
     if (slot->tts_isnull[from]) continue;
     const Datum value = slot->tts_values[from];
-    const size_t place = add_array(writer, TupleDescAttr(columns.descriptor, from), value) - row;
+    const size_t place = apart ? 0 : add_array(block, TupleDescAttr(columns.descriptor, from), value) - row;
     set_entry(natts + i, place);
     if (!is_toasted(value)) set_entry(from, place);
   }
-  add_room(writer, 0, MAXIMUM_ALIGNOF);
-  *reinterpret_cast<RowHeader *>(writer->block + row) = {static_cast<uint32>(writer->bytes - row), has_nulls};
+  add_room(block, 0, MAXIMUM_ALIGNOF);
+  *reinterpret_cast<RowHeader *>(block->data + row) = {static_cast<uint32>(block->bytes - row), has_nulls,
+                                                       apart};
 }
 
 bool block_is_full(const BlockWriter *writer) {
-  return writer->bytes >= full_block;
+  return writer->block.bytes + writer->lengths.bytes + writer->elements.bytes >= full_block;
 }
 
 Datum end_block(BlockWriter *writer) {
-  auto *header = reinterpret_cast<BlockHeader *>(writer->block);
-  header->bytes = static_cast<uint32>(writer->bytes);
-  SET_VARSIZE(header, Max(writer->bytes, least_block));
+  BlockBytes *block = &writer->block;
+  const size_t rows_end = block->bytes;
+  add_bytes(block, writer->lengths.data, writer->lengths.bytes, sizeof(uint32));
+  add_bytes(block, writer->elements.data, writer->elements.bytes, MAXIMUM_ALIGNOF);
+  add_room(block, 0, MAXIMUM_ALIGNOF);
+  auto *header = reinterpret_cast<BlockHeader *>(block->data);
+  header->bytes = static_cast<uint32>(block->bytes);
+  header->rows_end = static_cast<uint32>(rows_end);
+  header->lengths = static_cast<uint32>(writer->lengths.bytes / sizeof(uint32));
+  if (block->bytes < least_block) add_room(block, least_block - block->bytes, 1);
+  SET_VARSIZE(header, block->bytes);
   return PointerGetDatum(header);
 }
 
@@ -177,11 +273,28 @@ double rows_per_block(double row_bytes) {
   return Max(full_block / Max(row_bytes, 1.0), 1.0);
 }
 
-RowRun rows_of_block(Datum block) {
+BlockView view_block(Datum block) {
   const char *data = DatumGetPointer(block);
-  const auto *header = reinterpret_cast<const BlockHeader *>(data);
   Assert(!VARATT_IS_EXTENDED(data) && data == reinterpret_cast<const char *>(MAXALIGN(data)));
-  return {data + sizeof(BlockHeader), data + header->bytes};
+  return block_at(data);
+}
+
+BlockView block_at(const char *data) {
+  return {data, reinterpret_cast<const BlockHeader *>(data)->bytes};
+}
+
+void init_block_reader(BlockReader *reader, const BlockColumns &columns, TupleTableSlot *slot) {
+  *reader = {};
+  reader->slot = slot;
+  reader->apart = apart_sets(columns);
+}
+
+void open_block(BlockReader *reader, BlockView block) {
+  const auto *header = reinterpret_cast<const BlockHeader *>(block.data);
+  reader->next = block.data + sizeof(BlockHeader);
+  reader->end = block.data + header->rows_end;
+  reader->length = reinterpret_cast<const uint32_t *>(reader->end);
+  reader->elements = block.data + MAXALIGN(header->rows_end + header->lengths * sizeof(uint32_t));
 }
 
 void forget_block(BlockReader *reader) {
@@ -192,28 +305,39 @@ void forget_block(BlockReader *reader) {
 bool look_at_block_row(const BlockReader &reader, BlockRow *row) {
   if (reader.next == reader.end) return false;
   const auto *header = reinterpret_cast<const RowHeader *>(reader.next);
-  *row = {reader.next, header->bytes, reinterpret_cast<const Datum *>(reader.next + sizeof(RowHeader))};
+  *row = {reader.next, header->bytes, header->apart != 0,
+          reinterpret_cast<const Datum *>(reader.next + sizeof(RowHeader))};
   return header->has_nulls == 0;
+}
+
+Datum block_value(BlockReader *reader, const BlockRow &row, AttrNumber column, bool by_value) {
+  const Datum entry = row.entries[column - 1];
+  if (by_value) return entry;
+  return entry == 0 ? next_array(reader) : PointerGetDatum(row.data + entry);
+}
+
+void pass_block_row(BlockReader *reader, const BlockRow &row) {
+  reader->next += row.bytes;
+  if (row.apart) reader->elements += width_of(reader->apart) * *reader->length++;
 }
 
 bool read_block_row(BlockReader *reader) {
   TupleTableSlot *slot = reader->slot;
   ExecClearTuple(slot);
   if (reader->next == reader->end) return false;
-  const char *row = reader->next;
-  const auto *header = reinterpret_cast<const RowHeader *>(row);
-  const auto *entries = reinterpret_cast<const Datum *>(row + sizeof(RowHeader));
   const int count = slot->tts_tupleDescriptor->natts;
-  for (int i = 0; i < count; ++i) {
-    const bool by_value = TupleDescAttr(slot->tts_tupleDescriptor, i)->attbyval;
-    slot->tts_values[i] = by_value ? entries[i] : PointerGetDatum(row + entries[i]);
-  }
-  if (header->has_nulls) {
-    memcpy(slot->tts_isnull, entries + count, count);
-  } else {
+  BlockRow row;
+  if (look_at_block_row(*reader, &row)) {
     memset(slot->tts_isnull, 0, count);
+  } else {
+    memcpy(slot->tts_isnull, row.entries + count, count);
   }
-  reader->next += header->bytes;
+  for (int i = 0; i < count; ++i) {
+    if (slot->tts_isnull[i]) continue;
+    slot->tts_values[i] = block_value(reader, row, static_cast<AttrNumber>(i + 1),
+                                      TupleDescAttr(slot->tts_tupleDescriptor, i)->attbyval);
+  }
+  pass_block_row(reader, row);
   ExecStoreVirtualTuple(slot);
   return true;
 }

@@ -7,10 +7,13 @@ extern "C" {
 #include "executor/tuptable.h"
 }
 
+#include "pg/base/set_codec.hpp"
+
 namespace simjoin::pg {
 
 // What a row of a block consists of: the columns of the descriptor, as they are, and after them the arrays of
-// some of these columns once more, detoasted.
+// some of these columns once more, detoasted. If there is one array, of integers, the elements of rows in
+// which it is a set lie apart from the rows, one row's after another's, as engines take them.
 struct BlockColumns {
   static constexpr int most_arrays = 2;
 
@@ -21,14 +24,28 @@ struct BlockColumns {
   int count() const { return descriptor->natts + array_count; }
 };
 
+// Elements that lie apart from their rows.
+struct ApartSets {
+  bool used;  // by the columns
+  TokenType type;
+};
+
 // Returns the columns of a row that has been read from a block.
 TupleDesc block_row_descriptor(const BlockColumns &columns);
 
+// Bytes that are appended.
+struct BlockBytes {
+  char *data;
+  size_t bytes, allocated;
+};
+
 struct BlockWriter {
   BlockColumns columns;
+  ApartSets apart;
   MemoryContext context;  // of the block
-  char *block;
-  size_t bytes, allocated;
+  BlockBytes block;       // its header and rows
+  BlockBytes lengths;     // of the sets that lie apart
+  BlockBytes elements;
 };
 
 void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryContext context);
@@ -50,22 +67,32 @@ double rows_per_block(double row_bytes);
 
 struct BlockReader {
   TupleTableSlot *slot;  // virtual, with the columns of block_row_descriptor()
+  ApartSets apart;
   const char *next, *end;
+  // Of the next row, or the first one after it, whose set lies apart.
+  const uint32_t *length;
+  const char *elements;
+  // An array that was put together, in the slot's memory context.
+  ArrayType *array;
+  size_t array_bytes;
 };
 
-// Rows one after another. They can be copied to any place whose address is a multiple of 8.
-struct RowRun {
-  const char *begin, *end;
+void init_block_reader(BlockReader *reader, const BlockColumns &columns, TupleTableSlot *slot);
+
+// A block where it lies. It can be copied to any place whose address is a multiple of 8.
+struct BlockView {
+  const char *data;
+  size_t bytes;
 };
 
-// Returns the rows of a block that end_block() returned, maybe in another process.
-RowRun rows_of_block(Datum block);
+// Returns the block that end_block() returned, maybe in another process.
+BlockView view_block(Datum block);
 
-// Begins to read rows.
-inline void open_rows(BlockReader *reader, RowRun run) {
-  reader->next = run.begin;
-  reader->end = run.end;
-}
+// Returns the block that begins there.
+BlockView block_at(const char *data);
+
+// Begins to read the rows of a block.
+void open_block(BlockReader *reader, BlockView block);
 
 // Forgets the rows. There is no next one then, as before the first block.
 void forget_block(BlockReader *reader);
@@ -74,23 +101,20 @@ void forget_block(BlockReader *reader);
 struct BlockRow {
   const char *data;
   uint32_t bytes;
+  bool apart;  // its set lies apart
   const Datum *entries;
-
-  // Returns a value of the row. Columns are numbered from 1.
-  Datum value(AttrNumber column, bool by_value) const {
-    const Datum entry = entries[column - 1];
-    return by_value ? entry : PointerGetDatum(data + entry);
-  }
 };
 
 // Gives the block's next row, and leaves it the next one. Returns false at the end, and where a value is
 // NULL.
 bool look_at_block_row(const BlockReader &reader, BlockRow *row);
 
+// Returns a value of the block's next row. Columns are numbered from 1. An array whose elements lie apart is
+// put together, and is valid until the next one is.
+Datum block_value(BlockReader *reader, const BlockRow &row, AttrNumber column, bool by_value);
+
 // Passes over the block's next row.
-inline void pass_block_row(BlockReader *reader, const BlockRow &row) {
-  reader->next += row.bytes;
-}
+void pass_block_row(BlockReader *reader, const BlockRow &row);
 
 // Makes the block's next row the one of the reader's slot. Its values are in the block. Returns false at the
 // end.

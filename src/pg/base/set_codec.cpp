@@ -127,7 +127,7 @@ PackedTexts packed_texts(const SetView &set) {
   return {texts, static_cast<size_t>(end - texts), set.count};
 }
 
-void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
+void add_texts(JoinEngine *engine, Side side, const SetView &set) {
   if (set.count == 0) return engine->add_packed(side, {});
   if constexpr (PackedTexts::readable) return engine->add_packed(side, packed_texts(set));
   constexpr uint32_t usual_tokens = 64;  // sets up to this size need no memory of their own
@@ -143,50 +143,29 @@ void feed_texts(JoinEngine *engine, Side side, const SetView &set) {
   engine->add(side, std::span<const std::string_view>(tokens, set.count));
 }
 
+void add_set(JoinEngine *engine, Side side, const SetView &set) {
+  switch (set.type) {
+    case TokenType::int4:
+      engine->add(side, std::span(static_cast<const int32_t *>(set.data), set.count));
+      break;
+    case TokenType::int8:
+      engine->add(side, std::span(static_cast<const int64_t *>(set.data), set.count));
+      break;
+    case TokenType::text:
+      add_texts(engine, side, set);
+      break;
+  }
+}
+
 }  // namespace
 
 void feed_set(JoinEngine *engine, Side side, const SetView &set) {
-  call_cpp([&] {
-    switch (set.type) {
-      case TokenType::int4:
-        engine->add(side, std::span(static_cast<const int32_t *>(set.data), set.count));
-        break;
-      case TokenType::int8:
-        engine->add(side, std::span(static_cast<const int64_t *>(set.data), set.count));
-        break;
-      case TokenType::text:
-        feed_texts(engine, side, set);
-        break;
-    }
-  });
+  call_cpp([&] { add_set(engine, side, set); });
 }
-
-namespace {
-
-template <typename T>
-void feed_integers(JoinEngine *engine, Side side, const SetView *sets, size_t count) {
-  std::span<const T> spans[most_fed_sets];
-  for (size_t i = 0; i < count; ++i) spans[i] = {static_cast<const T *>(sets[i].data), sets[i].count};
-  engine->add_many(side, std::span<const std::span<const T>>(spans, count));
-}
-
-}  // namespace
 
 void feed_sets(JoinEngine *engine, Side side, const SetView *sets, size_t count) {
-  if (count == 0) return;
-  Assert(count <= most_fed_sets);
   call_cpp([&] {
-    switch (sets[0].type) {
-      case TokenType::int4:
-        feed_integers<int32_t>(engine, side, sets, count);
-        break;
-      case TokenType::int8:
-        feed_integers<int64_t>(engine, side, sets, count);
-        break;
-      case TokenType::text:
-        for (size_t i = 0; i < count; ++i) feed_texts(engine, side, sets[i]);
-        break;
-    }
+    for (size_t i = 0; i < count; ++i) add_set(engine, side, sets[i]);
   });
 }
 

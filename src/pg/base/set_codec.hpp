@@ -60,8 +60,7 @@ void free_view(const SetView &set, Datum array);
 // Adds the set as the next row of a side. Raises the engine's errors as PostgreSQL errors.
 void feed_set(JoinEngine *engine, Side side, const SetView &set);
 
-// Adds the sets, which have one type, as the next rows of a side. There are at most most_fed_sets.
-inline constexpr size_t most_fed_sets = 256;
+// Adds the sets as the next rows of a side.
 void feed_sets(JoinEngine *engine, Side side, const SetView *sets, size_t count);
 
 // Adds the set as the next row of a side. Its tokens are made different from those of other partitions. Sets

@@ -89,28 +89,28 @@ void end_recording(BlockInput *input) {
   MemoryContextSwitchTo(old);
 }
 
-// Gives the next rows from the source. Returns false at the end.
-bool next_rows_of_source(BlockInput *input, RowRun *run) {
+// Gives the next block from the source. Returns false at the end.
+bool next_block_of_source(BlockInput *input, BlockView *block) {
   if (input->writer != nullptr) {
     if (!fill_block(input->writer, input->rows, input->row, &input->done)) return false;
-    *run = rows_of_block(end_block(input->writer));
+    *block = view_block(end_block(input->writer));
     return true;
   }
   TupleTableSlot *slot = ExecProcNode(input->source);
   if (TupIsNull(slot)) return false;
   bool isnull;
-  *run = rows_of_block(slot_getattr(slot, 1, &isnull));
+  *block = view_block(slot_getattr(slot, 1, &isnull));
   return true;
 }
 
-bool next_rows(BlockInput *input, RowRun *run) {
+bool next_block(BlockInput *input, BlockView *block) {
   if (!input->begun) begin_execution(input);
-  if (input->cached.rows != nullptr) return next_cached_rows(&input->cached, run);
-  if (!next_rows_of_source(input, run)) {
+  if (input->cached.rows != nullptr) return next_cached_block(&input->cached, block);
+  if (!next_block_of_source(input, block)) {
     end_recording(input);
     return false;
   }
-  if (input->record != nullptr && !record_rows(input->record, *run)) input->record = nullptr;
+  if (input->record != nullptr && !record_block(input->record, *block)) input->record = nullptr;
   return true;
 }
 
@@ -132,15 +132,16 @@ BlockInput *init_block_input(PlanState *input, EState *estate, List *arrays, Mem
     init_block_writer(result->writer, columns, estate->es_query_cxt);
     result->row = AllocSetContextCreate(estate->es_query_cxt, "simjoin packed row", ALLOCSET_SMALL_SIZES);
   }
-  result->reader.slot = ExecInitExtraTupleSlot(estate, block_row_descriptor(columns), &TTSOpsVirtual);
+  init_block_reader(&result->reader, columns,
+                    ExecInitExtraTupleSlot(estate, block_row_descriptor(columns), &TTSOpsVirtual));
   return result;
 }
 
 TupleTableSlot *next_block_row(BlockInput *input) {
   if (read_block_row(&input->reader)) return input->reader.slot;
-  RowRun run;
-  if (!next_rows(input, &run)) return nullptr;
-  open_rows(&input->reader, run);
+  BlockView block;
+  if (!next_block(input, &block)) return nullptr;
+  open_block(&input->reader, block);
   read_block_row(&input->reader);
   return input->reader.slot;
 }

@@ -1,10 +1,14 @@
 #include "pg/join/feed_blocks.hpp"
 
 #include "pg/base/engine.hpp"
+#include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 namespace {
+
+// The most sets of a block that are fed at a time as they lie in their arrays.
+constexpr uint32_t most_fed_sets = 256;
 
 // Returns whether the sets of an input go to the engine as they are, whatever their rows' other columns are.
 bool takes_plain_sets(const JoinState *state, const JoinInput &input) {
@@ -22,13 +26,29 @@ bool view_plain_array(Datum datum, TokenType type, SetView *set) {
 void store_block_row(JoinInput *input, const BlockRow &row) {
   if (input->reader.store == nullptr) return;
   for (int i = 0; i < input->kept_count; ++i) {
-    input->values[i] = row.value(input->kept[i], TupleDescAttr(input->descriptor, i)->attbyval);
+    const bool by_value = TupleDescAttr(input->descriptor, i)->attbyval;
+    input->values[i] = block_value(&input->blocks->reader, row, input->kept[i], by_value);
     input->nulls[i] = false;
   }
   append_row(input->reader.store, input->values, input->nulls);
 }
 
-// Feeds the next rows, at most as many as `sets` has room for, and returns how many.
+// Feeds the next rows of the block, as many as have sets that lie apart, and returns how many.
+uint32_t feed_rows_apart(JoinState *state, Side side) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  BlockReader *reader = &input->blocks->reader;
+  SetSlice rows = {reader->elements, reader->length, 0, 0, reader->apart.type == TokenType::int8};
+  const uint32_t most = no_row - input->row_count;
+  for (BlockRow row; rows.rows < most && look_at_block_row(*reader, &row) && row.apart; ++rows.rows) {
+    store_block_row(input, row);
+    rows.token_count += *reader->length;
+    pass_block_row(reader, row);
+  }
+  if (rows.rows > 0) call_cpp([&] { state->engine->add_rows(side, rows); });
+  return rows.rows;
+}
+
+// Feeds the next rows of the block, at most as many as `sets` has room for, and returns how many.
 uint32_t feed_some_rows(JoinState *state, Side side, SetView *sets) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   BlockReader *reader = &input->blocks->reader;
@@ -36,22 +56,30 @@ uint32_t feed_some_rows(JoinState *state, Side side, SetView *sets) {
   const uint32_t most = Min(most_fed_sets, no_row - input->row_count);
   uint32_t count = 0;
   for (BlockRow row; count < most && look_at_block_row(*reader, &row); ++count) {
-    if (!view_plain_array(row.value(column, false), state->facts.token_type, &sets[count])) break;
+    if (row.apart ||
+        !view_plain_array(block_value(reader, row, column, false), state->facts.token_type, &sets[count]))
+      break;
     store_block_row(input, row);
     pass_block_row(reader, row);
   }
   feed_sets(state->engine, side, sets, count);
-  end_rows(state->engine, count, &state->spill_file);
-  input->row_count += count;
   return count;
 }
 
 }  // namespace
 
 void feed_rows_of_block(JoinState *state, Side side) {
-  if (!takes_plain_sets(state, state->inputs[static_cast<int>(side)])) return;
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  if (!takes_plain_sets(state, *input)) return;
   SetView sets[most_fed_sets];
-  while (feed_some_rows(state, side, sets) > 0) CHECK_FOR_INTERRUPTS();
+  uint32_t count;
+  do {
+    count = feed_rows_apart(state, side);
+    if (count == 0) count = feed_some_rows(state, side, sets);
+    end_rows(state->engine, count, &state->spill_file);
+    input->row_count += count;
+    CHECK_FOR_INTERRUPTS();
+  } while (count > 0);
 }
 
 }  // namespace simjoin::pg
