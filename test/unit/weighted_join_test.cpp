@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "core/base/interruption.hpp"
 #include "core/weighted/exact_sum.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "unit/weighted_oracle.hpp"
@@ -105,6 +107,68 @@ TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
       EXPECT_EQ(enough.partitions, 0u);
     }
   }
+}
+
+// A million tokens of 150,000 values, so that integers of 64 bits wait for all threads. The largest sets come
+// last.
+Collection many_distinct_values(bool self_join) {
+  constexpr uint32_t rows = 36'000, universe = 150'000;
+  RandomWeights random(12);
+  Collection input;
+  input.self_join = self_join;
+  for (uint32_t row = 0; row < rows; ++row) {
+    const bool copy = row % 50 == 49;
+    input.left.push_back(copy ? random.near(input.left.back(), Weights::tenths, 2, universe)
+                              : random.set(Weights::tenths, 30, universe));
+    if (!self_join && row % 4 == 0)
+      input.right.push_back(random.near(input.left.back(), Weights::sums, 2, universe));
+  }
+  for (std::vector<Weighted> *side : {&input.left, &input.right}) {
+    if (side == &input.right && self_join) continue;
+    side->push_back({});
+    side->push_back(random.set(Weights::tenths, 3'000, universe));
+    side->push_back(random.near(side->back(), Weights::sums, 20, universe));
+  }
+  return input;
+}
+
+TEST(WeightedJoin, FindsThePairsOfValuesThatWait) {
+  for (const bool self_join : {true, false}) {
+    const Collection input = many_distinct_values(self_join);
+    JoinStats expected_stats, stats;
+    const std::vector<Found> expected = run(input, 0.6, Tokens::int32, size_t{1} << 30, &expected_stats);
+    EXPECT_GT(expected.size(), 500u);
+    EXPECT_EQ(run(input, 0.6, Tokens::int64, size_t{1} << 30, &stats), expected);
+    EXPECT_EQ(stats.distinct_tokens, expected_stats.distinct_tokens);
+    EXPECT_EQ(stats.tokens[0], expected_stats.tokens[0]);
+    EXPECT_EQ(stats.spilled_bytes, 0u);
+  }
+}
+
+// The one limit is reached before values begin to wait, the other one afterwards.
+TEST(WeightedJoin, FindsThesePairsBeyondTheMemoryLimit) {
+  for (const bool self_join : {true, false}) {
+    const Collection input = many_distinct_values(self_join);
+    const std::vector<Found> expected = run(input, 0.6);
+    for (const size_t limit : {4, 20}) {
+      SCOPED_TRACE(std::to_string(limit) + " MB");
+      JoinStats beyond, enough;
+      EXPECT_EQ(run(input, 0.6, Tokens::int64, limit << 20, &beyond), expected);
+      EXPECT_GT(beyond.spilled_bytes, 0u);
+      EXPECT_LE(beyond.memory_peak, limit << 20);
+      EXPECT_EQ(run(input, 0.6, Tokens::int64, beyond.one_part_limit, &enough), expected);
+      EXPECT_EQ(enough.spilled_bytes, 0u);
+    }
+  }
+}
+
+TEST(WeightedJoin, OfValuesThatWaitCanBeGivenUpBeforeTheFile) {
+  const Collection input = many_distinct_values(true);
+  const auto join = make_weighted_join(spec_of(0.6, input));
+  feed_sets(*join, input, Tokens::int64);
+  set_interruption([] { return true; });
+  EXPECT_THROW(join->set_spill_file(unlinked_file(), UINT64_MAX), Cancelled);
+  set_interruption(nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, WeightedJoins,

@@ -1,12 +1,10 @@
 // The engine for CPU cores: takes sets, runs the join on threads of its own, hands batches to the caller.
 #include <atomic>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
 #include "core/base/peak_estimate.hpp"
@@ -22,7 +20,6 @@
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
 #include "core/sets/set_blocks.hpp"
-#include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
 namespace {
@@ -37,8 +34,6 @@ constexpr size_t queued_batches_per_thread = 4;
 constexpr size_t raw_block_bytes = size_t{1} << 20;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_per_limit = 16;
-// Tokens that are placed again between two looks whether the caller gives up.
-constexpr size_t between_checks = size_t{1} << 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 
@@ -86,10 +81,6 @@ class CpuEngine final : public JoinEngine {
   void take_set(Side side, std::span<const T> tokens);
   template <typename T>
   void place_set(Side side, std::span<const T> tokens);
-  template <typename ValuesOf>
-  void place_again(Side side, RawSets sets, ValuesOf &&values_of);
-  void begin_waiting();
-  void end_waiting();
   uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
   template <typename Texts>
   void add_texts(Side side, const Texts &set, size_t count);
@@ -161,68 +152,7 @@ void CpuEngine::take_set(Side side, std::span<const T> tokens) {
 
 template <typename T>
 void CpuEngine::place_set(Side side, std::span<const T> tokens) {
-  RawSets &sets = sides_[static_cast<int>(side)];
-  if constexpr (std::is_same_v<T, int64_t>) {
-    if (!file_ && tokens_.should_wait(this->tokens())) begin_waiting();
-    if (tokens_.ids_per_token() > 1) {
-      constexpr uint32_t ids = JoinTokens::waiting_ids;
-      sets.add_row(tokens_.add_waiting(tokens, sets.room(ids * tokens.size())), ids);
-      return;
-    }
-  }
-  if (file_) tokens_.bound(vocabulary_bytes(), tokens.size(), sides_[0], sides_[1], *file_);
-  sets.add_row(tokens_.add(side, tokens, sets.room(tokens.size())));
-}
-
-// Places sets of integers of 64 bits once more. values_of(block, token, size) returns those of a set, of
-// which that is the first token in the block. After an exception only the destructor may be called.
-template <typename ValuesOf>
-void CpuEngine::place_again(Side side, RawSets sets, ValuesOf &&values_of) {
-  size_t unchecked = 0;
-  for (RawBlock &block : sets.blocks) {
-    size_t token = 0;
-    for (uint32_t row = 0; row < block.rows; ++row) {
-      const size_t size = sets.sizes[block.first_row + row];
-      place_set(side, std::span<const int64_t>(values_of(block, token, size)));
-      token += size;
-      unchecked += size + 1;
-      if (unchecked < between_checks) continue;
-      check_interruption();
-      unchecked = 0;
-    }
-    block.ids.release();
-  }
-}
-
-void CpuEngine::begin_waiting() {
-  RawSets left = sides_[0].take(), right = sides_[1].take();
-  const TokenList tokens = tokens_.begin_waiting();
-  std::vector<int64_t> values;
-  const auto values_of = [&](const RawBlock &block, size_t token, size_t size) -> std::span<const int64_t> {
-    values.resize(size);
-    for (size_t i = 0; i < size; ++i) values[i] = tokens.integer(block.ids[token + i]);
-    return values;
-  };
-  place_again(Side::left, std::move(left), values_of);
-  place_again(Side::right, std::move(right), values_of);
-}
-
-// Gives tokens that wait ids, since there is a file now.
-void CpuEngine::end_waiting() {
-  RawSets left = sides_[0].take(), right = sides_[1].take();
-  for (RawSets &side : sides_) side.spill_to(*file_);
-  tokens_.end_waiting();
-  // Numbers become values in their place.
-  const auto values_of = [](RawBlock &block, size_t token, size_t size) -> std::span<const int64_t> {
-    auto *const numbers = reinterpret_cast<uint64_t *>(block.ids.data()) + token;
-    for (size_t i = 0; i < size; ++i) {
-      if ((i + 1) % between_checks == 0) check_interruption();
-      numbers[i] = static_cast<uint64_t>(value_of(numbers[i]));
-    }
-    return {reinterpret_cast<const int64_t *>(numbers), size};
-  };
-  place_again(Side::left, std::move(left), values_of);
-  place_again(Side::right, std::move(right), values_of);
+  tokens_.add_row(side, tokens, sides_, file_ ? &*file_ : nullptr, vocabulary_bytes());
 }
 
 template <typename Texts>
@@ -292,7 +222,11 @@ size_t CpuEngine::one_part_limit() const {
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
   file_.emplace(descriptor, limit, thread_.stop());
-  if (tokens_.ids_per_token() > 1) return end_waiting();
+  if (tokens_.ids_per_token() > 1) {
+    tokens_.end_waiting(sides_, *file_,
+                        [this](Side side, std::span<const int64_t> tokens) { place_set(side, tokens); });
+    return;
+  }
   for (RawSets &side : sides_) side.spill_to(*file_);
 }
 

@@ -20,9 +20,14 @@ size_t bytes_for_ids(uint64_t tokens, uint64_t distinct) {
 
 }  // namespace
 
-uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers) {
+uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers, bool in_order) {
   auto count = static_cast<uint32_t>(tokens.size());
-  if (!write_numbers(tokens, numbers)) count = distinct_(numbers, count, check_interruption);
+  if (!write_numbers(tokens, numbers) && !in_order) count = distinct_(numbers, count, check_interruption);
+  see(numbers, count);
+  return count;
+}
+
+void Int64Values::see(const uint64_t *numbers, size_t count) {
   constexpr size_t together = 256;
   uint32_t hashes[together];
   for (size_t begin = 0; begin < count; begin += together) {
@@ -36,7 +41,6 @@ uint32_t Int64Values::take(std::span<const int64_t> tokens, uint64_t *numbers) {
     }
     sample_.add(hashes, hashed);
   }
-  return count;
 }
 
 // The numbers less the smallest one, where they fit 32 bits.

@@ -25,9 +25,11 @@ class Int64Values {
   Int64Values(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), sample_(memory) {}
 
-  // Writes the distinct values of a set to `numbers` (room for tokens.size()), in any order. Returns their
-  // number.
-  uint32_t take(std::span<const int64_t> tokens, uint64_t *numbers);
+  // Writes the distinct values of a set to `numbers` (room for tokens.size()) and returns how many they are.
+  // They come in any order, or with `in_order`, for tokens that are distinct already, in that of the tokens.
+  uint32_t take(std::span<const int64_t> tokens, uint64_t *numbers, bool in_order = false);
+  // Takes note of numbers that blocks have already.
+  void see(const uint64_t *numbers, size_t count);
   // Returns about the number of distinct values.
   uint64_t distinct_values() const { return sample_.estimate(); }
   // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all, or what gives all

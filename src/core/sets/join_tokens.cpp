@@ -28,44 +28,55 @@ uint32_t JoinTokens::add(Side, std::span<const int32_t> tokens, uint32_t *ids) {
 }
 
 uint32_t JoinTokens::add(Side side, std::span<const int64_t> tokens, uint32_t *ids) {
+  if (tokens.empty()) return 0;
+  if (plain_) Vocabulary::throw_mixed();
   may_wait_ = true;
-  return intern(side, tokens, ids);
+  return vocabulary_.intern(side, tokens, ids);
 }
 
-uint32_t JoinTokens::add(Side side, std::span<const std::string_view> tokens, uint32_t *ids) {
-  return intern(side, tokens, ids);
+template <typename T>
+uint32_t JoinTokens::add_row(Side side, std::span<const T> tokens, RawSets (&sides)[2], SpillFile *file,
+                             size_t vocabulary_bytes, bool in_order) {
+  RawSets &sets = sides[static_cast<int>(side)];
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (file == nullptr && should_wait(sides)) begin_waiting(sides);
+    if (waiting_) {
+      constexpr uint32_t ids = Int64Values::ids_per_number;
+      auto *const numbers = reinterpret_cast<uint64_t *>(sets.room(ids * tokens.size()));
+      const uint32_t size = waiting_->take(tokens, numbers, in_order);
+      sets.add_row(size, ids);
+      return size;
+    }
+  }
+  if (file != nullptr) bound(vocabulary_bytes, tokens.size(), sides[0], sides[1], *file);
+  const uint32_t size = add(side, tokens, sets.room(tokens.size()));
+  sets.add_row(size);
+  return size;
 }
 
-bool JoinTokens::should_wait(uint64_t tokens) const {
+template uint32_t JoinTokens::add_row(Side, std::span<const int32_t>, RawSets (&)[2], SpillFile *, size_t,
+                                      bool);
+template uint32_t JoinTokens::add_row(Side, std::span<const int64_t>, RawSets (&)[2], SpillFile *, size_t,
+                                      bool);
+
+// Returns whether the integers of 64 bits of a join without a file should wait.
+bool JoinTokens::should_wait(const RawSets (&sides)[2]) const {
+  const uint64_t tokens = sides[0].tokens() + sides[1].tokens();
   return tokens >= looked_at_tokens && tokens < 2 * looked_at_tokens && !waiting_ &&
          vocabulary_.distinct_tokens() >= many_distinct;
 }
 
-TokenList JoinTokens::begin_waiting() {
+// Gives a number of two ids to each token in the blocks. The tokens are so few that no look whether the
+// caller gives up is due.
+void JoinTokens::begin_waiting(RawSets (&sides)[2]) {
   waiting_.emplace(self_join_, memory_);
-  return vocabulary_.take_tokens();
-}
-
-void JoinTokens::end_waiting() {
-  waiting_.reset();
-}
-
-template <typename T>
-uint32_t JoinTokens::add_in_order(Side side, std::span<const T> tokens, uint32_t *ids) {
-  // intern() keeps the order.
-  if constexpr (std::is_same_v<T, int64_t>) return intern(side, tokens, ids);
-  return add(side, tokens, ids);
-}
-
-template uint32_t JoinTokens::add_in_order(Side, std::span<const int32_t>, uint32_t *);
-template uint32_t JoinTokens::add_in_order(Side, std::span<const int64_t>, uint32_t *);
-template uint32_t JoinTokens::add_in_order(Side, std::span<const std::string_view>, uint32_t *);
-
-template <typename T>
-uint32_t JoinTokens::intern(Side side, std::span<const T> tokens, uint32_t *ids) {
-  if (tokens.empty()) return 0;
-  if (plain_) Vocabulary::throw_mixed();
-  return vocabulary_.intern(side, tokens, ids);
+  const TokenList tokens = vocabulary_.take_tokens();
+  for (RawSets &side : sides) {
+    side.widen([&](const uint32_t *ids, size_t count, uint64_t *numbers) {
+      for (size_t i = 0; i < count; ++i) numbers[i] = number_of(tokens.integer(ids[i]));
+      waiting_->see(numbers, count);
+    });
+  }
 }
 
 template <typename Texts>
@@ -124,6 +135,7 @@ size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
   return (vocabulary_.has_texts() ? ranked_text_bytes : ranked_bytes) * vocabulary_.distinct_tokens();
 }
 
+// Keeps to about `bytes`: called before a set of so many tokens is added. Blocks may end with the last set.
 void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
   if (runs_) runs_->write_some(tokens);
   if (vocabulary_.distinct_tokens() == 0 || vocabulary_.bytes_with(tokens) <= bytes) return;
@@ -180,7 +192,7 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
   waiting_.reset();
   const uint64_t tokens = left.tokens() + right.tokens();
   if (may_wait_ && tokens >= looked_at_tokens && ranking.distinct >= many_distinct) {
-    const size_t numbering = (waiting_ids - 1) * sizeof(uint32_t) * tokens;
+    const size_t numbering = (Int64Values::ids_per_number - 1) * sizeof(uint32_t) * tokens;
     const size_t waiting = Int64Values::most_ranking_bytes(tokens, ranking.distinct);
     if (numbering + waiting > ranked_.numbering + ranked_.ranking) ranked_ = {0, numbering, waiting};
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
@@ -16,6 +17,7 @@
 #include "core/sets/raw_sets.hpp"
 #include "core/sets/text_feed.hpp"
 #include "core/sets/token_runs.hpp"
+#include "core/sets/value_numbers.hpp"
 #include "core/sets/vocabulary.hpp"
 
 namespace simjoin {
@@ -42,32 +44,22 @@ class JoinTokens {
   JoinTokens(bool self_join, MemoryCounter &memory)
       : self_join_(self_join), memory_(memory), vocabulary_(self_join, memory) {}
 
-  // Writes what stands for a set's distinct tokens to `ids` (room for tokens.size()) and returns how many
-  // they are. Throws Error invalid_argument where sets before had tokens of another type.
-  uint32_t add(Side side, std::span<const int32_t> tokens, uint32_t *ids);
-  uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
-  uint32_t add(Side side, std::span<const std::string_view> tokens, uint32_t *ids);
-
-  // Returns whether the integers of 64 bits of a join without a file, `tokens` in all so far, should wait.
-  bool should_wait(uint64_t tokens) const;
-  // Returns the values of the ids in the blocks. All sets have to be added again, by add_waiting().
-  TokenList begin_waiting();
-  // As add(), but each token has `waiting_ids` ids, for which `ids` has room.
-  static constexpr uint32_t waiting_ids = Int64Values::ids_per_number;
-  uint32_t add_waiting(std::span<const int64_t> tokens, uint32_t *ids) {
-    return waiting_->take(tokens, reinterpret_cast<uint64_t *>(ids));
-  }
-  // Returns how many ids in the blocks stand for a token.
-  uint32_t ids_per_token() const { return waiting_ ? waiting_ids : 1; }
-  // All sets have to be added again, by add(), since there is a file now.
-  void end_waiting();
-
-  // The same for distinct tokens, in their order, so that weights can be beside them. Integers of 32 bits
-  // have to ascend, and texts go to add_texts() with a form that keeps their order.
+  // Adds a set of integers as the next row of its side: what stands for its distinct tokens. Returns how many
+  // they are. Beside a file (not null) the numbering keeps to about `vocabulary_bytes`. With `in_order`, the
+  // tokens are distinct, those of 32 bits ascend, and what stands for them has their order. Throws Error
+  // invalid_argument where sets before had tokens of another type.
   template <typename T>
-  uint32_t add_in_order(Side side, std::span<const T> tokens, uint32_t *ids);
+  uint32_t add_row(Side side, std::span<const T> tokens, RawSets (&sides)[2], SpillFile *file,
+                   size_t vocabulary_bytes, bool in_order = false);
+  // Returns how many ids in the blocks stand for a token: two while integers of 64 bits wait.
+  uint32_t ids_per_token() const { return waiting_ ? Int64Values::ids_per_number : 1; }
+  // Takes the sets of sides that have a file now. Calls again(side, tokens) for each set, in the order of a
+  // side's rows, which has to be added by add_row() again. After an exception only the destructor may be
+  // called.
+  template <typename Again>
+  void end_waiting(RawSets (&sides)[2], SpillFile &file, Again &&again);
 
-  // Adds a set of texts as the next row of a side, in place of add() and RawSets::add_row(): now, or with a
+  // Adds a set of texts as the next row of a side, in place of add_row(): now, or with a
   // later set or end_texts(). `Texts` is PackedTexts or a span of std::string_view. Every set that comes
   // after the first that is not empty has to be added so.
   template <typename Texts>
@@ -78,13 +70,10 @@ class JoinTokens {
   // threads as there were to add_texts().
   bool end_texts(const TextInput &input, TextFeed::Time until);
 
-  // Keeps to about `bytes` from now on: called before a set of so many tokens is added, with the sides as
-  // they are, whose blocks may end with the last set.
-  void bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file);
-  // Returns the number of distinct tokens so far, about. Not for use after bound().
+  // Returns the number of distinct tokens so far, about. Not for use beside a file.
   uint64_t distinct_tokens() const;
   // Returns the bytes that take_ranking() takes besides what is there now, about, for sets of so many tokens.
-  // Not for use after bound().
+  // Not for use beside a file.
   size_t ranking_bytes(uint64_t tokens) const;
   // Makes equal tokens of all sets have equal numbers in the blocks, and forgets everything else. Uses about
   // `bytes` where blocks are in the file, as TokenRuns::number() does.
@@ -103,11 +92,17 @@ class JoinTokens {
   const InMemory &ranked() const { return ranked_; }
 
  private:
+  uint32_t add(Side side, std::span<const int32_t> tokens, uint32_t *ids);
+  uint32_t add(Side side, std::span<const int64_t> tokens, uint32_t *ids);
+  bool should_wait(const RawSets (&sides)[2]) const;
+  void begin_waiting(RawSets (&sides)[2]);
+  void bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file);
   void take_numbered(const TextInput &input, TextFeed::Time until);
   void end_run(RawSets &left, RawSets &right);
   VocabularySize number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
-  template <typename T>
-  uint32_t intern(Side side, std::span<const T> tokens, uint32_t *ids);
+
+  // Tokens between two looks whether the caller gives up.
+  static constexpr size_t between_checks = size_t{1} << 16;
 
   const bool self_join_;
   MemoryCounter &memory_;
@@ -119,5 +114,37 @@ class JoinTokens {
   std::optional<TextFeed> feed_;  // destroyed before the vocabulary that it uses
   InMemory ranked_;
 };
+
+template <typename Again>
+void JoinTokens::end_waiting(RawSets (&sides)[2], SpillFile &file, Again &&again) {
+  waiting_.reset();
+  RawSets taken[] = {sides[0].take(), sides[1].take()};
+  for (RawSets &side : sides) side.spill_to(file);
+  size_t unchecked = 0;
+  const auto check = [&](size_t tokens) {
+    unchecked += tokens;
+    if (unchecked < between_checks) return;
+    check_interruption();
+    unchecked = 0;
+  };
+  for (const Side side : {Side::left, Side::right}) {
+    RawSets &sets = taken[static_cast<int>(side)];
+    for (RawBlock &block : sets.blocks) {
+      // Numbers become values in their place.
+      auto *numbers = reinterpret_cast<uint64_t *>(block.ids.data());
+      for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+        const size_t size = sets.sizes[row];
+        for (size_t i = 0; i < size; ++i) {
+          check(1);
+          numbers[i] = static_cast<uint64_t>(value_of(numbers[i]));
+        }
+        again(side, std::span(reinterpret_cast<const int64_t *>(numbers), size));
+        check(1);
+        numbers += size;
+      }
+      block.ids.release();
+    }
+  }
+}
 
 }  // namespace simjoin

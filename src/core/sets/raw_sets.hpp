@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -65,8 +66,11 @@ class RawSets {
   // place.
   template <typename Change>
   void change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool, Change &&change);
-  // For blocks in memory where two ids are a number of 64 bits. write(numbers, count, ids) gives one id for
-  // each number. These take the numbers' place, and half of the memory.
+  // For blocks in memory. write(ids, count, numbers) gives a number of 64 bits for each id. These take the
+  // place of the ids, two ids each.
+  template <typename Write>
+  void widen(Write &&write);
+  // The reverse: write(numbers, count, ids) gives one id for each number.
   template <typename Write>
   void narrow(WorkerPool &pool, Write &&write);
   // Returns the sets, and begins anew without any.
@@ -114,6 +118,18 @@ void RawSets::change(size_t begin, size_t end, SpillFile *file, WorkerPool &pool
     file->overwrite(block.place, block.ids.data(), block.tokens * sizeof(uint32_t));
     block.ids.release();
   });
+}
+
+template <typename Write>
+void RawSets::widen(Write &&write) {
+  for (RawBlock &block : blocks) {
+    Buffer<uint32_t> numbers(memory_, 2 * block.tokens);
+    write(static_cast<const uint32_t *>(block.ids.data()), block.tokens,
+          reinterpret_cast<uint64_t *>(numbers.data()));
+    block.ids = std::move(numbers);
+    block.tokens *= 2;
+  }
+  tokens_ *= 2;
 }
 
 template <typename Write>

@@ -43,18 +43,23 @@ void WeightedInput::add(Side side, std::span<const Token> tokens, std::span<cons
     if (!tokens.empty()) Vocabulary::throw_mixed();
     return add_texts(side, {}, {});
   }
-  RawSets &sets = sides_[number];
-  if (file_ != nullptr) tokens_.bound(vocabulary_bytes_, tokens.size(), sides_[0], sides_[1], *file_);
-  uint32_t *ids = sets.room(tokens.size());
-  if (tokens_.add_in_order(side, tokens, ids) != tokens.size() || weights.size() != tokens.size())
-    throw Error(ErrorKind::internal, "the tokens of a weighted set are not distinct");
-  add_weights(number, weights);
-  sets.add_row(static_cast<uint32_t>(tokens.size()));
+  if constexpr (std::is_same_v<Token, std::string_view>) {
+    place(side, std::span<const int32_t>(), weights);
+  } else {
+    place(side, tokens, weights);
+  }
 }
 
 template void WeightedInput::add(Side, std::span<const int32_t>, std::span<const double>);
 template void WeightedInput::add(Side, std::span<const int64_t>, std::span<const double>);
 template void WeightedInput::add(Side, std::span<const std::string_view>, std::span<const double>);
+
+template <class Token>
+void WeightedInput::place(Side side, std::span<const Token> tokens, std::span<const double> weights) {
+  if (tokens_.add_row(side, tokens, sides_, file_, vocabulary_bytes_, true) != weights.size())
+    throw Error(ErrorKind::internal, "a weighted set has other tokens than weights");
+  add_weights(static_cast<int>(side), weights);
+}
 
 void WeightedInput::add_texts(Side side, std::span<const std::string_view> tokens,
                               std::span<const double> weights) {
@@ -103,7 +108,7 @@ void WeightedInput::take_rows(NumberedSets &&rows) {
   waiting.taken = 0;
 }
 
-// Adds the weights of rows that are being added, to the block that has their tokens.
+// Adds the weights of the last rows of a side, to the block that has their tokens.
 void WeightedInput::add_weights(int side, std::span<const double> weights) {
   WeightRange range;
   bool wide = false;
@@ -158,10 +163,33 @@ void WeightedInput::load(WeightBlock &block) const {
 void WeightedInput::spill_to(SpillFile &file, size_t vocabulary_bytes) {
   file_ = &file;
   vocabulary_bytes_ = vocabulary_bytes;
+  if (tokens_.ids_per_token() > 1) return end_waiting();
   for (int side = 0; side < 2; ++side) {
     sides_[side].spill_to(file);
     for (size_t i = 0; i + 1 < weights_[side].size(); ++i) spill(weights_[side][i]);
   }
+}
+
+// Adds sets whose tokens wait once more, since there is a file now.
+void WeightedInput::end_waiting() {
+  // The weights of the next set of a side.
+  struct Next {
+    std::vector<WeightBlock> blocks;
+    size_t block = 0;
+    uint64_t taken = 0;  // of the block
+  };
+  Next next[] = {{std::exchange(weights_[0], {})}, {std::exchange(weights_[1], {})}};
+  std::vector<double> weights;
+  tokens_.end_waiting(sides_, *file_, [&](Side side, std::span<const int64_t> tokens) {
+    Next &of_side = next[static_cast<int>(side)];
+    while (!tokens.empty() && of_side.taken == of_side.blocks[of_side.block].count) {
+      of_side.blocks[of_side.block++] = WeightBlock(memory_);
+      of_side.taken = 0;
+    }
+    weights.resize(tokens.size());
+    for (double &weight : weights) weight = of_side.blocks[of_side.block][of_side.taken++];
+    place(side, tokens, weights);
+  });
 }
 
 Ranking WeightedInput::take_ranking(size_t extra_bytes, WorkerPool &pool) {
@@ -177,9 +205,6 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
   std::vector<uint64_t> stored;  // the ranks of a set's tokens, each above the place of its weight
   const ShortSort sort;
   const uint32_t *ids = block.ids.data();
-  const auto weight_at = [&](size_t i) {
-    return weights.wide ? weights.doubles[i] : static_cast<double>(weights.floats[i]);
-  };
   size_t first = 0;
   for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
     if (row % check_interval == 0) stop.check();
@@ -190,7 +215,7 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
     stored.clear();
     for (uint32_t i = 0; i < size; ++i) {
       stop.check_at(i);
-      const double weight = weight_at(first + i);
+      const double weight = weights[first + i];
       const uint32_t rank =
           ranking.has_table() ? ranking.of(ids[first + i]) : ranking.rank_in(ids[first + i]);
       const double mass = bounds.mass(weight);
@@ -207,7 +232,7 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
       for (size_t i = 0; i < stored.size(); ++i) {
         stop.check_at(i);
         sets.push_token(static_cast<uint32_t>(stored[i] >> 32),
-                        weight_at(first + static_cast<uint32_t>(stored[i])));
+                        weights[first + static_cast<uint32_t>(stored[i])]);
       }
       sets.push_set(row, total, stored_mass);
       if (sets.format.exact) sets.exact.push_back(exact);

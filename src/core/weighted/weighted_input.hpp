@@ -35,7 +35,7 @@ class WeightedInput {
   void spill_to(SpillFile &file, size_t vocabulary_bytes);
 
   uint32_t rows(int side) const { return sides_[side].rows(); }
-  uint64_t tokens(int side) const { return sides_[side].tokens(); }
+  uint64_t tokens(int side) const { return sides_[side].tokens() / tokens_.ids_per_token(); }
   // Returns the sizes of a side's sets, which stay when the sets are gone.
   const SetSizes &sizes(int side) const { return sides_[side].sizes; }
   uint64_t distinct_tokens() const { return tokens_.distinct_tokens(); }
@@ -70,6 +70,8 @@ class WeightedInput {
   struct WeightBlock {
     explicit WeightBlock(MemoryCounter &memory) : floats(memory), doubles(memory) {}
 
+    double operator[](size_t i) const { return wide ? doubles[i] : static_cast<double>(floats[i]); }
+
     Buffer<float> floats;
     Buffer<double> doubles;  // in place of the floats, if some weight is no float4
     bool wide = false;
@@ -86,10 +88,13 @@ class WeightedInput {
     size_t taken = 0;  // at the beginning, that wait no more
   };
 
+  template <class Token>
+  void place(Side side, std::span<const Token> tokens, std::span<const double> weights);
   void add_texts(Side side, std::span<const std::string_view> tokens, std::span<const double> weights);
   TextInput text_input();
   void take_rows(NumberedSets &&rows);
   void add_weights(int side, std::span<const double> weights);
+  void end_waiting();
   void spill(WeightBlock &block);
   void load(WeightBlock &block) const;
   WeightedSets ranked_sets(const RawSets &raw, const RawBlock &block, const WeightBlock &weights,
