@@ -583,6 +583,71 @@ TEST_F(DeviceChoiceTest, ASlowGpuIsNotChosen) {
   EXPECT_TRUE(attempt.choose(1000, 10));
 }
 
+// The engine of the CPU takes no more memory than for integers, so it does not number the texts again.
+TEST_F(DeviceChoiceTest, TextsAreNumberedOnce) {
+  constexpr int32_t sets = 20'000, set_tokens = 20;
+  Input<int32_t> integers{{}, {}, true};
+  Input<std::string> texts{{}, {}, true};
+  for (int32_t row = 0; row < sets; ++row) {
+    IntSet set(set_tokens);
+    std::iota(set.begin(), set.end(), row * set_tokens - row % 2 * (set_tokens - 3));
+    integers.left.push_back(set);
+    std::vector<std::string> &words = texts.left.emplace_back();
+    for (const int32_t token : set) words.push_back("a long text " + std::to_string(token));
+  }
+  JoinStats of_integers;
+  const std::vector<Pair> expected = run(spec_for(Device::cpu), integers, &of_integers);
+  EXPECT_EQ(expected.size(), size_t{sets / 2});
+  for (const Fault &fault : {Fault{}, Fault{Fault::At::batch, 0, ErrorKind::device_failure}}) {
+    backend_.repair();
+    backend_.fault = fault;
+    backend_.slower = fault.at == Fault::At::never ? GpuSlowdown{200, 200} : GpuSlowdown{};
+    JoinSpec spec = spec_for(Device::automatic);
+    spec.self_join = true;
+    if (fault.at != Fault::At::never) spec.algorithm = Algorithm::gssjoin;  // which wants a GPU
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    feed(*engine, texts);
+    const size_t recorded = engine->stats().memory_peak;
+    EXPECT_EQ(difference(expected, pull(*engine)), "");
+    EXPECT_EQ(engine->stats().device, "cpu");
+    EXPECT_LT(engine->stats().memory_peak, recorded + of_integers.memory_peak * 3 / 2);
+  }
+}
+
+// A join whose texts are kept within the limit, but which needs a file on the CPU.
+TEST_F(DeviceChoiceTest, NumbersOfTextsGoToTheFile) {
+  const Input<std::string> input = large_input<std::string>(true);
+  const std::vector<Pair> expected = run(spec_for(Device::cpu), input);
+  backend_.slower = {200, 200};
+  JoinSpec spec = spec_for(Device::automatic);
+  spec.self_join = true;
+  const auto join_within = [&](size_t limit) {
+    spec.memory_limit = limit;
+    const std::unique_ptr<JoinEngine> engine = make_engine(spec);
+    feed(*engine, input);
+    std::vector<Pair> pairs;
+    Batch batch;
+    bool has_file = false;
+    for (StepResult result = StepResult::working; result != StepResult::done;) {
+      if (!has_file && engine->wants_spill_file()) {
+        engine->set_spill_file(unlinked_file(), UINT64_MAX);
+        has_file = true;
+      }
+      result = engine->step(std::chrono::microseconds(100), batch);
+      for (size_t i = 0; result == StepResult::batch && i < batch.size(); ++i)
+        pairs.push_back({batch.left[i], batch.right[i], batch.overlap[i]});
+    }
+    std::sort(pairs.begin(), pairs.end());
+    EXPECT_EQ(difference(expected, pairs), "");
+    EXPECT_EQ(engine->stats().gpu_refused, cpu_is_faster);
+    EXPECT_EQ(engine->stats().spilled_bytes > 0, has_file);
+    return engine->stats();
+  };
+  const JoinStats beyond = join_within(size_t{6} << 20);
+  EXPECT_GT(beyond.spilled_bytes, 0u);
+  EXPECT_EQ(join_within(beyond.one_part_limit).spilled_bytes, 0u);
+}
+
 // The GPU is set up beside the input. What fails there is told as if it failed later.
 TEST_F(DeviceChoiceTest, AFailureOfTheStartLeavesTheGpu) {
   const Input<int32_t> input = large_input<int32_t>(true);

@@ -253,6 +253,7 @@ void FailoverEngine::go_to_cpu(std::string reason) {
   JoinSpec spec = spec_;
   spec.memory_limit = engine_share_beside(spec.memory_limit, memory_.current());
   engine_ = make_cpu_engine(spec);
+  gets_numbers_ = ended_;
   direct_ = !feed_ && rows_[0] + rows_[1] == 0;
 }
 
@@ -271,7 +272,7 @@ bool FailoverEngine::leave_gpu(const Error &error) {
 // Hands the next block to the engine. On the CPU, the block is not needed any more.
 void FailoverEngine::feed_block() {
   try {
-    if (joins_texts_on_cpu()) {
+    if (feeds_texts()) {
       feed_texts(*blocks_[fed_]);
     } else {
       engine_->add_block(blocks_[fed_]);
@@ -285,7 +286,7 @@ void FailoverEngine::feed_block() {
   fed_ = 0;
 }
 
-// The CPU's engine numbers texts by itself, since it can do so beside a file.
+// While sets come, the CPU's engine numbers texts by itself, since it can do so beside a file.
 void FailoverEngine::feed_texts(const SetBlock &block) {
   for_each_set(block, [&](auto ids) {
     texts_.clear();
@@ -297,6 +298,8 @@ void FailoverEngine::feed_texts(const SetBlock &block) {
 StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = std::chrono::steady_clock::now() + budget;
   if (!record_all_texts(until)) return StepResult::working;
+  if (!std::exchange(ended_, true)) close_blocks();
+  if (!feeds_texts()) vocabulary_.release();
   if (!engine_) {
     if (worth_a_gpu()) {
       if (!start_.is_done(budget)) return StepResult::working;
@@ -307,13 +310,11 @@ StepResult FailoverEngine::step(std::chrono::microseconds budget, Batch &out) {
       go_to_cpu(cpu_is_faster);
     }
   }
-  if (!ended_) close_blocks();
-  ended_ = true;
   while (fed_ < blocks_.size()) {
     feed_block();
     if (std::chrono::steady_clock::now() >= until) return StepResult::working;
   }
-  if (!gpu_ || !keeps_) vocabulary_.release();
+  vocabulary_.release();
   if (sorting_) {
     if (!sorting_->wait(budget)) return StepResult::working;
     sorting_.reset();

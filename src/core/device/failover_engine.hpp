@@ -66,7 +66,7 @@ class FailoverEngine final : public JoinEngine {
   void try_gpu();
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
-  bool joins_texts_on_cpu() const { return engine_ && !gpu_ && kind_ == Kind::text; }
+  bool feeds_texts() const { return engine_ && !gpu_ && kind_ == Kind::text && !gets_numbers_; }
   void feed_block();
   void feed_texts(const SetBlock &block);
   void remember(const Batch &batch);
@@ -74,7 +74,7 @@ class FailoverEngine final : public JoinEngine {
   const JoinSpec spec_;
   MemoryCounter memory_;
   Kind kind_ = Kind::none;
-  Vocabulary vocabulary_;  // of recorded text tokens: a GPU's engine gets their ids, the CPU's the texts
+  Vocabulary vocabulary_;         // of recorded text tokens, until no engine needs more than their ids
   std::optional<TextFeed> feed_;  // of texts that are not recorded yet
   std::vector<std::string_view> texts_;
   uint64_t rows_[2] = {0, 0};
@@ -91,6 +91,7 @@ class FailoverEngine final : public JoinEngine {
   bool keeps_ = true;                   // sets and pairs are kept in case the GPU fails
   bool direct_ = false;          // on the CPU, with all recorded sets fed: sets go straight to the engine
   bool ended_ = false;           // all sets have been added
+  bool gets_numbers_ = false;    // the CPU's engine, made after all sets had come, gets those of texts
   HandedOverPairs handed_over_;  // that came from the GPU; sorted once it is given up
   GpuSlowdown slowdown_;         // of the GPU, once it has been found
   std::string refused_;          // why the join does not run on a GPU
