@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "bench/collections.hpp"
 #include "core/base/memory.hpp"
@@ -38,10 +39,10 @@ Input<int32_t> collection_of(const ShapeCase &shape) {
   return input;
 }
 
-// A large array that grows is remapped, and never copied. The allocator maps each array of more than 32 MB. A
-// smaller one may be in its heap, which depends on what the process has freed before.
+// A large array that grows is remapped, and never copied.
 TEST(Buffers, GrowWithoutACopy) {
-  constexpr size_t piece = size_t{1} << 17, mapped = size_t{1} << 23, most = size_t{1} << 24;  // elements
+  constexpr size_t piece = size_t{1} << 17, mapped = huge_page / sizeof(uint64_t),
+                   most = size_t{1} << 24;  // elements
   const size_t before = resident_bytes();
   reset_peak_resident();
   MemoryCounter memory;
@@ -49,6 +50,38 @@ TEST(Buffers, GrowWithoutACopy) {
   buffer.reserve(mapped);
   while (buffer.size() < most) std::fill_n(buffer.extend(piece), piece, buffer.size());
   EXPECT_LE(peak_resident_bytes() - before, memory.peak() + memory.peak() / 8);
+}
+
+// Large arrays begin at a border of huge pages, wherever they have grown to and whatever lies beside them.
+// What they hold goes with them.
+TEST(Buffers, BeginAtBordersOfHugePages) {
+  MemoryCounter memory;
+  std::vector<Buffer<uint32_t>> buffers;
+  for (int i = 0; i < 3; ++i) buffers.emplace_back(memory);
+  uint32_t next = 0;
+  for (size_t size = 1'000; size < (size_t{1} << 22); size = size * 3 / 2 + 1) {
+    for (Buffer<uint32_t> &buffer : buffers) {
+      while (buffer.size() < size) buffer.push_back(next++);
+      if (size * sizeof(uint32_t) < huge_page) continue;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % huge_page, 0u);
+    }
+  }
+  for (Buffer<uint32_t> &buffer : buffers) buffer.shrink();
+  const size_t resident = resident_bytes(), counted = memory.current();
+  for (const size_t size : {3 * huge_page, huge_page / 2}) {
+    for (Buffer<uint32_t> &buffer : buffers) {
+      buffer.resize(size / sizeof(uint32_t));
+      buffer.shrink();
+    }
+    EXPECT_LE(resident_bytes() + (counted - memory.current()), resident + huge_page);
+  }
+  // The first 1,000 elements of each came together, and so did those that one step after the other added.
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(buffers[i][999], i * 1'000 + 999);
+    for (size_t at = 1; at < 1'000; ++at) EXPECT_EQ(buffers[i][at], buffers[i][at - 1] + 1);
+  }
+  buffers.clear();
+  EXPECT_EQ(memory.current(), 0u);
 }
 
 class MemoryTest : public testing::TestWithParam<ShapeCase> {

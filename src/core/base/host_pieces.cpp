@@ -1,7 +1,5 @@
 #include "core/base/host_pieces.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -11,24 +9,9 @@
 namespace simjoin {
 namespace {
 
-constexpr size_t alignment = size_t{2} << 20;  // the size of a huge page
-
-// Returns memory that begins at a border of huge pages.
-char *map_aligned(size_t bytes) {
-  const size_t mapped = bytes + alignment;
-  void *data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  char *begin = static_cast<char *>(data);
-  const size_t before = (alignment - reinterpret_cast<uintptr_t>(begin) % alignment) % alignment;
-  if (before > 0) munmap(begin, before);
-  if (before < alignment) munmap(begin + before + bytes, alignment - before);
-  prefer_huge_pages(begin + before, bytes);
-  return begin + before;
-}
-
 void free_piece(const HostPiece &piece) noexcept {
   if (piece.unlock != nullptr) piece.unlock(piece.data);
-  munmap(piece.data, piece.bytes);
+  unmap_huge(piece.data, piece.bytes);
 }
 
 }  // namespace
@@ -51,7 +34,9 @@ HostPiece HostPieces::take(size_t bytes) {
   }
   constexpr size_t page = size_t{1} << 12;
   const size_t size = (std::max(bytes, usual_bytes) + page - 1) / page * page;
-  return {map_aligned(size), size, nullptr, nullptr};
+  char *const data = static_cast<char *>(map_huge(size));
+  if (data == nullptr) throw std::bad_alloc();
+  return {data, size, nullptr, nullptr};
 }
 
 HostPiece HostPieces::borrow(size_t bytes) {

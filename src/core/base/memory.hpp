@@ -75,9 +75,12 @@ class MemoryCounter {
   std::atomic<size_t> peak_{0};
 };
 
-// Asks for huge pages under a large array: random access then misses the TLB less, and freeing takes
-// microseconds instead of tens of milliseconds. The whole range is asked for, since the system remaps only
-// pages of one kind and realloc() copies the others.
+// The size of a huge page.
+inline constexpr size_t huge_page = size_t{2} << 20;
+
+// Asks for huge pages under a large array: random access then misses the TLB less, and the first touch and
+// freeing take a fraction of the time. The whole range is asked for, since the system remaps only pages of
+// one kind.
 inline void prefer_huge_pages([[maybe_unused]] void *data, [[maybe_unused]] size_t bytes) noexcept {
 #ifdef __linux__
   constexpr size_t page =
@@ -88,8 +91,22 @@ inline void prefer_huge_pages([[maybe_unused]] void *data, [[maybe_unused]] size
 #endif
 }
 
+// Returns memory for `bytes`, with undefined content, in huge pages but for its end; null if there is none.
+// It begins at a border of huge pages, so the first one is not shared with other arrays.
+void *map_huge(size_t bytes) noexcept;
+// Frees such memory.
+void unmap_huge(void *data, size_t bytes) noexcept;
+
+// Does what realloc() does for memory of `old_bytes`, which it or null has given. From one huge page on,
+// memory is of map_huge(). It then grows by remapping pages, not by copying.
+void *reallocate(void *data, size_t old_bytes, size_t bytes) noexcept;
+// Frees the memory of reallocate().
+inline void deallocate(void *data, size_t bytes) noexcept {
+  bytes >= huge_page ? unmap_huge(data, bytes) : std::free(data);
+}
+
 // A growing array of trivial values, counted while it lives. New elements have no defined value unless a
-// function says so. Large arrays grow by remapping pages, not by copying (glibc's realloc).
+// function says so.
 template <typename T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -170,7 +187,7 @@ class Buffer {
     if (size_ < capacity_) reallocate(size_);
   }
   void release() noexcept {
-    std::free(data_);
+    deallocate(data_, capacity_ * sizeof(T));
     counter_->sub(capacity_ * sizeof(T));
     data_ = nullptr;
     size_ = capacity_ = 0;
@@ -179,15 +196,12 @@ class Buffer {
  private:
   template <typename U>
   friend class Buffer;
-  static constexpr size_t huge_page_threshold = size_t{4} << 20;  // bytes
-
   void reallocate(size_t capacity) {
     if (capacity > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_alloc();
     if (capacity > capacity_) counter_->check_room((capacity - capacity_) * sizeof(T));
-    void *data = std::realloc(data_, capacity * sizeof(T));
+    void *data = simjoin::reallocate(data_, capacity_ * sizeof(T), capacity * sizeof(T));
     if (data == nullptr) throw std::bad_alloc();
     data_ = static_cast<T *>(data);
-    if (capacity * sizeof(T) >= huge_page_threshold) prefer_huge_pages(data_, capacity * sizeof(T));
     counter_->sub(capacity_ * sizeof(T));
     counter_->add(capacity * sizeof(T));
     capacity_ = capacity;

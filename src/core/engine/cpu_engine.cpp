@@ -30,8 +30,9 @@ constexpr size_t inline_tokens = 20000;
 // meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr size_t queued_batches_per_thread = 4;
-// Ids are kept in blocks of this size, smaller where the memory limit is small.
-constexpr size_t raw_block_bytes = size_t{1} << 20;
+// Ids are kept in blocks of this size, each in one huge page, and in smaller ones where the memory limit is
+// small.
+constexpr size_t raw_block_bytes = huge_page;
 constexpr size_t least_raw_block_bytes = size_t{1} << 10;
 constexpr size_t raw_blocks_per_limit = 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
@@ -202,8 +203,10 @@ size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ran
 
 // Now and then estimates the bytes that the join of the sets so far would take.
 void CpuEngine::estimate_peak() {
-  const RoundShape shape = this->shape();
-  peak_.update(shape.sets + shape.tokens, [&] {
+  uint64_t size = 0;
+  for (const RawSets &side : sides_) size += side.rows() + side.tokens();
+  peak_.update(size, [&] {
+    const RoundShape shape = this->shape();
     return peak_in_memory(shape, tokens_.distinct_tokens(),
                           memory_.current() + tokens_.ranking_bytes(shape.tokens));
   });

@@ -6,30 +6,21 @@
 namespace simjoin {
 namespace {
 
-// A block holds at least this many ids. The first blocks hold at most as many as came before them, so that a
-// small join takes little memory.
+// A block holds at least this many ids. The first blocks hold at most one part in so many of the ids before
+// them, so that what is free in the last one is little.
 constexpr size_t least_block_ids = 1024;
+constexpr size_t before_block = 4;
 
 }  // namespace
 
-uint32_t *RawSets::room(size_t most) {
-  if (blocks.empty() || blocks.back().tokens + most > blocks.back().ids.size()) {
-    if (file_ != nullptr) end_block();
-    const size_t usual = std::min(std::max(least_block_ids, static_cast<size_t>(tokens_)), block_ids_);
-    RawBlock &block = blocks.emplace_back(memory_);
-    block.first_row = rows();
-    block.ids.resize(std::max(usual, most));
-  }
-  return blocks.back().ids.data() + blocks.back().tokens;
-}
-
-void RawSets::add_row(uint32_t size, uint32_t ids_per_token) {
-  const uint64_t ids = uint64_t{size} * ids_per_token;
-  RawBlock &block = blocks.back();
-  block.tokens += ids;
-  ++block.rows;
-  tokens_ += ids;
-  sizes.push_back(size);
+// Begins a block that has room for a row of so many ids.
+void RawSets::begin_block(size_t most) {
+  if (file_ != nullptr) end_block();
+  const size_t usual =
+      std::min(std::max(least_block_ids, static_cast<size_t>(tokens_) / before_block), block_ids_);
+  RawBlock &block = blocks.emplace_back(memory_);
+  block.first_row = rows();
+  block.ids.resize(std::max(usual, most));
 }
 
 void RawSets::add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes) {

@@ -42,8 +42,18 @@ class RawSets {
 
   // Returns room for the ids of the next row, `most` at most; then add_row() takes the first ones: as many as
   // the row has distinct tokens, times the ids that stand for a token, which are as many for all tokens.
-  uint32_t *room(size_t most);
-  void add_row(uint32_t size, uint32_t ids_per_token = 1);
+  uint32_t *room(size_t most) {
+    if (blocks.empty() || blocks.back().tokens + most > blocks.back().ids.size()) begin_block(most);
+    return blocks.back().ids.data() + blocks.back().tokens;
+  }
+  void add_row(uint32_t size, uint32_t ids_per_token = 1) {
+    const uint64_t ids = uint64_t{size} * ids_per_token;
+    RawBlock &block = blocks.back();
+    block.tokens += ids;
+    ++block.rows;
+    tokens_ += ids;
+    sizes.push_back(size);
+  }
   // Adds the next rows, with the ids of one after those of the other.
   void add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes);
 
@@ -80,6 +90,7 @@ class RawSets {
   SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
 
  private:
+  void begin_block(size_t most);
   void spill(RawBlock &block);
 
   MemoryCounter &memory_;
