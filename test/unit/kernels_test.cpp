@@ -3,7 +3,8 @@
 #include "core/base/sort_kernels.hpp"
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
-#include "core/sets/sample_kernels.hpp"
+#include "core/sets/value_kernels.hpp"
+#include "core/sets/value_numbers.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -173,6 +174,39 @@ TEST_P(KernelTest, SampleHashesAreThoseBelowTheBound) {
       EXPECT_EQ(hashes, expected) << count << " " << greatest;
     }
   }
+}
+
+// Looks at sets of every size, in order or with two neighbours that are not, and at what lies around the
+// numbers.
+template <typename Value, typename Random>
+void expect_numbers(Random &&random) {
+  using Number = std::make_unsigned_t<Value>;
+  constexpr Number guard = 0x5A5A5A5A;
+  for (size_t count = 0; count < 70; ++count) {
+    std::set<Value> drawn = {std::numeric_limits<Value>::min(), std::numeric_limits<Value>::max()};
+    while (drawn.size() < count) drawn.insert(static_cast<Value>(random()));
+    std::vector<Value> values(drawn.begin(), drawn.end());
+    values.resize(count);
+    for (size_t swapped = 0; swapped <= count; ++swapped) {  // 0: none
+      const bool ascending = swapped == 0 || swapped == count;
+      if (!ascending) std::swap(values[swapped - 1], values[swapped]);
+      std::vector<Number> numbers(count + 2, guard), expected(count + 2, guard);
+      std::transform(values.begin(), values.end(), expected.begin() + 1, number_of<Value>);
+      EXPECT_EQ(numbers_ascend(values.data(), count, numbers.data() + 1), ascending)
+          << count << " " << swapped;
+      EXPECT_EQ(numbers, expected) << count;
+      if (!ascending) std::swap(values[swapped - 1], values[swapped]);
+    }
+    if (count < 2) continue;
+    values[count / 2] = values[count / 2 - 1];
+    std::vector<Number> numbers(count);
+    EXPECT_FALSE(numbers_ascend(values.data(), count, numbers.data()));
+  }
+}
+
+TEST_P(KernelTest, NumbersAreWrittenAndCompared) {
+  expect_numbers<int32_t>([this] { return bits(); });
+  expect_numbers<int64_t>([this] { return bits(); });
 }
 
 // Sorts runs of every size to another place and in their own, and looks at what lies around them.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/memory.hpp"
-#include "core/sets/sample_kernels.hpp"
+#include "core/sets/value_kernels.hpp"
 
 namespace simjoin {
 
@@ -29,9 +29,6 @@ class DistinctSample {
   static constexpr uint32_t free_slot = 0;  // also a hash: one value in 2^32 is not counted
   static constexpr size_t slots = 4096;
   static constexpr size_t most_used = slots / 2;
-
-  // For fewer values, the call of the kernel does not pay.
-  static constexpr size_t least_by_vectors = 16;
 
   void add_many(const uint32_t *values, size_t count);
   void insert(uint32_t hash);

@@ -21,6 +21,12 @@ constexpr uint64_t dense_per_token = 2;
 // nothing takes more memory than sorting the sets does.
 constexpr uint64_t copied_per_token = 1;
 
+// If the range has at most so many values, and so many tokens came for each of them, then the range is taken
+// for the number of distinct values. The ranks of so few values take little memory beside the tokens. To
+// sample them would take a third of the scan of such sets (bms, twitter).
+constexpr uint64_t most_few = uint64_t{1} << 16;
+constexpr uint64_t tokens_per_few = 16;
+
 // The workers share tables out by parts of this many entries.
 constexpr size_t entries_per_part = size_t{1} << 16;
 
@@ -35,12 +41,31 @@ struct ByteCounts {
 }  // namespace
 
 uint32_t Int32Values::take(std::span<const int32_t> tokens, uint32_t *numbers) {
-  const uint32_t count = distinct_numbers(tokens, numbers, sort_);
-  if (count == 0) return 0;
-  smallest_ = std::min(smallest_, numbers[0]);
-  largest_ = std::max(largest_, numbers[count - 1]);
-  sample_.add(numbers, count);
+  if (tokens.empty()) return 0;
+  auto count = static_cast<uint32_t>(tokens.size());
+  const auto extend = [&](uint32_t least, uint32_t greatest) {
+    smallest_ = std::min(smallest_, least);
+    largest_ = std::max(largest_, greatest);
+  };
+  // Values are looked at where they came from: what vectors have written in part cannot be read at once.
+  if (write_numbers(tokens, numbers)) {
+    extend(number_of(tokens.front()), number_of(tokens.back()));
+  } else {
+    count = sort_distinct(numbers, count, sort_);
+    extend(numbers[0], numbers[count - 1]);
+  }
+  taken_ += count;
+  if (few()) {
+    not_sampled_ = span();
+  } else {
+    sample_.add(reinterpret_cast<const uint32_t *>(tokens.data()), tokens.size());
+  }
   return count;
+}
+
+// Returns whether the range of the values says well enough how many are distinct.
+bool Int32Values::few() const {
+  return span() <= most_few && span() * tokens_per_few <= taken_;
 }
 
 bool Int32Values::dense(uint64_t tokens) const {

@@ -1,6 +1,7 @@
 // Integers of 32 bits wait for the end of the input as they are. Then all threads count them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,7 +38,9 @@ class Int32Values {
   // number.
   uint32_t take(std::span<const int32_t> tokens, uint32_t *numbers);
   // Returns about the number of distinct values.
-  uint64_t distinct_values() const { return in_blocks_ + sample_.estimate(); }
+  uint64_t distinct_values() const {
+    return std::min(span(), in_blocks_ + not_sampled_ + sample_.estimate());
+  }
   // Returns about the bytes that rank() takes at least for sets of `tokens` tokens in all.
   size_t ranking_bytes(uint64_t tokens) const;
 
@@ -53,6 +56,7 @@ class Int32Values {
 
  private:
   uint64_t span() const { return smallest_ <= largest_ ? uint64_t{largest_} - smallest_ + 1 : 0; }
+  bool few() const;
   bool dense(uint64_t tokens) const;
   Buffer<uint32_t> count_parts(RawSets &raw, SpillFile *file, uint32_t parts, WorkerPool &pool) const;
   Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;
@@ -66,6 +70,8 @@ class Int32Values {
   ShortSort sort_;
   DistinctSample sample_;
   const uint64_t in_blocks_ = 0;    // distinct numbers that take() has not seen
+  uint64_t taken_ = 0;              // numbers that it has seen
+  uint64_t not_sampled_ = 0;        // distinct numbers that are not in the sample, at most
   uint32_t smallest_ = UINT32_MAX;  // number
   uint32_t largest_ = 0;
 };

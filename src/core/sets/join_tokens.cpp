@@ -22,8 +22,10 @@ constexpr uint32_t many_distinct = uint32_t{1} << 16;
 
 uint32_t JoinTokens::add(Side, std::span<const int32_t> tokens, uint32_t *ids) {
   if (tokens.empty()) return 0;
-  if (waiting_ || vocabulary_.distinct_tokens() > 0) Vocabulary::throw_mixed();
-  if (!plain_) plain_.emplace(self_join_, memory_);
+  if (!plain_) {
+    if (waiting_ || vocabulary_.distinct_tokens() > 0) Vocabulary::throw_mixed();
+    plain_.emplace(self_join_, memory_);
+  }
   return plain_->take(tokens, ids);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/base/interruption.hpp"
 #include "core/base/long_sort.hpp"
+#include "core/sets/value_kernels.hpp"
 
 namespace simjoin {
 
@@ -32,17 +33,30 @@ std::make_signed_t<Number> value_of(Number number) {
 // Cancelled if the caller, who must be that of the engine, gives a large set up.
 template <typename Value>
 bool write_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers) {
-  const size_t count = values.size();
   bool ascending = true;
-  if (count > 0) numbers[0] = number_of(values[0]);
-  for (size_t i = 1; i < count;) {
-    for (const size_t end = std::min(count, i + longest_short_run); i < end; ++i) {
-      ascending &= values[i - 1] < values[i];
+  if (values.size() < least_by_vectors) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      ascending &= i == 0 || values[i - 1] < values[i];
       numbers[i] = number_of(values[i]);
     }
-    if (i < count) check_interruption();
+    return ascending;
+  }
+  for (size_t begin = 0; begin < values.size(); begin += longest_short_run) {
+    if (begin > 0) {
+      check_interruption();
+      ascending &= values[begin - 1] < values[begin];
+    }
+    const size_t count = std::min(values.size() - begin, longest_short_run);
+    ascending &= numbers_ascend(values.data() + begin, count, numbers + begin);
   }
   return ascending;
+}
+
+// Leaves each number of a set once, ascending. Returns how many they are. Throws as write_numbers().
+template <typename Number>
+uint32_t sort_distinct(Number *numbers, size_t count, const ShortSort &sort) {
+  sort_long(numbers, count, sort, check_interruption);
+  return static_cast<uint32_t>(leave_once(numbers, count, check_interruption));
 }
 
 // Writes the numbers of a set's distinct values to `numbers` (room for values.size()), ascending. Returns how
@@ -50,10 +64,8 @@ bool write_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *n
 template <typename Value>
 uint32_t distinct_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers,
                           const ShortSort &sort) {
-  const size_t count = values.size();
-  if (write_numbers(values, numbers)) return static_cast<uint32_t>(count);
-  sort_long(numbers, count, sort, check_interruption);
-  return static_cast<uint32_t>(leave_once(numbers, count, check_interruption));
+  if (write_numbers(values, numbers)) return static_cast<uint32_t>(values.size());
+  return sort_distinct(numbers, values.size(), sort);
 }
 
 }  // namespace simjoin
