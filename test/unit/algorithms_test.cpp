@@ -54,6 +54,15 @@ TEST_P(AlgorithmTest, TwoSidedJoinEqualsOracle) {
   expect_oracle_pairs(two_sided_input(shape, 2), algorithm);
 }
 
+TEST_P(AlgorithmTest, TokensInTheOrderOfTheirFrequencyEqualOracle) {
+  const auto &[shape, algorithm] = GetParam();
+  for (const bool self_join : {true, false}) {
+    Input<int32_t> input = self_join ? self_input(shape, 4) : two_sided_input(shape, 5);
+    number_by_frequency(input, -1'000);
+    expect_oracle_pairs(input, algorithm);
+  }
+}
+
 TEST_P(AlgorithmTest, SidesOfVeryDifferentSizesEqualOracle) {
   const auto &[shape, algorithm] = GetParam();
   Input<int32_t> input = two_sided_input(shape, 3);

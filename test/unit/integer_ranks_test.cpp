@@ -165,6 +165,46 @@ TEST(PlainRanksTest, AreThoseOfAllValuesTogether) {
   }
 }
 
+// Values in the order of their frequency are their ranks, from one of them on, without a table. The last
+// value is the largest of the type.
+TEST(PlainRanksTest, TakeNoTableIfFrequenciesAscend) {
+  for (const bool self_join : {true, false}) {
+    Input<int32_t> input{sets_of_side(0), self_join ? IntSets() : sets_of_side(1), self_join};
+    number_by_frequency(input, 0);
+    int32_t largest = 0;
+    for (const IntSet &set : input.left)
+      largest = std::max(largest, *std::max_element(set.begin(), set.end()));
+    for (IntSets *side : {&input.left, &input.right}) {
+      for (IntSet &set : *side) {
+        for (int32_t &token : set) token += INT32_MAX - largest;
+      }
+    }
+    MemoryCounter memory;
+    const StopFlag stop;
+    WorkerPool pool(3, stop);
+    Int32Values values(self_join, memory);
+    SideOfJoin left(input.left, values, nullptr, memory), right(input.right, values, nullptr, memory);
+    const std::vector<uint32_t> numbers[] = {left.ids(), right.ids()};
+    const Ranking ranking = values.rank(left.raw, right.raw, nullptr, SIZE_MAX, pool);
+    EXPECT_FALSE(ranking.has_table());
+    EXPECT_TRUE(ranking.in_order_of_values);
+    expect_ranks_of(ranking, numbers, numbers, self_join);
+  }
+}
+
+// No value has a rank, and the largest is that of the type.
+TEST(PlainRanksTest, NoneIfNothingIsShared) {
+  MemoryCounter memory;
+  const StopFlag stop;
+  WorkerPool pool(1, stop);
+  Int32Values values(true, memory);
+  SideOfJoin left({{INT32_MAX - 2, INT32_MAX}, {INT32_MAX - 1}}, values, nullptr, memory);
+  SideOfJoin right({}, values, nullptr, memory);
+  const Ranking ranking = values.rank(left.raw, right.raw, nullptr, SIZE_MAX, pool);
+  EXPECT_EQ(ranking.ranks, 0u);
+  for (const uint32_t id : left.ids()) EXPECT_EQ(ranking.of(id), Ranking::none);
+}
+
 // Returns the sets with values spread over the whole type, including the least and the largest.
 std::vector<IntSet> far_apart(std::vector<IntSet> sets) {
   for (IntSet &set : sets) {

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unit/oracle.hpp"
@@ -261,6 +265,31 @@ inline Input<int32_t> two_sided_input(const Shape &shape, uint64_t seed) {
   random.shuffle(input.left);
   random.shuffle(input.right);
   return input;
+}
+
+// Numbers the tokens anew, from `first` on, by ascending frequency and those that no two sets can share
+// first: as a dictionary does that was ordered by frequency.
+inline void number_by_frequency(Input<int32_t> &input, int32_t first) {
+  std::map<int32_t, std::array<size_t, 2>> sets;  // with a token, by side
+  IntSets *const sides[] = {&input.left, &input.right};
+  for (const size_t side : {0, 1}) {
+    for (const IntSet &set : *sides[side]) {
+      for (const int32_t token : std::set<int32_t>(set.begin(), set.end())) ++sets[token][side];
+    }
+  }
+  std::vector<std::pair<size_t, int32_t>> order;
+  for (const auto &[token, count] : sets) {
+    const bool shared = input.self_join ? count[0] > 1 : count[0] > 0 && count[1] > 0;
+    order.emplace_back(shared ? count[0] + count[1] : 0, token);
+  }
+  std::sort(order.begin(), order.end());
+  std::map<int32_t, int32_t> numbers;
+  for (const auto &[frequency, token] : order) numbers[token] = first++;
+  for (IntSets *side : sides) {
+    for (IntSet &set : *side) {
+      for (int32_t &token : set) token = numbers[token];
+    }
+  }
 }
 
 }  // namespace simjoin::test

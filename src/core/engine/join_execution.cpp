@@ -83,8 +83,7 @@ void JoinExecution::describe_input(uint64_t distinct_tokens) {
   const std::lock_guard lock(mutex_);
   const RawSets *sides[] = {&left_, &right_};
   for (int side = 0; side < 2; ++side) {
-    for (uint32_t row = 0; row < sides[side]->rows(); ++row)
-      figures_.sets[side] += sides[side]->sizes[row] > 0;
+    figures_.sets[side] = sides[side]->sizes.filled();
     figures_.tokens[side] = sides[side]->tokens();
   }
   figures_.distinct_tokens = distinct_tokens;
@@ -107,12 +106,14 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
     stored[side].resize(raw[side]->rows());
     pool.parallel(raw[side]->blocks.size(), [&](int, size_t number) {
       RawBlock &block = raw[side]->blocks[number];
-      apply_ranks(*raw[side], block, ranking, stored[side].data() + block.first_row, stop_);
+      uint32_t *const to = stored[side].data() + block.first_row;
+      if (ranking.in_order_of_values) return count_ranked(*raw[side], block, ranking, to, stop_);
+      apply_ranks(*raw[side], block, ranking, to, stop_);
     });
   }
   ranking.rank_of.release();
   const auto order = [&](int side) {
-    return order_by_size(*raw[side], std::move(stored[side]), ranking.ranks, bounds[side], pool, memory_);
+    return order_by_size(*raw[side], std::move(stored[side]), ranking, bounds[side], pool, memory_);
   };
   RoundInput input;
   input.index_left = index_left_;

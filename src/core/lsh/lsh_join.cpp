@@ -299,10 +299,8 @@ JoinStats LshJoinOfSets::stats() const {
   JoinStats stats;
   for (int side = 0; side < 2; ++side) {
     const SetSizes &sizes = input_.sizes(side);
-    for (size_t row = 0; row < sizes.size(); ++row) {
-      stats.sets[side] += sizes[row] > 0;
-      stats.tokens[side] += sizes[row];
-    }
+    stats.sets[side] = sizes.filled();
+    for (size_t row = 0; row < sizes.size(); ++row) stats.tokens[side] += sizes[row];
   }
   const std::lock_guard lock(mutex_);
   stats.verified = spec_.verify ? stats_.candidates - stats_.left_out : 0;

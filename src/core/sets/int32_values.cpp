@@ -91,7 +91,8 @@ Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t
   uint32_t distinct = 0;
   Buffer<uint32_t> counts = count_dense(sides, file, extra_bytes, pool, distinct);
   Ranking ranking = rank_in_order(std::move(counts), pool, memory_);
-  ranking.first_id = smallest_;
+  ranking.first_id += smallest_;
+  ranking.in_order_of_values = !ranking.has_table() && in_blocks_ == 0;
   ranking.distinct = distinct;
   return ranking;
 }

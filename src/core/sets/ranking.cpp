@@ -151,6 +151,21 @@ void add_keys(FrequencySort &sort, const Buffer<SortKey> &keys, size_t begin, si
   }
 }
 
+// Returns whether each id is as frequent as the one before or more. Ids that cannot be shared are the rarest.
+bool ascend(const Buffer<uint32_t> &frequencies, WorkerPool &pool) {
+  static_assert(Ranking::none + 1 == 0);
+  std::atomic<bool> all = true;
+  for_ranges(pool, frequencies.size(), ids_per_range, [&](size_t begin, size_t end) {
+    if (!all) return;
+    bool here = true;
+    for (size_t id = std::max<size_t>(begin, 1); id < end; ++id) {
+      here &= frequencies[id - 1] + 1 <= frequencies[id] + 1;
+    }
+    if (!here) all = false;
+  });
+  return all;
+}
+
 void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
   const size_t slots = interner.direct_slots();
   for (size_t slot = 0; slot < slots; ++slot) {
@@ -168,6 +183,13 @@ void add_direct(FrequencySort &sort, const IntegerInterner &interner) {
 // Does the counting sort of FrequencySort by runs of ids, each on one worker.
 Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory) {
   Ranking ranking(memory);
+  if (ascend(frequencies, pool) && frequencies.back() != Ranking::none) {
+    const auto first = std::partition_point(frequencies.begin(), frequencies.end(),
+                                            [](uint32_t frequency) { return frequency == Ranking::none; });
+    ranking.first_id = static_cast<uint32_t>(first - frequencies.begin());
+    ranking.ranks = static_cast<uint32_t>(frequencies.end() - first);
+    return ranking;
+  }
   ranking.rank_of = std::move(frequencies);
   uint32_t *const rank_of = ranking.rank_of.data();
   const size_t ids = ranking.rank_of.size();

@@ -18,7 +18,8 @@ struct Ranking {
 
   explicit Ranking(MemoryCounter &memory) : rank_of(memory) {}
 
-  // Returns whether there is a table of ranks. Otherwise ids are ranks plus first_id.
+  // Returns whether there is a table of ranks. Otherwise ids are ranks plus first_id; smaller and larger ids
+  // have no rank.
   bool has_table() const { return !rank_of.empty(); }
   // Both return the rank of an id, or `none`: of() if there is a table, rank_in() if not.
   uint32_t of(uint32_t id) const { return rank_of[id - first_id]; }
@@ -28,6 +29,9 @@ struct Ranking {
   uint32_t first_id = 0;
   uint32_t ranks = 0;
   uint32_t distinct = 0;  // ids that occur
+  // Ids are values, which ascend within each set, and there is no table: so a set's last ids are its ranks
+  // plus first_id, ascending.
+  bool in_order_of_values = false;
 };
 
 // Returns the ranks of all ids, ascending by the number of sets with the token. Ties are in the order of the
@@ -38,7 +42,8 @@ Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &
 Ranking rank_texts(Buffer<uint32_t> frequencies, TextNumbers &texts, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the same for ids in the order of their values. `frequencies` has `none` for ids that cannot be
-// shared.
+// shared. There is no table if the frequencies ascend by id, as those of a dictionary that was ordered by
+// them do.
 Ranking rank_in_order(Buffer<uint32_t> frequencies, WorkerPool &pool, MemoryCounter &memory);
 
 }  // namespace simjoin

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "core/base/distribute.hpp"
 #include "core/base/long_sort.hpp"
+#include "core/base/parallel_ranges.hpp"
 
 namespace simjoin {
 namespace {
@@ -11,6 +14,50 @@ namespace {
 // The number of ids that are looked up together: their ranks stay in the first-level cache.
 constexpr ptrdiff_t lookups = 1 << 12;
 constexpr uint32_t rows_between_checks = 1u << 12;
+// A worker sorts at least so many rows by size.
+constexpr size_t rows_per_run = size_t{1} << 16;
+// Ranks that are copied between two looks at the stop flag.
+constexpr uint32_t copied_at_once = 1u << 20;
+
+// Writes where the tokens of each set begin. Returns their number. `stored` has the number of a row's ranks,
+// and then its set.
+uint64_t place_tokens(SetCollection &sets, const std::optional<Bounds> &bounds, Buffer<uint32_t> &stored,
+                      WorkerPool &pool) {
+  const uint32_t all = sets.sets();
+  sets.starts.resize(size_t{all} + 1);
+  std::vector<uint64_t> before(all / entries_per_range + 1);  // tokens of each range, then those before it
+  for_ranges(pool, all, entries_per_range, [&](size_t begin, size_t end) {
+    uint64_t tokens = 0;
+    auto set = static_cast<uint32_t>(begin);
+    for (uint32_t k = sets.class_of(set); set < end; ++k) {
+      const SizeClass &c = sets.classes[k];
+      const int64_t least = bounds ? bounds->min_overlap(c.size, bounds->min_partner(c.size)) : 0;
+      for (const size_t last = std::min<size_t>(end, c.end); set < last; ++set) {
+        const uint32_t kept = std::exchange(stored[sets.rows[set]], set);
+        sets.starts[set] = tokens;
+        if (kept >= least) tokens += kept;
+      }
+    }
+    before[begin / entries_per_range] = tokens;
+  });
+  uint64_t tokens = 0;
+  for (uint64_t &range : before) tokens += std::exchange(range, tokens);
+  for_ranges(pool, all, entries_per_range, [&](size_t begin, size_t end) {
+    for (size_t set = begin; set < end; ++set) sets.starts[set] += before[begin / entries_per_range];
+  });
+  return sets.starts[all] = tokens;
+}
+
+// Writes the ranks of a set's last ids, which ascend.
+void copy_ranks(const uint32_t *ids, uint32_t count, uint32_t first_id, uint32_t *ranks,
+                const StopFlag &stop) {
+  for (uint32_t i = 0; i < count;) {
+    stop.check();
+    for (const uint32_t end = i + std::min(count - i, copied_at_once); i < end; ++i) {
+      ranks[i] = ids[i] - first_id;
+    }
+  }
+}
 
 }  // namespace
 
@@ -67,6 +114,17 @@ void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, ui
   }
 }
 
+void count_ranked(const RawSets &raw, const RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                  const StopFlag &stop) {
+  const uint32_t *ids = block.ids.data();
+  raw.sizes.visit(block.first_row, block.first_row + size_t{block.rows}, [&](size_t row, uint32_t size) {
+    if (row % rows_between_checks == 0) stop.check();
+    const uint32_t *const first = ids, *const end = ids += size;
+    const bool all = size > 0 && *first >= ranking.first_id;  // as in most sets
+    *stored++ = static_cast<uint32_t>(end - (all ? first : std::lower_bound(first, end, ranking.first_id)));
+  });
+}
+
 void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                           const StopFlag &stop) {
   apply_ranks(raw, block, ranking, stored, stop);
@@ -79,53 +137,58 @@ void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ra
   }
 }
 
-SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks,
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, const Ranking &ranking,
                             const std::optional<Bounds> &bounds, WorkerPool &pool, MemoryCounter &memory) {
   const StopFlag &stop = pool.stop();
   const bool keep_empty = !bounds;
   const size_t rows = raw.rows();
   SetCollection sets(memory);
-  sets.ranks = ranks;
-  SizeClasses sizes = classes_of(raw.sizes, keep_empty, stop, memory);
-  sets.classes = std::move(sizes.classes);
-  const uint32_t placed = sets.classes.empty() ? 0 : sets.classes.back().end;
-  sets.rows.resize(placed);
-  sets.starts.resize(size_t{placed} + 1);
+  sets.ranks = ranking.ranks;
 
-  std::vector<uint32_t> next;
-  for (const SizeClass &c : sets.classes) next.push_back(c.begin);
-  for (size_t row = 0; row < rows; ++row) {
-    stop.check_at(row);
-    if (raw.sizes[row] == 0 && !keep_empty) continue;
-    sets.rows[next[sizes.class_of_size[raw.sizes[row]]]++] = static_cast<uint32_t>(row);
+  // Counting sort by size.
+  const uint32_t largest = raw.sizes.largest();
+  const size_t most_runs =
+      std::min<size_t>(static_cast<size_t>(pool.workers()), rows / (size_t{largest} + 1));
+  const size_t runs = std::clamp<size_t>(rows / rows_per_run, 1, std::max<size_t>(most_runs, 1));
+  Distribution<uint32_t> places(runs, size_t{largest} + 1, pool, memory);
+  const auto visit_run = [&](size_t run, auto &&visit) {
+    raw.sizes.visit(run * rows / runs, (run + 1) * rows / runs, [&](size_t row, uint32_t size) {
+      stop.check_at(row);
+      if (size > 0 || keep_empty) visit(static_cast<uint32_t>(row), size);
+    });
+  };
+  places.count([&](size_t run, uint32_t *counts) {
+    visit_run(run, [&](uint32_t, uint32_t size) { ++counts[size]; });
+  });
+  for (uint32_t size = 0; size <= largest; ++size) {
+    const uint32_t begin = places.begin(size), end = places.begin(size + 1);
+    if (begin < end) sets.classes.push_back({size, begin, end});
   }
+  sets.rows.resize(places.items());
+  places.place([&](size_t run, uint32_t *next) {
+    visit_run(run, [&](uint32_t row, uint32_t size) { sets.rows[next[size]++] = row; });
+  });
+
   Buffer<uint32_t> &set_of_row = stored;  // takes the place of the counts, which the starts replace
-  uint64_t tokens = 0;
-  for (const SizeClass &c : sets.classes) {
-    const int64_t least = bounds ? bounds->min_overlap(c.size, bounds->min_partner(c.size)) : 0;
-    for (uint32_t set = c.begin; set < c.end; ++set) {
-      stop.check_at(set);
-      sets.starts[set] = tokens;
-      const uint32_t kept = std::exchange(set_of_row[sets.rows[set]], set);
-      if (kept >= least) tokens += kept;
-    }
-  }
-  sets.starts[placed] = tokens;
+  const uint64_t tokens = place_tokens(sets, bounds, set_of_row, pool);
 
   sets.tokens.resize(tokens);
   pool.parallel(raw.blocks.size(), [&](int, size_t number) {
     RawBlock &block = raw.blocks[number];
     const ShortSort sort;
     const uint32_t *from = block.ids.data();
-    for (uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+    raw.sizes.visit(block.first_row, block.first_row + size_t{block.rows}, [&](size_t row, uint32_t size) {
       if (row % rows_between_checks == 0) stop.check();
-      const uint32_t size = raw.sizes[row];
-      if (size == 0) continue;
+      if (size == 0) return;
       const uint32_t set = set_of_row[row], kept = sets.stored(set);
       uint32_t *const to = sets.tokens.data() + sets.starts[set];
-      if (kept > 0) sort_long(from, kept, to, sort, [&] { stop.check(); });
+      if (ranking.in_order_of_values) {
+        copy_ranks(from + (size - kept), kept, ranking.first_id, to, stop);
+      } else if (kept > 0) {
+        sort_long(from, kept, to, sort, [&] { stop.check(); });
+      }
       from += size;
-    }
+    });
     block.ids.release();
   });
   raw.blocks.clear();

@@ -65,14 +65,18 @@ SizeClasses classes_of(const SetSizes &sizes, bool keep_empty, const StopFlag &s
 // a rank are dropped. `stored` (by row) gets the number of ranks that each row keeps.
 void apply_ranks(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                  const StopFlag &stop);
-// Does the same. The ranks of each row are ascending.
+// Gives `stored` alone, if ranks are in the order of values.
+void count_ranked(const RawSets &raw, const RawBlock &block, const Ranking &ranking, uint32_t *stored,
+                  const StopFlag &stop);
+// Does the same as apply_ranks(). The ranks of each row are ascending.
 void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                           const StopFlag &stop);
 
-// Returns the collection of the rows, and releases the blocks. apply_ranks() has been called for all blocks.
-// Sets of equal size are in the order of their rows. The first set of the bounds is one of the collection. Of
-// a set whose ranks are too few for any partner, none are stored. Without bounds, empty sets are kept.
-SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, uint32_t ranks,
+// Returns the collection of the rows, and releases the blocks. apply_ranks() has been called for all blocks,
+// or count_ranked() if ranks are in the order of values. The ranking's table is not looked at. Sets of equal
+// size are in the order of their rows. The first set of the bounds is one of the collection. Of a set whose
+// ranks are too few for any partner, none are stored. Without bounds, empty sets are kept.
+SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, const Ranking &ranking,
                             const std::optional<Bounds> &bounds, WorkerPool &pool, MemoryCounter &memory);
 
 // Returns the sets of the rows whose `wanted` (by row) is not 0, in the same order.

@@ -158,8 +158,7 @@ void WeightedJoinOfSets::start() {
   const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
   const int threads = tokens < tokens_of_one_thread ? 1 : thread_count(spec_.threads);
   for (int side = 0; side < 2; ++side) {
-    const SetSizes &sizes = input_.sizes(side);
-    for (size_t row = 0; row < sizes.size(); ++row) figures_.sets[side] += sizes[row] > 0;
+    figures_.sets[side] = input_.sizes(side).filled();
     figures_.tokens[side] = input_.tokens(side);
   }
   const uint64_t left = input_.rows(0), right = input_.rows(1);
