@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/clusters/cluster_device.hpp"
-#include "core/device/gpu.hpp"
+#include "core/service/cpu_backend.hpp"
 #include "unit/group_oracle.hpp"
 
 namespace simjoin::bench {
@@ -57,19 +57,14 @@ class RecordedDevice final : public ClusterDevice {
   ClusterSearch search_{memory_};
 };
 
-class RecordingBackend final : public GpuBackend {
+class RecordingBackend final : public CpuBackend {
  public:
   explicit RecordingBackend(RecordedSearches &searches) : searches_(searches) {}
 
-  bool available(std::string &) override { return true; }
   bool started() const override { return true; }
-  std::vector<GpuDevice> devices() override { return {}; }
-  std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
-  SignatureDevice *signatures() override { return nullptr; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
     return std::make_unique<RecordedDevice>(searches_);
   }
-  void fail_call(uint64_t, bool) override {}
 
  private:
   RecordedSearches &searches_;

@@ -88,6 +88,8 @@ sub test_service
 		q{SELECT count(*), sum(node) FROM densest_subgraph('SELECT a, b FROM edges', 20)},
 		q{SELECT count(*), sum(a), sum(b) FROM similarity_self_join('SELECT id, tokens, ARRAY(SELECT t % 9 FROM unnest(tokens) t)::float4[]
 			FROM sets WHERE id <= 3000', 0.5, measure => 'weighted_jaccard')},
+		q{SELECT count(*), sum(hashtextextended(c::text, 0)::numeric) FROM cluster_documents('SELECT id, tokens,
+			array_fill(1::real, ARRAY[cardinality(tokens)]) FROM sets WHERE id <= 20000 ORDER BY id', 0.3, batch => 1024) c},
 		q{SELECT sum(hashtextextended(tokens::text, 0)::numeric) FROM flyhash_signatures('SELECT id, v FROM vectors', 200)},
 		q{SELECT sum(hashtextextended(signature::text, 0)::numeric) FROM minhash_signatures('SELECT id, tokens FROM sets', 16)},
 		q{SELECT count(*), sum(a), sum(b) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7)})

@@ -436,9 +436,6 @@ class FakeClusterBackend final : public FakeGpu {
     return std::make_unique<FakeClusterDevice>(failing, kind, groups);
   }
 
-  bool started_for_clusters() const override { return started_for_all; }
-
-  bool started_for_all = true;
   int made = 0;
   int failing = -1;
   ErrorKind kind = ErrorKind::device_failure;
@@ -451,16 +448,20 @@ class DocumentClustersOnDevices : public testing::Test {
   FakeClusterBackend backend_;
 };
 
-// The GPU service has none for clusters, so that a session would set up its own.
-TEST_F(DocumentClustersOnDevices, AGpuForOthersIsNotForFewDocuments) {
+// So long that the CPU has ended before. Without documents an index takes the longer, the larger it is.
+TEST_F(DocumentClustersOnDevices, AWayToTheGpuMayBeTooLong) {
   const std::vector<Document> documents = documents_of(case_);
-  for (const bool all : {true, false}) {
-    backend_.started_for_all = all;
+  for (const double byte_ns : {0.0, 1e9}) {
+    backend_.slower.byte_ns = byte_ns;
     ClusterOptions options = options_of(case_);
     options.device = Device::automatic;
     DocumentClusters clusters(options);
     cluster(clusters, documents);
-    EXPECT_EQ(clusters.attempt().outcome().gpu, all);
+    EXPECT_EQ(clusters.attempt().outcome().gpu, byte_ns == 0);
+    options.device = Device::gpu;
+    DocumentClusters demanding(options);
+    cluster(demanding, documents);
+    EXPECT_TRUE(demanding.attempt().outcome().gpu);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "core/service/gpu_service.hpp"
 #include "core/service/service_backend.hpp"
 #include "unit/drive.hpp"
+#include "unit/random_sets.hpp"
 
 namespace simjoin::test {
 

@@ -163,7 +163,7 @@ TEST_F(ServiceTest, TellsDevicesAndStatus) {
   const auto devices = session_.backend.devices();
   ASSERT_EQ(devices.size(), 1u);
   EXPECT_EQ(devices[0].name, "CPU for tests");
-  EXPECT_EQ(devices[0].memory_free, mebibyte);
+  EXPECT_EQ(devices[0].memory_free, 1024 * mebibyte);
   const auto status = session_.backend.status();
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->pid, getpid());

@@ -109,7 +109,7 @@ class DocumentClusters {
   void copy_sum(uint32_t cluster, TermSum *to) const;
   void copy_pending(uint32_t cluster, TermSum *to) const;
 
-  // For benchmarks: milliseconds, and what the device was.
+  // The milliseconds of the stream so far. Benchmarks ask for them.
   struct Figures {
     double vectors_ms = 0;
     double search_ms = 0;
@@ -178,7 +178,7 @@ class DocumentClusters {
   void run_batch(size_t begin, size_t end, WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
-  void choose_device(size_t documents);
+  void choose_device(const DocumentVectors &documents);
   void search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool);
   void search_on_cpu(size_t begin, size_t end, WorkerPool &pool);
   void assign(size_t begin, size_t end, WorkerPool &pool);

@@ -93,8 +93,6 @@ class GpuBackend {
   // Returns whether the device is set up for this process, so that the next computation need not wait for
   // that.
   virtual bool started() const = 0;
-  // The same for clusters of documents, which the device of this process alone searches.
-  virtual bool started_for_clusters() const { return started(); }
   // Sets the device up for the joins of this process, unless that is done, where there is one. Throws what
   // make_engine() throws. Any thread may call it, beside other work.
   virtual void set_up() {}
@@ -109,6 +107,8 @@ class GpuBackend {
   virtual void lock_memory(void *, size_t) {}
   // Returns the bytes of device memory that this process holds for computations.
   virtual size_t memory_held() { return 0; }
+  // Returns the bytes of memory that the first GPU has in all. Sets it up.
+  virtual size_t memory_total() { return 0; }
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure; too little device memory is limit_exceeded.
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;

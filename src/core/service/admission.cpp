@@ -37,7 +37,7 @@ void Admission::Turn::wait(const StopFlag &stop) {
   admission_.changed_.notify_all();
   stop.check();
   if (late)
-    throw Error(ErrorKind::device_unavailable, "joins of other sessions keep the GPU service busy",
+    throw Error(ErrorKind::device_unavailable, "other sessions keep the GPU service busy",
                 "Try again later, or set simjoin.device to cpu.");
   if (place_ == Place::early) --admission_.early_;
   ++admission_.running_;
@@ -59,6 +59,18 @@ void Admission::Turn::come_back() {
   place_ = left_;
   if (place_ == Place::early) ++admission_.early_;
   if (place_ == Place::running) ++admission_.running_;
+}
+
+std::shared_ptr<void> Admission::hold() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (holding_ == most_holding) return nullptr;
+    ++holding_;
+  }
+  return {this, [this](void *) {
+            const std::lock_guard lock(mutex_);
+            --holding_;
+          }};
 }
 
 int Admission::running() const {

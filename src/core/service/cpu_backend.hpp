@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/clusters/cluster_device.hpp"
 #include "core/device/gpu.hpp"
 #include "core/service/cpu_devices.hpp"
 
@@ -18,9 +17,8 @@ class CpuBackend : public GpuBackend {
     return present;
   }
   bool started() const override { return false; }
-  std::vector<GpuDevice> devices() override {
-    return {{"CPU for tests", 1, 0, size_t{2} << 20, size_t{1} << 20}};
-  }
+  std::vector<GpuDevice> devices() override { return {{"CPU for tests", 1, 0, memory, memory / 2}}; }
+  size_t memory_total() override { return memory; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     JoinSpec of_cpu = spec;
     of_cpu.device = Device::cpu;
@@ -31,10 +29,13 @@ class CpuBackend : public GpuBackend {
   SignatureDevice *signatures() override { return &signatures_; }
   GraphDevice *graphs() override { return &graphs_; }
   WeightedDevice *weighted() override { return &weighted_; }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
+    return std::make_unique<CpuClusters>();
+  }
   void fail_call(uint64_t, bool) override {}
 
   bool present = true;
+  size_t memory = size_t{2} << 30;
 
  private:
   CpuFlyHash flyhash_;

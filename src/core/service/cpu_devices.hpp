@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/clusters/cluster_device.hpp"
 #include "core/flyhash/flyhash.hpp"
 #include "core/flyhash/flyhash_device.hpp"
 #include "core/graph/graph_device.hpp"
@@ -129,6 +130,29 @@ class CpuGraphs : public GraphDevice {
     std::copy(from.begin(), from.end(), copy.begin());
     return copy;
   }
+};
+
+// All documents are one group.
+class CpuClusters : public ClusterDevice {
+ public:
+  void update(const ClusterIndex &index, const StopFlag &stop) override {
+    const uint32_t loaded = index_.clusters();
+    while (index_.clusters() < index.clusters()) index_.add_cluster();
+    for (uint32_t cluster = 0; loaded == 0 && cluster < index.clusters(); ++cluster)
+      index_.set_centroid(cluster, index.centroid(cluster), stop);
+    for (const uint32_t cluster : index.changed_centroids())
+      index_.set_centroid(cluster, index.centroid(cluster), stop);
+  }
+  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
+            const StopFlag &stop) override {
+    for (size_t i = 0; i < documents.size(); ++i) found[i] = search_.find(index_, documents[i], least, stop);
+    if (groups != nullptr) std::fill_n(groups, documents.size(), 0);
+  }
+
+ private:
+  MemoryCounter memory_;
+  ClusterIndex index_{memory_};
+  ClusterSearch search_{memory_};
 };
 
 // Compares all pairs.

@@ -179,8 +179,8 @@ void GpuService::stop() noexcept {
 ServiceStatus GpuService::status() const {
   ServiceStatus status;
   status.pid = getpid();
-  status.running = static_cast<uint32_t>(admission_.running());
-  status.waiting = static_cast<uint32_t>(admission_.waiting());
+  status.running = static_cast<uint32_t>(admission_.running() + cluster_admission_.running());
+  status.waiting = static_cast<uint32_t>(admission_.waiting() + cluster_admission_.waiting());
   status.memory_total = memory_->bytes();
   status.memory_used = memory_->bytes_used();
   status.device_memory = backend_.memory_held();

@@ -39,6 +39,7 @@ class GpuService final : public ServiceHost {
 
   GpuBackend &backend() override { return backend_; }
   Admission &admission() override { return admission_; }
+  Admission &cluster_admission() override { return cluster_admission_; }
   void count_join() override { ++joins_; }
   void count_call() override { ++calls_; }
   void keep(std::string key, std::shared_ptr<void> state) override;
@@ -69,7 +70,7 @@ class GpuService final : public ServiceHost {
   const int64_t started_;
   const std::shared_ptr<ServiceMemory> memory_;
   std::unique_ptr<MessageSocket> socket_;
-  Admission admission_;
+  Admission admission_, cluster_admission_;
   std::atomic<uint64_t> joins_{0}, calls_{0};
 
   mutable std::mutex mutex_;  // guards what follows

@@ -33,7 +33,7 @@ enum class Ask : uint32_t {
   finish,        // the service has all sets
   credit,        // the session can take another message of the join or call
   sizes,         // * of the sets of a side, from a row on, once the join is done
-  call,          // a function of the GPU: SentCall. Its arrays follow as bytes, once it is admitted
+  call,          // a function of the GPU (again): SentCall. Its arrays follow as bytes, once it is admitted
   end,           // of a join or a call, at any time
   devices,       // *
   status,        // *
@@ -59,7 +59,16 @@ struct SentSpec {
 
 // The functions of the GPU that a session can call. What numbers and arrays they take and give is said where
 // both ends of a call are: signature_calls and so on.
-enum class Function : uint32_t { sign, hash_bands, components, pagerank, spectrum, flyhash, weighted };
+enum class Function : uint32_t {
+  sign,
+  hash_bands,
+  components,
+  pagerank,
+  spectrum,
+  flyhash,
+  weighted,
+  clusters
+};
 
 inline constexpr size_t most_call_numbers = 8, most_call_arrays = 8;
 

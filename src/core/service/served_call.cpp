@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "core/service/cluster_calls.hpp"
 #include "core/service/flyhash_calls.hpp"
 #include "core/service/graph_calls.hpp"
 #include "core/service/signature_calls.hpp"
@@ -33,6 +34,8 @@ CallResult run_function(const Call &call) {
       return serve_flyhash(call);
     case Function::weighted:
       return serve_weighted(call);
+    case Function::clusters:
+      return serve_clusters(call);
   }
   throw_senseless();
 }
@@ -48,13 +51,32 @@ std::string Call::key(const char *kind, size_t numbers) const {
 
 ServedCall::ServedCall(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
                        const SentCall &call)
-    : ServedWork(host, std::move(socket), number), sent_(call) {
-  if (sent_.count > most_call_arrays) throw_senseless();
+    : ServedWork(host, std::move(socket), number) {
+  announce(call);
+}
+
+void ServedCall::announce(const SentCall &call) {
+  if (call.count > most_call_arrays) throw_senseless();
+  sent_ = call;
   for (size_t i = 0; i < sent_.count; ++i) {
     if (sent_.bytes[i] > largest_array) throw_senseless();
     arrays_.emplace_back(memory_);
   }
   skip_filled();
+}
+
+// Only the session of a call that has failed does not know it.
+void ServedCall::call_again(const SentCall &call) {
+  const std::lock_guard lock(mutex_);
+  if (released_) return;
+  if (!done_ || call.function != sent_.function) throw_senseless();
+  announce(call);
+  done_ = false;
+  changed_.notify_all();
+}
+
+Admission &ServedCall::admission() {
+  return sent_.function == Function::clusters ? host_.cluster_admission() : host_.admission();
 }
 
 void ServedCall::skip_filled() {
@@ -85,6 +107,17 @@ void ServedCall::add_bytes(std::span<const char> bytes) {
 }
 
 void ServedCall::work(Admission::Turn &turn) {
+  std::optional<WorkerPool> pool;
+  for (;;) {
+    serve(turn, pool);
+    turn.leave();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !done_ || stop_.is_set(); });
+    stop_.check();
+  }
+}
+
+void ServedCall::serve(Admission::Turn &turn, std::optional<WorkerPool> &pool) {
   turn.wait(stop_);
   {
     const std::lock_guard lock(mutex_);
@@ -108,19 +141,32 @@ void ServedCall::work(Admission::Turn &turn) {
       bytes = bytes.subspan(part.size());
     }
   };
-  WorkerPool pool(threads_of_call, stop_);
-  const CallResult result = run_function({sent_, arrays_, host_, pool, memory_, give});
+  if (!pool) pool.emplace(threads_of_call, stop_);
+  const CallResult result = run_function({sent_, arrays_, host_, *pool, memory_, state_, give});
   host_.count_call();
+  end_of_call();
   Packer packer;
   visit_result(packer, result);
   send_for_credit({Answer::result, number_}, packer.bytes(), turn);
 }
 
-void ServedCall::release() noexcept {
+// The next call may come as soon as the session has the result.
+void ServedCall::end_of_call() {
   const std::lock_guard lock(mutex_);
-  released_ = true;
+  done_ = true;
+  admitted_ = false;
   arrays_.clear();
   filling_ = 0;
+}
+
+void ServedCall::release() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    arrays_.clear();
+    filling_ = 0;
+  }
+  state_.reset();
 }
 
 }  // namespace simjoin

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct Call {
   ServiceHost &host;
   WorkerPool &pool;
   MemoryCounter &memory;
+  std::shared_ptr<void> &state;  // what the function has set up for the calls that follow this one
   std::function<void(uint32_t array, std::span<const char> bytes)> give;  // bytes of a result's array
 
   // Returns by what a state of this kind is kept, which depends on the first numbers.
@@ -42,25 +44,32 @@ struct Call {
   }
 };
 
-// The arrays come once it is the call's turn. Whatever the session sends more is an Error.
+// The arrays come once it is the call's turn. Whatever the session sends more is an Error. Calls of a
+// function may follow one another under one number; each waits for its turn.
 class ServedCall final : public ServedWork {
  public:
   ServedCall(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number, const SentCall &call);
 
+  void call_again(const SentCall &call);
   void add_bytes(std::span<const char> bytes) override;
 
  private:
+  Admission &admission() override;
   void work(Admission::Turn &turn) override;
   void release() noexcept override;
+  void announce(const SentCall &call);
+  void serve(Admission::Turn &turn, std::optional<WorkerPool> &pool);
+  void end_of_call();
   bool complete() const { return filling_ == arrays_.size(); }
   void skip_filled();
 
-  const SentCall sent_;
+  std::shared_ptr<void> state_;  // of the function, from call to call
   // Guarded by mutex_ until all is there.
+  SentCall sent_;
   std::vector<Buffer<char>> arrays_;
   size_t filling_ = 0;     // the array whose bytes come next
   uint64_t messages_ = 0;  // with bytes, so far
-  bool admitted_ = false, released_ = false, out_of_memory_ = false;
+  bool admitted_ = false, done_ = false, released_ = false, out_of_memory_ = false;
 };
 
 }  // namespace simjoin

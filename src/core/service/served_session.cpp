@@ -10,6 +10,17 @@
 #include "core/service/served_call.hpp"
 
 namespace simjoin {
+namespace {
+
+template <class Told>
+Told told_in(std::span<const char> payload) {
+  Told told;
+  if (payload.size() != sizeof told) throw_senseless();
+  std::memcpy(&told, payload.data(), sizeof told);
+  return told;
+}
+
+}  // namespace
 
 ServedSession::ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket)
     : service_(service), socket_(std::move(socket)) {}
@@ -58,7 +69,7 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
     case Ask::begin:
       return begin<ServedJoin, SentSpec>(request, payload);
     case Ask::call:
-      return begin<ServedCall, SentCall>(request, payload);
+      return call(request, payload);
     case Ask::devices:
       return tell_devices();
     case Ask::status:
@@ -121,11 +132,10 @@ void ServedSession::give_piece() {
 
 template <class Work, class Told>
 void ServedSession::begin(const Request &request, std::span<const char> payload) {
-  Told told;
-  if (payload.size() != sizeof told || request.work == 0 || works_.contains(request.work)) throw_senseless();
+  const auto told = told_in<Told>(payload);
+  if (request.work == 0 || works_.contains(request.work)) throw_senseless();
   if (works_.size() >= most_works)
     return refuse(request.work, "the GPU service has too many joins of this session");
-  std::memcpy(&told, payload.data(), sizeof told);
   auto work = std::make_shared<Work>(service_, socket_, request.work, told);
   works_.emplace(request.work, work);
   try {
@@ -134,6 +144,14 @@ void ServedSession::begin(const Request &request, std::span<const char> payload)
     works_.erase(request.work);
     throw;
   }
+}
+
+void ServedSession::call(const Request &request, std::span<const char> payload) {
+  const auto found = works_.find(request.work);
+  if (found == works_.end()) return begin<ServedCall, SentCall>(request, payload);
+  auto *call = dynamic_cast<ServedCall *>(found->second.get());
+  if (call == nullptr) throw_senseless();
+  call->call_again(told_in<SentCall>(payload));
 }
 
 void ServedSession::add_block(ServedJoin &join, const Request &request) {

@@ -35,6 +35,7 @@ class ServedSession {
   // Begins a join or a call, which is told by a structure.
   template <class Work, class Told>
   void begin(const Request &request, std::span<const char> payload);
+  void call(const Request &request, std::span<const char> payload);
   void greet();
   void give_piece();
   void add_block(ServedJoin &join, const Request &request);

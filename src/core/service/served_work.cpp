@@ -19,7 +19,7 @@ void ServedWork::end() {
 
 void ServedWork::run() {
   try {
-    Admission::Turn turn(host_.admission());
+    Admission::Turn turn(admission());
     work(turn);
   } catch (const Cancelled &) {
   } catch (const Error &error) {

@@ -25,6 +25,8 @@ class ServiceHost {
   virtual ~ServiceHost() = default;
   virtual GpuBackend &backend() = 0;
   virtual Admission &admission() = 0;
+  // The same for calls with clusters of documents: short ones, one after the other.
+  virtual Admission &cluster_admission() = 0;
   virtual void count_join() = 0;
   virtual void count_call() = 0;
   // What a function has set up on the GPU is kept for a moment after a call. The next call with the same key
@@ -62,6 +64,8 @@ class ServedWork {
   ServedWork(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number)
       : host_(host), socket_(std::move(socket)), number_(number) {}
 
+  // Whose turn it is among works of this kind.
+  virtual Admission &admission() { return host_.admission(); }
   // Does the work, and throws Cancelled after end().
   virtual void work(Admission::Turn &turn) = 0;
   // Frees what the work has: it has failed, or end() was called.

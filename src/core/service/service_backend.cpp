@@ -6,7 +6,7 @@
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/host_pieces.hpp"
-#include "core/clusters/cluster_device.hpp"
+#include "core/service/cluster_calls.hpp"
 #include "core/service/service_engine.hpp"
 
 namespace simjoin {
@@ -94,6 +94,11 @@ std::unique_ptr<JoinEngine> ServiceBackend::make_engine(const JoinSpec &spec) {
   const auto service = connection();
   if (service && spec.algorithm != Algorithm::cpu_gpu) return std::make_unique<ServiceEngine>(service, spec);
   return own().make_engine(spec);
+}
+
+std::unique_ptr<ClusterDevice> ServiceBackend::make_cluster_device(size_t memory_limit) {
+  if (connection()) return std::make_unique<ServiceClusters>(connect(), memory_limit);
+  return own().make_cluster_device(memory_limit);
 }
 
 void ServiceBackend::fail_call(uint64_t n, bool launch) {

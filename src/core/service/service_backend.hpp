@@ -29,7 +29,6 @@ class ServiceBackend final : public GpuBackend {
   void look_again() override;
   bool has_driver() override { return connection() != nullptr || own_.has_driver(); }
   bool started() const override;
-  bool started_for_clusters() const override { return own_.started(); }
   void set_up() override;
   GpuSlowdown slowdown() override;
   void set_idle_timeout(std::chrono::milliseconds timeout) override { own_.set_idle_timeout(timeout); }
@@ -39,9 +38,7 @@ class ServiceBackend final : public GpuBackend {
   SignatureDevice *signatures() override { return connection() ? &signatures_ : own().signatures(); }
   GraphDevice *graphs() override { return connection() ? &graphs_ : own().graphs(); }
   WeightedDevice *weighted() override { return &weighted_; }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override {
-    return own().make_cluster_device(memory_limit);
-  }
+  std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) override;
   // Faults are those of the session's own calls. All that it computes runs in the session while there is one.
   void fail_call(uint64_t n, bool launch) override;
   void lose_device(uint64_t n, DeviceLoss loss) override;

@@ -30,7 +30,7 @@ ServiceCall &ServiceCall::input_bytes(std::span<const char> bytes) {
 
 CallResult ServiceCall::run(const StopFlag &stop) {
   work_.post(Ask::call, bytes_of(sent_));
-  for (int credit = 0; credit < ServiceWork::most_credits; ++credit) work_.post(Ask::credit);
+  for (; credits_ < ServiceWork::most_credits; ++credits_) work_.post(Ask::credit);
   bool admitted = false, all_sent = false;
   for (;;) {
     stop.check();
@@ -49,11 +49,19 @@ CallResult ServiceCall::run(const StopFlag &stop) {
         work_.post(Ask::credit);
         break;
       case Answer::result:
+        --credits_;
         return take_result(*received);
       default:
         work_.throw_ended();
     }
   }
+}
+
+void ServiceCall::clear() {
+  sent_ = {sent_.function, 0, sent_.device_memory, {}, {}};
+  numbers_ = inputs_sent_ = bytes_sent_ = 0;
+  inputs_.clear();
+  outputs_.clear();
 }
 
 // Sends arrays as far as there is room. Returns whether all have gone.

@@ -19,7 +19,8 @@ namespace simjoin {
 using Connect = std::function<std::shared_ptr<ServiceConnection>()>;
 
 // Calls a function once its inputs are given. Throws Error as ServiceWork does, and Cancelled soon after the
-// stop flag is set: the service gives the call up, too.
+// stop flag is set: the service gives the call up, too. After clear() and with other inputs the function may
+// be called again, and goes on with what it has set up.
 class ServiceCall {
  public:
   ServiceCall(const Connect &connect, Function function, size_t device_memory);
@@ -63,6 +64,7 @@ class ServiceCall {
   }
 
   CallResult run(const StopFlag &stop);
+  void clear();
   // Throws: the result makes no sense.
   [[noreturn]] void throw_ended() const { work_.throw_ended(); }
 
@@ -83,6 +85,7 @@ class ServiceCall {
 
   ServiceWork work_;
   SentCall sent_;
+  int credits_ = 0;  // that the service has
   size_t numbers_ = 0;
   std::vector<std::span<const char>> inputs_;
   size_t inputs_sent_ = 0, bytes_sent_ = 0;
