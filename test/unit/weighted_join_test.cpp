@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/interruption.hpp"
+#include "core/base/worker_pool.hpp"
 #include "core/weighted/exact_sum.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "unit/weighted_oracle.hpp"
