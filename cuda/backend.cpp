@@ -91,6 +91,12 @@ class CudaBackend final : public GpuBackend {
     cudaGetLastError();
   }
 
+  void unlock_memory(void *data) noexcept override {
+    const SignalsBlocked blocked;
+    cudaHostUnregister(data);
+    cudaGetLastError();
+  }
+
   size_t memory_held() override { return gpu::device_memory_held(); }
 
   size_t memory_total() override {

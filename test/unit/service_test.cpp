@@ -185,6 +185,27 @@ TEST(ServiceBackend, UsesItsOwnDeviceWithoutAService) {
   EXPECT_EQ(session.own.set_ups, 1);
 }
 
+// Notes which memory is page-locked.
+class LockingBackend : public CpuBackend {
+ public:
+  void lock_memory(void *data, size_t) override { locked = data; }
+  void unlock_memory(void *data) noexcept override {
+    if (data != locked) return;
+    *static_cast<char *>(data) = 1;  // it is still there
+    locked = nullptr;
+  }
+  void *locked = nullptr;
+};
+
+TEST(ServiceMemory, IsUnlockedBeforeItGoes) {
+  LockingBackend backend;
+  {
+    RunningService server(4 * mebibyte, &backend);
+    EXPECT_NE(backend.locked, nullptr);
+  }
+  EXPECT_EQ(backend.locked, nullptr);
+}
+
 // Sets that wait for a busy service do not pile up in the session.
 TEST(ServiceMemory, SetsThatWaitKeepToTheLimit) {
   RunningService server(4 * mebibyte);

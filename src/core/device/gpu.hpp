@@ -103,8 +103,11 @@ class GpuBackend {
   virtual void set_idle_timeout(std::chrono::milliseconds) {}
   // Returns the usable GPUs; none, and no error, if there is no driver.
   virtual std::vector<GpuDevice> devices() = 0;
-  // Page-locks memory for good, if that makes copies to and from the devices faster.
+  // Page-locks memory, if that makes copies to and from the devices faster.
   virtual void lock_memory(void *, size_t) {}
+  // Undoes that. Memory must not go back to the system before: what comes to lie at its place would seem to
+  // be page-locked, and devices would still read the old pages.
+  virtual void unlock_memory(void *) noexcept {}
   // Returns the bytes of device memory that this process holds for computations.
   virtual size_t memory_held() { return 0; }
   // Returns the bytes of memory that the first GPU has in all. Sets it up.

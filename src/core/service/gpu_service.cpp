@@ -27,7 +27,10 @@ GpuService::GpuService(GpuBackend &backend, const std::string &path, size_t memo
     : backend_(backend),
       lost_(std::move(lost)),
       started_(microseconds_since_1970()),
-      memory_(std::make_shared<ServiceMemory>(memory)) {
+      memory_(new ServiceMemory(memory), [&backend](ServiceMemory *gone) {
+        backend.unlock_memory(gone->data());
+        delete gone;
+      }) {
   std::string reason;
   if (!backend_.available(reason)) throw Error(ErrorKind::device_unavailable, reason);
   backend_.lock_memory(memory_->data(), memory_->bytes());
