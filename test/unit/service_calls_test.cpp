@@ -695,7 +695,8 @@ TEST_F(SenselessCalls, OfAnyFunction) {
   call.count = 3;
   call.bytes[0] = 16;
   EXPECT_TRUE(does(call, arrays));
-  EXPECT_FALSE(does(call, {nodes({1, 2}) + "more"}));  // in one message: a call begins when its bytes are there
+  EXPECT_FALSE(
+      does(call, {nodes({1, 2}) + "more"}));  // in one message: a call begins when its bytes are there
   call.bytes[0] = UINT64_MAX;
   EXPECT_FALSE(does(call, arrays));
   call.count = most_call_arrays + 1;

@@ -137,23 +137,28 @@ inline MinimalTuple form_minimal_tuple(TupleDesc descriptor, Datum *values, bool
 #endif
 }
 
-// Returns whether the operator is <, > or <> of some ordering, and so false for two equal values. PostgreSQL
-// 18 describes comparisons for any index method, earlier versions by strategies of btree.
-inline bool is_irreflexive(Oid op) {
+// What an operator says of two values of an ordering: that one is less, that they differ, or something else.
+enum class Comparison { other, unequal, ordered };
+
+// Returns Comparison::ordered for < and > of some ordering, and Comparison::unequal for <>. PostgreSQL 18
+// describes comparisons for any index method, earlier versions by strategies of btree.
+inline Comparison comparison_of(Oid op) {
+  Comparison comparison = Comparison::other;
   ListCell *cell;
 #if PG_VERSION_NUM >= 180000
   foreach (cell, get_op_index_interpretation(op)) {
     const CompareType type = static_cast<OpIndexInterpretation *>(lfirst(cell))->cmptype;
-    if (type == COMPARE_LT || type == COMPARE_GT || type == COMPARE_NE) return true;
+    if (type == COMPARE_LT || type == COMPARE_GT) return Comparison::ordered;
+    if (type == COMPARE_NE) comparison = Comparison::unequal;
   }
 #else
   foreach (cell, get_op_btree_interpretation(op)) {
     const int strategy = static_cast<OpBtreeInterpretation *>(lfirst(cell))->strategy;
-    if (strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber || strategy == ROWCOMPARE_NE)
-      return true;
+    if (strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber) return Comparison::ordered;
+    if (strategy == ROWCOMPARE_NE) comparison = Comparison::unequal;
   }
 #endif
-  return false;
+  return comparison;
 }
 
 // Returns the relations of an expression. PostgreSQL 16 counts outer joins among them, which are left out.

@@ -98,6 +98,7 @@ bool next_match(JoinState *state) {
       InstrCountFiltered1(&state->css.ss.ps, 1);
       continue;
     }
+    if (state->facts.one_way) end_one_way(state, pair);
     note_partners(state, pair);
     if (jointype != JOIN_ANTI) return true;
   }

@@ -113,7 +113,10 @@ struct JoinState {
   File spill_file;         // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
-  bool swapped;       // in a join of the same rows: the current pair comes next as (right, left)
+  // In a join of the same rows: the current pair comes next the other way round; pairs come first with the
+  // larger row number on the left.
+  bool other_way;
+  bool larger_first;
   uint32_t next_row;  // in the phases that walk over rows
   uint64_t beyond;    // pairs of the engine that turned out to be beyond the distance
 

@@ -192,7 +192,7 @@ void start_engine(JoinState *state) {
   expect_rows(state->engine, rows_expected(state));
   state->batch = create_batch(state->context);
   state->batch_position = 0;
-  state->swapped = false;
+  state->other_way = state->larger_first = false;
 }
 
 bool needs_matched(JoinType jointype, Side side) {

@@ -27,6 +27,14 @@ void load_row(JoinInput *input, uint32_t row) {
   }
 }
 
+// Exchanges the rows that are read, in a join of the same rows, whose inputs keep the same columns.
+void swap_rows(JoinInput *left, JoinInput *right) {
+  std::swap(left->current_row, right->current_row);
+  std::swap(left->values, right->values);
+  std::swap(left->nulls, right->nulls);
+  std::swap(left->reader, right->reader);  // values may be in its memory
+}
+
 // Fills the scan tuple's columns of one side: from the row, or with NULLs for no_row.
 void fill_side(JoinState *state, JoinInput *input, uint32_t row) {
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
@@ -112,20 +120,26 @@ bool qualifies(const JoinState *state, const JoinPair &pair) {
                     state->engine->set_size(Side::left, pair.right)) >= state->threshold;
 }
 
-// Takes the next pair of the engine. In a join of the same rows each pair is given both ways round.
+// Takes the next pair of the engine. In a join of the same rows each pair is given both ways round, unless
+// end_one_way() is called after the first.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
   while (state->batch_position == state->batch->size())
     if (!fetch_batch(state)) return false;
   const size_t i = state->batch_position;
-  if (i + pairs_ahead < state->batch->size() && !state->swapped) {
+  if (i + pairs_ahead < state->batch->size() && !state->other_way) {
     prefetch_row(&state->inputs[0].reader, state->batch->left[i + pairs_ahead]);
     prefetch_row(&state->inputs[1].reader, state->batch->right[i + pairs_ahead]);
   }
   *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
   if (state->weighted != nullptr) pair->similarity = state->batch->similarity[i];
-  if (state->swapped) std::swap(pair->left, pair->right);
-  if (!state->facts.read_once || state->swapped) ++state->batch_position;
-  state->swapped = state->facts.read_once && !state->swapped;
+  if (!state->facts.read_once) {
+    ++state->batch_position;
+    return true;
+  }
+  const bool larger_left = state->larger_first != state->other_way;
+  if ((pair->left > pair->right) != larger_left) std::swap(pair->left, pair->right);
+  if (state->other_way) ++state->batch_position;
+  state->other_way = !state->other_way;
   return true;
 }
 
@@ -162,11 +176,20 @@ bool enter_next_pairs(JoinState *state) {
   return true;
 }
 
+void end_one_way(JoinState *state, const JoinPair &pair) {
+  if (state->other_way) ++state->batch_position;
+  state->other_way = false;
+  state->larger_first = pair.left > pair.right;
+}
+
 void fill_scan_tuple(JoinState *state, const JoinPair &pair) {
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
   ExecClearTuple(slot);
-  fill_side(state, &state->inputs[0], pair.left);
-  fill_side(state, &state->inputs[1], pair.right);
+  if (state->facts.read_once && (pair.left == right->current_row || pair.right == left->current_row))
+    swap_rows(left, right);
+  fill_side(state, left, pair.left);
+  fill_side(state, right, pair.right);
   fill_similarity(state, pair);
   ExecStoreVirtualTuple(slot);
   state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;

@@ -28,6 +28,11 @@ bool enter_next_pairs(JoinState *state);
 // Gives the next pair of rows that satisfies the similarity clause. Returns false at the end.
 bool next_pair(JoinState *state, JoinPair *pair);
 
+// Notes that the pair, which was given last, satisfies clauses that hold one way round at most. It is not
+// given the other way round. Where row numbers and the clauses' columns ascend together, or against each
+// other, this is the first way of the next pairs as well.
+void end_one_way(JoinState *state, const JoinPair &pair);
+
 // Stores the pair as the node's scan tuple. A row without a partner has no_row on the other side.
 void fill_scan_tuple(JoinState *state, const JoinPair &pair);
 

@@ -116,7 +116,9 @@ bool choose_inputs(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Join
       join->partition_clauses = all_clauses;
     } else {
       join->read_once = true;
-      join->skip_same_row = excludes_same_row(join->restrictlist, outer->relid, inner->relid);
+      const auto comparison = comparison_of_roles(join->restrictlist, outer->relid, inner->relid);
+      join->skip_same_row = comparison != compat::Comparison::other;
+      join->one_way = comparison == compat::Comparison::ordered && join->jointype == JOIN_INNER;
       join->left_relid = outer->relid;
       join->right_relid = inner->relid;
       join->custom.custom_paths = list_make1(both);

@@ -25,6 +25,7 @@ struct JoinPath {
   bool exact_is_cheaper;  // than the join by bands that the settings ask for; set by cost_join
   bool read_once;
   bool skip_same_row;  // with read_once, a row is not paired with itself: another clause excludes it
+  bool one_way;        // with read_once, other clauses hold for a pair one way round at most
   Index left_relid;    // the relation that is read, where read_once
   Index right_relid;   // the relation whose columns are those of left_relid, where read_once
 };

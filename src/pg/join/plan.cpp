@@ -32,6 +32,7 @@ enum class Fact {
   jointype,
   read_once,
   skip_same_row,
+  one_way,
   from_settings,
   measure,
   distance,
@@ -190,6 +191,7 @@ List *encode_facts(const JoinPath *join, const JoinColumn sets[2], const JoinCol
   set(Fact::jointype, join->jointype);
   set(Fact::read_once, join->read_once);
   set(Fact::skip_same_row, join->skip_same_row);
+  set(Fact::one_way, join->one_way);
   set(Fact::from_settings, join->clause.from_settings);
   set(Fact::measure, join->clause.measure);
   set(Fact::distance, join->clause.distance);
@@ -305,6 +307,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
       static_cast<JoinType>(get(Fact::jointype)),
       get(Fact::read_once) != 0,
       get(Fact::skip_same_row) != 0,
+      get(Fact::one_way) != 0,
       get(Fact::from_settings) != 0,
       static_cast<Measure>(get(Fact::measure)),
       get(Fact::distance) != 0,

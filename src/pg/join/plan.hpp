@@ -26,6 +26,7 @@ struct JoinPlanFacts {
   JoinType jointype;
   bool read_once;
   bool skip_same_row;  // the other clauses exclude pairs of a row with itself
+  bool one_way;        // the other clauses hold for a pair one way round at most
   bool from_settings;
   Measure measure;
   bool distance;

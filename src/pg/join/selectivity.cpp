@@ -49,7 +49,7 @@ SpecialJoinInfo *join_for_matches(PlannerInfo *root, Relids left, Relids right) 
 
 // Returns the share of pairs of a row with itself among all pairs, in a join of a table with itself.
 double same_row_share(const SetStatistics &statistics, RelOptInfo *left, RelOptInfo *right) {
-  if (excludes_same_row(left->joininfo, left->relid, right->relid)) return 0;
+  if (comparison_of_roles(left->joininfo, left->relid, right->relid) != compat::Comparison::other) return 0;
   return 1.0 / Max(same_conditions(left, right) ? statistics.rows : statistics.table_rows, 1.0);
 }
 

@@ -8,8 +8,6 @@ extern "C" {
 #include "parser/parsetree.h"
 }
 
-#include "pg/base/compat.hpp"
-
 namespace simjoin::pg {
 
 bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
@@ -28,16 +26,17 @@ bool same_conditions(RelOptInfo *outer, RelOptInfo *inner) {
   return list_difference(left, right) == NIL && list_difference(right, left) == NIL;
 }
 
-bool excludes_same_row(List *restrictlist, Index outer_relid, Index inner_relid) {
+compat::Comparison comparison_of_roles(List *restrictlist, Index outer_relid, Index inner_relid) {
+  auto strongest = compat::Comparison::other;
   ListCell *cell;
   foreach (cell, restrictlist) {
     auto *clause = reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause);
     if (!IsA(clause, OpExpr) || list_length(castNode(OpExpr, clause)->args) != 2) continue;
     OpExpr *op = as_outer(castNode(OpExpr, clause), inner_relid, outer_relid);
-    if (!equal(linitial(op->args), lsecond(op->args))) continue;
-    if (!contain_volatile_functions(clause) && compat::is_irreflexive(op->opno)) return true;
+    if (!equal(linitial(op->args), lsecond(op->args)) || contain_volatile_functions(clause)) continue;
+    strongest = Max(strongest, compat::comparison_of(op->opno));
   }
-  return false;
+  return strongest;
 }
 
 }  // namespace simjoin::pg

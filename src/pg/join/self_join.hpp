@@ -8,6 +8,7 @@ extern "C" {
 #include "rewrite/rewriteManip.h"
 }
 
+#include "pg/base/compat.hpp"
 #include "pg/join/match.hpp"
 
 namespace simjoin::pg {
@@ -28,8 +29,9 @@ bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *in
 // Returns whether the same conditions hold for the rows of both relations.
 bool same_conditions(RelOptInfo *outer, RelOptInfo *inner);
 
-// Returns whether a clause compares one expression of both roles, as a.id < b.id does, so that it cannot hold
-// for a row paired with itself.
-bool excludes_same_row(List *restrictlist, Index outer_relid, Index inner_relid);
+// Returns how clauses compare one expression of both roles, as a.id < b.id does. What differs from itself
+// excludes that a row is paired with itself. What is ordered excludes, too, that a pair holds both ways
+// round.
+compat::Comparison comparison_of_roles(List *restrictlist, Index outer_relid, Index inner_relid);
 
 }  // namespace simjoin::pg
