@@ -6,6 +6,8 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include <hwy/nanobenchmark.h>
+
 #include "core/base/interruption.hpp"
 #include "core/device/gpu.hpp"
 #include "pg/base/query_source.hpp"
@@ -30,6 +32,13 @@ bool statement_ends() {
 
 }  // namespace
 }  // namespace simjoin::pg
+
+// While Highway's library is loaded, it measures the timer of its benchmarks, which takes most of the time
+// that a session or a parallel worker needs to load the module. The linker finds this function first. Nothing
+// here has a benchmark.
+uint64_t hwy::platform::TimerResolution() {
+  return 1;
+}
 
 extern "C" {
 
