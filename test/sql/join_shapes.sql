@@ -135,6 +135,21 @@ SELECT compare($$SELECT a.id, b.id AS b FROM docs a JOIN docs b ON a.id < b.id A
 SELECT compare($$SELECT a.id, b.s FROM docs a LEFT JOIN (SELECT owner, lang, coalesce(array_agg(id), '{}') AS s FROM docs GROUP BY 1, 2) b
                  ON overlap_count(ARRAY[a.id, a.id + 6], b.s) >= 2$$);
 
+-- Clauses of the same rows that hold for a pair one way round at most, whatever the order of the rows: with ties, NULLs and more
+-- clauses. Most of the rows come from a temporary file.
+CREATE TABLE drawn AS SELECT id, md5(id::text) < '8' AS low, md5(id::text) AS drawn, nullif(id % 3, 1) AS third,
+  (SELECT string_agg(md5(id * 100 + j || ''), '') FROM generate_series(1, 59) j) AS wide, tokens FROM docs, generate_series(1, 4)
+ORDER BY md5(id || 'x');
+ANALYZE drawn;
+SET simjoin.memory_limit = '1MB';
+SELECT kind, clause, compare(format('SELECT a.id, b.id AS b, a.third, b.drawn, a.wide AS s, b.wide AS t FROM drawn a %s drawn b
+                                     ON %s AND jaccard_similarity(a.tokens, b.tokens) >= 0.7', kind, clause))
+FROM unnest('{JOIN,LEFT JOIN}'::text[]) kind, unnest('{a.id < b.id,a.drawn > b.drawn,a.low > b.low AND a.third <= b.third,
+  a.third < b.third,a.id < b.id AND a.drawn > b.drawn,a.id <> b.id,a.third < b.id}'::text[]) clause;
+SELECT compare('SELECT a.id, b.id AS b, b.wide AS t FROM drawn a JOIN drawn b ON a.third < b.third AND containment(a.tokens, b.tokens) >= 0.8');
+RESET simjoin.memory_limit;
+DROP TABLE drawn;
+
 -- Volatile clauses run only on similar pairs.
 CREATE SEQUENCE calls;
 CREATE FUNCTION counted(int, int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RETURN $1 < $2; END $$;

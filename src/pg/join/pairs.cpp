@@ -177,7 +177,10 @@ bool enter_next_pairs(JoinState *state) {
 }
 
 void end_one_way(JoinState *state, const JoinPair &pair) {
-  if (state->other_way) ++state->batch_position;
+  if (state->other_way) {
+    InstrCountFiltered1(&state->css.ss.ps, 1);  // as if it had been looked at
+    ++state->batch_position;
+  }
   state->other_way = false;
   state->larger_first = pair.left > pair.right;
 }
