@@ -104,6 +104,40 @@ SELECT n, c.* FROM queries, compared(query) c WHERE n IN (1, 3, 7, 9) ORDER BY n
 RESET simjoin.algorithm;
 SET enable_nestloop = off;
 
+-- Rows whose other columns are passed by value: of every length, with NULLs, on either side of the set, in the table's order and in
+-- another one, in memory and for the most part in a temporary file. Some sets are NULL, empty, or too large for a block.
+CREATE TABLE narrow (flag bool, letter "char", small int2, tokens int[], id int, big bigint, part float8, wide bigint[]);
+INSERT INTO narrow SELECT nullif(i % 3, 1) = 0, chr(97 + i % 26)::"char", nullif(i % 100, 7), tokens, i, nullif(i, 9) * 5000000000, i / 8.0, tokens
+FROM generate_series(1, 20000) i,
+  LATERAL (SELECT CASE WHEN i / 2 % 1000 > 1 THEN ARRAY[i / 2 * 4, i / 2 * 4 + 1, i / 2 * 4 + 2] WHEN i % 4 < 2 THEN '{}' END AS tokens) t;
+UPDATE narrow SET tokens = ARRAY(SELECT generate_series(1, 70000)) WHERE id IN (1, 20000);
+ANALYZE narrow;
+-- Returns the number of rows, and whether they are those of the operator without workers.
+CREATE FUNCTION narrow_rows(columns text, set text, OUT gathered boolean, OUT rows text, OUT same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+  query text := format('SELECT %s FROM narrow a JOIN narrow b ON a.id < b.id AND jaccard_similarity(a.%s, b.%2$s) >= 0.9', columns, set);
+  counted text := 'SELECT count(*) || '' '' || md5(string_agg(q::text, '' '' ORDER BY q::text)) FROM (' || query || ') q';
+  expected text;
+BEGIN
+  PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+  EXECUTE counted INTO expected;
+  PERFORM set_config('max_parallel_workers_per_gather', '2', true);
+  EXECUTE counted INTO rows;
+  gathered := gathered(query) > 0;
+  same := rows = expected;
+  rows := split_part(rows, ' ', 1);
+END $$;
+SET enable_nestloop = off;
+SELECT v.*, n.* FROM (VALUES ('a.id, b.id AS b', 'tokens'), ('a.flag, a.letter, a.small, b.id, b.big, b.part', 'tokens'), ('a.*', 'tokens'),
+  ('b.part, a.id, b.flag, a.big', 'wide'), ('b.letter, a.small', 'wide')) v (columns, set), narrow_rows(columns, set) n;
+SET simjoin.memory_limit = '1MB';
+SELECT v.*, n.* FROM (VALUES ('a.id, b.id AS b', 'tokens'), ('a.flag, a.letter, a.small, b.id, b.big, b.part', 'tokens')) v (columns, set),
+  narrow_rows(columns, set) n;
+RESET simjoin.memory_limit;
+RESET enable_nestloop;
+DROP FUNCTION narrow_rows;
+DROP TABLE narrow;
+
 -- A plan that reads its inputs again and again, and one that ends early.
 SELECT g, (SELECT count(*) FROM items a JOIN others b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND a.id + b.id > g * 500)
 FROM generate_series(1, 3) g;

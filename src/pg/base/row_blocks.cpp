@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/packed_rows.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -24,11 +25,12 @@ constexpr size_t least_block = 256;
 // times.
 constexpr size_t most_detoasted = size_t{256} << 10;
 
-// Where elements lie apart, the lengths of their sets follow the rows, and the elements follow the lengths.
+// Where elements lie apart, the packed rows follow the others, then come the lengths of the sets, then the
+// elements.
 struct BlockHeader {
   int32_t varlena;
   uint32 bytes;     // of the block, without what fills it up to least_block
-  uint32 rows_end;  // where its rows end
+  uint32 rows_end;  // where its rows that are not packed end
   uint32 lengths;   // the number of sets that lie apart
 };
 
@@ -133,12 +135,31 @@ Oid element_type_of(const ApartSets &apart) {
   return apart.type == TokenType::int8 ? INT8OID : INT4OID;
 }
 
-// Returns whether sets of these columns may lie apart, and of which type they are.
-ApartSets apart_sets(const BlockColumns &columns) {
+// Returns the columns without one of them, numbered from 0.
+TupleDesc without_column(TupleDesc columns, int column) {
+  TupleDesc others = CreateTemplateTupleDesc(columns->natts - 1);
+  for (int i = 0, to = 1; i < columns->natts; ++i)
+    if (i != column)
+      TupleDescCopyEntry(others, static_cast<AttrNumber>(to++), columns, static_cast<AttrNumber>(i + 1));
+  return others;
+}
+
+// Returns whether sets of these columns may lie apart, and how.
+ApartSets apart_sets(const BlockColumns &columns, MemoryContext context) {
   ApartSets apart = {};
   if (columns.array_count != 1) return apart;
-  const Oid array_type = TupleDescAttr(columns.descriptor, columns.arrays[0] - 1)->atttypid;
+  apart.column = columns.arrays[0] - 1;
+  const Oid array_type = TupleDescAttr(columns.descriptor, apart.column)->atttypid;
   apart.used = token_type_of(array_type, &apart.type) && apart.type != TokenType::text;
+  if (!apart.used) return apart;
+  MemoryContext old = MemoryContextSwitchTo(context);
+  apart.descriptor = without_column(columns.descriptor, apart.column);
+  const int others = apart.descriptor->natts;
+  apart.values = static_cast<Datum *>(palloc(sizeof(Datum) * Max(others, 1)));
+  apart.nulls = static_cast<bool *>(palloc(sizeof(bool) * Max(others, 1)));
+  MemoryContextSwitchTo(old);
+  apart.row_bytes = packed_row_bytes(apart.descriptor);
+  apart.packs = apart.row_bytes > 0 || others == 0;
   return apart;
 }
 
@@ -163,6 +184,18 @@ bool append_apart(BlockWriter *writer, Datum value) {
   return true;
 }
 
+// Appends a packed row, whose set has just been appended.
+void append_packed(BlockWriter *writer, const TupleTableSlot *slot) {
+  const ApartSets &apart = writer->apart;
+  const int before = apart.column, after = apart.descriptor->natts - before;
+  memcpy(apart.values, slot->tts_values, sizeof(Datum) * before);
+  memcpy(apart.values + before, slot->tts_values + before + 1, sizeof(Datum) * after);
+  memcpy(apart.nulls, slot->tts_isnull, sizeof(bool) * before);
+  memcpy(apart.nulls + before, slot->tts_isnull + before + 1, sizeof(bool) * after);
+  const size_t row = add_room(&writer->packed, apart.row_bytes, 1);
+  pack_row(apart.descriptor, apart.values, apart.nulls, writer->packed.data + row);
+}
+
 // Puts the array of the next set that lies apart together.
 Datum next_array(BlockReader *reader) {
   const uint32_t count = *reader->length;
@@ -184,6 +217,22 @@ Datum next_array(BlockReader *reader) {
   return PointerGetDatum(array);
 }
 
+// Makes the next packed row the one of the reader's slot.
+void read_packed_row(BlockReader *reader) {
+  const ApartSets &apart = reader->apart;
+  TupleTableSlot *slot = reader->slot;
+  const int before = apart.column, after = apart.descriptor->natts - before;
+  unpack_row(apart.descriptor, reader->packed, apart.values, apart.nulls);
+  memcpy(slot->tts_values, apart.values, sizeof(Datum) * before);
+  memcpy(slot->tts_values + before + 1, apart.values + before, sizeof(Datum) * after);
+  memcpy(slot->tts_isnull, apart.nulls, sizeof(bool) * before);
+  memcpy(slot->tts_isnull + before + 1, apart.nulls + before, sizeof(bool) * after);
+  for (const int column : {before, apart.descriptor->natts + 1}) {
+    slot->tts_values[column] = PointerGetDatum(reader->array);
+    slot->tts_isnull[column] = false;
+  }
+}
+
 }  // namespace
 
 TupleDesc block_row_descriptor(const BlockColumns &columns) {
@@ -198,17 +247,18 @@ TupleDesc block_row_descriptor(const BlockColumns &columns) {
 
 void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryContext context) {
   writer->columns = columns;
-  writer->apart = apart_sets(columns);
+  writer->apart = apart_sets(columns, context);
   writer->context = context;
   writer->block = new_bytes(context, full_block + full_block / 4);
   if (!writer->apart.used) return;
+  writer->packed = new_bytes(context, full_block / 8);
   writer->lengths = new_bytes(context, full_block / 8);
   writer->elements = new_bytes(context, full_block);
 }
 
 void begin_block(BlockWriter *writer) {
   writer->block.bytes = sizeof(BlockHeader);
-  writer->lengths.bytes = writer->elements.bytes = 0;
+  writer->packed.bytes = writer->lengths.bytes = writer->elements.bytes = 0;
 }
 
 void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
@@ -216,11 +266,12 @@ void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
   BlockBytes *block = &writer->block;
   const int natts = columns.descriptor->natts, count = columns.count();
   slot_getallattrs(slot);
-  bool has_nulls = false;
-  for (int i = 0; i < natts; ++i) has_nulls |= slot->tts_isnull[i];
-  const int set = columns.arrays[0] - 1;
+  const int set = writer->apart.column;
   const bool apart =
       writer->apart.used && !slot->tts_isnull[set] && append_apart(writer, slot->tts_values[set]);
+  if (apart && writer->apart.packs) return append_packed(writer, slot);
+  bool has_nulls = false;
+  for (int i = 0; i < natts; ++i) has_nulls |= slot->tts_isnull[i];
   const size_t row = add_room(block, sizeof(RowHeader) + sizeof(Datum) * count, MAXIMUM_ALIGNOF);
   const size_t nulls = has_nulls ? add_room(block, count, sizeof(int32)) : 0;
   const auto set_entry = [&](int column, Datum entry) {
@@ -251,12 +302,14 @@ void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
 }
 
 bool block_is_full(const BlockWriter *writer) {
-  return writer->block.bytes + writer->lengths.bytes + writer->elements.bytes >= full_block;
+  return writer->block.bytes + writer->packed.bytes + writer->lengths.bytes + writer->elements.bytes >=
+         full_block;
 }
 
 Datum end_block(BlockWriter *writer) {
   BlockBytes *block = &writer->block;
   const size_t rows_end = block->bytes;
+  add_bytes(block, writer->packed.data, writer->packed.bytes, 1);
   add_bytes(block, writer->lengths.data, writer->lengths.bytes, sizeof(uint32));
   add_bytes(block, writer->elements.data, writer->elements.bytes, MAXIMUM_ALIGNOF);
   add_room(block, 0, MAXIMUM_ALIGNOF);
@@ -286,20 +339,39 @@ BlockView block_at(const char *data) {
 void init_block_reader(BlockReader *reader, const BlockColumns &columns, TupleTableSlot *slot) {
   *reader = {};
   reader->slot = slot;
-  reader->apart = apart_sets(columns);
+  reader->apart = apart_sets(columns, slot->tts_mcxt);
 }
 
 void open_block(BlockReader *reader, BlockView block) {
   const auto *header = reinterpret_cast<const BlockHeader *>(block.data);
   reader->next = block.data + sizeof(BlockHeader);
   reader->end = block.data + header->rows_end;
-  reader->length = reinterpret_cast<const uint32_t *>(reader->end);
-  reader->elements = block.data + MAXALIGN(header->rows_end + header->lengths * sizeof(uint32_t));
+  reader->packed = reader->end;
+  reader->packed_rows = reader->apart.packs ? header->lengths : 0;
+  const size_t packed_end = header->rows_end + size_t{reader->packed_rows} * reader->apart.row_bytes;
+  const size_t lengths = TYPEALIGN(sizeof(uint32_t), packed_end);
+  reader->length = reinterpret_cast<const uint32_t *>(block.data + lengths);
+  reader->elements = block.data + MAXALIGN(lengths + header->lengths * sizeof(uint32_t));
 }
 
 void forget_block(BlockReader *reader) {
   ExecClearTuple(reader->slot);
   reader->next = reader->end = nullptr;
+  reader->packed_rows = 0;
+}
+
+SetSlice packed_sets(const BlockReader &reader, uint32_t most) {
+  SetSlice sets = {reader.elements, reader.length, Min(reader.packed_rows, most), 0,
+                   reader.apart.type == TokenType::int8};
+  for (uint32_t i = 0; i < sets.rows; ++i) sets.token_count += sets.lengths[i];
+  return sets;
+}
+
+void pass_packed_rows(BlockReader *reader, const SetSlice &rows) {
+  reader->packed += size_t{rows.rows} * reader->apart.row_bytes;
+  reader->packed_rows -= rows.rows;
+  reader->length += rows.rows;
+  reader->elements += width_of(reader->apart) * rows.token_count;
 }
 
 bool look_at_block_row(const BlockReader &reader, BlockRow *row) {
@@ -324,6 +396,13 @@ void pass_block_row(BlockReader *reader, const BlockRow &row) {
 bool read_block_row(BlockReader *reader) {
   TupleTableSlot *slot = reader->slot;
   ExecClearTuple(slot);
+  if (reader->packed_rows > 0) {
+    next_array(reader);
+    read_packed_row(reader);
+    pass_packed_rows(reader, packed_sets(*reader, 1));
+    ExecStoreVirtualTuple(slot);
+    return true;
+  }
   if (reader->next == reader->end) return false;
   const int count = slot->tts_tupleDescriptor->natts;
   BlockRow row;

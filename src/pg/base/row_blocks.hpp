@@ -7,13 +7,15 @@ extern "C" {
 #include "executor/tuptable.h"
 }
 
+#include "core/join.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 
 // What a row of a block consists of: the columns of the descriptor, as they are, and after them the arrays of
 // some of these columns once more, detoasted. If there is one array, of integers, the elements of rows in
-// which it is a set lie apart from the rows, one row's after another's, as engines take them.
+// which it is a set lie apart from the rows, one row's after another's, as engines take them. Where all other
+// columns are passed by value, such rows are packed (packed_rows.hpp) and come first.
 struct BlockColumns {
   static constexpr int most_arrays = 2;
 
@@ -28,6 +30,13 @@ struct BlockColumns {
 struct ApartSets {
   bool used;  // by the columns
   TokenType type;
+  int column;  // of the set, from 0
+  bool packs;  // their rows are packed
+  // Of the packed rows.
+  TupleDesc descriptor;  // the other columns
+  uint32_t row_bytes;
+  Datum *values;  // room for one row
+  bool *nulls;
 };
 
 // Returns the columns of a row that has been read from a block.
@@ -44,6 +53,7 @@ struct BlockWriter {
   ApartSets apart;
   MemoryContext context;  // of the block
   BlockBytes block;       // its header and rows
+  BlockBytes packed;      // rows
   BlockBytes lengths;     // of the sets that lie apart
   BlockBytes elements;
 };
@@ -68,7 +78,9 @@ double rows_per_block(double row_bytes);
 struct BlockReader {
   TupleTableSlot *slot;  // virtual, with the columns of block_row_descriptor()
   ApartSets apart;
-  const char *next, *end;
+  const char *packed;  // the next packed row
+  uint32_t packed_rows;
+  const char *next, *end;  // the other rows
   // Of the next row, or the first one after it, whose set lies apart.
   const uint32_t *length;
   const char *elements;
@@ -97,7 +109,13 @@ void open_block(BlockReader *reader, BlockView block);
 // Forgets the rows. There is no next one then, as before the first block.
 void forget_block(BlockReader *reader);
 
-// A row without NULLs, where it lies in a block.
+// Passes over packed rows, which are the next rows. Their sets are at reader->length and reader->elements.
+void pass_packed_rows(BlockReader *reader, const SetSlice &rows);
+
+// Returns the sets of the block's next packed rows, at most `most`. Without rows if there are none.
+SetSlice packed_sets(const BlockReader &reader, uint32_t most);
+
+// A row without NULLs, where it lies in a block. It is not packed.
 struct BlockRow {
   const char *data;
   uint32_t bytes;
@@ -105,15 +123,15 @@ struct BlockRow {
   const Datum *entries;
 };
 
-// Gives the block's next row, and leaves it the next one. Returns false at the end, and where a value is
-// NULL.
+// Gives the block's next row that is not packed, and leaves it the next one. Returns false at the end, and
+// where a value is NULL.
 bool look_at_block_row(const BlockReader &reader, BlockRow *row);
 
-// Returns a value of the block's next row. Columns are numbered from 1. An array whose elements lie apart is
+// Returns a value of that row. Columns are numbered from 1. An array whose elements lie apart is
 // put together, and is valid until the next one is.
 Datum block_value(BlockReader *reader, const BlockRow &row, AttrNumber column, bool by_value);
 
-// Passes over the block's next row.
+// Passes over that row.
 void pass_block_row(BlockReader *reader, const BlockRow &row);
 
 // Makes the block's next row the one of the reader's slot. Its values are in the block. Returns false at the

@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/packed_rows.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -26,77 +27,6 @@ T *grown(RowStore *store, T *array, uint32_t needed, uint32_t *allocated) {
 void remember_location(RowStore *store, uint64_t location) {
   store->locations = grown(store, store->locations, store->rows + 1, &store->rows_allocated);
   store->locations[store->rows++] = location;
-}
-
-// Returns the bytes of a packed row, whose last ones tell the NULLs. Returns 0 where a column is not passed
-// by value.
-uint32_t packed_size(TupleDesc descriptor) {
-  uint32_t bytes = static_cast<uint32_t>(descriptor->natts + 7) / 8;
-  for (int i = 0; i < descriptor->natts; ++i) {
-    const Form_pg_attribute column = TupleDescAttr(descriptor, i);
-    if (!column->attbyval) return 0;
-    bytes += static_cast<uint32_t>(column->attlen);
-  }
-  return bytes;
-}
-
-void pack_row(const RowStore *store, const Datum *values, const bool *nulls, char *row) {
-  char *at = row;
-  char *bits = row + store->packed_bytes - (store->descriptor->natts + 7) / 8;
-  memset(bits, 0, static_cast<size_t>(row + store->packed_bytes - bits));
-  for (int i = 0; i < store->descriptor->natts; ++i) {
-    const int16 bytes = TupleDescAttr(store->descriptor, i)->attlen;
-    const Datum value = nulls[i] ? static_cast<Datum>(0) : values[i];
-    if (nulls[i]) bits[i / 8] |= static_cast<char>(1 << i % 8);
-    switch (bytes) {
-      case 1: {
-        *at = DatumGetChar(value);
-        break;
-      }
-      case 2: {
-        const int16 number = DatumGetInt16(value);
-        memcpy(at, &number, sizeof number);
-        break;
-      }
-      case 4: {
-        const int32 number = DatumGetInt32(value);
-        memcpy(at, &number, sizeof number);
-        break;
-      }
-      default:
-        memcpy(at, &value, sizeof value);
-    }
-    at += bytes;
-  }
-}
-
-void unpack_row(const RowStore *store, const char *row, Datum *values, bool *nulls) {
-  const char *bits = row + store->packed_bytes - (store->descriptor->natts + 7) / 8;
-  for (int i = 0; i < store->descriptor->natts; ++i) {
-    const int16 bytes = TupleDescAttr(store->descriptor, i)->attlen;
-    nulls[i] = (bits[i / 8] >> i % 8 & 1) != 0;
-    switch (bytes) {
-      case 1: {
-        values[i] = CharGetDatum(*row);
-        break;
-      }
-      case 2: {
-        int16 number;
-        memcpy(&number, row, sizeof number);
-        values[i] = Int16GetDatum(number);
-        break;
-      }
-      case 4: {
-        int32 number;
-        memcpy(&number, row, sizeof number);
-        values[i] = Int32GetDatum(number);
-        break;
-      }
-      default:
-        memcpy(&values[i], row, sizeof values[i]);
-    }
-    row += bytes;
-  }
 }
 
 char *packed_row_in_memory(const RowStore *store, uint32_t row) {
@@ -125,20 +55,34 @@ void write_to_file(RowStore *store, void *row, size_t bytes) {
   store->file_bytes += bytes;
 }
 
-void append_packed_row(RowStore *store, const Datum *values, const bool *nulls) {
-  if (store->file != nullptr || store->memory_bytes + store->packed_bytes > store->memory_limit) {
-    pack_row(store, values, nulls, store->packed_row);
-    write_to_file(store, store->packed_row, store->packed_bytes);
-    ++store->rows;
-    return;
-  }
-  const uint32_t block = store->rows >> store->rows_shift;
-  if ((store->rows & ((1U << store->rows_shift) - 1)) == 0) {
+// Returns whether so many more packed rows fit into memory.
+bool fit_memory(const RowStore *store, uint32_t rows) {
+  return store->file == nullptr &&
+         store->memory_bytes + size_t{rows} * store->packed_bytes <= store->memory_limit;
+}
+
+// Returns the place in memory of the next packed row, which fits there. There is room for `*room` rows.
+char *room_in_memory(RowStore *store, uint32_t *room) {
+  const uint32_t block = store->rows >> store->rows_shift, in_block = 1U << store->rows_shift;
+  const uint32_t within = store->rows & (in_block - 1);
+  if (within == 0) {
     store->blocks = grown(store, store->blocks, block + 1, &store->blocks_allocated);
     store->blocks[block] = static_cast<char *>(
         MemoryContextAlloc(store->context, size_t{store->packed_bytes} << store->rows_shift));
   }
-  pack_row(store, values, nulls, packed_row_in_memory(store, store->rows));
+  *room = in_block - within;
+  return packed_row_in_memory(store, store->rows);
+}
+
+void append_packed_row(RowStore *store, const Datum *values, const bool *nulls) {
+  if (!fit_memory(store, 1)) {
+    pack_row(store->descriptor, values, nulls, store->packed_row);
+    write_to_file(store, store->packed_row, store->packed_bytes);
+    ++store->rows;
+    return;
+  }
+  uint32_t room;
+  pack_row(store->descriptor, values, nulls, room_in_memory(store, &room));
   store->memory_bytes += store->packed_bytes;
   store->memory_rows = ++store->rows;
 }
@@ -204,7 +148,7 @@ RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t me
   store->context = context;
   store->descriptor = descriptor;
   store->memory_limit = memory_limit;
-  store->packed_bytes = packed_size(descriptor);
+  store->packed_bytes = packed_row_bytes(descriptor);
   if (store->packed_bytes > 0) {
     while ((size_t{store->packed_bytes} << (store->rows_shift + 1)) <= block_bytes) ++store->rows_shift;
     store->packed_row = static_cast<char *>(MemoryContextAlloc(context, store->packed_bytes));
@@ -220,9 +164,26 @@ void append_row(RowStore *store, Datum *values, bool *nulls) {
   }
 }
 
+void append_packed_rows(RowStore *store, const char *rows, uint32_t count) {
+  while (count > 0 && fit_memory(store, 1)) {
+    uint32_t some;
+    char *place = room_in_memory(store, &some);
+    some = fit_memory(store, Min(some, count)) ? Min(some, count) : 1;
+    const size_t bytes = size_t{some} * store->packed_bytes;
+    memcpy(place, rows, bytes);
+    store->memory_bytes += bytes;
+    store->memory_rows = store->rows += some;
+    rows += bytes;
+    count -= some;
+  }
+  if (count == 0) return;
+  write_to_file(store, const_cast<char *>(rows), size_t{count} * store->packed_bytes);
+  store->rows += count;
+}
+
 void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls) {
   RowStore *store = reader->store;
-  if (store->packed_bytes > 0) return unpack_row(store, packed_row(reader, row), values, nulls);
+  if (store->packed_bytes > 0) return unpack_row(store->descriptor, packed_row(reader, row), values, nulls);
   MinimalTuple tuple = row < store->memory_rows ? reinterpret_cast<MinimalTuple>(store->locations[row])
                                                 : read_tuple(reader, store->locations[row]);
   HeapTupleData header;

@@ -48,6 +48,9 @@ RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t me
 
 void append_row(RowStore *store, Datum *values, bool *nulls);
 
+// Appends rows that lie packed one after the other (packed_rows.hpp), where the store packs its rows.
+void append_packed_rows(RowStore *store, const char *rows, uint32_t count);
+
 // Deforms a row. Values that are not passed by value stay valid until the reader's next call.
 void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls);
 

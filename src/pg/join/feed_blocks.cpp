@@ -3,6 +3,7 @@
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/join/feed.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -31,6 +32,36 @@ void store_block_row(JoinInput *input, const BlockRow &row) {
     input->nulls[i] = false;
   }
   append_row(input->reader.store, input->values, input->nulls);
+}
+
+// Returns whether the rows that are kept are packed as those of the blocks.
+bool keeps_packed_rows(const JoinInput &input) {
+  const ApartSets &apart = input.blocks->reader.apart;
+  if (input.kept_count != apart.descriptor->natts) return false;
+  for (int i = 0; i < input.kept_count; ++i)
+    if (input.kept[i] != i + (i < apart.column ? 1 : 2)) return false;
+  return true;
+}
+
+// Feeds the block's packed rows, which are the next ones, and returns how many.
+uint32_t feed_packed_rows(JoinState *state, Side side) {
+  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  BlockReader *reader = &input->blocks->reader;
+  RowStore *store = input->reader.store;
+  const SetSlice rows = packed_sets(*reader, no_row - input->row_count);
+  if (rows.rows == 0) return 0;
+  if (store == nullptr || keeps_packed_rows(*input)) {
+    if (store != nullptr) append_packed_rows(store, reader->packed, rows.rows);
+    pass_packed_rows(reader, rows);
+  } else {
+    for (uint32_t i = 0; i < rows.rows; ++i) {
+      read_block_row(reader);
+      read_kept_columns(input, reader->slot);
+      append_row(store, input->values, input->nulls);
+    }
+  }
+  call_cpp([&] { state->engine->add_rows(side, rows); });
+  return rows.rows;
 }
 
 // Feeds the next rows of the block, as many as have sets that lie apart, and returns how many.
@@ -74,7 +105,8 @@ void feed_rows_of_block(JoinState *state, Side side) {
   SetView sets[most_fed_sets];
   uint32_t count;
   do {
-    count = feed_rows_apart(state, side);
+    count = feed_packed_rows(state, side);
+    if (count == 0) count = feed_rows_apart(state, side);
     if (count == 0) count = feed_some_rows(state, side, sets);
     end_rows(state->engine, count, &state->spill_file);
     input->row_count += count;
