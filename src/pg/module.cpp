@@ -36,7 +36,7 @@ bool statement_ends() {
 // While Highway's library is loaded, it measures the timer of its benchmarks, which takes most of the time
 // that a session or a parallel worker needs to load the module. The linker finds this function first. Nothing
 // here has a benchmark.
-uint64_t hwy::platform::TimerResolution() {
+PGDLLEXPORT uint64_t hwy::platform::TimerResolution() {
   return 1;
 }
 

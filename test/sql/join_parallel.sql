@@ -111,6 +111,7 @@ INSERT INTO narrow SELECT nullif(i % 3, 1) = 0, chr(97 + i % 26)::"char", nullif
 FROM generate_series(1, 20000) i,
   LATERAL (SELECT CASE WHEN i / 2 % 1000 > 1 THEN ARRAY[i / 2 * 4, i / 2 * 4 + 1, i / 2 * 4 + 2] WHEN i % 4 < 2 THEN '{}' END AS tokens) t;
 UPDATE narrow SET tokens = ARRAY(SELECT generate_series(1, 70000)) WHERE id IN (1, 20000);
+UPDATE narrow SET tokens = ARRAY(SELECT generate_series(1, 3000)) WHERE id IN (2, 19999);
 ANALYZE narrow;
 -- Returns the number of rows, and whether they are those of the operator without workers.
 CREATE FUNCTION narrow_rows(columns text, set text, OUT gathered boolean, OUT rows text, OUT same boolean) LANGUAGE plpgsql AS $$
@@ -129,7 +130,7 @@ BEGIN
 END $$;
 SET enable_nestloop = off;
 SELECT v.*, n.* FROM (VALUES ('a.id, b.id AS b', 'tokens'), ('a.flag, a.letter, a.small, b.id, b.big, b.part', 'tokens'), ('a.*', 'tokens'),
-  ('b.part, a.id, b.flag, a.big', 'wide'), ('b.letter, a.small', 'wide')) v (columns, set), narrow_rows(columns, set) n;
+  ('a.id, CASE WHEN a.id IN (1, 2) THEN pg_column_size(a.tokens) END', 'tokens'), ('b.part, a.id, b.flag, a.big', 'wide'), ('b.letter, a.small', 'wide')) v (columns, set), narrow_rows(columns, set) n;
 SET simjoin.memory_limit = '1MB';
 SELECT v.*, n.* FROM (VALUES ('a.id, b.id AS b', 'tokens'), ('a.flag, a.letter, a.small, b.id, b.big, b.part', 'tokens')) v (columns, set),
   narrow_rows(columns, set) n;

@@ -148,6 +148,10 @@ FROM unnest('{JOIN,LEFT JOIN}'::text[]) kind, unnest('{a.id < b.id,a.drawn > b.d
   a.third < b.third,a.id < b.id AND a.drawn > b.drawn,a.id <> b.id,a.third < b.id}'::text[]) clause;
 SELECT compare('SELECT a.id, b.id AS b, b.wide AS t FROM drawn a JOIN drawn b ON a.third < b.third AND containment(a.tokens, b.tokens) >= 0.8');
 RESET simjoin.memory_limit;
+-- Clauses that exclude a row with itself, and hold for some pairs both ways round.
+SELECT clause, compare('SELECT a.id, b.id AS b, a.drawn, b.drawn AS d FROM drawn a JOIN drawn b ON jaccard_similarity(a.tokens, b.tokens) >= 0.6 AND ' || clause)
+FROM unnest('{"overlap_count(a.tokens, b.tokens) < overlap_count(a.tokens, a.tokens)",(a.id - 30) * (b.id - 30) < (b.id - 30) * (b.id - 30),
+  a.id + b.id > b.id + b.id,a.third < b.third + a.id - b.id}'::text[]) clause;
 DROP TABLE drawn;
 
 -- Volatile clauses run only on similar pairs.

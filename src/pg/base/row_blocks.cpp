@@ -267,8 +267,9 @@ void append_to_block(BlockWriter *writer, TupleTableSlot *slot) {
   const int natts = columns.descriptor->natts, count = columns.count();
   slot_getallattrs(slot);
   const int set = writer->apart.column;
-  const bool apart =
-      writer->apart.used && !slot->tts_isnull[set] && append_apart(writer, slot->tts_values[set]);
+  const bool apart = writer->apart.used && !slot->tts_isnull[set] &&
+                     !(writer->apart.packs && is_toasted(slot->tts_values[set])) &&
+                     append_apart(writer, slot->tts_values[set]);
   if (apart && writer->apart.packs) return append_packed(writer, slot);
   bool has_nulls = false;
   for (int i = 0; i < natts; ++i) has_nulls |= slot->tts_isnull[i];

@@ -15,7 +15,8 @@ namespace simjoin::pg {
 // What a row of a block consists of: the columns of the descriptor, as they are, and after them the arrays of
 // some of these columns once more, detoasted. If there is one array, of integers, the elements of rows in
 // which it is a set lie apart from the rows, one row's after another's, as engines take them. Where all other
-// columns are passed by value, such rows are packed (packed_rows.hpp) and come first.
+// columns are passed by value, such rows are packed (packed_rows.hpp) and come first. Where the array is
+// compressed or out of line then, its elements do not lie apart.
 struct BlockColumns {
   static constexpr int most_arrays = 2;
 

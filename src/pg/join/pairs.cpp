@@ -178,7 +178,8 @@ bool enter_next_pairs(JoinState *state) {
 
 void end_one_way(JoinState *state, const JoinPair &pair) {
   if (state->other_way) {
-    InstrCountFiltered1(&state->css.ss.ps, 1);  // as if it had been looked at
+    const JoinPair other = {pair.right, pair.left, pair.overlap, pair.similarity};
+    if (qualifies(state, other)) InstrCountFiltered1(&state->css.ss.ps, 1);  // as if it had been looked at
     ++state->batch_position;
   }
   state->other_way = false;

@@ -9,6 +9,16 @@ extern "C" {
 }
 
 namespace simjoin::pg {
+namespace {
+
+// Returns whether one argument of the clause has columns of one role alone, and the other of the other role.
+bool has_role_each_side(const RestrictInfo *info) {
+  int left, right;
+  return bms_get_singleton_member(info->left_relids, &left) &&
+         bms_get_singleton_member(info->right_relids, &right) && left != right;
+}
+
+}  // namespace
 
 bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
                             const SimilarityClause &clause) {
@@ -30,11 +40,15 @@ compat::Comparison comparison_of_roles(List *restrictlist, Index outer_relid, In
   auto strongest = compat::Comparison::other;
   ListCell *cell;
   foreach (cell, restrictlist) {
-    auto *clause = reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause);
+    auto *info = lfirst_node(RestrictInfo, cell);
+    auto *clause = reinterpret_cast<Node *>(info->clause);
     if (!IsA(clause, OpExpr) || list_length(castNode(OpExpr, clause)->args) != 2) continue;
     OpExpr *op = as_outer(castNode(OpExpr, clause), inner_relid, outer_relid);
     if (!equal(linitial(op->args), lsecond(op->args)) || contain_volatile_functions(clause)) continue;
-    strongest = Max(strongest, compat::comparison_of(op->opno));
+    // a.v * b.v < b.v * b.v excludes a row with itself, and may hold for a pair both ways round.
+    const auto comparison = compat::comparison_of(op->opno);
+    strongest =
+        Max(strongest, has_role_each_side(info) ? comparison : Min(comparison, compat::Comparison::unequal));
   }
   return strongest;
 }

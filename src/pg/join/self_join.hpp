@@ -29,9 +29,8 @@ bool same_set_of_same_table(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *in
 // Returns whether the same conditions hold for the rows of both relations.
 bool same_conditions(RelOptInfo *outer, RelOptInfo *inner);
 
-// Returns how clauses compare one expression of both roles, as a.id < b.id does. What differs from itself
-// excludes that a row is paired with itself. What is ordered excludes, too, that a pair holds both ways
-// round.
+// Returns how clauses compare one expression of both roles, as a.id < b.id does. Either comparison excludes
+// that a row is paired with itself. Comparison::ordered excludes, too, that a pair holds both ways round.
 compat::Comparison comparison_of_roles(List *restrictlist, Index outer_relid, Index inner_relid);
 
 }  // namespace simjoin::pg
