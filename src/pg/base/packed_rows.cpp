@@ -3,34 +3,33 @@
 namespace simjoin::pg {
 namespace {
 
-// The last bytes of a row tell the NULLs.
-uint32_t null_bytes(TupleDesc descriptor) {
-  return static_cast<uint32_t>(descriptor->natts + 7) / 8;
-}
-
-uint32_t value_bytes(TupleDesc descriptor) {
-  uint32_t bytes = 0;
-  for (int i = 0; i < descriptor->natts; ++i)
-    bytes += static_cast<uint32_t>(TupleDescAttr(descriptor, i)->attlen);
-  return bytes;
+// The first bytes of a row tell the NULLs.
+uint32_t null_bytes(TupleDesc descriptor, int without) {
+  return static_cast<uint32_t>(descriptor->natts - (without < 0 ? 0 : 1) + 7) / 8;
 }
 
 }  // namespace
 
-uint32_t packed_row_bytes(TupleDesc descriptor) {
-  for (int i = 0; i < descriptor->natts; ++i)
-    if (!TupleDescAttr(descriptor, i)->attbyval) return 0;
-  return value_bytes(descriptor) + null_bytes(descriptor);
+uint32_t packed_row_bytes(TupleDesc descriptor, int without) {
+  uint32_t bytes = null_bytes(descriptor, without);
+  for (int i = 0; i < descriptor->natts; ++i) {
+    const Form_pg_attribute column = TupleDescAttr(descriptor, i);
+    if (i == without) continue;
+    if (!column->attbyval) return 0;
+    bytes += static_cast<uint32_t>(column->attlen);
+  }
+  return bytes;
 }
 
-void pack_row(TupleDesc descriptor, const Datum *values, const bool *nulls, char *row) {
-  char *at = row;
-  char *bits = row + value_bytes(descriptor);
-  memset(bits, 0, null_bytes(descriptor));
-  for (int i = 0; i < descriptor->natts; ++i) {
+void pack_row(TupleDesc descriptor, int without, const Datum *values, const bool *nulls, char *row) {
+  char *at = row + null_bytes(descriptor, without);
+  memset(row, 0, static_cast<size_t>(at - row));
+  for (int i = 0, bit = 0; i < descriptor->natts; ++i) {
+    if (i == without) continue;
     const int16 bytes = TupleDescAttr(descriptor, i)->attlen;
     const Datum value = nulls[i] ? static_cast<Datum>(0) : values[i];
-    if (nulls[i]) bits[i / 8] |= static_cast<char>(1 << i % 8);
+    if (nulls[i]) row[bit / 8] |= static_cast<char>(1 << bit % 8);
+    ++bit;
     switch (bytes) {
       case 1: {
         *at = DatumGetChar(value);
@@ -53,32 +52,34 @@ void pack_row(TupleDesc descriptor, const Datum *values, const bool *nulls, char
   }
 }
 
-void unpack_row(TupleDesc descriptor, const char *row, Datum *values, bool *nulls) {
-  const char *bits = row + value_bytes(descriptor);
-  for (int i = 0; i < descriptor->natts; ++i) {
+void unpack_row(TupleDesc descriptor, int without, const char *row, Datum *values, bool *nulls) {
+  const char *at = row + null_bytes(descriptor, without);
+  for (int i = 0, bit = 0; i < descriptor->natts; ++i) {
+    if (i == without) continue;
     const int16 bytes = TupleDescAttr(descriptor, i)->attlen;
-    nulls[i] = (bits[i / 8] >> i % 8 & 1) != 0;
+    nulls[i] = (row[bit / 8] >> bit % 8 & 1) != 0;
+    ++bit;
     switch (bytes) {
       case 1: {
-        values[i] = CharGetDatum(*row);
+        values[i] = CharGetDatum(*at);
         break;
       }
       case 2: {
         int16 number;
-        memcpy(&number, row, sizeof number);
+        memcpy(&number, at, sizeof number);
         values[i] = Int16GetDatum(number);
         break;
       }
       case 4: {
         int32 number;
-        memcpy(&number, row, sizeof number);
+        memcpy(&number, at, sizeof number);
         values[i] = Int32GetDatum(number);
         break;
       }
       default:
-        memcpy(&values[i], row, sizeof values[i]);
+        memcpy(&values[i], at, sizeof values[i]);
     }
-    row += bytes;
+    at += bytes;
   }
 }
 

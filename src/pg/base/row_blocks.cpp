@@ -135,31 +135,17 @@ Oid element_type_of(const ApartSets &apart) {
   return apart.type == TokenType::int8 ? INT8OID : INT4OID;
 }
 
-// Returns the columns without one of them, numbered from 0.
-TupleDesc without_column(TupleDesc columns, int column) {
-  TupleDesc others = CreateTemplateTupleDesc(columns->natts - 1);
-  for (int i = 0, to = 1; i < columns->natts; ++i)
-    if (i != column)
-      TupleDescCopyEntry(others, static_cast<AttrNumber>(to++), columns, static_cast<AttrNumber>(i + 1));
-  return others;
-}
-
 // Returns whether sets of these columns may lie apart, and how.
-ApartSets apart_sets(const BlockColumns &columns, MemoryContext context) {
+ApartSets apart_sets(const BlockColumns &columns) {
   ApartSets apart = {};
   if (columns.array_count != 1) return apart;
   apart.column = columns.arrays[0] - 1;
   const Oid array_type = TupleDescAttr(columns.descriptor, apart.column)->atttypid;
   apart.used = token_type_of(array_type, &apart.type) && apart.type != TokenType::text;
   if (!apart.used) return apart;
-  MemoryContext old = MemoryContextSwitchTo(context);
-  apart.descriptor = without_column(columns.descriptor, apart.column);
-  const int others = apart.descriptor->natts;
-  apart.values = static_cast<Datum *>(palloc(sizeof(Datum) * Max(others, 1)));
-  apart.nulls = static_cast<bool *>(palloc(sizeof(bool) * Max(others, 1)));
-  MemoryContextSwitchTo(old);
-  apart.row_bytes = packed_row_bytes(apart.descriptor);
-  apart.packs = apart.row_bytes > 0 || others == 0;
+  apart.columns = columns.descriptor;
+  apart.row_bytes = packed_row_bytes(apart.columns, apart.column);
+  apart.packs = apart.row_bytes > 0 || apart.columns->natts == 1;
   return apart;
 }
 
@@ -187,13 +173,8 @@ bool append_apart(BlockWriter *writer, Datum value) {
 // Appends a packed row, whose set has just been appended.
 void append_packed(BlockWriter *writer, const TupleTableSlot *slot) {
   const ApartSets &apart = writer->apart;
-  const int before = apart.column, after = apart.descriptor->natts - before;
-  memcpy(apart.values, slot->tts_values, sizeof(Datum) * before);
-  memcpy(apart.values + before, slot->tts_values + before + 1, sizeof(Datum) * after);
-  memcpy(apart.nulls, slot->tts_isnull, sizeof(bool) * before);
-  memcpy(apart.nulls + before, slot->tts_isnull + before + 1, sizeof(bool) * after);
   const size_t row = add_room(&writer->packed, apart.row_bytes, 1);
-  pack_row(apart.descriptor, apart.values, apart.nulls, writer->packed.data + row);
+  pack_row(apart.columns, apart.column, slot->tts_values, slot->tts_isnull, writer->packed.data + row);
 }
 
 // Puts the array of the next set that lies apart together.
@@ -221,16 +202,13 @@ Datum next_array(BlockReader *reader) {
 void read_packed_row(BlockReader *reader) {
   const ApartSets &apart = reader->apart;
   TupleTableSlot *slot = reader->slot;
-  const int before = apart.column, after = apart.descriptor->natts - before;
-  unpack_row(apart.descriptor, reader->packed, apart.values, apart.nulls);
-  memcpy(slot->tts_values, apart.values, sizeof(Datum) * before);
-  memcpy(slot->tts_values + before + 1, apart.values + before, sizeof(Datum) * after);
-  memcpy(slot->tts_isnull, apart.nulls, sizeof(bool) * before);
-  memcpy(slot->tts_isnull + before + 1, apart.nulls + before, sizeof(bool) * after);
-  for (const int column : {before, apart.descriptor->natts + 1}) {
-    slot->tts_values[column] = PointerGetDatum(reader->array);
+  unpack_row(apart.columns, apart.column, reader->packed, slot->tts_values, slot->tts_isnull);
+  const Datum array = next_array(reader);
+  for (const int column : {apart.column, apart.columns->natts}) {
+    slot->tts_values[column] = array;
     slot->tts_isnull[column] = false;
   }
+  pass_packed_rows(reader, packed_sets(*reader, 1));
 }
 
 }  // namespace
@@ -247,7 +225,7 @@ TupleDesc block_row_descriptor(const BlockColumns &columns) {
 
 void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryContext context) {
   writer->columns = columns;
-  writer->apart = apart_sets(columns, context);
+  writer->apart = apart_sets(columns);
   writer->context = context;
   writer->block = new_bytes(context, full_block + full_block / 4);
   if (!writer->apart.used) return;
@@ -340,7 +318,7 @@ BlockView block_at(const char *data) {
 void init_block_reader(BlockReader *reader, const BlockColumns &columns, TupleTableSlot *slot) {
   *reader = {};
   reader->slot = slot;
-  reader->apart = apart_sets(columns, slot->tts_mcxt);
+  reader->apart = apart_sets(columns);
 }
 
 void open_block(BlockReader *reader, BlockView block) {
@@ -398,9 +376,7 @@ bool read_block_row(BlockReader *reader) {
   TupleTableSlot *slot = reader->slot;
   ExecClearTuple(slot);
   if (reader->packed_rows > 0) {
-    next_array(reader);
     read_packed_row(reader);
-    pass_packed_rows(reader, packed_sets(*reader, 1));
     ExecStoreVirtualTuple(slot);
     return true;
   }

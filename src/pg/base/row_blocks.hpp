@@ -33,11 +33,9 @@ struct ApartSets {
   TokenType type;
   int column;  // of the set, from 0
   bool packs;  // their rows are packed
-  // Of the packed rows.
-  TupleDesc descriptor;  // the other columns
+  // Of the packed rows, whose columns are the others.
+  TupleDesc columns;
   uint32_t row_bytes;
-  Datum *values;  // room for one row
-  bool *nulls;
 };
 
 // Returns the columns of a row that has been read from a block.

@@ -76,13 +76,13 @@ char *room_in_memory(RowStore *store, uint32_t *room) {
 
 void append_packed_row(RowStore *store, const Datum *values, const bool *nulls) {
   if (!fit_memory(store, 1)) {
-    pack_row(store->descriptor, values, nulls, store->packed_row);
+    pack_row(store->descriptor, all_columns, values, nulls, store->packed_row);
     write_to_file(store, store->packed_row, store->packed_bytes);
     ++store->rows;
     return;
   }
   uint32_t room;
-  pack_row(store->descriptor, values, nulls, room_in_memory(store, &room));
+  pack_row(store->descriptor, all_columns, values, nulls, room_in_memory(store, &room));
   store->memory_bytes += store->packed_bytes;
   store->memory_rows = ++store->rows;
 }
@@ -148,7 +148,7 @@ RowStore *create_row_store(MemoryContext parent, TupleDesc descriptor, size_t me
   store->context = context;
   store->descriptor = descriptor;
   store->memory_limit = memory_limit;
-  store->packed_bytes = packed_row_bytes(descriptor);
+  store->packed_bytes = packed_row_bytes(descriptor, all_columns);
   if (store->packed_bytes > 0) {
     while ((size_t{store->packed_bytes} << (store->rows_shift + 1)) <= block_bytes) ++store->rows_shift;
     store->packed_row = static_cast<char *>(MemoryContextAlloc(context, store->packed_bytes));
@@ -183,7 +183,8 @@ void append_packed_rows(RowStore *store, const char *rows, uint32_t count) {
 
 void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls) {
   RowStore *store = reader->store;
-  if (store->packed_bytes > 0) return unpack_row(store->descriptor, packed_row(reader, row), values, nulls);
+  if (store->packed_bytes > 0)
+    return unpack_row(store->descriptor, all_columns, packed_row(reader, row), values, nulls);
   MinimalTuple tuple = row < store->memory_rows ? reinterpret_cast<MinimalTuple>(store->locations[row])
                                                 : read_tuple(reader, store->locations[row]);
   HeapTupleData header;

@@ -37,7 +37,7 @@ void store_block_row(JoinInput *input, const BlockRow &row) {
 // Returns whether the rows that are kept are packed as those of the blocks.
 bool keeps_packed_rows(const JoinInput &input) {
   const ApartSets &apart = input.blocks->reader.apart;
-  if (input.kept_count != apart.descriptor->natts) return false;
+  if (input.kept_count != apart.columns->natts - 1) return false;
   for (int i = 0; i < input.kept_count; ++i)
     if (input.kept[i] != i + (i < apart.column ? 1 : 2)) return false;
   return true;
