@@ -24,27 +24,34 @@ namespace {
 
 // ---- Start: which columns are kept, and the keys ----
 
-// Returns the place of a child's output column among the kept columns. A new one is appended.
-int keep_column(JoinInput *input, AttrNumber child_column) {
-  for (int i = 0; i < input->kept_count; ++i)
-    if (input->kept[i] == child_column) return i;
-  input->kept[input->kept_count] = child_column;
-  return input->kept_count++;
+// Returns whether a column of the scan tuple is needed and comes from this side.
+bool is_used_column(const JoinState *state, Side side, const Bitmapset *used, int column) {
+  const ColumnSource source = side == Side::left ? ColumnSource::left : ColumnSource::right;
+  return state->columns[column].source == source && bms_is_member(column, used);
 }
 
-// Lists the used columns of the scan tuple that come from this side, and the columns that `store` has to keep
-// for them.
-void init_columns(JoinState *state, Side side, Bitmapset *used, JoinInput *store) {
+// Returns the child's output columns that are needed of this side.
+Bitmapset *needed_columns(const JoinState *state, Side side, const Bitmapset *used) {
+  Bitmapset *columns = nullptr;
+  for (int i = 0; i < state->column_count; ++i)
+    if (is_used_column(state, side, used, i))
+      columns = bms_add_member(columns, state->columns[i].child_column);
+  return columns;
+}
+
+// Lists the child's output columns that are kept, ascending as in blocks, and which of them go to which used
+// columns of the scan tuple.
+void init_columns(JoinState *state, Side side, const Bitmapset *used, Bitmapset *kept) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
-  const ColumnSource source = side == Side::left ? ColumnSource::left : ColumnSource::right;
+  input->kept = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * Max(bms_num_members(kept), 1)));
+  for (int column = -1; (column = bms_next_member(kept, column)) >= 0;)
+    input->kept[input->kept_count++] = static_cast<AttrNumber>(column);
   input->scan_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
   input->kept_columns = static_cast<int *>(palloc(sizeof(int) * state->column_count));
-  if (store->kept == nullptr)
-    store->kept = static_cast<AttrNumber *>(palloc(sizeof(AttrNumber) * state->column_count));
   for (int i = 0; i < state->column_count; ++i) {
-    if (state->columns[i].source != source || !bms_is_member(i, used)) continue;
+    if (!is_used_column(state, side, used, i)) continue;
     input->scan_columns[input->used_count] = i;
-    input->kept_columns[input->used_count++] = keep_column(store, state->columns[i].child_column);
+    input->kept_columns[input->used_count++] = bms_member_index(kept, state->columns[i].child_column);
   }
 }
 
@@ -304,13 +311,13 @@ void init_block_inputs(JoinState *state, EState *estate) {
 
 void init_inputs(JoinState *state, const CustomScan *plan, Bitmapset *used) {
   init_keys(state, plan);
-  JoinInput *left = &state->inputs[0], *right = &state->inputs[1];
+  Bitmapset *left = needed_columns(state, Side::left, used),
+            *right = needed_columns(state, Side::right, used);
+  if (state->facts.read_once) left = right = bms_union(left, right);
   init_columns(state, Side::left, used, left);
-  init_columns(state, Side::right, used, state->facts.read_once ? left : right);
-  right->kept_count = state->facts.read_once ? left->kept_count : right->kept_count;
-  right->kept = state->facts.read_once ? left->kept : right->kept;
-  init_kept_rows(left);
-  init_kept_rows(right);
+  init_columns(state, Side::right, used, right);
+  init_kept_rows(&state->inputs[0]);
+  init_kept_rows(&state->inputs[1]);
 }
 
 void feed(JoinState *state) {
