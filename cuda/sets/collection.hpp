@@ -18,8 +18,9 @@ namespace simjoin::gpu {
 struct alignas(32) SetRecord {
   uint64_t start;
   uint32_t stored;
-  uint32_t size;  // tokens of the whole set
-  uint32_t row;   // its number on its side
+  uint32_t size;       // tokens of the whole set
+  uint32_t row;        // its number on its side
+  uint32_t unused[3];  // zeros, since records are copied between GPUs as a whole
 };
 
 // Sets of one size: numbers [begin, next class's begin) of their side.

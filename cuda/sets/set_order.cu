@@ -139,7 +139,7 @@ __global__ void make_records(const uint32_t *numbers, uint32_t rows, const uint6
                              uint32_t *ordered_sizes) {
   SIMJOIN_GRID_STRIDE(i, rows) {
     const uint32_t row = numbers[i];
-    records[i] = {starts[row], stored[row], sizes[row], row};
+    records[i] = {starts[row], stored[row], sizes[row], row, {}};
     ordered_sizes[i] = sizes[row];
   }
 }

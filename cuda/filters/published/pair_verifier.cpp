@@ -169,7 +169,7 @@ void GpuVerifier::upload_side(const SetCollection &sets, uint64_t first_token,
   for (const SizeClass &c : sets.classes) {
     stop.check();
     for (uint32_t set = c.begin; set < c.end; ++set) {
-      host[set] = {first_token + sets.starts[set], sets.stored(set), c.size, sets.rows[set]};
+      host[set] = {first_token + sets.starts[set], sets.stored(set), c.size, sets.rows[set], {}};
     }
   }
   records = DeviceBuffer<gpu::SetRecord>(device, host.size());
