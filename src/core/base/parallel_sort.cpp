@@ -48,8 +48,8 @@ std::vector<SortKey> choose_splitters(const Buffer<SortKey> &keys, size_t bucket
 }
 
 // Sorts the keys into buckets, whose keys are not sorted yet. Returns where they lie.
-Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, size_t buckets, WorkerPool &pool,
-                                         MemoryCounter &memory) {
+Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, Buffer<SortKey> &sorted, size_t buckets,
+                                         WorkerPool &pool, MemoryCounter &memory) {
   const size_t n = keys.size();
   const std::vector<SortKey> splitters = choose_splitters(keys, buckets);
   const size_t chunks = std::min<size_t>((n + chunk_target - 1) / chunk_target, size_t{16} * pool.workers());
@@ -69,22 +69,22 @@ Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, size_t buckets, 
       ++counts[bucket];
     });
   });
-  Buffer<SortKey> sorted(memory, n);
+  sorted.resize(n);
   places.place([&](size_t chunk, uint64_t *next) {
     visit(chunk, [&](size_t i) { sorted[next[bucket_of[i]]++] = keys[i]; });
   });
-  keys = std::move(sorted);
+  std::swap(keys, sorted);
   return places;
 }
 
 }  // namespace
 
-void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
+void sort_keys(Buffer<SortKey> &keys, Buffer<SortKey> &scratch, WorkerPool &pool, MemoryCounter &memory) {
   if (keys.size() < 2) return;
   const bool by_vectors = has_vectors();
   if (keys.size() <= 2 * bucket_target) return sort_run(keys.data(), keys.size(), by_vectors);
   const size_t buckets = std::min(max_buckets, keys.size() / bucket_target + 1);
-  const Distribution<uint64_t> places = sort_into_buckets(keys, buckets, pool, memory);
+  const Distribution<uint64_t> places = sort_into_buckets(keys, scratch, buckets, pool, memory);
   pool.parallel(buckets, [&](int, size_t bucket) {
     sort_run(keys.data() + places.begin(bucket), places.begin(bucket + 1) - places.begin(bucket), by_vectors);
   });

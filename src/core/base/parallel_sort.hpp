@@ -10,8 +10,14 @@ namespace simjoin {
 
 using SortKey = hwy::uint128_t;
 
-// Sorts the keys ascending (sample sort over VQSort). Fast if few keys are equal. Needs room for a second
-// copy of the keys while it runs.
-void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory);
+// Sorts the keys ascending (sample sort over VQSort). Fast if few keys are equal. `scratch` gets room for a
+// second copy of the keys, so that sorts one after the other touch no new memory.
+void sort_keys(Buffer<SortKey> &keys, Buffer<SortKey> &scratch, WorkerPool &pool, MemoryCounter &memory);
+
+// The same with room that goes back at the end.
+inline void sort_keys(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
+  Buffer<SortKey> scratch(memory);
+  sort_keys(keys, scratch, pool, memory);
+}
 
 }  // namespace simjoin

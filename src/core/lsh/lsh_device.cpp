@@ -33,15 +33,16 @@ void LshDevice::note_cpu() {
   memory_peak_ = 0;
 }
 
-void LshDevice::sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory) {
-  const auto on_cpu = [&] { sort_keys(keys, pool, memory); };
+void LshDevice::sort(Buffer<SortKey> &keys, Buffer<SortKey> &scratch, WorkerPool &pool,
+                     MemoryCounter &memory) {
+  const auto on_cpu = [&] { sort_keys(keys, scratch, pool, memory); };
   if (keys.size() < least_keys_on_gpu) return on_cpu();
   const auto on_gpu = [&](GpuBackend &gpu) {
     if (!gpu.signatures()->sorts()) return on_cpu();
-    Buffer<SortKey> sorted(memory, keys.size());
-    const size_t held = gpu.signatures()->sort({keys.data(), keys.size()}, {sorted.data(), sorted.size()},
+    scratch.resize(keys.size());
+    const size_t held = gpu.signatures()->sort({keys.data(), keys.size()}, {scratch.data(), scratch.size()},
                                                pool, spec_.gpu_memory_limit);
-    keys = std::move(sorted);
+    std::swap(keys, scratch);
     const std::lock_guard lock(mutex_);
     memory_peak_ = std::max(memory_peak_, held);
   };

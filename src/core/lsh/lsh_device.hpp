@@ -28,8 +28,8 @@ class LshDevice {
   void run(Gpu &&gpu, Cpu &&cpu) {
     attempt_.run(gpu, cpu);
   }
-  // Sorts a band's keys, whose rows ascend.
-  void sort(Buffer<SortKey> &keys, WorkerPool &pool, MemoryCounter &memory);
+  // Sorts a band's keys, whose rows ascend, with `scratch` as sort_keys().
+  void sort(Buffer<SortKey> &keys, Buffer<SortKey> &scratch, WorkerPool &pool, MemoryCounter &memory);
 
   // Notes the name of the GPU in use, and the number of bytes of it that were held.
   void note_use(const std::string &name, size_t bytes);

@@ -85,7 +85,7 @@ class LshJoinOfSets final : public LshJoin {
   void note_one_part_limit();
   void join(WorkerPool &pool);
   void join_bands(LshBuckets &buckets, WorkerPool &pool);
-  void join_band(uint32_t band, const LshKeys &keys, LshBuckets &buckets, WorkerPool &pool);
+  void join_band(uint32_t band, LshKeys &keys, LshBuckets &buckets, WorkerPool &pool);
   void take(Worker &worker, const LshRow &l, const LshRow &r);
   void compare_held(Worker &worker, uint32_t l, uint32_t right);
   void compare(const LshRow &l, const LshRow &r, Worker &worker);
@@ -196,7 +196,7 @@ LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
 
 // Hands over the similar pairs band by band, each in the first band in which it shares a bucket.
 void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
-  const LshKeys keys(*rows_, file_ ? lsh_memory::keys_at_a_time(spec_) : UINT32_MAX, memory_);
+  LshKeys keys(*rows_, file_ ? lsh_memory::keys_at_a_time(spec_) : UINT32_MAX, device_, memory_);
   for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
     {
       const std::lock_guard lock(mutex_);
@@ -211,16 +211,14 @@ void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
   }
 }
 
-void LshJoinOfSets::join_band(uint32_t band, const LshKeys &keys, LshBuckets &buckets, WorkerPool &pool) {
+void LshJoinOfSets::join_band(uint32_t band, LshKeys &keys, LshBuckets &buckets, WorkerPool &pool) {
   const std::vector<LshKeys::Range> ranges = keys.ranges(band, pool);
   for (const LshKeys::Range &range : ranges) {
     if (keys.is_too_large(range) && buckets.is_chained(range.rows)) {
       buckets.visit_large(keys, range, pool);
       continue;
     }
-    Buffer<SortKey> part = keys.keys(band, range, pool);
-    if (range.first < range.last) device_.sort(part, pool, memory_);
-    buckets.visit_keys({part.data(), part.size()}, pool);
+    buckets.visit_keys(keys.sorted(band, range, pool), pool);
   }
   const std::lock_guard lock(mutex_);
   if (file_) partitions_ = std::max(partitions_, static_cast<uint32_t>(ranges.size()));

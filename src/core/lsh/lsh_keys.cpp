@@ -66,24 +66,34 @@ std::vector<uint64_t> LshKeys::count(uint32_t band, Prefix prefix, int cell_bits
   return sum;
 }
 
-Buffer<SortKey> LshKeys::keys(uint32_t band, const Range &range, WorkerPool &pool) const {
+std::span<const SortKey> LshKeys::sorted(uint32_t band, const Range &range, WorkerPool &pool) {
+  take(band, range, pool);
+  if (range.first < range.last) device_.sort(keys_, scratch_, pool, memory_);
+  return {keys_.data(), keys_.size()};
+}
+
+// Sets keys_ to the hashes in a range, by their rows.
+void LshKeys::take(uint32_t band, const Range &range, WorkerPool &pool) {
   std::vector<size_t> ends(rows_.pieces() + 1);
+  const bool all = range.first == 0 && range.last == UINT64_MAX;
   pool.parallel(rows_.pieces(), [&](int, size_t piece) {
     pool.stop().check();
-    size_t count = 0;
-    rows_.visit_hashes(band, piece, [&](uint32_t, uint64_t hash) { count += contains(range, hash); });
-    ends[piece + 1] = count;
+    size_t &count = ends[piece + 1];
+    if (all) {
+      rows_.visit_rows(piece, [&](uint32_t) { ++count; });
+    } else {
+      rows_.visit_hashes(band, piece, [&](uint32_t, uint64_t hash) { count += contains(range, hash); });
+    }
   });
   for (size_t piece = 0; piece < rows_.pieces(); ++piece) ends[piece + 1] += ends[piece];
-  Buffer<SortKey> keys(memory_, ends.back());
+  keys_.resize(ends.back());
   pool.parallel(rows_.pieces(), [&](int, size_t piece) {
     pool.stop().check();
-    SortKey *key = keys.data() + ends[piece];
+    SortKey *key = keys_.data() + ends[piece];
     rows_.visit_hashes(band, piece, [&](uint32_t row, uint64_t hash) {
       if (contains(range, hash)) *key++ = {row, hash};
     });
   });
-  return keys;
 }
 
 Buffer<SortKey> LshKeys::keys_of_piece(uint32_t band, const Range &range, size_t piece) const {

@@ -66,7 +66,10 @@ class LshRows {
   // Rows that visit_hashes() reads at a time.
   static constexpr size_t piece_rows = size_t{1} << 13;
   size_t pieces() const { return (rows_ + piece_rows - 1) / piece_rows; }
-  // Calls visit(row, hash) for the rows of a piece that are not empty, ascending.
+  // Calls visit(row) for the rows of a piece that are not empty, ascending.
+  template <class Visit>
+  void visit_rows(size_t piece, Visit &&visit) const;
+  // Calls visit(row, hash) for them.
   template <class Visit>
   void visit_hashes(uint32_t band, size_t piece, Visit &&visit) const;
 
@@ -107,16 +110,24 @@ class LshRows {
 };
 
 template <class Visit>
+void LshRows::visit_rows(size_t piece, Visit &&visit) const {
+  const size_t begin = piece * piece_rows, end = std::min<size_t>(rows_, begin + piece_rows);
+  for (size_t row = begin; row < end; ++row) {
+    const auto number = static_cast<uint32_t>(row);
+    if (size_of(number) > 0) visit(number);
+  }
+}
+
+template <class Visit>
 void LshRows::visit_hashes(uint32_t band, size_t piece, Visit &&visit) const {
   const size_t begin = piece * piece_rows, end = std::min<size_t>(rows_, begin + piece_rows);
   Buffer<uint64_t> column(memory_, in_file() ? end - begin : 0);
   if (in_file())
     file_->read(columns_place_ + (size_t{band} * rows_ + begin) * sizeof(uint64_t), column.data(),
                 column.size() * sizeof(uint64_t));
-  for (size_t row = begin; row < end; ++row) {
-    const auto number = static_cast<uint32_t>(row);
-    if (size_of(number) > 0) visit(number, in_file() ? column[row - begin] : hashes_[row * bands_ + band]);
-  }
+  visit_rows(piece, [&](uint32_t row) {
+    visit(row, in_file() ? column[row - begin] : hashes_[row * bands_ + band]);
+  });
 }
 
 }  // namespace simjoin
