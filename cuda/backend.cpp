@@ -43,10 +43,7 @@ class CudaBackend final : public GpuBackend {
   bool available(std::string &reason) override { return search_.available(reason); }
   void look_again() override { search_.look_again(); }
 
-  bool has_driver() override {
-    int version = 0;
-    return cudaDriverGetVersion(&version) != cudaSuccess || version > 0;
-  }
+  bool has_driver() override { return gpu_driver_loads(); }
 
   bool started() const override { return gpu_started(); }
 

@@ -1,6 +1,7 @@
 #include "cuda/base/gpus.hpp"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include "core/base/error.hpp"
 #include "cuda/base/device_errors.hpp"
@@ -50,6 +51,11 @@ GpuLook look_for_gpu() {
   return {false, true,
           "the GPU has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
               ", at least " + std::to_string(least_capability) + ".0 is needed"};
+}
+
+bool gpu_driver_loads() {
+  static const void *const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  return driver != nullptr;
 }
 
 bool gpu_available(std::string *reason) {

@@ -12,6 +12,9 @@ namespace simjoin {
 // Bytes of a GPU's memory that this process keeps for its next join, unless a caller says otherwise.
 inline constexpr size_t kept_device_memory = size_t{1} << 30;
 
+// Returns whether there is a driver, and leaves the GPUs alone. Any of CUDA's own functions sets up all of
+// the host before it answers: 0.13 s with one GPU, a second with four.
+bool gpu_driver_loads();
 // Looks for a GPU that this process can use.
 GpuLook look_for_gpu();
 // Returns whether this process can use a GPU. If not, `reason` gets the cause; it may be null.

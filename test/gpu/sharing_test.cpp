@@ -2,9 +2,12 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include "core/base/host_pieces.hpp"
 #include "core/base/idle_release.hpp"
@@ -22,6 +25,22 @@ namespace {
 
 using namespace std::chrono_literals;
 using gpu::Trouble;
+
+// Asks a process that has not used CUDA for the driver. Sets its exit status: 0 if the driver is found and
+// still not initialized.
+[[noreturn]] void find_driver() {
+  const bool found = gpu_driver_loads();
+  void *const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  const auto count_gpus = reinterpret_cast<decltype(&cuDeviceGetCount)>(dlsym(driver, "cuDeviceGetCount"));
+  int gpus = 0;
+  std::exit(found && count_gpus(&gpus) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 1);
+}
+
+TEST(GpuDriverDeathTest, IsFoundWithoutSettingGpusUp) {
+  if (!gpu_driver_loads()) GTEST_SKIP() << "no GPU to test on: there is no driver";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // in a process that starts anew
+  EXPECT_EXIT(find_driver(), testing::ExitedWithCode(0), "");
+}
 
 TEST(DeviceErrors, ArePassingOrNot) {
   for (const cudaError_t error : {cudaErrorDevicesUnavailable, cudaErrorMpsConnectionFailed,
