@@ -208,7 +208,9 @@ $(OBJS): | configured
 $(CORE_LIBRARY): FORCE | configured
 	@$(BUILD_CORE) simjoin_core $(if $(CUDA_COMPILER),simjoin_cuda)
 
-$(GPU_LIBRARY): $(CORE_LIBRARY)
+# Made with it. The recipe lets make look at its time again.
+$(GPU_LIBRARY): FORCE | $(CORE_LIBRARY)
+	@:
 
 $(MODULE_big)$(DLSUFFIX): $(CORE_LIBRARY) $(GPU_LIBRARY) build/linked-version
 
