@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_memory.hpp"
 #include "core/minhash/minhash_plan.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
@@ -140,6 +141,38 @@ TEST(LshMemory, KeepsToTheLimit) {
   }
   spec.memory_limit = whole * 2;
   EXPECT_EQ(run_lsh(spec, input).stats.partitions, 0u);
+}
+
+// Beyond the limit is one bucket, whose keys are not kept for the next band, nor sorted.
+TEST(LshMemory, ABucketIsInMemoryOnce) {
+  constexpr size_t copies = 300'000, limit = 5 * mebibyte, key_bytes = 16;
+  Input<int32_t> input;
+  input.self_join = false;
+  input.left.assign(2, {1, 2, 3});
+  input.right.assign(copies, {1, 2, 3});
+  RandomSets random(83);
+  for (size_t i = 0; i < 160'000; ++i) input.right.push_back(random.set(4, 2'000'000'000));
+  LshSpec spec = spec_of(0.8, 12);
+  spec.plan = {4, 3};
+  spec.max_bucket_size = copies + 2;
+  spec.memory_limit = limit;
+  const LshResult result = run_lsh(spec, input);
+  EXPECT_GT(result.stats.partitions, 1u);
+  EXPECT_EQ(result.pairs.size(), 2 * copies);
+  EXPECT_LE(result.stats.memory_peak, limit / 4 + copies * key_bytes);
+}
+
+// Workers load blocks. Large ones are for limits that hold one of each.
+TEST(LshMemory, BlocksOfAllWorkersFit) {
+  LshSpec spec;
+  for (size_t limit = 1; limit < size_t{1} << 40; limit *= 2) {
+    for (spec.threads = 1; spec.threads <= 256; spec.threads *= 2) {
+      spec.memory_limit = limit;
+      const size_t block = lsh_memory::block_bytes(spec);
+      EXPECT_LE(block, std::max({limit / 16 / static_cast<size_t>(spec.threads),
+                                 std::min(limit / 16, mebibyte), mebibyte / 1024}));
+    }
+  }
 }
 
 TEST(LshMemory, FileThatIsTooSmall) {

@@ -35,7 +35,7 @@ class LshBuckets {
 
   // Works through a part of the band: `keys` are all keys of some hashes, ascending.
   void visit_keys(std::span<const SortKey> keys, WorkerPool &pool);
-  // The same of the one bucket of a range that is too large for LshKeys::keys(). It must be more than are
+  // The same of the one bucket of a range that is too large for LshKeys::sorted(). It must be more than are
   // compared each with each.
   void visit_large(const LshKeys &keys, const LshKeys::Range &range, WorkerPool &pool);
   bool is_chained(uint64_t rows) const { return rows > max_bucket_size_; }

@@ -67,6 +67,9 @@ std::vector<uint64_t> LshKeys::count(uint32_t band, Prefix prefix, int cell_bits
 }
 
 std::span<const SortKey> LshKeys::sorted(uint32_t band, const Range &range, WorkerPool &pool) {
+  // A bucket that does not fit has its keys alone, and not for long.
+  if (keys_.size() > most_) keys_.release();
+  if (is_too_large(range)) scratch_.release();
   take(band, range, pool);
   if (range.first < range.last) device_.sort(keys_, scratch_, pool, memory_);
   return {keys_.data(), keys_.size()};
@@ -78,12 +81,13 @@ void LshKeys::take(uint32_t band, const Range &range, WorkerPool &pool) {
   const bool all = range.first == 0 && range.last == UINT64_MAX;
   pool.parallel(rows_.pieces(), [&](int, size_t piece) {
     pool.stop().check();
-    size_t &count = ends[piece + 1];
+    size_t count = 0;
     if (all) {
       rows_.visit_rows(piece, [&](uint32_t) { ++count; });
     } else {
       rows_.visit_hashes(band, piece, [&](uint32_t, uint64_t hash) { count += contains(range, hash); });
     }
+    ends[piece + 1] = count;
   });
   for (size_t piece = 0; piece < rows_.pieces(); ++piece) ends[piece + 1] += ends[piece];
   keys_.resize(ends.back());
