@@ -1,6 +1,7 @@
 #include "cuda/base/page_locked.hpp"
 
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <bit>
@@ -23,23 +24,35 @@ void unlock_pages(void *data) noexcept {
   --locked;
 }
 
-// Huge pages are page-locked in a quarter of the time of cudaHostAlloc, which uses small ones.
+// A forked process does not get the memory. While it had the pages, too, what this one writes could go to new
+// ones, which devices do not read.
+cudaError_t register_pages(void *data, size_t bytes) {
+  madvise(data, bytes, MADV_DONTFORK);
+  return cudaHostRegister(data, bytes, cudaHostRegisterPortable);
+}
+
+// Huge pages are page-locked in a fraction of the time that cudaHostAlloc takes with small ones. It is for
+// systems that do not let others' memory be page-locked.
 void *allocate_pinned(size_t bytes) {
-  void *const data = map_huge(bytes);
-  if (data == nullptr) throw std::bad_alloc();
-  try {
-    SIMJOIN_DEVICE_CALL(cudaHostRegister(data, bytes, cudaHostRegisterPortable));
-  } catch (...) {
+  check(injected_fault(), "cudaHostRegister");
+  void *data = map_huge(bytes);
+  if (data != nullptr) {
+    if (register_pages(data, bytes) == cudaSuccess) return data;
+    cudaGetLastError();
     unmap_huge(data, bytes);
-    throw;
   }
+  SIMJOIN_DEVICE_CALL(cudaHostAlloc(&data, bytes, cudaHostAllocPortable));
   return data;
 }
 
+// Memory that cannot be unlocked is cudaHostAlloc's, or stays, since a device that is lost may read it.
 void free_pinned(void *data, size_t bytes) noexcept {
-  cudaHostUnregister(data);
+  if (cudaHostUnregister(data) == cudaSuccess) {
+    unmap_huge(data, bytes);
+  } else {
+    cudaFreeHost(data);
+  }
   cudaGetLastError();
-  unmap_huge(data, bytes);
 }
 
 // Free buffers by size, each a power of two. The pool is never destroyed, because the driver may end before
@@ -70,10 +83,10 @@ bool lock_pages(HostPiece &piece, std::string &why) {
   const std::lock_guard lock(locking);
   if (piece.unlock != nullptr) return true;
   check(injected_fault(), "cudaHostRegister");
-  cudaError_t result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
+  cudaError_t result = register_pages(piece.data, piece.bytes);
   if (result != cudaSuccess) {
     free_kept_page_locked();
-    result = cudaHostRegister(piece.data, piece.bytes, cudaHostRegisterPortable);
+    result = register_pages(piece.data, piece.bytes);
   }
   if (result != cudaSuccess) {
     cudaGetLastError();  // cleared: copies work without page-locking
