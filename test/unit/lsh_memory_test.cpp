@@ -7,7 +7,6 @@
 
 #include "core/base/error.hpp"
 #include "core/lsh/lsh_join.hpp"
-#include "core/lsh/lsh_memory.hpp"
 #include "core/minhash/minhash_plan.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
@@ -160,19 +159,6 @@ TEST(LshMemory, ABucketIsInMemoryOnce) {
   EXPECT_GT(result.stats.partitions, 1u);
   EXPECT_EQ(result.pairs.size(), 2 * copies);
   EXPECT_LE(result.stats.memory_peak, limit / 4 + copies * key_bytes);
-}
-
-// Workers load blocks. Large ones are for limits that hold one of each.
-TEST(LshMemory, BlocksOfAllWorkersFit) {
-  LshSpec spec;
-  for (size_t limit = 1; limit < size_t{1} << 40; limit *= 2) {
-    for (spec.threads = 1; spec.threads <= 256; spec.threads *= 2) {
-      spec.memory_limit = limit;
-      const size_t block = lsh_memory::block_bytes(spec);
-      EXPECT_LE(block, std::max({limit / 16 / static_cast<size_t>(spec.threads),
-                                 std::min(limit / 16, mebibyte), mebibyte / 1024}));
-    }
-  }
 }
 
 TEST(LshMemory, FileThatIsTooSmall) {

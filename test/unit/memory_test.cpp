@@ -9,6 +9,7 @@
 #include "core/rounds/beyond_memory/round_memory.hpp"
 #include "unit/drive.hpp"
 #include "unit/process.hpp"
+#include "unit/random_sets.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -139,6 +140,20 @@ TEST_P(MemoryTest, LimitsHold) {
       }
     }
   }
+}
+
+// Each thread may have a block of sets in memory.
+TEST(MemoryOfThreads, IsWithinTheLimit) {
+  RandomSets random(84);
+  Input<int32_t> input;
+  input.self_join = true;
+  for (size_t i = 0; i < 60'000; ++i) input.left.push_back(random.set(200, 2'000'000));
+  JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9, 32);
+  spec.memory_limit = size_t{16} << 20;
+  JoinStats stats;
+  run(spec, input, &stats);
+  EXPECT_GT(stats.partitions, 1u);
+  EXPECT_LE(stats.memory_peak, spec.memory_limit);
 }
 
 // ---- A limit of a tenth of the data, if that is more than the floor ----

@@ -30,16 +30,11 @@ constexpr size_t inline_tokens = 20000;
 // meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr size_t queued_batches_per_thread = 4;
-// Ids are kept in blocks of this size, each in one huge page, and in smaller ones where the memory limit is
-// small.
-constexpr size_t raw_block_bytes = huge_page;
-constexpr size_t least_raw_block_bytes = size_t{1} << 10;
-constexpr size_t raw_blocks_per_limit = 16;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 
 size_t block_bytes(const JoinSpec &spec) {
-  return std::clamp(spec.memory_limit / raw_blocks_per_limit, least_raw_block_bytes, raw_block_bytes);
+  return RawSets::block_bytes(spec.memory_limit, thread_count(spec.threads));
 }
 
 class CpuEngine final : public JoinEngine {
@@ -217,7 +212,8 @@ size_t CpuEngine::one_part_limit() const {
   const RoundShape shape = this->shape();
   const JoinTokens::InMemory &tokens = tokens_.ranked();
   const size_t ids = shape.tokens * sizeof(uint32_t);
-  const size_t free = (spec_.self_join ? 1 : 2) * std::min(ids, raw_block_bytes);  // in the last blocks
+  const size_t free =
+      (spec_.self_join ? 1 : 2) * std::min(ids, RawSets::most_block_bytes);  // in the last blocks
   const size_t sets = ids + free + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const size_t peak = peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking);
   return PeakEstimate::limit_for(peak);

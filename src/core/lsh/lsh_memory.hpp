@@ -6,18 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/sets/raw_sets.hpp"
 
 namespace simjoin::lsh_memory {
 
-// Returns the bytes of a block of sets: those of a huge page, which is touched in half the time, if one of
-// each worker may be in memory with what is made of it.
+// Returns the bytes of a block of sets.
 inline size_t block_bytes(const LshSpec &spec) {
-  const size_t share = spec.memory_limit / 16;
-  if (share / static_cast<size_t>(thread_count(spec.threads)) >= huge_page) return huge_page;
-  return std::clamp(share, size_t{1} << 10, size_t{1} << 20);
+  return RawSets::block_bytes(spec.memory_limit, thread_count(spec.threads));
 }
 
 // Returns the bytes that the numbering of tokens may take.

@@ -28,6 +28,12 @@ struct RawBlock {
 // The sets in the order of their rows, as token ids without duplicates.
 class RawSets {
  public:
+  // Returns the bytes of a block: a huge page, and less where the memory limit is small. Beside a file each
+  // thread may have a block in memory, with what is made of it.
+  static constexpr size_t most_block_bytes = huge_page;
+  static size_t block_bytes(size_t memory_limit, int threads) {
+    return std::clamp(memory_limit / 16 / static_cast<size_t>(threads), size_t{1} << 10, most_block_bytes);
+  }
   // Blocks take about `block_bytes`; the first ones, less.
   RawSets(size_t block_bytes, MemoryCounter &memory)
       : sizes(memory), memory_(memory), block_ids_(block_bytes / sizeof(uint32_t)) {}
