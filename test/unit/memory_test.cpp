@@ -10,6 +10,7 @@
 #include "unit/drive.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
+#include "unit/typed_tokens.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -142,7 +143,7 @@ TEST_P(MemoryTest, LimitsHold) {
   }
 }
 
-// Each thread may have a block of sets in memory.
+// Each thread may have a block of sets in memory, and a part of the numbers of tokens.
 TEST(MemoryOfThreads, IsWithinTheLimit) {
   RandomSets random(84);
   Input<int32_t> input;
@@ -150,10 +151,14 @@ TEST(MemoryOfThreads, IsWithinTheLimit) {
   for (size_t i = 0; i < 60'000; ++i) input.left.push_back(random.set(200, 2'000'000));
   JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.9, 32);
   spec.memory_limit = size_t{16} << 20;
-  JoinStats stats;
-  run(spec, input, &stats);
-  EXPECT_GT(stats.partitions, 1u);
-  EXPECT_LE(stats.memory_peak, spec.memory_limit);
+  const auto expect_within = [&](const auto &sets) {
+    JoinStats stats;
+    run(spec, sets, &stats);
+    EXPECT_GT(stats.partitions, 1u);
+    EXPECT_LE(stats.memory_peak, spec.memory_limit);
+  };
+  expect_within(input);
+  expect_within(with_tokens<int64_t>(input));
 }
 
 // ---- A limit of a tenth of the data, if that is more than the floor ----

@@ -104,10 +104,17 @@ void TokenRuns::write_some(size_t added) {
 
 VocabularySize TokenRuns::number(const std::array<RawSets *, 2> &sides, size_t bytes, WorkerPool &pool) {
   if (tokens_) write_some(order_.size());
-  std::vector<Group> groups = this->groups(bytes / static_cast<size_t>(pool.workers()));
-  pool.parallel(groups.size(), [&](int, size_t i) {
-    groups[i].distinct = texts_ ? number_group<std::string_view>(groups[i], pool.stop())
-                                : number_group<int64_t>(groups[i], pool.stop());
+  const auto workers = static_cast<uint64_t>(pool.workers());
+  std::vector<Group> groups = this->groups(bytes / workers);
+  uint64_t largest = 1;
+  for (const Group &group : groups) largest = std::max(largest, group.bytes);
+  // As many groups at a time as there is memory for.
+  const uint64_t lanes = std::clamp<uint64_t>(bytes / largest, 1, workers);
+  pool.parallel(lanes, [&](int, size_t lane) {
+    for (size_t i = lane; i < groups.size(); i += lanes) {
+      groups[i].distinct = texts_ ? number_group<std::string_view>(groups[i], pool.stop())
+                                  : number_group<int64_t>(groups[i], pool.stop());
+    }
   });
   VocabularySize all;
   all.texts = texts_;
@@ -127,19 +134,15 @@ VocabularySize TokenRuns::number(const std::array<RawSets *, 2> &sides, size_t b
 // Returns groups of parts that take `bytes` each, if they have more than one.
 std::vector<TokenRuns::Group> TokenRuns::groups(size_t bytes) const {
   std::vector<Group> groups;
-  uint64_t taken = 0;
   for (uint32_t part = 0; part < parts; ++part) {
     uint64_t needed = 0;
     for (const Run &run : runs_) {
       needed += (run.begins[part + 1] - run.begins[part]) * bytes_per_token;
       needed += 2 * (run.bytes[part + 1] - run.bytes[part]);
     }
-    if (groups.empty() || taken + needed > bytes) {
-      groups.push_back({part, part});
-      taken = 0;
-    }
+    if (groups.empty() || groups.back().bytes + needed > bytes) groups.push_back({part, part});
     groups.back().end = part + 1;
-    taken += needed;
+    groups.back().bytes += needed;
   }
   return groups;
 }

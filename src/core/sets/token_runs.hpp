@@ -49,6 +49,7 @@ class TokenRuns {
   struct Group {
     uint32_t begin;
     uint32_t end;
+    uint64_t bytes = 0;  // to number its tokens
     VocabularySize distinct{};
     uint32_t before = 0;  // distinct tokens of the groups before it
   };
