@@ -144,7 +144,7 @@ TEST_P(MemoryTest, LimitsHold) {
 }
 
 // Each thread may have a block of sets in memory, and a part of the numbers of tokens.
-TEST(MemoryOfThreads, IsWithinTheLimit) {
+TEST(MemoryOfThreads, KeepsToTheLimit) {
   RandomSets random(84);
   Input<int32_t> input;
   input.self_join = true;
