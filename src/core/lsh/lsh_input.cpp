@@ -63,7 +63,7 @@ template <typename T>
 void LshInput::add_integers(Side side, std::span<const T> tokens) {
   if (numbers_texts()) return add_texts(side, PackedTexts());  // an empty set
   using Number = std::make_unsigned_t<T>;
-  constexpr uint32_t words = sizeof(Number) / sizeof(uint32_t);
+  constexpr uint32_t words = sizeof(Number) == sizeof(uint64_t) ? 2 : 1;
   RawSets &sets = sides_[static_cast<int>(side)];
   auto *const numbers = reinterpret_cast<Number *>(sets.room(words * tokens.size()));
   if (spec_.verify) return sets.add_row(distinct_numbers(tokens, numbers, sort_), words);
@@ -200,7 +200,7 @@ template <typename Number>
 void LshInput::hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const {
   pool.parallel(pieces.size(), [&](int, size_t i) {
     const Piece &piece = pieces[i];
-    constexpr size_t words = sizeof(Number) / sizeof(uint32_t);
+    constexpr size_t words = sizeof(Number) == sizeof(uint64_t) ? 2 : 1;
     Buffer<uint32_t> read(memory_);
     const auto *const numbers = reinterpret_cast<const Number *>(
         RawSets::ids_of(*piece.block, file_, piece.from * words, piece.count * words, read));

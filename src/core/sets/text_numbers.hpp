@@ -41,7 +41,7 @@ class TextNumbers {
   // Returns the bytes that it takes once so many texts more have come, all new, but for their bytes.
   size_t bytes_with(size_t texts) const {
     return store_->bytes() + table_bytes(size() + texts) + TextStore::bytes_of(texts) +
-           size() * 2 * sizeof(void *);
+           size_t{size()} * 2 * sizeof(void *);
   }
   size_t text_bytes() const { return store_->bytes(); }
   // Returns the bytes of a table of so many texts, at most.
