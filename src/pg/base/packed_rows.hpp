@@ -3,6 +3,10 @@
 
 #include "pg/base/pg.hpp"
 
+extern "C" {
+#include "access/tupdesc.h"
+}
+
 namespace simjoin::pg {
 
 // The columns of a packed row are those of the descriptor, perhaps without one of them, numbered from 0.
