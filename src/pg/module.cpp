@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/shared_progress.hpp"
+#include "pg/guard/statement.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/path.hpp"
 #include "pg/service/gpu_service.hpp"
@@ -61,6 +62,7 @@ void _PG_init(void) {
   }
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
+  simjoin::pg::install_statement_hooks();
 }
 
 PG_FUNCTION_INFO_V1(simjoin_version);

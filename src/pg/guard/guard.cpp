@@ -141,6 +141,7 @@ void set_expression(Guard *guard, Relation table) {
   guard->computes = ExecPrepareExpr(expression, guard->state);
 }
 
+// Makes the guard in the current memory context, which is the statement's.
 Guard *make_guard(const TriggerData &data, GuardAction action) {
   const ActionParts &parts = parts_of(action);
   const Trigger &trigger = *data.tg_trigger;
@@ -159,7 +160,9 @@ Guard *make_guard(const TriggerData &data, GuardAction action) {
                 trigger.tgnargs > parts.required ? trigger.tgargs[parts.required] : nullptr);
   if (action == GuardAction::mark) set_mark(guard, data.tg_relation, trigger.tgargs[2]);
   guard->scope = scope_of(data);
-  if (parts.before) set_expression(guard, data.tg_relation);
+  if (!parts.before) return guard;
+  set_expression(guard, data.tg_relation);
+  guard->statement = statement_of(data, CurrentMemoryContext);
   return guard;
 }
 

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "core/measure.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/guard/statement.hpp"
 
 namespace simjoin::pg {
 
@@ -29,6 +30,7 @@ struct Guard {
   Oid scope;            // the table whose rows count: the trigger's own, or the partitioned table above it
   AttrNumber mark;      // the column to mark rows in
   Oid mark_type;        // boolean, or the type of a primary key
+  Statement statement;  // that fires a trigger before the change
   ExprState *computes;  // the expression of a generated column, which has no value before the row is stored
   EState *state;        // it is evaluated in
 };

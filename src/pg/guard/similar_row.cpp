@@ -6,8 +6,6 @@ extern "C" {
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -123,17 +121,7 @@ void Search::take(Relation table, TupleTableSlot *version) {
   }
 }
 
-// Searches the table, or all partitions below it.
 void search_table(Search *search, Relation table) {
-  if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE) {
-    const PartitionDescData *partitions = RelationGetPartitionDesc(table, true);
-    for (int i = 0; i < partitions->nparts; ++i) {
-      Relation partition = table_open(partitions->oids[i], AccessShareLock);
-      search_table(search, partition);
-      table_close(partition, NoLock);
-    }
-    return;
-  }
   check_is_plain(table, search->guard->function);
   search->column = set_column(*search->guard, table);
   search->key = key_column(table);
@@ -142,9 +130,10 @@ void search_table(Search *search, Relation table) {
   visit_versions(table, search->column, sought, version_taker(search));
 }
 
+// Searches the table, or all partitions below it.
 void search_scope(Search *search) {
   Relation scope = table_open(search->guard->scope, AccessShareLock);
-  search_table(search, scope);
+  visit_tables(scope, [=](Relation table) { search_table(search, table); });
   table_close(scope, NoLock);
 }
 

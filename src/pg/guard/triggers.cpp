@@ -14,6 +14,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/guard/arrival.hpp"
 #include "pg/guard/guard.hpp"
 #include "pg/guard/keys.hpp"
 #include "pg/guard/similar_row.hpp"
@@ -61,7 +62,8 @@ Value coming_set(Guard *guard, TupleTableSlot *row) {
 }
 
 // Errors: the row is similar to another one. Says what the user may know of the other row.
-[[noreturn]] void raise_refused(const TriggerData &data, const Guard &guard, const SimilarRow &similar) {
+[[noreturn]] void raise_refused(const TriggerData &data, const Guard &guard, const SimilarRow &similar,
+                                const char *hint) {
   Relation table = table_open(similar.at.table, NoLock);
   TupleTableSlot *row = table_slot_create(table, nullptr);
   ItemPointerData place = similar.at.place;
@@ -69,16 +71,14 @@ Value coming_set(Guard *guard, TupleTableSlot *row) {
   const char *key = fetched ? readable_key(table, row) : nullptr;
   const char *measure = measure_names[static_cast<int>(guard.measure)].data();
   const char *other = key == nullptr || *key == '\0' ? "another row" : psprintf("the row %s", key);
-  ereport(ERROR,
-          (errcode(ERRCODE_EXCLUSION_VIOLATION),
-           errmsg("row of table \"%s\" violates \"%s\": it is similar to another row",
-                  RelationGetRelationName(data.tg_relation), data.tg_trigger->tgname),
-           key == nullptr
-               ? errdetail("The similarity (%s) to another row must be below %g.", measure, guard.threshold)
-               : errdetail("The similarity (%s) to %s is %g, and must be below %g.", measure, other,
-                           similar.similarity, guard.threshold),
-           errhint("Leave such rows out, with skip_similar() for example, or mark them with mark_similar()."),
-           errtableconstraint(data.tg_relation, data.tg_trigger->tgname)));
+  ereport(ERROR, (errcode(ERRCODE_EXCLUSION_VIOLATION),
+                  errmsg("row of table \"%s\" violates \"%s\": it is similar to another row",
+                         RelationGetRelationName(data.tg_relation), data.tg_trigger->tgname),
+                  key == nullptr ? errdetail("The similarity (%s) to another row must be below %g.", measure,
+                                             guard.threshold)
+                                 : errdetail("The similarity (%s) to %s is %g, and must be below %g.",
+                                             measure, other, similar.similarity, guard.threshold),
+                  errhint("%s", hint), errtableconstraint(data.tg_relation, data.tg_trigger->tgname)));
   pg_unreachable();
 }
 
@@ -120,32 +120,55 @@ HeapTuple with_mark(const TriggerData &data, const Guard &guard, HeapTuple tuple
                                    &mark.isnull);
 }
 
-// Returns the row that a trigger before the change gives: nullptr for none.
-HeapTuple row_to_store(const TriggerData &data, Guard *guard) {
-  const bool updates = TRIGGER_FIRED_BY_UPDATE(data.tg_event);
-  HeapTuple tuple = updates ? data.tg_newtuple : data.tg_trigtuple;
-  const Value set = coming_set(guard, new_row(data));
-  if (kept_set(data, *guard, set)) return tuple;
-  SimilarRow similar = {};
-  if (!set.isnull) {
-    RowPlace old = {};
-    if (updates) old = {RelationGetRelid(data.tg_relation), data.tg_trigtuple->t_self};
-    similar = find_similar_row(*guard, set.datum, {old});
-  }
-  if (!similar.found)
-    return guard->action == GuardAction::skip
-               ? tuple
-               : with_mark(data, *guard, tuple, mark_of(*guard, false, nullptr, nullptr));
+// Returns the row that is similar to the set of a row before the change.
+SimilarRow find_before(const TriggerData &data, const Guard &guard, Datum set) {
+  if (TRIGGER_FIRED_BY_UPDATE(data.tg_event))
+    return find_similar_row(guard, set, {{RelationGetRelid(data.tg_relation), data.tg_trigtuple->t_self}});
+  return find_similar_row(guard, set, {});
+}
+
+// Returns what is stored for a row that is similar to another one: nullptr for nothing.
+HeapTuple similar_row_to_store(const TriggerData &data, const Guard &guard, HeapTuple tuple,
+                               SimilarRow similar, Arrival arrival) {
   Relation table = table_open(similar.at.table, NoLock);
   TupleTableSlot *row = table_slot_create(table, nullptr);
   if (!table_tuple_fetch_row_version(table, &similar.at.place, SnapshotAny, row))
-    elog(ERROR, "%s: a similar row is gone", guard->function);
+    elog(ERROR, "%s: a similar row is gone", guard.function);
   check_sees(table, row);
   HeapTuple result = nullptr;
-  if (guard->action == GuardAction::mark)
-    result = with_mark(data, *guard, tuple, mark_of(*guard, true, table, row));
+  if (guard.action == GuardAction::mark) {
+    result = with_mark(data, guard, tuple, mark_of(guard, true, table, row));
+  } else if (arrival == Arrival::entered) {
+    raise_refused(data, guard, similar,
+                  "An update that moves a row to another partition cannot leave it out.");
+  }
   ExecDropSingleTupleTableSlot(row);
   table_close(table, NoLock);
+  return result;
+}
+
+// Returns the row that a trigger before the change gives: nullptr for none.
+HeapTuple row_to_store(const TriggerData &data, Guard *guard, HeapTuple tuple, Arrival arrival) {
+  const Value set = coming_set(guard, new_row(data));
+  if (kept_set(data, *guard, set)) return tuple;
+  SimilarRow similar = {};
+  if (!set.isnull) similar = find_before(data, *guard, set.datum);
+  if (similar.found) return similar_row_to_store(data, *guard, tuple, similar, arrival);
+  return guard->action == GuardAction::skip
+             ? tuple
+             : with_mark(data, *guard, tuple, mark_of(*guard, false, nullptr, nullptr));
+}
+
+// Does what a trigger before the change does.
+HeapTuple guard_change(FunctionCallInfo fcinfo, GuardAction action) {
+  Guard *guard = guard_of(fcinfo, action);
+  const TriggerData &data = *reinterpret_cast<TriggerData *>(fcinfo->context);
+  HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(data.tg_event) ? data.tg_newtuple : data.tg_trigtuple;
+  const Arrival arrival = arrival_of(*guard, data);
+  // The triggers for updates decide about an update, whether it moves the row or not.
+  if (arrival == Arrival::moved) return tuple;
+  HeapTuple result = row_to_store(data, guard, tuple, arrival);
+  if (arrival == Arrival::unknown && result != tuple) check_was_new(*guard, data, fcinfo->flinfo->fn_mcxt);
   return result;
 }
 
@@ -164,7 +187,10 @@ void check_stored(const TriggerData &data, const Guard &guard) {
     if (!set.isnull) {
       const SimilarRow similar =
           find_similar_row(guard, set.datum, {{oid, place}, {oid, event->tts_tid}, old});
-      if (similar.found) raise_refused(data, guard, similar);
+      if (similar.found)
+        raise_refused(data, guard, similar,
+                      "Leave such rows out, with skip_similar() for example, or mark them with "
+                      "mark_similar().");
     }
   }
   ExecDropSingleTupleTableSlot(row);
@@ -183,14 +209,12 @@ Datum simjoin_refuse_similar(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_skip_similar);
 Datum simjoin_skip_similar(PG_FUNCTION_ARGS) {
-  Guard *guard = guard_of(fcinfo, GuardAction::skip);
-  return PointerGetDatum(row_to_store(*reinterpret_cast<TriggerData *>(fcinfo->context), guard));
+  return PointerGetDatum(guard_change(fcinfo, GuardAction::skip));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_mark_similar);
 Datum simjoin_mark_similar(PG_FUNCTION_ARGS) {
-  Guard *guard = guard_of(fcinfo, GuardAction::mark);
-  return PointerGetDatum(row_to_store(*reinterpret_cast<TriggerData *>(fcinfo->context), guard));
+  return PointerGetDatum(guard_change(fcinfo, GuardAction::mark));
 }
 }
 

@@ -47,7 +47,7 @@ void visit_places(Relation table, TIDBitmap *places, TupleTableSlot *slot, const
   table_index_fetch_end(fetch);
 }
 
-void visit_table(Relation table, TupleTableSlot *slot, const VersionTaker &taker) {
+void read_table(Relation table, TupleTableSlot *slot, const VersionTaker &taker) {
   constexpr bool any_strategy = true, any_start = false;
   TableScanDesc scan = table_beginscan_strat(table, SnapshotAny, 0, nullptr, any_strategy, any_start);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
@@ -63,11 +63,17 @@ void visit_versions(Relation table, AttrNumber column, const SoughtSets &sought,
   TIDBitmap *places = find_places(table, column, sought);
   TupleTableSlot *slot = table_slot_create(table, nullptr);
   if (places == nullptr) {
-    visit_table(table, slot, taker);
+    read_table(table, slot, taker);
   } else {
     visit_places(table, places, slot, taker);
     tbm_free(places);
   }
+  ExecDropSingleTupleTableSlot(slot);
+}
+
+void visit_all(Relation table, VersionTaker taker) {
+  TupleTableSlot *slot = table_slot_create(table, nullptr);
+  read_table(table, slot, taker);
   ExecDropSingleTupleTableSlot(slot);
 }
 
