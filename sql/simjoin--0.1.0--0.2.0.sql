@@ -119,7 +119,7 @@ COMMENT ON FUNCTION similarity_index_check(regclass) IS 'checks that an index on
 
 CREATE FUNCTION refuse_similar() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_refuse_similar' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION refuse_similar() IS 'for a constraint trigger after INSERT or UPDATE: refuses rows that are similar to another row; arguments: column, threshold, measure';
+COMMENT ON FUNCTION refuse_similar() IS 'for a constraint trigger after INSERT or UPDATE: refuses rows that are similar to another row; arguments: column, threshold, measure, column of marks';
 CREATE FUNCTION skip_similar() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_skip_similar' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION skip_similar() IS 'for a trigger before INSERT or UPDATE: leaves out rows that are similar to another row; arguments: column, threshold, measure';

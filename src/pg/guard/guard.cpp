@@ -25,14 +25,18 @@ namespace {
 
 struct ActionParts {
   const char *function;
-  bool before;   // whether its trigger fires before the row is stored
-  int required;  // arguments, before the optional measure
+  bool before;               // whether its trigger fires before the row is stored
+  int required, most;        // arguments
+  int measure, mark_column;  // the numbers of these arguments; -1: none
   const char *hint;
 };
 constexpr ActionParts actions[] = {
-    {"refuse_similar", false, 2, "Its arguments are column, threshold and measure, as in ('tokens', 0.8)."},
-    {"skip_similar", true, 2, "Its arguments are column, threshold and measure, as in ('tokens', 0.8)."},
-    {"mark_similar", true, 3,
+    {"refuse_similar", false, 2, 4, 2, 3,
+     "Its arguments are column, threshold, measure and column of marks, as in ('tokens', 0.8) or ('tokens', "
+     "0.8, 'jaccard', 'duplicate_of')."},
+    {"skip_similar", true, 2, 3, 2, -1,
+     "Its arguments are column, threshold and measure, as in ('tokens', 0.8)."},
+    {"mark_similar", true, 3, 4, 3, 2,
      "Its arguments are column, threshold, column to mark and measure, as in ('tokens', 0.8, "
      "'duplicate_of')."}};
 
@@ -93,8 +97,9 @@ void set_threshold(Guard *guard, const char *threshold, const char *measure) {
   check_similarity(guard->threshold, guard->measure, guard->function);
 }
 
-// Sets the column to mark: a boolean, or one that takes the primary key of a similar row.
+// Sets the column of marks: a boolean, or one that takes the primary key of a similar row.
 void set_mark(Guard *guard, Relation table, const char *column) {
+  guard->mark_column = pstrdup(column);
   guard->mark = column_number(*guard, table, column);
   const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), guard->mark - 1);
   const AttrNumber key = key_column(table);
@@ -141,6 +146,11 @@ void set_expression(Guard *guard, Relation table) {
   guard->computes = ExecPrepareExpr(expression, guard->state);
 }
 
+// Returns an argument of the trigger, nullptr where it has none of this number.
+const char *trigger_argument(const Trigger &trigger, int number) {
+  return number >= 0 && number < trigger.tgnargs ? trigger.tgargs[number] : nullptr;
+}
+
 // Makes the guard in the current memory context, which is the statement's.
 Guard *make_guard(const TriggerData &data, GuardAction action) {
   const ActionParts &parts = parts_of(action);
@@ -148,7 +158,7 @@ Guard *make_guard(const TriggerData &data, GuardAction action) {
   auto *guard = static_cast<Guard *>(palloc0(sizeof(Guard)));
   guard->action = action;
   guard->function = parts.function;
-  if (trigger.tgnargs != parts.required && trigger.tgnargs != parts.required + 1)
+  if (trigger.tgnargs < parts.required || trigger.tgnargs > parts.most)
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("%s: the trigger \"%s\" has %d arguments", parts.function, trigger.tgname,
                            trigger.tgnargs),
@@ -156,9 +166,9 @@ Guard *make_guard(const TriggerData &data, GuardAction action) {
   check_is_plain(data.tg_relation, parts.function);
   guard->column = pstrdup(trigger.tgargs[0]);
   set_type(guard, data.tg_relation);
-  set_threshold(guard, trigger.tgargs[1],
-                trigger.tgnargs > parts.required ? trigger.tgargs[parts.required] : nullptr);
-  if (action == GuardAction::mark) set_mark(guard, data.tg_relation, trigger.tgargs[2]);
+  set_threshold(guard, trigger.tgargs[1], trigger_argument(trigger, parts.measure));
+  const char *mark = trigger_argument(trigger, parts.mark_column);
+  if (mark != nullptr) set_mark(guard, data.tg_relation, mark);
   guard->scope = scope_of(data);
   if (!parts.before) return guard;
   set_expression(guard, data.tg_relation);
@@ -176,6 +186,18 @@ AttrNumber set_column(const Guard &guard, Relation table) {
     elog(ERROR, "%s: the column \"%s\" of \"%s\" is of another type", guard.function, guard.column,
          RelationGetRelationName(table));
   return number;
+}
+
+AttrNumber ignored_mark(const Guard &guard, Relation table) {
+  if (guard.action != GuardAction::refuse || guard.mark == InvalidAttrNumber) return InvalidAttrNumber;
+  return column_number(guard, table, guard.mark_column);
+}
+
+bool is_marked(const Guard &guard, AttrNumber mark, TupleTableSlot *row) {
+  if (mark == InvalidAttrNumber) return false;
+  bool isnull;
+  const Datum value = slot_getattr(row, mark, &isnull);
+  return !isnull && (guard.mark_type != BOOLOID || DatumGetBool(value));
 }
 
 void check_is_plain(Relation table, const char *function) {

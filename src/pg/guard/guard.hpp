@@ -27,10 +27,11 @@ struct Guard {
   TokenType type;
   Measure measure;
   double threshold;
-  Oid scope;            // the table whose rows count: the trigger's own, or the partitioned table above it
-  AttrNumber mark;      // the column to mark rows in
-  Oid mark_type;        // boolean, or the type of a primary key
-  Statement statement;  // that fires a trigger before the change
+  Oid scope;  // the table whose rows count: the trigger's own, or the partitioned table above it
+  const char *mark_column;  // to mark rows in, or to refuse only rows that are not marked; nullptr: none
+  AttrNumber mark;          // its number in the table of the trigger, 0 for none
+  Oid mark_type;            // boolean, or the type of a primary key
+  Statement statement;      // that fires a trigger before the change
   ExprState *computes;  // the expression of a generated column, which has no value before the row is stored
   EState *state;        // it is evaluated in
 };
@@ -42,6 +43,12 @@ Guard *guard_of(FunctionCallInfo fcinfo, GuardAction action);
 // Returns the number of the guard's column in a table of its scope, whose type is then the guard's. Errors
 // where the table has no such column.
 AttrNumber set_column(const Guard &guard, Relation table);
+
+// Returns the number of the column whose marks say that rows of the table do not count, 0 if all rows do.
+AttrNumber ignored_mark(const Guard &guard, Relation table);
+
+// Returns whether the row is marked in this column of its table. A number of 0 is none.
+bool is_marked(const Guard &guard, AttrNumber mark, TupleTableSlot *row);
 
 // Errors, naming `function`, unless the rows of the table are stored here, where their writers can be waited
 // for.

@@ -40,6 +40,7 @@ struct Search {
   Snapshot begun;     // when the search began
   Snapshot snapshot;  // nullptr: all rows that are not dead count, otherwise those that it sees
   AttrNumber column;  // of the table that is searched
+  AttrNumber mark;    // of rows that do not count; 0: all count
   AttrNumber key;     // its primary key; 0 where that is not a single column
   SimilarRow best;
   Datum best_key;
@@ -54,8 +55,9 @@ bool Search::is_own(Relation table, const TupleTableSlot *version) const {
   return false;
 }
 
-// Returns the similarity of the version's set to the set; 0 where it has no valid set.
+// Returns the similarity of the version's set to the set; 0 where it has no valid set, or does not count.
 double similarity_of(const Search &search, TupleTableSlot *version) {
+  if (is_marked(*search.guard, search.mark, version)) return 0;
   bool isnull;
   const Datum value = slot_getattr(version, search.column, &isnull);
   if (isnull) return 0;
@@ -124,6 +126,7 @@ void Search::take(Relation table, TupleTableSlot *version) {
 void search_table(Search *search, Relation table) {
   check_is_plain(table, search->guard->function);
   search->column = set_column(*search->guard, table);
+  search->mark = ignored_mark(*search->guard, table);
   search->key = key_column(table);
   const SoughtSets sought = {PointerGetDatum(search->set.array), search->guard->measure,
                              search->guard->threshold};

@@ -29,6 +29,7 @@ struct SimilarRow {
 // Returns the row that is most similar to the set, and at least as similar as the guard's threshold. Of
 // equally similar rows it is the one with the smallest primary key. `own` are versions of the row that has
 // the set, which do not count.
+// Nor do rows that are marked in a column that the guard ignores them by.
 //
 // Rows count that are committed, whether the transaction's snapshot sees them or not, and rows of this
 // transaction. Where it depends on other transactions whether there is a similar row, waits for them.

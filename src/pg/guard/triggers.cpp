@@ -175,7 +175,9 @@ HeapTuple guard_change(FunctionCallInfo fcinfo, GuardAction action) {
 // Errors where the row that the event stored, or its latest version, is similar to another one.
 void check_stored(const TriggerData &data, const Guard &guard) {
   TupleTableSlot *event = new_row(data);
-  if (kept_set(data, guard, value_of(event, guard.number))) return;
+  // What was checked when it was stored needs no second check. A row that was marked was not checked.
+  if (kept_set(data, guard, value_of(event, guard.number)) && !is_marked(guard, guard.mark, data.tg_trigslot))
+    return;
   Relation table = data.tg_relation;
   TupleTableSlot *row = table_slot_create(table, nullptr);
   ItemPointerData place = event->tts_tid;
@@ -184,7 +186,7 @@ void check_stored(const TriggerData &data, const Guard &guard) {
     const Oid oid = RelationGetRelid(table);
     RowPlace old = {};
     if (TRIGGER_FIRED_BY_UPDATE(data.tg_event)) old = {oid, data.tg_trigslot->tts_tid};
-    if (!set.isnull) {
+    if (!set.isnull && !is_marked(guard, guard.mark, row)) {
       const SimilarRow similar =
           find_similar_row(guard, set.datum, {{oid, place}, {oid, event->tts_tid}, old});
       if (similar.found)
