@@ -68,7 +68,7 @@ $node->safe_psql(
 	CREATE TABLE parted (id int, part int, tokens int[], PRIMARY KEY (id, part)) PARTITION BY LIST (part);
 	CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 	CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
-	INSERT INTO parted VALUES (1, 1, '{1,2,3}'), (2, 1, '{1,2,3}'), (3, 1, '{4}');
+	INSERT INTO parted VALUES (1, 1, '{1,2,3}'), (2, 1, '{1,2,3}'), (3, 1, '{4,5,6}');
 	CREATE TRIGGER skip BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', 0.6);
 });
 sub in_function { my ($statement) = @_; return "DO \$f\$ BEGIN $statement; END \$f\$"; }
@@ -89,6 +89,11 @@ is( $node->safe_psql(
 			UPDATE parted SET part = 2 WHERE id = 1}) . '; SELECT id, part FROM parted ORDER BY id'),
 	"1|2\n2|2\n3|1",
 	'a statement that failed is not checked again');
+my $upsert = in_function(q{INSERT INTO parted VALUES (3, 1, '{4,5,6,7}') ON CONFLICT (id, part) DO UPDATE SET tokens = EXCLUDED.tokens});
+($status, $stdout, $stderr) = $node->psql('postgres', $upsert);
+like($stderr, $not_known, 'an upsert that loads the library is an error');
+is($node->safe_psql('postgres', "SELECT sets_similar('{1}'::int[], '{1}'); $upsert; SELECT tokens FROM parted WHERE id = 3"),
+	"t\n{4,5,6,7}", 'when the library is loaded it updates the row');
 
 stop_unharmed($node);
 done_testing();

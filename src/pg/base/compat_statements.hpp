@@ -60,4 +60,14 @@ inline bool updates_row(const ModifyTableState *node) {
 #endif
 }
 
+// Returns whether equal rows can be NULL in a unique index. PostgreSQL 15 added the option.
+inline bool nulls_are_equal(const IndexInfo *index) {
+#if PG_VERSION_NUM >= 150000
+  return index->ii_NullsNotDistinct;
+#else
+  (void)index;
+  return false;
+#endif
+}
+
 }  // namespace simjoin::pg::compat

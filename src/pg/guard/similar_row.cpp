@@ -37,6 +37,7 @@ struct Search {
   const Guard *guard;
   SetView set;
   std::initializer_list<RowPlace> own;
+  Upsert *upsert;     // nullptr: none
   Snapshot begun;     // when the search began
   Snapshot snapshot;  // nullptr: all rows that are not dead count, otherwise those that it sees
   AttrNumber column;  // of the table that is searched
@@ -114,6 +115,7 @@ void Search::take(Relation table, TupleTableSlot *version) {
   }
   const double similar = similarity_of(*this, version);
   if (similar < guard->threshold) return;
+  if (upsert != nullptr && has_key_of(upsert, table, version)) return;
   if (TransactionIdIsValid(dirty.xmin)) {
     writer = {dirty.xmin, dirty.speculativeToken, {RelationGetRelid(table), version->tts_tid}};
   } else if (TransactionIdIsValid(dirty.xmax)) {
@@ -171,7 +173,8 @@ bool RowPlace::is(Relation other_table, const ItemPointerData &other_place) cons
 // A version that was there when the search began can be dead when it is looked at: its row was changed, and
 // the new version stored where the search had been already. Whoever changed the row has committed, so a
 // snapshot that is taken afterwards sees the row. If it is similar, the search begins anew.
-SimilarRow find_similar_row(const Guard &guard, Datum set, std::initializer_list<RowPlace> own) {
+SimilarRow find_similar_row(const Guard &guard, Datum set, std::initializer_list<RowPlace> own,
+                            Upsert *upsert) {
   const SetView view = view_set(set, guard.function);
   if (view.count == 0) return {};
   for (;;) {
@@ -179,6 +182,7 @@ SimilarRow find_similar_row(const Guard &guard, Datum set, std::initializer_list
     search.guard = &guard;
     search.set = view;
     search.own = own;
+    search.upsert = upsert;
     search.begun = take_snapshot();
     search_scope(&search);
     UnregisterSnapshot(search.begun);

@@ -97,7 +97,9 @@ void check_rows(const QueryDesc &query) {
   for (const Unchecked *row = unchecked; row != nullptr; row = row->next) {
     const ModifyTableState *node = firing_node(query, row->trigger);
     if (node == nullptr) continue;
-    if (node->operation == CMD_UPDATE || compat::merge_can_update(node))
+    const auto *plan = reinterpret_cast<const ModifyTable *>(node->ps.plan);
+    if (node->operation == CMD_UPDATE || compat::merge_can_update(node) ||
+        plan->onConflictAction == ONCONFLICT_UPDATE)
       raise_unknown(
           row->function, "simjoin was loaded while the statement ran.",
           "Run the statement again. With simjoin in session_preload_libraries it is loaded before.");
@@ -168,7 +170,7 @@ void check_at_end(const TriggerData &data, const char *function, MemoryContext c
 
 void raise_unknown(const char *function, const char *detail, const char *hint) {
   ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                  errmsg("%s: it is not known whether a row is new or moved", function),
+                  errmsg("%s: it is not known whether a row is new, moved or updated", function),
                   errdetail("%s", detail), errhint("%s", hint)));
   pg_unreachable();
 }

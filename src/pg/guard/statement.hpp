@@ -1,5 +1,5 @@
 // The statement that fires a trigger. PostgreSQL does not tell a trigger, and some rows of BEFORE INSERT are
-// not new: an UPDATE inserts what it moves to another partition.
+// not new: an UPDATE inserts what it moves to another partition, and ON CONFLICT updates instead.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -28,7 +28,7 @@ void install_statement_hooks();
 Statement statement_of(const TriggerData &data, MemoryContext context);
 
 // Notes what was done with a row of a statement that is not known. The statement ends with an error, once it
-// has run, if it is one that can move rows.
+// has run, if it is one that can move rows or update them instead.
 void check_at_end(const TriggerData &data, const char *function, MemoryContext context);
 
 // Errors: it is not known whether the row is new.

@@ -124,7 +124,13 @@ HeapTuple with_mark(const TriggerData &data, const Guard &guard, HeapTuple tuple
 SimilarRow find_before(const TriggerData &data, const Guard &guard, Datum set) {
   if (TRIGGER_FIRED_BY_UPDATE(data.tg_event))
     return find_similar_row(guard, set, {{RelationGetRelid(data.tg_relation), data.tg_trigtuple->t_self}});
-  return find_similar_row(guard, set, {});
+  const ModifyTable *plan = guard.statement.plan;
+  if (plan == nullptr || plan->onConflictAction != ONCONFLICT_UPDATE) return find_similar_row(guard, set, {});
+  Upsert upsert = {};
+  upsert.table = data.tg_relation;
+  upsert.row = new_row(data);
+  upsert.arbiters = plan->arbiterIndexes;
+  return find_similar_row(guard, set, {}, &upsert);
 }
 
 // Returns what is stored for a row that is similar to another one: nullptr for nothing.
