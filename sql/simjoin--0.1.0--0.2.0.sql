@@ -357,6 +357,16 @@ COMMENT ON FUNCTION overlap_coefficient(text[], text[]) IS 'overlap coefficient 
 COMMENT ON FUNCTION overlap_coefficient(int2[], int2[]) IS 'as for two sets of int4';
 COMMENT ON FUNCTION overlap_coefficient(text, text) IS 'an error: a text is not a set';
 
+-- The trigrams of pg_trgm as a set that joins fast.
+
+CREATE FUNCTION trigram_set(trigrams text[]) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_trigram_set' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION trigram_set(text[]) IS 'the trigrams of show_trgm, of the extension pg_trgm, as integers';
+
+CREATE FUNCTION pg_trgm_joins(OUT taken bool, OUT reason text)
+AS 'MODULE_PATHNAME', 'simjoin_pg_trgm_joins' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION pg_trgm_joins() IS 'whether this session runs joins by functions and operators of pg_trgm with the join operator, and if not, why';
+
 -- Sets from texts, without a column of sets. A tokenizer has a type of its own, so that no text is taken for one.
 
 CREATE TYPE tokenizer;

@@ -11,6 +11,14 @@ namespace simjoin::pg {
 // current memory context. Only superusers make functions of C.
 char *bound_symbol(Oid function);
 
+// Returns the symbol that the SQL function is bound to in the library `$libdir/NAME`. Returns NULL where it
+// is bound to another library or none, or where a call of it does more: it changes the user or settings, or a
+// hook watches it. The symbol is allocated in the current memory context.
+char *symbol_of_library(Oid function, const char *library);
+
+// Returns the schema of the extension, InvalidOid where the database lacks it.
+Oid extension_schema(const char *extension);
+
 // Returns the function of this name and these arguments in the schema, InvalidOid where there is none that is
 // bound to a symbol, that returns the type, and that the current user may execute.
 Oid find_function(Oid schema, const char *name, std::initializer_list<Oid> arguments, Oid result);

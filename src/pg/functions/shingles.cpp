@@ -2,10 +2,15 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "utils/array.h"
 #include "utils/builtins.h"
 }
 
+#include <charconv>
+#include <string_view>
+
 #include "pg/base/arguments.hpp"
+#include "pg/base/arrays.hpp"
 #include "pg/base/text_sets.hpp"
 
 namespace simjoin::pg {
@@ -19,9 +24,41 @@ Datum shingles_of_call(FunctionCallInfo fcinfo, ShingleUnit unit, bool wide, con
   return make_shingles(PG_GETARG_TEXT_PP(0), PG_GET_COLLATION(), unit, wide, size);
 }
 
+// Returns the three bytes of a trigram as a number, -1 for other texts. pg_trgm writes the bytes as they are,
+// or as 0x and six hexadecimal digits.
+int32 number_of_trigram(std::string_view trigram) {
+  uint32 number = 0;
+  if (trigram.size() == 3) {
+    for (const char byte : trigram) number = number << 8 | static_cast<uint8>(byte);
+    return static_cast<int32>(number);
+  }
+  const char *end = trigram.data() + trigram.size();
+  const bool hexadecimal = trigram.size() == 8 && trigram.substr(0, 2) == "0x" &&
+                           std::from_chars(trigram.data() + 2, end, number, 16).ptr == end;
+  return hexadecimal ? static_cast<int32>(number) : -1;
+}
+
 }  // namespace
 
 extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_trigram_set);
+Datum simjoin_trigram_set(PG_FUNCTION_ARGS) {
+  const SetView trigrams = view_set(PG_GETARG_DATUM(0), "trigram_set");
+  NewArray<int32> set = make_array<int32>(trigrams.count);
+  const char *next = trigrams.count == 0 ? nullptr : ARR_DATA_PTR(trigrams.array);
+  for (uint32_t i = 0; i < trigrams.count; ++i) {
+    if (i % 65536 == 0) CHECK_FOR_INTERRUPTS();
+    const std::string_view trigram(VARDATA_ANY(next), VARSIZE_ANY_EXHDR(next));
+    set.elements[i] = number_of_trigram(trigram);
+    if (set.elements[i] < 0)
+      ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                      errmsg("trigram_set: \"%s\" is no trigram", pnstrdup(trigram.data(), trigram.size())),
+                      errhint("Pass the trigrams that show_trgm of the extension pg_trgm returns.")));
+    next = reinterpret_cast<const char *>(att_align_nominal(next + VARSIZE_ANY(next), TYPALIGN_INT));
+  }
+  PG_RETURN_DATUM(set.datum());
+}
 
 PG_FUNCTION_INFO_V1(simjoin_shingles);
 Datum simjoin_shingles(PG_FUNCTION_ARGS) {

@@ -28,20 +28,33 @@ struct Comparison {
   bool strict;
 };
 constexpr Comparison comparisons[] = {
-    {F_FLOAT8GE, false, false}, {F_FLOAT8GT, false, true},   {F_FLOAT8LE, true, false},
-    {F_FLOAT8LT, true, true},   {F_FLOAT84GE, false, false}, {F_FLOAT84GT, false, true},
-    {F_FLOAT84LE, true, false}, {F_FLOAT84LT, true, true},   {F_FLOAT48GE, false, false},
-    {F_FLOAT48GT, false, true}, {F_FLOAT48LE, true, false},  {F_FLOAT48LT, true, true},
-    {F_INT4GE, false, false},   {F_INT4GT, false, true},     {F_INT4LE, true, false},
-    {F_INT4LT, true, true},     {F_INT42GE, false, false},   {F_INT42GT, false, true},
-    {F_INT24LE, true, false},   {F_INT24LT, true, true},     {F_INT48GE, false, false},
-    {F_INT48GT, false, true},   {F_INT84LE, true, false},    {F_INT84LT, true, true},
+    {F_FLOAT4GE, false, false},  {F_FLOAT4GT, false, true},  {F_FLOAT4LE, true, false},
+    {F_FLOAT4LT, true, true},    {F_FLOAT8GE, false, false}, {F_FLOAT8GT, false, true},
+    {F_FLOAT8LE, true, false},   {F_FLOAT8LT, true, true},   {F_FLOAT84GE, false, false},
+    {F_FLOAT84GT, false, true},  {F_FLOAT84LE, true, false}, {F_FLOAT84LT, true, true},
+    {F_FLOAT48GE, false, false}, {F_FLOAT48GT, false, true}, {F_FLOAT48LE, true, false},
+    {F_FLOAT48LT, true, true},   {F_INT4GE, false, false},   {F_INT4GT, false, true},
+    {F_INT4LE, true, false},     {F_INT4LT, true, true},     {F_INT42GE, false, false},
+    {F_INT42GT, false, true},    {F_INT24LE, true, false},   {F_INT24LT, true, true},
+    {F_INT48GE, false, false},   {F_INT48GT, false, true},   {F_INT84LE, true, false},
+    {F_INT84LT, true, true},
 };
 
 const Comparison *comparison_of(Oid function) {
   for (const Comparison &candidate : comparisons)
     if (candidate.function == function) return &candidate;
   return nullptr;
+}
+
+// Returns the comparison that the operator makes and its arguments, NULL for other operators.
+const Comparison *parse_comparison(OpExpr *op, Node **greater, Node **lesser) {
+  set_opfuncid(op);
+  const Comparison *comparison = comparison_of(op->opfuncid);
+  if (comparison == nullptr) return nullptr;
+  *greater = static_cast<Node *>(linitial(op->args));
+  *lesser = static_cast<Node *>(lsecond(op->args));
+  if (comparison->greater_on_right) std::swap(*greater, *lesser);
+  return comparison;
 }
 
 enum class Call { none, measure, weighted, distance, similar };
@@ -135,13 +148,6 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
          token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
-// Returns whether the threshold is the same for every pair.
-bool usable_threshold(PlannerInfo *root, Expr *threshold) {
-  auto *node = reinterpret_cast<Node *>(threshold);
-  return bms_is_empty(pull_varnos(root, node)) && !contain_volatile_functions(node) &&
-         !contain_subplans(node);
-}
-
 // Returns the function that the expression is a call of, InvalidOid where it is no call.
 Oid called_function(Node *expr) {
   if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
@@ -170,16 +176,14 @@ bool match_call(Node *expr, Call kind, SimilarityClause *match) {
 // Returns whether the operator is a similarity clause. Gives its threshold and the arguments of its call.
 bool parse_operator(OpExpr *op, SimilarityClause *match, List **arguments) {
   if (list_length(op->args) != 2) return false;
-  set_opfuncid(op);
   Measure measure = Measure::jaccard;
-  const Comparison *comparison = comparison_of(op->opfuncid);
+  Node *greater, *lesser;
+  const Comparison *comparison = parse_comparison(op, &greater, &lesser);
   if (comparison == nullptr) {
     match->from_settings = true;
     *arguments = op->args;
     return classify(op->opfuncid, &measure) == Call::similar;
   }
-  auto *greater = static_cast<Node *>(linitial(op->args)), *lesser = static_cast<Node *>(lsecond(op->args));
-  if (comparison->greater_on_right) std::swap(greater, lesser);
   match->strict = comparison->strict;
   if (match_call(greater, Call::measure, match) || match_call(greater, Call::weighted, match)) {
     match->threshold = reinterpret_cast<Expr *>(lesser);
@@ -212,11 +216,20 @@ bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Restr
                   SimilarityClause *match) {
   List *arguments;
   return parse_clause(rinfo, match, &arguments) &&
-         (match->from_settings || usable_threshold(root, match->threshold)) &&
+         (match->from_settings || same_for_all_pairs(root, reinterpret_cast<Node *>(match->threshold))) &&
          assign_sides(root, outer, inner, arguments, match);
 }
 
 }  // namespace
+
+bool describe_order(Node *expr, Node **greater, Node **lesser) {
+  return IsA(expr, OpExpr) && parse_comparison(castNode(OpExpr, expr), greater, lesser) != nullptr;
+}
+
+bool same_for_all_pairs(PlannerInfo *root, Node *expr) {
+  return bms_is_empty(pull_varnos(root, expr)) && !contain_volatile_functions(expr) &&
+         !contain_subplans(expr);
+}
 
 Relids base_relids(PlannerInfo *root, Expr *expr) {
   return compat::without_outer_joins(root, pull_varnos(root, reinterpret_cast<Node *>(expr)));

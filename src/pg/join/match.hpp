@@ -63,6 +63,13 @@ bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match);
 // threshold.
 bool is_similarity_clause(RestrictInfo *rinfo);
 
+// Returns whether the expression compares two numbers by >, >=, < or <=, and gives the one that is to be
+// greater and the other one.
+bool describe_order(Node *expr, Node **greater, Node **lesser);
+
+// Returns whether the expression has no columns and need not be computed more than once.
+bool same_for_all_pairs(PlannerInfo *root, Node *expr);
+
 // Returns whether the expression is a call of a measure or a distance, and describes it: measure, distance,
 // call, left and right.
 bool describe_call(Node *expr, SimilarityClause *match);

@@ -28,6 +28,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/selectivity.hpp"
 #include "pg/join/self_join.hpp"
 #include "pg/join/text_call.hpp"
+#include "pg/join/trigrams.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -247,6 +248,7 @@ void install_join_hook() {
   install_selectivity_hook();
   register_join_methods();
   register_block_methods();
+  note_load_of_trigram_joins();
 }
 
 }  // namespace simjoin::pg
