@@ -142,7 +142,7 @@ SELECT count(*) FROM (SELECT * FROM x OFFSET 0) x LEFT JOIN y ON x.id = 101 AND 
 RESET enable_nestloop;
 
 -- A FULL JOIN that has no plan says which clauses have one; without a measure it is PostgreSQL's own error.
-SELECT count(*) FROM x FULL JOIN y ON round(jaccard_similarity(x.tokens, y.tokens)::numeric, 1) >= 0.5;
+SELECT count(*) FROM x FULL JOIN y ON jaccard_similarity(x.tokens, y.tokens) <= 0.5;
 SELECT count(*) FROM y FULL JOIN (x JOIN unknown u USING (id)) ON x.tokens ~= y.tokens OR x.ok;
 SELECT count(*) FROM x FULL JOIN y ON jaccard_similarity(x.tokens, y.tokens) >= x.id / 100.0::float8;
 SELECT count(*) FROM x FULL JOIN y ON x.id < y.id;

@@ -48,10 +48,32 @@ SELECT * FROM compare('jaccard_similarity(a.name, b.name) >= 0.3 + jaccard_simil
 SELECT * FROM compare('0.5 * (a.name <%> b.name) + 0.5 * (a.street <%> b.street) <= 0.2');
 SELECT * FROM compare('2 * jaccard_similarity(a.name, b.name) >= 1.5');
 SELECT * FROM compare('-jaccard_similarity(a.name, b.name) < -0.7');
+-- Equalities, numbers of other types, and functions that round.
+SELECT * FROM compare('jaccard_similarity(a.name, b.name) = 7 / 9::float8');
+SELECT * FROM compare('0.5 = jaccard_similarity(a.street, b.street)');
+SELECT * FROM compare('a.street <%> b.street = 0');
+SELECT * FROM compare('overlap_count(a.name, b.name) = 6');
+SELECT * FROM compare('overlap_count(a.name, b.name) >= 6.0');
+SELECT * FROM compare('overlap_count(a.name, b.name) / 2.0 > 2.9::float8');
+SELECT * FROM compare('jaccard_similarity(a.name, b.name)::numeric >= 0.8');
+SELECT * FROM compare('jaccard_similarity(a.name, b.name)::float4 >= 0.8::float4', 'LEFT JOIN');
+SELECT * FROM compare('round(jaccard_similarity(a.name, b.name)::numeric, 2) >= 0.78');
+SELECT * FROM compare('round(jaccard_similarity(a.name, b.name)::numeric, 1) = 0.8');
+SELECT * FROM compare('round(100 * jaccard_similarity(a.name, b.name)) > 77');
+SELECT * FROM compare('floor(100 * jaccard_similarity(a.name, b.name)) >= 78');
+SELECT * FROM compare('trunc(jaccard_similarity(a.name, b.name)::numeric, 2) >= 0.78');
+SELECT * FROM compare('abs(jaccard_similarity(a.name, b.name)) >= 0.8');
+SELECT * FROM compare('1 - jaccard_similarity(a.name, b.name)::numeric <= 0.2');
+SELECT * FROM compare('round((0.7 * jaccard_similarity(a.name, b.name) + 0.3 * jaccard_similarity(a.street, b.street))::numeric, 2) >= 0.8');
+SELECT * FROM compare('overlap_count(a.name, b.name) - 3 * jaccard_similarity(a.street, b.street) >= 4');
 -- No similarity alone is bounded, or the sum is not one of similarities and constants.
 SELECT * FROM compare('0.5 * jaccard_similarity(a.name, b.name) + 0.5 * jaccard_similarity(a.street, b.street) >= 0.45');
 SELECT * FROM compare('0.7 * jaccard_similarity(a.name, b.name) + 0.3 * (a.town = b.town)::int >= 0.8');
-SELECT * FROM compare('0.9 * jaccard_similarity(a.name, b.name) + overlap_count(a.street, b.street) >= 1.5');
+SELECT * FROM compare('0.9 * jaccard_similarity(a.name, b.name) + overlap_count(a.street, b.street) >= 0.5');
+SELECT * FROM compare('round(jaccard_similarity(a.name, b.name)) >= 0.5');
+SELECT * FROM compare('round(jaccard_similarity(a.name, b.name)::numeric, a.id % 3) >= 0.8');
+SELECT * FROM compare('abs(jaccard_similarity(a.name, b.name) - 0.5) >= 0.4');
+SELECT * FROM compare('jaccard_similarity(a.name, b.name)::int = 1');
 SELECT * FROM compare('a.id * jaccard_similarity(a.name, b.name) + jaccard_similarity(a.street, b.street) >= 1.5');
 SELECT * FROM compare('1e308::float8 * jaccard_similarity(a.name, b.name) - 1e308::float8 * jaccard_similarity(a.street, b.street) >= 1e307::float8');
 SELECT * FROM compare('''NaN'' * jaccard_similarity(a.name, b.name) + jaccard_similarity(a.street, b.street) >= 1.5');

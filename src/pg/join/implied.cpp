@@ -14,165 +14,40 @@ extern "C" {
 #include <cmath>
 
 #include "pg/base/compat.hpp"
+#include "pg/join/sums.hpp"
 #include "pg/join/trigrams.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-// How far the number that PostgreSQL computes for a sum may be from the sum, as a share of its terms: with
-// doubles, which are more exact by orders of magnitude for any sum that a query can have, and what each value
-// of single precision adds.
-constexpr double double_rounding = 1e-9;
-constexpr double single_rounding = 1e-7;
 // How far the text of a setting of pg_trgm, which has six digits, may be from its value.
 constexpr double setting_rounding = 1e-6;
 // Bounds are rounded to whole parts of this number, so that EXPLAIN shows them in few digits.
 constexpr double parts = 1e6;
-
-// A similarity or a distance of the sum, and its factor.
-struct Term {
-  SimilarityClause call;  // with measure, distance, call, left and right
-  double factor;
-};
-
-// A sum of constants and terms. Every term is between 0 and 1.
-struct Sum {
-  double constant;
-  double size;      // of all that was added, without signs
-  double rounding;  // as a share of its size, how far the computed sum may be from the sum
-  List *terms;
-};
-
-bool constant_value(Node *expr, double *value) {
-  expr = strip_implicit_coercions(expr);
-  if (!IsA(expr, Const)) return false;
-  auto *constant = castNode(Const, expr);
-  if (constant->constisnull) return false;
-  if (constant->consttype == FLOAT8OID) {
-    *value = DatumGetFloat8(constant->constvalue);
-  } else if (constant->consttype == FLOAT4OID) {
-    *value = DatumGetFloat4(constant->constvalue);
-  } else {
-    return false;
-  }
-  return std::isfinite(*value);
-}
-
-void add_term(const SimilarityClause &call, double factor, Sum *sum) {
-  auto *kept = static_cast<Term *>(palloc(sizeof(Term)));
-  *kept = {call, factor};
-  sum->size += std::fabs(factor);
-  sum->terms = lappend(sum->terms, kept);
-}
-
-// Adds factor * call, which is of pg_trgm. Its similarity has single precision.
-bool add_trigram_call(const TrigramCall &call, double factor, Sum *sum) {
-  sum->rounding += single_rounding;
-  if (call.result == TrigramResult::distance) {
-    sum->constant += factor;
-    sum->size += std::fabs(factor);
-    factor = -factor;
-  }
-  add_term(call.sets, factor, sum);
-  return call.result != TrigramResult::reaches_setting && std::isfinite(sum->size);
-}
-
-// What PostgreSQL computes with numbers of single and double precision.
-enum class Arithmetic { none, plus, minus, negative, times, divided };
-
-// Returns what the function computes. *single tells whether the result is of single precision.
-Arithmetic arithmetic_of(Oid function, bool *single) {
-  *single = function == F_FLOAT4PL || function == F_FLOAT4MI || function == F_FLOAT4UM ||
-            function == F_FLOAT4MUL || function == F_FLOAT4DIV;
-  switch (function) {
-    case F_FLOAT8PL:
-    case F_FLOAT4PL:
-    case F_FLOAT48PL:
-    case F_FLOAT84PL:
-      return Arithmetic::plus;
-    case F_FLOAT8MI:
-    case F_FLOAT4MI:
-    case F_FLOAT48MI:
-    case F_FLOAT84MI:
-      return Arithmetic::minus;
-    case F_FLOAT8UM:
-    case F_FLOAT4UM:
-      return Arithmetic::negative;
-    case F_FLOAT8MUL:
-    case F_FLOAT4MUL:
-    case F_FLOAT48MUL:
-    case F_FLOAT84MUL:
-      return Arithmetic::times;
-    case F_FLOAT8DIV:
-    case F_FLOAT4DIV:
-    case F_FLOAT48DIV:
-    case F_FLOAT84DIV:
-      return Arithmetic::divided;
-    default:
-      return Arithmetic::none;
-  }
-}
-
-// Returns the expression below casts from single to double precision.
-Node *without_cast(Node *expr) {
-  expr = strip_implicit_coercions(expr);
-  while (IsA(expr, FuncExpr) && castNode(FuncExpr, expr)->funcid == F_FLOAT8_FLOAT4)
-    expr = strip_implicit_coercions(static_cast<Node *>(linitial(castNode(FuncExpr, expr)->args)));
-  return expr;
-}
-
-// Adds factor * expr to the sum. Returns false where the expression is none.
-bool add_to_sum(Node *expr, double factor, Sum *sum) {
-  expr = without_cast(expr);
-  double value;
-  if (constant_value(expr, &value)) {
-    sum->constant += factor * value;
-    sum->size += std::fabs(factor * value);
-    return std::isfinite(sum->size);
-  }
-  SimilarityClause call = {};
-  if (describe_call(expr, &call)) {
-    // A number of shared tokens has no bound.
-    if (call.measure == Measure::overlap) return false;
-    add_term(call, factor, sum);
-    return std::isfinite(sum->size);
-  }
-  TrigramCall trigrams;
-  if (describe_trigram_call(expr, &trigrams)) return add_trigram_call(trigrams, factor, sum);
-  if (!IsA(expr, OpExpr)) return false;
-  auto *op = castNode(OpExpr, expr);
-  set_opfuncid(op);
-  auto *first = static_cast<Node *>(linitial(op->args)), *last = static_cast<Node *>(llast(op->args));
-  bool single;
-  const Arithmetic arithmetic = arithmetic_of(op->opfuncid, &single);
-  if (single) sum->rounding += single_rounding;
-  switch (arithmetic) {
-    case Arithmetic::plus:
-      return add_to_sum(first, factor, sum) && add_to_sum(last, factor, sum);
-    case Arithmetic::minus:
-      return add_to_sum(first, factor, sum) && add_to_sum(last, -factor, sum);
-    case Arithmetic::negative:
-      return add_to_sum(first, -factor, sum);
-    case Arithmetic::times:
-      if (constant_value(last, &value)) return add_to_sum(first, factor * value, sum);
-      return constant_value(first, &value) && add_to_sum(last, factor * value, sum);
-    case Arithmetic::divided:
-      return constant_value(last, &value) && value != 0 && add_to_sum(first, factor / value, sum);
-    default:
-      return false;
-  }
-}
 
 Expr *number(double value) {
   return reinterpret_cast<Expr *>(
       makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL));
 }
 
-// Returns the expression, which is of single or double precision, in double precision.
+// Returns the number in double precision.
 Expr *as_double(Node *expr) {
-  if (exprType(expr) == FLOAT8OID) return reinterpret_cast<Expr *>(expr);
-  return reinterpret_cast<Expr *>(makeFuncExpr(F_FLOAT8_FLOAT4, FLOAT8OID, list_make1(expr), InvalidOid,
-                                               InvalidOid, COERCE_EXPLICIT_CAST));
+  Oid cast = InvalidOid;
+  switch (exprType(expr)) {
+    case FLOAT4OID:
+      cast = F_FLOAT8_FLOAT4;
+      break;
+    case INT4OID:
+      cast = F_FLOAT8_INT4;
+      break;
+    case NUMERICOID:
+      cast = F_FLOAT8_NUMERIC;
+      break;
+    default:
+      return reinterpret_cast<Expr *>(expr);
+  }
+  return reinterpret_cast<Expr *>(
+      makeFuncExpr(cast, FLOAT8OID, list_make1(expr), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST));
 }
 
 // Returns the call of PostgreSQL's operator on two expressions of double precision.
@@ -190,7 +65,8 @@ Expr *minus(Expr *left, Expr *right) {
 
 // Returns the comparison `call >= bound` or, for a distance, `call <= bound`.
 Expr *comparison(const SimilarityClause &clause) {
-  return operation(clause.distance ? "<=" : ">=", BOOLOID, clause.call, clause.threshold);
+  return operation(clause.distance ? "<=" : ">=", BOOLOID, as_double(reinterpret_cast<Node *>(clause.call)),
+                   clause.threshold);
 }
 
 // Completes the clause that the sum, which is at least 0, implies for one of its terms. Returns false where
@@ -199,17 +75,18 @@ bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, SimilarityC
   *clause = term.call;
   // A similarity is to be large, or a distance small.
   if (clause->distance ? term.factor >= 0 : term.factor <= 0) return false;
-  double most_of_others = sum.constant;
+  double most_of_others = sum.constant + sum.error;
   ListCell *cell;
   foreach (cell, sum.terms) {
     auto *other = static_cast<Term *>(lfirst(cell));
-    if (other->call.call != term.call.call) most_of_others += std::max(other->factor, 0.0);
+    if (other->call.call != term.call.call && other->factor > 0)
+      most_of_others += other->factor * other->most();
   }
   const double size = std::fabs(term.factor), slack = sum.rounding * (1 + sum.size / size);
   double bound = (clause->distance ? most_of_others : -most_of_others) / size;
   bound = clause->distance ? std::ceil((bound + slack) * parts) / parts
                            : std::floor((bound - slack) * parts) / parts;
-  if (!(clause->distance ? bound < 1 : bound > 0)) return false;
+  if (!std::isfinite(bound) || !(clause->distance ? bound < 1 : bound > 0)) return false;
   clause->threshold = number(bound);
   clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
   return true;
@@ -272,6 +149,8 @@ List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
     return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, setting_rounding));
   }
   Node *greater, *lesser;
+  if (describe_equality(clause, &greater, &lesser))
+    return list_concat(clauses_of_sums(root, greater, lesser), clauses_of_sums(root, lesser, greater));
   if (!describe_order(clause, &greater, &lesser) || is_similarity_clause(rinfo)) return NIL;
   List *clauses = clauses_of_sums(root, greater, lesser);
   SimilarityClause *bounded = clauses == NIL ? bound_call(root, greater, lesser) : nullptr;

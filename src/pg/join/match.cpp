@@ -28,16 +28,17 @@ struct Comparison {
   bool strict;
 };
 constexpr Comparison comparisons[] = {
-    {F_FLOAT4GE, false, false},  {F_FLOAT4GT, false, true},  {F_FLOAT4LE, true, false},
-    {F_FLOAT4LT, true, true},    {F_FLOAT8GE, false, false}, {F_FLOAT8GT, false, true},
-    {F_FLOAT8LE, true, false},   {F_FLOAT8LT, true, true},   {F_FLOAT84GE, false, false},
-    {F_FLOAT84GT, false, true},  {F_FLOAT84LE, true, false}, {F_FLOAT84LT, true, true},
-    {F_FLOAT48GE, false, false}, {F_FLOAT48GT, false, true}, {F_FLOAT48LE, true, false},
-    {F_FLOAT48LT, true, true},   {F_INT4GE, false, false},   {F_INT4GT, false, true},
-    {F_INT4LE, true, false},     {F_INT4LT, true, true},     {F_INT42GE, false, false},
-    {F_INT42GT, false, true},    {F_INT24LE, true, false},   {F_INT24LT, true, true},
-    {F_INT48GE, false, false},   {F_INT48GT, false, true},   {F_INT84LE, true, false},
-    {F_INT84LT, true, true},
+    {F_NUMERIC_GE, false, false}, {F_NUMERIC_GT, false, true}, {F_NUMERIC_LE, true, false},
+    {F_NUMERIC_LT, true, true},   {F_FLOAT4GE, false, false},  {F_FLOAT4GT, false, true},
+    {F_FLOAT4LE, true, false},    {F_FLOAT4LT, true, true},    {F_FLOAT8GE, false, false},
+    {F_FLOAT8GT, false, true},    {F_FLOAT8LE, true, false},   {F_FLOAT8LT, true, true},
+    {F_FLOAT84GE, false, false},  {F_FLOAT84GT, false, true},  {F_FLOAT84LE, true, false},
+    {F_FLOAT84LT, true, true},    {F_FLOAT48GE, false, false}, {F_FLOAT48GT, false, true},
+    {F_FLOAT48LE, true, false},   {F_FLOAT48LT, true, true},   {F_INT4GE, false, false},
+    {F_INT4GT, false, true},      {F_INT4LE, true, false},     {F_INT4LT, true, true},
+    {F_INT42GE, false, false},    {F_INT42GT, false, true},    {F_INT24LE, true, false},
+    {F_INT24LT, true, true},      {F_INT48GE, false, false},   {F_INT48GT, false, true},
+    {F_INT84LE, true, false},     {F_INT84LT, true, true},
 };
 
 const Comparison *comparison_of(Oid function) {
@@ -148,14 +149,6 @@ bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List 
          token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
 }
 
-// Returns the function that the expression is a call of, InvalidOid where it is no call.
-Oid called_function(Node *expr) {
-  if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
-  if (!IsA(expr, OpExpr)) return InvalidOid;
-  set_opfuncid(castNode(OpExpr, expr));
-  return castNode(OpExpr, expr)->opfuncid;
-}
-
 // Returns whether a measure, a distance or `~=` is called anywhere in the expression.
 bool calls_measure(Node *expr, void *context) {
   if (expr == nullptr) return false;
@@ -185,6 +178,7 @@ bool parse_operator(OpExpr *op, SimilarityClause *match, List **arguments) {
     return classify(op->opfuncid, &measure) == Call::similar;
   }
   match->strict = comparison->strict;
+  if (exprType(lesser) == NUMERICOID) return false;  // which implied_clauses() looks at
   if (match_call(greater, Call::measure, match) || match_call(greater, Call::weighted, match)) {
     match->threshold = reinterpret_cast<Expr *>(lesser);
   } else if (match_call(lesser, Call::distance, match)) {
@@ -222,8 +216,35 @@ bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, Restr
 
 }  // namespace
 
+Oid called_function(Node *expr) {
+  if (IsA(expr, FuncExpr)) return castNode(FuncExpr, expr)->funcid;
+  if (!IsA(expr, OpExpr)) return InvalidOid;
+  set_opfuncid(castNode(OpExpr, expr));
+  return castNode(OpExpr, expr)->opfuncid;
+}
+
 bool describe_order(Node *expr, Node **greater, Node **lesser) {
   return IsA(expr, OpExpr) && parse_comparison(castNode(OpExpr, expr), greater, lesser) != nullptr;
+}
+
+bool describe_equality(Node *expr, Node **first, Node **second) {
+  switch (called_function(expr)) {
+    case F_FLOAT8EQ:
+    case F_FLOAT4EQ:
+    case F_FLOAT84EQ:
+    case F_FLOAT48EQ:
+    case F_NUMERIC_EQ:
+    case F_INT4EQ:
+    case F_INT42EQ:
+    case F_INT24EQ:
+    case F_INT48EQ:
+    case F_INT84EQ:
+      *first = static_cast<Node *>(linitial(call_arguments(reinterpret_cast<Expr *>(expr))));
+      *second = static_cast<Node *>(lsecond(call_arguments(reinterpret_cast<Expr *>(expr))));
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool same_for_all_pairs(PlannerInfo *root, Node *expr) {

@@ -67,6 +67,9 @@ bool is_similarity_clause(RestrictInfo *rinfo);
 // greater and the other one.
 bool describe_order(Node *expr, Node **greater, Node **lesser);
 
+// Returns whether the expression compares two numbers by =, and gives them.
+bool describe_equality(Node *expr, Node **first, Node **second);
+
 // Returns whether the expression has no columns and need not be computed more than once.
 bool same_for_all_pairs(PlannerInfo *root, Node *expr);
 
@@ -89,6 +92,9 @@ PartitionKey partition_key(RestrictInfo *rinfo, RelOptInfo *outer);
 
 // Returns the tables and subqueries whose columns an expression mentions.
 Relids base_relids(PlannerInfo *root, Expr *expr);
+
+// Returns the function that the expression is a call of, InvalidOid where it is no call.
+Oid called_function(Node *expr);
 
 // Returns the arguments of a clause's call. A weighted one has four: a set, its weights, and the same again.
 List *call_arguments(Expr *call);

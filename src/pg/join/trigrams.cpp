@@ -68,27 +68,6 @@ const TrigramFunction *trigram_function(Oid function) {
   return found;
 }
 
-// Returns the function, its two arguments and its collation if the expression calls one on two values that
-// gives a float4 or a bool.
-bool call_of_two(Node *expr, Oid *function, List **arguments, Oid *collation) {
-  if (IsA(expr, OpExpr)) {
-    auto *op = castNode(OpExpr, expr);
-    set_opfuncid(op);
-    *function = op->opfuncid;
-    *arguments = op->args;
-    *collation = op->inputcollid;
-  } else if (IsA(expr, FuncExpr)) {
-    auto *call = castNode(FuncExpr, expr);
-    *function = call->funcid;
-    *arguments = call->args;
-    *collation = call->inputcollid;
-  } else {
-    return false;
-  }
-  const Oid type = exprType(expr);
-  return list_length(*arguments) == 2 && (type == FLOAT4OID || type == BOOLOID);
-}
-
 Expr *call_function(Oid function, Oid type, List *arguments, Oid collation) {
   return reinterpret_cast<Expr *>(
       makeFuncExpr(function, type, arguments, InvalidOid, collation, COERCE_EXPLICIT_CALL));
@@ -142,9 +121,9 @@ void note_load_of_trigram_joins() {
 }
 
 bool describe_trigram_call(Node *expr, TrigramCall *call) {
-  Oid function, collation;
-  List *texts;
-  if (!call_of_two(expr, &function, &texts, &collation)) return false;
+  const Oid function = called_function(expr), type = exprType(expr), collation = exprInputCollation(expr);
+  if (!OidIsValid(function) || (type != FLOAT4OID && type != BOOLOID)) return false;
+  List *texts = call_arguments(reinterpret_cast<Expr *>(expr));
   const TrigramFunction *known = trigram_function(function);
   SetFunctions functions;
   if (known == nullptr || !find_set_functions(function, known->measure, &functions)) return false;

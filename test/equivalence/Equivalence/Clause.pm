@@ -115,11 +115,15 @@ my %impossible = (
 	'volatile bound' => sub { '<f> >= 0.5 + 0 * random()' },
 	'difference' => sub { '<f> - <x>.grp / 4.0 >= 0' },
 	'upper bound' => sub { '<f> <= 0.5 AND <f> > -1' },
-	'equality' => sub { '<f> = 0.5' },
 	'disjunction' => sub { '(<f> >= 0.6 OR <x>.id = <y>.id)' },
 	'both in one' => sub { 'jaccard_similarity(<x>.s || <y>.s, <y>.s) >= 0.6' },
 	'volatile set' => sub { 'jaccard_similarity(array_remove(<x>.s, CASE WHEN random() < 2 THEN NULL ELSE <x>.s[1] END), <y>.s) >= 0.6' },
 	'subplan set' => sub { 'jaccard_similarity(ARRAY(SELECT e FROM unnest(<x>.s) e WHERE <x>.flag), <y>.s) >= 0.6' });
+
+# Conditions that imply a clause on the similarity <f>.
+my @implying = ('round(<f>::numeric, 1) >= <bound>', 'round(<f>::numeric, 3) > <bound>', '<f>::numeric >= <bound>', '<f>::float4 > <bound>',
+	'trunc(<f>::numeric, 2) >= <bound>', 'floor(10 * <f>) / 10 >= <bound>', '<bound> < abs(<f>)', '<f> = <bound>', '<bound> = <f>::numeric',
+	'1 - <f>::numeric <= 1 - <bound>');
 
 # Returns the clause with the aliases filled in.
 sub put_aliases
@@ -211,6 +215,12 @@ sub draw_clause
 	my $all = all_pairs_reach($kind, $bound);
 	$clause{match} = 'may' if $special || $all;
 	$clause{match} = 'never' if $all && !$strict && $clause{bound} =~ /^\(/ && $clause{bound} !~ /SELECT/;
+	# A function of the similarity, or an equality, implies a clause if the bound is a constant.
+	if (!$distance && !$special && chance(0.08))
+	{
+		$clause{match} = 'may';
+		$clause{sql} = pick(@implying) =~ s/<f>/$clause{call}/r;
+	}
 	return \%clause;
 }
 
