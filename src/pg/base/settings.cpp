@@ -69,6 +69,11 @@ void Settings::define_join_settings() {
   DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
                            "With off, a join on a similarity is a nested loop.", &enable_join_, enable_join_,
                            PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomRealVariable(
+      "simjoin.notice_pairs", "Sets from how many pairs on a plan without the join operator raises a notice.",
+      "They are the estimated pairs of rows whose similarity is computed one after the other. With 0, no "
+      "plan does.",
+      &notice_pairs_, notice_pairs_, 0, 1e300, PGC_USERSET, 0, nullptr, nullptr, nullptr);
   DefineCustomEnumVariable("simjoin.algorithm", "Sets the algorithm of similarity joins.",
                            "Every algorithm gives the same rows; auto chooses by the sets to be joined.",
                            &algorithm_, algorithm_, algorithm_entries.data(), PGC_USERSET, GUC_EXPLAIN,

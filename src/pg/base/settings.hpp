@@ -23,6 +23,7 @@ class Settings {
   static void define();
 
   static bool enable_join() { return enable_join_; }
+  static double notice_pairs() { return notice_pairs_; }  // 0: never
   static Algorithm algorithm() { return static_cast<Algorithm>(algorithm_); }
   static Measure measure() { return static_cast<Measure>(measure_); }
   static double similarity_threshold() { return similarity_threshold_; }
@@ -79,6 +80,7 @@ class Settings {
   }
 
   static inline bool enable_join_ = true;
+  static inline double notice_pairs_ = 1e8;
   static inline int algorithm_ = static_cast<int>(Algorithm::automatic);
   static inline int measure_ = static_cast<int>(Measure::jaccard);
   static inline double similarity_threshold_ = 0.7;

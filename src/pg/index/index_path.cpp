@@ -25,15 +25,16 @@ extern "C" {
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/explain_notes.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/nearest.hpp"
-#include "pg/index/unused.hpp"
 #include "pg/join/match.hpp"
 #include "pg/join/selectivity.hpp"
 #include "pg/join/set_statistics.hpp"
@@ -175,6 +176,15 @@ void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEn
   }
 }
 
+// Notes, if a query is being explained with VERBOSE, that the index does not serve a clause, since it serves
+// these bounds.
+void note_unused_index(Oid index, const Bounds &served) {
+  if (!explaining_verbosely()) return;
+  const std::string_view measure = measure_names[static_cast<int>(served.measure())];
+  add_explain_note(psprintf("Index Not Used: %s serves %.*s from %g on", get_rel_name(index),
+                            static_cast<int>(measure.size()), measure.data(), served.threshold()));
+}
+
 }  // namespace
 
 bool match_column(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, Expr **set, Expr **other) {
@@ -190,7 +200,6 @@ void install_index_hook() {
   previous_scan_hook = set_rel_pathlist_hook;
   set_rel_pathlist_hook = rel_pathlist_hook;
   register_nearest_methods();
-  install_explain_hook();
 }
 
 bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {

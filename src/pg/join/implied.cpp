@@ -63,6 +63,16 @@ Expr *minus(Expr *left, Expr *right) {
   return operation("-", FLOAT8OID, left, right);
 }
 
+// Returns the greatest or the least of two expressions of double precision.
+Expr *extreme_of(MinMaxOp which, Expr *first, Expr *second) {
+  auto *extreme = makeNode(MinMaxExpr);
+  extreme->minmaxtype = FLOAT8OID;
+  extreme->op = which;
+  extreme->args = list_make2(first, second);
+  extreme->location = -1;
+  return reinterpret_cast<Expr *>(extreme);
+}
+
 // Returns the comparison `call >= bound` or, for a distance, `call <= bound`.
 Expr *comparison(const SimilarityClause &clause) {
   return operation(clause.distance ? "<=" : ">=", BOOLOID, as_double(reinterpret_cast<Node *>(clause.call)),
@@ -97,7 +107,7 @@ bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, SimilarityC
 SimilarityClause *clause_of_trigrams(PlannerInfo *root, const TrigramCall &call, Expr *least, double slack) {
   auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
   *clause = call.sets;
-  clause->threshold = minus(least, number(slack + single_rounding));
+  clause->threshold = extreme_of(IS_GREATEST, minus(least, number(slack + single_rounding)), number(0));
   clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
   return clause;
 }
@@ -114,12 +124,8 @@ SimilarityClause *bound_call(PlannerInfo *root, Node *greater, Node *lesser) {
       !same_for_all_pairs(root, greater))
     return nullptr;
   // Every distance is within NaN, which is more than any other number.
-  auto *within = makeNode(MinMaxExpr);
-  within->minmaxtype = FLOAT8OID;
-  within->op = IS_LEAST;
-  within->args = list_make2(as_double(greater), number(2));
-  within->location = -1;
-  return clause_of_trigrams(root, call, minus(number(1), reinterpret_cast<Expr *>(within)), 0);
+  Expr *within = extreme_of(IS_LEAST, as_double(greater), number(2));
+  return clause_of_trigrams(root, call, minus(number(1), within), 0);
 }
 
 // Returns the clauses that a comparison of sums implies.

@@ -18,10 +18,12 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/explain_notes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/cost.hpp"
 #include "pg/join/disjunction.hpp"
 #include "pg/join/input_paths.hpp"
+#include "pg/join/nested_loops.hpp"
 #include "pg/join/parallel_input.hpp"
 #include "pg/join/plan.hpp"
 #include "pg/join/row_identity.hpp"
@@ -249,6 +251,8 @@ void install_join_hook() {
   register_join_methods();
   register_block_methods();
   note_load_of_trigram_joins();
+  install_explain_hook();
+  install_nested_loop_notices();
 }
 
 }  // namespace simjoin::pg

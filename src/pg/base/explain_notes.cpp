@@ -1,13 +1,11 @@
-#include "pg/index/unused.hpp"
+#include "pg/base/explain_notes.hpp"
 
 extern "C" {
 #include "commands/explain.h"
 #include "lib/stringinfo.h"
-#include "utils/lsyscache.h"
 }
 
 #include <cstring>
-#include <string_view>
 
 #include "pg/base/compat.hpp"
 
@@ -18,12 +16,14 @@ ExplainOneQuery_hook_type previous_explain_hook = nullptr;
 
 // The lines for the query that is being explained; NULL while none is.
 StringInfo notes = nullptr;
+bool verbose = false;
 
 void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es, const char *text,
                    ParamListInfo parameters, QueryEnvironment *environment) {
   StringInfoData lines;
   initStringInfo(&lines);
-  notes = es->verbose && es->format == EXPLAIN_FORMAT_TEXT ? &lines : nullptr;
+  notes = es->format == EXPLAIN_FORMAT_TEXT ? &lines : nullptr;
+  verbose = es->verbose;
   PG_TRY();
   {
     if (previous_explain_hook != nullptr)
@@ -39,13 +39,16 @@ void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainSt
 
 }  // namespace
 
-void note_unused_index(Oid index, const Bounds &served) {
-  if (notes == nullptr) return;
-  const char *name = get_rel_name(index);
-  const std::string_view measure = measure_names[static_cast<int>(served.measure())];
-  char *line = psprintf("Index Not Used: %s serves %.*s from %g on\n", name, static_cast<int>(measure.size()),
-                        measure.data(), served.threshold());
-  if (std::strstr(notes->data, line) == nullptr) appendStringInfoString(notes, line);
+bool explaining() {
+  return notes != nullptr;
+}
+
+bool explaining_verbosely() {
+  return notes != nullptr && verbose;
+}
+
+void add_explain_note(const char *line) {
+  if (notes != nullptr && std::strstr(notes->data, line) == nullptr) appendStringInfo(notes, "%s\n", line);
 }
 
 void install_explain_hook() {

@@ -1,0 +1,56 @@
+-- What EXPLAIN and a notice say of plans that compute a similarity for each pair of rows.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+SET simjoin.explain_device = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+
+CREATE TABLE loops (id int PRIMARY KEY, tokens int[], bound float8);
+INSERT INTO loops SELECT i, ARRAY[i, i + 1, i + 2], 0.5 FROM generate_series(1, 300) i;
+ANALYZE loops;
+
+-- The line below the plan; nothing where the operator or PostgreSQL's own joins leave few pairs.
+CREATE FUNCTION said(query text, OUT operator bool, OUT line text) LANGUAGE plpgsql AS $$
+DECLARE row text;
+BEGIN
+  operator := false;
+  FOR row IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    operator := operator OR row LIKE '%SetSimilarityJoin%';
+    IF row LIKE '%Not Used%' THEN line := row; END IF;
+  END LOOP;
+END $$;
+
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) > containment(b.tokens, a.tokens)');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) <= 0.5');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.tokens <%> b.tokens > 0.5');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5 OR a.id = b.id + 1');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON sqrt(jaccard_similarity(a.tokens, b.tokens)) >= 0.5');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens || b.tokens, b.tokens) >= 0.5');
+SELECT * FROM said('SELECT jaccard_similarity(a.tokens, b.tokens) FROM loops a, loops b ORDER BY 1 DESC LIMIT 3');
+SELECT * FROM said('SELECT (SELECT max(jaccard_similarity(a.tokens, b.tokens)) FROM loops b) FROM loops a');
+SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY jaccard_similarity(a.tokens, b.tokens) DESC LIMIT 1) c');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id = b.id');
+SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, ''{1,2,3}'') >= 0.5');
+SET simjoin.enable_join = off;
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5');
+RESET simjoin.enable_join;
+-- As EXPLAIN prints it.
+EXPLAIN (COSTS OFF) SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
+
+-- The notice, from a number of pairs on.
+SET client_min_messages = notice;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
+SET simjoin.notice_pairs = 90000;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5 OR a.id = b.id + 1;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5;
+SELECT count(jaccard_similarity(a.tokens, b.tokens)) FROM loops a CROSS JOIN loops b;
+SET simjoin.notice_pairs = 90001;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
+SET simjoin.notice_pairs = 0;
+SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
+SET simjoin.notice_pairs = -1;
+DROP FUNCTION said;
+DROP TABLE loops;
