@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <set>
 #include <thread>
 
+#include "core/base/error.hpp"
 #include "core/service/service_engine.hpp"
 #include "unit/oracle.hpp"
 #include "unit/process.hpp"
@@ -271,6 +274,41 @@ TEST(Admission, GivesTurnsInOrder) {
   late.leave();
   running.clear();
   EXPECT_EQ(admission.running(), 0);
+}
+
+// A turn that comes as the wait for it ends is taken.
+TEST(Admission, ATurnThatComesLateIsTaken) {
+  constexpr std::chrono::milliseconds longest{1};
+  int decided = 0;
+  for (int round = 0; round < 2000 && decided < 20; ++round) {
+    Admission admission;
+    const StopFlag stop;
+    std::vector<std::unique_ptr<Admission::Turn>> running;
+    for (int i = 0; i < Admission::most_running; ++i) {
+      running.push_back(std::make_unique<Admission::Turn>(admission));
+      running.back()->wait(stop);
+    }
+    std::atomic<bool> refused{false};
+    std::thread waits([&] {
+      Admission::Turn turn(admission);
+      try {
+        turn.wait(stop, longest);
+      } catch (const Error &) {
+        refused = true;
+      }
+    });
+    // What waits looks at its time again within milliseconds. Until then the place is free, and the time is
+    // up.
+    while (admission.waiting() == 0 && !refused) std::this_thread::yield();
+    std::this_thread::sleep_for(longest);
+    running.pop_back();
+    const bool waiting = admission.waiting() == 1;
+    waits.join();
+    if (!waiting) continue;
+    EXPECT_FALSE(refused);
+    ++decided;
+  }
+  EXPECT_GT(decided, 0);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 namespace simjoin {
 namespace {
 
-constexpr std::chrono::seconds longest_wait_for_turn{10};
 constexpr std::chrono::milliseconds between_looks_at_stop{5};
 
 }  // namespace
@@ -22,21 +21,21 @@ bool Admission::Turn::try_early() {
   return true;
 }
 
-void Admission::Turn::wait(const StopFlag &stop) {
-  const auto deadline = std::chrono::steady_clock::now() + longest_wait_for_turn;
+void Admission::Turn::wait(const StopFlag &stop, std::chrono::milliseconds longest) {
+  const auto deadline = std::chrono::steady_clock::now() + longest;
   std::unique_lock lock(admission_.mutex_);
   const uint64_t ticket = admission_.tickets_++;
   admission_.waiting_.push_back(ticket);
-  bool late = false;
-  while (!stop.is_set() && !late &&
-         !(admission_.waiting_.front() == ticket && admission_.running_ < most_running)) {
+  const auto has_come = [&] {
+    return admission_.waiting_.front() == ticket && admission_.running_ < most_running;
+  };
+  while (!stop.is_set() && !has_come() && std::chrono::steady_clock::now() < deadline)
     admission_.changed_.wait_for(lock, between_looks_at_stop);
-    late = std::chrono::steady_clock::now() >= deadline;
-  }
+  const bool came = has_come();
   std::erase(admission_.waiting_, ticket);
   admission_.changed_.notify_all();
   stop.check();
-  if (late)
+  if (!came)
     throw Error(ErrorKind::device_unavailable, "other sessions keep the GPU service busy",
                 "Try again later, or set simjoin.device to cpu.");
   if (place_ == Place::early) --admission_.early_;

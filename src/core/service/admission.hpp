@@ -2,6 +2,7 @@
 // complete.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,7 @@ namespace simjoin {
 class Admission {
  public:
   static constexpr int most_early = 1, most_running = 2, most_holding = 8;
+  static constexpr std::chrono::seconds longest_wait{10};
 
   // The place of one join.
   class Turn {
@@ -28,8 +30,8 @@ class Admission {
 
     // Returns whether the join may use the GPU before its sets are complete.
     bool try_early();
-    // Waits for the join's turn. Throws Cancelled, or device_unavailable after some seconds.
-    void wait(const StopFlag &stop);
+    // Waits for the join's turn. Throws Cancelled, or device_unavailable if the turn has not come in time.
+    void wait(const StopFlag &stop, std::chrono::milliseconds longest = longest_wait);
     // Lets others have the place while the join waits for its session. It may come back at any time, since
     // what it has on the GPU stays there.
     void leave() noexcept;
