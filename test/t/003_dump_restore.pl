@@ -69,8 +69,9 @@ for my $byte ([ 0, 2 ], [ 1, 5 ], [ 2, 1 ], [ 2, 2 ], [ 3, 0 ], [ 3, 3 ], [ 15, 
 	my ($result, $stdout, $stderr) = $node->psql('postgres', "COPY received FROM '$folder/query' (FORMAT binary)");
 	like($stderr, qr/^psql:<stdin>:1: ERROR:  (similarity_query: the bytes are not a query|.*array|.*dimension|insufficient data)/, "byte $byte->[0] of a query may not be $byte->[1]");
 }
-for my $format (qw(plain custom))
+SKIP: for my $format (qw(plain custom))
 {
+	skip 'pg_dump or pg_restore is missing', 1 unless has_programs('pg_dump', 'pg_restore');
 	my $file = "$folder/dump.$format";
 	my $database = "restored_$format";
 	$node->command_ok([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ], "$format: dump");

@@ -58,8 +58,9 @@ like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 
 # A dump has everything: nothing is joined after a restore.
 my $folder = $node->basedir;
-for my $format (qw(plain custom))
+SKIP: for my $format (qw(plain custom))
 {
+	skip 'pg_dump or pg_restore is missing', 1 unless has_programs('pg_dump', 'pg_restore');
 	my $file = "$folder/dump.$format";
 	my $database = "restored_$format";
 	my ($printed, $warnings) =
@@ -98,22 +99,30 @@ $node->safe_psql('restored_first', q{DROP MATERIALIZED VIEW doc_groups; SELECT d
 is($node->safe_psql('restored_first', $parts), 0, 'the parts go with the views');
 
 # The parts of a view that was restored empty are not recorded either. The view can be dropped nevertheless.
-$node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema", $node->connstr('postgres') ], 'dump of the schema');
-$node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
-$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
-	'restore of the schema');
-$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('tracked_weights'), drop_dedup_view('unique_words'),
-	drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
-is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
+SKIP:
+{
+	skip 'pg_dump is missing', 1 unless has_programs('pg_dump');
+	$node->command_ok([ 'pg_dump', '--schema-only', '--file', "$folder/dump.schema", $node->connstr('postgres') ], 'dump of the schema');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
+	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
+		'restore of the schema');
+	$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('tracked_weights'), drop_dedup_view('unique_words'),
+		drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
+	is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
+}
 
 # A dump between a change and its refresh: the restored view is up to date, like any materialized view.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
-$node->command_ok([ 'pg_dump', '--file', "$folder/dump.pending", $node->connstr('postgres') ], 'dump with changes pending');
-$node->safe_psql('postgres', 'CREATE DATABASE restored_pending');
-$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_pending'), '-f', "$folder/dump.pending" ],
-	'restore with changes pending');
-is($node->safe_psql('restored_pending', $tracked_differences), 0, 'the restored view has the groups of a full rebuild');
-is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0\n0|0", 'and no changes are pending there');
+SKIP:
+{
+	skip 'pg_dump is missing', 1 unless has_programs('pg_dump');
+	$node->command_ok([ 'pg_dump', '--file', "$folder/dump.pending", $node->connstr('postgres') ], 'dump with changes pending');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored_pending');
+	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_pending'), '-f', "$folder/dump.pending" ],
+		'restore with changes pending');
+	is($node->safe_psql('restored_pending', $tracked_differences), 0, 'the restored view has the groups of a full rebuild');
+	is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0\n0|0", 'and no changes are pending there');
+}
 $node->safe_psql('postgres', q{DELETE FROM texts WHERE id > 1000000});
 is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0|0\n0|0|0",
 	'rows that came and went between refreshes');

@@ -48,8 +48,9 @@ is( $node->safe_psql(
 	"0\n1300", 'the clusters of a stream are those of one call');
 
 my $folder = $node->basedir;
-for my $format (qw(plain custom))
+SKIP: for my $format (qw(plain custom))
 {
+	skip 'pg_dump or pg_restore is missing', 1 unless has_programs('pg_dump', 'pg_restore');
 	my $file = "$folder/dump.$format";
 	my $database = "restored_$format";
 	$node->command_ok([ 'pg_dump', '--format', $format, '--file', $file, $node->connstr('postgres') ], "$format: dump");

@@ -82,28 +82,36 @@ finds_what_a_scan_finds($node, 'postgres', 'after VACUUM');
 $node->safe_psql('postgres', 'REINDEX TABLE CONCURRENTLY docs');
 finds_what_a_scan_finds($node, 'postgres', 'after REINDEX CONCURRENTLY');
 
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
-$node->safe_psql('postgres', 'SELECT write_some(50, 300)');
-$node->wait_for_catchup($standby, 'replay', $node->lsn('write'));
-for my $threshold (0.5, 0.8)
+SKIP:
 {
-	(my $query = $check_on_standby) =~ s/THRESHOLD/$threshold/g;
-	my ($by_index, $by_scan) = split(/\n/, $standby->safe_psql('postgres', $query));
-	is($by_index, $by_scan, "on a standby: rows at $threshold");
+	skip 'pg_basebackup is missing', 1 unless has_programs('pg_basebackup');
+	$node->backup('base');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($node, 'base', has_streaming => 1);
+	$standby->start;
+	$node->safe_psql('postgres', 'SELECT write_some(50, 300)');
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('write'));
+	for my $threshold (0.5, 0.8)
+	{
+		(my $query = $check_on_standby) =~ s/THRESHOLD/$threshold/g;
+		my ($by_index, $by_scan) = split(/\n/, $standby->safe_psql('postgres', $query));
+		is($by_index, $by_scan, "on a standby: rows at $threshold");
+	}
+	is($standby->safe_psql('postgres', $check_indexes), 2, 'on a standby the indexes are sound');
+	$standby->stop;
 }
-is($standby->safe_psql('postgres', $check_indexes), 2, 'on a standby the indexes are sound');
-$standby->stop;
 
-my $file = $node->basedir . '/dump';
-$node->command_ok([ 'pg_dump', '--format', 'custom', '--file', $file, $node->connstr('postgres') ], 'dump');
-$node->safe_psql('postgres', 'CREATE DATABASE restored');
-$node->command_ok([ 'pg_restore', '--exit-on-error', '--dbname', $node->connstr('restored'), $file ], 'restore');
-finds_what_a_scan_finds($node, 'restored', 'restored');
-is($node->safe_psql('restored', q{SELECT count(*) FROM pg_indexes WHERE indexdef ~ 'similarity_ops .*threshold'}), 2,
-	'both indexes are restored with their parameters');
+SKIP:
+{
+	skip 'pg_dump or pg_restore is missing', 1 unless has_programs('pg_dump', 'pg_restore');
+	my $file = $node->basedir . '/dump';
+	$node->command_ok([ 'pg_dump', '--format', 'custom', '--file', $file, $node->connstr('postgres') ], 'dump');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored');
+	$node->command_ok([ 'pg_restore', '--exit-on-error', '--dbname', $node->connstr('restored'), $file ], 'restore');
+	finds_what_a_scan_finds($node, 'restored', 'restored');
+	is($node->safe_psql('restored', q{SELECT count(*) FROM pg_indexes WHERE indexdef ~ 'similarity_ops .*threshold'}), 2,
+		'both indexes are restored with their parameters');
+}
 
 stop_unharmed($node);
 done_testing();

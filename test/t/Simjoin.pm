@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time takes_little_time_to_cancel
-  takes_little_time_to_end no_threads_left gpu_session stop_unharmed $patience @two_cpu_threads);
+  takes_little_time_to_end has_programs no_threads_left gpu_session stop_unharmed $patience @two_cpu_threads);
 
 # Seconds that a statement may still run after the signal. The aim is 0.1, but a busy test machine needs some slack.
 our $patience = 1.0;
@@ -32,6 +32,17 @@ sub start_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION simjoin');
 	return $node;
+}
+
+# Returns whether the programs of PostgreSQL are there. Some installations have the server and psql alone.
+sub has_programs
+{
+	my (@names) = @_;
+	for my $name (@names)
+	{
+		return 0 unless grep { -x "$_/$name" } split(/:/, $ENV{PATH});
+	}
+	return 1;
 }
 
 # Makes the table sets (id int, tokens int[]) of `rows` sets of up to `size` tokens below `universe`. Every tenth set is a
@@ -162,7 +173,7 @@ sub takes_little_time_to_end
 	return;
 }
 
-# Tests that the backend of a background session has only its own thread. A joined thread may be listed for a moment.
+# Tests that the backend of a background session has only its own thread. A joined thread may be listed for a while.
 sub no_threads_left
 {
 	my ($session, $name) = @_;
@@ -170,7 +181,7 @@ sub no_threads_left
 	{
 		skip 'no /proc here', 1 unless -r '/proc/self/status';
 		my $threads;
-		for (1 .. 50)
+		for (1 .. 1800)
 		{
 			$threads = $session->query(q{SELECT (regexp_match(pg_read_file('/proc/self/status'), 'Threads:\s+(\d+)'))[1]});
 			last if $threads eq '1';
