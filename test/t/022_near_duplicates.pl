@@ -82,10 +82,10 @@ sub write_all
 			[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
 				'-c', "SET default_transaction_isolation = '$levels[ $i % @levels ]'",
 				'-c', "CALL write_rows('$name', $turns, 0." . (10 + $i) . ')' ],
-			'<', \undef, '>&', \$output, IPC::Run::timeout(180));
+			'<', \undef, '>&', \$output, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	}
 	push @running, IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), map { ('-c', "VACUUM $name", '-c', 'DO $$ BEGIN PERFORM pg_sleep(0.05); END $$') } 1 .. 30 ],
-		'<', \undef, IPC::Run::timeout(180));
+		'<', \undef, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	IPC::Run::finish($_) for @running;
 	is(join('', map { $$_ } @outputs), '', "$name: the writers end without an error");
 	my $failures = $node->safe_psql('postgres', 'SELECT state, count(*) FROM failures GROUP BY 1 ORDER BY 1; TRUNCATE failures');
@@ -131,7 +131,7 @@ my $running = qq{SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active
 my $page = q{SELECT (ctid::text::point)[0] FROM moved WHERE id = 4};
 cmp_ok($node->safe_psql('postgres', $page), '>', 0, 'the row is in a later page');
 my $stderr = '';
-my $writer = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', $insert ], '<', \undef, '2>', \$stderr, IPC::Run::timeout(180));
+my $writer = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', $insert ], '<', \undef, '2>', \$stderr, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 ok($node->poll_query_until('postgres', $running), 'a check runs');
 $node->safe_psql('postgres', q{UPDATE moved SET note = repeat('y', 2000) WHERE id = 4});
 is($node->safe_psql('postgres', $page), 0, 'the row is in the first page now');

@@ -6,22 +6,13 @@
 #include <thread>
 
 #include "core/base/idle_release.hpp"
+#include "unit/cpu_time.hpp"
 #include "unit/process.hpp"
 
 namespace simjoin::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Returns whether the condition comes true within a generous time.
-template <class Condition>
-bool soon(Condition &&condition) {
-  for (int i = 0; i < 20'000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
-}
 
 TEST(IdleRelease, ReleasesOnceAfterEachIdleTime) {
   std::atomic<int> releases{0};
@@ -37,7 +28,7 @@ TEST(IdleRelease, ReleasesOnceAfterEachIdleTime) {
     idle.begin();
     idle.end();
     idle.end();
-    ASSERT_TRUE(soon([&] { return releases == i; }));
+    ASSERT_TRUE(comes_true([&] { return releases == i; }));
     EXPECT_TRUE(blocked) << "the thread would take the process's signals";
     std::this_thread::sleep_for(10ms);
     EXPECT_EQ(releases, i) << "nothing was in use since";
@@ -67,7 +58,7 @@ TEST(IdleRelease, NothingIsReleasedWhileItIsUsed) {
   };
   std::thread others[] = {std::thread(use), std::thread(use)};
   for (std::thread &other : others) other.join();
-  EXPECT_TRUE(soon([&] { return releases > 0; }));
+  EXPECT_TRUE(comes_true([&] { return releases > 0; }));
   EXPECT_FALSE(wrong);
 }
 
@@ -82,7 +73,7 @@ TEST(IdleRelease, WithoutATimeoutAllIsKept) {
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(releases, 0);
   idle.set_timeout(1ms);  // also applies to resources that are idle already
-  EXPECT_TRUE(soon([&] { return releases == 1; }));
+  EXPECT_TRUE(comes_true([&] { return releases == 1; }));
   idle.set_timeout(0ms);
   idle.begin();
   idle.end();
@@ -96,21 +87,17 @@ TEST(IdleRelease, WhatCannotBeReleasedYetIsTriedAgain) {
   idle.set_timeout(1ms);
   idle.begin();
   idle.end();
-  ASSERT_TRUE(soon([&] { return releases == 3; }));
+  ASSERT_TRUE(comes_true([&] { return releases == 3; }));
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(releases, 3);
 }
 
-// A session that ends does not wait for the timeout.
+// A session that ends does not wait for the timeout, which is longer than any test may take.
 TEST(IdleRelease, EndsAtOnce) {
-  const auto begin = std::chrono::steady_clock::now();
-  {
-    IdleRelease idle([] { return true; });
-    idle.set_timeout(1h);
-    idle.begin();
-    idle.end();
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
+  IdleRelease idle([] { return true; });
+  idle.set_timeout(24h);
+  idle.begin();
+  idle.end();
 }
 
 }  // namespace

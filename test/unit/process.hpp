@@ -29,10 +29,10 @@ inline size_t thread_count() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-// Returns the number of threads when it has fallen to `expected`, or after some seconds. The system lists a
-// thread for a moment after it was joined.
+// Returns the number of threads when it has fallen to `expected`, or after a minute. The system lists a
+// thread for a moment after it was joined, which is longer on a busy machine.
 inline size_t settled_thread_count(size_t expected) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes{1};
   size_t count;
   while ((count = thread_count()) > expected && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -1,6 +1,7 @@
 // A GPU service for tests: its engine is the CPU's.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "core/service/cpu_backend.hpp"
 #include "core/service/gpu_service.hpp"
 #include "core/service/service_backend.hpp"
+#include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"
 
@@ -59,12 +61,10 @@ class RunningService {
 
   // Returns whether the service comes to have no join and no piece in use.
   bool comes_to_rest() const {
-    for (int i = 0; i < 2000; ++i) {
+    return comes_true([this] {
       const ServiceStatus status = service.status();
-      if (status.memory_used == 0 && status.running == 0 && status.waiting == 0) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});
-    }
-    return false;
+      return status.memory_used == 0 && status.running == 0 && status.waiting == 0;
+    });
   }
 
   const std::string path;
@@ -112,8 +112,7 @@ class ServiceProcess {
 
 // Returns once a service takes connections at the path.
 inline void wait_for_service(const std::string &path) {
-  for (int i = 0; i < 5000 && !ServiceConnection::open(path); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  ASSERT_TRUE(comes_true([&] { return ServiceConnection::open(path) != nullptr; }));
 }
 
 // Makes the service's backend the one of this process. Its own backend has no GPU.

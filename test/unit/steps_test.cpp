@@ -85,10 +85,10 @@ TEST_P(StepTest, SmallestBudgetComesToAnEnd) {
   feed(*engine, input);
   Batch batch;
   std::vector<Pair> pairs;
-  const auto deadline = Clock::now() + patience;
+  const auto begin = processor_time();
   for (StepResult result; (result = engine->step(std::chrono::microseconds{1}, batch)) != StepResult::done;) {
     if (result == StepResult::batch) collect(batch, pairs);
-    ASSERT_LT(Clock::now(), deadline);
+    ASSERT_LT(processor_time() - begin, patience);
   }
   std::sort(pairs.begin(), pairs.end());
   EXPECT_EQ(difference(Oracle<int32_t>(input).join(Measure::jaccard, 0.6), pairs), "");

@@ -325,7 +325,7 @@ TEST(TextFeedTest, WaitsUntilATime) {
   size_t waits = 0;
   std::unique_ptr<NumberedSets> sets;
   for (; !feed.all_taken(); ++waits) sets = feed.take(Clock::now() + std::chrono::milliseconds(2));
-  EXPECT_GT(waits, 3u);
+  EXPECT_GT(waits, 1u);
   ASSERT_TRUE(sets);
   EXPECT_EQ(sets->numbers.size(), set.size());
   EXPECT_FALSE(feed.take(TextFeed::ever));

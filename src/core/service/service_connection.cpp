@@ -19,8 +19,8 @@
 namespace simjoin {
 namespace {
 
-// The service answers within milliseconds unless it is stuck.
-constexpr std::chrono::milliseconds longest_answer{500};
+// The service answers within milliseconds unless it is stuck, or the machine is busy.
+constexpr std::chrono::milliseconds longest_answer{5000};
 constexpr std::chrono::milliseconds between_looks_at_caller{50}, between_looks_at_flag{10};
 // An end that the socket has no room for waits so long, and else for the next message.
 constexpr int longest_wait_to_end_ms = 50;

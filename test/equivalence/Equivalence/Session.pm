@@ -9,7 +9,7 @@ use IPC::Open2;
 
 # The settings that RESET ALL restores.
 my $options = join(' ', map { "-c $_" } 'search_path=equivalence,public', 'client_min_messages=error', 'jit=off',
-	'statement_timeout=120s', 'max_parallel_workers_per_gather=0', 'timezone=UTC', 'datestyle=ISO', 'extra_float_digits=1');
+	'statement_timeout=10min', 'max_parallel_workers_per_gather=0', 'timezone=UTC', 'datestyle=ISO', 'extra_float_digits=1');
 
 # Starts psql on the database.
 sub new
