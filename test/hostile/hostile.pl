@@ -3,11 +3,12 @@
 # Usage: hostile.pl [--seed N] [--cases N] [--first N] [--case N] [--timeout SECONDS] [--kind KIND] [--show]: runs cases 1 to
 # --cases of a seed (or from --first on), or only --case, in the database simjoin_hostile, which it makes. --timeout is the
 # statement_timeout in seconds, and --kind makes all cases of one kind (a name of %kinds). The role owns the database and
-# nothing else. The functions come from the catalog (Hostile::Catalog) and take turns, so that each is called.
+# nothing else. The functions come from the catalog (Hostile::Catalog) and take turns, so that each is called before any is
+# called again.
 #
 # Most calls rightly end in an error. A case fails if a session ends (the server crashed), an error is internal (class
-# XX), a statement goes on long after its statement_timeout, or the server's process takes more memory than its limits
-# allow, or a little more in each repetition. Prints "ok N" or "not ok N" for each case, and for a failed one its
+# XX), statements take much more processor time than their statement_timeout, or the server's process takes more memory than
+# its limits allow, or a little more in each repetition. Prints "ok N" or "not ok N" for each case, and for a failed one its
 # statements and the command to run it alone. --show prints the statements and results of every case. Connects by PGHOST,
 # PGPORT and PGUSER, as a superuser.
 use strict;
@@ -30,7 +31,8 @@ GetOptions(\%option, 'seed=i', 'cases=i', 'first=i', 'case=i', 'timeout=f', 'kin
 
 my $database = 'simjoin_hostile';
 my $role = 'regress_simjoin_hostile';
-my $grace = 20;           # seconds that a cancelled statement may still take on a loaded machine
+my $grace = 20;           # seconds of processor time that cancelled statements may still take
+my $patience = 600;       # seconds, for what ends on any machine
 my $most_memory = 1200;   # MB of the server's process at any time; simjoin.memory_limit is at most 64 MB
 my $most_growth = 2;      # MB in this number of repetitions
 my $repetitions = 12;
@@ -40,6 +42,7 @@ my ($session, $catalog);
 my $dirty = 1;            # whether the world is not as world_sql made it
 my $failures = 0;
 my %called;               # by function: number of calls, and of calls without an error
+my ($looked_at, $turns) = (0, 0);    # cases, and those of them that call a function
 my $slowest = 0;
 my $seconds = 0;          # of CPU time of the server's processes
 
@@ -72,7 +75,7 @@ sub start_session
 	if (!$session)
 	{
 		make_database() if !$catalog || $dirty eq 'lost';
-		$session = Hostile::Session->new(role => $role, database => $database, timeout => $option{timeout}, patience => $grace);
+		$session = Hostile::Session->new(role => $role, database => $database, timeout => $option{timeout}, patience => $patience);
 		$session->rows('CREATE EXTENSION IF NOT EXISTS simjoin SCHEMA public');
 		$session->rows('SELECT simjoin_version()');    # loads the library, and so its settings
 		$catalog = read_catalog($session);
@@ -105,8 +108,9 @@ my %kinds = (
 	function => sub {
 		my ($case, $run) = @_;
 		my @functions = @{ $catalog->{functions} };
-		reseed($option{seed}, 'order', int($case->{number} / @functions));
-		my $function = (shuffle(@functions))[ $case->{number} % @functions ];
+		my $turn = turns_before($case->{number});
+		reseed($option{seed}, 'order', int($turn / @functions));
+		my $function = (shuffle(@functions))[ $turn % @functions ];
 		reseed($option{seed}, $case->{number}, 'function');
 		$case->{name} = "function $function->{name}";
 		my @results = $run->(change_settings(), call_function($function));
@@ -137,19 +141,37 @@ my %kinds = (
 
 sub change_settings { return map { change_setting($catalog->{settings}) } grep { chance(0.5) } 1 .. 2; }
 
+sub kind_of
+{
+	my ($number) = @_;
+	return $option{kind} if $option{kind};
+	reseed($option{seed}, $number);
+	return weighted(50 => 'function', 6 => 'operator', 4 => 'receive', 14 => 'join', 1 => 'setting', 22 => 'view', 3 => 'stream');
+}
+
+# Returns how many cases before this one call a function. It may not be smaller than the last one.
+sub turns_before
+{
+	my ($number) = @_;
+	while ($looked_at < $number - 1) { $turns++ if kind_of(++$looked_at) eq 'function'; }
+	return $turns;
+}
+
 # Returns what is wrong with the results of some statements.
 sub problems_of
 {
 	my ($statements, $results) = @_;
 	my @problems;
+	my $permitted = $grace;
 	for my $i (0 .. $#$results)
 	{
 		my $result = $results->[$i];
 		push @problems, "$result->{error}after: $statements->[$i]" if $result->{state} =~ /^XX/;
 		$slowest = $result->{seconds} if $result->{seconds} > $slowest;
-		push @problems, sprintf('%.0f seconds, though statement_timeout is %g: %s', $result->{seconds}, $option{timeout}, $statements->[$i])
-		  if $result->{seconds} > $option{timeout} * (1 + ($statements->[$i] =~ tr/;//)) + $grace;
+		$permitted += $Hostile::Session::threads * $option{timeout} * (1 + ($statements->[$i] =~ tr/;//));
 	}
+	push @problems, sprintf('%.0f seconds of CPU, though statement_timeout is %g: %s', $session->{cpu}, $option{timeout}, join('; ', @$statements))
+	  if $session->{cpu} > $permitted;
 	push @problems, ($session->{lost} eq 'lost' ? 'the session ended' : 'the session does not answer') . " in: $statements->[$#$results]\n$results->[-1]{error}"
 	  if $session->{lost};
 	return @problems;
@@ -204,9 +226,7 @@ sub comment { my ($text) = @_; $text =~ s/^/# /mg; $text =~ s/([^\n]{600})[^\n]{
 sub check_case
 {
 	my ($number) = @_;
-	reseed($option{seed}, $number);
-	my $kind = weighted(50 => 'function', 6 => 'operator', 4 => 'receive', 14 => 'join', 1 => 'setting', 22 => 'view', 3 => 'stream');
-	$kind = $option{kind} if $option{kind};
+	my $kind = kind_of($number);
 	my $case = { number => $number, kind => $kind, name => $kind, log => '' };
 	my @problems;
 	eval { start_session(); reseed($option{seed}, $number, $kind); @problems = run_case($case); 1; } or push @problems, $@;
@@ -221,7 +241,7 @@ sub check_case
 	return;
 }
 
-# Prints the calls. Fails if a function was not called in enough cases for every function.
+# Prints the calls. Fails if a function was not called although there were turns for all.
 sub report_calls
 {
 	my @names = map { $_->{name} } @{ $catalog->{functions} };
@@ -230,7 +250,7 @@ sub report_calls
 	my ($good, $bad) = (0, 0);
 	for (values %called) { $good += $_->[0] // 0; $bad += $_->[1] // 0; }
 	printf "# %d functions called, %d of %d calls without an error; the slowest statement took %.1f s, all %.0f s of CPU\n", scalar keys %called, $good, $good + $bad, $slowest, $seconds;
-	return if $option{case} || $option{kind} || $option{cases} < 4 * @names;
+	return if $option{first} > 1 || turns_before($option{cases} + 1) < @names;
 	printf "%s %d - every function was called%s\n", @missed ? 'not ok' : 'ok', $option{cases} + 1, @missed ? ": not @missed" : '';
 	$failures++ if @missed;
 	return;

@@ -9,6 +9,8 @@ use IPC::Open2;
 use IO::Select;
 use POSIX ();
 
+our $threads = 2;    # of a join
+
 # Starts psql as a role on a database. `timeout` is the statement_timeout in seconds. `patience` is the number of seconds that a
 # script may take beyond the timeouts of its statements.
 sub new
@@ -16,7 +18,7 @@ sub new
 	my ($class, %option) = @_;
 	my $self = bless { %option, folder => tempdir(CLEANUP => 1), buffer => '' }, $class;
 	local $ENV{PGOPTIONS} = join(' ', map { "-c $_" } 'search_path=hostile,public', 'client_min_messages=error', 'jit=off',
-		'statement_timeout=' . int(1000 * $option{timeout}), 'work_mem=4MB', 'simjoin.memory_limit=16MB', 'simjoin.cpu_threads=2',
+		'statement_timeout=' . int(1000 * $option{timeout}), 'work_mem=4MB', 'simjoin.memory_limit=16MB', "simjoin.cpu_threads=$threads",
 		'extra_float_digits=1');
 	$self->{errors} = "$self->{folder}/errors";
 	$self->{pid} = open2($self->{from}, $self->{to},
@@ -54,7 +56,7 @@ sub read_until_end
 }
 
 # Runs the statements and returns one hash for each that was begun: state, error (with all output of psql), seconds.
-# $self->{lost} says whether the session ended meanwhile ('lost') or did not answer in time ('late').
+# $self->{cpu} is the CPU time that they took. $self->{lost} says whether the session ended meanwhile ('lost') or did not answer in time ('late').
 sub run
 {
 	my ($self, @statements) = @_;
@@ -71,7 +73,9 @@ sub run
 	close($file);
 	print { $self->{to} } "\\i $script\n";
 	$self->{to}->flush;
+	my $before = $self->cpu_seconds;
 	my @lines = $self->read_until_end(time + $self->{patience} + $self->{timeout} * @statements);
+	$self->{cpu} = $self->cpu_seconds - $before;
 	my @results = map { { state => '', error => '', seconds => 0 } } @statements;
 	my $at = 0;
 	for my $line (@lines)
