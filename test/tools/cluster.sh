@@ -129,15 +129,33 @@ copy_postgres() {
   export PATH
 }
 
+# Usage: seen LOG COMMAND...: runs a build with its output in LOG. Every 10 seconds it prints how far the build is: ninja's
+# count, or the folder of the module that was begun last.
+seen() {
+  local log=$1 seconds=0 building
+  shift
+  SIMJOIN_SEEN=1 "$@" > "$log" 2>&1 &
+  building=$!
+  while sleep 1 && kill -0 $building 2> /dev/null; do
+    seconds=$((seconds + 1))
+    [ $((seconds % 10)) != 0 ] || printf '  %d s: %s\n' $seconds "$(
+      sed -nE 's/^\[([0-9]+\/[0-9]+)\].*/step \1/p; s|.* -o build/pg[0-9]+/([a-z_]+)\.o .*|the module, \1|p' "$log" | tail -n 1)"
+  done
+  wait $building
+}
+
 # Builds simjoin and installs it into the private copy. The output of the tools goes to the file log.
 install_privately() {
   local log=$1
   mkdir -p build
   test/tools/find-nvcc > /dev/null  # says it where CUDA is too old
+  seen "$log" build_and_install || { tail -n 40 "$log" >&2; say "simjoin: the build failed"; return 1; }
+}
+build_and_install() {
   (
     flock 9
-    make -s -j "$(nproc)" all && make -s install DESTDIR="$installation"
-  ) 9> build/make.lock > "$log" 2>&1 || { tail -n 40 "$log" >&2; say "simjoin: the build failed"; return 1; }
+    make -j "$(nproc)" all && make -s install DESTDIR="$installation"
+  ) 9> build/make.lock
 }
 
 # Copies what the tests need to a place that the clusters' owner can read and write, and sets tree.
