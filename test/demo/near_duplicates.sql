@@ -45,10 +45,9 @@ SELECT clock_timestamp() AS start \gset
 CREATE TEMP TABLE pairs AS
 SELECT a.id AS a, b.id AS b, jaccard_similarity(a.tokens, b.tokens) AS similarity
 FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8 AND a.body <> b.body;
-SELECT 'compared ' || to_char((SELECT count(*) * (count(*) - 1) / 2 FROM texts), 'FM999,999,999,999') || ' pairs in '
-       || pg_temp.ms(:'start') AS took \gset
+SELECT pg_temp.ms(:'start') AS join_took, to_char((SELECT count(*) * (count(*) - 1) / 2 FROM texts), 'FM999,999,999,999') AS compared \gset
 SELECT floor(similarity * 20) / 20 AS "similarity from", count(*) AS pairs FROM pairs GROUP BY 1 ORDER BY 1 DESC;
-\echo :took
+\echo 'compared' :compared 'pairs in' :join_took
 
 \echo
 \echo '== Examples: two of the longest of each kind'
@@ -73,19 +72,19 @@ ANALYZE sample;
 \set count 'SELECT count(*) AS found FROM sample a JOIN sample b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.5'
 SELECT clock_timestamp() AS start \gset
 :count \gset
-SELECT pg_temp.ms(:'start') AS took \gset
-\echo 'simjoin.enable_join = on: ' :found 'pairs,' :took
+SELECT pg_temp.ms(:'start') AS with_operator \gset
+\echo 'simjoin.enable_join = on: ' :found 'pairs,' :with_operator
 SET simjoin.enable_join = off;
 SELECT clock_timestamp() AS start \gset
 :count \gset
-SELECT pg_temp.ms(:'start') AS took \gset
-\echo 'simjoin.enable_join = off:' :found 'pairs,' :took
+SELECT pg_temp.ms(:'start') AS without_operator \gset
+\echo 'simjoin.enable_join = off:' :found 'pairs,' :without_operator
 RESET simjoin.enable_join;
 
 \echo
 \echo '== Groups of duplicates: a view in which one text of each group survives'
 SELECT clock_timestamp() AS start \gset
-SELECT create_dedup_view('unique_texts', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1) \g /dev/null
+SELECT create_dedup_view('unique_texts', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true) \g /dev/null
 SELECT 'made in ' || pg_temp.ms(:'start') AS took \gset
 SELECT count(*) AS texts, count(*) FILTER (WHERE is_representative) AS survivors, max(size) AS "largest group"
 FROM (SELECT *, count(*) OVER (PARTITION BY group_id) AS size FROM unique_texts) u;
@@ -105,18 +104,19 @@ SELECT clock_timestamp() AS start \gset
 SET maintenance_work_mem = '256MB';
 SELECT create_similarity_index('texts', 'tokens', 0.6) \g /dev/null
 SELECT 'index made in ' || pg_temp.ms(:'start') AS took \gset
+\echo :took
+\echo
 ANALYZE texts;
 CREATE TEMP TABLE new_text AS SELECT body || ' (edited)' AS body FROM texts ORDER BY abs(length(body) - 90), id LIMIT 1;
 SELECT left(body, 100) AS "new text" FROM new_text;
 SELECT round(jaccard_similarity(tokens, shingles(n.body))::numeric, 3) AS similarity, left(t.body, 90) AS "stored text"
 FROM texts t, new_text n WHERE jaccard_similarity(tokens, shingles(n.body)) >= 0.7 ORDER BY 1 DESC, 2 LIMIT 3;
-\echo :took
 CREATE TEMP TABLE searched AS SELECT body, tokens FROM texts ORDER BY md5(id::text) LIMIT 100;
 ANALYZE searched;
 SELECT clock_timestamp() AS start \gset
 SELECT count(*) AS found FROM searched s, LATERAL (SELECT FROM texts t WHERE jaccard_similarity(t.tokens, s.tokens) >= 0.8 OFFSET 0) x \gset
-SELECT pg_temp.ms(:'start') AS took \gset
-\echo 'for 100 stored texts, all similar ones (0.8):' :found 'in' :took
+SELECT pg_temp.ms(:'start') AS by_index, :found AS found_by_index \gset
+\echo 'for 100 stored texts, all similar ones (0.8):' :found 'in' :by_index
 SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') AS has_trgm \gset
 \if :has_trgm
 CREATE EXTENSION pg_trgm;
@@ -134,6 +134,17 @@ EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF)
 SELECT a.name, b.name
 FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.8;
 
+\echo
+\echo '== In short'
+\echo 'all pairs of the texts: ' :compared 'compared in' :join_took
+\echo 'pairs of 2,500 texts:   ' :with_operator 'with the join operator,' :without_operator 'without'
+\if :has_trgm
+\echo '100 texts looked up:    ' :found_by_index 'found in' :by_index 'by an index,' :found 'in' :took 'by one of pg_trgm'
+\else
+\echo '100 texts looked up:    ' :found_by_index 'found in' :by_index 'by an index'
+\endif
+
+\echo
 \echo '== What to do next'
 \echo 'Load your own texts:         docs/recipes/deduplicate-a-table.md'
 \echo 'Look up new rows:            docs/reference/set-index.md'
