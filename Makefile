@@ -10,13 +10,13 @@ SIMJOIN_VERSION := $(shell sed -n "s/^default_version *= *'\([^']*\)'.*/\1/p" si
 DATA = $(wildcard sql/simjoin--*.sql)
 
 CMAKE ?= cmake
-# A build with warnings as errors, as of `make check`, stays so. Nothing is then compiled again to install it.
+# A build with warnings as errors, as of `make check-all`, stays so. Nothing is then compiled again to install it.
 WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt),1)
 
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
 
-SCRIPT_GOALS = help deps check fresh-check docker-check citus-check upgrade-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
+SCRIPT_GOALS = help deps check check-all fresh-check docker-check citus-check upgrade-check demo equivalence hostile sanitize tsan memcheck bench gpucheck gpubench format \
   format-check tidy unit-tests core dist deb
 
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
@@ -32,7 +32,8 @@ help:
 #: make deps           install missing packages for building and testing (apt, with sudo unless root)
 #: make install        install into the PostgreSQL of PG_CONFIG
 #: make installcheck   run the SQL tests against a running server with simjoin installed
-#: make check          deps, build, every test in a temporary cluster; last line: N passed, N failed
+#: make check          deps, build, and the tests that would find a broken product, in minutes; last line: N passed, N failed
+#: make check-all      every test that needs no GPU, also with sanitizers, and with warnings as errors; before a change is committed
 #: make fresh-check    demo and check on fresh Debian and Ubuntu systems, as root; FRESH='--help' lists the options
 #: make docker-check   the steps of docs/docker/Dockerfile without Docker, as root
 #: make equivalence    random queries with and without the join operator; CASES=10000 SEED=7 for others, CASE=12 for one
@@ -51,10 +52,13 @@ help:
 #: make tidy           run clang-tidy over the C++ sources
 #: make clean          remove everything that was built
 deps:
-	@test/tools/deps
+	@test/tools/deps clang-format-14
 
 check:
 	@test/tools/check
+
+check-all:
+	@test/tools/check all
 
 fresh-check:
 	@test/tools/fresh-check $(FRESH)

@@ -1,8 +1,11 @@
-# Sourced, after cluster.sh, by scripts that run suites of tests. Prints one line per suite, and counts the
-# tests that passed and failed. $logs names the folder for their output, $jobs how many commands run side by side.
+# Sourced, after cluster.sh, by scripts that run suites of tests. Prints a suite's name when it begins and a line when it ends,
+# and counts the tests that passed and failed. $logs names the folder for their output, $jobs how many commands run side by side.
 passed=0
 failed=0
 reported=0
+
+# Usage: begin SUITE: prints that a suite or another step begins.
+begin() { printf '%s ...\n' "$1"; }
 
 # Usage: report SUITE PASSED FAILED: adds a suite's counts and prints them, with the seconds since the last suite.
 report() {
@@ -30,6 +33,7 @@ suite() {
   local name=$1 ok=$2 not_ok=$3 log=$logs/$1.log status=0 good bad
   shift 3
   suite_failed=0
+  begin "$name"
   interruptible "$@" > "$log" 2>&1 < /dev/null || status=$?
   [ $status != 77 ] || { cat "$log"; return; }
   good=$(count "$ok" "$log")
@@ -67,9 +71,10 @@ report_all() {
   [ $failed = 0 ]
 }
 
-# Runs TAP tests in the copy that make_tree made. Their servers' logs are below tmp_check.
+# Runs TAP tests in the copy that make_tree made. Their servers' logs are below tmp_check. No test waits half an hour on a machine
+# that is only busy.
 tap() {
-  in_tree env PG_REGRESS="$regress_dir/regress/pg_regress" TESTDIR="$tree" TESTLOGDIR="$tree/tmp_check/log" \
+  in_tree env PG_TEST_TIMEOUT_DEFAULT=1800 PG_REGRESS="$regress_dir/regress/pg_regress" TESTDIR="$tree" TESTLOGDIR="$tree/tmp_check/log" \
     TESTDATADIR="$tree/tmp_check" prove --verbose --nocolor -I "$regress_dir/perl" "$@"
 }
 
