@@ -257,6 +257,76 @@ SELECT * FROM "Renamed" WHERE "Doc" = 1020;
 ALTER TABLE "Documents" RENAME TO docs;
 ALTER TABLE docs RENAME COLUMN "Key" TO id;
 
+-- Triggers that were disabled and enabled again, as a restore of data alone does, are mended by the next refresh.
+SET client_min_messages = notice;
+CREATE TABLE letters (id int PRIMARY KEY, tokens int[]);
+INSERT INTO letters SELECT i, ARRAY[i / 2, i / 2 + 1, i / 2 + 2] FROM generate_series(1, 50) i;
+SELECT create_dedup_view('unique_letters', 'SELECT id, tokens FROM letters', 0.9, track_changes => true);
+SELECT create_dedup_view('unique_letters2', 'SELECT id, tokens FROM letters', 0.5, track_changes => true);
+CREATE VIEW modes AS SELECT string_agg(replace(tgname, 'simjoin_', '') || ' ' || tgenabled::text, ', ' ORDER BY tgname COLLATE "C") AS modes
+FROM pg_trigger WHERE tgrelid = 'letters'::regclass AND NOT tgisinternal;
+ALTER TABLE letters DISABLE TRIGGER USER;
+INSERT INTO letters VALUES (101, '{1,2,3}');
+ALTER TABLE letters ENABLE TRIGGER USER;
+TABLE modes;
+SELECT new_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+TABLE modes;
+SELECT new_rows, read_rows FROM refresh_dedup_view('unique_letters');
+SET session_replication_role = replica;
+INSERT INTO letters VALUES (102, '{1,2,3}');
+RESET session_replication_role;
+SELECT new_rows, read_rows < rows AS few_read FROM refresh_dedup_view('unique_letters');
+-- So does each other view of the table, which has a note.
+SELECT new_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters2');
+SELECT new_rows, read_rows FROM refresh_dedup_view('unique_letters2');
+SELECT differences('unique_letters', 'SELECT id, tokens FROM letters', 0.9), differences('unique_letters2', 'SELECT id, tokens FROM letters', 0.5);
+-- Not while the statement uses the table, or a trigger is disabled or missing. The message says what to do.
+ALTER TABLE letters DISABLE TRIGGER ALL;
+ALTER TABLE letters ENABLE TRIGGER ALL;
+SELECT (SELECT read_rows = rows FROM refresh_dedup_view('unique_letters')) AS all_read FROM letters WHERE id = 1;
+ALTER TABLE letters DISABLE TRIGGER simjoin_insert;
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+TABLE modes;
+ALTER TABLE letters ENABLE TRIGGER simjoin_insert;
+ALTER TABLE letters ENABLE ALWAYS TRIGGER simjoin_truncate, ENABLE REPLICA TRIGGER simjoin_replicated_insert, ENABLE REPLICA TRIGGER simjoin_replicated_change;
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+SELECT read_rows FROM refresh_dedup_view('unique_letters');
+-- A trigger that fires in more sessions is no obstacle.
+ALTER TABLE letters ENABLE ALWAYS TRIGGER simjoin_insert;
+SELECT read_rows FROM refresh_dedup_view('unique_letters');
+TABLE modes;
+-- Who may make triggers on the table can replace them by others of the same names. Those count for nothing and are left alone.
+CREATE ROLE regress_tracking_maker;
+GRANT USAGE, CREATE ON SCHEMA tracking_test TO regress_tracking_maker;
+GRANT TRIGGER, INSERT ON letters TO regress_tracking_maker;
+SET ROLE regress_tracking_maker;
+CREATE FUNCTION simjoin_track_changes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE OR REPLACE TRIGGER simjoin_truncate AFTER TRUNCATE ON letters EXECUTE FUNCTION simjoin_track_changes();
+RESET ROLE;
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+TABLE modes;
+SELECT create_dedup_view('unique_letters3', 'SELECT id, tokens FROM letters', 0.5, track_changes => true);
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+SELECT read_rows FROM refresh_dedup_view('unique_letters');
+SET ROLE regress_tracking_maker;
+CREATE OR REPLACE TRIGGER simjoin_insert AFTER INSERT ON letters REFERENCING NEW TABLE AS simjoin_new
+FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION dedup_view_changes();
+INSERT INTO letters VALUES (103, '{1,2,3}');
+RESET ROLE;
+SELECT new_rows, read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+DROP TRIGGER simjoin_insert ON letters;
+CREATE TRIGGER simjoin_insert AFTER INSERT ON letters FOR EACH STATEMENT EXECUTE FUNCTION dedup_view_changes();
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+DROP TRIGGER simjoin_update ON letters;
+CREATE TRIGGER simjoin_update AFTER UPDATE OF id ON letters EXECUTE FUNCTION dedup_view_changes();
+SELECT read_rows = rows AS all_read FROM refresh_dedup_view('unique_letters');
+DROP OWNED BY regress_tracking_maker;
+DROP ROLE regress_tracking_maker;
+SET client_min_messages = warning;
+DROP MATERIALIZED VIEW unique_letters, unique_letters2, unique_letters3;
+DROP VIEW modes;
+DROP TABLE letters;
+
 -- Rights: writers need no rights to the parts of the view. The view's owner must own the parts and the table.
 CREATE ROLE regress_tracking_owner;
 CREATE ROLE regress_tracking_writer;

@@ -111,6 +111,26 @@ SKIP:
 	is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 }
 
+# A restore of data alone disables the triggers and enables them again, as ordinary ones. The first refresh of a view
+# makes them what they were, and reads all rows. Then changes are tracked.
+$node->safe_psql('postgres', 'CREATE DATABASE restored_data');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_data'), '-f', "$folder/dump.schema" ],
+	'restore of the schema for data');
+$node->command_ok([ 'pg_restore', '--data-only', '--disable-triggers', '--exit-on-error', '--dbname', $node->connstr('restored_data'), "$folder/dump.custom" ],
+	'restore of the data');
+my $modes = q{SELECT string_agg(tgenabled::text, '' ORDER BY tgname COLLATE "C") FROM pg_trigger WHERE tgrelid = 'texts'::regclass AND NOT tgisinternal};
+is($node->safe_psql('restored_data', $modes), 'OOOOOO', 'which leaves ordinary triggers');
+is($node->safe_psql('restored_data', q{SELECT read_rows = rows FROM refresh_dedup_view('tracked')}), 't', 'the first refresh reads all rows');
+is($node->safe_psql('restored_data', $modes), 'OORRAO', 'and mends the triggers');
+$node->safe_psql('restored_data', q{SELECT refresh_dedup_view(v::regclass) FROM unnest('{tracked_keys,tracked_weights}'::text[]) v});
+is($node->safe_psql('restored_data', $tracked_differences), 0, 'the views have the groups of a full rebuild');
+$node->safe_psql('restored_data', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 3;
+	SET session_replication_role = replica;
+	DELETE FROM texts WHERE id = 7});
+is( $node->safe_psql('restored_data', join(';', map { "SELECT new_rows, removed_rows, read_rows < rows FROM refresh_dedup_view('$_')" } qw(tracked tracked_keys tracked_weights))),
+	"3|1|t\n3|1|t\n3|1|t", 'and later refreshes read changes only');
+is($node->safe_psql('restored_data', $tracked_differences), 0, 'which gives the groups of a full rebuild');
+
 # A dump between a change and its refresh: the restored view is up to date, like any materialized view.
 $node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT 1000000 + id, body FROM texts WHERE id <= 10});
 SKIP:

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
+#include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/dedup/view_rows.hpp"
 
@@ -80,13 +81,15 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
                        ChangeList *changes) {
   measure_of(definition, refresh_function);  // errors come before the view's order of tokens is read
   const char *obstacle = obstacle_to_tracking(definition.source);
+  const TrackedTable tracked = tracked_table(definition.source);
   if (obstacle != nullptr) {
+    const char *enabling = OidIsValid(tracked.table) ? enabling_statement(tracked.table) : nullptr;
     ereport(NOTICE,
             (errmsg("%s: all rows are read, since changes are not tracked: %s", refresh_function, obstacle),
-             errhint("Make the view again, or make it without track_changes.")));
+             enabling == nullptr ? errhint("Make the view again, or make it without track_changes.")
+                                 : errhint("The table's owner enables them: %s.", enabling)));
     return false;
   }
-  const TrackedTable tracked = tracked_table(definition.source);
   if (definition.has_keys() && !has_index_on(tracked.table, tracked.id)) return false;
   *index = read_token_index(definition, CurrentMemoryContext);
   if (!index->exists || needs_new_order(*index, index->rows)) return false;

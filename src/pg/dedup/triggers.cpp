@@ -2,51 +2,29 @@
 
 extern "C" {
 #include "access/table.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/rel.h"
-#include "utils/reltrigger.h"
 #include "utils/tuplestore.h"
 }
 
 #include <initializer_list>
 
-#include "pg/base/compat.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
+#include "pg/base/statements.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/parts.hpp"
+#include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/tracking_views.hpp"
 
 namespace simjoin::pg {
 namespace {
-
-// The triggers of a table. Triggers for each statement note what the statement changes. Logical replication
-// runs only triggers for each row, so sessions that replicate have these. One of them has a transition table
-// that is not read. It keeps the table from becoming a partition: rows of a partition change through its
-// parent, unnoticed by triggers for each statement.
-struct TriggerParts {
-  const char *name;
-  const char *event;
-  const char *level;
-  const char *firing;  // when it fires; NULL: in sessions that do not replicate
-};
-constexpr TriggerParts triggers[] = {
-    {"simjoin_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH STATEMENT", nullptr},
-    {"simjoin_update", "UPDATE",
-     "REFERENCING OLD TABLE AS simjoin_old NEW TABLE AS simjoin_new FOR EACH STATEMENT", nullptr},
-    {"simjoin_delete", "DELETE", "REFERENCING OLD TABLE AS simjoin_old FOR EACH STATEMENT", nullptr},
-    {"simjoin_truncate", "TRUNCATE", "FOR EACH STATEMENT", "ALWAYS"},
-    {"simjoin_replicated_insert", "INSERT", "REFERENCING NEW TABLE AS simjoin_new FOR EACH ROW", "REPLICA"},
-    {"simjoin_replicated_change", "UPDATE OR DELETE", "FOR EACH ROW", "REPLICA"}};
 
 // Calls body(notes) to write something down for the view, if it still exists. Who writes to the tracked table
 // needs no right to the table of changes, which belongs to the owner of the view, who may track.
@@ -137,30 +115,12 @@ void note_row(const TriggerData &data, const TrackingView &view) {
   });
 }
 
-// Calls body(trigger) for each of the triggers that the table has.
-template <class Body>
-void for_triggers(Oid table, Body &&body) {
+// Returns whether a statement of this session uses the table, so that it cannot be altered.
+bool is_in_use(Oid table) {
   Relation relation = table_open(table, AccessShareLock);
-  const TriggerDesc *list = relation->trigdesc;
-  for (int i = 0; list != nullptr && i < list->numtriggers; ++i)
-    if (is_function(list->triggers[i].tgfoid, "simjoin_track_changes")) body(list->triggers[i]);
+  const bool in_use = relation->rd_refcnt != 1 || AfterTriggerPendingOnRel(table);
   table_close(relation, NoLock);
-}
-
-// Returns whether an enabled trigger notes each change of the table.
-bool has_triggers(Oid table) {
-  constexpr int events = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE;
-  int by_statements = 0, by_rows = 0;
-  for_triggers(table, [&](const Trigger &trigger) {
-    const char firing = trigger.tgenabled;
-    const bool always = firing == TRIGGER_FIRES_ALWAYS;
-    if (TRIGGER_FOR_ROW(trigger.tgtype) && (always || firing == TRIGGER_FIRES_ON_REPLICA))
-      by_rows |= trigger.tgtype & events;
-    if (!TRIGGER_FOR_ROW(trigger.tgtype) && (always || firing == TRIGGER_FIRES_ON_ORIGIN))
-      by_statements |= trigger.tgtype & events;
-    if (TRIGGER_FOR_TRUNCATE(trigger.tgtype) && always) by_statements |= TRIGGER_TYPE_TRUNCATE;
-  });
-  return by_rows == events && by_statements == (events | TRIGGER_TYPE_TRUNCATE);
+  return in_use;
 }
 
 }  // namespace
@@ -170,7 +130,9 @@ const char *obstacle_to_tracking(Oid source) {
   if (obstacle != nullptr) return obstacle;
   const Oid table = tracked_table(source).table;
   if (!is_owned(table)) return "the view's owner does not own the table";
-  return has_triggers(table) ? nullptr : "a trigger on the table is missing or disabled";
+  if (has_triggers(table)) return nullptr;
+  return enabling_statement(table) == nullptr ? "a trigger on the table is missing"
+                                              : "a trigger on the table is not enabled as it was made";
 }
 
 bool is_owned(Oid table) {
@@ -186,31 +148,26 @@ void note_missing_triggers(Oid table) {
     if (may_track(view->view, table)) with_notes(*view, [](ChangeNotes *notes) { note_all(notes); });
 }
 
-const char *trigger_statements(Oid table, const char *schema) {
-  StringInfoData statements;
-  initStringInfo(&statements);
-  for (const TriggerParts &trigger : triggers) {
-    appendStringInfo(&statements,
-                     "CREATE OR REPLACE TRIGGER %s AFTER %s ON %s %s EXECUTE FUNCTION "
-                     "%s.dedup_view_changes();",
-                     trigger.name, trigger.event, relation_name(table), trigger.level, schema);
-    if (trigger.firing != nullptr)
-      appendStringInfo(&statements, "ALTER TABLE %s ENABLE %s TRIGGER %s;", relation_name(table),
-                       trigger.firing, trigger.name);
-  }
-  return statements.data;
-}
-
-const char *drop_trigger_statements(Oid table, Oid view) {
-  StringInfoData statements;
-  initStringInfo(&statements);
-  for (const TrackingView *other = find_tracking_views(table); other != nullptr; other = other->next)
-    if (other->view != view) return statements.data;
-  for_triggers(table, [&](const Trigger &trigger) {
-    appendStringInfo(&statements, "DROP TRIGGER %s ON %s;", quote_identifier(trigger.tgname),
-                     relation_name(table));
-  });
-  return statements.data;
+bool mend_triggers(const DedupDefinition &definition, const char *function) {
+  const Oid table = tracked_table(definition.source).table;
+  Oid owner;
+  if (obstacle_in(definition.source) != nullptr || !is_owned(table) || !find_owner(definition.view, &owner) ||
+      !may_track(definition.view, table) || !have_lost_modes(table) || is_in_use(table) ||
+      !ConditionalLockRelationOid(table, ShareRowExclusiveLock))
+    return false;
+  if (!have_lost_modes(table)) return false;  // another session has mended them meanwhile
+  Oid user;
+  int security;
+  GetUserIdAndSecContext(&user, &security);
+  SetUserIdAndSecContext(owner, security | SECURITY_RESTRICTED_OPERATION);
+  note_missing_triggers(table);
+  execute_statement(enabling_statement(table));
+  SetUserIdAndSecContext(user, security);
+  ereport(NOTICE, (errmsg("%s: all rows are read, since triggers on %s had been disabled and enabled again",
+                          function, relation_name(table)),
+                   errdetail("Changes meanwhile were not recorded. The triggers fire again as they were "
+                             "made to, and the next refresh reads changes only.")));
+  return true;
 }
 
 extern "C" {

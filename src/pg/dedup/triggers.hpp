@@ -1,7 +1,9 @@
-// The triggers that write down which rows of a table change, for the dedup views over it.
+// Writes down which rows of a table change, for the dedup views over it.
 #pragma once
 
 #include "pg/base/pg.hpp"
+
+#include "pg/dedup/definition.hpp"
 
 namespace simjoin::pg {
 
@@ -10,18 +12,18 @@ namespace simjoin::pg {
 const char *obstacle_to_tracking(Oid source);
 
 // Notes for the views that track the table that anything may have changed, where a trigger is missing or
-// disabled. The caller is about to make the triggers anew. Keeps writers away until the end of the
+// not enabled as it was made. The caller is about to mend that. Keeps writers away until the end of the
 // transaction.
 void note_missing_triggers(Oid table);
 
-// Returns statements that make the triggers on the table, for its owner. `schema` is the extension's, quoted.
-const char *trigger_statements(Oid table, const char *schema);
+// Enables the triggers on the table that the view tracks as they were made, where ALTER TABLE … DISABLE
+// TRIGGER and ENABLE TRIGGER have made them ordinary ones, and notes that anything may have changed. Does so
+// only for an owner of the table, and if no writer is at work: waits for none. Keeps writers away until the
+// end of the transaction. The caller has locked the table, and nothing that belongs to the view. Returns
+// whether it did; the caller then reads all rows.
+bool mend_triggers(const DedupDefinition &definition, const char *function);
 
 // Returns whether the current user owns the table, or may do what its owner may.
 bool is_owned(Oid table);
-
-// Returns statements that drop the triggers on the table, for its owner. They are empty where a dedup view
-// other than this one needs the triggers. Triggers that stay without a view do nothing.
-const char *drop_trigger_statements(Oid table, Oid view);
 
 }  // namespace simjoin::pg

@@ -32,6 +32,7 @@ extern "C" {
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/refresh.hpp"
+#include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 
@@ -226,14 +227,22 @@ DedupDefinition definition_of_view(Oid view, const char *function) {
   pg_unreachable();
 }
 
-// Locks the table whose changes the view tracks, if any, then locks and opens the view. Everyone locks both
-// in this order, since writers lock the table first, and then the tables that their triggers write to.
-Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, const char *function) {
+// Locks the table whose changes the view tracks, if any, and mends its triggers. Returns whether they needed
+// it. Everyone locks this table first and then the view, since writers lock the table first, and then the
+// tables that their triggers write to.
+bool lock_tracked_table(const DedupDefinition &definition, const char *function) {
+  if (!definition.tracked()) return false;
+  const Oid table = tracked_table(definition.source).table;
+  if (table == InvalidOid) return false;
+  LockRelationOid(table, AccessShareLock);
+  return mend_triggers(definition, function);
+}
+
+// Does so, and then locks and opens the view.
+Relation lock_for_refresh(const DedupDefinition &definition, bool concurrently, const char *function,
+                          bool *mended) {
   const char *name = relation_name(definition.view);
-  if (definition.tracked()) {
-    const Oid table = tracked_table(definition.source).table;
-    if (table != InvalidOid) LockRelationOid(table, AccessShareLock);
-  }
+  *mended = lock_tracked_table(definition, function);
   // The lock is as strong as REFRESH will need. A refresh from changes lets readers go on in any case.
   const LOCKMODE lock = concurrently || definition.tracked() ? ExclusiveLock : AccessExclusiveLock;
   Relation view = try_relation_open(definition.view, lock);
@@ -302,9 +311,10 @@ Datum simjoin_refresh_dedup_view(PG_FUNCTION_ARGS) {
   const DedupDefinition definition = definition_of_view(view, function);
   compat::check_may_refresh(view);
   const bool concurrently = PG_GETARG_BOOL(1);
-  Relation relation = lock_for_refresh(definition, concurrently, function);
+  bool mended;
+  Relation relation = lock_for_refresh(definition, concurrently, function, &mended);
   RefreshFigures figures;
-  const bool from_changes = refresh_from_changes(relation, definition, &figures);
+  const bool from_changes = !mended && refresh_from_changes(relation, definition, &figures);
   const char *how = concurrently && RelationIsPopulated(relation) ? "CONCURRENTLY " : "";
   relation_close(relation, NoLock);
   if (!from_changes) {
