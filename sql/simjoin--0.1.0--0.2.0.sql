@@ -42,6 +42,12 @@ CREATE FUNCTION similarity_query(tokens anyarray) RETURNS similarity_query
 AS 'MODULE_PATHNAME', 'simjoin_similarity_query_of_settings' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION similarity_query(anyarray) IS 'query for sets that simjoin.measure and simjoin.similarity_threshold call similar';
 
+-- PostgreSQL calls it with thresholds that are NULL, too.
+CREATE FUNCTION similarity_query_of_clause(tokens anyarray, threshold float8, measure text)
+RETURNS similarity_query
+AS 'MODULE_PATHNAME', 'simjoin_similarity_query_of_clause' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION similarity_query_of_clause(anyarray, float8, text) IS 'query that an index is asked for a condition of a statement, whatever its threshold';
+
 CREATE FUNCTION similarity_query_nearest(tokens anyarray) RETURNS similarity_query
 AS 'MODULE_PATHNAME', 'simjoin_similarity_query_nearest' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION similarity_query_nearest(anyarray) IS 'query for sets within the distance that the plan node NearestSets searches at the moment';

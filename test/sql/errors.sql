@@ -74,6 +74,16 @@ SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}'
 SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 1, 'NaN');
 SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0);
 
+SELECT similarity_query('{a}'::text[], 2);
+SELECT similarity_query('{1}'::int[], -0.1, 'jaccard_distance');
+SET simjoin.similarity_threshold = 2;
+SELECT '{1}'::int[] ~= '{1}';
+RESET simjoin.similarity_threshold;
+-- No two sets, or all, satisfy a condition.
+SELECT count(*) FROM (SELECT ARRAY[i] AS tokens FROM generate_series(1, 2) i) v WHERE jaccard_similarity(tokens, '{1}') >= 80;
+SELECT count(*) FROM (SELECT ARRAY[i] AS tokens FROM generate_series(1, 2) i) v WHERE jaccard_similarity(tokens, '{1}') >= NULL;
+SELECT count(*) FROM (SELECT ARRAY[i] AS tokens FROM generate_series(1, 2) i) v WHERE tokens <%> '{1}' <= 80;
+
 -- Measures.
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 0.5, 'jacard');
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0.5, '');

@@ -151,7 +151,7 @@ SELECT '{1,2}'::bigint[] ~= similarity_query('{1,2}'::bigint[], 0, 'jaccard_dist
 \set VERBOSITY default
 SELECT '{1}'::int[] ~= similarity_query('{1}'::text[], 0.5);
 SELECT q::text::similarity_query::text = q::text AS same
-FROM (VALUES (similarity_query('{1,-2}'::int[], 0.1)), (similarity_query('{}'::bigint[], 'NaN', 'jaccard_distance')), (similarity_query('{"a b",NULL:}'::text[], 3, 'overlap'))) v(q);
+FROM (VALUES (similarity_query('{1,-2}'::int[], 0.1)), (similarity_query('{}'::bigint[], 1, 'jaccard_distance')), (similarity_query('{"a b",NULL:}'::text[], 3, 'overlap'))) v(q);
 SELECT similarity_query_send(similarity_query('{1,2}'::int[], 0.5)), similarity_query_send(similarity_query('{a}'::text[], 0.5, 'jaccard_distance'));
 SELECT 'x'::similarity_query;
 SELECT 'jaccard >= 0.5: integer[]'::similarity_query;

@@ -53,7 +53,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM (TABLE signatures EXCEPT T
 $node->safe_psql(
 	'postgres', qq{
 	CREATE TABLE queries (id int, q similarity_query);
-	INSERT INTO queries VALUES (1, similarity_query('{1,-2}'::int[], 0.1)), (2, similarity_query('{}'::bigint[], 'NaN', 'jaccard_distance')),
+	INSERT INTO queries VALUES (1, similarity_query('{1,-2}'::int[], 0.1)), (2, similarity_query('{}'::bigint[], 1, 'jaccard_distance')),
 		(3, similarity_query('{"a b","\u00e9"}'::text[], 3, 'overlap')), (4, NULL),
 		(5, similarity_query('{7}'::int[], 0.5, 'overlap_coefficient'));
 	COPY queries TO '$folder/queries' (FORMAT binary);

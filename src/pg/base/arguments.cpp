@@ -47,10 +47,12 @@ void check_share(double value, const char *function, const char *argument) {
   raise_argument(function, argument, value, "It is a number above 0 and at most 1.");
 }
 
+double largest_similarity(Measure measure) {
+  return measure == Measure::overlap ? static_cast<double>(std::numeric_limits<int32>::max()) : 1.0;
+}
+
 bool is_similarity(double value, Measure measure) {
-  const double most =
-      measure == Measure::overlap ? static_cast<double>(std::numeric_limits<int32>::max()) : 1.0;
-  return value > 0 && value <= most;
+  return value > 0 && value <= largest_similarity(measure);
 }
 
 void check_similarity(double value, Measure measure, const char *function, const char *argument,

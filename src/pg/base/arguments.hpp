@@ -34,6 +34,9 @@ void check_count(int32 value, uint32 most, const char *function, const char *arg
 // Errors, naming `function`, unless the value of the argument is above 0 and at most 1.
 void check_share(double value, const char *function, const char *argument);
 
+// Returns the largest similarity that two sets can have.
+double largest_similarity(Measure measure);
+
 // Returns whether pairs of this similarity can exist and share an element.
 bool is_similarity(double value, Measure measure);
 

@@ -1,5 +1,9 @@
 #include "pg/base/settings.hpp"
 
+extern "C" {
+#include "utils/float.h"
+}
+
 #include <array>
 #include <climits>
 #include <utility>
@@ -8,6 +12,7 @@
 #include "core/base/thread_budget.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/minhash/minhash.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_settings.hpp"
 #include "pg/base/distributed.hpp"
@@ -193,6 +198,14 @@ Settings::OfOperator Settings::of_operator() {
              "not send along."),
          errhint("Write jaccard_similarity(l, r) >= 0.7. Or, in a transaction, SET LOCAL "
                  "citus.propagate_set_commands TO 'local' and then SET LOCAL both settings.")));
+  if (similarity_threshold() > largest_similarity(measure()))
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("the operator ~= is true for no sets: simjoin.similarity_threshold is %s, and "
+                           "simjoin.measure is %s",
+                           float8out_internal(similarity_threshold()), measure_name(measure()).data()),
+                    errhint("With this measure the threshold is a number from 0 to 1: for 80 percent SET "
+                            "simjoin.similarity_threshold = 0.8. With the measure overlap it is a number of "
+                            "tokens.")));
   return {measure(), similarity_threshold()};
 }
 

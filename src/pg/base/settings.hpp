@@ -33,7 +33,8 @@ class Settings {
     double threshold;
   };
   // Errors in a session that runs for another server's if that server has not sent its session's settings. A
-  // comparison by other settings would give other rows.
+  // comparison by other settings would give other rows. Errors also if no similarity by the measure reaches
+  // the threshold. The settings themselves may be set one after the other, in either order.
   static OfOperator of_operator();
   // Those with a cap return the smaller of the two.
   static size_t memory_limit() {  // bytes

@@ -219,7 +219,7 @@ bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column) {
              number,
              op,
              query,
-             find_function(schema, "similarity_query", {ANYARRAYOID, FLOAT8OID, TEXTOID}, query),
+             find_function(schema, "similarity_query_of_clause", {ANYARRAYOID, FLOAT8OID, TEXTOID}, query),
              find_function(schema, "similarity_query", {ANYARRAYOID}, query),
              find_function(schema, "similarity_query_nearest", {ANYARRAYOID}, query)};
   return OidIsValid(op) && compat::may_execute(get_opcode(op));

@@ -14,12 +14,12 @@ namespace simjoin::pg {
 // A column of an index that has one of our operator classes.
 struct SetColumn {
   IndexOptInfo *index;
-  int number;  // among the index's columns, from 0 on
-  Oid op;      // of the operator class: set ~= query
-  Oid query;   // the type of queries
-  Oid make;    // the function similarity_query(tokens, threshold, measure)
-  Oid make_from_settings;
-  Oid make_nearest;  // the function similarity_query_nearest(tokens)
+  int number;              // among the index's columns, from 0 on
+  Oid op;                  // of the operator class: set ~= query
+  Oid query;               // the type of queries
+  Oid make;                // the function similarity_query_of_clause(tokens, threshold, measure)
+  Oid make_from_settings;  // similarity_query(tokens)
+  Oid make_nearest;        // the function similarity_query_nearest(tokens)
 };
 
 // Makes the planner consider indexes on sets. Called once, when the module is loaded.

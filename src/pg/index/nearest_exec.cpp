@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
+#include <cmath>
 #include <limits>
 
 #include "pg/base/compat.hpp"
@@ -145,6 +146,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_nearest);
 Datum simjoin_similarity_query_nearest(PG_FUNCTION_ARGS) {
+  if (std::isnan(current_distance)) PG_RETURN_NULL();  // no node searches
   PG_RETURN_DATUM(make_distance_query(PG_GETARG_DATUM(0), current_distance));
 }
 }

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/set_counts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/threshold.hpp"
+#include "pg/join/threshold_warning.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -62,6 +63,15 @@ const char *relation_of(bool distance) {
   pg_unreachable();
 }
 
+// Errors unless sets can be as similar to another one as the query wants them, or if the threshold is no
+// similarity or distance. With a similarity of 0 all are.
+void check_query_threshold(const char *function, Measure measure, bool distance, double threshold) {
+  if (!distance) return check_similarity(threshold, measure, function, "threshold", true);
+  if (threshold >= 0 && threshold <= 1) return;
+  raise_argument(function, "threshold", threshold,
+                 "With the measure jaccard_distance it is a number of at least 0 and at most 1.");
+}
+
 Datum make_set_query(Datum array, const char *function, Measure measure, bool distance, double threshold) {
   const SetView set = view_set(array, function);
   const Size bytes = sizeof(StoredQuery) + VARSIZE(set.array);
@@ -73,6 +83,13 @@ Datum make_set_query(Datum array, const char *function, Measure measure, bool di
   std::memcpy(stored + 1, set.array, VARSIZE(set.array));
   free_view(set, array);
   return PointerGetDatum(stored);
+}
+
+// Returns whether the planner has seen the value of the argument of a call in a plan.
+bool is_known_argument(FunctionCallInfo fcinfo, int number) {
+  auto *call = reinterpret_cast<FuncExpr *>(fcinfo->flinfo->fn_expr);
+  return call != nullptr && IsA(call, FuncExpr) &&
+         is_known_threshold(static_cast<Expr *>(list_nth(call->args, number)));
 }
 
 }  // namespace
@@ -103,7 +120,26 @@ Datum simjoin_similarity_query(PG_FUNCTION_ARGS) {
   const char *name = string_argument(fcinfo, 2);
   const bool distance = name == distance_name;
   const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, function);
+  check_query_threshold(function, measure, distance, PG_GETARG_FLOAT8(1));
   return make_set_query(PG_GETARG_DATUM(0), function, measure, distance, PG_GETARG_FLOAT8(1));
+}
+
+// As similarity_query(), for a condition of a statement, whose threshold may be anything. Where no set
+// satisfies the condition, the query is NULL.
+PG_FUNCTION_INFO_V1(simjoin_similarity_query_of_clause);
+Datum simjoin_similarity_query_of_clause(PG_FUNCTION_ARGS) {
+  constexpr const char *function = "similarity_query";  // which users know
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(2)) PG_RETURN_NULL();
+  const char *name = string_argument(fcinfo, 2);
+  const bool distance = name == distance_name;
+  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, function);
+  const double threshold = PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1);
+  const Bounded condition = {distance ? "jaccard_distance" : measure_function(measure), measure, distance,
+                             false};
+  if (!is_known_argument(fcinfo, 1)) warn_of_threshold(condition, PG_ARGISNULL(1) ? nullptr : &threshold);
+  if (PG_ARGISNULL(1) || !is_satisfiable(condition, threshold)) PG_RETURN_NULL();
+  const double within = distance ? float8_min(threshold, 1.0) : float8_max(threshold, 0.0);
+  return make_set_query(PG_GETARG_DATUM(0), function, measure, distance, within);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_of_settings);
@@ -143,6 +179,7 @@ Datum simjoin_similarity_query_in(PG_FUNCTION_ARGS) {
     raise_malformed(text);
   const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, "similarity_query");
   const double value = DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(threshold)));
+  check_query_threshold("similarity_query", measure, distance, value);
   Oid input, element;
   getTypeInputInfo(array_type_of(token_type), &input, &element);
   const Datum array = OidInputFunctionCall(input, pstrdup(text + array_begin), element, -1);
@@ -161,6 +198,7 @@ Datum simjoin_similarity_query_recv(PG_FUNCTION_ARGS) {
     ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
                     errmsg("similarity_query: the bytes are not a query"),
                     errhint("Only bytes that the type's send function has written are.")));
+  check_query_threshold("similarity_query", static_cast<Measure>(measure), distance == 1, threshold);
   Oid receive, element;
   getTypeBinaryInputInfo(array_type_of(static_cast<TokenType>(type)), &receive, &element);
   const Datum array = OidReceiveFunctionCall(receive, buffer, element, -1);

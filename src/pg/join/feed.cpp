@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/join/row_set.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
+#include "pg/join/threshold_warning.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -168,6 +169,11 @@ void resolve_threshold(JoinState *state) {
       ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
   if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
+  const auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
+  if (is_known_threshold(reinterpret_cast<Expr *>(plan_expression(plan, JoinExpr::threshold)))) return;
+  const JoinPlanFacts &facts = state->facts;
+  warn_of_threshold({clause_function(facts), facts.measure, facts.distance, facts.strict},
+                    state->limit_isnull ? nullptr : &state->limit);
 }
 
 // Creates the engine of this execution. If one side may be small, that is an engine that records it.

@@ -288,6 +288,14 @@ bool is_similarity_clause(RestrictInfo *rinfo) {
          !calls_measure(reinterpret_cast<Node *>(match.threshold), nullptr);
 }
 
+bool describe_comparison(OpExpr *op, SimilarityClause *match) {
+  *match = {};
+  List *arguments;
+  if (!parse_operator(op, match, &arguments) || match->from_settings) return false;
+  take_arguments(arguments, match);
+  return true;
+}
+
 bool describe_call(Node *expr, SimilarityClause *match) {
   match->distance = match_call(expr, Call::distance, match);
   if (!match->distance && !match_call(expr, Call::measure, match)) return false;

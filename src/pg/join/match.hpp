@@ -73,6 +73,11 @@ bool describe_equality(Node *expr, Node **first, Node **second);
 // Returns whether the expression has no columns and need not be computed more than once.
 bool same_for_all_pairs(PlannerInfo *root, Node *expr);
 
+// Returns whether the operator compares a call of a measure or a distance with a threshold, as a similarity
+// clause does but for `~=`, and describes it: measure, distance, strict, threshold, call, sets or texts, and
+// weights.
+bool describe_comparison(OpExpr *op, SimilarityClause *match);
+
 // Returns whether the expression is a call of a measure or a distance, and describes it: measure, distance,
 // call, left and right.
 bool describe_call(Node *expr, SimilarityClause *match);

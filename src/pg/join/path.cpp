@@ -30,6 +30,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/selectivity.hpp"
 #include "pg/join/self_join.hpp"
 #include "pg/join/text_call.hpp"
+#include "pg/join/threshold_warning.hpp"
 #include "pg/join/trigrams.hpp"
 
 namespace simjoin::pg {
@@ -260,12 +261,16 @@ void install_join_hook() {
 extern "C" {
 
 // The support function of the measures. It tells the cost of a call, which depends on the sets, and gives
-// texts with a tokenizer as sets. The planner calls it while it folds constants, which loads this library and
-// the join hook before join paths are made.
+// texts with a tokenizer as sets, and warns of thresholds out of range: conditions with a threshold that is
+// NULL are gone once constants are folded. The planner calls it while it folds them, which loads this library
+// and the join hook before join paths are made.
 Datum simjoin_measure_support(PG_FUNCTION_ARGS) {
   auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
-  if (IsA(node, SupportRequestSimplify))
-    PG_RETURN_POINTER(simjoin::pg::with_sets(*reinterpret_cast<SupportRequestSimplify *>(node)));
+  if (IsA(node, SupportRequestSimplify)) {
+    const auto &request = *reinterpret_cast<SupportRequestSimplify *>(node);
+    if (request.root != nullptr) simjoin::pg::warn_of_thresholds(request.root);
+    PG_RETURN_POINTER(simjoin::pg::with_sets(request));
+  }
   if (!IsA(node, SupportRequestCost)) PG_RETURN_POINTER(nullptr);
   auto *request = reinterpret_cast<SupportRequestCost *>(node);
   if (!simjoin::pg::cost_call(request)) PG_RETURN_POINTER(nullptr);
