@@ -108,6 +108,19 @@ SELECT * FROM similarity_self_join('SELECT 1, ''{1,NULL}''::int[]', 0.5);
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{{1}}''::int[]', 0.5);
 SELECT * FROM similarity_self_join('SELECT i % 2 + 5, ARRAY[i] FROM generate_series(1, 3) i', 0.5);
 
+SELECT * FROM duplicate_groups('SELECT 1 AS id, ''a b''::text AS body, ''{1}''::int[] AS tokens', 0.5);
+SELECT * FROM duplicate_groups('SELECT 1 AS id, ''a b''::text AS body, 2 AS more', 0.5, tokens => 'shingles(5)');
+CREATE TABLE articles (id int, body text, tokens int[]);
+SELECT create_similarity_index('articles', 'body', 0.8);
+SELECT create_similarity_index('articles', 'id', 0.8);
+
+-- Names that are not queries.
+SELECT * FROM duplicate_groups('articles', 0.8);
+SELECT * FROM similarity_join('SELECT id, tokens FROM articles', 'public."articles"', 0.8);
+SELECT * FROM similarity_neighbors('articles', 'TABLE articles', 1);
+SELECT create_dedup_view('groups', 'articles', 0.8);
+DROP TABLE articles;
+
 -- Texts that are not queries.
 SELECT * FROM similarity_self_join('SELEC 1', 0.5);
 SELECT * FROM similarity_self_join('', 0.5);

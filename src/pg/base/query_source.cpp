@@ -9,6 +9,8 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 
 #include "pg/base/set_codec.hpp"
 #include "pg/base/statements.hpp"
@@ -37,6 +39,24 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   receiver->take(receiver->reader, {receiver->function, slot, receiver->types});
   if (receiver->watched != nullptr) note_query_row(receiver->watched);
   return true;
+}
+
+// Returns whether the text is a name, maybe with a schema and quotes, as of a table.
+bool is_name(const char *text) {
+  bool quoted = false;
+  for (const char *c = text; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    if (byte == '"') quoted = !quoted;
+    if (!quoted && std::isalnum(byte) == 0 && byte < 0x80 && std::strchr("\"_.$", byte) == nullptr)
+      return false;
+  }
+  return *text != '\0';
+}
+
+void add_hint_at_name(void *query) {
+  const auto *text = static_cast<const char *>(query);
+  if (geterrcode() == ERRCODE_SYNTAX_ERROR && is_name(text))
+    errhint("Give a query and not a name, as in 'TABLE %s'.", text);
 }
 
 ExecutorStart_hook_type next_start_hook = nullptr;
@@ -81,6 +101,10 @@ const char *describe_columns(TupleDesc columns) {
 }
 
 }  // namespace
+
+ErrorContextCallback hint_at_name(const char *query) {
+  return {error_context_stack, add_hint_at_name, const_cast<char *>(query)};
+}
 
 bool is_of_kind(Oid type, ColumnKind kind) {
   const Oid base = getBaseType(type);
@@ -149,7 +173,7 @@ int64 id_of(Datum value, Oid base_type) {
 void run_query(const char *query, QueryReceiver receiver, ParamListInfo parameters) {
   const SPIExecuteOptions options = options_for(&receiver, parameters);
   connect_spi();
-  check_spi(SPI_execute_extended(query, &options));
+  parse_query(query, [&] { check_spi(SPI_execute_extended(query, &options)); });
   SPI_finish();
 }
 

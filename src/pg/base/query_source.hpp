@@ -79,6 +79,18 @@ QueryReceiver receiver_for(Reader *reader, const char *function, const void *wat
   return receiver;
 }
 
+// Makes a callback that gives syntax errors in the query a hint where it is a name and no query.
+ErrorContextCallback hint_at_name(const char *query);
+
+// Calls body(), which parses the query.
+template <class Body>
+void parse_query(const char *query, Body &&body) {
+  ErrorContextCallback hint = hint_at_name(query);
+  error_context_stack = &hint;
+  body();
+  error_context_stack = hint.previous;
+}
+
 // Runs a query with the caller's rights and in the active snapshot, and hands its rows to the receiver.
 // `parameters` are the query's, or nullptr. Errors where the query writes, returns no rows, or is more than
 // one statement.

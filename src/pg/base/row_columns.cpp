@@ -73,9 +73,10 @@ const char *hint_for_ids(TupleDesc columns, const ColumnCheck &check) {
          "documents, or a column GENERATED ALWAYS AS IDENTITY.";
 }
 
-// Errors: a query does not return an id and `what`.
+// Errors: a query does not return an id and `what`. `wanted` says so with an example.
 [[noreturn]] void raise_row_columns(TupleDesc columns, const ColumnCheck &check, const char *what,
-                                    const char *hint) {
+                                    const char *wanted, const char *hint) {
+  if (columns->natts > 2) hint = psprintf("Select nothing but %s.", wanted);
   raise_columns(columns, check.function,
                 psprintf("a query must return two columns, an id%s and %s",
                          check.keys == nullptr ? " (smallint, integer or bigint)" : "", what),
@@ -93,7 +94,8 @@ SetMaker *check_text_column(TupleDesc columns, const ColumnCheck &check, const c
   if (are_texts && has_other_ids(columns, check)) hint = hint_for_ids(columns, check);
   if (token_type_of(type, &token_type) || has_lexemes(type))
     hint = "Leave tokens out: the query returns sets.";
-  raise_row_columns(columns, check, "a text, because of the argument tokens", hint);
+  raise_row_columns(columns, check, "a text, because of the argument tokens",
+                    "an id and a text, as in SELECT id, body FROM documents", hint);
 }
 
 }  // namespace
@@ -108,6 +110,7 @@ TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check) {
   const bool are_sets = token_type_of(type_of(columns, 1), &token_type);
   if (columns->natts == 2 && are_sets && check_id_column(columns, check.keys)) return token_type;
   raise_row_columns(columns, check, "a set (integer[], bigint[] or text[])",
+                    "an id and a set, as in SELECT id, tokens FROM documents",
                     are_sets && has_other_ids(columns, check)
                         ? hint_for_ids(columns, check)
                         : hint_for_type(type_of(columns, 1), check.takes_tokenizers));

@@ -87,7 +87,8 @@ ViewNames new_names(text *name) {
 
 // Errors unless the query is a single SELECT, VALUES or TABLE, which a view can be made of.
 void check_query(const char *query, const char *function) {
-  List *statements = pg_parse_query(query);
+  List *statements = NIL;
+  parse_query(query, [&] { statements = pg_parse_query(query); });
   if (list_length(statements) == 1 && IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt)) return;
   ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
                   errmsg("%s: the query must be a single SELECT statement", function)));

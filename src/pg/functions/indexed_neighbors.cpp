@@ -88,7 +88,7 @@ bool can_be_searched(Query *query) {
 // Gives what is known of a query. Returns false where it is not a single SELECT of ids and sets, or, on the
 // right side, not one that can be searched.
 bool look_at(const char *query, const KeyArgument &key, bool right, QuerySide *side) {
-  side->plan = prepare_statement(query, 0, nullptr);
+  parse_query(query, [&] { side->plan = prepare_statement(query, 0, nullptr); });
   List *sources = SPI_plan_get_plan_sources(side->plan);
   if (list_length(sources) != 1) return false;
   const auto *source = static_cast<CachedPlanSource *>(linitial(sources));

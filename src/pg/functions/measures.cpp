@@ -7,6 +7,8 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include <cstring>
+
 #include "core/measure.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/set_counts.hpp"
@@ -90,9 +92,11 @@ Datum simjoin_similar(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_set);
 Datum simjoin_text_is_no_set(PG_FUNCTION_ARGS) {
+  const char *name = get_func_name(fcinfo->flinfo->fn_oid);
+  const bool similar = name != nullptr && std::strcmp(name, "sets_similar") == 0;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("%s: a set is an array of type integer[], bigint[] or text[], and not a text",
-                         get_func_name(fcinfo->flinfo->fn_oid)),
+                         similar ? "~=" : name),  // which is how users call that function
                   errhint("Give literals and parameters their type, as in '{1,2}'::integer[] or $1::text[]. "
                           "A set of the pieces or words of a text is made as in shingles(body) or "
                           "string_to_array(body, ' ').")));

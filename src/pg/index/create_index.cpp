@@ -4,7 +4,9 @@
 extern "C" {
 #include "access/tupdesc.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/fmgrprotos.h"
@@ -34,10 +36,7 @@ constexpr std::string_view class_names[] = {"int4_similarity_ops", "int8_similar
 // Counts the tokens of a query's sets.
 struct TokenReader {
   void start(TupleDesc columns) {
-    if (!has_columns(columns, {ColumnKind::set}))
-      raise_columns(columns, function,
-                    "the query must return one column of type integer[], bigint[] or text[]",
-                    "Write the query as SELECT tokens FROM ...");
+    if (!has_columns(columns, {ColumnKind::set})) raise_tokens(columns);
     token_type_of(TupleDescAttr(columns, 0)->atttypid, &type);
   }
   void take(const QueryRow &row) {
@@ -48,15 +47,33 @@ struct TokenReader {
     free_view(set, array);
   }
 
+  // Errors: the query, or the expression that it was made of, is no set.
+  [[noreturn]] void raise_tokens(TupleDesc columns) const {
+    if (expression == nullptr)
+      raise_columns(columns, function,
+                    "the query must return one column of type integer[], bigint[] or text[]",
+                    "Write the query as SELECT tokens FROM ...");
+    const bool text =
+        columns->natts == 1 && TypeCategory(TupleDescAttr(columns, 0)->atttypid) == TYPCATEGORY_STRING;
+    raise_columns(columns, function, "the indexed expression must be of type integer[], bigint[] or text[]",
+                  text ? psprintf("Index a set of the text, as in 'shingles(%s)', and search by the same "
+                                  "expression.",
+                                  expression)
+                       : "Name the column with the sets, or write an expression that makes a set.");
+  }
+
   const char *function;
+  const char *expression;  // that the query selects; NULL where the query is the caller's
   TokenCounts *counts;
   TokenType type;
 };
 
-// Returns the parameter `frequent` for the sets of the query, and the type of their tokens.
-char *frequent_tokens(const char *query, const char *function, TokenType *type) {
+// Returns the parameter `frequent` for the sets of the query, and the type of their tokens. `expression` is
+// what the query selects, NULL where the query is the caller's.
+char *frequent_tokens(const char *query, const char *expression, const char *function, TokenType *type) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "token counts", ALLOCSET_DEFAULT_SIZES);
-  TokenReader reader = {function, own(context, [] { return std::make_unique<TokenCounts>(); }), {}};
+  TokenReader reader = {
+      function, expression, own(context, [] { return std::make_unique<TokenCounts>(); }), {}};
   watch_computation(context, context, function, nullptr, [](const void *) { return WatchFigures{}; });
   read_watched_query(query, &reader, function, context);
   note_end(context);
@@ -78,7 +95,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_similarity_index_tokens);
 Datum simjoin_similarity_index_tokens(PG_FUNCTION_ARGS) {
   TokenType unused;
-  char *parameter = frequent_tokens(string_argument(fcinfo, 0), "similarity_index_tokens", &unused);
+  char *parameter = frequent_tokens(string_argument(fcinfo, 0), nullptr, "similarity_index_tokens", &unused);
   PG_RETURN_TEXT_P(cstring_to_text(parameter));
 }
 
@@ -92,7 +109,8 @@ Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
 
   const char *name = relation_name(table);
   TokenType type;
-  const char *frequent = frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), function, &type);
+  const char *frequent =
+      frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), tokens, function, &type);
   const Oid schema = get_rel_namespace(table);
   const char *index = ChooseRelationName(get_rel_name(table), nullptr, "similarity_idx", schema, true);
   // The operator classes are where this function is.
