@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/join/explain.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
+#include "pg/join/recheck.hpp"
 #include "pg/join/stream.hpp"
 
 namespace simjoin::pg {
@@ -159,6 +160,7 @@ bool next_joined_row(JoinState *state) {
   for (;;) {
     switch (state->phase) {
       case JoinPhase::feed:
+        begin_recheck(state);
         feed(state);
         if (state->streamed == nullptr) check_rows_aside(state);
         if (state->engine == nullptr) {
