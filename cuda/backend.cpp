@@ -7,7 +7,6 @@
 #include "core/base/idle_release.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/gpu.hpp"
-#include "cuda/base/device_errors.hpp"
 #include "cuda/base/device_memory.hpp"
 #include "cuda/base/device_use.hpp"
 #include "cuda/base/gpus.hpp"
@@ -95,14 +94,6 @@ class CudaBackend final : public GpuBackend {
   }
 
   size_t memory_held() override { return gpu::device_memory_held(); }
-
-  size_t memory_total() override {
-    const gpu::DeviceUse use;
-    gpu::use_device(0);
-    size_t free = 0, total = 0;
-    SIMJOIN_DEVICE_CALL(cudaMemGetInfo(&free, &total));
-    return total;
-  }
 
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) override {
     if (spec.algorithm == Algorithm::cpu_gpu)

@@ -682,8 +682,8 @@ COMMENT ON FUNCTION jaccard_distance(text, text, tokenizer) IS 'as for the sets 
 -- One process that uses the GPU for all sessions.
 
 CREATE FUNCTION simjoin_gpu_service(OUT pid int, OUT started timestamptz, OUT sessions int, OUT running int, OUT waiting int,
-                                    OUT memory_used bigint, OUT memory_total bigint, OUT device_memory bigint, OUT joins bigint, OUT calls bigint)
+                                    OUT memory_used bigint, OUT memory_total bigint, OUT device_memory bigint, OUT joins bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_gpu_service' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
 COMMENT ON FUNCTION simjoin_gpu_service() IS
-'what the process that uses the GPU for all sessions does: sessions and work now, memory in bytes, and joins and calls of other functions since it started; no rows without one';
+'what the process that uses the GPU for all sessions does: sessions and joins now, memory in bytes, and joins since it started; no rows without one';

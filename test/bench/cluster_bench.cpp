@@ -1,25 +1,19 @@
 // Times the clustering of documents, and compares the clusters of batches with those of the serial algorithm.
 //   simjoin_cluster_bench [--documents N,...] [--vocabulary N] [--text FILE] [--batch N,...] [--threshold T]
 //   [--merge T] [--threads N]
-//   [--device cpu|gpu|recorded] [--service] [--no-serial]
+//   [--device cpu|gpu|recorded] [--no-serial]
 // Prints a line per run. `processor` is the processor time of all threads in seconds. `ari` is the adjusted
 // Rand index against batches of 1, and `stories` against the stories of a synthetic stream. `same` tells for
 // --device gpu and recorded whether the clusters are those of the same batch size on the CPU. `recorded`
-// (`host`) times the work of a host beside a GPU, with known results of searches. With --service the device
-// is that of a GPU service in a thread of this process.
-#include <unistd.h>
-
+// (`host`) times the work of a host beside a GPU, with known results of searches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,8 +21,6 @@
 #include "bench/recorded_device.hpp"
 #include "core/clusters/document_clusters.hpp"
 #include "core/device/gpu.hpp"
-#include "core/service/gpu_service.hpp"
-#include "core/service/service_backend.hpp"
 
 namespace simjoin::bench {
 namespace {
@@ -43,30 +35,6 @@ struct Options {
   int threads = 1;
   std::string device = "cpu";
   bool serial = true;
-  bool service = false;
-};
-
-// A service that has a backend, and the session that uses it.
-class Service {
- public:
-  explicit Service(GpuBackend &backend)
-      : path_(std::filesystem::temp_directory_path() / ("cluster-bench-" + std::to_string(getpid()))),
-        service_(backend, path_, size_t{16} << 20, [](const std::string &) {}),
-        thread_([this] { service_.serve(); }),
-        session_(backend, path_) {
-    set_gpu_backend(&session_);
-  }
-  ~Service() {
-    service_.stop();
-    thread_.join();
-    std::filesystem::remove(path_);
-  }
-
- private:
-  const std::string path_;
-  GpuService service_;
-  std::thread thread_;
-  ServiceBackend session_;
 };
 
 struct Run {
@@ -153,15 +121,10 @@ void print(const NewsStream &stream, const char *device, uint32_t batch, const R
 // Returns a run whose searches take no time, with the requested threads.
 Run run_with_recorded_searches(const NewsStream &stream, uint32_t batch, const Options &options) {
   RecordedSearches searches;
-  RecordingBackend backend(searches);
-  set_gpu_backend(&backend);
+  const RecordingBackend backend(searches);
   run(stream, batch, Device::gpu, options);
   searches.complete = true;
-  std::unique_ptr<Service> service;
-  if (options.service) service = std::make_unique<Service>(backend);
-  Run result = run(stream, batch, Device::gpu, options);
-  set_gpu_backend(nullptr);
-  return result;
+  return run(stream, batch, Device::gpu, options);
 }
 
 // Returns whether the GPU's clusters, if requested, are those of the CPU.
@@ -208,10 +171,6 @@ Options parse(int argc, char **argv) {
       options.serial = false;
       continue;
     }
-    if (option == "--service") {
-      options.service = true;
-      continue;
-    }
     if (i + 1 == argc) throw std::runtime_error("unknown option, or one without a value: " + option);
     const char *value = argv[++i];
     if (option == "--documents") {
@@ -239,7 +198,6 @@ Options parse(int argc, char **argv) {
 }
 
 int run_all(const Options &options) {
-  [[maybe_unused]] std::unique_ptr<Service> service;
   if (options.device == "gpu") {
 #ifdef SIMJOIN_CUDA
     set_gpu_backend(&cuda_backend());
@@ -251,7 +209,6 @@ int run_all(const Options &options) {
     Options warm_up = options;
     warm_up.threads = 1;
     run(news_stream(2048, 10'000, 9), 1024, Device::gpu, warm_up);
-    if (options.service) service = std::make_unique<Service>(cuda_backend());
 #else
     std::printf("no GPU: this build has no GPU engine\n");
     return 77;

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/clusters/cluster_device.hpp"
-#include "core/service/cpu_backend.hpp"
+#include "unit/fake_gpu.hpp"
 #include "unit/group_oracle.hpp"
 
 namespace simjoin::bench {
@@ -57,11 +56,11 @@ class RecordedDevice final : public ClusterDevice {
   ClusterSearch search_{memory_};
 };
 
-class RecordingBackend final : public CpuBackend {
+// The backend of this process during its lifetime.
+class RecordingBackend final : public test::FakeGpu {
  public:
   explicit RecordingBackend(RecordedSearches &searches) : searches_(searches) {}
 
-  bool started() const override { return true; }
   std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override {
     return std::make_unique<RecordedDevice>(searches_);
   }

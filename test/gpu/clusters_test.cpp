@@ -12,7 +12,6 @@
 #include "gpu/gpu_drive.hpp"
 #include "unit/document_oracle.hpp"
 #include "unit/group_oracle.hpp"
-#include "unit/service_drive.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -53,27 +52,6 @@ TEST_F(GpuClusters, AreThoseOfTheCpu) {
         << "seed " << seed << ", " << c.documents << " documents, batch " << c.batch << ", threshold "
         << c.threshold;
   }
-}
-
-// Several at a time, each with an index of its own in the GPU service.
-TEST_F(GpuClusters, OfTheServiceAreThoseOfTheCpu) {
-  RunningService server(16 * mebibyte, &cuda_backend());
-  ServiceSession session(server.path);
-  const auto seed = static_cast<uint64_t>(std::random_device{}());
-  std::vector<std::thread> threads;
-  for (size_t first = 0; first < 3; ++first) {
-    threads.emplace_back([&, first] {
-      for (size_t i = first; i < std::size(cases); i += 3) {
-        const std::vector<Document> documents = documents_of(cases[i], seed);
-        EXPECT_EQ(cluster_on(Device::gpu, documents, cases[i]), cluster_on(Device::cpu, documents, cases[i]))
-            << "seed " << seed << ", case " << i;
-      }
-    });
-  }
-  for (std::thread &thread : threads) thread.join();
-  EXPECT_TRUE(server.comes_to_rest());
-  EXPECT_GT(server.service.status().calls, 50u);
-  EXPECT_EQ(server.lost, 0);
 }
 
 // Documents one after another, with unused room after some.

@@ -93,30 +93,36 @@ sub test_service
 	cmp_ok(service($node, 'joins'), '>=', 3, 'the service counts its joins');
 	rests($node, 'and keeps nothing of them');
 
-	# Functions. What is cheap for its bytes stays on the CPU unless a GPU is demanded.
+	# A join of sets with weights goes there, too.
+	my $weighted = q{SELECT count(*), sum(a), sum(b) FROM similarity_self_join('SELECT id, tokens, ARRAY(SELECT t % 9 FROM
+		unnest(tokens) t)::float4[] FROM sets WHERE id <= 3000', 0.5, measure => 'weighted_jaccard')};
+	my ($of_weighted) = gpu_session($node, 'SET simjoin.device = cpu', $weighted);
+	my $joins = service($node, 'joins');
+	my ($served, $told) = gpu_session($node, 'SET simjoin.device = gpu', $weighted);
+	is($served, $of_weighted, 'the same rows of sets with weights');
+	unlike($told, qr/NOTICE|WARNING|ERROR/, 'without a message');
+	is(service($node, 'joins'), $joins + 1, 'which the service has joined');
+
+	# Other functions use the GPU of their session, if there is one.
 	$node->safe_psql('postgres', 'CREATE TABLE edges AS SELECT id AS a, (id::int8 * 7919 % 50000)::int AS b FROM sets;
 		CREATE TABLE vectors AS SELECT id, ARRAY[id % 7, id % 11, id % 13, id % 17]::float4[] AS v FROM sets WHERE id <= 2000');
 	for my $function (
 		q{SELECT count(*), sum(hashtextextended(component::text || node, 0)::numeric) FROM connected_components('SELECT a, b FROM edges')},
-		q{SELECT sum(hashtextextended(rank::text || node, 0)::numeric) FROM pagerank('SELECT a, b FROM edges')},
-		q{SELECT sum(hashtextextended(rank::text || node, 0)::numeric) FROM pagerank('SELECT a, b FROM edges', method => 'random_walk')},
-		q{SELECT count(*), sum(node) FROM densest_subgraph('SELECT a, b FROM edges', 20)},
-		q{SELECT count(*), sum(a), sum(b) FROM similarity_self_join('SELECT id, tokens, ARRAY(SELECT t % 9 FROM unnest(tokens) t)::float4[]
-			FROM sets WHERE id <= 3000', 0.5, measure => 'weighted_jaccard')},
 		q{SELECT count(*), sum(hashtextextended(c::text, 0)::numeric) FROM cluster_documents('SELECT id, tokens,
 			array_fill(1::real, ARRAY[cardinality(tokens)]) FROM sets WHERE id <= 20000 ORDER BY id', 0.3, batch => 1024) c},
 		q{SELECT sum(hashtextextended(tokens::text, 0)::numeric) FROM flyhash_signatures('SELECT id, v FROM vectors', 200)},
-		q{SELECT sum(hashtextextended(signature::text, 0)::numeric) FROM minhash_signatures('SELECT id, tokens FROM sets', 16)},
 		q{SELECT count(*), sum(a), sum(b) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7)})
 	{
-		my $calls = service($node, 'calls');
 		my ($rows) = gpu_session($node, 'SET simjoin.device = cpu', $function);
-		my ($served, $error) = gpu_session($node, 'SET simjoin.device = gpu', $function);
-		is($served, $rows, "the same rows of $function");
-		is($error, '', 'without a message') if $error =~ /NOTICE|WARNING|ERROR/;
-		cmp_ok(service($node, 'calls'), '>', $calls, 'which a call has computed');
+		my ($own, $message) = gpu_session($node, 'SET simjoin.device = gpu', $function);
+		if ($device eq 'cpu') { like($message, qr/ERROR:  a GPU cannot be used: there is no GPU/, "no GPU for $function"); }
+		else { is($own, $rows, "the same rows of $function"); }
+		($own, $message) = gpu_session($node, 'SET simjoin.device = auto', $function);
+		is($own, $rows, "the same rows of $function by auto");
+		unlike($message, qr/NOTICE|WARNING|ERROR/, 'without a message');
 	}
-	rests($node, 'and keeps nothing of the calls');
+	is(service($node, 'joins'), $joins + 1, 'without the service');
+	rests($node, 'which keeps nothing');
 
 	# The service ends as soon as it is seen in a state: it has the session, its sets, or its join.
 	my $noticed = 0;
@@ -142,43 +148,6 @@ sub test_service
 	cmp_ok($noticed, '>', 0, 'a notice tells of it') if $device eq 'cpu';
 	cmp_ok(log_lines($node, qr/simjoin GPU service: ended by signal 9/), '>=', 3, 'and so does the log');
 	rests($node, 'nothing is left');
-
-	# The service ends at some moment of a call, a call is cancelled, and its session is killed.
-	my $walk = q{SELECT sum(hashtextextended(rank::text || node, 0)::numeric) FROM pagerank('SELECT a, b FROM edges',
-		method => 'random_walk', coupons => 300)};
-	my ($of_walk) = gpu_session($node, 'SET simjoin.device = cpu', $walk);
-	my $calls_ended = 0;
-	for my $wait (0.02, 0.15, 0.3)
-	{
-		my $before = await_service($node);
-		my $session = $node->background_psql('postgres', on_error_stop => 0);
-		$session->query('SET simjoin.device = auto; SET simjoin.cpu_threads = 1');
-		$session->{stdin} .= "$walk;\n\\echo ended\n";
-		$session->{run}->pump_nb;
-		my $until = time() + $wait;
-		while (time() < $until) { $session->{run}->pump_nb; sleep 0.01; }
-		kill 'KILL', $before;
-		$session->{run}->pump until $session->{stdout} =~ /ended/;
-		like($session->{stdout}, qr/^\Q$of_walk\E$/m, "the service is killed after $wait s, and the function goes on");
-		unlike($session->{stderr}, qr/ERROR|WARNING|server closed/, 'without an error');
-		++$calls_ended if $session->{stderr} =~ /NOTICE:  the GPU cannot be used now/;
-		$session->quit;
-	}
-	# A GPU may be done before the service is killed.
-	cmp_ok($calls_ended, '>', 0, 'a notice tells of it') if $device eq 'cpu';
-	await_service($node);
-	(undef, my $cancelled) = gpu_session($node, 'SET simjoin.device = gpu', 'SET statement_timeout = 200', $walk =~ s/300/30000/r);
-	like($cancelled, qr/canceling statement due to statement timeout/, 'a call is cancelled');
-	rests($node, 'and leaves nothing');
-	my $caller = $node->background_psql('postgres', on_error_stop => 0);
-	$caller->query('SET simjoin.device = gpu');
-	my $of_caller = $caller->query('SELECT pg_backend_pid()');
-	$caller->{stdin} .= ($walk =~ s/300/30000/r) . ";\n";
-	$caller->{run}->pump_nb;
-	ok($node->poll_query_until('postgres', 'SELECT running = 1 FROM simjoin_gpu_service()'), 'a call runs');
-	$node->safe_psql('postgres', "SELECT pg_terminate_backend($of_caller)");
-	rests($node, 'a session that ends leaves nothing of its call');
-	eval { $caller->quit };
 
 	# Sessions end at some moment of a join, as does a cursor that waits.
 	my @sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 8;

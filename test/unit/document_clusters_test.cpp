@@ -448,23 +448,6 @@ class DocumentClustersOnDevices : public testing::Test {
   FakeClusterBackend backend_;
 };
 
-// So long that the CPU has ended before. Without documents an index takes the longer, the larger it is.
-TEST_F(DocumentClustersOnDevices, AWayToTheGpuMayBeTooLong) {
-  const std::vector<Document> documents = documents_of(case_);
-  for (const double byte_ns : {0.0, 1e9}) {
-    backend_.slower.byte_ns = byte_ns;
-    ClusterOptions options = options_of(case_);
-    options.device = Device::automatic;
-    DocumentClusters clusters(options);
-    cluster(clusters, documents);
-    EXPECT_EQ(clusters.attempt().outcome().gpu, byte_ns == 0);
-    options.device = Device::gpu;
-    DocumentClusters demanding(options);
-    cluster(demanding, documents);
-    EXPECT_TRUE(demanding.attempt().outcome().gpu);
-  }
-}
-
 TEST_F(DocumentClustersOnDevices, AFailureLeavesTheResultAlone) {
   const std::vector<Document> documents = documents_of(case_);
   DocumentClusters on_cpu(options_of(case_));

@@ -3,10 +3,8 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/base/error.hpp"
-#include "core/clusters/cluster_device.hpp"
 #include "core/device/gpu.hpp"
 
 namespace simjoin::test {
@@ -37,11 +35,7 @@ class FakeGpu : public GpuBackend {
   bool has_driver() override { return driver; }
   bool started() const override { return is_started; }
   GpuSlowdown slowdown() override { return slower; }
-  std::vector<GpuDevice> devices() override { return {}; }
   std::unique_ptr<JoinEngine> make_engine(const JoinSpec &) override { return nullptr; }
-  SignatureDevice *signatures() override { return nullptr; }
-  std::unique_ptr<ClusterDevice> make_cluster_device(size_t) override { return nullptr; }
-  void fail_call(uint64_t, bool) override {}
 
   // Makes the process forget an earlier failure.
   void repair() { set_gpu_backend(this); }

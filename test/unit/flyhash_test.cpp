@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/flyhash/flyhash_bulk.hpp"
-#include "core/service/cpu_devices.hpp"
+#include "unit/cpu_devices.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/fly_oracle.hpp"
 #include "unit/on_target.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/graph/random.hpp"
-#include "core/service/cpu_devices.hpp"
+#include "unit/cpu_devices.hpp"
 #include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/lsh/lsh_join.hpp"
-#include "core/service/cpu_devices.hpp"
+#include "unit/cpu_devices.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"
 #include "unit/random_sets.hpp"

@@ -115,12 +115,12 @@ inline void wait_for_service(const std::string &path) {
   ASSERT_TRUE(comes_true([&] { return ServiceConnection::open(path) != nullptr; }));
 }
 
-// Makes the service's backend the one of this process. Its own backend has no GPU.
+// Lets joins of this process go to the service. Its own backend has no GPU.
 class ServiceSession {
  public:
   explicit ServiceSession(const std::string &path) : backend(own, path) {
     own.present = false;
-    set_gpu_backend(&backend);
+    set_gpu_backend(&own, &backend);
   }
   ~ServiceSession() { set_gpu_backend(nullptr); }
   ServiceSession(const ServiceSession &) = delete;

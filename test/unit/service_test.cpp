@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/device/gpu_attempt.hpp"
 #include "core/service/service_engine.hpp"
 #include "unit/oracle.hpp"
 #include "unit/process.hpp"
@@ -162,11 +163,7 @@ TEST_F(ServiceTest, JoinsOfASessionRunBesideEachOther) {
   EXPECT_EQ(server_.service.status().joins, 5u);
 }
 
-TEST_F(ServiceTest, TellsDevicesAndStatus) {
-  const auto devices = session_.backend.devices();
-  ASSERT_EQ(devices.size(), 1u);
-  EXPECT_EQ(devices[0].name, "CPU for tests");
-  EXPECT_EQ(devices[0].memory_free, 1024 * mebibyte);
+TEST_F(ServiceTest, TellsItsStatus) {
   const auto status = session_.backend.status();
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->pid, getpid());
@@ -234,6 +231,23 @@ TEST(ServiceBackend, SmallJoinsDoNotConnect) {
   const Input<int32_t> input = self_input(all_shapes[0], 1);
   join_on(Device::automatic, make_spec(Algorithm::automatic, Measure::jaccard, 0.6), input);
   EXPECT_EQ(server.service.status().sessions, 0u);
+}
+
+// Other functions use the GPU of this process, and pay for its start.
+TEST(ServiceBackend, OnlyJoinsGoThere) {
+  RunningService server;
+  ServiceSession session(server.path);
+  GpuAttempt join(Device::automatic, join_backend), function(Device::automatic);
+  EXPECT_TRUE(join.choose(100, 1));
+  EXPECT_FALSE(function.choose(10'000, 1));
+  EXPECT_EQ(function.outcome().refused, "there is no GPU");
+  session.own.present = true;
+  EXPECT_FALSE(function.choose(100, 1));
+  EXPECT_EQ(function.outcome().refused, cpu_is_faster);
+  EXPECT_TRUE(function.choose(10'000, 1));
+  EXPECT_EQ(
+      function.run([&](GpuBackend &gpu) { return &gpu; }, [] { return static_cast<GpuBackend *>(nullptr); }),
+      &session.own);
 }
 
 TEST(Admission, GivesTurnsInOrder) {

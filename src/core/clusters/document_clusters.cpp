@@ -19,20 +19,9 @@ constexpr size_t documents_per_round = size_t{1} << 19;
 constexpr size_t round_share = 4;
 // Documents that make a search on a GPU worth its launches (some 0.1 ms, in which a core searches for two).
 constexpr size_t least_gpu_documents = 64;
-// What a batch takes to the GPU service, told as bytes through its socket: so many of the call, and so many
-// of each byte of the documents, since about as many of centroids come along and the service looks at both.
-// Batches of 128, 1024 and 8192 documents of 20 terms took 0.22, 0.27 to 0.5 and 2.1 ms of processor time at
-// both ends.
-constexpr double bytes_of_call = 3e5, bytes_of_byte = 3;
 
 [[noreturn]] void throw_changed(const char *what) {
   throw Error(ErrorKind::invalid_argument, what, "Rows of a stream's table may be deleted, but not changed.");
-}
-
-// Returns how many milliseconds bytes take on their way to a GPU that is set up, in another process.
-double ms_to_gpu(double bytes) {
-  GpuBackend *gpu = gpu_backend();
-  return gpu != nullptr && gpu->started() ? bytes * gpu->slowdown().byte_ns * 1e-6 : 0;
 }
 
 }  // namespace
@@ -225,29 +214,22 @@ DocumentVectors DocumentClusters::documents(size_t begin, size_t end) const {
 void DocumentClusters::search(size_t begin, size_t end, WorkerPool &pool) {
   const WallClock::time_point start = WallClock::now();
   groups_.clear();
-  if (!device_) choose_device(documents(begin, end));
+  if (!device_) choose_device(end - begin);
   attempt_.run([&](GpuBackend &gpu) { search_on_gpu(gpu, begin, end, pool); },
                [&] { search_on_cpu(begin, end, pool); });
   figures_.search_ms += milliseconds_since(start);
 }
 
 // Chooses the device of the next searches. They are expected to take the CPU as long as those since the last
-// choice. Before that the CPU has searched for as long as the index takes to the GPU.
-void DocumentClusters::choose_device(const DocumentVectors &documents) {
+// choice.
+void DocumentClusters::choose_device(size_t documents) {
   if (attempt_.failed()) return;
   if (options_.device == Device::automatic) {
     std::string reason = no_gpu_reason();
-    if (reason.empty() && documents.size() < least_gpu_documents)
-      reason = "the batches have too few documents";
-    const auto index_bytes = static_cast<double>(index_.centroid_terms() * sizeof(TermWeight));
-    if (reason.empty() && figures_.search_ms < ms_to_gpu(bytes_of_byte / 2 * index_bytes)) {
-      reason = cpu_is_faster;
-      cpu_search_ms_ = 0;
-    }
+    if (reason.empty() && documents < least_gpu_documents) reason = "the batches have too few documents";
     if (!reason.empty()) return attempt_.refuse(reason);
   }
-  const auto document_bytes = static_cast<double>(documents.terms.size_bytes());
-  attempt_.choose(std::exchange(cpu_search_ms_, 0), 0, bytes_of_call + bytes_of_byte * document_bytes);
+  attempt_.choose(std::exchange(cpu_search_ms_, 0), 0);
 }
 
 void DocumentClusters::search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool) {

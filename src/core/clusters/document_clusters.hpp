@@ -178,7 +178,7 @@ class DocumentClusters {
   void run_batch(size_t begin, size_t end, WorkerPool &pool);
   void make_vectors(WorkerPool &pool);
   void search(size_t begin, size_t end, WorkerPool &pool);
-  void choose_device(const DocumentVectors &documents);
+  void choose_device(size_t documents);
   void search_on_gpu(GpuBackend &gpu, size_t begin, size_t end, WorkerPool &pool);
   void search_on_cpu(size_t begin, size_t end, WorkerPool &pool);
   void assign(size_t begin, size_t end, WorkerPool &pool);

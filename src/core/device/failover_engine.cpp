@@ -50,13 +50,13 @@ FailoverEngine::FailoverEngine(const JoinSpec &spec)
       vocabulary_(spec.self_join, memory_),
       writer_(memory_),
       handed_over_(memory_),
-      attempt_(spec.device) {
+      attempt_(spec.device, join_backend) {
   if (spec.device == Device::gpu) {
     const std::string reason = not_for_gpus(spec.algorithm);
     if (!reason.empty()) throw Error(ErrorKind::invalid_argument, reason, no_gpu_hint);
     std::string missing = no_gpu_reason();
-    if (!missing.empty() || !gpu_backend()->available(missing)) throw_no_gpu(missing);
-    engine_ = gpu_backend()->make_engine(spec);
+    if (!missing.empty() || !join_backend()->available(missing)) throw_no_gpu(missing);
+    engine_ = join_backend()->make_engine(spec);
     gpu_ = true;
     keeps_ = false;
     return;
@@ -167,7 +167,7 @@ void FailoverEngine::look_around() {
   rows_unseen_ = 0;
   bytes_unseen_ = 0;
   // Nothing is kept back for a GPU that cannot be there: the CPU would number texts once more.
-  if (!std::exchange(looked_, true) && !engine_ && !gpu_backend()->has_driver()) go_to_cpu(no_gpu_driver);
+  if (!std::exchange(looked_, true) && !engine_ && !join_backend()->has_driver()) go_to_cpu(no_gpu_driver);
   if (!engine_ && !start_.is_begun() && worth_a_gpu(spec_.rows_expected)) start_.is_done(at_once);
   if (!engine_ && worth_a_gpu() && start_.is_done(at_once)) try_gpu();
   keep_to_limit();
@@ -220,17 +220,17 @@ double FailoverEngine::saved_on_gpu(double rows) const {
 // Returns whether the algorithm needs a GPU, or a GPU is expected to save more than its start takes.
 bool FailoverEngine::worth_a_gpu(double rows) const {
   if (needs_gpu(spec_.algorithm)) return true;
-  return pays_for_gpu_start(saved_on_gpu(rows));
+  return pays_for_gpu_start(saved_on_gpu(rows), *join_backend());
 }
 
 // Starts on the GPU, unless the GPU found does not pay yet.
 void FailoverEngine::try_gpu() {
   std::string reason;
-  if (!gpu_backend()->available(reason)) {
+  if (!join_backend()->available(reason)) {
     go_to_cpu(std::move(reason));
     return;
   }
-  slowdown_ = gpu_backend()->slowdown();
+  slowdown_ = join_backend()->slowdown();
   if (!worth_a_gpu()) return;
   gpu_ = true;
   try {
@@ -238,7 +238,7 @@ void FailoverEngine::try_gpu() {
     JoinSpec spec = spec_;
     // That engine keeps the sets once more, on the CPU.
     if (spec.algorithm == Algorithm::cpu_gpu) spec.memory_limit = engine_share(spec.memory_limit);
-    engine_ = gpu_backend()->make_engine(spec);
+    engine_ = join_backend()->make_engine(spec);
   } catch (const Error &error) {
     if (!leave_gpu(error)) throw;
   }

@@ -9,7 +9,7 @@
 namespace simjoin {
 namespace {
 
-std::atomic<GpuBackend *> backend{nullptr};
+std::atomic<GpuBackend *> backend{nullptr}, backend_for_joins{nullptr};
 std::mutex mutex;  // guards `failure`
 std::string failure;
 std::atomic<double> missed{0};  // milliseconds
@@ -47,9 +47,14 @@ GpuBackend *gpu_backend() {
   return backend;
 }
 
-void set_gpu_backend(GpuBackend *new_backend) {
+GpuBackend *join_backend() {
+  return backend_for_joins;
+}
+
+void set_gpu_backend(GpuBackend *new_backend, GpuBackend *for_joins) {
   const std::lock_guard lock(mutex);
   backend = new_backend;
+  backend_for_joins = for_joins != nullptr ? for_joins : new_backend;
   failure.clear();
   missed = 0;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/join.hpp"
 
@@ -82,8 +83,8 @@ class GpuBackend {
  public:
   virtual ~GpuBackend() = default;
 
-  // Returns whether this process can use a GPU, maybe that of another process (core/service); `reason` gets
-  // why not. The first call may take a while.
+  // Returns whether this process can use a GPU, maybe that of another process; `reason` gets why not. The
+  // first call may take a while.
   virtual bool available(std::string &reason) = 0;
   // Called before each query that may use a GPU. A reason for which `available` found none may have passed,
   // unless there is no GPU.
@@ -102,7 +103,7 @@ class GpuBackend {
   // GPUs; 0 = never.
   virtual void set_idle_timeout(std::chrono::milliseconds) {}
   // Returns the usable GPUs; none, and no error, if there is no driver.
-  virtual std::vector<GpuDevice> devices() = 0;
+  virtual std::vector<GpuDevice> devices() { return {}; }
   // Page-locks memory, if that makes copies to and from the devices faster.
   virtual void lock_memory(void *, size_t) {}
   // Undoes that. Memory must not go back to the system before: what comes to lie at its place would seem to
@@ -110,26 +111,31 @@ class GpuBackend {
   virtual void unlock_memory(void *) noexcept {}
   // Returns the bytes of device memory that this process holds for computations.
   virtual size_t memory_held() { return 0; }
-  // Returns the bytes of memory that the first GPU has in all. Sets it up.
-  virtual size_t memory_total() { return 0; }
   // Returns an engine on a GPU, which it touches from the first set on. Failures of the device are Errors of
   // kind device_failure; too little device memory is limit_exceeded.
   virtual std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) = 0;
   // Returns the hasher of vectors on the GPU (core/flyhash/flyhash_device.hpp); null if the backend has none.
   virtual FlyHashDevice *flyhash() { return nullptr; }
-  // Returns the signer on the GPU, which it touches on first use.
-  virtual SignatureDevice *signatures() = 0;
+  // Returns the signer on the GPU, which it touches on first use; null if the backend has none.
+  virtual SignatureDevice *signatures() { return nullptr; }
   // Returns the computations over graphs (core/graph/graph_device.hpp); null if the backend has none.
   virtual GraphDevice *graphs() { return nullptr; }
   // Returns the search of joins of sets with weights (core/weighted/weighted_device.hpp); null if the backend
   // has none.
   virtual WeightedDevice *weighted() { return nullptr; }
   // Returns an index of document clusters on a GPU (core/clusters/cluster_device.hpp), within `memory_limit`
-  // bytes of its memory; 0 = most of the free memory. Only called if the backend is available.
-  virtual std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) = 0;
+  // bytes of its memory; 0 = most of the free memory. Only called if the backend is available. Throws Error
+  // device_unavailable if it has none.
+  virtual std::unique_ptr<ClusterDevice> make_cluster_device(size_t memory_limit) {
+    (void)memory_limit;
+    throw Error(ErrorKind::device_unavailable, "the GPU engine has no clusters");
+  }
   // Test hook: makes the n-th device call from now on fail; 0 turns it off. The call finds too little memory
   // or, if `launch` is set, its launch fails.
-  virtual void fail_call(uint64_t n, bool launch) = 0;
+  virtual void fail_call(uint64_t n, bool launch) {
+    (void)n;
+    (void)launch;
+  }
   // Test hook: lets every device call fail from the n-th on (1 = the next) until `none` turns it off.
   virtual void lose_device(uint64_t n, DeviceLoss loss) {
     (void)n;
@@ -137,10 +143,13 @@ class GpuBackend {
   }
 };
 
-// The backend that make_engine uses; null in a build without the device layer. Any thread may ask for it, and
-// for what follows.
+// The backend of this process; null in a build without the device layer. Joins of sets, with and without
+// weights, ask the second one: it is the same unless another process joins for this one. Any thread may ask
+// for them, and for what follows.
 GpuBackend *gpu_backend();
-void set_gpu_backend(GpuBackend *backend);
+GpuBackend *join_backend();
+// Sets both. Without `for_joins` joins use `backend`, too.
+void set_gpu_backend(GpuBackend *backend, GpuBackend *for_joins = nullptr);
 
 // The backend for NVIDIA GPUs. Only defined in a build with the device layer.
 GpuBackend &cuda_backend();

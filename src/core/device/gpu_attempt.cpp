@@ -17,23 +17,17 @@ void throw_no_gpu(const std::string &reason) {
   throw Error(ErrorKind::device_failure, "a GPU cannot be used: " + reason, no_gpu_hint);
 }
 
-GpuBackend &require_gpu() {
-  std::string reason = no_gpu_reason();
-  if (reason.empty() && gpu_backend()->available(reason)) return *gpu_backend();
-  throw_no_gpu(reason);
-}
-
 // Computations that would each save less than a start takes do so together.
-bool pays_for_gpu_start(double saved_ms) {
-  return saved_ms > 0 && (saved_ms > costs::gpu_start_ms - missed_on_gpu() || gpu_backend()->started());
+bool pays_for_gpu_start(double saved_ms, const GpuBackend &backend) {
+  return saved_ms > 0 && (saved_ms > costs::gpu_start_ms - missed_on_gpu() || backend.started());
 }
 
 bool GpuStart::is_done(std::chrono::microseconds wait) {
-  if (gpu_backend()->started()) return true;
+  if (join_backend()->started()) return true;
   if (!task_) {
     task_ = std::make_unique<BackgroundTask>(1, [this](WorkerPool &) {
       try {
-        gpu_backend()->set_up();
+        join_backend()->set_up();
       } catch (const Error &) {
         failure_ = std::current_exception();
       }
@@ -67,10 +61,10 @@ void GpuStart::check() {
 bool GpuAttempt::choose(double cpu_ms, double gpu_ms, double bytes) {
   chosen_ = false;
   if (failed() || device_ == Device::cpu) return false;
-  std::string reason;
+  std::string reason = no_gpu_reason();
   if (device_ == Device::gpu) {
-    require_gpu();
-  } else {
+    if (!reason.empty() || !backend_()->available(reason)) throw_no_gpu(reason);
+  } else if (reason.empty()) {
     reason = reason_against(cpu_ms, gpu_ms, bytes);
   }
   if (!reason.empty()) {
@@ -82,16 +76,16 @@ bool GpuAttempt::choose(double cpu_ms, double gpu_ms, double bytes) {
 
 // Returns why Device::automatic leaves the next part to the CPU; empty if it does not.
 std::string GpuAttempt::reason_against(double cpu_ms, double gpu_ms, double bytes) {
-  std::string reason = no_gpu_reason();
-  if (!reason.empty()) return reason;
+  GpuBackend &backend = *backend_();
   const auto pays = [&](const GpuSlowdown &slowdown) {
     const double saved = cpu_ms - gpu_ms * slowdown.work - bytes * slowdown.byte_ns * 1e-6;
-    if (pays_for_gpu_start(saved)) return true;
+    if (pays_for_gpu_start(saved, backend)) return true;
     if (saved > 0) missed_ms_ = miss_on_gpu(saved, missed_ms_);
     return false;
   };
   if (!pays({})) return cpu_is_faster;  // no GPU is looked for if the fastest would not pay
-  if (gpu_backend()->available(reason) && !pays(gpu_backend()->slowdown())) reason = cpu_is_faster;
+  std::string reason;
+  if (backend.available(reason) && !pays(backend.slowdown())) reason = cpu_is_faster;
   forget_what_was_missed();
   return reason;
 }

@@ -26,9 +26,6 @@ std::string told_reason(const std::string &refused);
 // Throws device_failure: there is no GPU for this reason.
 [[noreturn]] void throw_no_gpu(const std::string &reason);
 
-// Returns the backend of a usable GPU. Throws device_failure if there is none.
-GpuBackend &require_gpu();
-
 // Sets a GPU up for a join on a thread of its own, while the join takes its input.
 class GpuStart {
  public:
@@ -44,8 +41,9 @@ class GpuStart {
 };
 
 // Returns whether so many milliseconds are more than setting a device up takes, less what earlier
-// computations missed on it, or a device is set up. Whether one is, is asked only where it matters.
-bool pays_for_gpu_start(double saved_ms);
+// computations missed on it, or the backend's device is set up. Whether it is, is asked only where it
+// matters.
+bool pays_for_gpu_start(double saved_ms, const GpuBackend &backend);
 
 // The device that a computation ran on, in one part or several.
 struct DeviceOutcome {
@@ -64,13 +62,16 @@ std::unique_ptr<Notice> notice_of_gpu(const Error &error);
 // Parts are chosen and run one after the other, on any thread. Meanwhile other threads may ask what happened.
 class GpuAttempt {
  public:
-  explicit GpuAttempt(Device device) : device_(device) {}
+  // `backend` returns the backend to use: gpu_backend or join_backend.
+  explicit GpuAttempt(Device device, GpuBackend *(*backend)() = gpu_backend)
+      : device_(device), backend_(backend) {}
 
   Device device() const { return device_; }
   // Chooses the device of the next part, and returns whether it is the GPU. The part takes about `cpu_ms`
-  // milliseconds on all threads of the CPU and `gpu_ms` on an H200 that is set up, transfers of the `bytes`
-  // of its arrays included. Parts that would each save less than a start takes do so together, with those of
-  // other computations. Throws device_failure if `device` is Device::gpu and there is none.
+  // milliseconds on all threads of the CPU and `gpu_ms` on an H200 that is set up, transfers included. If
+  // another process has the GPU, `bytes` go there. Parts that would each save less than a start takes do so
+  // together, with those of other computations. Throws device_failure if `device` is Device::gpu and there is
+  // none.
   bool choose(double cpu_ms, double gpu_ms, double bytes = 0);
   // Leaves the next part to the CPU for this reason.
   void refuse(std::string reason);
@@ -83,7 +84,7 @@ class GpuAttempt {
   auto run(Gpu &&gpu, Cpu &&cpu) {
     if (begin()) {
       try {
-        return gpu(*gpu_backend());
+        return gpu(*backend_());
       } catch (const Error &error) {
         if (!leave_gpu(error)) throw;
       }
@@ -102,6 +103,7 @@ class GpuAttempt {
   bool begin();
 
   const Device device_;
+  GpuBackend *(*const backend_)();
   bool chosen_ = false;
   double missed_ms_ = 0;      // what parts would have saved on a GPU that was set up
   mutable std::mutex mutex_;  // guards what follows

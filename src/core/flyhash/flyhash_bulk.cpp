@@ -22,14 +22,10 @@ double cpu_ms_of(const FlyShape &shape, size_t vectors, int threads, bool drawn)
   return (hash + draw) / threads * 1e-6;
 }
 
-double bytes_of_round(const FlyShape &shape, size_t vectors) {
-  return static_cast<double>(vectors) *
-         (sizeof(uint16_t) * shape.dimension + sizeof(uint32_t) * shape.winners);
-}
-
 double gpu_ms_of(const FlyShape &shape, size_t vectors) {
   const double activations = static_cast<double>(vectors) * shape.hash_length;
-  const double bytes = bytes_of_round(shape, vectors);
+  const double bytes =
+      static_cast<double>(vectors) * (sizeof(uint16_t) * shape.dimension + sizeof(uint32_t) * shape.winners);
   const double an_activation = shape.dimension * costs::flyhash::gpu_product + costs::flyhash::gpu_activation;
   return (activations * an_activation + bytes * costs::gpu_byte) * 1e-6 + costs::flyhash::gpu_round_ms;
 }
@@ -74,7 +70,7 @@ void BulkFlyHasher::run(WorkerPool &pool) {
     gpu_.reset();
     run_on_cpu(pool);
   };
-  attempt_.choose(cpu_ms, gpu_ms_of(shape_, vectors_), bytes_of_round(shape_, vectors_));
+  attempt_.choose(cpu_ms, gpu_ms_of(shape_, vectors_));
   attempt_.run(on_gpu, on_cpu);
 }
 

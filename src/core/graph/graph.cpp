@@ -267,15 +267,6 @@ void EdgeList::add_edge(int64_t from, int64_t to, double weight) {
   weights_.push_back(weight);
 }
 
-EdgeList::EdgeList(Buffer<int64_t> ends, Buffer<int64_t> lone, Buffer<double> weights)
-    : ends_(std::move(ends)), lone_(std::move(lone)), weights_(std::move(weights)) {
-  if (ends_.size() % 2 != 0 || (weighted() && weights_.size() != size()) ||
-      !std::all_of(weights_.begin(), weights_.end(), is_weight))
-    throw Error(ErrorKind::invalid_argument, "the arrays are not those of edges");
-  for (const int64_t node : ends_) include(node);
-  for (const int64_t node : lone_) include(node);
-}
-
 Buffer<int64_t> EdgeList::rank_nodes(WorkerPool &pool, MemoryCounter &memory) {
   return replace_by_ranks(ends_, lone_, least_, greatest_, pool, memory);
 }

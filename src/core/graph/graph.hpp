@@ -19,9 +19,6 @@ struct Edge {
 class EdgeList {
  public:
   explicit EdgeList(MemoryCounter &memory) : ends_(memory), lone_(memory), weights_(memory) {}
-  // Both ends of each edge; nodes; the weights, or none. Throws Error invalid_argument if the sizes do not
-  // fit or a weight is negative or not finite.
-  EdgeList(Buffer<int64_t> ends, Buffer<int64_t> lone, Buffer<double> weights);
 
   // Adds a node, which may have no edge.
   void add_node(int64_t node) {
@@ -49,10 +46,8 @@ class EdgeList {
   size_t size() const { return ends_.size() / 2; }
   bool weighted() const { return !weights_.empty(); }
   double weight(size_t i) const { return weighted() ? weights_[i] : 1.0; }
-  // Both nodes of each edge; their weights, if they have any; the added nodes; the bounds of all nodes, if
-  // there are any.
+  // Both nodes of each edge; the added nodes; the bounds of all nodes, if there are any.
   const Buffer<int64_t> &ends() const { return ends_; }
-  const Buffer<double> &weights() const { return weights_; }
   const Buffer<int64_t> &lone() const { return lone_; }
   int64_t least() const { return least_; }
   int64_t greatest() const { return greatest_; }

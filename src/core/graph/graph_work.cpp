@@ -57,8 +57,7 @@ template <class Gpu, class Cpu>
 auto ComponentWork::on_device(Gpu &&gpu, Cpu &&cpu) {
   const auto edges = static_cast<double>(finder_.held().size());
   work_.attempt.choose(milliseconds(edges, costs::graph::cpu_component),
-                       costs::graph::gpu_call_ms + milliseconds(edges, costs::graph::gpu_edge),
-                       edges * bytes_per_edge);
+                       costs::graph::gpu_call_ms + milliseconds(edges, costs::graph::gpu_edge));
   return work_.attempt.run(gpu, cpu);
 }
 
@@ -99,7 +98,7 @@ Ranks pagerank(EdgeList &edges, const PageRankSpec &spec, GraphWork &work, Worke
   const double gpu_ms =
       costs::graph::gpu_call_ms + milliseconds(count, costs::graph::gpu_edge) +
       milliseconds(operations, spec.random_walk ? costs::graph::gpu_step : costs::graph::gpu_sum);
-  work.attempt.choose(cpu_ms / pool.workers(), gpu_ms, count * bytes_per_edge);
+  work.attempt.choose(cpu_ms / pool.workers(), gpu_ms);
   return work.attempt.run(
       [&](GpuBackend &gpu) {
         const HostSide host = host_side(work, pool, memory);
@@ -123,8 +122,7 @@ DenseSubgraph densest_subgraph(EdgeList &edges, uint32_t k, DensestMethod method
     const double operations = products_per_spectrum * entries;
     work.attempt.choose(milliseconds(operations, costs::graph::cpu_sum) / pool.workers(),
                         costs::graph::gpu_call_ms + milliseconds(entries, costs::graph::gpu_edge) +
-                            milliseconds(operations, costs::graph::gpu_sum),
-                        entries * sizeof(uint32_t));
+                            milliseconds(operations, costs::graph::gpu_sum));
     return work.attempt.run(
         [&](GpuBackend &gpu) {
           return gpu.graphs()->leading_eigenvectors(graph, host_side(work, pool, memory));

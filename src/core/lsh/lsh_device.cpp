@@ -18,7 +18,7 @@ constexpr size_t least_keys_on_gpu = 50'000;
 void LshDevice::choose(size_t tokens, size_t values, int threads) {
   const SigningCosts costs =
       signing_costs(SignatureFamily::minhash, tokens, values, spec_.permutations, threads);
-  attempt_.choose(costs.cpu_ms, costs.gpu_ms, costs.bytes);
+  attempt_.choose(costs.cpu_ms, costs.gpu_ms);
 }
 
 void LshDevice::note_use(const std::string &name, size_t bytes) {
@@ -38,7 +38,6 @@ void LshDevice::sort(Buffer<SortKey> &keys, Buffer<SortKey> &scratch, WorkerPool
   const auto on_cpu = [&] { sort_keys(keys, scratch, pool, memory); };
   if (keys.size() < least_keys_on_gpu) return on_cpu();
   const auto on_gpu = [&](GpuBackend &gpu) {
-    if (!gpu.signatures()->sorts()) return on_cpu();
     scratch.resize(keys.size());
     const size_t held = gpu.signatures()->sort({keys.data(), keys.size()}, {scratch.data(), scratch.size()},
                                                pool, spec_.gpu_memory_limit);

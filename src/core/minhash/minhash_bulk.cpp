@@ -27,7 +27,7 @@ SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values,
   const int workers = thread_count(threads);
   return {
       evaluations * (weighted ? costs::minhash::cpu_sample : costs::minhash::cpu_evaluation) / workers / 1e6,
-      costs::minhash::gpu_round_ms + bytes * costs::gpu_byte / 1e6, bytes};
+      costs::minhash::gpu_round_ms + bytes * costs::gpu_byte / 1e6};
 }
 
 BulkSigner::BulkSigner(const BulkSpec &spec)
@@ -79,7 +79,7 @@ void BulkSigner::begin() {
 void BulkSigner::choose_device() {
   const SigningCosts costs = signing_costs(spec_.family, signing_.hashes.size() + signing_.weighted.size(),
                                            values_.size(), spec_.permutations, spec_.threads);
-  attempt_.choose(costs.cpu_ms, costs.gpu_ms, costs.bytes);
+  attempt_.choose(costs.cpu_ms, costs.gpu_ms);
 }
 
 bool BulkSigner::step(std::chrono::microseconds budget) {

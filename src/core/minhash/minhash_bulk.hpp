@@ -30,11 +30,10 @@ struct BulkSpec {
 };
 
 // Returns the milliseconds that signatures of sets with `tokens` tokens in all take on the threads of the
-// CPU, and on a GPU with its transfers of so many bytes.
+// CPU, and on a GPU with its transfers.
 struct SigningCosts {
   double cpu_ms;
   double gpu_ms;
-  double bytes;
 };
 SigningCosts signing_costs(SignatureFamily family, size_t tokens, size_t values, uint32_t permutations,
                            int threads);

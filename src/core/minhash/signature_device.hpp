@@ -52,8 +52,6 @@ class SignatureDevice {
   // = most of the free memory).
   virtual std::unique_ptr<DeviceSigner> make_signer(const SignatureHeader &header, size_t memory_limit) = 0;
 
-  // Returns whether sort() takes less time than the CPU.
-  virtual bool sorts() const { return true; }
   // Writes the keys to `sorted`, which is other memory, by their upper halves. Keys of equal upper halves
   // stay in their order. Returns the peak of the device memory held, in bytes. Throws as a DeviceSigner does;
   // then `sorted` has no defined values.

@@ -60,18 +60,6 @@ void Admission::Turn::come_back() {
   if (place_ == Place::running) ++admission_.running_;
 }
 
-std::shared_ptr<void> Admission::hold() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (holding_ == most_holding) return nullptr;
-    ++holding_;
-  }
-  return {this, [this](void *) {
-            const std::lock_guard lock(mutex_);
-            --holding_;
-          }};
-}
-
 int Admission::running() const {
   const std::lock_guard lock(mutex_);
   return running_ + early_;

@@ -1,12 +1,10 @@
-// Which joins or calls have the GPU of the service: a few at a time, in the order in which they were
-// complete.
+// Which joins have the GPU of the service: a few at a time, in the order in which they were complete.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 
 #include "core/base/worker_pool.hpp"
@@ -17,7 +15,7 @@ namespace simjoin {
 // would take more device memory and end no sooner. Safe for use by several threads.
 class Admission {
  public:
-  static constexpr int most_early = 1, most_running = 2, most_holding = 8;
+  static constexpr int most_early = 1, most_running = 2;
   static constexpr std::chrono::seconds longest_wait{10};
 
   // The place of one join.
@@ -46,10 +44,6 @@ class Admission {
     Place left_ = Place::none;
   };
 
-  // Returns a place for what keeps memory of the GPU between its turns, until nobody has the place; null if
-  // all are taken.
-  std::shared_ptr<void> hold();
-
   int running() const;
   int waiting() const;
 
@@ -58,7 +52,6 @@ class Admission {
   std::condition_variable changed_;
   int early_ = 0;
   int running_ = 0;
-  int holding_ = 0;
   uint64_t tickets_ = 0;
   std::deque<uint64_t> waiting_;  // tickets in their order
 };

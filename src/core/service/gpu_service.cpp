@@ -116,65 +116,9 @@ void GpuService::start(std::function<void()> body) {
   }
 }
 
-void GpuService::keep(std::string key, std::shared_ptr<void> state) {
-  Kept oldest;  // freed without the lock
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    if (kept_.size() == most_kept) {
-      oldest = std::move(kept_.front());
-      kept_.erase(kept_.begin());
-    }
-    kept_.push_back({std::move(key), std::move(state), std::chrono::steady_clock::now()});
-    if (std::exchange(freeing_, true)) return;
-  }
-  try {
-    start([this] { free_kept(); });
-  } catch (const std::exception &) {  // no thread
-    const std::lock_guard lock(mutex_);
-    freeing_ = false;
-    kept_.clear();
-  }
-}
-
-std::shared_ptr<void> GpuService::take(const std::string &key) {
-  const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(kept_.begin(), kept_.end(), [&](const Kept &kept) { return kept.key == key; });
-  if (found == kept_.end()) return nullptr;
-  std::shared_ptr<void> state = std::move(found->state);
-  kept_.erase(found);
-  return state;
-}
-
-void GpuService::drop_kept() {
-  std::vector<Kept> dropped;  // freed without the lock
-  const std::lock_guard lock(mutex_);
-  dropped.swap(kept_);
-}
-
-// Frees what is kept, as it gets old, until nothing is kept.
-void GpuService::free_kept() {
-  std::unique_lock lock(mutex_);
-  while (!kept_.empty()) {
-    changed_.wait_until(lock, kept_.front().since + longest_kept, [this] { return stopped_; });
-    const auto now = std::chrono::steady_clock::now();
-    std::vector<Kept> old;
-    while (!kept_.empty() && (stopped_ || kept_.front().since + longest_kept <= now)) {
-      old.push_back(std::move(kept_.front()));
-      kept_.erase(kept_.begin());
-    }
-    lock.unlock();
-    old.clear();
-    lock.lock();
-  }
-  freeing_ = false;
-}
-
 void GpuService::stop() noexcept {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  changed_.notify_all();
   socket_->end();
   for (const auto &connection : connections_) connection->end();
 }
@@ -182,13 +126,12 @@ void GpuService::stop() noexcept {
 ServiceStatus GpuService::status() const {
   ServiceStatus status;
   status.pid = getpid();
-  status.running = static_cast<uint32_t>(admission_.running() + cluster_admission_.running());
-  status.waiting = static_cast<uint32_t>(admission_.waiting() + cluster_admission_.waiting());
+  status.running = static_cast<uint32_t>(admission_.running());
+  status.waiting = static_cast<uint32_t>(admission_.waiting());
   status.memory_total = memory_->bytes();
   status.memory_used = memory_->bytes_used();
   status.device_memory = backend_.memory_held();
   status.joins = joins_;
-  status.calls = calls_;
   status.started = started_;
   const std::lock_guard lock(mutex_);
   status.sessions = static_cast<uint32_t>(connections_.size());

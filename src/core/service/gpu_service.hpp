@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -39,29 +38,13 @@ class GpuService final : public ServiceHost {
 
   GpuBackend &backend() override { return backend_; }
   Admission &admission() override { return admission_; }
-  Admission &cluster_admission() override { return cluster_admission_; }
   void count_join() override { ++joins_; }
-  void count_call() override { ++calls_; }
-  void keep(std::string key, std::shared_ptr<void> state) override;
-  std::shared_ptr<void> take(const std::string &key) override;
-  void drop_kept() override;
   void lose_device(const std::string &why) override { lost_(why); }
 
  private:
   static constexpr size_t most_sessions = 4096;
-  // As many states as calls that run are kept. A join waits up to two seconds for memory of the GPU.
-  static constexpr size_t most_kept = Admission::most_running;
-  static constexpr std::chrono::seconds longest_kept{1};
-
-  // What a function has set up, after a call.
-  struct Kept {
-    std::string key;
-    std::shared_ptr<void> state;
-    std::chrono::steady_clock::time_point since;
-  };
 
   void warm_up();
-  void free_kept();
   void admit(std::unique_ptr<MessageSocket> connection);
   void forget(const MessageSocket *connection);
 
@@ -70,16 +53,14 @@ class GpuService final : public ServiceHost {
   const int64_t started_;
   const std::shared_ptr<ServiceMemory> memory_;
   std::unique_ptr<MessageSocket> socket_;
-  Admission admission_, cluster_admission_;
-  std::atomic<uint64_t> joins_{0}, calls_{0};
+  Admission admission_;
+  std::atomic<uint64_t> joins_{0};
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   size_t threads_ = 0;
   bool stopped_ = false;
   std::vector<std::shared_ptr<MessageSocket>> connections_;
-  std::vector<Kept> kept_;  // the oldest comes first
-  bool freeing_ = false;    // a thread is there that frees what is kept
 };
 
 }  // namespace simjoin

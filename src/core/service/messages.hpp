@@ -28,21 +28,20 @@ enum class Ask : uint32_t {
   return_piece,  // which the session does not touch any more
   begin,         // a join: SentSpec
   block,         // sets: in a piece, or in the bytes that follow
-  bytes,         // of such a block, or of a call's arrays
+  bytes,         // of such a block, or of the arrays of a search
   ready,         // the session has all sets: the join may take its turn
   finish,        // the service has all sets
-  credit,        // the session can take another message of the join or call
+  credit,        // the session can take another message of the work
   sizes,         // * of the sets of a side, from a row on, once the join is done
-  call,          // a function of the GPU (again): SentCall. Its arrays follow as bytes, once it is admitted
-  end,           // of a join or a call, at any time
-  devices,       // *
-  status,        // *
-  alive,         // * whether the service answers, which it does without the GPU
+  search,  // of a join of sets with weights: SentSearch. Once it is admitted, its arrays follow as bytes
+  end,     // of the work, at any time
+  status,  // *
+  alive,   // * whether the service answers, which it does without the GPU
 };
 
 struct Request {
   Ask ask = Ask::hello;
-  uint32_t work = 0;  // the number of the join or call
+  uint32_t work = 0;  // the number of the join or search
   uint32_t piece = no_piece;
   uint32_t rows = 0;  // of a block; for sizes, the first row
   uint32_t right = 0, wide = 0;
@@ -57,54 +56,43 @@ struct SentSpec {
   uint64_t memory_limit, gpu_memory_limit;
 };
 
-// The functions of the GPU that a session can call. What numbers and arrays they take and give is said where
-// both ends of a call are: signature_calls and so on.
-enum class Function : uint32_t {
-  sign,
-  hash_bands,
-  components,
-  pagerank,
-  spectrum,
-  flyhash,
-  weighted,
-  clusters
+// A WeightedProblem. The arrays of the index follow and, in a join of two sides, those of the probes: starts,
+// totals, ranks, weights.
+struct SentSearch {
+  uint32_t of_cosine, self_join;
+  uint32_t wide;  // whether weights are doubles
+  uint32_t largest_set;
+  uint64_t ranks;
+  double threshold;
+  uint64_t device_memory;
+  uint64_t sets[2], tokens[2];  // of the index, and of the probes
 };
 
-inline constexpr size_t most_call_numbers = 8, most_call_arrays = 8;
-
-struct SentCall {
-  Function function = Function::sign;
-  uint32_t count = 0;          // of the arrays
-  uint64_t device_memory = 0;  // bytes that the call may take of the GPU; 0 = most of the free memory
-  uint64_t numbers[most_call_numbers] = {};
-  uint64_t bytes[most_call_arrays] = {};  // of each array
-};
-
-struct CallResult {
-  uint64_t numbers[most_call_numbers] = {};
-  uint64_t device_memory_peak = 0;
-  std::string device;
+// What a search has found for the next probes, beside the pairs.
+struct SentFinds {
+  uint64_t end, compatible, candidates, memory_peak;
+  double kernel_ms;
+  char device[64];
 };
 
 enum class Answer : uint32_t {
-  hello,     // Hello
-  piece,     // the number in Reply::count, maybe no_piece
-  admitted,  // it has its turn: blocks in the session's own memory, or a call's arrays, may come
-  pairs,     // takes a credit
-  progress,  // JoinStats; takes a credit
-  done,      // JoinStats; takes a credit
-  array,     // bytes of a result's array, whose number is the count; takes a credit
-  result,    // CallResult, after all arrays; takes a credit
-  error,     // SentError; of the join or call, or of the connection if that is 0
+  hello,       // Hello
+  piece,       // the number in Reply::count, maybe no_piece
+  admitted,    // it has its turn: blocks in the session's own memory, or the arrays of a search, may come
+  pairs,       // takes a credit
+  progress,    // JoinStats; takes a credit
+  candidates,  // of a search: WeightedPairs; takes a credit
+  finds,       // of a search, after their candidates: SentFinds; takes a credit
+  done,        // JoinStats, of a search nothing; takes a credit
+  error,       // SentError; of the join or search, or of the connection if that is 0
   sizes,
-  devices,
   status,  // ServiceStatus
   alive,
 };
 
 struct Reply {
   Answer answer = Answer::error;
-  uint32_t work = 0;  // the number of the join or call
+  uint32_t work = 0;  // the number of the join or search
   uint32_t count = 0;
   double share_done = unknown_share;
 };
@@ -119,13 +107,12 @@ struct Hello {
 struct ServiceStatus {
   int32_t pid = 0;
   uint32_t sessions = 0;
-  uint32_t running = 0;  // joins and calls on the GPU
-  uint32_t waiting = 0;  // joins and calls that wait for their turn
+  uint32_t running = 0;  // joins on the GPU
+  uint32_t waiting = 0;  // joins that wait for their turn
   uint64_t memory_total = 0;
   uint64_t memory_used = 0;    // in pieces that sessions or joins have
   uint64_t device_memory = 0;  // that the service holds
   uint64_t joins = 0;          // that ran to their end
-  uint64_t calls = 0;          // the same
   int64_t started = 0;         // microseconds since 1970
 };
 
@@ -210,21 +197,10 @@ void visit_error(Visitor &&visit, Error &error) {
   visit(error.kind), visit(error.message), visit(error.hint);
 }
 
-template <class Visitor, class Result>
-void visit_result(Visitor &&visit, Result &result) {
-  visit(result.numbers), visit(result.device_memory_peak), visit(result.device);
-}
-
 template <class T>
 std::span<const char> bytes_of(const T &value) {
   static_assert(std::is_trivially_copyable_v<T>);
   return {reinterpret_cast<const char *>(&value), sizeof value};
-}
-
-template <class Visitor, class Device>
-void visit_device(Visitor &&visit, Device &device) {
-  visit(device.name), visit(device.major), visit(device.minor);
-  visit(device.memory_total), visit(device.memory_free);
 }
 
 }  // namespace simjoin

@@ -7,20 +7,9 @@
 
 #include "core/base/error.hpp"
 #include "core/service/gpu_service.hpp"
-#include "core/service/served_call.hpp"
+#include "core/service/served_search.hpp"
 
 namespace simjoin {
-namespace {
-
-template <class Told>
-Told told_in(std::span<const char> payload) {
-  Told told;
-  if (payload.size() != sizeof told) throw_senseless();
-  std::memcpy(&told, payload.data(), sizeof told);
-  return told;
-}
-
-}  // namespace
 
 ServedSession::ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket)
     : service_(service), socket_(std::move(socket)) {}
@@ -68,10 +57,8 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
       return;
     case Ask::begin:
       return begin<ServedJoin, SentSpec>(request, payload);
-    case Ask::call:
-      return call(request, payload);
-    case Ask::devices:
-      return tell_devices();
+    case Ask::search:
+      return begin<ServedSearch, SentSearch>(request, payload);
     case Ask::status:
       return answer({Answer::status}, bytes_of(service_.status()));
     case Ask::alive:
@@ -132,7 +119,9 @@ void ServedSession::give_piece() {
 
 template <class Work, class Told>
 void ServedSession::begin(const Request &request, std::span<const char> payload) {
-  const auto told = told_in<Told>(payload);
+  Told told;
+  if (payload.size() != sizeof told) throw_senseless();
+  std::memcpy(&told, payload.data(), sizeof told);
   if (request.work == 0 || works_.contains(request.work)) throw_senseless();
   if (works_.size() >= most_works)
     return refuse(request.work, "the GPU service has too many joins of this session");
@@ -144,14 +133,6 @@ void ServedSession::begin(const Request &request, std::span<const char> payload)
     works_.erase(request.work);
     throw;
   }
-}
-
-void ServedSession::call(const Request &request, std::span<const char> payload) {
-  const auto found = works_.find(request.work);
-  if (found == works_.end()) return begin<ServedCall, SentCall>(request, payload);
-  auto *call = dynamic_cast<ServedCall *>(found->second.get());
-  if (call == nullptr) throw_senseless();
-  call->call_again(told_in<SentCall>(payload));
 }
 
 void ServedSession::add_block(ServedJoin &join, const Request &request) {
@@ -166,13 +147,6 @@ void ServedSession::tell_sizes(ServedJoin &join, const Request &request) {
   const Side side = request.right == 0 ? Side::left : Side::right;
   const uint32_t count = join.sizes(side, request.rows, sizes.data());
   answer({Answer::sizes, 0, count}, {reinterpret_cast<const char *>(sizes.data()), count * sizeof(uint32_t)});
-}
-
-void ServedSession::tell_devices() {
-  Packer packer;
-  const std::vector<GpuDevice> devices = service_.backend().devices();
-  for (const GpuDevice &device : devices) visit_device(packer, device);
-  answer({Answer::devices, 0, static_cast<uint32_t>(devices.size())}, packer.bytes());
 }
 
 // A session that is gone is noticed by the next receive().

@@ -32,15 +32,13 @@ class ServedSession {
   void handle(const Request &request, std::span<const char> payload);
   void handle_of_work(const Request &request, std::span<const char> payload);
   void handle_of_join(ServedJoin &join, const Request &request);
-  // Begins a join or a call, which is told by a structure.
+  // Begins a join or a search, which is told by a structure.
   template <class Work, class Told>
   void begin(const Request &request, std::span<const char> payload);
-  void call(const Request &request, std::span<const char> payload);
   void greet();
   void give_piece();
   void add_block(ServedJoin &join, const Request &request);
   void tell_sizes(ServedJoin &join, const Request &request);
-  void tell_devices();
   void answer(Reply reply, std::span<const char> payload, int descriptor = -1);
   void refuse(uint32_t work, const char *why) noexcept;
   void end_works() noexcept;

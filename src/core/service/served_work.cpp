@@ -19,7 +19,7 @@ void ServedWork::end() {
 
 void ServedWork::run() {
   try {
-    Admission::Turn turn(admission());
+    Admission::Turn turn(host_.admission());
     work(turn);
   } catch (const Cancelled &) {
   } catch (const Error &error) {

@@ -1,4 +1,5 @@
-// What the GPU service does for a session under a number of its connection: a join or a call.
+// What the GPU service does for a session under a number of its connection: a join of sets, or the search of
+// one of sets with weights.
 #pragma once
 
 #include <chrono>
@@ -25,16 +26,7 @@ class ServiceHost {
   virtual ~ServiceHost() = default;
   virtual GpuBackend &backend() = 0;
   virtual Admission &admission() = 0;
-  // The same for calls with clusters of documents: short ones, one after the other.
-  virtual Admission &cluster_admission() = 0;
   virtual void count_join() = 0;
-  virtual void count_call() = 0;
-  // What a function has set up on the GPU is kept for a moment after a call. The next call with the same key
-  // goes on with it, whatever session it is of. take() returns null if nothing is kept for the key.
-  virtual void keep(std::string key, std::shared_ptr<void> state) = 0;
-  virtual std::shared_ptr<void> take(const std::string &key) = 0;
-  // Frees what is kept, for a function that needs memory of the GPU and keeps nothing.
-  virtual void drop_kept() = 0;
   // The device is lost for this process.
   virtual void lose_device(const std::string &why) = 0;
 };
@@ -64,8 +56,6 @@ class ServedWork {
   ServedWork(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number)
       : host_(host), socket_(std::move(socket)), number_(number) {}
 
-  // Whose turn it is among works of this kind.
-  virtual Admission &admission() { return host_.admission(); }
   // Does the work, and throws Cancelled after end().
   virtual void work(Admission::Turn &turn) = 0;
   // Frees what the work has: it has failed, or end() was called.

@@ -212,7 +212,7 @@ void ServiceConnection::receive_all() {
   }
 }
 
-// Gives a reply to its join or call, if that still exists.
+// Gives a reply to its work, if that still exists.
 void ServiceConnection::sort(const Reply &reply, std::span<const char> payload) {
   if (reply.work != 0) {
     const auto work = replies_.find(reply.work);

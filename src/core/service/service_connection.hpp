@@ -50,7 +50,7 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   // Returns the number of a piece that is this service's; no_piece for others.
   uint32_t number_of(const HostPiece &piece) const;
 
-  // Returns the number of a new join or call. Replies to it are kept for it until remove_work().
+  // Returns the number of new work. Replies to it are kept for it until remove_work().
   uint32_t add_work();
   void remove_work(uint32_t work) noexcept;
   // Returns the next reply to it; none if there is none yet.
@@ -85,8 +85,8 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   std::vector<char> buffer_;
   std::vector<bool> touched_;                         // by piece
   std::deque<std::vector<char>> unsent_;              // messages
-  std::map<uint32_t, std::deque<Received>> replies_;  // by join or call
-  std::optional<Received> answer_;                    // that belongs to neither
+  std::map<uint32_t, std::deque<Received>> replies_;  // by work
+  std::optional<Received> answer_;                    // that belongs to none
   uint32_t works_so_far_ = 0;
   bool works_ = true;
   std::string failure_;

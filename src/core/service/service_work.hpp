@@ -1,4 +1,5 @@
-// What a session has the GPU service do under a number of its connection: a join or a call.
+// What a session has the GPU service do under a number of its connection: a join of sets, or the search of
+// one of sets with weights.
 #pragma once
 
 #include <chrono>

@@ -64,7 +64,7 @@ Size probes_of(const WeightedLoad &load) {
 
 // Returns why no GPU can do the join; null if one can.
 const char *no_gpu_for(const WeightedLoad &load, const WeightedBounds &bounds) {
-  if (gpu_backend() != nullptr && gpu_backend()->weighted() == nullptr)
+  if (join_backend() != nullptr && join_backend()->weighted() == nullptr)
     return "the GPU engine has no joins of sets with weights";
   if (bounds.every_pair()) return "every pair reaches the threshold";
   if (load.largest_set > most_weighted_gpu_tokens) return "a set is too large for a GPU";
@@ -112,7 +112,7 @@ bool choose_device(GpuAttempt &attempt, const WeightedLoad &load, const Weighted
   };
   // No sample is taken if a GPU would not pay even with all pairs as candidates.
   const double pairs = load.probes == nullptr ? sets * sets / 2 : sets * probe_sets;
-  if (!pays_for_gpu_start(cpu_ms(pairs) - gpu_ms(0))) {
+  if (!pays_for_gpu_start(cpu_ms(pairs) - gpu_ms(0), *join_backend())) {
     attempt.refuse(cpu_is_faster);
     return false;
   }

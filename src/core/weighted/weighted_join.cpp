@@ -46,7 +46,7 @@ class WeightedJoinOfSets final : public WeightedJoin {
  public:
   explicit WeightedJoinOfSets(const JoinSpec &spec)
       : spec_(spec),
-        device_(spec.device),
+        device_(spec.device, join_backend),
         input_(spec.measure, spec.self_join, block_bytes(spec), thread_count(spec.threads), spec.memory_limit,
                memory_) {}
   ~WeightedJoinOfSets() override { thread_.end(); }

@@ -42,7 +42,7 @@ void report_line(const char *function, const DeviceLine &line) {
 void prepare_gpu_use() {
   GpuBackend *backend = gpu_backend();
   if (backend == nullptr) return;
-  backend->look_again();
+  join_backend()->look_again();
   backend->set_idle_timeout(Settings::gpu_idle_timeout());
   const int fault = Settings::debug_device_fault();
   const auto call = static_cast<uint64_t>(std::abs(fault));

@@ -53,8 +53,8 @@ const char *service_path() {
 void define_service_settings() {
   DefineCustomBoolVariable(
       "simjoin.gpu_service", "Sets whether one process uses the GPU for all sessions.",
-      "Joins and functions go there. It has the GPU set up, so that no session waits for that.", &service_on,
-      service_on, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+      "Joins go there. It has the GPU set up, so that no session that only joins waits for that.",
+      &service_on, service_on, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.gpu_service_memory", "Sets the memory that the GPU service shares with sessions.",
       "It is page-locked while the server runs. Sets pass through it, or more slowly if it is used up.",
@@ -189,7 +189,7 @@ void install_gpu_service(GpuBackend *own) {
   if (own == nullptr) return;
   static ServiceBackend backend(*own, service_path());
   session_backend = &backend;
-  set_gpu_backend(&backend);
+  set_gpu_backend(own, &backend);
 }
 
 extern "C" {
@@ -221,11 +221,11 @@ Datum simjoin_gpu_service(PG_FUNCTION_ARGS) {
   constexpr int64 microseconds_to_2000 =
       int64{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * SECS_PER_DAY * USECS_PER_SEC;
   const auto count = [](uint64_t value) { return Int64GetDatum(static_cast<int64>(value)); };
-  result.add(
-      {Int32GetDatum(status.pid), TimestampTzGetDatum(status.started - microseconds_to_2000),
-       Int32GetDatum(static_cast<int32>(status.sessions)), Int32GetDatum(static_cast<int32>(status.running)),
-       Int32GetDatum(static_cast<int32>(status.waiting)), count(status.memory_used),
-       count(status.memory_total), count(status.device_memory), count(status.joins), count(status.calls)});
+  result.add({Int32GetDatum(status.pid), TimestampTzGetDatum(status.started - microseconds_to_2000),
+              Int32GetDatum(static_cast<int32>(status.sessions)),
+              Int32GetDatum(static_cast<int32>(status.running)),
+              Int32GetDatum(static_cast<int32>(status.waiting)), count(status.memory_used),
+              count(status.memory_total), count(status.device_memory), count(status.joins)});
   return 0;
 }
 }

@@ -1,21 +1,18 @@
-// Devices whose functions are those of the CPU. With them, tests of what GPUs do need none.
+// Devices whose functions are those of the CPU: signatures, FlyHash and graphs.
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/clusters/cluster_device.hpp"
 #include "core/flyhash/flyhash.hpp"
 #include "core/flyhash/flyhash_device.hpp"
 #include "core/graph/graph_device.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/signature_device.hpp"
-#include "core/weighted/weighted_device.hpp"
 
-namespace simjoin {
+namespace simjoin::test {
 
 class CpuSigner : public DeviceSigner {
  public:
@@ -121,85 +118,16 @@ class CpuGraphs : public GraphDevice {
   }
 
  private:
+  // Functions of the CPU use the edges up.
   static EdgeList copy_of(const EdgeList &edges, MemoryCounter &memory) {
-    return {copy_of(edges.ends(), memory), copy_of(edges.lone(), memory), copy_of(edges.weights(), memory)};
-  }
-  template <class T>
-  static Buffer<T> copy_of(const Buffer<T> &from, MemoryCounter &memory) {
-    Buffer<T> copy(memory, from.size());
-    std::copy(from.begin(), from.end(), copy.begin());
+    EdgeList copy(memory);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const int64_t from = edges.ends()[2 * i], to = edges.ends()[2 * i + 1];
+      edges.weighted() ? copy.add_edge(from, to, edges.weight(i)) : copy.add_edge(from, to);
+    }
+    for (const int64_t node : edges.lone()) copy.add_node(node);
     return copy;
   }
 };
 
-// All documents are one group.
-class CpuClusters : public ClusterDevice {
- public:
-  void update(const ClusterIndex &index, const StopFlag &stop) override {
-    const uint32_t loaded = index_.clusters();
-    while (index_.clusters() < index.clusters()) index_.add_cluster();
-    for (uint32_t cluster = 0; loaded == 0 && cluster < index.clusters(); ++cluster)
-      index_.set_centroid(cluster, index.centroid(cluster), stop);
-    for (const uint32_t cluster : index.changed_centroids())
-      index_.set_centroid(cluster, index.centroid(cluster), stop);
-  }
-  void find(const DocumentVectors &documents, uint32_t least, FoundCluster *found, uint32_t *groups,
-            const StopFlag &stop) override {
-    for (size_t i = 0; i < documents.size(); ++i) found[i] = search_.find(index_, documents[i], least, stop);
-    if (groups != nullptr) std::fill_n(groups, documents.size(), 0);
-  }
-
- private:
-  MemoryCounter memory_;
-  ClusterIndex index_{memory_};
-  ClusterSearch search_{memory_};
-};
-
-// Compares all pairs.
-class CpuWeighted : public WeightedDevice {
- public:
-  void find(const WeightedProblem &problem, const std::function<void(const WeightedFinds &)> &take) override {
-    WeightedFinds finds;
-    finds.device = name;
-    finds.memory_peak = 1;
-    for (uint32_t first = 0; first < problem.probes.sets(); first = finds.end) {
-      finds.end = std::min(first + probes_at_once, problem.probes.sets());
-      finds.candidates = 0;
-      std::vector<WeightedPair> pairs;
-      for (uint32_t probe = first; probe < finds.end; ++probe) {
-        problem.pool.stop().check();
-        compare(problem, probe, problem.self_join ? probe : problem.index.sets(), pairs, finds.candidates);
-      }
-      finds.pairs = pairs;
-      take(finds);
-    }
-  }
-
-  std::string name = "cpu";
-  uint32_t probes_at_once = 7;
-
- private:
-  // Appends the pairs of the probe and the index sets before `end` that have enough in common.
-  static void compare(const WeightedProblem &problem, uint32_t probe, uint32_t end,
-                      std::vector<WeightedPair> &pairs, uint64_t &compared) {
-    const WeightedSet l = problem.probes[probe];
-    const bool wide = problem.index.format.wide;
-    const auto weight = [&](const WeightedSet &set, uint32_t i) {
-      return wide ? set.doubles[i] : static_cast<double>(set.floats[i]);
-    };
-    for (uint32_t partner = 0; partner < end; ++partner) {
-      const WeightedSet r = problem.index[partner];
-      double seen = 0;
-      for (uint32_t i = 0, j = 0; i < l.count && j < r.count;) {
-        if (l.ranks[i] == r.ranks[j]) seen += problem.bounds.shared(weight(l, i), weight(r, j));
-        const uint32_t rank = l.ranks[i];
-        i += rank <= r.ranks[j];
-        j += r.ranks[j] <= rank;
-      }
-      ++compared;
-      if (seen >= problem.bounds.least_in_common(l.total, r.total)) pairs.push_back({probe, partner});
-    }
-  }
-};
-
-}  // namespace simjoin
+}  // namespace simjoin::test

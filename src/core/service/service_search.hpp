@@ -1,0 +1,29 @@
+// The search of joins of sets with weights by the GPU service, as its session sees it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "core/service/service_connection.hpp"
+#include "core/weighted/weighted_device.hpp"
+
+namespace simjoin {
+
+// Errors are those of the service's device, or of ServiceWork.
+class ServiceSearch final : public WeightedDevice {
+ public:
+  // `connection` returns a connection that works; null if there is none. `own` then returns the session's own
+  // device.
+  ServiceSearch(std::function<std::shared_ptr<ServiceConnection>()> connection,
+                std::function<WeightedDevice &()> own)
+      : connection_(std::move(connection)), own_(std::move(own)) {}
+
+  void find(const WeightedProblem &problem, const std::function<void(const WeightedFinds &)> &take) override;
+
+ private:
+  const std::function<std::shared_ptr<ServiceConnection>()> connection_;
+  const std::function<WeightedDevice &()> own_;
+};
+
+}  // namespace simjoin
