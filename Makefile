@@ -1,6 +1,6 @@
 # Builds, installs, tests and demonstrates simjoin. `make help` lists the targets.
 #
-# CMake builds the engine (src/core) into build/cmake. PGXS builds the PostgreSQL module (src/pg) into build/pg<version>
+# CMake builds the engine (src/core, src/gpu_service) into build/cmake. PGXS builds the PostgreSQL module (src/pg) into build/pg<version>
 # and simjoin.so. PG_CONFIG chooses the PostgreSQL installation. The default is the newest one on this machine that
 # extensions can be built for. CXX chooses the compiler, and WERROR=1 makes its warnings errors.
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/service/cpu_backend.hpp"
+#include "gpu_service/server/cpu_backend.hpp"
 #include "unit/fake_gpu.hpp"
 
 namespace simjoin::test {

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/service/cpu_backend.hpp"
-#include "core/service/gpu_service.hpp"
-#include "core/service/service_backend.hpp"
+#include "gpu_service/client/client_backend.hpp"
+#include "gpu_service/server/cpu_backend.hpp"
+#include "gpu_service/server/gpu_service.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/random_sets.hpp"

@@ -10,7 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/device/gpu_attempt.hpp"
-#include "core/service/service_engine.hpp"
+#include "gpu_service/client/client_join.hpp"
 #include "unit/oracle.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"

@@ -25,9 +25,9 @@ extern "C" {
 #include <cstring>
 #include <optional>
 
-#include "core/service/cpu_backend.hpp"
-#include "core/service/service_backend.hpp"
-#include "core/service/service_process.hpp"
+#include "gpu_service/client/client_backend.hpp"
+#include "gpu_service/server/cpu_backend.hpp"
+#include "gpu_service/server/server_process.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/result_rows.hpp"
 

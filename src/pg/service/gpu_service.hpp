@@ -1,4 +1,4 @@
-// The GPU service of the server (core/service), if simjoin is preloaded and simjoin.gpu_service is on.
+// The GPU service of the server (src/gpu_service), if simjoin is preloaded and simjoin.gpu_service is on.
 #pragma once
 
 namespace simjoin {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/service/served_work.hpp"
 #include "core/weighted/weighted_sets.hpp"
+#include "gpu_service/server/server_work.hpp"
 
 namespace simjoin {
 

@@ -1,4 +1,4 @@
-#include "core/service/message_socket.hpp"
+#include "gpu_service/wire/message_socket.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

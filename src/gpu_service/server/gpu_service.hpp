@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/device/gpu.hpp"
-#include "core/service/admission.hpp"
-#include "core/service/message_socket.hpp"
-#include "core/service/messages.hpp"
-#include "core/service/served_work.hpp"
-#include "core/service/service_memory.hpp"
+#include "gpu_service/server/admission.hpp"
+#include "gpu_service/server/server_memory.hpp"
+#include "gpu_service/server/server_work.hpp"
+#include "gpu_service/wire/message_socket.hpp"
+#include "gpu_service/wire/messages.hpp"
 
 namespace simjoin {
 

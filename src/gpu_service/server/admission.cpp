@@ -1,4 +1,4 @@
-#include "core/service/admission.hpp"
+#include "gpu_service/server/admission.hpp"
 
 #include <algorithm>
 #include <chrono>

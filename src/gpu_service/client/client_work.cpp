@@ -1,4 +1,4 @@
-#include "core/service/service_work.hpp"
+#include "gpu_service/client/client_work.hpp"
 
 #include <algorithm>
 #include <string>

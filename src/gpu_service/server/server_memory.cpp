@@ -1,4 +1,4 @@
-#include "core/service/service_memory.hpp"
+#include "gpu_service/server/server_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "core/service/served_search.hpp"
+#include "gpu_service/server/server_search.hpp"
 
 #include <algorithm>
 #include <new>

@@ -1,4 +1,4 @@
-#include "core/service/service_connection.hpp"
+#include "gpu_service/client/client_connection.hpp"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "core/device/gpu.hpp"
-#include "core/service/messages.hpp"
-#include "core/service/service_connection.hpp"
-#include "core/service/service_search.hpp"
+#include "gpu_service/client/client_connection.hpp"
+#include "gpu_service/client/client_search.hpp"
+#include "gpu_service/wire/messages.hpp"
 
 namespace simjoin {
 

@@ -1,4 +1,4 @@
-#include "core/service/served_work.hpp"
+#include "gpu_service/server/server_work.hpp"
 
 #include <exception>
 #include <new>

@@ -14,8 +14,8 @@
 #include "core/base/host_pieces.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/gpu.hpp"
-#include "core/service/message_socket.hpp"
-#include "core/service/messages.hpp"
+#include "gpu_service/wire/message_socket.hpp"
+#include "gpu_service/wire/messages.hpp"
 
 namespace simjoin {
 

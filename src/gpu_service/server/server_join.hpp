@@ -7,9 +7,9 @@
 #include <span>
 
 #include "core/join.hpp"
-#include "core/service/served_work.hpp"
-#include "core/service/service_memory.hpp"
 #include "core/sets/set_blocks.hpp"
+#include "gpu_service/server/server_memory.hpp"
+#include "gpu_service/server/server_work.hpp"
 
 namespace simjoin {
 

@@ -1,4 +1,4 @@
-#include "core/service/served_join.hpp"
+#include "gpu_service/server/server_join.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "core/service/gpu_service.hpp"
+#include "gpu_service/server/gpu_service.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/worker_pool.hpp"
-#include "core/service/served_session.hpp"
+#include "gpu_service/server/server_session.hpp"
 
 namespace simjoin {
 namespace {

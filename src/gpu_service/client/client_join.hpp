@@ -8,9 +8,9 @@
 
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
-#include "core/service/service_work.hpp"
 #include "core/sets/set_blocks.hpp"
 #include "core/sets/vocabulary.hpp"
+#include "gpu_service/client/client_work.hpp"
 
 namespace simjoin {
 

@@ -14,9 +14,9 @@
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/gpu.hpp"
-#include "core/service/admission.hpp"
-#include "core/service/message_socket.hpp"
-#include "core/service/messages.hpp"
+#include "gpu_service/server/admission.hpp"
+#include "gpu_service/wire/message_socket.hpp"
+#include "gpu_service/wire/messages.hpp"
 
 namespace simjoin {
 

@@ -1,4 +1,4 @@
-#include "core/service/service_engine.hpp"
+#include "gpu_service/client/client_join.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "core/service/service_search.hpp"
+#include "gpu_service/client/client_search.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/service/service_work.hpp"
+#include "gpu_service/client/client_work.hpp"
 
 namespace simjoin {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks_at_stop{10};
+constexpr std::chrono::milliseconds between_looks_at_pool{10};
 
 // One search: sends the sets, and hands on what is found.
 class RemoteSearch {
@@ -43,7 +43,7 @@ class RemoteSearch {
       if (const auto received = work_.next())
         receive(*received);
       else
-        work_.wait(ServiceWork::Clock::now() + between_looks_at_stop, sends, &stop);
+        work_.wait(ServiceWork::Clock::now() + between_looks_at_pool, sends, &stop);
     }
     if (end_ != problem_.probes.sets()) work_.throw_ended();
   }

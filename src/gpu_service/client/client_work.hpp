@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "core/service/service_connection.hpp"
+#include "gpu_service/client/client_connection.hpp"
 
 namespace simjoin {
 

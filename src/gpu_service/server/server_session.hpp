@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "core/service/message_socket.hpp"
-#include "core/service/messages.hpp"
-#include "core/service/served_join.hpp"
-#include "core/service/service_memory.hpp"
+#include "gpu_service/server/server_join.hpp"
+#include "gpu_service/server/server_memory.hpp"
+#include "gpu_service/wire/message_socket.hpp"
+#include "gpu_service/wire/messages.hpp"
 
 namespace simjoin {
 

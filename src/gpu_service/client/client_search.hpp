@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "core/service/service_connection.hpp"
 #include "core/weighted/weighted_device.hpp"
+#include "gpu_service/client/client_connection.hpp"
 
 namespace simjoin {
 

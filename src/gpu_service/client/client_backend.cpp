@@ -1,4 +1,4 @@
-#include "core/service/service_backend.hpp"
+#include "gpu_service/client/client_backend.hpp"
 
 #include <cstring>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/host_pieces.hpp"
-#include "core/service/service_engine.hpp"
+#include "gpu_service/client/client_join.hpp"
 
 namespace simjoin {
 

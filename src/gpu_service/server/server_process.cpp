@@ -1,4 +1,4 @@
-#include "core/service/service_process.hpp"
+#include "gpu_service/server/server_process.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/thread_budget.hpp"
-#include "core/service/gpu_service.hpp"
+#include "gpu_service/server/gpu_service.hpp"
 
 namespace simjoin {
 namespace {

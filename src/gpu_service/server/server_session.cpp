@@ -1,4 +1,4 @@
-#include "core/service/served_session.hpp"
+#include "gpu_service/server/server_session.hpp"
 
 #include <cstring>
 #include <exception>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/service/gpu_service.hpp"
-#include "core/service/served_search.hpp"
+#include "gpu_service/server/gpu_service.hpp"
+#include "gpu_service/server/server_search.hpp"
 
 namespace simjoin {
 
