@@ -112,7 +112,7 @@ class ServiceProcess {
 
 // Returns once a service takes connections at the path.
 inline void wait_for_service(const std::string &path) {
-  ASSERT_TRUE(comes_true([&] { return ServiceConnection::open(path) != nullptr; }));
+  ASSERT_TRUE(comes_true([&] { return ClientConnection::open(path) != nullptr; }));
 }
 
 // Lets joins of this process go to the service. Its own backend has no GPU.
@@ -127,7 +127,7 @@ class ServiceSession {
   ServiceSession &operator=(const ServiceSession &) = delete;
 
   CountingBackend own;
-  ServiceBackend backend;
+  ClientBackend backend;
 };
 
 template <class Token>

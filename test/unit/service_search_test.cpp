@@ -124,7 +124,7 @@ TEST_F(ServiceSearches, OfASessionThatIsKilledEnd) {
     const pid_t session = fork();
     if (session == 0) {
       CpuBackend own;
-      ServiceBackend backend(own, server_.path);
+      ClientBackend backend(own, server_.path);
       set_gpu_backend(&own, &backend);
       join_weighted(some_sets(true, 1'000), Device::gpu);
       _exit(1);

@@ -209,10 +209,10 @@ TEST(ServiceMemory, IsUnlockedBeforeItGoes) {
 // Sets that wait for a busy service do not pile up in the session.
 TEST(ServiceMemory, SetsThatWaitKeepToTheLimit) {
   RunningService server(4 * mebibyte);
-  const auto other = ServiceConnection::open(server.path);
+  const auto other = ClientConnection::open(server.path);
   const HostPiece only = other->take_piece();
   ASSERT_NE(only.data, nullptr);
-  ServiceEngine early(other, make_spec(Algorithm::automatic, Measure::jaccard, 0.5));
+  ClientJoin early(other, make_spec(Algorithm::automatic, Measure::jaccard, 0.5));
   ASSERT_TRUE(other->ask({Ask::status}).has_value());
   ServiceSession session(server.path);
   const Input<int32_t> input = sets_of_several_blocks(true, 120'000);

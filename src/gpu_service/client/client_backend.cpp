@@ -10,42 +10,42 @@
 
 namespace simjoin {
 
-ServiceBackend::ServiceBackend(GpuBackend &own, std::string path) : own_(own), path_(std::move(path)) {
+ClientBackend::ClientBackend(GpuBackend &own, std::string path) : own_(own), path_(std::move(path)) {
   HostPieces::of_process().set_lender([this] {
     const auto service = connection();
     return service ? service->take_piece() : HostPiece();
   });
 }
 
-ServiceBackend::~ServiceBackend() {
+ClientBackend::~ClientBackend() {
   HostPieces::of_process().set_lender(nullptr);
 }
 
 // Returns a connection that works; null if there is none.
-std::shared_ptr<ServiceConnection> ServiceBackend::connection() const {
+std::shared_ptr<ClientConnection> ClientBackend::connection() const {
   const std::lock_guard lock(mutex_);
   if (connection_ && !connection_->works()) connection_.reset();
-  if (!connection_ && !looked_) connection_ = ServiceConnection::open(path_);
+  if (!connection_ && !looked_) connection_ = ClientConnection::open(path_);
   looked_ = true;
   return connection_;
 }
 
-GpuBackend &ServiceBackend::own() {
+GpuBackend &ClientBackend::own() {
   std::string reason;
   if (!own_.available(reason))
     throw Error(ErrorKind::device_unavailable, reason, "Set simjoin.device to cpu.");
   return own_;
 }
 
-bool ServiceBackend::available(std::string &reason) {
+bool ClientBackend::available(std::string &reason) {
   return connection() != nullptr || own_.available(reason);
 }
 
-bool ServiceBackend::started() const {
+bool ClientBackend::started() const {
   return connection() != nullptr || own_.started();
 }
 
-void ServiceBackend::look_again() {
+void ClientBackend::look_again() {
   {
     const std::lock_guard lock(mutex_);
     if (connection_) connection_->take_notice_of_end();
@@ -55,11 +55,11 @@ void ServiceBackend::look_again() {
 }
 
 // Where the service is, no session needs to.
-void ServiceBackend::set_up() {
+void ClientBackend::set_up() {
   if (connection() == nullptr) own_.set_up();
 }
 
-GpuSlowdown ServiceBackend::slowdown() {
+GpuSlowdown ClientBackend::slowdown() {
   const auto service = connection();
   if (!service) return own_.slowdown();
   GpuSlowdown slowdown = service->slowdown();
@@ -68,13 +68,13 @@ GpuSlowdown ServiceBackend::slowdown() {
 }
 
 // The service has no part of a join by the CPU and the GPU together.
-std::unique_ptr<JoinEngine> ServiceBackend::make_engine(const JoinSpec &spec) {
+std::unique_ptr<JoinEngine> ClientBackend::make_engine(const JoinSpec &spec) {
   const auto service = connection();
-  if (service && spec.algorithm != Algorithm::cpu_gpu) return std::make_unique<ServiceEngine>(service, spec);
+  if (service && spec.algorithm != Algorithm::cpu_gpu) return std::make_unique<ClientJoin>(service, spec);
   return own().make_engine(spec);
 }
 
-std::optional<ServiceStatus> ServiceBackend::status() {
+std::optional<ServiceStatus> ClientBackend::status() {
   const auto service = connection();
   const auto answer = service ? service->ask({Ask::status}) : std::nullopt;
   ServiceStatus status;

@@ -15,10 +15,10 @@
 namespace simjoin {
 
 // The service is looked for on first use, and again by each query that finds none.
-class ServiceBackend final : public GpuBackend {
+class ClientBackend final : public GpuBackend {
  public:
-  ServiceBackend(GpuBackend &own, std::string path);
-  ~ServiceBackend() override;
+  ClientBackend(GpuBackend &own, std::string path);
+  ~ClientBackend() override;
 
   bool available(std::string &reason) override;
   void look_again() override;
@@ -33,17 +33,17 @@ class ServiceBackend final : public GpuBackend {
   std::optional<ServiceStatus> status();
 
  private:
-  std::shared_ptr<ServiceConnection> connection() const;
+  std::shared_ptr<ClientConnection> connection() const;
   // Returns the own backend. Throws Error device_unavailable if it can use no GPU.
   GpuBackend &own();
 
   GpuBackend &own_;
   const std::string path_;
   mutable std::mutex mutex_;  // guards what follows
-  mutable std::shared_ptr<ServiceConnection> connection_;
+  mutable std::shared_ptr<ClientConnection> connection_;
   mutable bool looked_ = false;
-  ServiceSearch weighted_{[this] { return connection(); },
-                          [this]() -> WeightedDevice & { return *own().weighted(); }};
+  ClientSearch weighted_{[this] { return connection(); },
+                         [this]() -> WeightedDevice & { return *own().weighted(); }};
 };
 
 }  // namespace simjoin

@@ -27,17 +27,17 @@ constexpr int longest_wait_to_end_ms = 50;
 
 }  // namespace
 
-ServiceConnection::ServiceConnection(std::unique_ptr<MessageSocket> socket)
+ClientConnection::ClientConnection(std::unique_ptr<MessageSocket> socket)
     : socket_(std::move(socket)), buffer_(sizeof(Reply) + most_payload) {}
 
-ServiceConnection::~ServiceConnection() {
+ClientConnection::~ClientConnection() {
   if (memory_ != nullptr) munmap(memory_, hello_.bytes);
 }
 
-std::shared_ptr<ServiceConnection> ServiceConnection::open(const std::string &path) {
+std::shared_ptr<ClientConnection> ClientConnection::open(const std::string &path) {
   std::unique_ptr<MessageSocket> socket = MessageSocket::connect_to(path);
   if (!socket) return nullptr;
-  auto connection = std::make_shared<ServiceConnection>(std::move(socket));
+  auto connection = std::make_shared<ClientConnection>(std::move(socket));
   int descriptor = -1;
   const std::lock_guard lock(connection->mutex_);
   const std::optional<Received> answer = connection->ask_locked({Ask::hello}, &descriptor, nullptr);
@@ -49,7 +49,7 @@ std::shared_ptr<ServiceConnection> ServiceConnection::open(const std::string &pa
   return mapped ? connection : nullptr;
 }
 
-bool ServiceConnection::map_memory(int descriptor) {
+bool ClientConnection::map_memory(int descriptor) {
   struct stat file;
   if (descriptor < 0 || fstat(descriptor, &file) != 0 || static_cast<uint64_t>(file.st_size) != hello_.bytes)
     return false;
@@ -60,30 +60,30 @@ bool ServiceConnection::map_memory(int descriptor) {
   return true;
 }
 
-bool ServiceConnection::works() const {
+bool ClientConnection::works() const {
   const std::lock_guard lock(mutex_);
   return works_;
 }
 
-void ServiceConnection::take_notice_of_end() {
+void ClientConnection::take_notice_of_end() {
   const std::lock_guard lock(mutex_);
   flush();
   receive_all();
 }
 
-std::string ServiceConnection::failure() const {
+std::string ClientConnection::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
 
-void ServiceConnection::fail(const std::string &why) {
+void ClientConnection::fail(const std::string &why) {
   if (works_) failure_ = why;
   works_ = false;
 }
 
 // Throws Cancelled if the caller gives its question up. The answer would be taken for that of the next one,
 // so the connection is given up, too.
-void ServiceConnection::check_caller(const StopFlag *stop) {
+void ClientConnection::check_caller(const StopFlag *stop) {
   try {
     stop != nullptr ? stop->check() : check_interruption();
   } catch (...) {
@@ -92,12 +92,12 @@ void ServiceConnection::check_caller(const StopFlag *stop) {
   }
 }
 
-void ServiceConnection::find_out_whether_alive(const StopFlag *stop) {
+void ClientConnection::find_out_whether_alive(const StopFlag *stop) {
   const std::lock_guard lock(mutex_);
   ask_locked({Ask::alive}, nullptr, stop);
 }
 
-HostPiece ServiceConnection::take_piece() {
+HostPiece ClientConnection::take_piece() {
   const std::optional<Received> answer = ask({Ask::piece});
   if (!answer || answer->reply.answer != Answer::piece || answer->reply.count >= touched_.size()) return {};
   const uint32_t number = answer->reply.count;
@@ -112,7 +112,7 @@ HostPiece ServiceConnection::take_piece() {
   return {data, HostPieces::usual_bytes, nullptr, std::move(loan)};
 }
 
-void ServiceConnection::return_piece(uint32_t number) noexcept {
+void ClientConnection::return_piece(uint32_t number) noexcept {
   try {
     Request request{Ask::return_piece};
     request.piece = number;
@@ -122,18 +122,18 @@ void ServiceConnection::return_piece(uint32_t number) noexcept {
   }
 }
 
-uint32_t ServiceConnection::number_of(const HostPiece &piece) const {
+uint32_t ClientConnection::number_of(const HostPiece &piece) const {
   if (!piece.loan || piece.data < memory_ || piece.data >= memory_ + hello_.bytes) return no_piece;
   return static_cast<uint32_t>(static_cast<size_t>(piece.data - memory_) / HostPieces::usual_bytes);
 }
 
-uint32_t ServiceConnection::add_work() {
+uint32_t ClientConnection::add_work() {
   const std::lock_guard lock(mutex_);
   replies_[++works_so_far_];
   return works_so_far_;
 }
 
-void ServiceConnection::remove_work(uint32_t work) noexcept {
+void ClientConnection::remove_work(uint32_t work) noexcept {
   try {
     Request request{Ask::end};
     request.work = work;
@@ -151,7 +151,7 @@ void ServiceConnection::remove_work(uint32_t work) noexcept {
   }
 }
 
-std::optional<ServiceConnection::Received> ServiceConnection::next(uint32_t work) {
+std::optional<ClientConnection::Received> ClientConnection::next(uint32_t work) {
   const std::lock_guard lock(mutex_);
   std::deque<Received> &replies = replies_[work];
   if (replies.empty()) receive_all();
@@ -161,13 +161,13 @@ std::optional<ServiceConnection::Received> ServiceConnection::next(uint32_t work
   return first;
 }
 
-Sent ServiceConnection::send(const Request &request, std::span<const char> payload) {
+Sent ClientConnection::send(const Request &request, std::span<const char> payload) {
   if (!works_) return Sent::broken;
   return socket_->send(bytes_of(request), payload, false);
 }
 
 // Returns whether all messages have been sent.
-bool ServiceConnection::flush() {
+bool ClientConnection::flush() {
   while (!unsent_.empty() && works_) {
     if (socket_->send(unsent_.front(), {}, false) != Sent::yes) break;
     unsent_.pop_front();
@@ -176,7 +176,7 @@ bool ServiceConnection::flush() {
 }
 
 // What cannot be sent because the connection broke is dropped: receiving tells of the end.
-void ServiceConnection::post(const Request &request, std::span<const char> payload) {
+void ClientConnection::post(const Request &request, std::span<const char> payload) {
   const std::lock_guard lock(mutex_);
   if (!works_) return;
   if (flush() && send(request, payload) != Sent::full) return;
@@ -185,12 +185,12 @@ void ServiceConnection::post(const Request &request, std::span<const char> paylo
   if (!payload.empty()) std::memcpy(message.data() + sizeof request, payload.data(), payload.size());
 }
 
-bool ServiceConnection::try_post(const Request &request, std::span<const char> payload) {
+bool ClientConnection::try_post(const Request &request, std::span<const char> payload) {
   const std::lock_guard lock(mutex_);
   return !works_ || (flush() && send(request, payload) != Sent::full);
 }
 
-bool ServiceConnection::wait(int milliseconds, bool for_room) {
+bool ClientConnection::wait(int milliseconds, bool for_room) {
   bool unsent;
   {
     const std::lock_guard lock(mutex_);
@@ -201,7 +201,7 @@ bool ServiceConnection::wait(int milliseconds, bool for_room) {
 }
 
 // Takes what has come, without waiting.
-void ServiceConnection::receive_all() {
+void ClientConnection::receive_all() {
   while (works_) {
     const ptrdiff_t size = socket_->receive(buffer_, false);
     if (size < 0) return;
@@ -213,7 +213,7 @@ void ServiceConnection::receive_all() {
 }
 
 // Gives a reply to its work, if that still exists.
-void ServiceConnection::sort(const Reply &reply, std::span<const char> payload) {
+void ClientConnection::sort(const Reply &reply, std::span<const char> payload) {
   if (reply.work != 0) {
     const auto work = replies_.find(reply.work);
     if (work != replies_.end()) work->second.push_back({reply, {payload.begin(), payload.end()}});
@@ -227,15 +227,15 @@ void ServiceConnection::sort(const Reply &reply, std::span<const char> payload) 
   }
 }
 
-std::optional<ServiceConnection::Received> ServiceConnection::ask(const Request &request) {
+std::optional<ClientConnection::Received> ClientConnection::ask(const Request &request) {
   const std::lock_guard lock(mutex_);
   return ask_locked(request, nullptr, nullptr);
 }
 
 // Only one question is open at a time, so the next answer belongs to it.
-std::optional<ServiceConnection::Received> ServiceConnection::ask_locked(const Request &request,
-                                                                         int *descriptor,
-                                                                         const StopFlag *stop) {
+std::optional<ClientConnection::Received> ClientConnection::ask_locked(const Request &request,
+                                                                       int *descriptor,
+                                                                       const StopFlag *stop) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + longest_answer;
   answer_.reset();

@@ -21,7 +21,7 @@ namespace simjoin {
 
 // Closed once nobody has a piece of its memory. Safe for use by several threads. A connection that breaks
 // stays broken; its memory remains.
-class ServiceConnection : public std::enable_shared_from_this<ServiceConnection> {
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   struct Received {
     Reply reply;
@@ -29,11 +29,11 @@ class ServiceConnection : public std::enable_shared_from_this<ServiceConnection>
   };
 
   // Returns a connection to the service at `path`; null if there is none.
-  static std::shared_ptr<ServiceConnection> open(const std::string &path);
-  explicit ServiceConnection(std::unique_ptr<MessageSocket> socket);
-  ~ServiceConnection();
-  ServiceConnection(const ServiceConnection &) = delete;
-  ServiceConnection &operator=(const ServiceConnection &) = delete;
+  static std::shared_ptr<ClientConnection> open(const std::string &path);
+  explicit ClientConnection(std::unique_ptr<MessageSocket> socket);
+  ~ClientConnection();
+  ClientConnection(const ClientConnection &) = delete;
+  ClientConnection &operator=(const ClientConnection &) = delete;
 
   bool works() const;
   // Finds out whether the service has ended since the last message.

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds between_looks{50};
 
 }  // namespace
 
-ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec)
+ClientJoin::ClientJoin(std::shared_ptr<ClientConnection> connection, const JoinSpec &spec)
     : work_(std::move(connection)),
       self_join_(spec.self_join),
       memory_limit_(spec.memory_limit),
@@ -33,18 +33,18 @@ ServiceEngine::ServiceEngine(std::shared_ptr<ServiceConnection> connection, cons
   work_.post(Ask::begin, bytes_of(sent));
 }
 
-void ServiceEngine::append(Side side, const void *tokens, size_t count, bool wide) {
+void ClientJoin::append(Side side, const void *tokens, size_t count, bool wide) {
   if (count >= UINT32_MAX) throw Error(ErrorKind::limit_exceeded, "a set cannot have so many tokens");
   SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), wide);
   if (full) add_block(std::move(full));
 }
 
-void ServiceEngine::add(Side side, std::span<const std::string_view> tokens) {
+void ClientJoin::add(Side side, std::span<const std::string_view> tokens) {
   ids_.resize(tokens.size());
   append(side, ids_.data(), vocabulary_.intern(side, tokens, ids_.data()), false);
 }
 
-void ServiceEngine::add_block(SharedBlock block) {
+void ClientJoin::add_block(SharedBlock block) {
   rows_[static_cast<size_t>(block->side())] += block->rows();
   unsent_bytes_ += block->bytes_used();
   unsent_.push_back(std::move(block));
@@ -54,14 +54,14 @@ void ServiceEngine::add_block(SharedBlock block) {
 }
 
 // Takes what comes before there are pairs.
-void ServiceEngine::take_admission() {
+void ClientJoin::take_admission() {
   Batch none;
   while (const auto received = work_.next()) take(*received, none);
   if (!work_.connection().works()) work_.throw_ended();
 }
 
 // Waits until the service takes sets: it is the join's turn although there will be more.
-void ServiceEngine::keep_to_limit() {
+void ClientJoin::keep_to_limit() {
   if (!admitted_) work_.post(Ask::ready);
   while (!send_all() && unsent_bytes_ > memory_limit_) {
     check_interruption();
@@ -71,7 +71,7 @@ void ServiceEngine::keep_to_limit() {
 }
 
 // Sends blocks as far as there is room. Returns whether all have gone.
-bool ServiceEngine::send_all() {
+bool ClientJoin::send_all() {
   for (; !unsent_.empty(); unsent_.pop_front()) {
     if (!send_block(*unsent_.front())) return false;
     unsent_bytes_ -= unsent_.front()->bytes_used();
@@ -80,7 +80,7 @@ bool ServiceEngine::send_all() {
 }
 
 // The service has room for a block that is not in its memory once it is the join's turn.
-bool ServiceEngine::send_block(const SetBlock &block) {
+bool ClientJoin::send_block(const SetBlock &block) {
   const SetSlice all = block.all();
   Request message = work_.request(Ask::block);
   message.piece = work_.connection().number_of(block.piece());
@@ -103,17 +103,17 @@ bool ServiceEngine::send_block(const SetBlock &block) {
   return true;
 }
 
-bool ServiceEngine::wait(Clock::time_point until) {
+bool ClientJoin::wait(Clock::time_point until) {
   return work_.wait(until, !finished_ && admitted_);
 }
 
-StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
+StepResult ClientJoin::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = Clock::now() + budget;
   if (!ready_) {
     for (Side side : {Side::left, Side::right}) {
       if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
     }
-    for (int credit = 0; credit < ServiceWork::most_credits; ++credit) work_.post(Ask::credit);
+    for (int credit = 0; credit < ClientWork::most_credits; ++credit) work_.post(Ask::credit);
     work_.post(Ask::ready);
     vocabulary_.release();
     ready_ = true;
@@ -133,7 +133,7 @@ StepResult ServiceEngine::step(std::chrono::microseconds budget, Batch &out) {
 }
 
 // Returns `batch` if the message has pairs.
-StepResult ServiceEngine::take(const Received &received, Batch &out) {
+StepResult ClientJoin::take(const Received &received, Batch &out) {
   switch (received.reply.answer) {
     case Answer::admitted:
       admitted_ = true;
@@ -157,7 +157,7 @@ StepResult ServiceEngine::take(const Received &received, Batch &out) {
   return done_ ? StepResult::done : StepResult::working;
 }
 
-void ServiceEngine::take_pairs(const Received &received, Batch &out) {
+void ClientJoin::take_pairs(const Received &received, Batch &out) {
   const size_t count = received.reply.count;
   if (received.payload.size() != 5 * count * sizeof(uint32_t)) work_.throw_ended();
   const auto *column = reinterpret_cast<const uint32_t *>(received.payload.data());
@@ -170,7 +170,7 @@ void ServiceEngine::take_pairs(const Received &received, Batch &out) {
   note_sizes(self_join_ ? Side::left : Side::right, out.right, column + count);
 }
 
-void ServiceEngine::note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows) {
+void ClientJoin::note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows) {
   std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
   sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -179,13 +179,13 @@ void ServiceEngine::note_sizes(Side side, const std::vector<uint32_t> &rows, con
   }
 }
 
-void ServiceEngine::take_stats(const Received &received) {
+void ClientJoin::take_stats(const Received &received) {
   Unpacker unpack(received.payload);
   visit_stats(unpack, stats_);
 }
 
 // Sizes come with the pairs. Rows without a pair are asked for once the join is done.
-uint32_t ServiceEngine::set_size(Side side, uint32_t row) const {
+uint32_t ClientJoin::set_size(Side side, uint32_t row) const {
   std::vector<uint32_t> &sizes = sizes_[static_cast<size_t>(side)];
   sizes.resize(rows_[static_cast<size_t>(side)], unknown_size);
   while (sizes[row] == unknown_size) {
@@ -201,7 +201,7 @@ uint32_t ServiceEngine::set_size(Side side, uint32_t row) const {
   return sizes[row];
 }
 
-JoinStats ServiceEngine::stats() const {
+JoinStats ClientJoin::stats() const {
   JoinStats stats = stats_;
   stats.device += " (service)";
   stats.memory_peak += memory_.peak();

@@ -15,10 +15,10 @@
 namespace simjoin {
 
 // Sets in the service's memory go there as they are, others through the socket. Errors of the join are those
-// of the service's engine, or of ServiceWork.
-class ServiceEngine final : public JoinEngine {
+// of the service's engine, or of ClientWork.
+class ClientJoin final : public JoinEngine {
  public:
-  ServiceEngine(std::shared_ptr<ServiceConnection> connection, const JoinSpec &spec);
+  ClientJoin(std::shared_ptr<ClientConnection> connection, const JoinSpec &spec);
 
   void add(Side side, std::span<const int32_t> tokens) override {
     append(side, tokens.data(), tokens.size(), false);
@@ -34,8 +34,8 @@ class ServiceEngine final : public JoinEngine {
   double share_done() const override { return share_done_; }
 
  private:
-  using Received = ServiceWork::Received;
-  using Clock = ServiceWork::Clock;
+  using Received = ClientWork::Received;
+  using Clock = ClientWork::Clock;
 
   void append(Side side, const void *tokens, size_t count, bool wide);
   bool send_all();
@@ -48,7 +48,7 @@ class ServiceEngine final : public JoinEngine {
   void note_sizes(Side side, const std::vector<uint32_t> &rows, const uint32_t *sizes_of_rows);
   void take_stats(const Received &received);
 
-  ServiceWork work_;
+  ClientWork work_;
   const bool self_join_;
   const size_t memory_limit_;
   MemoryCounter memory_;

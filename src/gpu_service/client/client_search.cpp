@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds between_looks_at_pool{10};
 // One search: sends the sets, and hands on what is found.
 class RemoteSearch {
  public:
-  RemoteSearch(const std::shared_ptr<ServiceConnection> &connection, const WeightedProblem &problem,
+  RemoteSearch(const std::shared_ptr<ClientConnection> &connection, const WeightedProblem &problem,
                const std::function<void(const WeightedFinds &)> &take)
       : work_(connection), problem_(problem), take_(take), pairs_(problem.memory) {
     const WeightedBounds &bounds = problem.bounds;
@@ -32,7 +32,7 @@ class RemoteSearch {
     add(problem.index, 0, sent);
     if (!problem.self_join) add(problem.probes, 1, sent);
     work_.post(Ask::search, bytes_of(sent));
-    for (int credit = 0; credit < ServiceWork::most_credits; ++credit) work_.post(Ask::credit);
+    for (int credit = 0; credit < ClientWork::most_credits; ++credit) work_.post(Ask::credit);
   }
 
   void run() {
@@ -43,7 +43,7 @@ class RemoteSearch {
       if (const auto received = work_.next())
         receive(*received);
       else
-        work_.wait(ServiceWork::Clock::now() + between_looks_at_pool, sends, &stop);
+        work_.wait(ClientWork::Clock::now() + between_looks_at_pool, sends, &stop);
     }
     if (end_ != problem_.probes.sets()) work_.throw_ended();
   }
@@ -69,7 +69,7 @@ class RemoteSearch {
     return true;
   }
 
-  void receive(const ServiceWork::Received &received) {
+  void receive(const ClientWork::Received &received) {
     switch (received.reply.answer) {
       case Answer::admitted:
         admitted_ = true;
@@ -122,7 +122,7 @@ class RemoteSearch {
     pairs_.clear();
   }
 
-  ServiceWork work_;
+  ClientWork work_;
   const WeightedProblem &problem_;
   const std::function<void(const WeightedFinds &)> &take_;
   std::vector<std::span<const char>> arrays_;
@@ -134,8 +134,8 @@ class RemoteSearch {
 
 }  // namespace
 
-void ServiceSearch::find(const WeightedProblem &problem,
-                         const std::function<void(const WeightedFinds &)> &take) {
+void ClientSearch::find(const WeightedProblem &problem,
+                        const std::function<void(const WeightedFinds &)> &take) {
   if (const auto connection = connection_())
     RemoteSearch(connection, problem, take).run();
   else

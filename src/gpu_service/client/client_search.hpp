@@ -10,19 +10,19 @@
 
 namespace simjoin {
 
-// Errors are those of the service's device, or of ServiceWork.
-class ServiceSearch final : public WeightedDevice {
+// Errors are those of the service's device, or of ClientWork.
+class ClientSearch final : public WeightedDevice {
  public:
   // `connection` returns a connection that works; null if there is none. `own` then returns the session's own
   // device.
-  ServiceSearch(std::function<std::shared_ptr<ServiceConnection>()> connection,
-                std::function<WeightedDevice &()> own)
+  ClientSearch(std::function<std::shared_ptr<ClientConnection>()> connection,
+               std::function<WeightedDevice &()> own)
       : connection_(std::move(connection)), own_(std::move(own)) {}
 
   void find(const WeightedProblem &problem, const std::function<void(const WeightedFinds &)> &take) override;
 
  private:
-  const std::function<std::shared_ptr<ServiceConnection>()> connection_;
+  const std::function<std::shared_ptr<ClientConnection>()> connection_;
   const std::function<WeightedDevice &()> own_;
 };
 

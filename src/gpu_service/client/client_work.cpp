@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds long_silence{2};
 constexpr const char *ended_hint = "Try again later, or set simjoin.device to cpu.";
 
-[[noreturn]] void throw_told(const ServiceWork::Received &received) {
+[[noreturn]] void throw_told(const ClientWork::Received &received) {
   SentError error;
   Unpacker unpack(received.payload);
   visit_error(unpack, error);
@@ -27,20 +27,20 @@ constexpr const char *ended_hint = "Try again later, or set simjoin.device to cp
 
 }  // namespace
 
-ServiceWork::ServiceWork(std::shared_ptr<ServiceConnection> connection)
+ClientWork::ClientWork(std::shared_ptr<ClientConnection> connection)
     : connection_(std::move(connection)), number_(connection_->add_work()) {}
 
-ServiceWork::~ServiceWork() {
+ClientWork::~ClientWork() {
   connection_->remove_work(number_);
 }
 
-Request ServiceWork::request(Ask ask) const {
+Request ClientWork::request(Ask ask) const {
   Request request{ask};
   request.work = number_;
   return request;
 }
 
-bool ServiceWork::send_bytes(const char *data, size_t bytes, size_t &sent) {
+bool ClientWork::send_bytes(const char *data, size_t bytes, size_t &sent) {
   while (sent < bytes) {
     const size_t count = std::min(most_payload, bytes - sent);
     if (!connection_->try_post(request(Ask::bytes), {data + sent, count})) return false;
@@ -49,7 +49,7 @@ bool ServiceWork::send_bytes(const char *data, size_t bytes, size_t &sent) {
   return true;
 }
 
-std::optional<ServiceWork::Received> ServiceWork::next() {
+std::optional<ClientWork::Received> ClientWork::next() {
   std::optional<Received> received = connection_->next(number_);
   if (!received) return received;
   heard_ = Clock::now();
@@ -57,7 +57,7 @@ std::optional<ServiceWork::Received> ServiceWork::next() {
   return received;
 }
 
-bool ServiceWork::wait(Clock::time_point until, bool for_room, const StopFlag *stop) {
+bool ClientWork::wait(Clock::time_point until, bool for_room, const StopFlag *stop) {
   if (Clock::now() - heard_ >= long_silence) {
     connection_->find_out_whether_alive(stop);
     heard_ = Clock::now();
@@ -69,7 +69,7 @@ bool ServiceWork::wait(Clock::time_point until, bool for_room, const StopFlag *s
   return true;
 }
 
-void ServiceWork::throw_ended() const {
+void ClientWork::throw_ended() const {
   const std::string why = connection_->failure();
   throw Error(ErrorKind::device_unavailable, why.empty() ? "the GPU service sends what makes no sense" : why,
               ended_hint);

@@ -13,20 +13,20 @@
 namespace simjoin {
 
 // If the GPU fails or the service ends, that is Error device_unavailable: a new service starts.
-class ServiceWork {
+class ClientWork {
  public:
   using Clock = std::chrono::steady_clock;
-  using Received = ServiceConnection::Received;
+  using Received = ClientConnection::Received;
   // Messages that are on their way at most: the service goes on while the session takes one, and the socket
   // has room for them.
   static constexpr int most_credits = 2;
 
-  explicit ServiceWork(std::shared_ptr<ServiceConnection> connection);
-  ~ServiceWork();
-  ServiceWork(const ServiceWork &) = delete;
-  ServiceWork &operator=(const ServiceWork &) = delete;
+  explicit ClientWork(std::shared_ptr<ClientConnection> connection);
+  ~ClientWork();
+  ClientWork(const ClientWork &) = delete;
+  ClientWork &operator=(const ClientWork &) = delete;
 
-  ServiceConnection &connection() const { return *connection_; }
+  ClientConnection &connection() const { return *connection_; }
   Request request(Ask ask) const;
   void post(Ask ask, std::span<const char> payload = {}) { connection_->post(request(ask), payload); }
   // Sends an array as bytes from `sent` on, as far as there is room. Returns whether all has gone.
@@ -39,7 +39,7 @@ class ServiceWork {
   [[noreturn]] void throw_ended() const;
 
  private:
-  const std::shared_ptr<ServiceConnection> connection_;
+  const std::shared_ptr<ClientConnection> connection_;
   const uint32_t number_;
   Clock::time_point heard_ = Clock::now();  // when the service last said something
 };

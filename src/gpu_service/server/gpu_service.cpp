@@ -27,7 +27,7 @@ GpuService::GpuService(GpuBackend &backend, const std::string &path, size_t memo
     : backend_(backend),
       lost_(std::move(lost)),
       started_(microseconds_since_1970()),
-      memory_(new ServiceMemory(memory), [&backend](ServiceMemory *gone) {
+      memory_(new ServerMemory(memory), [&backend](ServerMemory *gone) {
         backend.unlock_memory(gone->data());
         delete gone;
       }) {
@@ -80,7 +80,7 @@ void GpuService::admit(std::unique_ptr<MessageSocket> connection) {
   }
   try {
     start([this, socket] {
-      ServedSession(*this, socket).run();
+      ServerSession(*this, socket).run();
       forget(socket.get());
     });
   } catch (...) {

@@ -18,7 +18,7 @@
 
 namespace simjoin {
 
-class GpuService final : public ServiceHost {
+class GpuService final : public ServerHost {
  public:
   // Sets up the GPU and the memory, and takes connections at `path` from then on. `lost` is called, by any
   // thread, if the GPU fails: this process cannot use it any more. Throws Error or std::bad_alloc.
@@ -31,7 +31,7 @@ class GpuService final : public ServiceHost {
   void serve();
   void stop() noexcept;
 
-  const std::shared_ptr<ServiceMemory> &memory() const { return memory_; }
+  const std::shared_ptr<ServerMemory> &memory() const { return memory_; }
   ServiceStatus status() const;
   // Runs `body` on a thread that the destructor waits for.
   void start(std::function<void()> body);
@@ -51,7 +51,7 @@ class GpuService final : public ServiceHost {
   GpuBackend &backend_;
   const std::function<void(const std::string &)> lost_;
   const int64_t started_;
-  const std::shared_ptr<ServiceMemory> memory_;
+  const std::shared_ptr<ServerMemory> memory_;
   std::unique_ptr<MessageSocket> socket_;
   Admission admission_;
   std::atomic<uint64_t> joins_{0};

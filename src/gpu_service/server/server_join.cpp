@@ -58,12 +58,12 @@ void stay_locked(void *) noexcept {}
 
 }  // namespace
 
-ServedJoin::ServedJoin(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
+ServerJoin::ServerJoin(ServerHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
                        const SentSpec &spec)
-    : ServedWork(host, std::move(socket), number), spec_(checked(spec)) {}
+    : ServerWork(host, std::move(socket), number), spec_(checked(spec)) {}
 
 // Hands the block to the join's thread.
-void ServedJoin::append(HostPiece piece, const Request &request) {
+void ServerJoin::append(HostPiece piece, const Request &request) {
   const auto side = static_cast<Side>(request.right);
   uint64_t &rows = rows_[request.right];
   auto block =
@@ -76,7 +76,7 @@ void ServedJoin::append(HostPiece piece, const Request &request) {
   changed_.notify_all();
 }
 
-void ServedJoin::add_block(const Request &request, std::shared_ptr<ServicePiece> piece) {
+void ServerJoin::add_block(const Request &request, std::shared_ptr<ServerPiece> piece) {
   constexpr size_t bytes = HostPieces::usual_bytes;
   check_block(request, spec_, rows_, wide_);
   if (incoming_ || request.tokens_at > bytes || request.tokens_at % sizeof(int64_t) != 0 ||
@@ -89,7 +89,7 @@ void ServedJoin::add_block(const Request &request, std::shared_ptr<ServicePiece>
   append(std::move(shared), request);
 }
 
-void ServedJoin::begin_block(const Request &request) {
+void ServerJoin::begin_block(const Request &request) {
   check_block(request, spec_, rows_, wide_);
   constexpr size_t alignment = 64;
   const size_t for_lengths = (request.rows * sizeof(uint32_t) + alignment - 1) / alignment * alignment;
@@ -100,7 +100,7 @@ void ServedJoin::begin_block(const Request &request) {
 }
 
 // Lengths come first. They end where tokens begin, or before.
-void ServedJoin::add_bytes(std::span<const char> bytes) {
+void ServerJoin::add_bytes(std::span<const char> bytes) {
   if (!incoming_) throw_senseless();
   const size_t lengths = incoming_->request.rows * sizeof(uint32_t);
   size_t &filled = incoming_->filled;
@@ -121,20 +121,20 @@ void ServedJoin::add_bytes(std::span<const char> bytes) {
   append(std::move(piece), request);
 }
 
-void ServedJoin::set_ready() {
+void ServerJoin::set_ready() {
   const std::lock_guard lock(mutex_);
   ready_ = true;
   changed_.notify_all();
 }
 
-void ServedJoin::set_finished() {
+void ServerJoin::set_finished() {
   if (incoming_) throw_senseless();
   const std::lock_guard lock(mutex_);
   ready_ = finished_ = true;
   changed_.notify_all();
 }
 
-uint32_t ServedJoin::sizes(Side side, uint32_t first_row, uint32_t *out) {
+uint32_t ServerJoin::sizes(Side side, uint32_t first_row, uint32_t *out) {
   {
     const std::lock_guard lock(mutex_);
     if (state_ != State::done || side > Side::right) return 0;
@@ -146,7 +146,7 @@ uint32_t ServedJoin::sizes(Side side, uint32_t first_row, uint32_t *out) {
   return count;
 }
 
-void ServedJoin::work(Admission::Turn &turn) {
+void ServerJoin::work(Admission::Turn &turn) {
   const bool early = turn.try_early();
   if (!early) {
     wait_for_ready();
@@ -159,14 +159,14 @@ void ServedJoin::work(Admission::Turn &turn) {
   hand_over(turn);
 }
 
-void ServedJoin::wait_for_ready() {
+void ServerJoin::wait_for_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ready_ || stop_.is_set(); });
   stop_.check();
 }
 
 // Gives the engine blocks until the last one.
-void ServedJoin::feed(Admission::Turn &turn, bool early) {
+void ServerJoin::feed(Admission::Turn &turn, bool early) {
   for (;;) {
     SharedBlock block;
     {
@@ -181,7 +181,7 @@ void ServedJoin::feed(Admission::Turn &turn, bool early) {
   }
 }
 
-void ServedJoin::hand_over(Admission::Turn &turn) {
+void ServerJoin::hand_over(Admission::Turn &turn) {
   Batch batch;
   auto told = std::chrono::steady_clock::now();
   for (;;) {
@@ -203,7 +203,7 @@ void ServedJoin::hand_over(Admission::Turn &turn) {
   send_stats(Answer::done, turn);
 }
 
-void ServedJoin::send_pairs(const Batch &batch, Admission::Turn &turn) {
+void ServerJoin::send_pairs(const Batch &batch, Admission::Turn &turn) {
   std::vector<uint32_t> columns;
   for (size_t begin = 0; begin < batch.size(); begin += most_pairs_sent) {
     const size_t count = std::min<size_t>(most_pairs_sent, batch.size() - begin);
@@ -220,7 +220,7 @@ void ServedJoin::send_pairs(const Batch &batch, Admission::Turn &turn) {
   }
 }
 
-void ServedJoin::send_stats(Answer answer, Admission::Turn &turn) {
+void ServerJoin::send_stats(Answer answer, Admission::Turn &turn) {
   const JoinStats stats = engine_->stats();
   Packer packer;
   visit_stats(packer, stats);
@@ -228,7 +228,7 @@ void ServedJoin::send_stats(Answer answer, Admission::Turn &turn) {
   send_for_credit({answer, number_, 0, engine_->share_done()}, packer.bytes().first(bytes), turn);
 }
 
-void ServedJoin::release() noexcept {
+void ServerJoin::release() noexcept {
   {
     const std::lock_guard lock(mutex_);
     state_ = State::failed;

@@ -14,12 +14,12 @@
 namespace simjoin {
 
 // The thread of run() alone touches the engine, until the join is done.
-class ServedJoin final : public ServedWork {
+class ServerJoin final : public ServerWork {
  public:
-  ServedJoin(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number, const SentSpec &spec);
+  ServerJoin(ServerHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number, const SentSpec &spec);
 
   // Takes a block that lies in a piece.
-  void add_block(const Request &request, std::shared_ptr<ServicePiece> piece);
+  void add_block(const Request &request, std::shared_ptr<ServerPiece> piece);
   // Takes a block whose bytes follow, and such bytes.
   void begin_block(const Request &request);
   void add_bytes(std::span<const char> bytes) override;

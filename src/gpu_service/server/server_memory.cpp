@@ -17,15 +17,15 @@ constexpr size_t share_of_free = 3;
 
 }  // namespace
 
-ServicePiece::~ServicePiece() {
+ServerPiece::~ServerPiece() {
   memory_->give_back(number_);
 }
 
-char *ServicePiece::data() const {
+char *ServerPiece::data() const {
   return memory_->data() + size_t{number_} * HostPieces::usual_bytes;
 }
 
-ServiceMemory::ServiceMemory(size_t bytes)
+ServerMemory::ServerMemory(size_t bytes)
     : bytes_(std::max(bytes / HostPieces::usual_bytes, size_t{1}) * HostPieces::usual_bytes) {
   const auto pieces = static_cast<uint32_t>(bytes_ / HostPieces::usual_bytes);
   free_.reserve(pieces);
@@ -46,12 +46,12 @@ ServiceMemory::ServiceMemory(size_t bytes)
   data_ = static_cast<char *>(data);
 }
 
-ServiceMemory::~ServiceMemory() {
+ServerMemory::~ServerMemory() {
   munmap(data_, bytes_);
   close(descriptor_);
 }
 
-std::shared_ptr<ServicePiece> ServiceMemory::take(size_t held) {
+std::shared_ptr<ServerPiece> ServerMemory::take(size_t held) {
   uint32_t number;
   {
     const std::lock_guard lock(mutex_);
@@ -60,19 +60,19 @@ std::shared_ptr<ServicePiece> ServiceMemory::take(size_t held) {
     free_.pop_back();
   }
   try {
-    return std::make_shared<ServicePiece>(shared_from_this(), number);
+    return std::make_shared<ServerPiece>(shared_from_this(), number);
   } catch (...) {
     give_back(number);
     throw;
   }
 }
 
-size_t ServiceMemory::bytes_used() const {
+size_t ServerMemory::bytes_used() const {
   const std::lock_guard lock(mutex_);
   return bytes_ - free_.size() * HostPieces::usual_bytes;
 }
 
-void ServiceMemory::give_back(uint32_t number) noexcept {
+void ServerMemory::give_back(uint32_t number) noexcept {
   const std::lock_guard lock(mutex_);
   free_.push_back(number);
 }

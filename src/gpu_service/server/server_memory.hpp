@@ -11,37 +11,37 @@
 
 namespace simjoin {
 
-class ServiceMemory;
+class ServerMemory;
 
 // A piece while somebody has it. It is free again once nobody has.
-class ServicePiece {
+class ServerPiece {
  public:
-  ServicePiece(std::shared_ptr<ServiceMemory> memory, uint32_t number)
+  ServerPiece(std::shared_ptr<ServerMemory> memory, uint32_t number)
       : memory_(std::move(memory)), number_(number) {}
-  ~ServicePiece();
-  ServicePiece(const ServicePiece &) = delete;
-  ServicePiece &operator=(const ServicePiece &) = delete;
+  ~ServerPiece();
+  ServerPiece(const ServerPiece &) = delete;
+  ServerPiece &operator=(const ServerPiece &) = delete;
 
   uint32_t number() const { return number_; }
   char *data() const;
 
  private:
-  const std::shared_ptr<ServiceMemory> memory_;
+  const std::shared_ptr<ServerMemory> memory_;
   const uint32_t number_;
 };
 
 // Safe for use by several threads.
-class ServiceMemory : public std::enable_shared_from_this<ServiceMemory> {
+class ServerMemory : public std::enable_shared_from_this<ServerMemory> {
  public:
   // Makes and touches the memory. Throws std::bad_alloc.
-  explicit ServiceMemory(size_t bytes);
-  ~ServiceMemory();
-  ServiceMemory(const ServiceMemory &) = delete;
-  ServiceMemory &operator=(const ServiceMemory &) = delete;
+  explicit ServerMemory(size_t bytes);
+  ~ServerMemory();
+  ServerMemory(const ServerMemory &) = delete;
+  ServerMemory &operator=(const ServerMemory &) = delete;
 
   // Returns a piece, or null if none is free or the asker, who has `held`, has its share. One asker gets most
   // of the memory, and several get equal parts.
-  std::shared_ptr<ServicePiece> take(size_t held);
+  std::shared_ptr<ServerPiece> take(size_t held);
 
   int descriptor() const { return descriptor_; }
   char *data() const { return data_; }
@@ -49,7 +49,7 @@ class ServiceMemory : public std::enable_shared_from_this<ServiceMemory> {
   size_t bytes_used() const;
 
  private:
-  friend class ServicePiece;
+  friend class ServerPiece;
   void give_back(uint32_t number) noexcept;
 
   int descriptor_ = -1;

@@ -80,7 +80,7 @@ int serve(GpuBackend &backend, const std::string &path, size_t memory, int log) 
 
 }  // namespace
 
-pid_t start_service_process(GpuBackend &backend, const std::string &path, size_t memory, int log) {
+pid_t start_server_process(GpuBackend &backend, const std::string &path, size_t memory, int log) {
   const pid_t parent = getpid();
   sigset_t all, before;
   sigfillset(&all);

@@ -14,6 +14,6 @@ namespace simjoin {
 // signal handlers, so nothing that happens there harms the caller. It ends with the caller. It writes lines
 // for a log to the descriptor `log`, and `backend` is used there only. Returns its number, or -1 with errno.
 // The caller has one thread.
-pid_t start_service_process(GpuBackend &backend, const std::string &path, size_t memory, int log);
+pid_t start_server_process(GpuBackend &backend, const std::string &path, size_t memory, int log);
 
 }  // namespace simjoin

@@ -47,9 +47,9 @@ bool are_sets(const WeightedSets &sets, const Buffer<Weight> &weights, uint64_t 
 
 }  // namespace
 
-ServedSearch::ServedSearch(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
+ServerSearch::ServerSearch(ServerHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
                            const SentSearch &search)
-    : ServedWork(host, std::move(socket), number), sent_(checked(search)) {
+    : ServerWork(host, std::move(socket), number), sent_(checked(search)) {
   const size_t weight = sent_.wide != 0 ? sizeof(double) : sizeof(float);
   for (size_t side = 0; side < (sent_.self_join != 0 ? 1 : 2); ++side) {
     const uint64_t sets = sent_.sets[side], tokens = sent_.tokens[side];
@@ -59,13 +59,13 @@ ServedSearch::ServedSearch(ServiceHost &host, std::shared_ptr<MessageSocket> soc
   }
 }
 
-void ServedSearch::skip_filled() {
+void ServerSearch::skip_filled() {
   while (!complete() && arrays_[filling_].bytes.size() == arrays_[filling_].expected) ++filling_;
 }
 
 // Memory is taken as bytes come, not as they are announced. If there is none, the search fails and not the
 // connection.
-void ServedSearch::add_bytes(std::span<const char> bytes) {
+void ServerSearch::add_bytes(std::span<const char> bytes) {
   const std::lock_guard lock(mutex_);
   if (released_ || out_of_memory_) return;
   if (!admitted_) throw_senseless();
@@ -86,7 +86,7 @@ void ServedSearch::add_bytes(std::span<const char> bytes) {
   changed_.notify_all();
 }
 
-void ServedSearch::work(Admission::Turn &turn) {
+void ServerSearch::work(Admission::Turn &turn) {
   turn.wait(stop_);
   {
     const std::lock_guard lock(mutex_);
@@ -101,7 +101,7 @@ void ServedSearch::work(Admission::Turn &turn) {
   send_for_credit({Answer::done, number_}, {}, turn);
 }
 
-void ServedSearch::wait_for_arrays(Admission::Turn &turn) {
+void ServerSearch::wait_for_arrays(Admission::Turn &turn) {
   std::unique_lock lock(mutex_);
   while (!complete()) {
     wait_for_session(
@@ -111,7 +111,7 @@ void ServedSearch::wait_for_arrays(Admission::Turn &turn) {
 }
 
 // Returns the sets of a side. The search does not ask for their rows and the masses of what is stored.
-WeightedSets ServedSearch::take_sets(size_t side) {
+WeightedSets ServerSearch::take_sets(size_t side) {
   const bool wide = sent_.wide != 0;
   Incoming *const arrays = arrays_.data() + arrays_of_side * side;
   WeightedSets sets({wide, false}, memory_);
@@ -130,7 +130,7 @@ WeightedSets ServedSearch::take_sets(size_t side) {
   return sets;
 }
 
-void ServedSearch::search(Admission::Turn &turn) {
+void ServerSearch::search(Admission::Turn &turn) {
   const bool self_join = sent_.self_join != 0;
   const WeightedBounds bounds(sent_.of_cosine != 0 ? Measure::cosine : Measure::jaccard, sent_.threshold,
                               self_join, sent_.largest_set);
@@ -158,7 +158,7 @@ void ServedSearch::search(Admission::Turn &turn) {
   });
 }
 
-void ServedSearch::send_all(Answer answer, std::span<const char> bytes, Admission::Turn &turn) {
+void ServerSearch::send_all(Answer answer, std::span<const char> bytes, Admission::Turn &turn) {
   while (!bytes.empty()) {
     const auto part = bytes.first(std::min(bytes.size(), most_payload));
     send_for_credit({answer, number_}, part, turn);
@@ -166,7 +166,7 @@ void ServedSearch::send_all(Answer answer, std::span<const char> bytes, Admissio
   }
 }
 
-void ServedSearch::release() noexcept {
+void ServerSearch::release() noexcept {
   const std::lock_guard lock(mutex_);
   released_ = true;
   arrays_.clear();

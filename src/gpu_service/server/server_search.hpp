@@ -13,9 +13,9 @@
 namespace simjoin {
 
 // The arrays come once it is the search's turn. They are in this process alone, so what was checked stays so.
-class ServedSearch final : public ServedWork {
+class ServerSearch final : public ServerWork {
  public:
-  ServedSearch(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
+  ServerSearch(ServerHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number,
                const SentSearch &search);
 
   void add_bytes(std::span<const char> bytes) override;

@@ -11,20 +11,20 @@
 
 namespace simjoin {
 
-ServedSession::ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket)
+ServerSession::ServerSession(GpuService &service, std::shared_ptr<MessageSocket> socket)
     : service_(service), socket_(std::move(socket)) {}
 
-ServedSession::~ServedSession() {
+ServerSession::~ServerSession() {
   end_works();
 }
 
 // The works' own threads let go of them.
-void ServedSession::end_works() noexcept {
+void ServerSession::end_works() noexcept {
   for (const auto &[number, work] : works_) work->end();
   works_.clear();
 }
 
-void ServedSession::run() {
+void ServerSession::run() {
   std::vector<char> buffer(sizeof(Request) + most_payload);
   for (;;) {
     const ptrdiff_t size = socket_->receive(buffer, true);
@@ -46,7 +46,7 @@ void ServedSession::run() {
   }
 }
 
-void ServedSession::handle(const Request &request, std::span<const char> payload) {
+void ServerSession::handle(const Request &request, std::span<const char> payload) {
   switch (request.ask) {
     case Ask::hello:
       return greet();
@@ -56,9 +56,9 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
       pieces_.erase(request.piece);
       return;
     case Ask::begin:
-      return begin<ServedJoin, SentSpec>(request, payload);
+      return begin<ServerJoin, SentSpec>(request, payload);
     case Ask::search:
-      return begin<ServedSearch, SentSearch>(request, payload);
+      return begin<ServerSearch, SentSearch>(request, payload);
     case Ask::status:
       return answer({Answer::status}, bytes_of(service_.status()));
     case Ask::alive:
@@ -69,10 +69,10 @@ void ServedSession::handle(const Request &request, std::span<const char> payload
 }
 
 // Work that is not known has just been given up by the session.
-void ServedSession::handle_of_work(const Request &request, std::span<const char> payload) {
+void ServerSession::handle_of_work(const Request &request, std::span<const char> payload) {
   const auto found = works_.find(request.work);
   if (found == works_.end()) return;
-  ServedWork &work = *found->second;
+  ServerWork &work = *found->second;
   switch (request.ask) {
     case Ask::bytes:
       return work.add_bytes(payload);
@@ -83,12 +83,12 @@ void ServedSession::handle_of_work(const Request &request, std::span<const char>
       works_.erase(found);
       return;
     default:
-      if (auto *join = dynamic_cast<ServedJoin *>(&work)) return handle_of_join(*join, request);
+      if (auto *join = dynamic_cast<ServerJoin *>(&work)) return handle_of_join(*join, request);
       throw_senseless();
   }
 }
 
-void ServedSession::handle_of_join(ServedJoin &join, const Request &request) {
+void ServerSession::handle_of_join(ServerJoin &join, const Request &request) {
   switch (request.ask) {
     case Ask::block:
       return add_block(join, request);
@@ -103,7 +103,7 @@ void ServedSession::handle_of_join(ServedJoin &join, const Request &request) {
   }
 }
 
-void ServedSession::greet() {
+void ServerSession::greet() {
   Hello hello = {};
   hello.bytes = service_.memory()->bytes();
   hello.pid = service_.status().pid;
@@ -111,14 +111,14 @@ void ServedSession::greet() {
   answer({Answer::hello}, bytes_of(hello), service_.memory()->descriptor());
 }
 
-void ServedSession::give_piece() {
-  const std::shared_ptr<ServicePiece> piece = service_.memory()->take(pieces_.size());
+void ServerSession::give_piece() {
+  const std::shared_ptr<ServerPiece> piece = service_.memory()->take(pieces_.size());
   if (piece) pieces_.emplace(piece->number(), piece);
   answer({Answer::piece, 0, piece ? piece->number() : no_piece}, {});
 }
 
 template <class Work, class Told>
-void ServedSession::begin(const Request &request, std::span<const char> payload) {
+void ServerSession::begin(const Request &request, std::span<const char> payload) {
   Told told;
   if (payload.size() != sizeof told) throw_senseless();
   std::memcpy(&told, payload.data(), sizeof told);
@@ -135,14 +135,14 @@ void ServedSession::begin(const Request &request, std::span<const char> payload)
   }
 }
 
-void ServedSession::add_block(ServedJoin &join, const Request &request) {
+void ServerSession::add_block(ServerJoin &join, const Request &request) {
   if (request.piece == no_piece) return join.begin_block(request);
   const auto piece = pieces_.find(request.piece);
   if (piece == pieces_.end()) throw Error(ErrorKind::internal, "a piece of memory is not the session's");
   join.add_block(request, piece->second);
 }
 
-void ServedSession::tell_sizes(ServedJoin &join, const Request &request) {
+void ServerSession::tell_sizes(ServerJoin &join, const Request &request) {
   std::vector<uint32_t> sizes(most_sizes_sent);
   const Side side = request.right == 0 ? Side::left : Side::right;
   const uint32_t count = join.sizes(side, request.rows, sizes.data());
@@ -150,11 +150,11 @@ void ServedSession::tell_sizes(ServedJoin &join, const Request &request) {
 }
 
 // A session that is gone is noticed by the next receive().
-void ServedSession::answer(Reply reply, std::span<const char> payload, int descriptor) {
+void ServerSession::answer(Reply reply, std::span<const char> payload, int descriptor) {
   socket_->send(bytes_of(reply), payload, true, descriptor);
 }
 
-void ServedSession::refuse(uint32_t work, const char *why) noexcept {
+void ServerSession::refuse(uint32_t work, const char *why) noexcept {
   try {
     SentError error{static_cast<uint32_t>(ErrorKind::device_unavailable), why, "Set simjoin.device to cpu."};
     Packer packer;

@@ -16,12 +16,12 @@ class GpuService;
 
 // A session has its pieces until it gives them back or closes its end, and not until the service finds fault
 // with it: it may still read them, and nobody else may write there.
-class ServedSession {
+class ServerSession {
  public:
-  ServedSession(GpuService &service, std::shared_ptr<MessageSocket> socket);
-  ~ServedSession();
-  ServedSession(const ServedSession &) = delete;
-  ServedSession &operator=(const ServedSession &) = delete;
+  ServerSession(GpuService &service, std::shared_ptr<MessageSocket> socket);
+  ~ServerSession();
+  ServerSession(const ServerSession &) = delete;
+  ServerSession &operator=(const ServerSession &) = delete;
 
   // Serves until the session closes its end.
   void run();
@@ -31,22 +31,22 @@ class ServedSession {
 
   void handle(const Request &request, std::span<const char> payload);
   void handle_of_work(const Request &request, std::span<const char> payload);
-  void handle_of_join(ServedJoin &join, const Request &request);
+  void handle_of_join(ServerJoin &join, const Request &request);
   // Begins a join or a search, which is told by a structure.
   template <class Work, class Told>
   void begin(const Request &request, std::span<const char> payload);
   void greet();
   void give_piece();
-  void add_block(ServedJoin &join, const Request &request);
-  void tell_sizes(ServedJoin &join, const Request &request);
+  void add_block(ServerJoin &join, const Request &request);
+  void tell_sizes(ServerJoin &join, const Request &request);
   void answer(Reply reply, std::span<const char> payload, int descriptor = -1);
   void refuse(uint32_t work, const char *why) noexcept;
   void end_works() noexcept;
 
   GpuService &service_;
   const std::shared_ptr<MessageSocket> socket_;
-  std::map<uint32_t, std::shared_ptr<ServicePiece>> pieces_;
-  std::map<uint32_t, std::shared_ptr<ServedWork>> works_;
+  std::map<uint32_t, std::shared_ptr<ServerPiece>> pieces_;
+  std::map<uint32_t, std::shared_ptr<ServerWork>> works_;
   bool faulty_ = false;  // what comes makes no sense, and nothing is done any more
 };
 

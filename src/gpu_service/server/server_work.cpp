@@ -5,19 +5,19 @@
 
 namespace simjoin {
 
-void ServedWork::add_credit() {
+void ServerWork::add_credit() {
   const std::lock_guard lock(mutex_);
   ++credits_;
   changed_.notify_all();
 }
 
-void ServedWork::end() {
+void ServerWork::end() {
   const std::lock_guard lock(mutex_);
   stop_.set();
   changed_.notify_all();
 }
 
-void ServedWork::run() {
+void ServerWork::run() {
   try {
     Admission::Turn turn(host_.admission());
     work(turn);
@@ -36,12 +36,12 @@ void ServedWork::run() {
   release();
 }
 
-bool ServedWork::has_credit() const {
+bool ServerWork::has_credit() const {
   const std::lock_guard lock(mutex_);
   return credits_ > 0;
 }
 
-void ServedWork::send_for_credit(Reply reply, std::span<const char> payload, Admission::Turn &turn) {
+void ServerWork::send_for_credit(Reply reply, std::span<const char> payload, Admission::Turn &turn) {
   {
     std::unique_lock lock(mutex_);
     wait_for_session(lock, turn, [this] { return credits_ > 0; });
@@ -51,7 +51,7 @@ void ServedWork::send_for_credit(Reply reply, std::span<const char> payload, Adm
 }
 
 // While the session takes nothing, others have the place.
-void ServedWork::send(Reply reply, std::span<const char> payload, Admission::Turn *turn) {
+void ServerWork::send(Reply reply, std::span<const char> payload, Admission::Turn *turn) {
   Sent sent = socket_->send(bytes_of(reply), payload, false);
   if (sent == Sent::full) {
     if (turn != nullptr) turn->leave();
@@ -62,7 +62,7 @@ void ServedWork::send(Reply reply, std::span<const char> payload, Admission::Tur
 }
 
 // Tells the session, and frees what the work has. An error needs no credit.
-void ServedWork::fail(ErrorKind kind, const std::string &message, const std::string &hint) noexcept {
+void ServerWork::fail(ErrorKind kind, const std::string &message, const std::string &hint) noexcept {
   try {
     release();
     SentError error{static_cast<uint32_t>(kind), message, hint};

@@ -21,9 +21,9 @@
 namespace simjoin {
 
 // What all work of the service shares.
-class ServiceHost {
+class ServerHost {
  public:
-  virtual ~ServiceHost() = default;
+  virtual ~ServerHost() = default;
   virtual GpuBackend &backend() = 0;
   virtual Admission &admission() = 0;
   virtual void count_join() = 0;
@@ -37,11 +37,11 @@ class ServiceHost {
 
 // run() has a thread of its own. The session's thread calls all else. No number of the session is trusted: an
 // Error says that a message makes no sense.
-class ServedWork {
+class ServerWork {
  public:
-  virtual ~ServedWork() = default;
-  ServedWork(const ServedWork &) = delete;
-  ServedWork &operator=(const ServedWork &) = delete;
+  virtual ~ServerWork() = default;
+  ServerWork(const ServerWork &) = delete;
+  ServerWork &operator=(const ServerWork &) = delete;
 
   // Does the work, and keeps what the session may ask for until end() is called.
   void run();
@@ -53,7 +53,7 @@ class ServedWork {
   // A session that is waited for longer lets others have its place.
   static constexpr std::chrono::milliseconds patience_with_session{200};
 
-  ServedWork(ServiceHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number)
+  ServerWork(ServerHost &host, std::shared_ptr<MessageSocket> socket, uint32_t number)
       : host_(host), socket_(std::move(socket)), number_(number) {}
 
   // Does the work, and throws Cancelled after end().
@@ -78,7 +78,7 @@ class ServedWork {
     stop_.check();
   }
 
-  ServiceHost &host_;
+  ServerHost &host_;
   const std::shared_ptr<MessageSocket> socket_;
   const uint32_t number_;
   StopFlag stop_;

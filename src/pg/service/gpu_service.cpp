@@ -42,8 +42,8 @@ constexpr int steady_ms = 10'000;
 bool service_on = false;
 int service_memory_mb = 512;
 bool service_on_cpu = false;
-GpuBackend *service_backend = nullptr;      // of the service's process
-ServiceBackend *session_backend = nullptr;  // of all others
+GpuBackend *service_backend = nullptr;     // of the service's process
+ClientBackend *session_backend = nullptr;  // of all others
 
 // The folder is the server's, and neither backups nor pg_rewind copy what it holds.
 const char *service_path() {
@@ -100,7 +100,7 @@ bool start_child(Child *child) {
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   const size_t memory = static_cast<size_t>(service_memory_mb) << 20;
   child->pid =
-      call_cpp([&] { return start_service_process(*service_backend, service_path(), memory, ends[1]); });
+      call_cpp([&] { return start_server_process(*service_backend, service_path(), memory, ends[1]); });
   close(ends[1]);
   if (child->pid < 0) {
     close(ends[0]);
@@ -187,7 +187,7 @@ void install_gpu_service(GpuBackend *own) {
   }
   register_keeper();
   if (own == nullptr) return;
-  static ServiceBackend backend(*own, service_path());
+  static ClientBackend backend(*own, service_path());
   session_backend = &backend;
   set_gpu_backend(own, &backend);
 }
