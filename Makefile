@@ -12,6 +12,8 @@ DATA = $(wildcard sql/simjoin--*.sql)
 CMAKE ?= cmake
 # A build with warnings as errors, as of `make check-all`, stays so. Nothing is then compiled again to install it.
 WERROR ?= $(if $(shell grep -s SIMJOIN_WERROR:BOOL=ON build/cmake/CMakeCache.txt),1)
+# DEBUG=1 builds for a debugger, with the checks of SIMJOIN_CHECK. That stays, too, until DEBUG= is given.
+DEBUG ?= $(if $(shell grep -s SIMJOIN_DEBUG:BOOL=ON build/cmake/CMakeCache.txt),1)
 
 # ---------------------------------------------------------------------------------------------------------
 # Targets that are scripts. They run without PGXS, so that they also work on a machine without PostgreSQL.
@@ -28,7 +30,7 @@ JOBS ?= $(shell nproc)
 help:
 	@sed -n 's/^#: //p' Makefile
 
-#: make                build the engine and the PostgreSQL module; CUDA=off leaves the GPU engine out
+#: make                build the engine and the PostgreSQL module; CUDA=off leaves the GPU engine out, DEBUG=1 adds checks
 #: make deps           install missing packages for building and testing (apt, with sudo unless root)
 #: make install        install into the PostgreSQL of PG_CONFIG
 #: make installcheck   run the SQL tests against a running server with simjoin installed
@@ -156,7 +158,7 @@ PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_
   $(if $(CUDA_COMPILER),-DSIMJOIN_CUDA)
 # A distribution's PGXS may ask for link-time optimisation, which needs the same compiler for linking.
 # COPT is PGXS's variable for flags of one build. PGXS itself gives it to C only.
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) -O2 -fno-lto $(COPT)
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) $(if $(DEBUG),-Og -g -DSIMJOIN_CHECKS,-O2) -fno-lto $(COPT)
 # cudart is linked statically, so that the module loads without CUDA.
 SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -lhwy_contrib -lhwy \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
@@ -188,10 +190,10 @@ $(UNITS:%=$(OBJECT_DIR)/%.cpp): $(OBJECT_DIR)/%.cpp: FORCE
 	@printf '#include "%s"\n' $(filter src/pg/$*/% src/pg/$*.cpp,$(SOURCES)) > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-# The file changes with the version of the server or the extension, and if CUDA or warnings as errors are switched.
+# The file changes with the version of the server or the extension, and if CUDA, warnings as errors or checks are switched.
 # Everything is then compiled again.
 .PHONY: FORCE
-BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER) $(if $(WERROR),WERROR)
+BUILT_FOR = $(PG_VERSION) $(SIMJOIN_VERSION) $(CUDA_COMPILER) $(if $(WERROR),WERROR) $(if $(DEBUG),DEBUG)
 $(OBJECT_DIR)/version: FORCE
 	@mkdir -p $(OBJECT_DIR)
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
@@ -202,7 +204,7 @@ build/linked-version: FORCE
 	@echo '$(BUILT_FOR)' | cmp -s - $@ || echo '$(BUILT_FOR)' > $@
 
 # CMake reports a compiler or Highway that is too old before anything is compiled.
-BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' WERROR='$(WERROR)' test/tools/build-core
+BUILD_CORE = CMAKE='$(CMAKE)' CUDA='$(CUDA)' WERROR='$(WERROR)' DEBUG='$(DEBUG)' test/tools/build-core
 .PHONY: configured
 configured:
 	@$(BUILD_CORE)

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/host_pieces.hpp"
 #include "cuda/base/device_use.hpp"
 
@@ -47,7 +48,10 @@ class PinnedBuffer {
   }
   T *data() const { return data_; }
   size_t size() const { return size_; }
-  T &operator[](size_t i) const { return data_[i]; }
+  T &operator[](size_t i) const {
+    SIMJOIN_CHECK(i < size_);
+    return data_[i];
+  }
 
  private:
   DeviceUse use_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/clusters/cluster_index.hpp"
 #include "cuda/base/launch.cuh"
 #include "cuda/base/page_locked.hpp"
@@ -55,6 +56,7 @@ class Staged {
     return staging_.reserve(count);
   }
   void upload(Device &device, size_t count) {
+    SIMJOIN_CHECK(count <= buffer_.size());
     copy_to_device(device, buffer_.data(), staging_.data(), count);
   }
   void upload(Device &device, std::span<const T> values) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/worker_pool.hpp"
 
 namespace simjoin::gpu {
@@ -10,6 +11,7 @@ void BlockInbox::push(SharedBlock block) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return closed_ || bytes_ <= most_bytes_; });
   if (closed_) return;
+  SIMJOIN_CHECK(!ended_);
   bytes_ += block->bytes_used();
   blocks_.push_back(std::move(block));
   changed_.notify_all();

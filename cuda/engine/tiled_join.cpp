@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/error.hpp"
 #include "core/base/wall_clock.hpp"
 #include "cuda/base/device_memory.hpp"
@@ -34,6 +35,7 @@ uint32_t load(const uint32_t &size) {
 
 void RecordedSides::add(const SharedBlock &block) {
   const auto side = static_cast<size_t>(block->side());
+  SIMJOIN_CHECK(block->first_row() == rows[side]);  // the next rows of the side
   rows[side] += block->rows();
   tokens[side] += block->token_count();
   if (block->token_count() > 0) wide = block->wide();
@@ -44,6 +46,7 @@ uint32_t RecordedSides::length(size_t side, uint32_t row) const {
   const auto behind =
       std::upper_bound(blocks[side].begin(), blocks[side].end(), row,
                        [](uint32_t r, const SharedBlock &block) { return r < block->first_row(); });
+  SIMJOIN_CHECK(behind != blocks[side].begin());
   return (*std::prev(behind))->length(row);
 }
 

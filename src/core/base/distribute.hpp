@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 
@@ -26,6 +27,7 @@ class Distribution {
   // once, before all else.
   template <class Body>
   void count(Body &&body) {
+    SIMJOIN_CHECK(begins_.empty());
     each_part(body);
     begins_.reserve(buckets_ + 1);
     Place placed = 0;
@@ -40,6 +42,7 @@ class Distribution {
   // be placed at once, or in several calls that each place some buckets.
   template <class Body>
   void place(Body &&body) {
+    SIMJOIN_CHECK(!begins_.empty());  // count() was called
     each_part(body);
   }
 

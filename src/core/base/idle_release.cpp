@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "core/base/check.hpp"
 #include "core/base/worker_pool.hpp"
 
 namespace simjoin {
@@ -31,6 +32,7 @@ void IdleRelease::begin() {
 
 void IdleRelease::end() noexcept {
   const std::lock_guard lock(mutex_);
+  SIMJOIN_CHECK(uses_ > 0);
   if (--uses_ > 0) return;
   idle_since_ = std::chrono::steady_clock::now();
   start_waiting();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/short_sort.hpp"
 
 namespace simjoin {
@@ -71,6 +72,7 @@ void sort_long(const Number *from, size_t count, Number *to, const ShortSort &so
 // check() now and then, which may throw.
 template <typename Number, typename Check>
 size_t leave_once(Number *numbers, size_t count, Check &&check) {
+  SIMJOIN_CHECK(std::is_sorted(numbers, numbers + count));
   if (count <= longest_short_run) return static_cast<size_t>(std::unique(numbers, numbers + count) - numbers);
   size_t kept = 1;
   for (size_t i = 1; i < count; ++i) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 
 namespace simjoin {
@@ -16,6 +17,7 @@ namespace simjoin {
 // last. There must be such a place.
 template <class Ends>
 size_t probe(size_t home, size_t places, Ends &&ends) {
+  SIMJOIN_CHECK(home < places);
   size_t place = home;
   while (!ends(place)) place = place + 1 < places ? place + 1 : 0;
   return place;
@@ -55,6 +57,7 @@ class ProbeTable {
       grow(static_cast<size_t>(part - parts_));
       place = free_place(*part, entry.hash());
     }
+    SIMJOIN_CHECK(place->free() && !entry.free());
     --part->room;
     ++used_;
     *place = entry;

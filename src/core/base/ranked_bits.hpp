@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/parallel_ranges.hpp"
 #include "core/base/worker_pool.hpp"
@@ -17,11 +18,18 @@ class SharedBits {
   explicit SharedBits(MemoryCounter &memory) : words_(memory) {}
 
   // Make room for the integers below `size`. Called once, before all else.
-  void resize(size_t size) { words_.resize(size / 64 + 1, 0); }
-  void resize(size_t size, WorkerPool &pool) { fill(words_, size / 64 + 1, uint64_t{0}, pool); }
+  void resize(size_t size) {
+    SIMJOIN_CHECK(words_.empty());
+    words_.resize(size / 64 + 1, 0);
+  }
+  void resize(size_t size, WorkerPool &pool) {
+    SIMJOIN_CHECK(words_.empty());
+    fill(words_, size / 64 + 1, uint64_t{0}, pool);
+  }
 
   // Marks an integer and returns whether it was not marked before.
   bool mark(size_t i) {
+    SIMJOIN_CHECK(i / 64 < words_.size());
     const uint64_t bit = uint64_t{1} << i % 64;
     if ((word(i) & bit) != 0) return false;
     return (__atomic_fetch_or(&words_[i / 64], bit, __ATOMIC_RELAXED) & bit) == 0;
@@ -46,6 +54,7 @@ class RankedBits : public SharedBits {
   // Ends the marking and counts. Returns the number of marked integers, which must be below 2^32 for
   // rank_of().
   uint64_t rank(const StopFlag &stop) {
+    SIMJOIN_CHECK(!words_.empty());
     before_.resize(words_.size());
     uint64_t before = 0;
     for (size_t word = 0; word < words_.size(); ++word) {
@@ -57,6 +66,7 @@ class RankedBits : public SharedBits {
   }
   // Returns the number of marked integers below `i`.
   uint32_t rank_of(size_t i) const {
+    SIMJOIN_CHECK(i / 64 < before_.size());  // rank() was called
     return before_[i / 64] + ones(words_[i / 64] & ((uint64_t{1} << i % 64) - 1));
   }
   // As marked(), without regard to other threads.
@@ -66,6 +76,7 @@ class RankedBits : public SharedBits {
   // Calls visit(i, rank) for each marked integer of the words [begin, end).
   template <class Visit>
   void visit(size_t begin, size_t end, Visit &&visit) const {
+    SIMJOIN_CHECK(end <= before_.size());
     for (size_t word = begin; word < end; ++word) {
       uint32_t rank = before_[word];
       for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1)

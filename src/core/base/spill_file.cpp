@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/base/check.hpp"
 #include "core/base/error.hpp"
 
 namespace simjoin {
@@ -39,6 +40,7 @@ void SpillFile::write(uint64_t offset, const void *data, size_t bytes) {
 }
 
 void SpillFile::overwrite(uint64_t offset, const void *data, size_t bytes) const {
+  SIMJOIN_CHECK(offset + bytes <= end_);  // reserved
   const char *at = static_cast<const char *>(data);
   while (bytes > 0) {
     stop_.check();
@@ -52,6 +54,7 @@ void SpillFile::overwrite(uint64_t offset, const void *data, size_t bytes) const
 }
 
 void SpillFile::read(uint64_t offset, void *data, size_t bytes) const {
+  SIMJOIN_CHECK(offset + bytes <= end_);
   char *at = static_cast<char *>(data);
   while (bytes > 0) {
     stop_.check();

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/error.hpp"
 #include "core/base/thread_budget.hpp"
 
@@ -64,6 +65,7 @@ void WorkerPool::parallel(size_t count, const std::function<void(int, size_t)> &
   if (count == 0) return;
   {
     const std::lock_guard lock(mutex_);
+    SIMJOIN_CHECK(body_ == nullptr);  // no other call is under way
     body_ = &body;
     count_ = count;
     next_.store(0, std::memory_order_relaxed);

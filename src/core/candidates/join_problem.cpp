@@ -2,8 +2,17 @@
 
 #include <algorithm>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
+
+// Returns whether the classes are in the order of their sizes and of their sets.
+[[maybe_unused]] bool sizes_ascend(const std::vector<SizeClass> &classes) {
+  return std::adjacent_find(classes.begin(), classes.end(), [](const SizeClass &a, const SizeClass &b) {
+           return a.size >= b.size || a.end > b.begin;
+         }) == classes.end();
+}
 
 // Returns the index of the first class of at least `size` tokens.
 uint32_t first_class_of_size(const std::vector<SizeClass> &classes, int64_t size) {
@@ -17,6 +26,8 @@ uint32_t first_class_of_size(const std::vector<SizeClass> &classes, int64_t size
 JoinProblem::JoinProblem(const Bounds &with, const SetCollection &probe_side, const SetCollection &index_side,
                          bool larger_probes)
     : bounds(with), probe(probe_side), index(index_side) {
+  SIMJOIN_CHECK(bounds.threshold() > 0);
+  SIMJOIN_CHECK(sizes_ascend(probe.classes) && sizes_ascend(index.classes));
   const int64_t largest = index.classes.empty() ? 0 : index.classes.back().size;
   for (const SizeClass &c : probe.classes) {
     const int64_t smallest_partner = bounds.min_partner(c.size);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/measure.hpp"
 #include "core/sets/set_collection.hpp"
 
@@ -63,6 +64,7 @@ class RequiredOverlaps {
   uint32_t compute(uint32_t index_class) {
     const int64_t overlap = problem_.bounds.min_overlap(problem_.probe.classes[probe_class_].size,
                                                         problem_.index.classes[index_class].size);
+    SIMJOIN_CHECK(overlap > 0 && overlap <= UINT32_MAX);
     return required_[index_class] = static_cast<uint32_t>(overlap);
   }
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 
+#include "core/base/ascending.hpp"
+#include "core/base/check.hpp"
 #include "core/candidates/intersect_kernels.hpp"
 
 namespace simjoin {
@@ -37,6 +40,7 @@ uint32_t merged_overlap(const Rank *r, uint32_t r_size, const Rank *s, uint32_t 
 template <typename Rank>
 uint32_t bounded_overlap(const Rank *r, uint32_t r_size, const Rank *s, uint32_t s_size, uint32_t known,
                          uint32_t required) {
+  SIMJOIN_CHECK(strictly_ascending(std::span(r, r_size)) && strictly_ascending(std::span(s, s_size)));
   if (r_size > s_size) {
     std::swap(r, s);
     std::swap(r_size, s_size);
@@ -52,6 +56,8 @@ uint32_t bounded_overlap(const Rank *r, uint32_t r_size, const Rank *s, uint32_t
 inline uint32_t bounded_overlap_after_prefix(const uint32_t *r, uint32_t r_size, uint32_t r_prefix,
                                              const uint32_t *s, uint32_t s_size, uint32_t s_prefix,
                                              uint32_t known, uint32_t required) {
+  SIMJOIN_CHECK(r_prefix > 0 && r_prefix <= r_size && s_prefix > 0 && s_prefix <= s_size);
+  SIMJOIN_CHECK(known <= std::min(r_prefix, s_prefix));
   if (r[r_prefix - 1] <= s[s_prefix - 1]) {
     return bounded_overlap(r + r_prefix, r_size - r_prefix, s + known, s_size - known, known, required);
   }

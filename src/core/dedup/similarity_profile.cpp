@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -36,6 +38,7 @@ SimilarityProfile::SimilarityProfile(std::vector<double> thresholds, MemoryCount
     : thresholds_(std::move(thresholds)), places_(memory), partners_(memory), memory_(memory) {}
 
 void SimilarityProfile::look_at_all(uint32_t rows, const StopFlag &stop) {
+  SIMJOIN_CHECK(rows_ == 0 && std::is_sorted(thresholds_.begin(), thresholds_.end(), std::greater<double>()));
   rows_ = rows;
   levels_.resize(thresholds_.size(), ProfileLevel{0, 0, 0, 0, 0});
   places_.resize(rows, most_thresholds);
@@ -102,6 +105,7 @@ ProfileLevel SimilarityProfile::estimate(const uint32_t *partners) const {
 }
 
 ProfileLevel SimilarityProfile::next_level() {
+  SIMJOIN_CHECK(next_ < thresholds_.size());
   const size_t level = next_++;
   if (!levels_.empty()) {
     if (level > 0) levels_[level].pairs += levels_[level - 1].pairs;

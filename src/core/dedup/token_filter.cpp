@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/base/ascending.hpp"
+#include "core/base/check.hpp"
 #include "core/base/token_hash.hpp"
 
 namespace simjoin {
@@ -19,6 +20,7 @@ void TokenFilter::add(std::span<const Token> tokens) {
 }
 
 void TokenFilter::finish() {
+  SIMJOIN_CHECK(words_.empty());  // called once
   const size_t bits = std::bit_ceil(std::max<size_t>(added_.size() * bits_per_token, 64));
   shift_ = 64 - std::countr_zero(bits);
   words_.assign(bits / 64, 0);
@@ -46,6 +48,7 @@ uint32_t TokenFilter::least_overlap(size_t size) {
 
 template <typename Token>
 bool TokenFilter::may_match(std::span<const Token> tokens) {
+  SIMJOIN_CHECK(!words_.empty());  // finish() was called
   hashes_.clear();
   size_t shared = 0;
   for (const Token &token : tokens) {

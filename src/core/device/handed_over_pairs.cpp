@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -21,6 +23,8 @@ bool HandedOverPairs::remember(const Batch &batch, size_t limit) {
 }
 
 void HandedOverPairs::sort(const StopFlag &stop) {
+  SIMJOIN_CHECK(!sorted_);
+  sorted_ = true;
   std::sort(pairs_.begin(), pairs_.end(), [&stop](uint64_t a, uint64_t b) {
     stop.check();
     return a < b;
@@ -28,6 +32,7 @@ void HandedOverPairs::sort(const StopFlag &stop) {
 }
 
 void HandedOverPairs::drop_from(Batch &batch) const {
+  SIMJOIN_CHECK(sorted_);
   size_t kept = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     const uint64_t pair = packed(batch.left[i], batch.right[i]);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
@@ -25,6 +26,7 @@ class HandedOverPairs {
 
  private:
   Buffer<uint64_t> pairs_;
+  bool sorted_ = false;
 };
 
 }  // namespace simjoin

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
@@ -62,6 +63,7 @@ class CpuEngine final : public JoinEngine {
   void set_spill_file(int descriptor, uint64_t limit) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override {
+    SIMJOIN_CHECK(row < sides_[static_cast<int>(side)].sizes.size());
     return sides_[static_cast<int>(side)].sizes[row];
   }
   JoinStats stats() const override;
@@ -220,6 +222,7 @@ size_t CpuEngine::one_part_limit() const {
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
+  SIMJOIN_CHECK(!file_ && !execution_);  // at most once, before the first step
   file_.emplace(descriptor, limit, thread_.stop());
   if (tokens_.ids_per_token() > 1) {
     tokens_.end_waiting(sides_, *file_,
@@ -230,6 +233,7 @@ void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {
 }
 
 void CpuEngine::start() {
+  SIMJOIN_CHECK(!execution_ && !tokens_.feeds_texts());  // all texts have numbers
   for (RawSets &side : sides_) side.sizes.shrink();
   const bool run_here = fits_inline();
   threads_ = run_here ? 1 : most_threads_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/wall_clock.hpp"
 
 namespace simjoin {
@@ -43,6 +44,7 @@ JoinExecution::JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &
       memory_(memory) {}
 
 void JoinExecution::build(WorkerPool &pool) {
+  SIMJOIN_CHECK(workers_.empty() && round_ == nullptr && !partitions_);  // called once
   const BuildTime time(mutex_, figures_.build_ms), order_time(mutex_, figures_.order_ms);
   Ranking ranking = rank(pool);
   describe_input(ranking.distinct);
@@ -146,6 +148,7 @@ bool JoinExecution::next_round(WorkerPool &pool) {
 void JoinExecution::begin_share() {
   const size_t items = round_ != nullptr ? this->items() : 0;
   const std::lock_guard lock(mutex_);
+  SIMJOIN_CHECK(share_items_run_ == share_items_);  // every item of the round before has run
   share_begin_ = share_end_;
   share_end_ = partitions_ && round_ != nullptr ? partitions_->share_taken() : 1;
   share_items_ = items;
@@ -226,6 +229,7 @@ size_t JoinExecution::items() const {
 }
 
 void JoinExecution::run_item(int worker_number, size_t number) {
+  SIMJOIN_CHECK(static_cast<size_t>(worker_number) < workers_.size() && number < items());
   Worker &worker = *workers_[static_cast<size_t>(worker_number)];
   const size_t slices = partitions_ ? partitions_->slices() : 0;
   if (number < slices) {

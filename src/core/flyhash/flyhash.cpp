@@ -6,6 +6,8 @@
 #include <functional>
 #include <limits>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -74,6 +76,7 @@ FlyBlock::FlyBlock(const FlyProjection &projection)
 }
 
 void FlyBlock::start(const uint16_t *levels, size_t vectors) {
+  SIMJOIN_CHECK(vectors > 0 && vectors <= most_vectors_);
   vectors_ = vectors;
   if (vectors < fly_block_vectors) std::fill(block_.begin(), block_.end(), Line{});
   for (size_t vector = 0; vector < vectors; ++vector) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/check.hpp"
 #include "core/base/costs.hpp"
 #include "core/device/gpu_attempt.hpp"
 
@@ -36,6 +37,7 @@ BulkFlyHasher::BulkFlyHasher(const FlyShape &shape, Device device, size_t gpu_me
     : shape_(shape), attempt_(device), gpu_memory_limit_(gpu_memory_limit), threads_(threads) {}
 
 void BulkFlyHasher::add(const float *values) {
+  SIMJOIN_CHECK(!task_);  // the round before is done
   const size_t end = (vectors_ + 1) * shape_.dimension;
   // Grows by itself, since what a vector would set to zero is written below.
   if (levels_.size() < end) levels_.resize(std::max({end, 2 * levels_.size(), values_at_first}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/check.hpp"
 #include "core/base/parallel_ranges.hpp"
 
 namespace simjoin {
@@ -17,6 +18,7 @@ void DisjointSets::grow(uint32_t count) {
 }
 
 void DisjointSets::unite(uint32_t a, uint32_t b) {
+  SIMJOIN_CHECK(a < parents_.size() && b < parents_.size());
   a = find(a);
   b = find(b);
   if (a < b) {
@@ -28,6 +30,7 @@ void DisjointSets::unite(uint32_t a, uint32_t b) {
 
 // Unites the ends of at most most_unasked edges.
 void ComponentFinder::absorb(const int64_t *ends, size_t edges) {
+  SIMJOIN_CHECK(edges <= most_unasked);
   uint32_t numbers[2 * most_unasked];
   numbers_.numbers_of(ends, 2 * edges, numbers);
   sets_.grow(numbers_.count());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/handover/join_counters.hpp"
@@ -82,6 +83,7 @@ class CandidateSink {
     return writer_.ask(row_of_probe(pair.probe), row_of_partner(pair.partner), limit);
   }
   void hold(Pair pair, JoinCounters &counters) {
+    SIMJOIN_CHECK(!all_wanted_ && !postpones());
     pairs_.push_back(pair);
     if (pairs_.size() >= most_pairs) settle(counters);
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 
 void EngineThread::end() noexcept {
@@ -11,6 +13,7 @@ void EngineThread::end() noexcept {
 }
 
 void EngineThread::start(std::function<void()> body) {
+  SIMJOIN_CHECK(queue_ && !thread_.joinable());
   thread_ = start_thread([this, body = std::move(body)] {
     try {
       body();

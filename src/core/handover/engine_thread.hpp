@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/check.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/handover/result_queue.hpp"
 #include "core/join.hpp"
@@ -26,7 +27,10 @@ class EngineThread {
   const StopFlag &stop() const { return stop_; }
 
   // Makes the queue, once. With capacity 0 no producer ever waits.
-  ResultQueue &open_queue(size_t capacity) { return queue_.emplace(capacity, stop_); }
+  ResultQueue &open_queue(size_t capacity) {
+    SIMJOIN_CHECK(!queue_);
+    return queue_.emplace(capacity, stop_);
+  }
   bool is_open() const { return queue_.has_value(); }
   ResultQueue &queue() { return *queue_; }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 
 void ResultQueue::push(Batch &batch) {
@@ -9,6 +11,7 @@ void ResultQueue::push(Batch &batch) {
     std::unique_lock lock(mutex_);
     not_full_.wait(lock, [this] { return capacity_ == 0 || batches_.size() < capacity_ || stop_.is_set(); });
     stop_.check();
+    SIMJOIN_CHECK(!finished_);
     batches_.push_back(std::move(batch));
     ++pushed_;
     batch = Batch();
@@ -40,6 +43,7 @@ bool ResultQueue::pop(Batch &out, std::chrono::microseconds wait) {
 }
 
 void ResultQueue::settle() {
+  SIMJOIN_CHECK(bounded());  // within the caller's thread this would wait for ever
   std::unique_lock lock(mutex_);
   settled_.wait(lock, [this, pushed = pushed_] { return looked_at_ >= pushed || stop_.is_set(); });
   stop_.check();

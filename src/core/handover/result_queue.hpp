@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/handover/wanted_pairs.hpp"
 #include "core/join.hpp"
@@ -96,6 +97,7 @@ class ResultWriter {
     if (demand_ != nullptr) {
       index_first() ? demand_->note(index_row, probe_row) : demand_->note(probe_row, index_row);
     }
+    SIMJOIN_CHECK(!ordered_ || probe_row != index_row);
     const bool exchange = ordered_ ? probe_row > index_row : swap_;
     if (exchange) std::swap(probe_row, index_row);
     batch_.push(probe_row, index_row, overlap);

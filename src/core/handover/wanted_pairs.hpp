@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
 
@@ -52,12 +53,14 @@ class WantedPairs {
 
   // Notes that the pair is handed over.
   void note(uint32_t first, uint32_t second) {
+    SIMJOIN_CHECK(first < handed_over_[0].size());
     count(handed_over_[0][first]);
     if (asks_for_both(second)) count(handed_over_[1][second]);
   }
 
   bool postpones() const { return postpones_; }
   void postpone(uint32_t first, uint32_t second) {
+    SIMJOIN_CHECK(postpones_);
     postpone(first);
     if (both_rows_) postpone(second);
   }
@@ -66,6 +69,7 @@ class WantedPairs {
   // postponed. Sets `count` to the number of such rows. They are to be the first rows of all their pairs. A
   // pair of two such rows is wanted in one direction only.
   const Buffer<uint8_t> &end_postponing(uint32_t &count) {
+    SIMJOIN_CHECK(postpones_);  // called once
     both_rows_ = postpones_ = false;
     count = 0;
     for (uint32_t row = 0; row < postponed_.size(); ++row) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -43,6 +45,8 @@ int WeightedPrefixes::class_of(double total) const {
 
 // The first common token of similar sets, and what comes after it, has at least the mass that they share.
 WeightedKeys WeightedPrefixes::set_of(std::span<WeightedKey> tokens) const {
+  SIMJOIN_CHECK(std::is_sorted(tokens.begin(), tokens.end(),
+                               [](const WeightedKey &a, const WeightedKey &b) { return a.key < b.key; }));
   size_t count = 0;
   for (const WeightedKey &token : tokens) {
     if (count > 0 && tokens[count - 1].key == token.key)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/costs.hpp"
 #include "core/device/gpu_attempt.hpp"
 
@@ -68,6 +69,7 @@ void BulkSigner::Round::clear() {
 }
 
 void BulkSigner::begin() {
+  SIMJOIN_CHECK(!task_);  // the round before is done
   signing_.clear();
   std::swap(adding_, signing_);
   values_.resize(signing_.headers.size() * header_.permutations);
@@ -123,6 +125,7 @@ void BulkSigner::sign(size_t set, const StopFlag &stop, WeightedMinHasher &weigh
 }
 
 void BulkSigner::write(size_t set, uint8_t *signature) const {
+  SIMJOIN_CHECK(!task_ && set < sets());
   write_signature(signing_.headers[set], values_.data() + set * header_.permutations, signature);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/candidates/cartesian_join.hpp"
 #include "core/candidates/verify.hpp"
 
@@ -47,6 +48,8 @@ JoinRound::JoinRound(const JoinSpec &spec, SetCollection index, RoundInput input
 }
 
 void JoinRound::build(const GeneratorPlan &plan, WorkerPool &pool) {
+  SIMJOIN_CHECK(probers_.empty());  // called once
+  SIMJOIN_CHECK(every_pair() || plan.use_bitmap.size() == problem_->probe_classes.size());
   probers_.resize(static_cast<size_t>(pool.workers()));
   if (!every_pair()) {
     const auto bitmaps = std::count(plan.use_bitmap.begin(), plan.use_bitmap.end(), true);
@@ -130,12 +133,14 @@ std::vector<JoinRound::Item> JoinRound::cut_filtered(const Probes &probes,
 }
 
 void JoinRound::run_item(size_t item, int worker, ResultWriter &writer, JoinCounters &counters) {
+  SIMJOIN_CHECK(item < items_.size() && static_cast<size_t>(worker) < probers_.size());
   const Probes probes{probe(), every_pair() ? nullptr : &*problem_, groups_[0] ? &*groups_[0] : nullptr};
   run(items_[item], probes, probers_[static_cast<size_t>(worker)], writer, counters);
 }
 
 void JoinRound::run_probes(SetCollection probes, ResultWriter &writer, JoinCounters &counters,
                            const std::function<void()> &after_range) const {
+  SIMJOIN_CHECK(input_.later_probes && probes.ranks == index_.ranks);
   std::optional<JoinProblem> problem;
   std::optional<PrefixGroups> groups;
   if (!every_pair()) {

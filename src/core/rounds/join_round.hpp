@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/bitmap/bitmap_join.hpp"
@@ -47,7 +48,10 @@ class JoinRound {
 
   const SetCollection &index() const { return index_; }
   // Returns the problem. There is none if every pair qualifies.
-  const JoinProblem &problem() const { return *problem_; }
+  const JoinProblem &problem() const {
+    SIMJOIN_CHECK(problem_.has_value());
+    return *problem_;
+  }
   bool every_pair() const { return !problem_; }
   // Both take the sets out; the round must not be used afterwards. A self-join has no probe side.
   SetCollection take_index() { return std::move(index_); }

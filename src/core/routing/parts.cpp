@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/check.hpp"
 #include "core/base/error.hpp"
 #include "core/base/mix.hpp"
 
@@ -97,6 +98,7 @@ std::vector<int64_t> cuts_by_size(std::vector<SizeCount> sizes, uint32_t parts) 
 
 PartRange parts_by_size(uint32_t size, int64_t id, const Bounds &bounds, std::span<const int64_t> cuts,
                         bool both_sides) {
+  SIMJOIN_CHECK(std::is_sorted(cuts.begin(), cuts.end()));
   const uint32_t home = part_at(place_by_size(size, id), cuts);
   if (size == 0) return {home, home, home};
   const int64_t greatest = bounds.max_partner(size, INT32_MAX), least = bounds.min_partner(size);

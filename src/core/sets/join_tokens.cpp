@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -139,6 +141,7 @@ size_t JoinTokens::ranking_bytes(uint64_t tokens) const {
 
 // Keeps to about `bytes`: called before a set of so many tokens is added. Blocks may end with the last set.
 void JoinTokens::bound(size_t bytes, size_t tokens, RawSets &left, RawSets &right, SpillFile &file) {
+  SIMJOIN_CHECK(!waiting_);  // end_waiting() was called, since there is a file
   if (runs_) runs_->write_some(tokens);
   if (vocabulary_.distinct_tokens() == 0 || vocabulary_.bytes_with(tokens) <= bytes) return;
   if (!runs_) runs_.emplace(file, memory_);
@@ -167,6 +170,7 @@ void JoinTokens::number(RawSets &left, RawSets &right, size_t bytes, WorkerPool 
 
 Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                                  WorkerPool &pool) {
+  SIMJOIN_CHECK(!feed_);  // end_texts() was called
   if (runs_) {
     const VocabularySize distinct = number_runs(left, right, extra_bytes, pool);
     ranked_.numbering = Vocabulary::bytes_of(distinct, self_join_);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/spill_file.hpp"
@@ -117,6 +118,7 @@ class JoinTokens {
 
 template <typename Again>
 void JoinTokens::end_waiting(RawSets (&sides)[2], SpillFile &file, Again &&again) {
+  SIMJOIN_CHECK(waiting_.has_value());
   waiting_.reset();
   RawSets taken[] = {sides[0].take(), sides[1].take()};
   for (RawSets &side : sides) side.spill_to(file);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/sets/interner.hpp"
@@ -22,7 +23,10 @@ struct Ranking {
   // have no rank.
   bool has_table() const { return !rank_of.empty(); }
   // Both return the rank of an id, or `none`: of() if there is a table, rank_in() if not.
-  uint32_t of(uint32_t id) const { return rank_of[id - first_id]; }
+  uint32_t of(uint32_t id) const {
+    SIMJOIN_CHECK(id - first_id < rank_of.size());
+    return rank_of[id - first_id];
+  }
   uint32_t rank_in(uint32_t id) const { return id - first_id < ranks ? id - first_id : none; }
 
   Buffer<uint32_t> rank_of;  // by id, from first_id on

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -52,10 +54,12 @@ RawSets RawSets::take() {
 }
 
 void RawSets::end_block() {
+  SIMJOIN_CHECK(file_ != nullptr);
   if (!blocks.empty() && !blocks.back().ids.empty()) spill(blocks.back());
 }
 
 void RawSets::spill_to(SpillFile &file) {
+  SIMJOIN_CHECK(file_ == nullptr);
   file_ = &file;
   for (size_t i = 0; i + 1 < blocks.size(); ++i) spill(blocks[i]);
 }
@@ -69,6 +73,7 @@ void RawSets::spill(RawBlock &block) {
 
 const uint32_t *RawSets::ids_of(const RawBlock &block, const SpillFile *file, size_t begin, size_t count,
                                 Buffer<uint32_t> &read) {
+  SIMJOIN_CHECK(begin + count <= block.tokens);
   if (!block.ids.empty()) return block.ids.data() + begin;
   read.resize(count);
   file->read(block.place + begin * sizeof(uint32_t), read.data(), count * sizeof(uint32_t));

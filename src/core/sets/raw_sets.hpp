@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
@@ -55,6 +56,7 @@ class RawSets {
   void add_row(uint32_t size, uint32_t ids_per_token = 1) {
     const uint64_t ids = uint64_t{size} * ids_per_token;
     RawBlock &block = blocks.back();
+    SIMJOIN_CHECK(block.tokens + ids <= block.ids.size());  // room() was called
     block.tokens += ids;
     ++block.rows;
     tokens_ += ids;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -55,6 +57,7 @@ SetBlock::~SetBlock() {
 }
 
 uint32_t SetBlock::append(const SetSlice &rows) {
+  SIMJOIN_CHECK(counted_ == 0 && (rows.token_count == 0 || rows.wide == wide()));  // before close()
   const uint64_t room = (most_token_bytes_ - token_bytes_) / width_;
   const uint32_t most = std::min(rows.rows, most_rows_ - rows_);
   uint64_t tokens = 0;
@@ -71,11 +74,13 @@ uint32_t SetBlock::append(const SetSlice &rows) {
 }
 
 void SetBlock::close() {
+  SIMJOIN_CHECK(counted_ == 0);  // called once
   counted_ = bytes_used();
   memory_.add(counted_);
 }
 
 SetSlice SetBlock::slice(uint32_t first_row, uint32_t rows) const {
+  SIMJOIN_CHECK(first_row >= first_row_ && first_row - first_row_ + rows <= rows_);
   if (rows == rows_) return all();
   const uint32_t skipped = first_row - first_row_;
   const uint64_t before = std::accumulate(lengths_, lengths_ + skipped, uint64_t{0});

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/host_pieces.hpp"
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
@@ -52,7 +53,10 @@ class SetBlock {
   uint32_t longest() const { return longest_; }
   bool wide() const { return width_ == sizeof(int64_t); }
   size_t bytes_used() const { return token_bytes_ + rows_ * sizeof(uint32_t); }
-  uint32_t length(uint32_t row) const { return lengths_[row - first_row_]; }
+  uint32_t length(uint32_t row) const {
+    SIMJOIN_CHECK(row >= first_row_ && row - first_row_ < rows_);
+    return lengths_[row - first_row_];
+  }
   // Returns the rows [first_row, first_row + rows), all of this block. Passes over the rows before them in
   // linear time.
   SetSlice slice(uint32_t first_row, uint32_t rows) const;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/measure.hpp"
@@ -37,6 +38,7 @@ class SetCollection {
   void prefetch_tokens(uint32_t set) const { __builtin_prefetch(tokens.data() + starts[set]); }
   // Returns how many of the set's first `prefix` tokens are stored. `size` is the size of the set.
   uint32_t stored_prefix(uint32_t set, uint32_t size, uint32_t prefix) const {
+    SIMJOIN_CHECK(stored(set) <= size);
     const uint32_t dropped = size - stored(set);
     return prefix > dropped ? prefix - dropped : 0;
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 
 namespace simjoin {
@@ -28,12 +29,14 @@ class SetSizes {
     begins_.shrink();
   }
   uint32_t operator[](size_t row) const {
+    SIMJOIN_CHECK(row < size_);
     const Packed packed = block_at(row / block);
     return packed.words == nullptr ? last_[row % block] : packed[row % block];
   }
   // Calls visit(row, size) for the rows [begin, end) in order: faster than row by row.
   template <typename Visit>
   void visit(size_t begin, size_t end, Visit &&visit) const {
+    SIMJOIN_CHECK(begin <= end && end <= size_);
     for (size_t row = begin; row < end;) {
       const Packed packed = block_at(row / block);
       const size_t until = std::min(end, (row / block + 1) * block);

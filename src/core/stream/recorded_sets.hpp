@@ -6,6 +6,7 @@
 #include <span>
 #include <type_traits>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
 #include "core/sets/vocabulary.hpp"
@@ -20,6 +21,7 @@ class RecordedSets {
   // Adds the next row. Throws Error invalid_argument if sets before had tokens of another type.
   template <typename T>
   void add(std::span<const T> tokens) {
+    SIMJOIN_CHECK(!tokens_);  // before end()
     const size_t before = ids_.size();
     uint32_t *ids = ids_.extend(tokens.size());
     ids_.resize(before + (tokens.empty() ? 0 : vocabulary_.intern(Side::left, tokens, ids)));
@@ -27,7 +29,10 @@ class RecordedSets {
     wide_ = wide_ || (std::is_same_v<T, int64_t> && !tokens.empty());
   }
   // Ends adding. Called before all that follows but the figures.
-  void end() { tokens_.emplace(vocabulary_.take_tokens()); }
+  void end() {
+    SIMJOIN_CHECK(!tokens_);
+    tokens_.emplace(vocabulary_.take_tokens());
+  }
 
   uint32_t rows() const { return static_cast<uint32_t>(ends_.size()); }
   // Returns the number of tokens of all sets, without duplicates within a set.
@@ -35,7 +40,10 @@ class RecordedSets {
   uint64_t text_bytes() const { return vocabulary_.text_bytes(); }
 
   // Returns the tokens by id.
-  const TokenList &tokens() const { return *tokens_; }
+  const TokenList &tokens() const {
+    SIMJOIN_CHECK(tokens_.has_value());
+    return *tokens_;
+  }
   // Returns the ids of all rows' tokens, row by row, and where each row ends.
   const Buffer<uint32_t> &ids() const { return ids_; }
   const Buffer<uint64_t> &ends() const { return ends_; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/ascending.hpp"
+#include "core/base/check.hpp"
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/interruption.hpp"
@@ -60,6 +61,7 @@ template <typename T>
 void StreamedJoin::add_set(Side side, std::span<const T> tokens) {
   stats_.sets[static_cast<int>(side)] += !tokens.empty();
   if (side != small_) {
+    SIMJOIN_CHECK(index_.has_value());
     ++streamed_rows_;
     look_up(tokens);
   } else if (index_) {
@@ -92,6 +94,7 @@ bool StreamedJoin::takes_long_to_index() const {
 }
 
 void StreamedJoin::index(const StopFlag &stop) {
+  SIMJOIN_CHECK(!index_);
   const auto begin = WallClock::now();
   recorded_.end();
   index_.emplace(bounds_.reversed(), recorded_, stop, memory_);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/parallel_ranges.hpp"
 
 namespace simjoin {
@@ -26,6 +27,7 @@ float rounded_up(double value) {
 template <class Visit>
 void visit_prefix(const WeightedSet &set, bool wide, const WeightedBounds &bounds, std::vector<double> &rests,
                   const StopFlag &stop, Visit &&visit) {
+  SIMJOIN_CHECK(std::is_sorted(set.ranks, set.ranks + set.count));
   rests.resize(set.count);
   double rest = 0;
   for (uint32_t i = set.count; i-- > 0;) {
@@ -68,6 +70,7 @@ uint64_t WeightedIndex::postings_of(const WeightedSets &sets, const WeightedBoun
 WeightedIndex::WeightedIndex(const WeightedSets &sets, const WeightedBounds &bounds, uint32_t ranks,
                              WorkerPool &pool, MemoryCounter &memory)
     : sets_(sets), ends_(memory), postings_(memory) {
+  SIMJOIN_CHECK(std::is_sorted(sets.totals.begin(), sets.totals.end()));
   if (bounds.every_pair()) return;
   fill(ends_, ranks, uint64_t{0}, pool);
   const auto next = [this](uint32_t rank) {

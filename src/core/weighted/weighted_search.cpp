@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/weighted/weighted_pair.hpp"
 
 namespace simjoin {
@@ -15,6 +16,7 @@ constexpr size_t tokens_ahead = 4;                     // and its tokens
 }  // namespace
 
 void WeightedSearch::turn_to(const WeightedIndex &index) {
+  SIMJOIN_CHECK(candidates_.empty());  // those of the index before are done
   index_ = &index;
   seen_in_.resize(index.sets().sets(), 0);
   searches_ = 0;

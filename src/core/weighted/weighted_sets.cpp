@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/parallel_sort.hpp"
 
 namespace simjoin {
@@ -136,6 +137,7 @@ void WeightedSets::read_set(const SpillFile &file, uint64_t place, size_t sets, 
 
 WeightedSets order_by_total(std::vector<WeightedBlock> &blocks, size_t first, size_t last,
                             const SpillFile *file, WorkerPool &pool, MemoryCounter &memory) {
+  SIMJOIN_CHECK(first < last && last <= blocks.size());
   std::vector<size_t> begins = {0};  // of each block's sets among those of all blocks
   uint64_t tokens = 0;
   for (size_t b = first; b < last; ++b) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/join_problem.hpp"
@@ -59,9 +60,13 @@ class SignatureTable {
   uint32_t first() const { return first_; }
   // Returns the blocks from the block of `set` on. The set must be in [first, end).
   const uint64_t *block_of(uint32_t set) const {
+    SIMJOIN_CHECK(has(set));
     return words_.data() + align_ + (set - first_) / signature_block * signature_block * layout_.words;
   }
-  uint32_t excess(uint32_t set) const { return excess_[set - first_]; }
+  uint32_t excess(uint32_t set) const {
+    SIMJOIN_CHECK(has(set));
+    return excess_[set - first_];
+  }
   // Returns whether the table has the set. If so, copy() writes its signature.
   bool has(uint32_t set) const { return set >= first_ && set - first_ < excess_.size(); }
   void copy(uint32_t set, uint64_t *signature) const {

@@ -10,7 +10,7 @@
 namespace simjoin {
 namespace {
 
-constexpr uint32_t check_interval = 1u << 14;  // units between looks at the stop flag
+constexpr uint32_t units_per_check = 1u << 14;
 constexpr int bucket_bits = 10;
 constexpr size_t parts_per_worker = 8;
 // Room for unsorted postings is made for one per this many tokens, but at least for least_room.
@@ -52,7 +52,7 @@ void PrefixIndex::visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &s
   const SetCollection &sets = problem_.index;
   uint32_t size_class = class_of(begin);
   for (uint32_t unit = begin; unit < end; ++unit) {
-    if (unit % check_interval == 0) stop.check();
+    if (unit % units_per_check == 0) stop.check();
     while (unit >= class_begin_[size_class + 1]) ++size_class;
     if (!posted_[size_class]) {
       unit = std::min(end, class_begin_[size_class + 1]) - 1;
@@ -161,7 +161,7 @@ void PrefixIndex::Builder::sort(size_t bucket) {
   const uint64_t begin = places_.begin(bucket), end = places_.begin(bucket + 1);
   std::vector<uint64_t> next(end_rank - first_rank, 0);
   for (uint64_t i = begin; i < end; ++i) {
-    if (i % check_interval == 0) pool_.stop().check();
+    if (i % units_per_check == 0) pool_.stop().check();
     ++next[unsorted_ranks_[i - base_] - first_rank];
   }
   uint64_t place = begin;
@@ -170,7 +170,7 @@ void PrefixIndex::Builder::sort(size_t bucket) {
     place += std::exchange(next[rank - first_rank], place);
   }
   for (uint64_t i = begin; i < end; ++i) {
-    if (i % check_interval == 0) pool_.stop().check();
+    if (i % units_per_check == 0) pool_.stop().check();
     const uint64_t to = next[unsorted_ranks_[i - base_] - first_rank]++;
     index_.postings_[to] = unsorted_[i - base_];
     if (sign_) index_.signatures_[to] = unsorted_signatures_[i - base_];

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/candidates/join_problem.hpp"
@@ -71,6 +72,7 @@ class PrefixIndex {
   }
   // Returns the postings of a rank, units ascending (and so ascending in size).
   std::span<const Posting> postings(uint32_t rank) const {
+    SIMJOIN_CHECK(rank + 1 < starts_.size());
     return {postings_.data() + starts_[rank], static_cast<size_t>(starts_[rank + 1] - starts_[rank])};
   }
   // Both prefetch memory: what postings() will read, and the list itself.
@@ -84,6 +86,7 @@ class PrefixIndex {
   bool has_signatures() const { return !signatures_.empty(); }
   // Returns the signature of a posting. The pointer must point into the posting's list.
   const uint64_t *signature_of(const Posting *posting) const {
+    SIMJOIN_CHECK(posting >= postings_.begin() && posting <= postings_.end());
     return signatures_.data() + (posting - postings_.data());
   }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/ranked_bits.hpp"
 
@@ -31,7 +32,9 @@ class RoundRanks {
   // Numbers the marked ranks; of() may be called afterwards. A table takes four bytes per rank and makes of()
   // several times as fast.
   void number(bool with_table, const StopFlag &stop) {
-    bits_.rank(stop);
+    SIMJOIN_CHECK(table_.empty());
+    [[maybe_unused]] const uint64_t marked = bits_.rank(stop);
+    SIMJOIN_CHECK(marked == marked_);  // every thread has reported its own
     if (!with_table) return;
     Buffer<uint32_t> table = std::move(table_);
     table.resize(ranks_);

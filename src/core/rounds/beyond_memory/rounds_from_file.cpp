@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/base/check.hpp"
 #include "core/candidates/prefix/equal_sets.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/choice/choose_layout.hpp"
@@ -263,6 +264,7 @@ bool RoundsFromFile::compatible(const Slice &probe, uint32_t smallest, uint32_t 
 // few tokens with the whole index side are left out.
 SetCollection RoundsFromFile::read_probes(std::span<const size_t> numbers, const SetCollection &index,
                                           WorkerPool *pool) const {
+  SIMJOIN_CHECK(std::is_sorted(numbers.rbegin(), numbers.rend()));
   std::vector<const Slice *> slices;
   for (const size_t number : numbers) slices.push_back(&probe_sets().slices()[number]);
   std::reverse(slices.begin(), slices.end());
@@ -281,6 +283,7 @@ SetCollection RoundsFromFile::read_probes(std::span<const size_t> numbers, const
 
 void RoundsFromFile::run_slice(size_t slice, const JoinRound &round, ResultWriter &writer,
                                JoinCounters &counters, const std::function<void()> &after_range) const {
+  SIMJOIN_CHECK(slice < probe_slices_.size());
   const std::span<const size_t> one(&probe_slices_[slice], 1);
   round.run_probes(read_probes(one, round.index(), nullptr), writer, counters, after_range);
 }

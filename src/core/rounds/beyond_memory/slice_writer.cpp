@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -81,6 +83,7 @@ void SliceWriter::cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes) {
 // order: so the slices are the same whatever the number of workers. Then each worker deals out the sets of
 // some slices.
 SlicedSide SliceWriter::write(RawSets &raw, const Ranking &ranking, size_t buffer_bytes, WorkerPool &pool) {
+  SIMJOIN_CHECK(buffered_.empty() && next_set_.size() == sizes_.classes.size());  // called once
   const size_t each = buffer_bytes / sizeof(uint32_t) / std::max<size_t>(1, slices_.size());
   buffer_words_ = std::clamp(each, least_buffer_words, most_buffer_words);
   buffers_.resize(buffer_words_ * slices_.size());
@@ -173,6 +176,7 @@ uint32_t SliceWriter::slice_in_bucket(uint32_t k, const uint32_t *ranks) {
 
 // Adds a set to its slice.
 void SliceWriter::append(size_t slice, const SetHeader &header, const uint32_t *ranks) {
+  SIMJOIN_CHECK(header.stored <= header.size && std::is_sorted(ranks, ranks + header.stored));
   const size_t words = record_words(header.stored);
   if (buffered_[slice] + words > buffer_words_) flush(slice);
   if (words > buffer_words_) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/check.hpp"
+
 namespace simjoin {
 namespace {
 
@@ -153,6 +155,9 @@ SlicedSets::Places SlicedSets::places_of(const Slice &slice) {
 // Turns what the parts of a collection have by class into places, class by class and part by part, and makes
 // room for it. The parts' classes ascend.
 void SlicedSets::make_room(std::vector<Places> &parts, SetCollection &sets) const {
+  SIMJOIN_CHECK(!parts.empty() &&
+                std::is_sorted(parts.begin(), parts.end(),
+                               [](const auto &a, const auto &b) { return a.class_begin < b.class_begin; }));
   Place placed;
   size_t first_part = 0;
   const auto end_of = [](const Places &part) { return part.class_begin + part.places.size(); };
