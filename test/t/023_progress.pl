@@ -45,6 +45,18 @@ my $before = query("SELECT calls $of_joins");
 query("SET simjoin.memory_limit = '1MB'; SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= 0.95");
 is(query("SELECT calls - $before, spilled_calls, temporary_bytes > 1000000 $of_joins"), '1|1|t', 'a join that spills');
 
+# The phases of a join, one message each, and none for whoever does not ask.
+sub phases
+{
+	my (undef, undef, $messages) = $node->psql('postgres', "SET enable_nestloop = off; $_[0]");
+	return join(' ', $messages =~ /DEBUG:  similarity join, ([a-z-]+): \d+\.\d{3} ms, \d+ bytes of (?:rows|engine memory)$/mg);
+}
+my $some = 'SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND a.id < 3000 AND b.id < 3000 AND jaccard_similarity(a.tokens, b.tokens) >= 0.5';
+is(phases("SET client_min_messages = debug2; $some"), 'input order build filter verify hand-over', 'the phases of a join');
+is(phases("SET client_min_messages = debug1; $some"), '', 'no phases at debug1');
+is(phases('SET client_min_messages = debug2; SELECT FROM few a JOIN sets b ON jaccard_similarity(a.tokens, b.tokens) >= 0.9 AND a.id < 2'),
+	'input build', 'the phases of a join with a side that streams');
+
 # A join with a small side, whether it streams past that side or turns out not to be small.
 sub counted
 {

@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/join/explain.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
+#include "pg/join/phase_log.hpp"
 #include "pg/join/recheck.hpp"
 #include "pg/join/stream.hpp"
 
@@ -131,6 +132,8 @@ bool next_unmatched(JoinState *state, Side side) {
 }
 
 void discard_execution(JoinState *state) {
+  log_search(state);
+  state->build_logged = false;
   add_execution_to_totals(state);
   close_spill_file(&state->spill_file);
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);

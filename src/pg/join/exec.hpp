@@ -119,6 +119,7 @@ struct JoinState {
   bool larger_first;
   uint32_t next_row;  // in the phases that walk over rows
   uint64_t beyond;    // pairs of the engine that turned out to be beyond the distance
+  bool build_logged;  // phase_log.hpp
 
   // For EXPLAIN ANALYZE, over all executions.
   bool keep_totals;

@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/join/aside.hpp"
 #include "pg/join/feed_blocks.hpp"
 #include "pg/join/parallel_input.hpp"
+#include "pg/join/phase_log.hpp"
 #include "pg/join/row_set.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
@@ -339,6 +340,8 @@ void feed(JoinState *state) {
   if (state->done_rows != nullptr) state->done_rows->bits = state->inputs[0].matched.bits;
   INSTR_TIME_SET_CURRENT(end);
   INSTR_TIME_ACCUM_DIFF(state->scan_time, end, start);
+  INSTR_TIME_SUBTRACT(end, start);
+  log_input(state, INSTR_TIME_GET_MILLISEC(end));
 }
 
 }  // namespace simjoin::pg

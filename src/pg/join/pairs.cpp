@@ -9,6 +9,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/method.hpp"
+#include "pg/join/phase_log.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
 
@@ -104,6 +105,7 @@ bool fetch_batch(JoinState *state) {
   INSTR_TIME_SET_CURRENT(end);
   INSTR_TIME_ACCUM_DIFF(state->engine_time, end, start);
   state->batch_position = 0;
+  log_build(state);
   // The engine has a similarity that all pairs within the distance reach, and some pairs beyond it.
   if (more && state->facts.distance && state->threshold > 0)
     state->beyond += drop_beyond_distance(state->batch, state->engine, state->facts.read_once, state->limit,
