@@ -1,14 +1,14 @@
 // Signatures of groups of partners. A probe and a group share every bit that the probe shares with a member.
 // If they share too few, no member is similar to the probe.
 //
-// By example, a bit a token: the probe has the bits 1 to 8, and a partner of its size needs all 8 at 0.8. A group
-// of four partners:
+// By example, with a bit for each token: the probe has the bits 1 to 8, and a partner of its size needs all 8
+// at 0.8. A group of four partners:
 //   A {1, 2, 9 … 14}   B {1, 3, 9 … 14}   C {2, 4, 9 … 14}   D {1, 2, 9 … 14}
-// Their union shares the bits 1 to 4 with the probe. 4 are fewer than 8, so one comparison rules out four pairs.
-// With D {3, 4, 5, 6, 7, 8, 9, 10} the union shares all 8, and the group passes. Its parts are looked at next:
-// A or B share 1, 2, 3, and C or D share 2 to 8: neither reaches 8. Without parts each member would be compared.
-// Long sets fill the union, so that every group passes. A sample therefore chooses the size of groups for each
-// band of sizes.
+// Their union shares the bits 1 to 4 with the probe. 4 are fewer than 8: one comparison rules out four pairs.
+// With D {3, 4, 5, 6, 7, 8, 9, 10} the union shares all 8, and the group passes. Its parts are looked at
+// next: A or B share 1, 2, 3, and C or D share 2 to 8. Neither reaches 8, so no member is compared. Long sets
+// fill the union, so that every group passes. A sample therefore chooses the size of groups for each band of
+// sizes.
 #pragma once
 
 #include <cstdint>

@@ -3,13 +3,14 @@
 //
 // By example: a self-join at Jaccard 0.8 of 8 MB of sets with room for 3 MB. The file has the slices S0 to S7
 // of 1 MB, with sets of 4 to 5, 5, 6, 7, 8 to 9, 10, 11 to 14 and 20 tokens.
-//   round 1: S0 S1 S2 are indexed. Partners of 4 to 6 tokens have at most 6 / 0.8 = 7.5 tokens, so S3 streams past.
-//   round 2: S3 S4 S5 are indexed (7 to 10 tokens). S6 streams past, S7 does not: 10 / 0.8 = 12.5.
+//   round 1: S0 S1 S2 are indexed. Partners of 6 tokens have at most 6 / 0.8 = 7.5, so S3 streams past.
+//   round 2: S3 S4 S5 are indexed (7 to 10 tokens). S6 streams past. S7 does not: 10 / 0.8 = 12.5.
 //   round 3: S6 S7 are indexed. No slice is left that could stream.
-// Each round joins its own sets with each other, too. S3 and S6 are read twice: a round costs what streams past it.
-// Within round 1 the tokens of S0 to S2 have ranks 0, 1, 2, … of their own, say the tokens of global rank 2, 5, 9,
-// 20 …. A probe {1, 4, 5, 7, 9, 11, 12} of S3 then becomes {1, 2}. Its other five tokens count as rarer and
-// dropped. A partner of 6 tokens would have to share 6, so the probe is left out before it is looked up.
+// Each round joins its own sets with each other, too. S3 and S6 are read twice: a round costs what streams
+// past. Within round 1 the tokens of S0 to S2 have ranks 0, 1, 2, … of their own, say the tokens of global
+// rank 2, 5, 9, 20 …. A probe {1, 4, 5, 7, 9, 11, 12} of S3 becomes {1, 2}. Its other five tokens count as
+// rarer and dropped. A partner of 6 tokens would have to share 6, so the probe is left out before it is
+// looked up.
 #pragma once
 
 #include <cstdint>
