@@ -1,4 +1,5 @@
-# Draws lines of "series,x,y" as an SVG on standard output. y is logarithmic, and with logx=1 also x. Each series is
+# Draws lines of "series,x,y" as an SVG on standard output. A fourth field of 1 marks a point that is extrapolated: it is hollow,
+# and the line to it dashed. y is logarithmic, and with logx=1 also x. Each series is
 # labelled at its right end. Variables: title, run (the measurement), xlabel, ylabel, logx. POSIX awk, for
 # test/bench/chart.
 
@@ -13,7 +14,7 @@ function line(xa, ya, xb, yb, colour) {
 }
 # A round number with its unit: 1500000 is 1.5M, 250 is 250.
 function short(v) { return v >= 1e6 ? v / 1e6 "M" : v >= 1e3 ? v / 1e3 "k" : v "" }
-function seconds(v) { return v >= 1 ? v " s" : v * 1000 " ms" }
+function seconds(v) { return v >= 1 ? short(v) " s" : v * 1000 " ms" }
 
 BEGIN {
   FS = ","
@@ -24,7 +25,7 @@ BEGIN {
 $3 > 0 {
   if (!($1 in points)) names[++series] = $1
   k = ++points[$1]
-  xs[$1, k] = $2 + 0; ys[$1, k] = $3 + 0
+  xs[$1, k] = $2 + 0; ys[$1, k] = $3 + 0; guessed[$1, k] = $4 + 0
   v = logx ? log10($2) : $2 + 0
   if (!count || v < x0) x0 = v
   if (!count || v > x1) x1 = v
@@ -66,15 +67,20 @@ END {
   for (s = 1; s <= series; s++) {
     name = names[s]
     best = 1
-    path = ""
+    path = dashed = ""
     for (k = 1; k <= points[name]; k++) {
-      path = path sprintf("%s%.1f,%.1f", k == 1 ? "" : " ", fx(xs[name, k]), fy(ys[name, k]))
+      point = sprintf("%.1f,%.1f", fx(xs[name, k]), fy(ys[name, k]))
+      if (guessed[name, k]) dashed = (dashed == "" ? before : dashed) " " point
+      else path = path (k == 1 ? "" : " ") point
+      before = point
       if (xs[name, k] > xs[name, best]) best = k
     }
     colour = colours[(s - 1) % n + 1]
     printf "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path, colour
+    if (dashed != "")
+      printf "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"5 4\"/>\n", dashed, colour
     for (k = 1; k <= points[name]; k++)
-      printf "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", fx(xs[name, k]), fy(ys[name, k]), colour
+      printf "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\" stroke=\"%s\"/>\n", fx(xs[name, k]), fy(ys[name, k]), guessed[name, k] ? "#fff" : colour, colour
     label[s] = fy(ys[name, best]) + 4
   }
   # Labels from the top down, none closer than a line to the one above.
