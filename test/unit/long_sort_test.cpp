@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/hash_sort.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
+#include "unit/on_target.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -50,6 +52,32 @@ void check_long_runs() {
     expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
     run.resize(leave_once(run.data(), run.size(), [] {}));
     EXPECT_EQ(run, expected);
+  }
+}
+
+template <typename Number>
+void check_hashes(size_t count, uint64_t distinct, uint64_t factor) {
+  std::mt19937_64 random(count);
+  std::vector<Number> numbers(count), room(count);
+  for (Number &number : numbers) number = static_cast<Number>(random() % distinct * factor);
+  std::vector<Number> expected = numbers;
+  std::sort(expected.begin(), expected.end());
+  sort_hashes(numbers.data(), count, room.data());
+  EXPECT_EQ(numbers, expected) << count << " of " << distinct;
+}
+
+TEST(LongSort, SortsHashesAndOtherNumbers) {
+  for (int64_t target : all_targets()) {
+    const OnTarget on(target);
+    for (size_t count : {0, 1, 2, 17, 31, 33, 64, 100, 128, 129, 206, 257, 500, 2000, 70'000}) {
+      // Numbers that are spread evenly, with repeated ones, all in one bucket, and all the same.
+      for (uint64_t distinct : {UINT64_MAX, uint64_t{50}, uint64_t{1}}) {
+        check_hashes<uint32_t>(count, distinct, 0x9E3779B97F4A7C15u);
+        check_hashes<uint64_t>(count, distinct, 0x9E3779B97F4A7C15u);
+        check_hashes<uint32_t>(count, std::min<uint64_t>(distinct, 5000), 1);
+        check_hashes<uint64_t>(count, std::min<uint64_t>(distinct, 5000), 1);
+      }
+    }
   }
 }
 

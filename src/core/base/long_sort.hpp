@@ -17,9 +17,9 @@ inline constexpr size_t longest_short_run = size_t{1} << 20;
 
 // Sorts numbers without a sign ascending, in their place. Calls check() at least every few milliseconds,
 // which may throw: then the numbers are in any order. A long run is divided by its upper bits (McIlroy,
-// Bostic, McIlroy: Engineering radix sort, 1993).
-template <typename Number, typename Check>
-void sort_long(Number *numbers, size_t count, const ShortSort &sort, Check &&check) {
+// Bostic, McIlroy: Engineering radix sort, 1993). sort(numbers, count) sorts short ones, as ShortSort does.
+template <typename Number, typename Sort, typename Check>
+void sort_long(Number *numbers, size_t count, const Sort &sort, Check &&check) {
   constexpr int bits = 8;
   constexpr size_t steps = size_t{1} << 16, buckets = size_t{1} << bits;
   if (count <= longest_short_run) {

@@ -4,103 +4,210 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/base/hash_sort.hpp"
+#include "core/base/interruption.hpp"
+#include "core/base/long_sort.hpp"
+#include "core/text/fold_kernels.hpp"
 
 namespace simjoin {
 namespace {
 
 // At least this many bytes before the window are kept, so that few steps move the window.
 constexpr size_t kept_text = 4096;
+// Bytes that are folded at a time, and then hashed from the cache.
+constexpr size_t folded_bytes = 8192;
+// Longer windows are hashed one by one, unless they are of ASCII.
+constexpr size_t most_started = 64;
 
-uint8_t byte_at(std::string_view text, size_t i) {
-  return static_cast<uint8_t>(text[i]);
+// The number of a hash: numbers without a sign have the order of the values.
+template <typename Number>
+Number shingle_number(uint64_t hash) {
+  return static_cast<Number>(hash) ^
+         static_cast<Number>(std::numeric_limits<std::make_signed_t<Number>>::min());
 }
 
-// Returns the number of bytes of the first character of a text that is not empty.
-size_t character_length(std::string_view text) {
-  const uint8_t lead = byte_at(text, 0);
-  const size_t length = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
-  if (length > text.size()) return 1;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte_at(text, i) & 0xC0) != 0x80) return 1;
-  return length;
-}
-
-// Returns whether a character is white space by Unicode's property White_Space.
-bool is_space(std::string_view character) {
-  const uint8_t first = byte_at(character, 0);
-  if (character.size() == 1) return first == ' ' || (first >= '\t' && first <= '\r');
-  const uint8_t second = byte_at(character, 1);
-  if (character.size() == 2) return first == 0xC2 && (second == 0x85 || second == 0xA0);
-  if (character.size() != 3) return false;
-  const uint32_t point = (first & 0x0Fu) << 12 | (second & 0x3Fu) << 6 | (byte_at(character, 2) & 0x3Fu);
-  return point == 0x1680 || (point >= 0x2000 && point <= 0x200A) || point == 0x2028 || point == 0x2029 ||
-         point == 0x202F || point == 0x205F || point == 0x3000;
+// Hashes windows that begin one byte after the other. Their length is known to be within bounds, so that the
+// compiler leaves out what XXH3 does for others. It would call XXH3 if the attribute were missing.
+template <size_t least, size_t most, typename Number>
+[[gnu::flatten]] void hash_each(const char *text, size_t length, size_t count, Number *numbers) {
+  if (length < least || length > most) __builtin_unreachable();
+  for (size_t i = 0; i < count; ++i) numbers[i] = shingle_number<Number>(XXH3_64bits(text + i, length));
 }
 
 }  // namespace
 
-Shingler::Shingler(ShingleUnit unit, uint32_t size)
-    : unit_(unit), size_(std::max<uint32_t>(size, 1)), hashes_(memory_) {}
+template <typename Value>
+void Shingler<Value>::begin(ShingleUnit unit, uint32_t size) {
+  unit_ = unit;
+  size_ = std::max<uint32_t>(size, 1);
+  rest_ = {};
+  normal_.clear();
+  hashes_.clear();
+  after_space_ = ascii_ = utf8_ = true;
+  begin_ = window_end_ = next_ = units_ = 0;
+}
 
-bool Shingler::step(size_t budget) {
+template <typename Value>
+bool Shingler<Value>::step(size_t budget) {
   work_ = 0;
-  forget_text();
-  while (!rest_.empty() && work_ < budget) {
-    const std::string_view character = rest_.substr(0, character_length(rest_));
-    rest_.remove_prefix(character.size());
-    work_ += character.size();
-    if (is_space(character)) {
-      space_pending_ = !normal_.empty();
-      continue;
-    }
-    if (space_pending_) {
-      space_pending_ = false;
-      if (unit_ == ShingleUnit::word) finish_word();
-      append(" ");
-    }
-    append(character);
+  while (hash_windows(budget)) {
+    if (rest_.empty()) return false;
+    if (work_ >= budget) break;
+    forget_text();
+    fold(budget - work_);
   }
-  return !rest_.empty();
+  return true;
 }
 
 // Forgets the text before the window if it is most of the text.
-void Shingler::forget_text() {
-  if (window_begin_ < kept_text || window_begin_ < normal_.size() / 2) return;
-  normal_.erase(0, window_begin_);
-  window_begin_ = 0;
+template <typename Value>
+void Shingler<Value>::forget_text() {
+  if (begin_ < kept_text || begin_ < normal_.size() / 2) return;
+  std::copy(normal_.begin() + begin_, normal_.end(), normal_.begin());
+  normal_.resize(normal_.size() - begin_);
+  window_end_ -= begin_;
+  next_ -= begin_;
+  begin_ = 0;
 }
 
-// Adds a character to the folded text. If characters are the units, the window moves on.
-void Shingler::append(std::string_view character) {
-  normal_ += character;
-  if (unit_ == ShingleUnit::word) return;
-  if (units_ == size_)
-    window_begin_ += character_length(std::string_view(normal_).substr(window_begin_));
+template <typename Value>
+void Shingler<Value>::fold(size_t budget) {
+  const size_t least = std::min({budget, folded_bytes, rest_.size()}), before = normal_.size();
+  char *folded = normal_.extend(least + fold_padding);
+  FoldedText to = {folded, after_space_, ascii_, utf8_};
+  const size_t taken = fold_text(letters_, rest_, least, &to);
+  normal_.resize(before + static_cast<size_t>(to.end - folded));
+  after_space_ = to.after_space;
+  ascii_ = to.ascii;
+  utf8_ = to.utf8;
+  rest_.remove_prefix(taken);
+  work_ += taken;
+}
+
+// Adds the text's next unit to the window. Returns false if it is not complete.
+template <typename Value>
+bool Shingler<Value>::pass_unit() {
+  if (unit_ == ShingleUnit::character) {
+    if (next_ >= text_end()) return false;
+    window_end_ = next_ += character_length(at(next_), normal_.end());
+  } else {
+    const auto *space = static_cast<const char *>(std::memchr(at(next_), ' ', normal_.size() - next_));
+    work_ += (space == nullptr ? normal_.end() : space) - at(next_);
+    next_ = space == nullptr ? normal_.size() : static_cast<size_t>(space + 1 - normal_.data());
+    if (space == nullptr) return false;
+    window_end_ = next_ - 1;
+  }
+  ++units_;
+  return true;
+}
+
+template <typename Value>
+void Shingler<Value>::pass_first_unit() {
+  if (unit_ == ShingleUnit::character) {
+    begin_ += character_length(at(begin_), normal_.end());
+  } else {
+    const auto *space = static_cast<const char *>(std::memchr(at(begin_), ' ', window_end_ - begin_));
+    begin_ = space == nullptr ? next_ : static_cast<size_t>(space + 1 - normal_.data());
+  }
+  --units_;
+}
+
+template <typename Value>
+void Shingler<Value>::hash_window() {
+  hashes_.push_back(shingle_number<Number>(XXH3_64bits(at(begin_), window_end_ - begin_)));
+  work_ += window_end_ - begin_;
+}
+
+// Returns whether all windows of the text so far are hashed.
+template <typename Value>
+bool Shingler<Value>::hash_windows(size_t budget) {
+  if (unit_ == ShingleUnit::character) ascii_ ? hash_ascii(budget) : hash_utf8(budget);
+  while (units_ == size_ || pass_unit()) {
+    if (units_ < size_) continue;
+    if (work_ >= budget) return false;
+    hash_window();
+    pass_first_unit();
+  }
+  return true;
+}
+
+// Hashes windows in which each byte is a character, one after the other.
+template <typename Value>
+void Shingler<Value>::hash_ascii(size_t budget) {
+  const size_t end = text_end(), size = size_;
+  if (end - begin_ < size || work_ >= budget) return;
+  const size_t count = std::min(end - begin_ - size + 1, (budget - work_) / size + 1);
+  const char *text = at(begin_);
+  Number *numbers = hashes_.extend(count);
+  if (size < 4)
+    hash_each<1, 3>(text, size, count, numbers);
+  else if (size <= 8)
+    hash_each<4, 8>(text, size, count, numbers);
+  else if (size <= 16)
+    hash_each<9, 16>(text, size, count, numbers);
   else
+    hash_each<17, SIZE_MAX>(text, size, count, numbers);
+  work_ += count * size;
+  begin_ += count;
+  units_ = size_ - 1;
+  window_end_ = next_ = begin_ + units_;
+}
+
+// Hashes windows whose characters are found all at once. Long windows would have them found again and again.
+template <typename Value>
+void Shingler<Value>::hash_utf8(size_t budget) {
+  if (!utf8_ || size_ > most_started || text_end() - begin_ < size_) return;
+  const std::string_view text(at(begin_), text_end() - begin_);
+  starts_.resize(text.size() + 1);
+  const size_t count = character_starts(text, starts_.data());
+  starts_[count] = static_cast<uint32_t>(text.size());
+  if (count < size_) return;
+  size_t i = 0;
+  Number *numbers = hashes_.extend(count - size_ + 1);
+  for (; i + size_ <= count && work_ < budget; ++i) {
+    const size_t length = starts_[i + size_] - starts_[i];
+    numbers[i] = shingle_number<Number>(XXH3_64bits(text.data() + starts_[i], length));
+    work_ += length;
+  }
+  hashes_.resize(hashes_.size() - (count - size_ + 1 - i));
+  units_ = size_ - 1;
+  window_end_ = next_ = begin_ + starts_[i + units_];
+  begin_ += starts_[i];
+}
+
+template <typename Value>
+void Shingler<Value>::finish() {
+  const size_t end = text_end();
+  if (end == 0) return;
+  if (unit_ == ShingleUnit::word && !after_space_) {
     ++units_;
-  if (units_ == size_) work_ += hash_window();
+    window_end_ = end;
+  }
+  if (units_ < size_ && !hashes_.empty()) return;
+  window_end_ = end;
+  hash_window();
 }
 
-// Moves the window on, after the folded text has got a complete word.
-void Shingler::finish_word() {
-  if (units_ == size_)
-    window_begin_ = normal_.find(' ', window_begin_) + 1;
-  else
-    ++units_;
-  if (units_ == size_) work_ += hash_window();
+template <typename Value>
+std::span<const Value> Shingler<Value>::set() {
+  const size_t count = hashes_.size();
+  room_.resize(std::min(count, longest_short_run));
+  const auto sort = [&](Number *numbers, size_t some) { sort_hashes(numbers, some, room_.data()); };
+  sort_long(hashes_.data(), count, sort, check_interruption);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (i % longest_short_run == longest_short_run - 1) check_interruption();
+    const Number number = hashes_[i];
+    hashes_[kept] = shingle_number<Number>(number);
+    kept += i + 1 == count || hashes_[i + 1] != number;
+  }
+  return {reinterpret_cast<const Value *>(hashes_.data()), kept};
 }
 
-// Hashes the window and returns its length.
-size_t Shingler::hash_window() {
-  const std::string_view window = std::string_view(normal_).substr(window_begin_);
-  hashes_.push_back(XXH3_64bits(window.data(), window.size()));
-  return window.size();
-}
-
-void Shingler::finish() {
-  if (normal_.empty()) return;
-  if (unit_ == ShingleUnit::word) finish_word();
-  if (units_ < size_) hash_window();
-}
+template class Shingler<int32_t>;
+template class Shingler<int64_t>;
 
 }  // namespace simjoin

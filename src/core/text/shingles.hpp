@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "core/base/memory.hpp"
+#include "core/text/letters.hpp"
 
 namespace simjoin {
 
@@ -14,18 +16,25 @@ enum class ShingleUnit : uint8_t { character, word };
 
 // Hashes every run of `size` units (characters, or words joined by one space) of a UTF-8 text. Each run of
 // white space counts as one space, and not at all at either end of the text. A text of fewer units is one
-// run; a blank text has none. Letters are taken as they are. A byte that is not part of a UTF-8 character is
-// a character.
+// run; a blank text has none. A byte that is not part of a UTF-8 character is a character.
 //
-// The hash is XXH3 with 64 bits, without a seed, of the run's bytes: the same on every machine and for good.
+// The hash is XXH3 with 64 bits, without a seed, of the run's bytes, or its low 32 bits if Value has so many:
+// the same on every machine and for good. Value is int32_t or int64_t.
+template <typename Value>
 class Shingler {
  public:
-  // size >= 1.
-  Shingler(ShingleUnit unit, uint32_t size);
+  Shingler() : normal_(memory_), starts_(memory_), hashes_(memory_), room_(memory_) {}
+
+  // Begins a text. size >= 1.
+  void begin(ShingleUnit unit, uint32_t size);
 
   // Takes the next part of the text, which is not copied. Parts end between characters. step() must have
-  // reached the end of the part before.
-  void feed(std::string_view part) { rest_ = part; }
+  // reached the end of the part before. The letters know all characters of the part, and put them into lower
+  // case. Without letters, characters are taken as they are.
+  void feed(std::string_view part, const Letters *letters) {
+    rest_ = part;
+    letters_ = letters;
+  }
 
   // Works through at least one character and, unless a single run is longer, at most about `budget` bytes.
   // Returns false once the part's end is reached.
@@ -34,26 +43,39 @@ class Shingler {
   // Ends the text. Called once, after the last part has been worked through.
   void finish();
 
-  // Returns the hashes so far, in the order of the text, with repeated ones. The caller may change them once
-  // the text has ended.
-  Buffer<uint64_t> &hashes() { return hashes_; }
+  // Returns the hashes of the text that has ended, ascending and distinct. Called once. Throws Cancelled if
+  // check_interruption() does.
+  std::span<const Value> set();
 
  private:
+  using Number = std::make_unsigned_t<Value>;
+
+  const char *at(size_t place) const { return normal_.data() + place; }
+  size_t text_end() const { return normal_.size() - (after_space_ && !normal_.empty() ? 1 : 0); }
   void forget_text();
-  void append(std::string_view character);
-  void finish_word();
-  size_t hash_window();
+  void fold(size_t budget);
+  bool pass_unit();
+  void pass_first_unit();
+  void hash_window();
+  bool hash_windows(size_t budget);
+  void hash_ascii(size_t budget);
+  void hash_utf8(size_t budget);
 
   std::string_view rest_;
-  const ShingleUnit unit_;
-  const uint32_t size_;
-  std::string normal_;       // the end of the text so far, with white space folded
-  size_t window_begin_ = 0;  // the beginning of the last `units_` units in normal_
-  uint32_t units_ = 0;       // complete units in the window, at most size_
-  bool space_pending_ = false;
-  size_t work_ = 0;  // bytes since the step began
+  const Letters *letters_ = nullptr;
+  ShingleUnit unit_ = ShingleUnit::character;
+  uint32_t size_ = 1;
   MemoryCounter memory_;
-  Buffer<uint64_t> hashes_;
+  Buffer<char> normal_;  // the end of the text so far, folded
+  bool after_space_ = true, ascii_ = true, utf8_ = true;
+  // The next window to be hashed: where it begins, and its units so far, of which there are at most size_.
+  size_t begin_ = 0, window_end_ = 0;
+  uint32_t units_ = 0;
+  size_t next_ = 0;          // where the search for the next unit's end goes on
+  size_t work_ = 0;          // bytes since the step began
+  Buffer<uint32_t> starts_;  // of the characters from the window on
+  Buffer<Number> hashes_;    // in the order of the values
+  Buffer<Number> room_;
 };
 
 }  // namespace simjoin

@@ -9,11 +9,13 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "core/text/shingles.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/interruptible.hpp"
+#include "pg/base/letters.hpp"
 #include "pg/base/steps.hpp"
 
 namespace simjoin::pg {
@@ -23,6 +25,8 @@ namespace {
 constexpr size_t step_bytes = 1 << 20;
 // The least number of bytes that are put into lower case at a time.
 constexpr size_t part_bytes = 1 << 16;
+// The shingles of texts of up to this many bytes are made in memory that the session keeps.
+constexpr size_t short_text = 1 << 14;
 
 bool is_ascii_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -55,78 +59,74 @@ size_t part_length(const char *text, size_t length) {
 // shingles in databases of different encodings. (SQL_ASCII says nothing about its bytes: they are kept.)
 std::string_view normalized_text(const char *text, size_t length, Oid collation) {
   char *lower = str_tolower(text, length, collation);
-  if (GetDatabaseEncoding() != PG_SQL_ASCII)
-    lower = pg_server_to_any(lower, static_cast<int>(std::strlen(lower)), PG_UTF8);
-  return lower;
+  if (GetDatabaseEncoding() == PG_SQL_ASCII) return lower;
+  char *converted = pg_server_to_any(lower, static_cast<int>(std::strlen(lower)), PG_UTF8);
+  if (converted != lower) pfree(lower);
+  return converted;
 }
 
-// Makes the shingles of a text. What it takes is allocated in the context.
-Shingler *shingle(const text *input, Oid collation, ShingleUnit unit, int32 size, MemoryContext context) {
-  auto *shingler =
-      own(context, [&] { return std::make_unique<Shingler>(unit, static_cast<uint32_t>(size)); });
-  MemoryContext part_context = AllocSetContextCreate(context, "part of a text", ALLOCSET_SMALL_SIZES);
-  const char *next = VARDATA_ANY(input), *end = next + VARSIZE_ANY_EXHDR(input);
-  while (next < end) {
-    MemoryContextReset(part_context);
-    MemoryContextSwitchTo(part_context);
-    const size_t length = part_length(next, static_cast<size_t>(end - next));
-    shingler->feed(normalized_text(next, length, collation));
+// Hashes the shingles of a text. What it takes beside is allocated in the current memory context.
+template <class T>
+void shingle(Shingler<T> *shingler, std::string_view text, Oid collation) {
+  const Letters *letters = text.empty() ? nullptr : letters_of(text, collation);
+  while (!text.empty()) {
+    const size_t length = letters != nullptr ? text.size() : part_length(text.data(), text.size());
+    std::string_view part = text.substr(0, length);
+    if (letters == nullptr) part = normalized_text(part.data(), length, collation);
+    shingler->feed(part, letters);
     run_steps([&] { return !shingler->step(step_bytes); });
-    next += length;
+    if (letters == nullptr) pfree(const_cast<char *>(part.data()));
+    text.remove_prefix(length);
   }
-  call_cpp([&] { shingler->finish(); });
-  MemoryContextSwitchTo(context);
-  return shingler;
 }
 
-// Cuts the hashes to T, in their own place, and makes them ascending and distinct. Returns how many are left.
+// Returns the set as an array in the memory context.
 template <class T>
-size_t distinct_values(Buffer<uint64_t> *hashes, T *values) {
-  InterruptCounter interrupts;
-  for (size_t i = 0; i < hashes->size(); ++i) {
-    interrupts.add(1);
-    const T value = static_cast<T>((*hashes)[i]);
-    std::memcpy(values + i, &value, sizeof value);
-  }
-  sort_interruptibly(
-      values, hashes->size(), [](T a, T b) { return a < b; }, [](T value) { return comparison_cost(value); });
-  size_t count = 0;
-  for (size_t i = 0; i < hashes->size(); ++i) {
-    interrupts.add(1);
-    if (count == 0 || values[count - 1] != values[i]) values[count++] = values[i];
-  }
-  return count;
-}
-
-// Returns the hashes as a set, an array in the result's context. The hashes are destroyed.
-template <class T>
-Datum array_of(Buffer<uint64_t> *hashes, MemoryContext result_context) {
-  T *values = reinterpret_cast<T *>(hashes->data());
-  const size_t count = distinct_values(hashes, values);
-  if (!AllocSizeIsValid(array_bytes<T>(count)))
+Datum array_of(std::span<const T> set, MemoryContext context) {
+  if (!AllocSizeIsValid(array_bytes<T>(set.size())))
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("a set of %zu shingles is too large", count), errhint("Split the text.")));
-  const auto array = make_array<T>(count, result_context);
+                    errmsg("a set of %zu shingles is too large", set.size()), errhint("Split the text.")));
+  const auto array = make_array<T>(set.size(), context);
   constexpr size_t step = step_bytes / sizeof(T);
-  for (size_t i = 0; i < count; i += step) {
+  for (size_t i = 0; i < set.size(); i += step) {
     CHECK_FOR_INTERRUPTS();
-    std::copy_n(values + i, std::min(step, count - i), array.elements + i);
+    std::copy_n(set.data() + i, std::min(step, set.size() - i), array.elements + i);
   }
   return array.datum();
+}
+
+template <class T>
+Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, ShingleUnit unit, int32 size,
+                  MemoryContext result_context) {
+  shingler->begin(unit, static_cast<uint32_t>(size));
+  shingle(shingler, text, collation);
+  const std::span<const T> set = call_cpp([&] {
+    shingler->finish();
+    return shingler->set();
+  });
+  return array_of(set, result_context);
+}
+
+template <class T>
+Datum make_shingles_of(std::string_view text, Oid collation, ShingleUnit unit, int32 size) {
+  static Shingler<T> kept;  // with the memory of short texts
+  MemoryContext result_context = CurrentMemoryContext;
+  if (text.size() <= short_text) return shingles_of(&kept, text, collation, unit, size, result_context);
+  MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
+  MemoryContextSwitchTo(context);
+  auto *shingler = own(context, [] { return std::make_unique<Shingler<T>>(); });
+  const Datum result = shingles_of(shingler, text, collation, unit, size, result_context);
+  MemoryContextSwitchTo(result_context);
+  MemoryContextDelete(context);
+  return result;
 }
 
 }  // namespace
 
 Datum make_shingles(const text *input, Oid collation, ShingleUnit unit, bool wide, int32 size) {
-  MemoryContext result_context = CurrentMemoryContext;
-  MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
-  MemoryContextSwitchTo(context);
-  Buffer<uint64_t> *hashes = &shingle(input, collation, unit, size, context)->hashes();
-  const Datum result =
-      wide ? array_of<int64_t>(hashes, result_context) : array_of<int32_t>(hashes, result_context);
-  MemoryContextSwitchTo(result_context);
-  MemoryContextDelete(context);
-  return result;
+  const std::string_view text(VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input));
+  return wide ? make_shingles_of<int64_t>(text, collation, unit, size)
+              : make_shingles_of<int32_t>(text, collation, unit, size);
 }
 
 }  // namespace simjoin::pg

@@ -15,7 +15,7 @@ constexpr int part_bits = 8;  // entries are sorted in 2^8 parts: each fits the 
 constexpr size_t parts = size_t{1} << part_bits;
 constexpr uint32_t sets_per_chunk = 1u << 15;
 constexpr uint32_t probes_per_group = 64;  // looked up together, so that their cache misses overlap
-constexpr uint32_t check_interval = 1u << 12;
+constexpr uint32_t equal_check_interval = 1u << 12;
 
 uint32_t hash_set(const uint32_t *ranks, uint32_t size) {
   uint64_t hash = size;
@@ -57,7 +57,7 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
   const auto visit = [&](const Range &range, auto &&body) {
     const uint32_t size = sets.classes[sets.class_of(range.begin)].size;
     for (uint32_t set = range.begin; set < range.end; ++set) {
-      if (set % check_interval == 0) pool.stop().check();
+      if (set % equal_check_interval == 0) pool.stop().check();
       if (sets.stored(set) == size) body(hash_set(sets.begin(set), size), set);
     }
   };
