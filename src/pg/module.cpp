@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/base/interruption.hpp"
 #include "core/device/gpu.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/shared_progress.hpp"
@@ -21,18 +22,6 @@ extern "C" {
 #ifndef SIMJOIN_VERSION
 #error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"
 #endif
-
-namespace simjoin::pg {
-namespace {
-
-// Returns whether CHECK_FOR_INTERRUPTS() would end the statement.
-bool statement_ends() {
-  return InterruptPending != 0 && (QueryCancelPending != 0 || ProcDiePending != 0) &&
-         InterruptHoldoffCount == 0 && QueryCancelHoldoffCount == 0 && CritSectionCount == 0;
-}
-
-}  // namespace
-}  // namespace simjoin::pg
 
 // While Highway's library is loaded, it measures the timer of its benchmarks, which takes most of the time
 // that a session or a parallel worker needs to load the module. The linker finds this function first. Nothing

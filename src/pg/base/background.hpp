@@ -8,6 +8,7 @@
 
 #include "core/base/background_task.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/steps.hpp"
 #include "pg/base/watch.hpp"
@@ -23,7 +24,7 @@ void run_interruptibly(MemoryContext context, Body body) {
   BackgroundTask *task = own(
       context, [&] { return std::make_unique<BackgroundTask>(Settings::cpu_threads(), std::move(body)); });
   for (bool done = false; !done; show_work(context)) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     done = call_step([&] { return task->wait(step_budget); });
   }
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include <tuple>
 
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/steps.hpp"
 #include "pg/base/watch.hpp"
 
@@ -81,7 +82,7 @@ Batch *create_batch(MemoryContext context) {
 
 bool next_batch(JoinEngine *engine, File *spill_file, Batch *batch, bool by_left_row) {
   for (;;) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     offer_spill_file(engine, spill_file);  // a GPU that gives up hands its sets over late
     const StepResult result = call_step([&] { return engine->step(step_budget, *batch); });
     report_gpu_notice_of(engine);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/worker_pool.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -80,7 +81,7 @@ void describe_current_exception(ErrorReport *report) noexcept {
 }
 
 void raise(const ErrorReport &report) {
-  if (report.interrupted) CHECK_FOR_INTERRUPTS();
+  if (report.interrupted) check_interrupts();
   ereport(ERROR, (errcode(report.sqlstate), errmsg_internal("%s", report.message),
                   report.hint[0] != '\0' ? errhint("%s", report.hint) : 0));
   pg_unreachable();

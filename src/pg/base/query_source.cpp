@@ -12,6 +12,7 @@ extern "C" {
 #include <cctype>
 #include <cstring>
 
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/watch.hpp"
@@ -38,6 +39,7 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   const QueryReceiver *receiver = receiver_of(self);
   receiver->take(receiver->reader, {receiver->function, slot, receiver->types});
   if (receiver->watched != nullptr) note_query_row(receiver->watched);
+  check_interrupts();  // before PostgreSQL does
   return true;
 }
 

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 
@@ -32,7 +33,7 @@ auto call_step(Step &&step) {
 // Calls step() until it returns true. Interrupts are processed before each step.
 template <class Step>
 void run_steps(Step &&step) {
-  do CHECK_FOR_INTERRUPTS();
+  do check_interrupts();
   while (!call_step(step));
 }
 
@@ -41,7 +42,7 @@ void run_steps(Step &&step) {
 template <class Work>
 void run_to_end(Work *work) {
   for (bool done = false; !done;) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     done = call_step([&] { return work->step(step_budget); });
     report_gpu_notice_of(work);
   }

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/row_columns.hpp"
 #include "pg/base/row_context.hpp"
@@ -166,6 +167,7 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, Re
   if (any_null(fcinfo, {key})) return nullptr;
   ClusterOptions options = options_of(fcinfo, first, merges, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
   auto *clustering = static_cast<Clustering *>(MemoryContextAllocZero(context, sizeof(Clustering)));
   clustering->function = function;
   clustering->context = context;

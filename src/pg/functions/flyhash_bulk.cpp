@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/row_columns.hpp"
@@ -113,6 +114,7 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   FlyArguments arguments;
   if (!fly_arguments(fcinfo, flyhash_function, &arguments) || PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
   RowKeys *keys = create_keys_as_they_come(fcinfo, 5, result.column_type(0), flyhash_function, context);
   VectorReader reader = {arguments,
                          keys,

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/functions/edge_query.hpp"
@@ -85,7 +86,9 @@ class ComponentSink : public EdgeSink {
 };
 
 MemoryContext create_graph_context() {
-  return AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
+  return context;
 }
 
 // A call of a function of this file.

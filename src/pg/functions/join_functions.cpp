@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/functions/indexed_neighbors.hpp"
@@ -27,6 +28,7 @@ FunctionJoin *create_function_join(const char *function, RowMeasure measure, boo
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "similarity join", ALLOCSET_DEFAULT_SIZES);
   auto *join = static_cast<FunctionJoin *>(MemoryContextAllocZero(context, sizeof(FunctionJoin)));
+  give_up_at_conflict(context);
   join->function = function;
   join->context = context;
   join->batch = create_batch(context);

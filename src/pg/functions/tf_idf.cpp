@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/row_columns.hpp"
@@ -135,6 +136,7 @@ Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
   if (PG_ARGISNULL(0)) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
   RowKeys *keys = create_keys_as_they_come(fcinfo, key, result.column_type(0), call.function, context);
   BagReader reader = {call,
                       keys,

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/explain.hpp"
 #include "pg/join/feed.hpp"
@@ -92,7 +93,7 @@ bool next_match(JoinState *state) {
   const JoinType jointype = state->facts.jointype;
   JoinPair pair;
   while (!streamed_row_is_done(state) && next_pair(state, &pair)) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (asks_for_existence(jointype) && has_partner(state->inputs[0], pair.left)) continue;
     ResetExprContext(context);
     fill_scan_tuple(state, pair);

@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
@@ -184,6 +185,7 @@ void start_engine(JoinState *state) {
   const bool weighted = state->facts.weighted();
   state->method = choose_method(state->measure, state->threshold, state->facts.jointype, weighted);
   state->started = true;
+  give_up_at_conflict(state->context);
   if (asks_for_existence(state->facts.jointype))
     state->done_rows = static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
   if (state->method.by_bands) {
@@ -290,7 +292,7 @@ bool keeps_unmatched(JoinType jointype, Side side) {
 }
 
 TupleTableSlot *next_row(JoinInput *input) {
-  CHECK_FOR_INTERRUPTS();
+  check_interrupts();
   if (input->blocks != nullptr) return next_block_row(input->blocks);
   TupleTableSlot *slot = ExecProcNode(input->child);
   return TupIsNull(slot) ? nullptr : slot;

@@ -2,6 +2,7 @@
 
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/join/feed.hpp"
 
@@ -110,7 +111,7 @@ void feed_rows_of_block(JoinState *state, Side side) {
     if (count == 0) count = feed_some_rows(state, side, sets);
     end_rows(state->engine, count, &state->spill_file);
     input->row_count += count;
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
   } while (count > 0);
 }
 

@@ -5,6 +5,7 @@ extern "C" {
 }
 
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/steps.hpp"
 #include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
@@ -93,7 +94,7 @@ bool next_streamed_row(JoinState *state) {
 
 bool next_streamed_batch(JoinState *state) {
   while (state->streamed->has_more()) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const StepResult result = call_cpp([&] { return state->streamed->step(step_budget, *state->batch); });
     if (result != StepResult::batch) continue;
     note_step(state->engine, result, state->batch->size());

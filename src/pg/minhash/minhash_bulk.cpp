@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/result_rows.hpp"
 #include "pg/base/row_columns.hpp"
@@ -119,6 +120,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(2));
   Settings::set_resources(&spec);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "signatures", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
   SignatureReader reader = {function,
                             weighted,
                             optional_string_argument(fcinfo, tokenizer),
