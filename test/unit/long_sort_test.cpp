@@ -1,20 +1,24 @@
-// Sorting of sets of any size, which the engine's caller can give up.
+// Sorting of sets of any size, and what else the engine's caller can give up.
 #include "core/base/long_sort.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/base/hash_sort.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
+#include "core/sets/text_feed.hpp"
 #include "unit/on_target.hpp"
 
 namespace simjoin::test {
@@ -159,6 +163,41 @@ TEST_F(GivingUp, ALargeSetOfTexts) {
 TEST_F(GivingUp, ALargeSetOfIntegers) {
   give_up<int32_t>();
   give_up<int64_t>();
+}
+
+// A text that other threads hash for as long as a test wants, 20 s at most.
+constexpr std::string_view slow_text = "slow";
+std::atomic<bool> is_slow, is_met;
+std::thread::id fast_thread;
+
+uint32_t hash_slowly(std::string_view text) {
+  if (text != slow_text || std::this_thread::get_id() == fast_thread) return 0;
+  is_met = true;
+  for (int i = 0; i < 20'000 && is_slow; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  is_slow = false;
+  return 0;
+}
+
+// The caller has to wait for a row that another thread numbers, and gives up meanwhile.
+TEST_F(GivingUp, AWaitForALongRowOfTexts) {
+  MemoryCounter memory;
+  TextNumbers numbers(memory);
+  is_slow = true;
+  is_met = false;
+  fast_thread = std::this_thread::get_id();
+  TextFeed feed(2, size_t{1} << 20, memory, {false, hash_slowly});
+  const std::vector<std::string_view> row(1000, slow_text);
+  set_interruption([] { return is_met.load(); });
+  EXPECT_THROW(
+      {
+        for (int rows = 0; rows < 100'000; ++rows) {
+          feed.add(Side::left, std::span(row));
+          if (feed.full()) feed.submit(numbers);
+          feed.take(TextFeed::at_once);
+        }
+      },
+      Cancelled);
+  is_slow = false;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/base/interruption.hpp"
 #include "core/base/worker_pool.hpp"
 #include "unit/cpu_time.hpp"
+#include "unit/times_asked.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -178,6 +179,26 @@ TEST(SetCopies, AHugeSetIsGivenUp) {
   EXPECT_TRUE(given_up(second, set, while_hashed));  // its tokens are sorted and kept
   std::reverse(set.begin(), set.end());
   EXPECT_TRUE(given_up(third, set, while_hashed));  // compared with those in another order
+}
+
+// Once in 65,536 tokens at least, in each pass over them.
+template <typename Token>
+void expect_to_ask(const std::vector<Token> &set) {
+  MemoryCounter memory;
+  SetCopies copies(Measure::jaccard, 0.5, enough_memory, memory);
+  const int passes[] = {1, 4,
+                        2};  // hashed; also measured, copied, sorted and kept; compared as they were kept
+  for (const int pass : passes)
+    EXPECT_GE(times_asked([&] { copies.add(std::span<const Token>(set)); }), pass * 16 - 4) << pass;
+}
+
+TEST(SetCopies, AskWhileTheyTakeAHugeSet) {
+  std::vector<int64_t> integers(size_t{1} << 20);
+  std::iota(integers.begin(), integers.end(), 0);
+  expect_to_ask(integers);
+  std::vector<std::string> texts;
+  for (const int64_t i : integers) texts.push_back(std::to_string(i));
+  expect_to_ask(std::vector<std::string_view>(texts.begin(), texts.end()));
 }
 
 TEST(SetCopies, KeepsToItsMemory) {

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/worker_pool.hpp"
+#include "unit/times_asked.hpp"
+
 namespace simjoin::test {
 namespace {
 
@@ -317,6 +320,27 @@ TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
   for (const IndexLookup::SizeClass &size_class : lookup.classes) EXPECT_GT(size_class.least, 1u);
   EXPECT_TRUE(finds(lookup, same.entries));
   EXPECT_FALSE(finds(lookup, different.entries));
+}
+
+// Once in 65,536 codes at least.
+TEST(TokenOrder, AsksWhileItLooksALargeSetUp) {
+  TokenOrder order({}, Bounds(Measure::jaccard, 0.5));
+  std::vector<TokenKey> keys(size_t{1} << 20);
+  std::iota(keys.begin(), keys.end(), 0);
+  const SetPrefix prefix = {static_cast<int64_t>(keys.size()), keys};
+  std::vector<TokenCode> entries(keys.size());
+  order.entries_of(prefix, entries.data());
+  size_t codes = 0;
+  const int asked = times_asked([&] {
+    const auto lookups = order.lookups(prefix, SIZE_MAX);
+    for (const PrefixLookup &lookup : *lookups) codes += lookup.one.size();
+  });
+  EXPECT_GT(codes, keys.size());
+  EXPECT_GE(static_cast<size_t>(asked) + 100, codes >> 16);
+  EXPECT_GE(times_asked([&] { EXPECT_TRUE(order.may_be_similar(prefix, {prefix.size, entries})); }), 15);
+  set_interruption([] { return true; });
+  EXPECT_THROW(order.lookups(prefix, SIZE_MAX), Cancelled);
+  set_interruption(nullptr);
 }
 
 TEST(IndexLookup, SaysWhatAnIndexCannotServe) {

@@ -10,6 +10,8 @@
 #include <map>
 #include <vector>
 
+#include "unit/times_asked.hpp"
+
 namespace simjoin::test {
 namespace {
 
@@ -105,6 +107,16 @@ TEST(WeightedPrefixes, LargeSetsAreFound) {
   const Indexed indexed = index_set(prefixes, tokens, 1U << 31);
   EXPECT_FALSE(prefixes.lookups(probe.set, SIZE_MAX)->empty());
   EXPECT_TRUE(prefixes.may_be_similar({indexed.set.total, indexed.entries, indexed.masses}));
+}
+
+// Once in 65,536 tokens at least.
+TEST(WeightedPrefixes, AskWhileTheyTakeALargeSet) {
+  WeightedPrefixes prefixes(Measure::jaccard, 0.5);
+  std::vector<WeightedKey> keys(size_t{1} << 20);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = {i, 1};
+  WeightedKeys set;
+  EXPECT_GE(times_asked([&] { set = prefixes.set_of(keys); }), 3 * 16 - 10);
+  EXPECT_GE(times_asked([&] { EXPECT_FALSE(prefixes.lookups(set, SIZE_MAX)->empty()); }), 16);
 }
 
 // A set with more entries than the caller wants has no lookups, and may be compared all the same.

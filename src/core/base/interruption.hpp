@@ -2,6 +2,7 @@
 // millions of tokens.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace simjoin {
@@ -13,12 +14,23 @@ void set_interruption(bool (*wanted)());
 // engine have its StopFlag.
 void check_interruption();
 
+// The steps of some nanoseconds each between two such checks.
+inline constexpr size_t steps_between_checks = size_t{1} << 16;
+
+// Checks so once in so many steps, which are numbered from 0 on: for loops over a set of any size.
+inline void check_interruption_at(size_t step) {
+  if ((step + 1) % steps_between_checks == 0) check_interruption();
+}
+
+// Does what std::memcpy does, with such checks.
+void copy_interruptibly(void *to, const void *from, size_t bytes);
+
 // Returns the comparison with such a check now and then, for algorithms on arrays of any size.
 template <typename Compare>
 auto interruptible(Compare compare) {
   return [compare](const auto &a, const auto &b) {
     static thread_local uint32_t compared = 0;  // algorithms copy their comparisons
-    if (++compared % (uint32_t{1} << 16) == 0) check_interruption();
+    if (++compared % steps_between_checks == 0) check_interruption();
     return compare(a, b);
   };
 }

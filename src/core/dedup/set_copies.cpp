@@ -15,14 +15,13 @@ namespace {
 
 // At least this number of hashes is kept: the first table has room for them.
 constexpr size_t least_hashes = 1024;
-constexpr size_t tokens_between_checks = size_t{1} << 16;
 
 // Returns 32 bits that are the same for the same tokens with the same weights in any order.
 template <typename Token>
 uint32_t tag_of(std::span<const Token> tokens, std::span<const double> weights) {
   uint64_t sum = tokens.size();
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if ((i + 1) % tokens_between_checks == 0) check_interruption();
+    check_interruption_at(i);
     const uint64_t hash = token_value_hash(tokens[i]);
     sum += weights.empty() ? hash : mix_bits(hash + std::bit_cast<uint64_t>(weights[i]));
   }
@@ -34,7 +33,10 @@ template <typename Token>
 size_t kept_bytes(std::span<const Token> tokens) {
   if constexpr (std::is_same_v<Token, std::string_view>) {
     size_t bytes = 0;
-    for (const Token &token : tokens) bytes += sizeof(size_t) + token.size();
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      check_interruption_at(i);
+      bytes += sizeof(size_t) + tokens[i].size();
+    }
     return bytes;
   } else {
     return tokens.size_bytes();
@@ -44,29 +46,34 @@ size_t kept_bytes(std::span<const Token> tokens) {
 template <typename Token>
 void write_tokens(std::span<const Token> tokens, char *to) {
   if constexpr (std::is_same_v<Token, std::string_view>) {
-    for (const Token &token : tokens) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      check_interruption_at(i);
+      const Token token = tokens[i];
       const size_t size = token.size();
       std::memcpy(to, &size, sizeof size);
       if (size > 0) std::memcpy(to + sizeof size, token.data(), size);
       to += sizeof size + size;
     }
   } else {
-    if (!tokens.empty()) std::memcpy(to, tokens.data(), tokens.size_bytes());
+    copy_interruptibly(to, tokens.data(), tokens.size_bytes());
   }
 }
 
 template <typename Token>
 std::vector<Token> read_tokens(const char *from, size_t count) {
-  std::vector<Token> tokens(count);
-  if constexpr (std::is_same_v<Token, std::string_view>) {
-    for (Token &token : tokens) {
+  std::vector<Token> tokens;
+  tokens.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    check_interruption_at(i);
+    if constexpr (std::is_same_v<Token, std::string_view>) {
       size_t size;
       std::memcpy(&size, from, sizeof size);
-      token = {from + sizeof size, size};
+      tokens.emplace_back(from + sizeof size, size);
       from += sizeof size + size;
+    } else {
+      std::memcpy(&tokens.emplace_back(), from, sizeof(Token));
+      from += sizeof(Token);
     }
-  } else {
-    if (count > 0) std::memcpy(tokens.data(), from, count * sizeof(Token));
   }
   return tokens;
 }
@@ -75,16 +82,32 @@ std::vector<Token> read_tokens(const char *from, size_t count) {
 template <typename Token>
 bool same_bytes(const char *kept, std::span<const Token> tokens) {
   if constexpr (std::is_same_v<Token, std::string_view>) {
-    for (const Token &token : tokens) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      check_interruption_at(i);
       size_t size;
       std::memcpy(&size, kept, sizeof size);
-      if (std::string_view(kept + sizeof size, size) != token) return false;
+      if (std::string_view(kept + sizeof size, size) != tokens[i]) return false;
       kept += sizeof size + size;
     }
-    return true;
   } else {
-    return tokens.empty() || std::memcmp(kept, tokens.data(), tokens.size_bytes()) == 0;
+    for (size_t begin = 0; begin < tokens.size(); begin += steps_between_checks) {
+      if (begin > 0) check_interruption();
+      const auto some = tokens.subspan(begin, std::min(steps_between_checks, tokens.size() - begin));
+      if (std::memcmp(kept + begin * sizeof(Token), some.data(), some.size_bytes()) != 0) return false;
+    }
   }
+  return true;
+}
+
+template <typename Token>
+std::vector<Token> copy_of(std::span<const Token> tokens) {
+  std::vector<Token> copy;
+  copy.reserve(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    check_interruption_at(i);
+    copy.push_back(tokens[i]);
+  }
+  return copy;
 }
 
 // Returns the tokens in ascending order.
@@ -151,7 +174,7 @@ uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens, std::span<
     return not_kept;
   // A token of weight 0 counts as missing.
   const int64_t size = weights.empty()
-                           ? distinct_tokens(sorted(std::vector<Token>(tokens.begin(), tokens.end())))
+                           ? distinct_tokens(sorted(copy_of(tokens)))
                            : std::ranges::count_if(weights, [](double weight) { return weight > 0; });
   const bool similar = bounds_.satisfied(size, size, size);
   kept_.push_back({bytes_.size(), tokens.size(), row, SetFamilies::none,
@@ -169,8 +192,7 @@ bool SetCopies::equals(const KeptSet &kept, std::span<const Token> tokens,
   const char *bytes = bytes_.data() + kept.begin;
   if (!weights.empty()) return same_bytes(bytes, weights) && same_bytes(bytes + weights.size_bytes(), tokens);
   if (same_bytes(bytes, tokens)) return true;
-  return std::ranges::equal(sorted(read_tokens<Token>(bytes, tokens.size())),
-                            sorted(std::vector<Token>(tokens.begin(), tokens.end())),
+  return std::ranges::equal(sorted(read_tokens<Token>(bytes, tokens.size())), sorted(copy_of(tokens)),
                             interruptible(std::equal_to<>()));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/interruption.hpp"
 #include "core/base/probe_table.hpp"
 #include "core/base/token_hash.hpp"
 
@@ -159,11 +160,16 @@ void TokenOrder::look_for_one(std::span<const TokenKey> keys) {
   const size_t begin = entries_.size();
   for (const Partners &partners : partners_) {
     if (partners.pairs) continue;
-    for (size_t i = 0; i < partners.codes; ++i) entries_.push_back(code_of_key(keys[i]) ^ partners.salt);
+    for (size_t i = 0; i < partners.codes; ++i) {
+      check_interruption_at(i);
+      entries_.push_back(code_of_key(keys[i]) ^ partners.salt);
+    }
   }
   const auto entries = std::span<const TokenCode>(entries_).subspan(begin);
-  for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
+  for (size_t i = 0; i < entries.size(); i += looked_up_at_once) {
+    check_interruption_at(i / looked_up_at_once);
     lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
+  }
 }
 
 // Adds lookups for the partners that two codes find: one lookup for each code that can be the first.
@@ -257,7 +263,8 @@ bool TokenOrder::may_be_similar(const SetPrefix &r, const IndexedPrefix &s) cons
     if (equal + std::max(r.size - r_codes, s.size - s_codes) < wanted) return false;
   }
   int64_t i = 0, j = 0, shared = 0;
-  while (i < r_codes && j < s_codes) {
+  for (size_t step = 0; i < r_codes && j < s_codes; ++step) {
+    check_interruption_at(step);
     const TokenKey a = r.keys[i], b = key_of(s.entries[j] ^ salt);
     shared += a == b;
     i += a <= b;

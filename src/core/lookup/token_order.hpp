@@ -109,13 +109,13 @@ class TokenOrder {
   void entries_of(const SetPrefix &prefix, TokenCode *entries) const;
   // Returns the lookups, or nothing if they have more than `most` entries (some tens are never too many).
   // Each similar set is found by one of them. They are valid until the next call, as is the result of
-  // lookup().
+  // lookup(). Throws Cancelled where the caller gives a large set up.
   std::optional<std::span<const PrefixLookup>> lookups(const SetPrefix &prefix, size_t most);
   // Returns what finds, among the entries of sets, each set that is similar to this one by `wanted` (a
   // threshold above zero), which need not be the bounds of the index. `set` has the smallest keys of the set,
   // at least `most_looked_up` or all.
   IndexLookup lookup(const SetPrefix &set, const Bounds &wanted);
-  // Returns false if the sets with these prefixes are not similar.
+  // Returns false if the sets with these prefixes are not similar. Throws as lookups() does.
   bool may_be_similar(const SetPrefix &r, const IndexedPrefix &s) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/check.hpp"
+#include "core/base/interruption.hpp"
 
 namespace simjoin {
 namespace {
@@ -48,17 +49,25 @@ WeightedKeys WeightedPrefixes::set_of(std::span<WeightedKey> tokens) const {
   SIMJOIN_CHECK(std::is_sorted(tokens.begin(), tokens.end(),
                                [](const WeightedKey &a, const WeightedKey &b) { return a.key < b.key; }));
   size_t count = 0;
-  for (const WeightedKey &token : tokens) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    check_interruption_at(i);
+    const WeightedKey token = tokens[i];
     if (count > 0 && tokens[count - 1].key == token.key)
       tokens[count - 1].mass += token.mass;
     else
       tokens[count++] = token;
   }
   double total = 0, rest = 0;
-  for (size_t i = count; i > 0; --i) total += tokens[i - 1].mass;
+  for (size_t i = count; i > 0; --i) {
+    check_interruption_at(i);
+    total += tokens[i - 1].mass;
+  }
   const double least = bounds_.least_shared(total);
   size_t prefix = count;
-  while (prefix > 0 && rest + tokens[prefix - 1].mass < least) rest += tokens[--prefix].mass;
+  while (prefix > 0 && rest + tokens[prefix - 1].mass < least) {
+    check_interruption_at(prefix);
+    rest += tokens[--prefix].mass;
+  }
   return {total, tokens.first(count), prefix};
 }
 
@@ -79,6 +88,7 @@ bool WeightedPrefixes::add_entries(int number, size_t most) {
   for (const WeightedKey &token : set_.tokens.first(set_.prefix)) {
     if (bounds_.most_total(set_.total, rest) < least) return true;
     if (entries_.size() == most) return false;
+    check_interruption_at(entries_.size());
     entries_.push_back(code_of_key(token.key) ^ salt_of(number));
     rest = std::max(rest - token.mass, 0.0) + room * token.mass;
   }
@@ -101,8 +111,10 @@ std::optional<std::span<const PrefixLookup>> WeightedPrefixes::lookups(const Wei
   for (int number = first; number <= last; ++number)
     if (!add_entries(number, most)) return std::nullopt;
   const auto entries = std::span<const TokenCode>(entries_);
-  for (size_t i = 0; i < entries.size(); i += looked_up_at_once)
+  for (size_t i = 0; i < entries.size(); i += looked_up_at_once) {
+    check_interruption_at(i / looked_up_at_once);
     lookups_.push_back({entries.subspan(i, std::min(looked_up_at_once, entries.size() - i)), {}});
+  }
   return lookups_;
 }
 

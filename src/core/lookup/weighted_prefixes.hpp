@@ -42,7 +42,8 @@ class WeightedPrefixes {
   // Return between which totals the sets lie that can be similar to a set.
   double least_partner(double total) const { return bounds_.least_partner(total); }
   double most_partner(double total) const { return bounds_.most_partner(total); }
-  // Returns the set of these tokens, whose keys ascend. Joins those of equal keys in place.
+  // Returns the set of these tokens, whose keys ascend. Joins those of equal keys in place. Throws Cancelled,
+  // as does lookups(), where the caller gives a large set up.
   WeightedKeys set_of(std::span<WeightedKey> tokens) const;
   // Sets the prefix's entries in an index, and their masses.
   void entries_of(const WeightedKeys &set, TokenCode *entries, double *masses) const;

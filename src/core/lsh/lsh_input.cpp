@@ -35,8 +35,10 @@ void LshInput::add(Side side, std::span<const std::string_view> tokens) {
   check_set(Type::text, tokens.size());
   if (numbers_texts()) return add_texts(side, tokens);
   identities_.clear();
-  for (const std::string_view token : tokens)
-    identities_.push_back(static_cast<int64_t>(token_identity(token)));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    check_interruption_at(i);
+    identities_.push_back(static_cast<int64_t>(token_identity(tokens[i])));
+  }
   add_integers(side, std::span<const int64_t>(identities_));
 }
 

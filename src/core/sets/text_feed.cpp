@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/interruption.hpp"
 #include "core/base/thread_budget.hpp"
 
 namespace simjoin {
@@ -17,6 +18,7 @@ constexpr size_t most_waiting = 16;
 constexpr size_t waiting_per_limit = 128;
 // One thread that copies rows keeps about this many busy (sets of 88 texts of 6 characters, Cascade Lake).
 constexpr int most_threads = 12;
+constexpr std::chrono::milliseconds longest_wait{10};  // between two checks whether the caller gives up
 constexpr size_t row_bytes = sizeof(uint32_t) + sizeof(size_t);  // beside its texts
 
 }  // namespace
@@ -64,16 +66,20 @@ char *TextFeed::add_row(Side side, size_t bytes, size_t texts) {
 
 void TextFeed::add(Side side, const PackedTexts &set) {
   char *const to = add_row(side, set.size, set.count);
-  if (set.size > 0) std::memcpy(to, set.bytes, set.size);
+  copy_interruptibly(to, set.bytes, set.size);
 }
 
 void TextFeed::add(Side side, std::span<const std::string_view> set) {
   size_t bytes = 0;
-  for (const std::string_view text : set) bytes += PackedTextReader::packed_bytes(text.size());
+  for (size_t i = 0; i < set.size(); ++i) {
+    check_interruption_at(i);
+    bytes += PackedTextReader::packed_bytes(set[i].size());
+  }
   char *to = add_row(side, bytes, set.size());
-  for (const std::string_view text : set) {
-    PackedTextReader::pack(text, to);
-    to += PackedTextReader::packed_bytes(text.size());
+  for (size_t i = 0; i < set.size(); ++i) {
+    check_interruption_at(i);
+    PackedTextReader::pack(set[i], to);
+    to += PackedTextReader::packed_bytes(set[i].size());
   }
 }
 
@@ -93,9 +99,15 @@ void TextFeed::submit(TextNumbers &texts) {
     if (begun_ < blocks_.size()) {
       number_next(lock, nullptr);
     } else {
-      one_done_.wait(lock);
+      wait_for_one(lock);
     }
   }
+}
+
+// Waits a while for a block that another thread numbers, which takes long if it has a long row.
+void TextFeed::wait_for_one(Lock &lock) {
+  one_done_.wait_for(lock, longest_wait);
+  check_interruption();
 }
 
 // A block larger than usual, of one long row, may wait alone.
@@ -139,7 +151,7 @@ std::unique_ptr<NumberedSets> TextFeed::take(Time until) {
     if (begun_ < blocks_.size() && (running_.empty() || !takes_long())) {
       number_next(lock, nullptr);
     } else if (until == ever) {
-      one_done_.wait(lock);
+      wait_for_one(lock);
     } else {
       one_done_.wait_until(lock, until);
     }

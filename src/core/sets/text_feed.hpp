@@ -69,6 +69,7 @@ class TextFeed {
   bool too_many_wait() const;
   bool takes_long() const;
   void wake_thread();
+  void wait_for_one(Lock &lock);
   void serve();
 
   const int threads_;

@@ -178,7 +178,8 @@ void StreamedJoin::look_up(std::span<const T> tokens) {
       std::sort(others.begin(), others.end());
     else
       std::sort(others.begin(), others.end(), interruptible(std::less<>()));
-    others_ = static_cast<uint32_t>(std::unique(others.begin(), others.end()) - others.begin());
+    others_ = static_cast<uint32_t>(
+        std::unique(others.begin(), others.end(), interruptible(std::equal_to<>())) - others.begin());
     range_ = partners_of(size_ = static_cast<uint32_t>(ranks_.size()) + others_);
     if (ranks_.size() < range_.overlap) return;
   }

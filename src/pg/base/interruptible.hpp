@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/interruption.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/set_codec.hpp"
@@ -85,14 +86,19 @@ auto with_token_type(TokenType type, Body &&body) {
   return body(std::string_view());
 }
 
-// Calls body(tokens) with a span of the set's tokens.
+// Calls body(tokens) with a span of the set's tokens, within call_cpp. Throws Cancelled where the statement
+// ends.
 template <class Body>
 auto with_tokens(const SetView &set, Body &&body) {
   if (set.type == TokenType::int4) return body(std::span(static_cast<const int32_t *>(set.data), set.count));
   if (set.type == TokenType::int8) return body(std::span(static_cast<const int64_t *>(set.data), set.count));
-  std::vector<std::string_view> texts(set.count);
+  std::vector<std::string_view> texts;
+  texts.reserve(set.count);
   TextCursor cursor(set);
-  for (std::string_view &text : texts) text = cursor.next();
+  for (size_t i = 0; i < set.count; ++i) {
+    check_interruption_at(i);
+    texts.push_back(cursor.next());
+  }
   return body(std::span<const std::string_view>(texts));
 }
 
@@ -133,6 +139,15 @@ class InterruptCounter {
   static constexpr size_t interval = 1 << 22;
   size_t work_ = 0;
 };
+
+// Copies numbers or views of texts. Processes interrupts.
+template <class T>
+void copy_tokens(const T *from, size_t count, T *to) {
+  for (size_t begin = 0; begin < count; begin += token_block) {
+    CHECK_FOR_INTERRUPTS();
+    std::copy_n(from + begin, std::min(token_block, count - begin), to + begin);
+  }
+}
 
 // Returns the most that a comparison with the token costs, in the units of InterruptCounter.
 inline size_t comparison_cost(int64_t) {

@@ -13,6 +13,7 @@ extern "C" {
 #include <string_view>
 #include <vector>
 
+#include "core/base/interruption.hpp"
 #include "core/base/packed_texts.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
@@ -139,7 +140,10 @@ void add_texts(JoinEngine *engine, Side side, const SetView &set) {
     tokens = many.data();
   }
   TextCursor cursor(set);
-  for (uint32_t i = 0; i < set.count; ++i) tokens[i] = cursor.next();
+  for (uint32_t i = 0; i < set.count; ++i) {
+    check_interruption_at(i);
+    tokens[i] = cursor.next();
+  }
   engine->add(side, std::span<const std::string_view>(tokens, set.count));
 }
 
@@ -178,22 +182,27 @@ void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uin
       std::vector<size_t> ends;
       TextCursor cursor(set);
       for (uint32_t i = 0; i < set.count; ++i) {
+        check_interruption_at(i);
         buffer.append(prefix).append(cursor.next());
         ends.push_back(buffer.size());
       }
       std::vector<std::string_view> tokens;
+      tokens.reserve(set.count);
       for (size_t begin = 0; const size_t end : ends) {
+        check_interruption_at(tokens.size());
         tokens.emplace_back(buffer.data() + begin, end - begin);
         begin = end;
       }
       engine->add(side, std::span<const std::string_view>(tokens));
       return;
     }
-    std::vector<int64_t> tokens(set.count);
+    std::vector<int64_t> tokens;
+    tokens.reserve(set.count);
     for (uint32_t i = 0; i < set.count; ++i) {
+      check_interruption_at(i);
       const int64_t token = set.type == TokenType::int4 ? static_cast<const int32_t *>(set.data)[i]
                                                         : static_cast<const int64_t *>(set.data)[i];
-      tokens[i] = static_cast<int64_t>(static_cast<uint64_t>(token) ^ partition);
+      tokens.push_back(static_cast<int64_t>(static_cast<uint64_t>(token) ^ partition));
     }
     engine->add(side, std::span<const int64_t>(tokens));
   });

@@ -42,13 +42,25 @@ inline bool strictly_ascending(const std::string_view *data, size_t count) {
   return true;
 }
 
+// Leaves the first of equal tokens, which are beside each other. Returns how many are left.
+template <class T>
+size_t leave_first_of_equals(T *tokens, size_t count) {
+  InterruptCounter interrupts;
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    interrupts.add(comparison_cost(tokens[i]));
+    if (kept == 0 || tokens[kept - 1] != tokens[i]) tokens[kept++] = tokens[i];
+  }
+  return kept;
+}
+
 // Sorts the copy, which the result then owns.
 template <class T>
 SortedTokens<T> sort_copy(T *copy, size_t count) {
   if (!strictly_ascending(copy, count)) {
     sort_interruptibly(
         copy, count, [](T a, T b) { return a < b; }, [](T token) { return comparison_cost(token); });
-    count = static_cast<size_t>(std::unique(copy, copy + count) - copy);
+    count = leave_first_of_equals(copy, count);
   }
   return {copy, count, copy};
 }
@@ -59,7 +71,7 @@ SortedTokens<T> sorted_tokens(const SetView &set) {
   const T *data = static_cast<const T *>(set.data);
   if (strictly_ascending(data, set.count)) return {data, set.count, nullptr};
   T *copy = allocate<T>(set.count);
-  std::copy_n(data, set.count, copy);
+  copy_tokens(data, set.count, copy);
   return sort_copy(copy, set.count);
 }
 
@@ -68,7 +80,11 @@ template <>
 inline SortedTokens<std::string_view> sorted_tokens(const SetView &set) {
   auto *views = allocate<std::string_view>(set.count);
   TextCursor cursor(set);
-  for (size_t i = 0; i < set.count; ++i) views[i] = cursor.next();
+  InterruptCounter interrupts;
+  for (size_t i = 0; i < set.count; ++i) {
+    views[i] = cursor.next();
+    interrupts.add(comparison_cost(views[i]));
+  }
   return sort_copy(views, set.count);
 }
 

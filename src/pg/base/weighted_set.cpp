@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/interruption.hpp"
+
 namespace simjoin::pg {
 namespace {
 
@@ -16,8 +18,10 @@ void feed_integers(WeightedJoin *join, Side side, std::span<const T> tokens, std
   if (partition == nullptr) return join->add_weighted(side, tokens, weights);
   std::vector<int64_t> mixed;
   mixed.reserve(tokens.size());
-  for (const int64_t token : tokens)
+  for (const int64_t token : tokens) {
+    check_interruption_at(mixed.size());
     mixed.push_back(static_cast<int64_t>(static_cast<uint64_t>(token) ^ *partition));
+  }
   join->add_weighted(side, std::span<const int64_t>(mixed), weights);
 }
 
@@ -27,9 +31,16 @@ void feed_texts(WeightedJoin *join, Side side, std::span<const std::string_view>
   if (partition == nullptr) return join->add_weighted(side, tokens, weights);
   std::vector<std::string> mixed;
   mixed.reserve(tokens.size());
-  for (const std::string_view token : tokens)
+  for (const std::string_view token : tokens) {
+    check_interruption_at(mixed.size());
     mixed.emplace_back(reinterpret_cast<const char *>(partition), sizeof *partition).append(token);
-  const std::vector<std::string_view> views(mixed.begin(), mixed.end());
+  }
+  std::vector<std::string_view> views;
+  views.reserve(mixed.size());
+  for (const std::string &text : mixed) {
+    check_interruption_at(views.size());
+    views.push_back(text);
+  }
   join->add_weighted(side, std::span<const std::string_view>(views), weights);
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/interruption.hpp"
 #include "core/dedup/set_copies.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "pg/base/errors.hpp"
@@ -74,6 +75,7 @@ void with_weighted_tokens(const SetView &set, const float *weights, Body &&body)
       tokens.reserve(distinct.count);
       sums.reserve(distinct.count);
       for (size_t i = 0; i < distinct.count; ++i) {
+        check_interruption_at(i);
         tokens.push_back(distinct.data[i].token);
         sums.push_back(distinct.data[i].weight);
       }

@@ -8,6 +8,7 @@ extern "C" {
 #include <algorithm>
 #include <memory>
 
+#include "core/base/interruption.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/interruptible.hpp"
@@ -23,14 +24,29 @@ WeightedKeys weighted_keys(const PrefixOrder &order, const SetView &set, const f
   size_t count = 0;
   with_weighted_tokens(set, weights, [&](auto distinct, std::span<const double> sums) {
     std::vector<TokenKey> keys(distinct.size());
-    order.tokens->keys_of(distinct, keys.data());
-    for (size_t i = 0; i < keys.size(); ++i)
+    for (size_t begin = 0; begin < keys.size(); begin += token_block) {
+      check_interruption();
+      order.tokens->keys_of(distinct.subspan(begin, std::min(token_block, keys.size() - begin)),
+                            keys.data() + begin);
+    }
+    for (size_t i = 0; i < keys.size(); ++i) {
+      check_interruption_at(i);
       if (sums[i] > 0) tokens[count++] = {keys[i], order.weighted->mass(sums[i])};
+    }
   });
   sort_interruptibly(
       tokens, count, [](const WeightedKey &a, const WeightedKey &b) { return a.key < b.key; },
       [](const WeightedKey &) { return size_t{1}; });
-  return order.weighted->set_of({tokens, count});
+  return call_cpp([&] { return order.weighted->set_of({tokens, count}); });
+}
+
+// Calls body(elements, begin) for one block of the elements after the other. Processes interrupts.
+template <class T, class Body>
+void for_blocks(std::span<T> elements, Body &&body) {
+  for (size_t begin = 0; begin < elements.size(); begin += token_block) {
+    CHECK_FOR_INTERRUPTS();
+    body(elements.subspan(begin, std::min(token_block, elements.size() - begin)), begin);
+  }
 }
 
 }  // namespace
@@ -60,12 +76,18 @@ RowPrefix row_prefix(const DedupState &state, const PrefixOrder &order, TupleTab
 PrefixColumns columns_of(const RowPrefix &prefix, const PrefixOrder &order) {
   if (order.weighted == nullptr) {
     const auto codes = make_array<int32>(prefix.plain.keys.size());
-    order.tokens->entries_of(prefix.plain, codes.elements);
+    for_blocks(prefix.plain.keys, [&](auto keys, size_t begin) {
+      order.tokens->entries_of({prefix.plain.size, keys}, codes.elements + begin);
+    });
     return {{Int32GetDatum(static_cast<int32>(prefix.plain.size)), codes.datum()}, 2};
   }
   const auto codes = make_array<int32>(prefix.weighted.prefix);
   const auto masses = make_array<float8>(prefix.weighted.prefix);
-  order.weighted->entries_of(prefix.weighted, codes.elements, masses.elements);
+  const auto tokens = prefix.weighted.tokens.first(prefix.weighted.prefix);
+  for_blocks(tokens, [&](auto some, size_t begin) {
+    order.weighted->entries_of({prefix.weighted.total, some, some.size()}, codes.elements + begin,
+                               masses.elements + begin);
+  });
   return {{Float8GetDatum(prefix.weighted.total), codes.datum(), masses.datum()}, 3};
 }
 
@@ -109,7 +131,9 @@ bool may_be_similar(const RowPrefix &prefix, const PrefixOrder &order, const Sto
   if (order.weighted == nullptr) {
     const StoredPrefix stored = stored_prefix(row);
     *id = stored.id;
-    result = order.tokens->may_be_similar(prefix.plain, {stored.size, stored.entries.codes});
+    result = call_cpp([&] {
+      return order.tokens->may_be_similar(prefix.plain, {stored.size, stored.entries.codes});
+    });
     free_codes(stored.entries);
   } else {
     const StoredWeights stored = stored_weights(row);
