@@ -47,7 +47,7 @@ TEST_F(ServiceFaults, AJoinGoesOnWithoutTheService) {
     ServiceSession session(path);
     CountingBackend none;
     none.present = false;
-    ServiceBackend watch(none, path);
+    ClientBackend watch(none, path);
     std::atomic<bool> ended{false};
     std::thread killer([&, stage = stages[round / 2]] {
       comes_true([&] {
