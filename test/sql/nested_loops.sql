@@ -33,6 +33,7 @@ SELECT * FROM said('SELECT (SELECT max(jaccard_similarity(a.tokens, b.tokens)) F
 SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY jaccard_similarity(a.tokens, b.tokens) DESC LIMIT 1) c');
 SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id = b.id');
 SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, ''{1,2,3}'') >= 0.5');
+SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, (SELECT tokens FROM loops WHERE id = 1)) >= 0.5');
 SET simjoin.enable_join = off;
 SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5');
 RESET simjoin.enable_join;

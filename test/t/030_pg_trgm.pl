@@ -143,6 +143,17 @@ my @counts = map {
 		SET pg_trgm.similarity_threshold = 0; EXECUTE p; SELECT set_limit(0.5); EXECUTE p")
 } ('off', 'on');
 is($counts[1], $counts[0], 'a plan follows the setting');
+# A float4 as a numeric has six digits, which may be above it.
+for my $condition ('similarity(a.t, b.t)::numeric::float8 >= $1', '(a.t <-> b.t)::numeric::float8 <= 1 - $1')
+{
+	my @rows = map {
+		$node->safe_psql('postgres', "$fixed SET simjoin.enable_join = $_; SET plan_cache_mode = force_generic_plan; SET enable_nestloop = off;
+			CREATE TEMP TABLE l AS SELECT 1 AS id, 'a b' AS t; CREATE TEMP TABLE r AS SELECT 2 AS id, 'a b c' AS t;
+			PREPARE p(float8) AS SELECT a.id, b.id FROM l a JOIN r b ON $condition; EXECUTE p(0.666667)")
+	} ('off', 'on');
+	is($rows[1], '1|2', "$condition: the pair");
+	is($rows[0], $rows[1], "$condition: and of the nested loop");
+}
 left_alone('every pair', pairs_where('similarity(a.t, b.t) >= 0'));
 left_alone('an upper bound', pairs_where('similarity(a.t, b.t) <= 0.1'));
 left_alone('a bound of each row', pairs_where('similarity(a.t, b.t) >= a.grp / 4.0::float8'));

@@ -20,6 +20,8 @@ bool verbose = false;
 
 void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es, const char *text,
                    ParamListInfo parameters, QueryEnvironment *environment) {
+  StringInfo notes_around = notes;  // of a query that is explained around this one
+  const bool verbose_around = verbose;
   StringInfoData lines;
   initStringInfo(&lines);
   notes = es->format == EXPLAIN_FORMAT_TEXT ? &lines : nullptr;
@@ -32,7 +34,10 @@ void explain_query(Query *query, int cursor_options, IntoClause *into, ExplainSt
       compat::explain_query(query, cursor_options, into, es, text, parameters, environment);
   }
   PG_FINALLY();
-  { notes = nullptr; }
+  {
+    notes = notes_around;
+    verbose = verbose_around;
+  }
   PG_END_TRY();
   appendStringInfoString(es->str, lines.data);
 }

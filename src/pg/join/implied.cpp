@@ -20,8 +20,6 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// How far the text of a setting of pg_trgm, which has six digits, may be from its value.
-constexpr double setting_rounding = 1e-6;
 // Bounds are rounded to whole parts of this number, so that EXPLAIN shows them in few digits.
 constexpr double parts = 1e6;
 
@@ -89,8 +87,7 @@ bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, SimilarityC
   ListCell *cell;
   foreach (cell, sum.terms) {
     auto *other = static_cast<Term *>(lfirst(cell));
-    if (other->call.call != term.call.call && other->factor > 0)
-      most_of_others += other->factor * other->most();
+    if (other != &term && other->factor > 0) most_of_others += other->factor * other->most();
   }
   const double size = std::fabs(term.factor), slack = sum.rounding * (1 + sum.size / size);
   double bound = (clause->distance ? most_of_others : -most_of_others) / size;
@@ -112,20 +109,24 @@ SimilarityClause *clause_of_trigrams(PlannerInfo *root, const TrigramCall &call,
   return clause;
 }
 
+// Returns whether the expression is no constant and never too large for double precision.
+bool is_usual_bound(Node *expr) {
+  return !IsA(expr, Const) && exprType(expr) != NUMERICOID;
+}
+
 // Returns the clause that a call of pg_trgm implies if it is compared with an expression that is the same for
 // all pairs but no constant, NULL for other comparisons.
 SimilarityClause *bound_call(PlannerInfo *root, Node *greater, Node *lesser) {
   TrigramCall call;
-  if (IsA(greater, Const) || IsA(lesser, Const)) return nullptr;
   if (describe_trigram_call(without_cast(greater), &call) && call.result == TrigramResult::similarity &&
-      same_for_all_pairs(root, lesser))
-    return clause_of_trigrams(root, call, as_double(lesser), 0);
+      same_for_all_pairs(root, lesser) && is_usual_bound(lesser))
+    return clause_of_trigrams(root, call, as_double(lesser), digits_rounding);
   if (!describe_trigram_call(without_cast(lesser), &call) || call.result != TrigramResult::distance ||
-      !same_for_all_pairs(root, greater))
+      !same_for_all_pairs(root, greater) || !is_usual_bound(greater))
     return nullptr;
   // Every distance is within NaN, which is more than any other number.
   Expr *within = extreme_of(IS_LEAST, as_double(greater), number(2));
-  return clause_of_trigrams(root, call, minus(number(1), within), 0);
+  return clause_of_trigrams(root, call, minus(number(1), within), digits_rounding);
 }
 
 // Returns the clauses that a comparison of sums implies.
@@ -152,7 +153,7 @@ List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
   TrigramCall call;
   if (exprType(clause) == BOOLOID && describe_trigram_call(clause, &call)) {
     Expr *least = trigram_setting(call);
-    return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, setting_rounding));
+    return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, digits_rounding));
   }
   Node *greater, *lesser;
   if (describe_equality(clause, &greater, &lesser))

@@ -17,6 +17,9 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+// A subplan runs for each row of another one, which is not known here.
+constexpr double least_loops_of_subplan = 2;
+
 planner_hook_type previous_planner_hook = nullptr;
 
 // Why the operator does not join two relations, and what to write instead.
@@ -163,7 +166,8 @@ void look_at_plans(List *plans, double loops, SlowLoop *slowest) {
   foreach (cell, plans) look_at_plan(static_cast<Plan *>(lfirst(cell)), loops, slowest);
 }
 
-// Looks at the plan, which runs `loops` times, and those below it.
+// Looks at the plan, which runs `loops` times, and those below it. With more than one, a parameter may be a
+// row from outside.
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
   if (plan == nullptr) return;
   check_stack_depth();
@@ -187,8 +191,8 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
       break;
     case T_SeqScan:
     case T_Agg:
-      if (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
-          compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr))
+      if (loops > 1 && (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
+                        compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr)))
         note(slowest, loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows, per_row);
       break;
     default:
@@ -201,7 +205,7 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
 void look_at_statement(const PlannedStmt *statement) {
   SlowLoop slowest = {};
   look_at_plan(statement->planTree, 1, &slowest);
-  look_at_plans(statement->subplans, 1, &slowest);
+  look_at_plans(statement->subplans, least_loops_of_subplan, &slowest);
   if (!slowest.found) return;
   const Obstacle obstacle =
       Settings::enable_join() ? slowest.obstacle : Obstacle{"simjoin.enable_join is off", nullptr};

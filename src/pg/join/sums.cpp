@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -15,9 +16,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// A number of single precision has six digits as a numeric.
-constexpr double digits_rounding = 1e-5;
-constexpr int most_digits = 300;
+constexpr int32 most_digits = 300;
 
 // What PostgreSQL computes from one number or two.
 enum class Arithmetic { none, plus, minus, negative, times, divided, cast, absolute, round, truncate };
@@ -78,8 +77,14 @@ const Operation *operation_of(Oid function) {
   return nullptr;
 }
 
+// Returns the expression below changes of its type that keep the value. Casts are among the operations.
+Node *same_value(Node *expr) {
+  while (IsA(expr, RelabelType)) expr = reinterpret_cast<Node *>(castNode(RelabelType, expr)->arg);
+  return expr;
+}
+
 bool constant_value(Node *expr, double *value) {
-  expr = strip_implicit_coercions(expr);
+  expr = same_value(expr);
   if (!IsA(expr, Const) || castNode(Const, expr)->constisnull) return false;
   const Datum datum = castNode(Const, expr)->constvalue;
   switch (castNode(Const, expr)->consttype) {
@@ -145,8 +150,9 @@ bool last_digit(List *arguments, double *unit) {
   auto *digits = static_cast<Const *>(lsecond(arguments));
   if (!IsA(digits, Const) || digits->constisnull) return false;
   const int32 count = DatumGetInt32(digits->constvalue);
+  if (count < -most_digits || count > most_digits) return false;
   *unit = std::pow(10.0, -count);
-  return count >= -most_digits && count <= most_digits;
+  return true;
 }
 
 // Adds factor * the result of the operation on the arguments.
@@ -188,7 +194,7 @@ double Term::most() const {
 
 Node *without_cast(Node *expr) {
   for (;;) {
-    expr = strip_implicit_coercions(expr);
+    expr = same_value(expr);
     if (!IsA(expr, FuncExpr)) return expr;
     const Operation *operation = operation_of(castNode(FuncExpr, expr)->funcid);
     if (operation == nullptr || operation->arithmetic != Arithmetic::cast) return expr;
@@ -197,7 +203,8 @@ Node *without_cast(Node *expr) {
 }
 
 bool add_to_sum(Node *expr, double factor, Sum *sum) {
-  expr = strip_implicit_coercions(expr);
+  check_stack_depth();
+  expr = same_value(expr);
   double value;
   if (constant_value(expr, &value)) return add_constant(factor * value, sum);
   SimilarityClause call = {};

@@ -30,16 +30,18 @@ struct Sum {
 };
 
 // How far a number of double precision may be from the sum that it stands for, as a share of the size, and
-// what each number of single precision adds. Doubles are more exact by orders of magnitude, for any sum that
-// a query can have.
+// what each number of single precision adds, and each number that is written with six digits, as a numeric
+// made of single precision or the text of a setting. Doubles are more exact by orders of magnitude, for any
+// sum that a query can have.
 inline constexpr double double_rounding = 1e-9;
 inline constexpr double single_rounding = 1e-7;
+inline constexpr double digits_rounding = 1e-5;
 
 // Adds factor * expr to the sum. The expression is made of similarities, distances and constants by +, -, *
 // and / with a constant, casts, and functions that round. Returns false for other expressions.
 bool add_to_sum(Node *expr, double factor, Sum *sum);
 
-// Returns the expression below casts between numbers of double and single precision.
+// Returns the expression below casts between numbers.
 Node *without_cast(Node *expr);
 
 }  // namespace simjoin::pg

@@ -39,13 +39,17 @@ const char *relation_of(const Bounded &condition) {
   return condition.strict ? ">" : ">=";
 }
 
-// Returns the value of the threshold if the planner can know it, else nullptr. Parameters are known while a
-// plan is made for their values. What the value is computed by has no query to look at.
+// Returns the value of the threshold if it is a constant, or a parameter whose value the plan is made for,
+// with casts that nobody wrote, else nullptr. Other expressions are not computed: they may raise an error
+// where the query never computes them.
 const Const *value_while_planning(const PlannerInfo *root, Expr *threshold) {
+  auto *expr = reinterpret_cast<Node *>(threshold);
+  Node *written = strip_implicit_coercions(expr);
+  if (!IsA(written, Const) && !IsA(written, Param)) return nullptr;
   PlannerInfo *apart = makeNode(PlannerInfo);
   apart->glob = makeNode(PlannerGlobal);
   apart->glob->boundParams = root->glob->boundParams;
-  Node *value = eval_const_expressions(apart, reinterpret_cast<Node *>(threshold));
+  Node *value = eval_const_expressions(apart, expr);
   return IsA(value, Const) ? castNode(Const, value) : nullptr;
 }
 
