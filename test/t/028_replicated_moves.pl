@@ -40,6 +40,19 @@ like(slurp_file($node->logfile), $stopped, 'a move of a row that becomes similar
 arrives('2:1 4:2 5:2', 'the row is still there');
 $node->safe_psql('subscriber', 'ALTER TABLE docs_1 ENABLE TRIGGER skip; ALTER TABLE docs_2 ENABLE TRIGGER skip');
 arrives('2:2 4:2 5:2', 'the move arrives when the trigger does not look at it');
+
+# A partition beside it may be foreign.
+my $plain = '(id int, part int, tokens int[])';
+$node->safe_psql('postgres', "CREATE TABLE more $plain; ALTER TABLE more REPLICA IDENTITY FULL; ALTER PUBLICATION docs ADD TABLE more");
+$node->safe_psql('subscriber', "CREATE TABLE more $plain PARTITION BY LIST (part); CREATE TABLE more_1 PARTITION OF more FOR VALUES IN (1);
+	CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere;
+	CREATE FOREIGN TABLE more_2 PARTITION OF more FOR VALUES IN (2) SERVER nowhere;
+	CREATE TRIGGER skip BEFORE INSERT ON more_1 FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', 0.6);
+	ALTER TABLE more_1 ENABLE ALWAYS TRIGGER skip");
+$node->safe_psql('subscriber', 'ALTER SUBSCRIPTION docs REFRESH PUBLICATION WITH (copy_data = false)');
+$node->safe_psql('postgres', q{INSERT INTO more VALUES (1, 1, '{1,2,3,4}'), (2, 1, '{1,2,3}'), (3, 1, '{7,8}')});
+ok($node->poll_query_until('subscriber', q{SELECT coalesce(string_agg(id::text, ' ' ORDER BY id), '') = '1 3' FROM more_1}),
+	'a similar row is left out beside a foreign partition');
 $node->safe_psql('subscriber', 'DROP SUBSCRIPTION docs');
 
 stop_unharmed($node);

@@ -22,6 +22,12 @@ constexpr size_t folded_bytes = 8192;
 // Longer windows are hashed one by one, unless they are of ASCII.
 constexpr size_t most_started = 64;
 
+// Returns the first space of the text, nullptr without one.
+const char *first_space(const char *text, const char *end) {
+  return text == end ? nullptr
+                     : static_cast<const char *>(std::memchr(text, ' ', static_cast<size_t>(end - text)));
+}
+
 // The number of a hash: numbers without a sign have the order of the values.
 template <typename Number>
 Number shingle_number(uint64_t hash) {
@@ -94,7 +100,7 @@ bool Shingler<Value>::pass_unit() {
     if (next_ >= text_end()) return false;
     window_end_ = next_ += character_length(at(next_), normal_.end());
   } else {
-    const auto *space = static_cast<const char *>(std::memchr(at(next_), ' ', normal_.size() - next_));
+    const char *space = first_space(at(next_), normal_.end());
     work_ += (space == nullptr ? normal_.end() : space) - at(next_);
     next_ = space == nullptr ? normal_.size() : static_cast<size_t>(space + 1 - normal_.data());
     if (space == nullptr) return false;
@@ -109,7 +115,7 @@ void Shingler<Value>::pass_first_unit() {
   if (unit_ == ShingleUnit::character) {
     begin_ += character_length(at(begin_), normal_.end());
   } else {
-    const auto *space = static_cast<const char *>(std::memchr(at(begin_), ' ', window_end_ - begin_));
+    const char *space = first_space(at(begin_), at(window_end_));
     begin_ = space == nullptr ? next_ : static_cast<size_t>(space + 1 - normal_.data());
   }
   --units_;

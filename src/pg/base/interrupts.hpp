@@ -26,7 +26,7 @@ void give_up_at_conflict(MemoryContext context);
 // catch the error without a subtransaction.
 void process_interrupts();
 inline void check_interrupts() {
-  if (INTERRUPTS_PENDING_CONDITION()) process_interrupts();
+  if (InterruptPending != 0) process_interrupts();
 }
 
 }  // namespace simjoin::pg

@@ -59,7 +59,8 @@ bool sees_as_much(const Trigger &trigger, const TriggerParts &wanted) {
   if (trigger.tgtype != wanted.type || trigger.tgqual != nullptr || trigger.tgnattr > 0 ||
       trigger.tgdeferrable)
     return false;
-  if (TRIGGER_FOR_ROW(wanted.type)) return true;
+  // The transition table of the one for rows keeps the table from becoming a partition.
+  if (TRIGGER_FOR_ROW(wanted.type)) return !TRIGGER_FOR_INSERT(wanted.type) || trigger.tgnewtable != nullptr;
   const bool wants_old = (wanted.type & (TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0;
   const bool wants_new = (wanted.type & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE)) != 0;
   return (!wants_old || trigger.tgoldtable != nullptr) && (!wants_new || trigger.tgnewtable != nullptr);

@@ -6,6 +6,7 @@ extern "C" {
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
+#include "catalog/pg_class.h"
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
 #include "replication/logicalworker.h"
@@ -54,7 +55,10 @@ struct RemovedRow {
 void check_replicated(const Guard &guard, Relation partition) {
   RemovedRow removed = {};
   Relation top = table_open(top_of(partition), AccessShareLock);
-  visit_tables(top, [&](Relation table) { visit_all(table, version_taker(&removed)); });
+  visit_tables(top, [&](Relation table) {
+    // Rows of a foreign partition are elsewhere.
+    if (table->rd_rel->relkind == RELKIND_RELATION) visit_all(table, version_taker(&removed));
+  });
   table_close(top, NoLock);
   if (removed.found)
     raise_unknown(guard.function, "Replication has removed rows in the same transaction.",
