@@ -253,8 +253,9 @@ TEST(StreamedJoinTest, IndexingCanBeStopped) {
   StopFlag stop;
   stop.set();
   EXPECT_THROW(join.index(stop), Cancelled);
-  for (int row = 0; row < 1400; ++row) add_row(join, Side::right, random.set(100, 1000));
-  EXPECT_TRUE(join.takes_long_to_index());
+  StreamedJoin large(make_spec(Algorithm::automatic, Measure::jaccard, 0.5), Side::right);
+  for (int row = 0; row < 1500; ++row) add_row(large, Side::right, random.set(100, 1000));
+  EXPECT_TRUE(large.takes_long_to_index());
 }
 
 TEST(StreamedJoinTest, TokensOfTwoTypesAreAnError) {
