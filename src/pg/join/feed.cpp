@@ -171,11 +171,8 @@ void resolve_threshold(JoinState *state) {
       ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext, &state->limit_isnull);
   if (!state->limit_isnull) state->limit = threshold_value(datum, state->threshold_type);
   state->threshold = clause_threshold(state->facts, datum, state->limit_isnull, state->threshold_type);
-  const auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
-  Node *threshold = plan_expression(plan, JoinExpr::threshold);
-  // The bound of a call of pg_trgm is derived from what is written.
-  if (threshold == nullptr || IsA(threshold, MinMaxExpr)) return;
   const JoinPlanFacts &facts = state->facts;
+  if (facts.implied) return;  // nobody has written this threshold
   warn_of_threshold({clause_function(facts), facts.measure, facts.distance, facts.strict},
                     state->limit_isnull ? nullptr : &state->limit);
 }

@@ -34,6 +34,7 @@ enum class Fact {
   skip_same_row,
   one_way,
   from_settings,
+  implied,
   measure,
   distance,
   strict,
@@ -193,6 +194,7 @@ List *encode_facts(const JoinPath *join, const JoinColumn sets[2], const JoinCol
   set(Fact::skip_same_row, join->skip_same_row);
   set(Fact::one_way, join->one_way);
   set(Fact::from_settings, join->clause.from_settings);
+  set(Fact::implied, !list_member_ptr(join->restrictlist, join->clause.rinfo));
   set(Fact::measure, join->clause.measure);
   set(Fact::distance, join->clause.distance);
   set(Fact::strict, join->clause.strict);
@@ -309,6 +311,7 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
       get(Fact::skip_same_row) != 0,
       get(Fact::one_way) != 0,
       get(Fact::from_settings) != 0,
+      get(Fact::implied) != 0,
       static_cast<Measure>(get(Fact::measure)),
       get(Fact::distance) != 0,
       get(Fact::strict) != 0,

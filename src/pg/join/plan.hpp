@@ -28,6 +28,7 @@ struct JoinPlanFacts {
   bool skip_same_row;  // the other clauses exclude pairs of a row with itself
   bool one_way;        // the other clauses hold for a pair one way round at most
   bool from_settings;
+  bool implied;  // by a condition, which filters the pairs
   Measure measure;
   bool distance;
   bool strict;
