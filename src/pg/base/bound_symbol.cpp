@@ -43,16 +43,23 @@ char *bound_symbol(Oid function) {
   return symbol;
 }
 
+bool is_plain_function(Oid function) {
+  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(tuple)) return false;
+  const bool plain = !reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef &&
+                     heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
+  ReleaseSysCache(tuple);
+  return plain && !FmgrHookIsNeeded(function);
+}
+
 char *symbol_of_library(Oid function, const char *library) {
   HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
   if (!HeapTupleIsValid(tuple)) return nullptr;
   char *path = psprintf("$libdir/%s", library);
-  const bool bound = !reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef &&
-                     heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr) &&
-                     column_is(tuple, Anum_pg_proc_probin, path);
+  const bool bound = column_is(tuple, Anum_pg_proc_probin, path);
   pfree(path);
   ReleaseSysCache(tuple);
-  return bound && !FmgrHookIsNeeded(function) ? bound_symbol(function) : nullptr;
+  return bound && is_plain_function(function) ? bound_symbol(function) : nullptr;
 }
 
 Oid extension_schema(const char *extension) {

@@ -11,9 +11,13 @@ namespace simjoin::pg {
 // current memory context. Only superusers make functions of C.
 char *bound_symbol(Oid function);
 
+// Returns whether a call of the function does nothing but what its language runs: it changes neither the user
+// nor settings, and no hook watches it.
+bool is_plain_function(Oid function);
+
 // Returns the symbol that the SQL function is bound to in the library `$libdir/NAME`. Returns NULL where it
-// is bound to another library or none, or where a call of it does more: it changes the user or settings, or a
-// hook watches it. The symbol is allocated in the current memory context.
+// is bound to another library or none, or is not plain. The symbol is allocated in the current memory
+// context.
 char *symbol_of_library(Oid function, const char *library);
 
 // Returns the schema of the extension, InvalidOid where the database lacks it.

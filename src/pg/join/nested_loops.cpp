@@ -62,16 +62,20 @@ bool has_column(Node *expr, void *) {
   return IsA(expr, Var) || compat::walk_children(expr, has_column, nullptr);
 }
 
-bool has_outer_column(Node *expr, void *) {
+bool has_column_of(Node *expr, void *input) {
   if (expr == nullptr) return false;
-  if (IsA(expr, Var)) return castNode(Var, expr)->varno == OUTER_VAR;
-  return compat::walk_children(expr, has_outer_column, nullptr);
+  if (IsA(expr, Var)) return static_cast<int>(castNode(Var, expr)->varno) == *static_cast<const int *>(input);
+  return compat::walk_children(expr, has_column_of, input);
 }
 
-bool has_inner_column(Node *expr, void *) {
-  if (expr == nullptr) return false;
-  if (IsA(expr, Var)) return castNode(Var, expr)->varno == INNER_VAR;
-  return compat::walk_children(expr, has_inner_column, nullptr);
+bool has_outer_column(Node *expr) {
+  int input = OUTER_VAR;
+  return has_column_of(expr, &input);
+}
+
+bool has_inner_column(Node *expr) {
+  int input = INNER_VAR;
+  return has_column_of(expr, &input);
 }
 
 bool has_outer_row(Node *expr, void *) {
@@ -90,8 +94,8 @@ bool computes_similarity(Node *expr) {
 // Returns whether a similarity of the rows of both inputs is computed in the expression.
 bool compares_inputs(Node *expr, void *) {
   if (expr == nullptr) return false;
-  if (OidIsValid(called_function(expr)) && has_outer_column(expr, nullptr) &&
-      has_inner_column(expr, nullptr) && computes_similarity(expr))
+  if (OidIsValid(called_function(expr)) && has_outer_column(expr) && has_inner_column(expr) &&
+      computes_similarity(expr))
     return true;
   return compat::walk_children(expr, compares_inputs, nullptr);
 }
@@ -113,7 +117,7 @@ bool is_clause_of_inputs(Node *condition) {
   if (!describe_search_clause(clause, &match)) return false;
   auto one_side = [](Expr *set) {
     auto *node = reinterpret_cast<Node *>(set);
-    return has_outer_column(node, nullptr) != has_inner_column(node, nullptr);
+    return has_outer_column(node) != has_inner_column(node);
   };
   return one_side(match.left) && one_side(match.right) &&
          !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);

@@ -1,16 +1,12 @@
 #include "pg/join/text_call.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "catalog/pg_proc.h"
-#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 }
 
 #include "pg/base/bound_symbol.hpp"
@@ -21,14 +17,9 @@ namespace simjoin::pg {
 namespace {
 
 // Returns whether a call of the function may become an expression, as PostgreSQL decides for functions of
-// SQL: the user may call it, it changes neither the user nor settings, and no hook watches its calls.
+// SQL.
 bool may_be_replaced(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const bool plain = !reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef &&
-                     heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
-  ReleaseSysCache(tuple);
-  return plain && compat::may_execute(function) && !FmgrHookIsNeeded(function);
+  return compat::may_execute(function) && is_plain_function(function);
 }
 
 // Returns the set of a text, folded if the text is a constant. Other texts are as simple as they get, and may

@@ -126,6 +126,7 @@ bool describe_trigram_call(Node *expr, TrigramCall *call) {
   List *texts = call_arguments(reinterpret_cast<Expr *>(expr));
   const TrigramFunction *known = trigram_function(function);
   SetFunctions functions;
+  if (list_length(texts) != 2) return false;
   if (known == nullptr || !find_set_functions(function, known->measure, &functions)) return false;
   auto set_of = [&](void *text) {
     Expr *trigrams = call_function(functions.show, TEXTARRAYOID, list_make1(text), collation);
