@@ -14,6 +14,7 @@
 #include "core/base/interruption.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -114,7 +115,7 @@ void for_token_blocks(const SetView &set, Body &&body) {
     Token *copy = copied ? allocate<Token>(std::min<size_t>(set.count, token_block)) : nullptr;
     TextCursor texts(set);
     for (size_t begin = 0; begin < set.count; begin += token_block) {
-      CHECK_FOR_INTERRUPTS();
+      check_interrupts();
       const size_t count = std::min<size_t>(set.count - begin, token_block);
       if constexpr (copied)
         for (size_t i = 0; i < count; ++i) copy[i] = texts.next();
@@ -132,7 +133,7 @@ class InterruptCounter {
     work_ += work;
     if (work_ < interval) return;
     work_ = 0;
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
   }
 
  private:
@@ -144,7 +145,7 @@ class InterruptCounter {
 template <class T>
 void copy_tokens(const T *from, size_t count, T *to) {
   for (size_t begin = 0; begin < count; begin += token_block) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     std::copy_n(from + begin, std::min(token_block, count - begin), to + begin);
   }
 }

@@ -10,6 +10,7 @@ extern "C" {
 #include <cstring>
 
 #include "core/text/fold_kernels.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -138,7 +139,7 @@ const Letters *letters_of(std::string_view text, Oid collation) {
   CollationLetters *letters = letters_by(collation);
   if (!letters->ascii) return nullptr;
   for (size_t known = 0; known < text.size();) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     known += known_letters(letters->letters, text.substr(known, looked_at));
     // A character that is cut off where the look ended is known, but for its page.
     if (known < text.size() && static_cast<unsigned char>(text[known]) >= 0x80 &&

@@ -10,6 +10,7 @@ extern "C" {
 #include "core/base/mix.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -69,7 +70,7 @@ void feed_sample(RowSample *sample, JoinEngine *engine, File *spill_file, Side s
       [](const SampledSet &a, const SampledSet &b) { return a.row < b.row; },
       [](const SampledSet &) { return size_t{1}; });
   for (SampledSet &sampled : sample->rows) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (sampled.set == nullptr) {
       feed_empty_set(engine, side, type);
     } else {

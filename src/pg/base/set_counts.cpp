@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "pg/base/interrupts.hpp"
 #include "pg/base/sorted_tokens.hpp"
 
 namespace simjoin::pg {
@@ -15,7 +16,7 @@ int64_t shared_tokens(const SortedTokens<T> &left, const SortedTokens<T> &right)
   const T *r = right.data, *r_end = r + right.count;
   int64_t shared = 0;
   while (l < l_end && r < r_end) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     // This many steps lead neither past its end.
     size_t steps = std::min({static_cast<size_t>(l_end - l), static_cast<size_t>(r_end - r), token_block});
     for (; steps > 0; --steps) {

@@ -8,6 +8,7 @@
 
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -24,7 +25,7 @@ struct SortedTokens {
 template <class T>
 bool strictly_ascending(const T *data, size_t count) {
   for (size_t begin = 1; begin < count; begin += token_block) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const size_t end = std::min(count, begin + token_block);
     bool ascending = true;
     for (size_t i = begin; i < end; ++i) ascending &= data[i - 1] < data[i];

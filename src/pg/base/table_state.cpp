@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "pg/base/compat_tables.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -33,7 +34,7 @@ void note_map(TableState *state, ::Buffer map) {
 // Notes all pages of the map. Returns false at a page of the table that is not all-visible.
 bool note_maps(Relation table, TableState *state, ::Buffer *map) {
   for (BlockNumber block = 0; block < state->blocks; ++block) {
-    if (block % between_interrupts == 0) CHECK_FOR_INTERRUPTS();
+    if (block % between_interrupts == 0) check_interrupts();
     if (BufferIsValid(*map) && !visibilitymap_pin_ok(block, *map)) note_map(state, *map);
     if (!VM_ALL_VISIBLE(table, block, map)) return false;
   }

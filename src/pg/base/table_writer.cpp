@@ -14,6 +14,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 
@@ -67,7 +68,7 @@ void flush(TableWriter *writer) {
     ExecClearTuple(writer->slots[i]);
   }
   writer->filled = 0;
-  CHECK_FOR_INTERRUPTS();
+  check_interrupts();
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ void write_row(TableWriter *writer, const Datum *values, const bool *nulls) {
 }
 
 bool erase_row(TableWriter *writer, ItemPointer row, Snapshot snapshot) {
-  CHECK_FOR_INTERRUPTS();
+  check_interrupts();
   constexpr bool wait = true, changes_partition = false;
   TM_FailureData failure;
   return table_tuple_delete(writer->relation, row, GetCurrentCommandId(true), snapshot, InvalidSnapshot, wait,

@@ -13,6 +13,7 @@ extern "C" {
 #include "core/text/terms.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -24,7 +25,7 @@ void number_terms(TermTable *table, const SetView &set, Take &&take) {
   constexpr uint32_t terms_per_look = 1 << 14;  // a few milliseconds
   TokenCursor terms(set);
   for (uint32_t begin = 0; begin < set.count; begin += terms_per_look) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const uint32_t end =
         static_cast<uint32_t>(std::min<uint64_t>(set.count, uint64_t{begin} + terms_per_look));
     call_cpp([&] {

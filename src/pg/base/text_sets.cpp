@@ -15,6 +15,7 @@ extern "C" {
 #include "core/text/shingles.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/letters.hpp"
 #include "pg/base/steps.hpp"
 
@@ -89,7 +90,7 @@ Datum array_of(std::span<const T> set, MemoryContext context) {
   const auto array = make_array<T>(set.size(), context);
   constexpr size_t step = step_bytes / sizeof(T);
   for (size_t i = 0; i < set.size(); i += step) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     std::copy_n(set.data() + i, std::min(step, set.size() - i), array.elements + i);
   }
   return array.datum();

@@ -101,7 +101,7 @@ void finish_round(DocumentReader *reader) {
   DocumentClusters *clusters = clustering.clusters;
   run_to_end(clusters);
   for (size_t i = 0; i < clusters->size(); ++i) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (clustering.joined == nullptr) {
       return_document(clustering, reader->ids[i], (*clusters)[i]);
     } else {

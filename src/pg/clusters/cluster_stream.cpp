@@ -24,6 +24,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/row_context.hpp"
@@ -160,7 +161,7 @@ StoredSum read_sum(const Clustering &clustering, int64 number, Datum terms, Datu
 }
 
 void ClusterReader::take(const QueryRow &row) {
-  CHECK_FOR_INTERRUPTS();
+  check_interrupts();
   Datum values[Column_Count];
   bool present[Column_Count];
   for (int i = 0; i < Column_Count; ++i) present[i] = row.get(i, &values[i]);
@@ -253,7 +254,7 @@ void store_clusters(Clustering *clustering, Oid table) {
                relation_name(table), merging ? ", merged_into = $8" : ""),
       columns, types);
   for (uint32_t cluster = 0; cluster < clustering->clusters->clusters(); ++cluster) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (!clustering->clusters->changed(cluster)) continue;
     Datum values[Column_Count] = {};
     char nulls[Column_Count + 1] = "        ";

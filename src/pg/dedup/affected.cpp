@@ -9,6 +9,7 @@ extern "C" {
 #include <memory>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
@@ -171,7 +172,7 @@ RowGrouping *group_affected(const Affected &affected, const GroupingOptions &opt
                      affected.count, refresh_function, context, affected.keys);
   const Buffer<NumberedPair> &pairs = affected.pairs->pairs;
   for (size_t begin = 0; begin < pairs.size(); begin += pairs_between_looks) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     call_cpp([&] {
       const size_t end = std::min(begin + pairs_between_looks, pairs.size());
       for (size_t i = begin; i < end; ++i) {

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/id_queries.hpp"
@@ -70,7 +71,7 @@ ChangeList read_changes(const DedupDefinition &definition, Relation changes, siz
   TupleTableSlot *slot = table_slot_create(changes, nullptr);
   TableScanDesc scan = table_beginscan(changes, GetActiveSnapshot(), 0, nullptr);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     list.notes.append(slot->tts_tid);
     const StoredRow row = {slot, RelationGetRelationName(changes)};
     if (definition.has_keys())

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/weighted_set.hpp"
 #include "pg/index/set_keys.hpp"
 
@@ -44,7 +45,7 @@ WeightedKeys weighted_keys(const PrefixOrder &order, const SetView &set, const f
 template <class T, class Body>
 void for_blocks(std::span<T> elements, Body &&body) {
   for (size_t begin = 0; begin < elements.size(); begin += token_block) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     body(elements.subspan(begin, std::min(token_block, elements.size() - begin)), begin);
   }
 }

@@ -14,6 +14,7 @@ extern "C" {
 #include "core/graph/node_numbers.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/row_keys.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/settings.hpp"
@@ -126,7 +127,7 @@ void for_rows(const DedupState &state, Body &&body) {
   TupleTableSlot *slot = MakeSingleTupleTableSlot(state.columns, &TTSOpsMinimalTuple);
   tuplestore_rescan(state.sets);
   for (size_t row = 0; tuplestore_gettupleslot(state.sets, true, false, slot); ++row) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     body(row, slot);
   }
   ExecDropSingleTupleTableSlot(slot);

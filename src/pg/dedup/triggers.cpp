@@ -14,6 +14,7 @@ extern "C" {
 
 #include <initializer_list>
 
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
@@ -82,7 +83,7 @@ void note_statement(const TriggerData &data, const TrackingView &view) {
   const auto note_rows = [&](ChangeNotes *notes) {
     bool without_id = false;
     while (more_before || more_after) {
-      CHECK_FOR_INTERRUPTS();
+      check_interrupts();
       Datum id = 0, new_id = 0;
       const bool has_id = more_before && id_in(before.slot, view, &id);
       const bool has_new_id = more_after && id_in(after.slot, view, &new_id);

@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/arrays.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/steps.hpp"
 
@@ -110,7 +111,7 @@ LastProjection *projection_for(FmgrInfo *function, const FlyShape &shape) {
   auto *projection = own(last->context, [&] { return std::make_unique<FlyProjection>(shape); });
   const uint32_t rows = fly_rows_at_once(shape);
   for (uint32_t row = 0; row < shape.hash_length; row += rows) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     call_cpp([&] { projection->draw(row, std::min(shape.hash_length, row + rows)); });
   }
   last->projection = projection;

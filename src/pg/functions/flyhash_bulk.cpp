@@ -62,7 +62,7 @@ void finish_round(VectorReader *reader) {
   run_to_end(hasher);
   const auto positions = make_array<int32>(reader->shape.winners);
   for (size_t i = 0; i < hasher->vectors(); ++i) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     std::copy_n(hasher->winners(i).data(), reader->shape.winners, positions.elements);
     reader->result->add({key_at(reader->keys, reader->ids[i], 0), positions.datum()});
   }

@@ -133,7 +133,7 @@ NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
 // Adds the neighbors to the call's result as (a, b, similarity, rank), and ends the join.
 void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *result) {
   for (size_t row = 0; row < join->left.count(); ++row) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     order_neighbors(&lists[row]);
     for (uint32 i = 0; i < lists[row].count; ++i)
       result->add({key_at(join->left.keys, join->left.ids[row], 0),

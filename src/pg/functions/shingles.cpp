@@ -11,6 +11,7 @@ extern "C" {
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/arrays.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/text_sets.hpp"
 
 namespace simjoin::pg {
@@ -48,7 +49,7 @@ Datum simjoin_trigram_set(PG_FUNCTION_ARGS) {
   NewArray<int32> set = make_array<int32>(trigrams.count);
   const char *next = trigrams.count == 0 ? nullptr : ARR_DATA_PTR(trigrams.array);
   for (uint32_t i = 0; i < trigrams.count; ++i) {
-    if (i % 65536 == 0) CHECK_FOR_INTERRUPTS();
+    if (i % 65536 == 0) check_interrupts();
     const std::string_view trigram(VARDATA_ANY(next), VARSIZE_ANY_EXHDR(next));
     set.elements[i] = number_of_trigram(trigram);
     if (set.elements[i] < 0)

@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/base/background.hpp"
 #include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/row_sample.hpp"
 #include "pg/functions/join_functions.hpp"
@@ -153,7 +154,7 @@ void count_pairs(const Profile &profile) {
   FunctionJoin *join = profile.join;
   while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t begin = 0, end; begin < join->batch->size(); begin = end) {
-      CHECK_FOR_INTERRUPTS();
+      check_interrupts();
       end = std::min(begin + pairs_at_a_time, join->batch->size());
       call_cpp([&] {
         for (size_t i = begin; i < end; ++i) count_pair(profile, i);
@@ -192,7 +193,7 @@ Datum number(uint64 number) {
 
 void return_levels(const ProfileCall &call, const Profile &profile, ResultRows *result) {
   for (size_t i = 0; i < call.levels; ++i) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const ProfileLevel level = profile.work->profile->next_level();
     result->add({Float8GetDatum(call.thresholds[i]), number(level.pairs), number(level.pairs_error),
                  number(level.rows), number(level.rows_error),

@@ -105,7 +105,7 @@ void return_document(const BagReader &reader, int64 id, size_t document, ResultR
 void return_documents(const BagReader &reader, ResultRows *result) {
   size_t document = 0;
   for (const Bag &bag : reader.bags) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (bag.isnull)
       result->add({key_at(reader.keys, bag.id, 0), nullptr, nullptr});
     else

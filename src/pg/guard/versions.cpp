@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "pg/base/compat_bitmap.hpp"
+#include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -35,7 +36,7 @@ void visit_places(Relation table, TIDBitmap *places, TupleTableSlot *slot, const
   IndexFetchTableData *fetch = table_index_fetch_begin(table);
   compat::BitmapPages pages(places);
   while (pages.next()) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (pages.is_lossy()) visit_page(table, pages.page(), slot, taker);
     for (int i = 0; i < pages.count(); ++i) {
       ItemPointerData place;
@@ -51,7 +52,7 @@ void read_table(Relation table, TupleTableSlot *slot, const VersionTaker &taker)
   constexpr bool any_strategy = true, any_start = false;
   TableScanDesc scan = table_beginscan_strat(table, SnapshotAny, 0, nullptr, any_strategy, any_start);
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     taker.take(taker.taker, table, slot);
   }
   table_endscan(scan);

@@ -10,6 +10,8 @@ extern "C" {
 
 #include <cstring>
 
+#include "pg/base/interrupts.hpp"
+
 namespace simjoin::pg {
 namespace {
 
@@ -44,7 +46,7 @@ Buffer lock_page(Relation index, BlockNumber number) {
 
 // Copies a page. Whoever reads the copy holds no lock, and can be interrupted.
 void copy_page(Relation index, BlockNumber number, int kind, PGAlignedBlock *copy) {
-  CHECK_FOR_INTERRUPTS();
+  check_interrupts();
   Buffer buffer = lock_page(index, number);
   std::memcpy(copy->data, BufferGetPage(buffer), BLCKSZ);
   UnlockReleaseBuffer(buffer);

@@ -11,6 +11,7 @@ extern "C" {
 #include <limits>
 
 #include "pg/base/compat.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/index/nearest.hpp"
 #include "pg/index/set_query.hpp"
 
@@ -79,7 +80,7 @@ TupleTableSlot *exec_nearest(CustomScanState *node) {
   TupleTableSlot *result = node->ss.ss_ScanTupleSlot;
   ExecClearTuple(result);
   while (state->step <= state->plan.steps) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     TupleTableSlot *slot = next_of_step(state);
     if (TupIsNull(slot)) {
       ++state->step;

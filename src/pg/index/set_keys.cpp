@@ -5,6 +5,7 @@
 
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/sorted_tokens.hpp"
 
 namespace simjoin::pg {
@@ -22,7 +23,7 @@ SetKeys keys_of(const TokenOrder &order, const SetView &set) {
     const SortedTokens<Token> tokens = sorted_tokens<Token>(set);
     auto *keys = allocate<TokenKey>(tokens.count);
     for (size_t begin = 0; begin < tokens.count; begin += token_block) {
-      CHECK_FOR_INTERRUPTS();
+      check_interrupts();
       const size_t count = std::min(tokens.count - begin, token_block);
       order.keys_of(std::span<const Token>(tokens.data + begin, count), keys + begin);
     }

@@ -6,6 +6,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 }
 
+#include "pg/base/interrupts.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
 
@@ -98,7 +99,7 @@ uint32_t next_met(JoinState *state, Side side, const RowAside &aside, bool unmat
   if (state->key_count > 0 && !has_row(other.key_slots, aside.slot)) return no_row;
   if (!meets_own_conditions(state, side, aside.row)) return no_row;
   for (; partner < other.row_count; ++partner) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (has_row(other.without_set, partner) || (unmatched_only && has_row(other.matched, partner))) continue;
     if (meets_conditions_with(state, side, aside.row, partner)) return partner;
   }
@@ -109,7 +110,7 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   if (input->aside.store == nullptr) return;
   for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const RowAside aside = read_row_aside(input, number);
     if (next_met(state, side, aside, unmatched_only) != no_row) raise_flaw(state, aside.flaw);
   }
@@ -120,7 +121,7 @@ void check_small_asides(JoinState *state, uint64_t partition) {
   const Side small = state->stream.side == Side::left ? Side::right : Side::left;
   JoinInput *input = &state->inputs[static_cast<int>(small)];
   for (uint32_t i = 0; i < state->stream.aside_count; ++i) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     const RowAside aside = read_row_aside(input, state->stream.asides[i]);
     if (state->key_count > 0 && aside.slot != key_slot(partition)) continue;
     if (meets_conditions_with(state, small, aside.row, 0)) raise_flaw(state, aside.flaw);
@@ -206,7 +207,7 @@ void begin_asides(JoinState *state) {
   const uint32_t rows = input->aside.store->rows;
   stream->asides = static_cast<uint32_t *>(MemoryContextAlloc(state->context, sizeof(uint32_t) * rows));
   for (uint32_t number = 0; number < rows; ++number) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     if (meets_own_conditions(state, small, read_row_aside(input, number).row))
       stream->asides[stream->aside_count++] = number;
   }

@@ -123,7 +123,7 @@ bool next_unmatched(JoinState *state, Side side) {
   if (input.matched.bits == nullptr || !keeps_unmatched(state->facts.jointype, side)) return false;
   while (state->next_row < input.row_count) {
     const uint32_t row = state->next_row++;
-    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+    if (row % 4096 == 0) check_interrupts();
     if (has_row(input.matched, row)) continue;
     ResetExprContext(state->css.ss.ps.ps_ExprContext);
     fill_scan_tuple(state, side == Side::left ? JoinPair{row, no_row, 0} : JoinPair{no_row, row, 0});

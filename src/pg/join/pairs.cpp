@@ -7,6 +7,7 @@ extern "C" {
 #include <utility>
 
 #include "pg/base/engine.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/method.hpp"
 #include "pg/join/phase_log.hpp"
@@ -150,7 +151,7 @@ bool next_same_row(JoinState *state, JoinPair *pair) {
   const bool alike = same_rows_are_alike(state);
   while (state->next_row < state->inputs[0].row_count) {
     const uint32_t row = state->next_row++;
-    if (row % 4096 == 0) CHECK_FOR_INTERRUPTS();
+    if (row % 4096 == 0) check_interrupts();
     const uint32_t size = alike ? 1 : state->engine->set_size(Side::left, row);
     *pair = {row, row, size};
     // Empty sets that may match do so where every pair does.

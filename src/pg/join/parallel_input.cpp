@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/row_context.hpp"
 #include "pg/join/plan.hpp"
 
@@ -176,7 +177,7 @@ bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context,
   bool empty = true;
   begin_block(writer);
   while (!*done && !block_is_full(writer)) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     TupleTableSlot *slot = ExecProcNode(rows);
     *done = TupIsNull(slot);
     if (*done) break;

@@ -10,6 +10,7 @@ extern "C" {
 #include <memory>
 
 #include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
 #include "pg/base/weights.hpp"
 #include "pg/minhash/minhash_values.hpp"
 
@@ -56,7 +57,7 @@ bytea *sign(const SetView &set, int32 permutations, int64 seed, const MinHasher 
   hasher.start(values);
   const size_t at_once = std::max<size_t>(1, evaluations_per_step / hasher.permutations());
   for (size_t i = 0; i < set.count; i += at_once) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     hasher.add(hashes + i, std::min(at_once, set.count - i), values);
   }
   bytea *result = make_signature(header, values);
@@ -79,7 +80,7 @@ bytea *sign_weighted(const SetView &set, const float *weights, int32 samples, in
   call_cpp([&] { state->start(static_cast<uint32_t>(samples)); });
   const size_t at_once = std::max<size_t>(1, samples_per_step / static_cast<size_t>(samples));
   for (size_t i = 0; i < count; i += at_once) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     add_weighted(tokens + i, std::min(at_once, count - i), static_cast<uint64_t>(seed), *state);
   }
   auto *values = allocate<uint32_t>(static_cast<size_t>(samples));

@@ -60,7 +60,7 @@ void finish_round(SignatureReader *reader) {
   BulkSigner *signer = reader->signer;
   run_to_end(signer);
   for (size_t i = 0; i < signer->sets(); ++i) {
-    CHECK_FOR_INTERRUPTS();
+    check_interrupts();
     bytea *signature = allocate_signature(signer->signature_bytes(i));
     signer->write(i, reinterpret_cast<uint8_t *>(VARDATA(signature)));
     reader->result->add({key_at(reader->keys, reader->signing_ids[i], 0), PointerGetDatum(signature)});
