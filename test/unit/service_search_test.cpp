@@ -118,25 +118,6 @@ TEST_F(ServiceSearches, EndAtOnceIfTheyAreGivenUp) {
   EXPECT_EQ(join_weighted(input, Device::gpu), join_weighted(input, Device::cpu));
 }
 
-TEST_F(ServiceSearches, OfASessionThatIsKilledEnd) {
-  watched_.before = wait_until_set;
-  for (const int after_ms : {0, 2, 20}) {
-    const pid_t session = fork();
-    if (session == 0) {
-      CpuBackend own;
-      ClientBackend backend(own, server_.path);
-      set_gpu_backend(&own, &backend);
-      join_weighted(some_sets(true, 1'000), Device::gpu);
-      _exit(1);
-    }
-    while (server_.service.status().running == 0) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds{after_ms});
-    kill(session, SIGKILL);
-    waitpid(session, nullptr, 0);
-    EXPECT_TRUE(server_.comes_to_rest());
-  }
-}
-
 TEST_F(ServiceSearches, TellOfErrors) {
   const Collection input = some_sets(true, 100);
   for (const ErrorKind kind :
@@ -156,6 +137,57 @@ TEST_F(ServiceSearches, TellOfErrors) {
   watched_.before = [](const StopFlag &) {};
   EXPECT_EQ(join_weighted(input, Device::gpu), join_weighted(input, Device::cpu));
   EXPECT_TRUE(server_.comes_to_rest());
+}
+
+// A session in a process of its own, which joins by the service at the path once it is told to begin. It is
+// made while this process has one thread: another one could hold a lock that the new process waits for in
+// vain.
+class SessionProcess {
+ public:
+  explicit SessionProcess(const std::string &path) : pid_(fork()) {
+    if (pid_ != 0) {
+      waitpid(pid_, nullptr, WUNTRACED);
+      return;
+    }
+    raise(SIGSTOP);
+    CpuBackend own;
+    ClientBackend backend(own, path);
+    set_gpu_backend(&own, &backend);
+    join_weighted(some_sets(true, 1'000), Device::gpu);
+    _exit(1);
+  }
+  ~SessionProcess() { end(); }
+  SessionProcess(const SessionProcess &) = delete;
+  SessionProcess &operator=(const SessionProcess &) = delete;
+
+  void begin() const { kill(pid_, SIGCONT); }
+
+  void end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+TEST(ServiceSearchFaults, OfASessionThatIsKilledEnd) {
+  const std::string path = service_path();
+  SessionProcess sessions[] = {SessionProcess(path), SessionProcess(path), SessionProcess(path)};
+  WatchedBackend watched;
+  watched.before = wait_until_set;
+  const RunningService server(16 * mebibyte, &watched, path);
+  int after_ms = 0;
+  for (SessionProcess &session : sessions) {
+    session.begin();
+    EXPECT_TRUE(comes_true([&] { return server.service.status().running > 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds{after_ms});
+    session.end();
+    EXPECT_TRUE(server.comes_to_rest());
+    after_ms = after_ms * 10 + 2;
+  }
 }
 
 // The service ends while it searches.
