@@ -217,6 +217,30 @@ SKIP:
 	$node->reload;
 }
 
+# The client is told how far a computation is, also without shared memory.
+$without->start;
+fill_sets($without, 20000, 60, 400);
+sub told
+{
+	my ($of, $settings, $statement) = @_;
+	my (undef, undef, $messages) = $of->psql('postgres', "SET enable_nestloop = off; $settings; $statement");
+	return join("\n", grep { /NOTICE:/ } split(/\n/, $messages));
+}
+for my $server ($without, $node)
+{
+	my $self_join = 'SELECT count(*) FROM sets a JOIN sets b ON a.id < b.id AND a.id <= 20000 AND b.id <= 20000
+		AND jaccard_similarity(a.tokens, b.tokens) >= 0.3';
+	my $often = q{SET simjoin.progress_interval = '1ms'};
+	my $notices = told($server, $often, $self_join);
+	like($notices, qr/NOTICE:  similarity join, reading: (\d+ %, )?\d+ rows/, 'rows that are read');
+	like($notices, qr/NOTICE:  similarity join, joining: \d+ %, \d+ pairs(, about \d+ s left)?$/m, 'pairs that are found');
+	like(told($server, $often, q{SELECT count(*) FROM minhash_signatures('SELECT id, tokens FROM sets')}),
+		qr/NOTICE:  minhash_signatures, \w+: /, 'signatures');
+	is(told($server, 'SET simjoin.progress_interval = 0', $self_join), '', 'no notice at 0');
+	is(told($server, q{SET simjoin.progress_interval = '1h'}, $self_join), '', 'no notice of what is short');
+}
+$without->stop;
+
 # The log, and rights.
 my $log = -s $node->logfile;
 query("SET simjoin.log_min_duration = '1h'; $pairs");

@@ -56,6 +56,7 @@ class Settings {
   static uint64_t minhash_seed() { return static_cast<uint64_t>(minhash_seed_); }
   static double target_recall() { return target_recall_; }
   static uint32_t max_bucket_size() { return static_cast<uint32_t>(max_bucket_size_); }
+  static int progress_interval_ms() { return progress_interval_ms_; }  // 0: never
   static int log_min_duration_ms() { return log_min_duration_ms_; }  // below 0: never
   static int debug_device_fault() { return debug_device_fault_; }
   static DeviceLoss debug_device_loss() { return static_cast<DeviceLoss>(debug_device_loss_); }
@@ -102,6 +103,7 @@ class Settings {
   static inline int max_threads_ = 0;
   static inline int max_gpu_memory_kb_ = 0;
   static inline int max_server_threads_ = 0;
+  static inline int progress_interval_ms_ = 0;
   static inline int log_min_duration_ms_ = -1;
   static inline int debug_device_fault_ = 0;
   static inline int debug_device_loss_ = static_cast<int>(DeviceLoss::none);

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/xact.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 }
@@ -71,6 +72,8 @@ struct Watch {
   Progress progress = {};
   double rows_expected = 0;  // 0: unknown
   TimestampTz published = 0;
+  TimestampTz told = 0;  // when the client was told last
+  TimestampTz phase_began = 0;
   bool ended = false;
   bool ends_with_context = false;
   bool committed = false;  // the transaction in which it ran
@@ -83,6 +86,7 @@ void note_transaction(XactEvent event, void *) {
 
 constexpr long publish_every_ms = 100;
 constexpr uint64_t rows_between_looks_at_the_clock = 64;
+constexpr double least_share_to_go_by = 0.01;
 
 Watch *watch_of(const void *key) {
   Watch *watch = Watch::newest;
@@ -113,17 +117,61 @@ void take_figures(Watch *watch) {
   });
 }
 
-// Shows other sessions how far the computation is, from time to time.
+// Appends how long the rest of the phase takes if it goes on as fast as so far, where that can be told.
+void append_time_left(StringInfo text, const Watch &watch, TimestampTz now) {
+  const double share = watch.progress.share_done;
+  if (share < least_share_to_go_by) return;
+  const double seconds = static_cast<double>(now - watch.phase_began) * 1e-6 * (1 - share) / share;
+  if (seconds < 100)
+    appendStringInfo(text, ", about %.0f s left", seconds);
+  else if (seconds < 100 * 60)
+    appendStringInfo(text, ", about %.0f min left", seconds / 60);
+  else
+    appendStringInfo(text, ", about %.0f h left", seconds / (60 * 60));
+}
+
+// Tells the client how far the computation is.
+void tell_client(const Watch &watch, TimestampTz now) {
+  static constexpr const char *phases[] = {"reading", "joining", "computing"};
+  const Progress &progress = watch.progress;
+  StringInfoData text;
+  initStringInfo(&text);
+  if (progress.share_done >= 0)
+    appendStringInfo(&text, "%d %%, ", static_cast<int>(100 * progress.share_done));
+  if (is_join(progress) && progress.phase != ProgressPhase::reading)
+    appendStringInfo(&text, UINT64_FORMAT " pairs", progress.pairs);
+  else
+    appendStringInfo(&text, UINT64_FORMAT " rows", progress.rows);
+  append_time_left(&text, watch, now);
+  ereport(NOTICE,
+          (errmsg("%s, %s: %s", progress.name, phases[static_cast<size_t>(progress.phase)], text.data),
+           errhidecontext(true)));
+  pfree(text.data);
+}
+
+// Shows other sessions and the client how far the computation is, from time to time.
 void publish(Watch *watch) {
   const TimestampTz now = GetCurrentTimestamp();
-  if (watch->slot == nullptr || !TimestampDifferenceExceeds(watch->published, now, publish_every_ms)) return;
-  watch->published = now;
+  const int interval = Settings::progress_interval_ms();
+  const bool shows =
+      watch->slot != nullptr && TimestampDifferenceExceeds(watch->published, now, publish_every_ms);
+  const bool tells = interval > 0 && !watch->ended && TimestampDifferenceExceeds(watch->told, now, interval);
+  if (!shows && !tells) return;
   take_figures(watch);
-  write_slot(watch->slot, watch->progress);
+  if (shows) {
+    watch->published = now;
+    write_slot(watch->slot, watch->progress);
+  }
+  if (tells) {
+    watch->told = now;
+    tell_client(*watch, now);
+  }
 }
 
 void enter_phase(Watch *watch, ProgressPhase phase) {
-  if (watch->progress.phase != phase) watch->published = 0;
+  if (watch->progress.phase == phase) return;
+  watch->published = 0;
+  watch->phase_began = GetCurrentTimestamp();
   watch->progress.phase = phase;
 }
 
@@ -157,13 +205,15 @@ void end(Watch *watch) {
 
 // Begins to watch, unless nobody looks.
 Watch *begin_watch(const void *key, MemoryContext context, const char *name) {
-  if (shared_progress() == nullptr && Settings::log_min_duration_ms() < 0) return nullptr;
+  if (shared_progress() == nullptr && Settings::log_min_duration_ms() < 0 &&
+      Settings::progress_interval_ms() == 0)
+    return nullptr;
   Watch *watch = own(context, [&] { return std::make_unique<Watch>(key); });
   Progress &progress = watch->progress;
   progress.pid = MyProcPid;
   progress.database = MyDatabaseId;
   progress.role = GetUserId();
-  progress.started = watch->published = GetCurrentTimestamp();
+  progress.started = watch->published = watch->told = watch->phase_began = GetCurrentTimestamp();
   progress.share_done = unknown_share;
   strlcpy(progress.name, name, sizeof progress.name);
   return watch;

@@ -1,8 +1,8 @@
-// What a session tells of its computations while they run: to the server's view of them, and to the log.
+// How far a session's computations are: for the server's view of them, the client and the log.
 //
-// The functions do nothing for a computation that nobody watches: without shared memory (shared_progress) and
-// without simjoin.log_min_duration. A computation is named by a key, the address of something that it has
-// alone, such as its engine or its memory context.
+// The functions do nothing for a computation that is not watched: without shared memory (shared_progress),
+// simjoin.progress_interval and simjoin.log_min_duration. A computation is named by a key, the address of
+// something that it has alone, such as its engine or its memory context.
 #pragma once
 
 #include "pg/base/pg.hpp"
