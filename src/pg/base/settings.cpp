@@ -98,7 +98,7 @@ void Settings::define_join_settings() {
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.progress_interval", "Sets how often a notice says how far a computation is.",
-      "With 0, never. The computations that follow have such notices.", &progress_interval_ms_,
+      "With 0, never.", &progress_interval_ms_,
       progress_interval_ms_, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.log_min_duration", "Sets how long a computation takes before the server's log names it.",
