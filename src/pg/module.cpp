@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/base/interruption.hpp"
 #include "core/device/gpu.hpp"
+#include "pg/base/input_cache.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
@@ -44,7 +45,7 @@ void _PG_init(void) {
   // Before the settings that every session has: those of the service exist in a server that preloads simjoin.
   if (process_shared_preload_libraries_in_progress) simjoin::pg::install_gpu_service(gpu);
   simjoin::set_interruption(simjoin::pg::statement_ends);
-  simjoin::pg::Settings::define();
+  simjoin::pg::Settings::define(simjoin::pg::shrink_input_cache);
   if (process_shared_preload_libraries_in_progress) {
     simjoin::pg::request_shared_progress();
     simjoin::pg::install_row_estimates();

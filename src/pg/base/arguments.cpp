@@ -138,14 +138,4 @@ const char *row_measure_name(RowMeasure measure) {
   return measure.measure == Measure::cosine ? "weighted_cosine" : "weighted_jaccard";
 }
 
-TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {
-  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
-  TokenType kind;
-  if (!token_type_of(type, &kind))
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("%s: kind is of type %s", function, format_type_be(type)),
-                    errhint("Give NULL::integer[], NULL::bigint[] or NULL::text[].")));
-  return kind;
-}
-
 }  // namespace simjoin::pg

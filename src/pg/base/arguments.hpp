@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
 
 namespace simjoin::pg {
 
@@ -78,9 +77,5 @@ RowMeasure symmetric_row_measure_by_name(const char *name, const char *function)
 // As check_similarity() above.
 void check_similarity(double value, const RowMeasure &measure, const char *function,
                       const char *argument = "threshold", bool zero_allowed = false);
-
-// Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
-// `function`, where sets cannot have that type.
-TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function);
 
 }  // namespace simjoin::pg

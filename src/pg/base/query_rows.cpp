@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/base/interruptible.hpp"
 #include "pg/base/query_source.hpp"
 #include "pg/base/row_context.hpp"
+#include "pg/base/tokens.hpp"
 #include "pg/base/weighted_set.hpp"
 #include "pg/base/weights.hpp"
 

@@ -16,7 +16,7 @@ extern "C" {
 #include "core/base/interruption.hpp"
 #include "core/base/packed_texts.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/interruptible.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 
@@ -54,6 +54,16 @@ constexpr char remove_null_tokens[] = "Use array_remove(tokens, NULL) to remove 
 
 bool token_type_of(Oid array_type, TokenType *type) {
   return OidIsValid(array_type) && find_kind(&TokenKind::array, getBaseType(array_type), type);
+}
+
+TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {
+  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
+  TokenType kind;
+  if (!token_type_of(type, &kind))
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("%s: kind is of type %s", function, format_type_be(type)),
+                    errhint("Give NULL::integer[], NULL::bigint[] or NULL::text[].")));
+  return kind;
 }
 
 Oid array_type_of(TokenType type) {

@@ -16,7 +16,6 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_settings.hpp"
 #include "pg/base/distributed.hpp"
-#include "pg/base/input_cache.hpp"
 
 namespace simjoin::pg {
 
@@ -51,14 +50,6 @@ bool check_max_memory(int *value, void **, GucSource) {
 
 void assign_max_server_threads(int value, void *) {
   set_thread_limit(value == 0 ? 2 * thread_count(0) : value);
-}
-
-void assign_input_cache(int value, void *) {
-  shrink_input_cache(size_t{1024} * static_cast<size_t>(value));
-}
-
-void assign_max_memory(int value, void *) {
-  if (value != 0) shrink_input_cache(size_t{1024} * static_cast<size_t>(value));
 }
 
 constexpr auto algorithm_entries = enum_entries(algorithm_names);
@@ -219,7 +210,16 @@ int Settings::cpu_threads() {
   return capped(cpu_threads_ == 0 ? thread_count(0) : cpu_threads_, max_threads_);
 }
 
-void Settings::define() {
+void Settings::assign_input_cache(int value, void *) {
+  shrink_input_cache_(size_t{1024} * static_cast<size_t>(value));
+}
+
+void Settings::assign_max_memory(int value, void *) {
+  if (value != 0) shrink_input_cache_(size_t{1024} * static_cast<size_t>(value));
+}
+
+void Settings::define(void (*shrink_input_cache)(size_t)) {
+  shrink_input_cache_ = shrink_input_cache;
   define_join_settings();
   define_device_settings();
   define_operator_settings();

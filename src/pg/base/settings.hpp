@@ -19,8 +19,9 @@ inline constexpr std::string_view method_names[] = {"exact", "minhash"};
 // The session's current settings. Each function returns the setting simjoin.NAME of the same name.
 class Settings {
  public:
-  // Defines the settings. Called once, when the module is loaded.
-  static void define();
+  // Defines the settings. Called once, when the module is loaded. The function frees kept inputs until they
+  // have at most so many bytes.
+  static void define(void (*shrink_input_cache)(size_t));
 
   static bool enable_join() { return enable_join_; }
   static double notice_pairs() { return notice_pairs_; }  // 0: never
@@ -75,6 +76,8 @@ class Settings {
   static void define_minhash_settings();
   static void define_operator_settings();
   static void define_caps();
+  static void assign_input_cache(int value, void *);
+  static void assign_max_memory(int value, void *);
   // Returns the smaller one of a setting and its cap; 0 stands for as much as there is.
   static int capped(int value, int cap) {
     if (cap == 0 || value == 0) return Max(value, cap);
@@ -91,6 +94,7 @@ class Settings {
   static inline int device_ = static_cast<int>(Device::automatic);
   static inline int gpu_memory_limit_kb_ = 0;
   static inline int input_cache_kb_ = 0;
+  static inline void (*shrink_input_cache_)(size_t) = nullptr;
   static inline int gpus_ = 0;
   static inline int gpu_idle_timeout_s_ = 60;
   static inline bool explain_device_ = true;

@@ -10,6 +10,7 @@
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 

@@ -12,9 +12,9 @@ extern "C" {
 
 #include "core/text/terms.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 

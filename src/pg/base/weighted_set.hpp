@@ -12,6 +12,7 @@
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/base/table_writer.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

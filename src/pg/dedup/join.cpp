@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/base/engine.hpp"
 #include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/base/tokens.hpp"
 #include "pg/base/weighted_set.hpp"
 
 namespace simjoin::pg {

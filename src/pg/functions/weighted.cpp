@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/tokens.hpp"
 #include "pg/base/weighted_set.hpp"
 #include "pg/base/weights.hpp"
 

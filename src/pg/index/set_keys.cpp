@@ -7,6 +7,7 @@
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/sorted_tokens.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -9,7 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <cmath>
 
-#include "pg/base/interruptible.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

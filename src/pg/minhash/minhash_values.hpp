@@ -11,6 +11,7 @@
 #include "pg/base/compat.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/set_codec.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/set_codec.hpp"
 #include "pg/base/sorted_tokens.hpp"
+#include "pg/base/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {
