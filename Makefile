@@ -150,7 +150,7 @@ GPU_LIBRARY = $(if $(CUDA_COMPILER),build/cmake/cuda/libsimjoin_cuda.a)
 # The files of a folder are compiled as one, which takes a quarter of the time. So names of unnamed namespaces are unique in a
 # folder.
 SOURCES := $(sort $(shell find src/pg -name '*.cpp'))
-UNITS := $(sort $(basename $(foreach source,$(SOURCES),$(word 3,$(subst /, ,$(source))))))
+UNITS := $(sort $(patsubst src/pg/%/,%,$(filter-out src/pg/,$(dir $(SOURCES)))) $(basename $(notdir $(wildcard src/pg/*.cpp))))
 OBJS = $(UNITS:%=$(OBJECT_DIR)/%.o)
 
 # PostgreSQL's headers count as system headers, so that only our own code gives warnings.
@@ -187,7 +187,7 @@ $(OBJS): $(OBJECT_DIR)/%.o: $(OBJECT_DIR)/%.cpp $(OBJECT_DIR)/version
 # Includes the files of a folder, and changes if one comes or goes.
 $(UNITS:%=$(OBJECT_DIR)/%.cpp): $(OBJECT_DIR)/%.cpp: FORCE
 	@mkdir -p $(@D)
-	@printf '#include "%s"\n' $(filter src/pg/$*/% src/pg/$*.cpp,$(SOURCES)) > $@.new
+	@printf '#include "%s"\n' $(sort $(wildcard src/pg/$*/*.cpp src/pg/$*.cpp)) > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 # The file changes with the version of the server or the extension, and if CUDA, warnings as errors or checks are switched.

@@ -139,7 +139,7 @@ seen() {
   while sleep 1 && kill -0 $building 2> /dev/null; do
     seconds=$((seconds + 1))
     [ $((seconds % 10)) != 0 ] || printf '  %d s: %s\n' $seconds "$(
-      sed -nE 's/^\[([0-9]+\/[0-9]+)\].*/step \1/p; s|.* -o build/pg[0-9]+/([a-z_]+)\.o .*|the module, \1|p' "$log" | tail -n 1)"
+      sed -nE 's/^\[([0-9]+\/[0-9]+)\].*/step \1/p; s|.* -o build/pg[0-9]+/([a-z_/]+)\.o .*|the module, \1|p' "$log" | tail -n 1)"
   done
   wait $building
 }

@@ -21,9 +21,9 @@ bool statement_ends();
 // a query that runs meanwhile.
 void give_up_at_conflict(MemoryContext context);
 
-// The same as CHECK_FOR_INTERRUPTS(), in all code of a session: any of it may run beside a computation. Before
-// the error of a conflict with recovery it resets the contexts of all computations. It must not be called
-// where code could catch the error without a subtransaction.
+// The same as CHECK_FOR_INTERRUPTS(), in all code of a session: any of it may run beside a computation.
+// Before the error of a conflict with recovery it resets the contexts of all computations. It must not be
+// called where code could catch the error without a subtransaction.
 void process_interrupts();
 inline void check_interrupts() {
   if (InterruptPending != 0) process_interrupts();

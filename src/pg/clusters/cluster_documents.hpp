@@ -5,10 +5,10 @@
 
 #include "core/clusters/document_clusters.hpp"
 #include "pg/base/growing_array.hpp"
-#include "pg/base/result_rows.hpp"
-#include "pg/base/row_keys.hpp"
-#include "pg/base/row_store.hpp"
-#include "pg/base/set_codec.hpp"
+#include "pg/query/result_rows.hpp"
+#include "pg/query/row_keys.hpp"
+#include "pg/rows/row_store.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -22,15 +22,15 @@ extern "C" {
 #include <iterator>
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/row_context.hpp"
 #include "pg/base/statements.hpp"
-#include "pg/base/terms.hpp"
 #include "pg/clusters/cluster_documents.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/rows/row_context.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/terms.hpp"
 
 namespace simjoin::pg {
 namespace {

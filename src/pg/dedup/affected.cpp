@@ -10,11 +10,11 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
+#include "pg/query/query_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

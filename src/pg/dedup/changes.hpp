@@ -10,8 +10,8 @@ extern "C" {
 }
 
 #include "pg/base/growing_array.hpp"
-#include "pg/base/table_writer.hpp"
 #include "pg/dedup/definition.hpp"
+#include "pg/query/table_writer.hpp"
 
 namespace simjoin::pg {
 

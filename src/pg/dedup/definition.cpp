@@ -30,7 +30,7 @@ extern "C" {
 #include <cstring>
 
 #include "pg/base/compat.hpp"
-#include "pg/base/query_source.hpp"
+#include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {

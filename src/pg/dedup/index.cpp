@@ -13,11 +13,11 @@ extern "C" {
 #include <iterator>
 #include <memory>
 
-#include "pg/base/arrays.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
-#include "pg/base/table_writer.hpp"
-#include "pg/base/tokens.hpp"
+#include "pg/query/table_writer.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

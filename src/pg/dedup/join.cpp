@@ -7,11 +7,11 @@ extern "C" {
 #include <memory>
 
 #include "core/dedup/token_filter.hpp"
-#include "pg/base/engine.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/tokens.hpp"
-#include "pg/base/weighted_set.hpp"
+#include "pg/sets/tokens.hpp"
+#include "pg/sets/weighted_set.hpp"
+#include "pg/work/engine.hpp"
+#include "pg/work/gpu_notices.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -1,6 +1,6 @@
 #include "pg/dedup/part_query.hpp"
 
-#include "pg/base/arrays.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <type_traits>
 
-#include "pg/base/query_source.hpp"
 #include "pg/dedup/stored_rows.hpp"
+#include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
 

@@ -10,11 +10,11 @@ extern "C" {
 
 #include "core/base/interruption.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/weighted_set.hpp"
 #include "pg/index/set_keys.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/weighted_set.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -14,13 +14,13 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
-#include "pg/base/arrays.hpp"
-#include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
-#include "pg/base/table_writer.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/keys.hpp"
+#include "pg/query/query_rows.hpp"
+#include "pg/query/table_writer.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 namespace {

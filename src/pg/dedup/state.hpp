@@ -15,13 +15,13 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/row_keys.hpp"
-#include "pg/base/set_codec.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/weights.hpp"
 #include "pg/dedup/part_query.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/stored_rows.hpp"
+#include "pg/query/row_keys.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/sets/weights.hpp"
 
 namespace simjoin::pg {
 

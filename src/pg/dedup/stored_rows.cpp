@@ -13,8 +13,8 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
-#include "pg/base/arrays.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 namespace {

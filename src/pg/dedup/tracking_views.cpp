@@ -8,9 +8,9 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-#include "pg/base/query_source.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/parts.hpp"
+#include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -15,7 +15,6 @@ extern "C" {
 #include <initializer_list>
 
 #include "pg/base/interrupts.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/dedup/changes.hpp"
@@ -23,6 +22,7 @@ extern "C" {
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/tracking_views.hpp"
+#include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {

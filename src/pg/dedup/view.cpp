@@ -23,9 +23,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/distributed.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/result_rows.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/dedup/definition.hpp"
 #include "pg/dedup/groups.hpp"
@@ -35,6 +33,8 @@ extern "C" {
 #include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -11,11 +11,11 @@ extern "C" {
 
 #include <algorithm>
 
-#include "pg/base/query_rows.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/table_writer.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
+#include "pg/query/query_rows.hpp"
+#include "pg/query/table_writer.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -9,7 +9,7 @@ extern "C" {
 
 #include "core/device/gpu.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/result_rows.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

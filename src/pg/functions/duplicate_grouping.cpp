@@ -9,9 +9,9 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/background.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/work/background.hpp"
 
 namespace simjoin::pg {
 namespace {

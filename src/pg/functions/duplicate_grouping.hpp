@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/dedup/duplicate_groups.hpp"
-#include "pg/base/result_rows.hpp"
-#include "pg/base/row_keys.hpp"
+#include "pg/query/result_rows.hpp"
+#include "pg/query/row_keys.hpp"
 
 namespace simjoin::pg {
 

@@ -3,12 +3,12 @@
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -7,8 +7,8 @@ extern "C" {
 }
 
 #include "pg/base/errors.hpp"
-#include "pg/base/query_source.hpp"
-#include "pg/base/result_rows.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

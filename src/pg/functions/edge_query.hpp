@@ -4,7 +4,7 @@
 #include "pg/base/pg.hpp"
 
 #include "core/base/memory.hpp"
-#include "pg/base/row_keys.hpp"
+#include "pg/query/row_keys.hpp"
 
 namespace simjoin::pg {
 

@@ -12,12 +12,12 @@ extern "C" {
 
 #include "core/flyhash/flyhash.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/set_codec.hpp"
-#include "pg/base/steps.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/work/steps.hpp"
 
 namespace simjoin::pg {
 

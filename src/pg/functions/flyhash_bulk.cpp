@@ -11,18 +11,18 @@ extern "C" {
 
 #include "core/flyhash/flyhash_bulk.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/query_source.hpp"
-#include "pg/base/result_rows.hpp"
-#include "pg/base/row_columns.hpp"
-#include "pg/base/row_context.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/steps.hpp"
-#include "pg/base/watch.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/query/result_rows.hpp"
+#include "pg/query/row_columns.hpp"
+#include "pg/rows/row_context.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/work/gpu_notices.hpp"
+#include "pg/work/steps.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "core/base/memory.hpp"
 #include "core/graph/graph_work.hpp"
-#include "pg/base/background.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/work/background.hpp"
+#include "pg/work/gpu_notices.hpp"
 
 namespace simjoin::pg {
 

@@ -10,13 +10,13 @@ extern "C" {
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/result_rows.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/functions/edge_query.hpp"
 #include "pg/functions/graph_computation.hpp"
+#include "pg/query/result_rows.hpp"
+#include "pg/work/gpu_notices.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

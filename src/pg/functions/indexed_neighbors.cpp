@@ -19,9 +19,9 @@ extern "C" {
 
 #include "core/measure.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/query_source.hpp"
-#include "pg/base/set_codec.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "pg/base/pg.hpp"
 
-#include "pg/base/result_rows.hpp"
 #include "pg/functions/join_call.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 

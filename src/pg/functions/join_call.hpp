@@ -4,7 +4,7 @@
 #include "pg/base/pg.hpp"
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/row_keys.hpp"
+#include "pg/query/row_keys.hpp"
 
 namespace simjoin::pg {
 

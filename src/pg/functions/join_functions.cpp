@@ -12,15 +12,15 @@ extern "C" {
 #include "core/base/memory_shares.hpp"
 #include "core/join.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/functions/indexed_neighbors.hpp"
 #include "pg/functions/join_call.hpp"
 #include "pg/functions/neighbor_lists.hpp"
+#include "pg/work/engine.hpp"
+#include "pg/work/gpu_notices.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 

@@ -6,8 +6,8 @@
 #include "core/join.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/query_rows.hpp"
-#include "pg/base/result_rows.hpp"
+#include "pg/query/query_rows.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 

@@ -10,10 +10,10 @@ extern "C" {
 #include <cstring>
 
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
-#include "pg/base/set_counts.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/tokenizers.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/sets/set_counts.hpp"
+#include "pg/sets/tokenizers.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -10,9 +10,9 @@ extern "C" {
 #include <string_view>
 
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/text_sets.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/text_sets.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -19,13 +19,13 @@ extern "C" {
 #include "core/base/memory_shares.hpp"
 #include "core/dedup/similarity_profile.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/background.hpp"
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/query_source.hpp"
-#include "pg/base/row_sample.hpp"
 #include "pg/functions/join_functions.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/query/row_sample.hpp"
+#include "pg/work/background.hpp"
+#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

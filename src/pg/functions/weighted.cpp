@@ -14,10 +14,10 @@ extern "C" {
 #include "core/weighted/exact_sum.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/set_codec.hpp"
-#include "pg/base/tokens.hpp"
-#include "pg/base/weighted_set.hpp"
-#include "pg/base/weights.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/sets/tokens.hpp"
+#include "pg/sets/weighted_set.hpp"
+#include "pg/sets/weights.hpp"
 
 namespace simjoin::pg {
 namespace {

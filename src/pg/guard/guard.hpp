@@ -11,8 +11,8 @@ extern "C" {
 }
 
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
 #include "pg/guard/statement.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -14,9 +14,9 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "pg/base/set_counts.hpp"
 #include "pg/guard/keys.hpp"
 #include "pg/guard/versions.hpp"
+#include "pg/sets/set_counts.hpp"
 
 namespace simjoin::pg {
 namespace {

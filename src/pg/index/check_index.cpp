@@ -32,11 +32,11 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/growing_array.hpp"
-#include "pg/base/row_context.hpp"
-#include "pg/base/set_codec.hpp"
 #include "pg/index/gin_places.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/set_keys.hpp"
+#include "pg/rows/row_context.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 namespace {

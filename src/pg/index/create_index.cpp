@@ -20,12 +20,12 @@ extern "C" {
 #include "core/lookup/token_order.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
-#include "pg/base/tokens.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/index/index_options.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/sets/tokens.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

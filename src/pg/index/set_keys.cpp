@@ -6,8 +6,8 @@
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/sorted_tokens.hpp"
-#include "pg/base/tokens.hpp"
+#include "pg/sets/sorted_tokens.hpp"
+#include "pg/sets/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

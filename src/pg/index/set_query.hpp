@@ -4,7 +4,7 @@
 #include "pg/base/pg.hpp"
 
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -1,5 +1,5 @@
 // An input of the join operator whose rows come in blocks: from parallel workers, or packed by the session
-// because it may keep them (pg/base/input_cache).
+// because it may keep them (pg/rows/input_cache).
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -8,8 +8,8 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
-#include "pg/base/input_cache.hpp"
-#include "pg/base/row_blocks.hpp"
+#include "pg/rows/input_cache.hpp"
+#include "pg/rows/row_blocks.hpp"
 
 namespace simjoin::pg {
 

@@ -7,7 +7,6 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/join/aside.hpp"
@@ -17,6 +16,7 @@ extern "C" {
 #include "pg/join/phase_log.hpp"
 #include "pg/join/recheck.hpp"
 #include "pg/join/stream.hpp"
+#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

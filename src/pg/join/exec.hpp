@@ -13,11 +13,11 @@ extern "C" {
 #include "core/join.hpp"
 #include "core/stream/streamed_join.hpp"
 #include "core/weighted/weighted_join.hpp"
-#include "pg/base/row_bits.hpp"
-#include "pg/base/row_store.hpp"
 #include "pg/join/block_input.hpp"
 #include "pg/join/method.hpp"
 #include "pg/join/plan.hpp"
+#include "pg/rows/row_bits.hpp"
+#include "pg/rows/row_store.hpp"
 
 namespace simjoin::pg {
 

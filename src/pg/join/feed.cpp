@@ -6,13 +6,9 @@ extern "C" {
 }
 
 #include "core/base/memory_shares.hpp"
-#include "pg/base/background.hpp"
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/feed_blocks.hpp"
 #include "pg/join/parallel_input.hpp"
@@ -21,6 +17,10 @@ extern "C" {
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
 #include "pg/join/threshold_warning.hpp"
+#include "pg/work/background.hpp"
+#include "pg/work/engine.hpp"
+#include "pg/work/gpu_notices.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -1,10 +1,10 @@
 #include "pg/join/feed_blocks.hpp"
 
-#include "pg/base/engine.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/set_codec.hpp"
 #include "pg/join/feed.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -8,7 +8,7 @@ extern "C" {
 }
 
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -6,13 +6,13 @@ extern "C" {
 
 #include <utility>
 
-#include "pg/base/engine.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/method.hpp"
 #include "pg/join/phase_log.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/join/threshold.hpp"
+#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

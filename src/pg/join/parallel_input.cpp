@@ -12,8 +12,8 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/row_context.hpp"
 #include "pg/join/plan.hpp"
+#include "pg/rows/row_context.hpp"
 
 namespace simjoin::pg {
 namespace {

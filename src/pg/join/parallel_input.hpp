@@ -10,7 +10,7 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
-#include "pg/base/row_blocks.hpp"
+#include "pg/rows/row_blocks.hpp"
 
 namespace simjoin::pg {
 

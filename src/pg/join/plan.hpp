@@ -11,7 +11,7 @@ extern "C" {
 
 #include "core/join.hpp"
 #include "core/measure.hpp"
-#include "pg/base/set_codec.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -5,8 +5,8 @@ extern "C" {
 }
 
 #include "pg/base/interruptible.hpp"
-#include "pg/base/weighted_set.hpp"
 #include "pg/join/aside.hpp"
+#include "pg/sets/weighted_set.hpp"
 
 namespace simjoin::pg {
 namespace {

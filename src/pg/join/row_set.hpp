@@ -3,8 +3,8 @@
 
 #include "pg/base/pg.hpp"
 
-#include "pg/base/weights.hpp"
 #include "pg/join/exec.hpp"
+#include "pg/sets/weights.hpp"
 
 namespace simjoin::pg {
 

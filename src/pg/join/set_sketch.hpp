@@ -8,8 +8,8 @@ extern "C" {
 #include "access/htup.h"
 }
 
-#include "pg/base/set_codec.hpp"
 #include "pg/join/token_draws.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -7,8 +7,8 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
-#include "pg/base/set_codec.hpp"
 #include "pg/join/set_sketch.hpp"
+#include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
 

@@ -9,7 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <cmath>
 
-#include "pg/base/tokens.hpp"
+#include "pg/sets/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

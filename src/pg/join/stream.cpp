@@ -6,12 +6,12 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/steps.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/join/aside.hpp"
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
 #include "pg/join/row_set.hpp"
+#include "pg/work/steps.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -11,7 +11,7 @@ extern "C" {
 
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
-#include "pg/base/tokenizers.hpp"
+#include "pg/sets/tokenizers.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -11,8 +11,8 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/weights.hpp"
 #include "pg/minhash/minhash_values.hpp"
+#include "pg/sets/weights.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -9,8 +9,8 @@ extern "C" {
 #include <algorithm>
 
 #include "core/minhash/minhash_plan.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/minhash/minhash_values.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -14,12 +14,12 @@ extern "C" {
 #include "core/lsh/lsh_join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/gpu_notices.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/base/watch.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/join/method.hpp"
 #include "pg/minhash/minhash_values.hpp"
+#include "pg/work/gpu_notices.hpp"
+#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -10,8 +10,8 @@
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/set_codec.hpp"
-#include "pg/base/tokens.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/sets/tokens.hpp"
 
 namespace simjoin::pg {
 

@@ -13,9 +13,9 @@ extern "C" {
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/distributed.hpp"
-#include "pg/base/query_source.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -12,11 +12,11 @@ extern "C" {
 
 #include "core/routing/parts.hpp"
 #include "pg/base/arguments.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/set_codec.hpp"
-#include "pg/base/sorted_tokens.hpp"
-#include "pg/base/tokens.hpp"
+#include "pg/sets/arrays.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/sets/sorted_tokens.hpp"
+#include "pg/sets/tokens.hpp"
 
 namespace simjoin::pg {
 namespace {

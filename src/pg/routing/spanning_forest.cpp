@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "core/graph/spanning_forest.hpp"
-#include "pg/base/arrays.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 namespace {

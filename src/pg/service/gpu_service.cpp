@@ -29,7 +29,7 @@ extern "C" {
 #include "gpu_service/server/cpu_backend.hpp"
 #include "gpu_service/server/server_process.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/result_rows.hpp"
+#include "pg/query/result_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -1,0 +1,130 @@
+#include "pg/query/query_rows.hpp"
+
+extern "C" {
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <limits>
+
+#include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
+#include "pg/query/query_source.hpp"
+#include "pg/rows/row_context.hpp"
+#include "pg/sets/tokens.hpp"
+#include "pg/sets/weighted_set.hpp"
+#include "pg/sets/weights.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Takes the rows of a query.
+struct TargetReader {
+  void start(TupleDesc columns);
+  void take(const QueryRow &row);
+
+  const RowTarget &target;
+  QueryRows rows;
+  SetMaker *maker = nullptr;            // where the query does not return sets
+  MemoryContext set_context = nullptr;  // of a set that is made
+};
+
+void TargetReader::start(TupleDesc columns) {
+  const ColumnCheck check = {target.function, rows.keys, target.key.name, true};
+  const SetColumn sets = target.weighted != nullptr
+                             ? check_weighted_columns(columns, check, target.tokenizer)
+                             : check_set_column(columns, check, target.tokenizer, target.context);
+  rows.token_type = sets.token_type;
+  maker = sets.maker;
+  if (maker != nullptr)
+    set_context = AllocSetContextCreate(target.context, "set of a text", ALLOCSET_DEFAULT_SIZES);
+  if (target.other == nullptr || target.other->token_type == rows.token_type) return;
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: the queries return sets of different types", target.function),
+                  errhint("Cast the sets of one query, as in SELECT id, tokens::bigint[] FROM documents.")));
+}
+
+// Adds the set of the last row to the engine, unless it is a copy of an earlier set.
+void feed(const RowTarget &target, const QueryRows &rows, const SetView &set) {
+  const size_t row = rows.count() - 1;
+  if (target.sample != nullptr)
+    offer_row(target.sample, are_integers(rows.keys) ? rows.ids[row] : static_cast<int64>(row),
+              static_cast<uint32>(row), set);
+  const bool joined = target.copies == nullptr || call_cpp([&] {
+                        return with_tokens(set, [&](auto tokens) { return target.copies->add(tokens); });
+                      });
+  if (joined) feed_set(target.engine, target.side, set);
+}
+
+// Adds a set with its weights to the engine, unless it is a copy of an earlier set.
+void feed_weights(const RowTarget &target, Datum array, Datum weights) {
+  const SetView set = view_set(array, target.function);
+  ArrayType *weight_array = DatumGetArrayTypeP(weights);
+  feed_weighted_set(target.weighted, target.side, set, view_weights(weight_array, set, target.function),
+                    nullptr, target.copies);
+  free_view(set, array);
+  if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
+}
+
+// Adds the row's id, or its key, whose number in the order of keys is known later.
+void add_row_id(const QueryRow &row, QueryRows *rows) {
+  const int64 id = add_id(rows->keys, row);
+  if (rows->count() == std::numeric_limits<uint32_t>::max())
+    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                    errmsg("%s: a query returns more than %zu rows", row.function, rows->count())));
+  rows->ids.append(id);
+}
+
+void TargetReader::take(const QueryRow &row) {
+  add_row_id(row, &rows);
+  Datum value, weights;
+  if (!row.get(1, &value) || (target.weighted != nullptr && !row.get(2, &weights))) {
+    feed(target, rows, {rows.token_type, 0, nullptr, nullptr});
+  } else if (target.weighted != nullptr) {
+    feed_weights(target, value, weights);
+  } else if (maker != nullptr) {
+    in_row_context(set_context,
+                   [&] { feed(target, rows, view_set(make_set(*maker, value), target.function)); });
+  } else {
+    const SetView set = view_set(value, target.function);
+    feed(target, rows, set);
+    free_view(set, value);
+  }
+  end_row(target.engine, target.spill_file);
+}
+
+}  // namespace
+
+void raise_repeated_id(int64 id, const char *function) {
+  raise_repeated_key(psprintf(INT64_FORMAT, id), function);
+}
+
+QueryRows read_rows(const char *query, const RowTarget &target) {
+  RowKeys *keys = create_row_keys(target.key, target.numbers, target.function, target.context);
+  TargetReader reader = {target, {GrowingArray<int64>(target.context), TokenType::int4, keys}};
+  read_watched_query(query, &reader, target.function, target.engine);
+  if (!are_integers(keys)) number_keys(keys, reader.rows.ids.data());
+  return reader.rows;
+}
+
+void check_distinct_ids(const QueryRows &rows, const char *function) {
+  if (!are_integers(rows.keys)) return;
+  InterruptCounter interrupts;
+  size_t i = 1;
+  for (; i < rows.count() && rows.ids[i - 1] < rows.ids[i]; ++i) interrupts.add(1);
+  if (i >= rows.count()) return;
+
+  auto *ids = allocate<int64>(rows.count());
+  std::copy(rows.ids.begin(), rows.ids.end(), ids);
+  sort_interruptibly(
+      ids, rows.count(), [](int64 a, int64 b) { return a < b; },
+      [](int64 id) { return comparison_cost(id); });
+  for (i = 1; i < rows.count(); ++i) {
+    interrupts.add(1);
+    if (ids[i - 1] != ids[i]) continue;
+    raise_repeated_id(ids[i], function);
+  }
+  pfree(ids);
+}
+
+}  // namespace simjoin::pg

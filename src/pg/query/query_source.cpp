@@ -1,0 +1,194 @@
+#include "pg/query/query_source.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+}
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "pg/base/interrupts.hpp"
+#include "pg/base/statements.hpp"
+#include "pg/sets/set_codec.hpp"
+#include "pg/work/watch.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+QueryReceiver *receiver_of(DestReceiver *self) {
+  return reinterpret_cast<QueryReceiver *>(self);
+}
+
+void start_rows(DestReceiver *self, int, TupleDesc columns) {
+  QueryReceiver *receiver = receiver_of(self);
+  if (receiver->started)
+    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                    errmsg("%s: a query must be a single statement", receiver->function)));
+  receiver->started = true;
+  for (int i = 0; i < std::min(columns->natts, QueryRow::most_columns); ++i)
+    receiver->types[i] = getBaseType(TupleDescAttr(columns, i)->atttypid);
+  receiver->start(receiver->reader, columns);
+}
+
+bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
+  const QueryReceiver *receiver = receiver_of(self);
+  receiver->take(receiver->reader, {receiver->function, slot, receiver->types});
+  if (receiver->watched != nullptr) note_query_row(receiver->watched);
+  check_interrupts();  // before PostgreSQL does
+  return true;
+}
+
+// Returns whether the text is a name, maybe with a schema and quotes, as of a table.
+bool is_name(const char *text) {
+  bool quoted = false;
+  for (const char *c = text; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    if (byte == '"') quoted = !quoted;
+    if (!quoted && std::isalnum(byte) == 0 && byte < 0x80 && std::strchr("\"_.$", byte) == nullptr)
+      return false;
+  }
+  return *text != '\0';
+}
+
+void add_hint_at_name(void *query) {
+  const auto *text = static_cast<const char *>(query);
+  if (geterrcode() == ERRCODE_SYNTAX_ERROR && is_name(text))
+    errhint("Give a query and not a name, as in 'TABLE %s'.", text);
+}
+
+ExecutorStart_hook_type next_start_hook = nullptr;
+
+// Tells a watched computation how many rows the plan of its query is thought to return.
+void start_executor(QueryDesc *query, int flags) {
+  if (query->dest != nullptr && query->dest->receiveSlot == receive_row) {
+    const void *watched = receiver_of(query->dest)->watched;
+    if (watched != nullptr) expect_rows(watched, query->plannedstmt->planTree->plan_rows);
+  }
+  if (next_start_hook != nullptr)
+    next_start_hook(query, flags);
+  else
+    standard_ExecutorStart(query, flags);
+}
+
+// Returns options to run a query for the receiver.
+SPIExecuteOptions options_for(QueryReceiver *receiver, ParamListInfo parameters) {
+  receiver->receiver.receiveSlot = receive_row;
+  receiver->receiver.rStartup = start_rows;
+  receiver->receiver.rShutdown = receiver->receiver.rDestroy = [](DestReceiver *) {};
+  receiver->receiver.mydest = DestTuplestore;  // anything but what SPI handles itself
+  SPIExecuteOptions options = {};
+  options.params = parameters;
+  options.read_only = true;
+  options.must_return_tuples = true;
+  options.dest = &receiver->receiver;
+  return options;
+}
+
+// Returns the columns as in "(id integer, name text)".
+const char *describe_columns(TupleDesc columns) {
+  StringInfoData text;
+  initStringInfo(&text);
+  for (int i = 0; i < columns->natts; ++i) {
+    const FormData_pg_attribute *column = TupleDescAttr(columns, i);
+    appendStringInfo(&text, "%s%s %s", i == 0 ? "(" : ", ", NameStr(column->attname),
+                     format_type_be(column->atttypid));
+  }
+  appendStringInfoString(&text, columns->natts == 0 ? "()" : ")");
+  return text.data;
+}
+
+}  // namespace
+
+ErrorContextCallback hint_at_name(const char *query) {
+  return {error_context_stack, add_hint_at_name, const_cast<char *>(query)};
+}
+
+bool is_of_kind(Oid type, ColumnKind kind) {
+  const Oid base = getBaseType(type);
+  TokenType token_type;
+  switch (kind) {
+    case ColumnKind::id:
+      return is_id_type(base);
+    case ColumnKind::number:
+      return is_id_type(base) || base == FLOAT4OID || base == FLOAT8OID || base == NUMERICOID;
+    case ColumnKind::set:
+      return token_type_of(base, &token_type);
+    case ColumnKind::reals:
+      return base == FLOAT4ARRAYOID;
+  }
+  return false;
+}
+
+bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds) {
+  if (columns->natts != static_cast<int>(kinds.size())) return false;
+  int column = 0;
+  for (const ColumnKind kind : kinds)
+    if (!is_of_kind(TupleDescAttr(columns, column++)->atttypid, kind)) return false;
+  return true;
+}
+
+void raise_columns(TupleDesc columns, const char *function, const char *needs, const char *hint) {
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("%s: %s", function, needs),
+                  errdetail("The query returns %s.", describe_columns(columns)), errhint("%s", hint)));
+  pg_unreachable();
+}
+
+bool QueryRow::get(int column, Datum *value) const {
+  bool isnull;
+  *value = slot_getattr(slot, column + 1, &isnull);
+  return !isnull;
+}
+
+Datum QueryRow::key(int column) const {
+  Datum value;
+  if (!get(column, &value))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("%s: a query returns a row whose id is NULL", function),
+                    errhint("Leave such rows out with WHERE id IS NOT NULL.")));
+  return value;
+}
+
+int64 QueryRow::id() const {
+  return id_of(key(), types[0]);
+}
+
+bool is_id_type(Oid type) {
+  const Oid base = getBaseType(type);
+  return base == INT2OID || base == INT4OID || base == INT8OID;
+}
+
+int64 id_of(Datum value, Oid base_type) {
+  switch (base_type) {
+    case INT2OID:
+      return DatumGetInt16(value);
+    case INT4OID:
+      return DatumGetInt32(value);
+  }
+  return DatumGetInt64(value);
+}
+
+void run_query(const char *query, QueryReceiver receiver, ParamListInfo parameters) {
+  const SPIExecuteOptions options = options_for(&receiver, parameters);
+  connect_spi();
+  parse_query(query, [&] { check_spi(SPI_execute_extended(query, &options)); });
+  SPI_finish();
+}
+
+void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters) {
+  const SPIExecuteOptions options = options_for(&receiver, parameters);
+  MemoryContext context = CurrentMemoryContext;
+  check_spi(SPI_execute_plan_extended(plan, &options));
+  MemoryContextSwitchTo(context);  // SPI switches to its own context, which lives as long as the connection
+}
+
+void install_row_estimates() {
+  next_start_hook = ExecutorStart_hook;
+  ExecutorStart_hook = start_executor;
+}
+
+}  // namespace simjoin::pg

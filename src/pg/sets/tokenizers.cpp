@@ -1,0 +1,168 @@
+#include "pg/sets/tokenizers.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+}
+
+#include "core/text/tokenizer.hpp"
+#include "pg/base/bound_symbol.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/sets/text_sets.hpp"
+
+namespace simjoin::pg {
+
+struct SetMaker {
+  bool of_lexemes;  // of a tsvector; the rest is about texts
+  Tokenizer tokenizer;
+  Oid configuration;  // of words
+  Oid collation;
+};
+
+namespace {
+
+// Returns the text search configuration of this name, which "simple" stands for where it is empty.
+Oid configuration_of(std::string_view name) {
+  List *names =
+      name.empty()
+          ? list_make2(makeString(pstrdup("pg_catalog")), makeString(pstrdup("simple")))
+          : textToQualifiedNameList(cstring_to_text_with_len(name.data(), static_cast<int>(name.size())));
+  const Oid configuration = get_ts_config_oid(names, true);
+  if (!OidIsValid(configuration))
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+                    errmsg("text search configuration \"%s\" does not exist", NameListToString(names)),
+                    errhint("Name one of pg_ts_config, as in words(english).")));
+  return configuration;
+}
+
+// Returns the tsvector of a text. A function in the query may have dropped the configuration.
+Datum vector_of(Oid configuration, Datum text) {
+  if (!SearchSysCacheExists1(TSCONFIGOID, ObjectIdGetDatum(configuration)))
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("the text search configuration was dropped meanwhile")));
+  return DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(configuration), text);
+}
+
+[[noreturn]] void raise_unknown(const char *tokenizer) {
+  ereport(ERROR,
+          (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("unknown tokenizer: \"%s\"", tokenizer),
+           errhint("The tokenizers are shingles(5), shingles64(5), word_shingles(3), word_shingles64(3), "
+                   "with a size from 1 on, words, and words(english), with a text search "
+                   "configuration.")));
+  pg_unreachable();
+}
+
+// Returns the tokenizer of this name. Errors where there is none.
+Tokenizer tokenizer_of(const char *name) {
+  const auto tokenizer = parse_tokenizer(name);
+  if (!tokenizer) raise_unknown(name);
+  return *tokenizer;
+}
+
+Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_collation) {
+  return reinterpret_cast<Expr *>(
+      makeFuncExpr(function, type, arguments, collation, input_collation, COERCE_EXPLICIT_CALL));
+}
+
+Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema) {
+  const Tokenizer &tokenizer = maker.tokenizer;
+  const char *name = tokenizer.unit == ShingleUnit::character ? tokenizer.wide ? "shingles64" : "shingles"
+                     : tokenizer.wide                         ? "word_shingles64"
+                                                              : "word_shingles";
+  const Oid type = tokenizer.wide ? INT8ARRAYOID : INT4ARRAYOID;
+  const Oid function = find_function(schema, name, {TEXTOID, INT4OID}, type);
+  if (!OidIsValid(function)) return nullptr;
+  Const *size = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(tokenizer.size), false, true);
+  return call(function, type, list_make2(text, size), InvalidOid, maker.collation);
+}
+
+Expr *words_expression(const SetMaker &maker, Expr *text) {
+  if (!compat::may_execute(F_TO_TSVECTOR_REGCONFIG_TEXT) || !compat::may_execute(F_TSVECTOR_TO_ARRAY))
+    return nullptr;
+  Const *configuration = makeConst(REGCONFIGOID, -1, InvalidOid, sizeof(Oid),
+                                   ObjectIdGetDatum(maker.configuration), false, true);
+  Expr *vector = call(F_TO_TSVECTOR_REGCONFIG_TEXT, TSVECTOROID, list_make2(configuration, text), InvalidOid,
+                      maker.collation);
+  return call(F_TSVECTOR_TO_ARRAY, TEXTARRAYOID, list_make1(vector), DEFAULT_COLLATION_OID, InvalidOid);
+}
+
+}  // namespace
+
+bool is_text_type(Oid type) {
+  const Oid base = OidIsValid(type) ? getBaseType(type) : InvalidOid;
+  return base == BPCHAROID || (OidIsValid(base) && IsBinaryCoercible(base, TEXTOID));
+}
+
+bool has_lexemes(Oid type) {
+  return OidIsValid(type) && getBaseType(type) == TSVECTOROID;
+}
+
+SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context) {
+  auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
+  maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
+  maker->collation = collation;
+  if (!maker->tokenizer.shingled) maker->configuration = configuration_of(maker->tokenizer.configuration);
+  return maker;
+}
+
+SetMaker *create_lexeme_maker(MemoryContext context) {
+  auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
+  maker->of_lexemes = true;
+  return maker;
+}
+
+TokenType token_type_of(const SetMaker &maker) {
+  if (maker.of_lexemes || !maker.tokenizer.shingled) return TokenType::text;
+  return maker.tokenizer.wide ? TokenType::int8 : TokenType::int4;
+}
+
+Datum make_set(const SetMaker &maker, Datum value) {
+  const Tokenizer &tokenizer = maker.tokenizer;
+  if (!maker.of_lexemes && tokenizer.shingled)
+    return make_shingles(DatumGetTextPP(value), maker.collation, tokenizer.unit, tokenizer.wide,
+                         tokenizer.size);
+  const Datum vector = maker.of_lexemes ? value : vector_of(maker.configuration, value);
+  return DirectFunctionCall1(tsvector_to_array, vector);
+}
+
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema) {
+  return maker.tokenizer.shingled ? shingles_expression(maker, text, schema) : words_expression(maker, text);
+}
+
+extern "C" {
+
+PG_FUNCTION_INFO_V1(simjoin_tokenizer_in);
+Datum simjoin_tokenizer_in(PG_FUNCTION_ARGS) {
+  const char *name = PG_GETARG_CSTRING(0);
+  tokenizer_of(name);
+  return CStringGetTextDatum(name);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_tokenizer_out);
+Datum simjoin_tokenizer_out(PG_FUNCTION_ARGS) {
+  PG_RETURN_CSTRING(TextDatumGetCString(PG_GETARG_DATUM(0)));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_tokenizer_recv);
+Datum simjoin_tokenizer_recv(PG_FUNCTION_ARGS) {
+  const Datum name = textrecv(fcinfo);
+  tokenizer_of(TextDatumGetCString(name));
+  return name;
+}
+
+PG_FUNCTION_INFO_V1(simjoin_tokenizer_send);
+Datum simjoin_tokenizer_send(PG_FUNCTION_ARGS) {
+  return textsend(fcinfo);
+}
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,40 @@
+// Values that are not sets yet: texts with a tokenizer, and tsvector.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/primnodes.h"
+}
+
+#include "pg/sets/set_codec.hpp"
+
+namespace simjoin::pg {
+
+// How a value becomes a set.
+struct SetMaker;
+
+// Returns whether values of the type are texts.
+bool is_text_type(Oid type);
+
+// Returns whether values of the type have lexemes.
+bool has_lexemes(Oid type);
+
+// Returns the maker of sets of texts with this collation, by the text of a value of type tokenizer. It
+// belongs to the context. Errors where no tokenizer or text search configuration has that name.
+SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context);
+
+// Returns the maker of sets of a column's lexemes. It belongs to the context.
+SetMaker *create_lexeme_maker(MemoryContext context);
+
+// Returns the type of the tokens of the sets.
+TokenType token_type_of(const SetMaker &maker);
+
+// Returns the set of a value as an array in the current memory context.
+Datum make_set(const SetMaker &maker, Datum value);
+
+// Returns a call of SQL functions that gives the same set for the text. `schema` is that of the extension.
+// Returns NULL where it lacks a function, or the current user may not execute one.
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema);
+
+}  // namespace simjoin::pg
