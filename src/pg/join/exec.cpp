@@ -14,7 +14,6 @@ extern "C" {
 #include "pg/join/feed.hpp"
 #include "pg/join/pairs.hpp"
 #include "pg/join/phase_log.hpp"
-#include "pg/join/recheck.hpp"
 #include "pg/join/stream.hpp"
 #include "pg/work/engine.hpp"
 
@@ -74,6 +73,30 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
   state->keep_totals = (estate->es_instrument != 0);
   state->phase = JoinPhase::feed;
+}
+
+// ---- A recheck (EvalPlanQual) ----
+
+// Lets the scans below the join give the rows of a recheck, if there is one. Called before the inputs are
+// read.
+//
+// In a recheck PostgreSQL has waited for the writer of a row that a statement is to lock or change. It runs
+// the statement's plan once more, in which each scan of the row's relation gives the row's new version alone,
+// and scans of the other relations the rows that it was joined with. PostgreSQL takes it that a plan has one
+// scan of a relation. It notes by relation, not by scan, that the row has been given, until that scan begins
+// again. The joins of a disjunction's arms scan the same relations one after the other, so each makes its own
+// scans begin again.
+void begin_recheck(JoinState *state) {
+  EState *estate = state->css.ss.ps.state;
+  if (estate->es_epq_active == nullptr) return;
+  // PostgreSQL itself goes from one recheck to the next by this parameter, which all scans depend on. A plain
+  // ExecReScan() would not reach scans below nodes that have not begun, such as a sort.
+  MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+  Bitmapset *changed = bms_make_singleton(estate->es_epq_active->epqParam);
+  ListCell *cell;
+  foreach (cell, state->css.custom_ps) UpdateChangedParamSet(static_cast<PlanState *>(lfirst(cell)), changed);
+  bms_free(changed);
+  MemoryContextSwitchTo(old);
 }
 
 // ---- Rows ----

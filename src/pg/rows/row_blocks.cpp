@@ -53,8 +53,7 @@ struct ArrayHead {
 };
 
 static_assert(sizeof(BlockHeader) % MAXIMUM_ALIGNOF == 0 && sizeof(RowHeader) % MAXIMUM_ALIGNOF == 0);
-static_assert(sizeof(Datum) == sizeof(uint64));
-static_assert(VARHDRSZ + sizeof(ArrayHead) == ARR_OVERHEAD_NONULLS(1));
+static_assert(sizeof(Datum) == sizeof(uint64) && VARHDRSZ + sizeof(ArrayHead) == ARR_OVERHEAD_NONULLS(1));
 
 BlockBytes new_bytes(MemoryContext context, size_t allocated) {
   return {static_cast<char *>(MemoryContextAlloc(context, allocated)), 0, allocated};
