@@ -22,7 +22,8 @@ namespace {
 
 constexpr int most_steps = 9;
 
-const CustomScanMethods plan_methods = {nearest_node_name, create_nearest_state};
+const CustomScanMethods plan_methods = {.CustomName = nearest_node_name,
+                                        .CreateCustomScanState = create_nearest_state};
 
 // A path of the node: the index is searched, or else the table is read, and the rows are sorted.
 struct NearestPath {
@@ -99,7 +100,9 @@ Plan *plan_nearest(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, L
   return &scan->scan.plan;
 }
 
-const CustomPathMethods path_methods = {nearest_node_name, plan_nearest, nullptr};
+const CustomPathMethods path_methods = {.CustomName = nearest_node_name,
+                                        .PlanCustomPath = plan_nearest,
+                                        .ReparameterizeCustomPathByChild = nullptr};
 
 }  // namespace
 

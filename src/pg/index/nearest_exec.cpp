@@ -129,10 +129,19 @@ void explain_nearest(CustomScanState *node, List *, ExplainState *es) {
   ExplainPropertyBool("All Rows Read", state->read_all, es);
 }
 
-const CustomExecMethods exec_methods = {
-    nearest_node_name, begin_nearest, exec_nearest, end_nearest, rescan_nearest, nullptr,         nullptr,
-    nullptr,           nullptr,       nullptr,      nullptr,     nullptr,        explain_nearest,
-};
+const CustomExecMethods exec_methods = {.CustomName = nearest_node_name,
+                                        .BeginCustomScan = begin_nearest,
+                                        .ExecCustomScan = exec_nearest,
+                                        .EndCustomScan = end_nearest,
+                                        .ReScanCustomScan = rescan_nearest,
+                                        .MarkPosCustomScan = nullptr,
+                                        .RestrPosCustomScan = nullptr,
+                                        .EstimateDSMCustomScan = nullptr,
+                                        .InitializeDSMCustomScan = nullptr,
+                                        .ReInitializeDSMCustomScan = nullptr,
+                                        .InitializeWorkerCustomScan = nullptr,
+                                        .ShutdownCustomScan = nullptr,
+                                        .ExplainCustomScan = explain_nearest};
 
 }  // namespace
 

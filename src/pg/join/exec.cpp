@@ -256,10 +256,19 @@ void end_join(CustomScanState *node) {
   foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
 }
 
-const CustomExecMethods exec_methods = {
-    join_node_name, begin_join, exec_join, end_join, rescan_join, nullptr,      nullptr,
-    nullptr,        nullptr,    nullptr,   nullptr,  nullptr,     explain_join,
-};
+const CustomExecMethods exec_methods = {.CustomName = join_node_name,
+                                        .BeginCustomScan = begin_join,
+                                        .ExecCustomScan = exec_join,
+                                        .EndCustomScan = end_join,
+                                        .ReScanCustomScan = rescan_join,
+                                        .MarkPosCustomScan = nullptr,
+                                        .RestrPosCustomScan = nullptr,
+                                        .EstimateDSMCustomScan = nullptr,
+                                        .InitializeDSMCustomScan = nullptr,
+                                        .ReInitializeDSMCustomScan = nullptr,
+                                        .InitializeWorkerCustomScan = nullptr,
+                                        .ShutdownCustomScan = nullptr,
+                                        .ExplainCustomScan = explain_join};
 
 }  // namespace
 

@@ -14,8 +14,8 @@ extern "C" {
 #include "core/stream/streamed_join.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "pg/join/block_input.hpp"
+#include "pg/join/facts.hpp"
 #include "pg/join/method.hpp"
-#include "pg/join/plan.hpp"
 #include "pg/rows/row_bits.hpp"
 #include "pg/rows/row_store.hpp"
 

@@ -12,7 +12,6 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/join/plan.hpp"
 #include "pg/rows/row_context.hpp"
 
 namespace simjoin::pg {
@@ -29,7 +28,8 @@ constexpr double operators_per_byte = 0.005;
 
 Node *create_block_state(CustomScan *plan);
 
-const CustomScanMethods block_plan_methods = {block_node_name, create_block_state};
+const CustomScanMethods block_plan_methods = {.CustomName = block_node_name,
+                                              .CreateCustomScanState = create_block_state};
 
 // CustomScan.custom_private is a list of two: the numbers of the columns that are arrays, and the estimate of
 // the rows of all workers.
@@ -52,7 +52,8 @@ Plan *plan_blocks(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, Li
   return &scan->scan.plan;
 }
 
-const CustomPathMethods block_path_methods = {block_node_name, plan_blocks, nullptr};
+const CustomPathMethods block_path_methods = {
+    .CustomName = block_node_name, .PlanCustomPath = plan_blocks, .ReparameterizeCustomPathByChild = nullptr};
 
 // Returns the plan of RowBlocks that is the input's source, NULL without one.
 CustomScan *plan_of_blocks(Plan *input) {
@@ -112,10 +113,19 @@ void end_blocks(CustomScanState *node) {
   ExecEndNode(static_cast<PlanState *>(linitial(node->custom_ps)));
 }
 
-const CustomExecMethods block_exec_methods = {
-    block_node_name, begin_blocks, exec_blocks, end_blocks, rescan_blocks, nullptr, nullptr,
-    nullptr,         nullptr,      nullptr,     nullptr,    nullptr,       nullptr,
-};
+const CustomExecMethods block_exec_methods = {.CustomName = block_node_name,
+                                              .BeginCustomScan = begin_blocks,
+                                              .ExecCustomScan = exec_blocks,
+                                              .EndCustomScan = end_blocks,
+                                              .ReScanCustomScan = rescan_blocks,
+                                              .MarkPosCustomScan = nullptr,
+                                              .RestrPosCustomScan = nullptr,
+                                              .EstimateDSMCustomScan = nullptr,
+                                              .InitializeDSMCustomScan = nullptr,
+                                              .ReInitializeDSMCustomScan = nullptr,
+                                              .InitializeWorkerCustomScan = nullptr,
+                                              .ShutdownCustomScan = nullptr,
+                                              .ExplainCustomScan = nullptr};
 
 Node *create_block_state(CustomScan *) {
   auto *state = static_cast<BlockState *>(palloc0(sizeof(BlockState)));
@@ -153,6 +163,16 @@ Path *gather_blocks(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *arr
   custom->custom_private = list_make2(arrays, makeFloat(psprintf("%.0f", rel->rows)));
   custom->methods = &block_path_methods;
   return reinterpret_cast<Path *>(create_gather_path(root, rel, path, target, nullptr, &blocks));
+}
+
+AttrNumber column_of(List *tlist, Node *expr) {
+  ListCell *cell;
+  Node *plain = compat::without_nulling(expr);
+  foreach (cell, tlist) {
+    auto *entry = lfirst_node(TargetEntry, cell);
+    if (equal(compat::without_nulling(reinterpret_cast<Node *>(entry->expr)), plain)) return entry->resno;
+  }
+  return InvalidAttrNumber;
 }
 
 Plan *plan_of_rows(Plan *input) {

@@ -21,6 +21,10 @@ Path *gather_blocks(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *arr
 // Returns the plan whose rows an input of the join consists of: the plan below RowBlocks, else the plan.
 Plan *plan_of_rows(Plan *input);
 
+// Returns the number of a child's output column that is the expression. It does not matter which outer joins
+// made its columns nullable. Returns InvalidAttrNumber without one.
+AttrNumber column_of(List *tlist, Node *expr);
+
 // Returns the planner's estimate of an input's rows.
 double rows_of_input(Plan *input);
 

@@ -22,6 +22,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/base/settings.hpp"
 #include "pg/join/cost.hpp"
 #include "pg/join/disjunction.hpp"
+#include "pg/join/facts.hpp"
 #include "pg/join/input_paths.hpp"
 #include "pg/join/nested_loops.hpp"
 #include "pg/join/parallel_input.hpp"
@@ -38,11 +39,9 @@ namespace {
 
 set_join_pathlist_hook_type previous_join_hook = nullptr;
 
+// No expression of a path refers to another relation's columns, so none has to be reparameterized.
 const CustomPathMethods path_methods = {
-    join_node_name, plan_join,
-    nullptr,  // ReparameterizeCustomPathByChild: no expression of the path refers to another relation's
-              // columns
-};
+    .CustomName = join_node_name, .PlanCustomPath = plan_join, .ReparameterizeCustomPathByChild = nullptr};
 
 // Returns whether a scan of the relation may give the same rows every time within one query. A foreign table
 // may.

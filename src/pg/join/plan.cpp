@@ -13,9 +13,9 @@ extern "C" {
 #include <iterator>
 #include <utility>
 
-#include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/join/exec.hpp"
+#include "pg/join/facts.hpp"
 #include "pg/join/parallel_input.hpp"
 #include "pg/join/path.hpp"
 #include "pg/join/row_identity.hpp"
@@ -23,30 +23,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-const CustomScanMethods plan_methods = {join_node_name, create_join_state};
-
-// CustomScan.custom_private is a list of three lists. The first has the facts, integers in this order. The
-// second has the scan tuple's columns, two integers for each. The third has the partition keys, five OIDs for
-// each: column, column, hash function, hash function, collation.
-enum class Fact {
-  jointype,
-  read_once,
-  skip_same_row,
-  one_way,
-  from_settings,
-  implied,
-  measure,
-  distance,
-  strict,
-  token_type,
-  left_set,
-  right_set,
-  left_weights,
-  right_weights,
-  smaller,
-  exact_is_cheaper,
-  count
-};
+const CustomScanMethods plan_methods = {.CustomName = join_node_name,
+                                        .CreateCustomScanState = create_join_state};
 
 // The scan tuple while it is put together.
 struct TupleBuilder {
@@ -54,7 +32,7 @@ struct TupleBuilder {
   const JoinPath *join;
   List *child_tlists[2];  // where the rows are read once, the right one is the left one
   List *entries;          // of custom_scan_tlist
-  List *sources;          // two integers an entry: ColumnSource and child column
+  List *columns;          // what its entries hold, for encode_join()
 };
 
 bool mentions(PlannerInfo *root, Node *expr, Index relid) {
@@ -89,8 +67,7 @@ void add_entry(TupleBuilder *builder, Node *expr, JoinColumn column) {
   const auto resno = static_cast<AttrNumber>(list_length(builder->entries) + 1);
   TargetEntry *entry = makeTargetEntry(static_cast<Expr *>(copyObjectImpl(expr)), resno, nullptr, false);
   builder->entries = lappend(builder->entries, entry);
-  builder->sources = lappend_int(builder->sources, static_cast<int>(column.source));
-  builder->sources = lappend_int(builder->sources, column.child_column);
+  builder->columns = append_column(builder->columns, column);
 }
 
 // Returns whether the value that a child computes for this expression may stand for it above the join. In
@@ -186,28 +163,22 @@ void split_clauses(const JoinPath *join, Relids relids, List **join_quals, List 
   }
 }
 
-List *encode_facts(const JoinPath *join, const JoinColumn sets[2], const JoinColumn weights[2]) {
-  int values[static_cast<int>(Fact::count)];
-  auto set = [&](Fact fact, auto value) { values[static_cast<int>(fact)] = static_cast<int>(value); };
-  set(Fact::jointype, join->jointype);
-  set(Fact::read_once, join->read_once);
-  set(Fact::skip_same_row, join->skip_same_row);
-  set(Fact::one_way, join->one_way);
-  set(Fact::from_settings, join->clause.from_settings);
-  set(Fact::implied, !list_member_ptr(join->restrictlist, join->clause.rinfo));
-  set(Fact::measure, join->clause.measure);
-  set(Fact::distance, join->clause.distance);
-  set(Fact::strict, join->clause.strict);
-  set(Fact::token_type, join->clause.token_type);
-  set(Fact::left_set, sets[0].child_column);
-  set(Fact::right_set, sets[1].child_column);
-  set(Fact::left_weights, weights[0].child_column);
-  set(Fact::right_weights, weights[1].child_column);
-  set(Fact::smaller, join->smaller);
-  set(Fact::exact_is_cheaper, join->exact_is_cheaper);
-  List *facts = NIL;
-  for (int value : values) facts = lappend_int(facts, value);
-  return facts;
+JoinPlanFacts facts_of(const JoinPath *join, const JoinColumn sets[2], const JoinColumn weights[2]) {
+  const SimilarityClause &clause = join->clause;
+  return {.jointype = join->jointype,
+          .read_once = join->read_once,
+          .skip_same_row = join->skip_same_row,
+          .one_way = join->one_way,
+          .from_settings = clause.from_settings,
+          .implied = !list_member_ptr(join->restrictlist, clause.rinfo),
+          .measure = clause.measure,
+          .distance = clause.distance,
+          .strict = clause.strict,
+          .token_type = clause.token_type,
+          .set_column = {sets[0].child_column, sets[1].child_column},
+          .weights_column = {weights[0].child_column, weights[1].child_column},
+          .smaller = join->smaller,
+          .exact_is_cheaper = join->exact_is_cheaper};
 }
 
 List *encode_partition_keys(const TupleBuilder &builder) {
@@ -219,9 +190,8 @@ List *encode_partition_keys(const TupleBuilder &builder) {
     if (!locate(builder, reinterpret_cast<Node *>(key.left), &left) ||
         !locate(builder, reinterpret_cast<Node *>(key.right), &right))
       elog(ERROR, "similarity join: partition key not found in the output of its inputs");
-    for (Oid value : {static_cast<Oid>(left.child_column), static_cast<Oid>(right.child_column),
-                      key.left_hash, key.right_hash, key.collation})
-      encoded = lappend_oid(encoded, value);
+    encoded = append_key(
+        encoded, {{left.child_column, right.child_column}, {key.left_hash, key.right_hash}, key.collation});
   }
   return encoded;
 }
@@ -230,22 +200,6 @@ List *encode_partition_keys(const TupleBuilder &builder) {
 
 void register_join_methods() {
   RegisterCustomScanMethods(&plan_methods);
-}
-
-AttrNumber column_of(List *tlist, Node *expr) {
-  ListCell *cell;
-  Node *plain = compat::without_nulling(expr);
-  foreach (cell, tlist) {
-    auto *entry = lfirst_node(TargetEntry, cell);
-    if (equal(compat::without_nulling(reinterpret_cast<Node *>(entry->expr)), plain)) return entry->resno;
-  }
-  return InvalidAttrNumber;
-}
-
-const char *clause_function(const JoinPlanFacts &facts) {
-  if (facts.from_settings) return "sets_similar";
-  if (facts.weighted()) return weighted_function(facts.measure);
-  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
 }
 
 Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *,
@@ -291,51 +245,9 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
       list_make4(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
                  reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)));
   scan->custom_private =
-      list_make3(encode_facts(join, sets, weights), builder.sources, encode_partition_keys(builder));
+      encode_join(facts_of(join, sets, weights), builder.columns, encode_partition_keys(builder));
   scan->methods = &plan_methods;
   return &scan->scan.plan;
-}
-
-JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns) {
-  auto *facts = static_cast<List *>(linitial(plan->custom_private));
-  auto *sources = static_cast<List *>(lsecond(plan->custom_private));
-  auto get = [&](Fact fact) { return list_nth_int(facts, static_cast<int>(fact)); };
-  const int count = list_length(sources) / 2;
-  *columns = static_cast<JoinColumn *>(palloc(sizeof(JoinColumn) * Max(count, 1)));
-  for (int i = 0; i < count; ++i)
-    (*columns)[i] = {static_cast<ColumnSource>(list_nth_int(sources, 2 * i)),
-                     static_cast<AttrNumber>(list_nth_int(sources, 2 * i + 1))};
-  return {
-      static_cast<JoinType>(get(Fact::jointype)),
-      get(Fact::read_once) != 0,
-      get(Fact::skip_same_row) != 0,
-      get(Fact::one_way) != 0,
-      get(Fact::from_settings) != 0,
-      get(Fact::implied) != 0,
-      static_cast<Measure>(get(Fact::measure)),
-      get(Fact::distance) != 0,
-      get(Fact::strict) != 0,
-      static_cast<TokenType>(get(Fact::token_type)),
-      {static_cast<AttrNumber>(get(Fact::left_set)), static_cast<AttrNumber>(get(Fact::right_set))},
-      {static_cast<AttrNumber>(get(Fact::left_weights)), static_cast<AttrNumber>(get(Fact::right_weights))},
-      static_cast<Side>(get(Fact::smaller)),
-      get(Fact::exact_is_cheaper) != 0,
-  };
-}
-
-JoinKey *read_partition_keys(const CustomScan *plan, int *count) {
-  auto *encoded = static_cast<List *>(lthird(plan->custom_private));
-  *count = list_length(encoded) / 5;
-  auto *keys = static_cast<JoinKey *>(palloc(sizeof(JoinKey) * Max(*count, 1)));
-  for (int i = 0; i < *count; ++i) {
-    auto get = [&](int field) { return list_nth_oid(encoded, 5 * i + field); };
-    keys[i] = {{static_cast<AttrNumber>(get(0)), static_cast<AttrNumber>(get(1))}, {get(2), get(3)}, get(4)};
-  }
-  return keys;
-}
-
-Node *plan_expression(const CustomScan *plan, JoinExpr which) {
-  return static_cast<Node *>(list_nth(plan->custom_exprs, static_cast<int>(which)));
 }
 
 }  // namespace simjoin::pg

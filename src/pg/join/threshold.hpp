@@ -4,7 +4,7 @@
 #include "pg/base/pg.hpp"
 
 #include "core/join.hpp"
-#include "pg/join/plan.hpp"
+#include "pg/join/facts.hpp"
 
 namespace simjoin::pg {
 
