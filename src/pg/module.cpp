@@ -14,7 +14,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/guard/statement.hpp"
 #include "pg/index/index_path.hpp"
-#include "pg/join/path.hpp"
+#include "pg/join/plan/path.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/rows/input_cache.hpp"
 #include "pg/service/gpu_service.hpp"

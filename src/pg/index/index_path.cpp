@@ -35,9 +35,9 @@ extern "C" {
 #include "pg/base/explain_notes.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/nearest.hpp"
-#include "pg/join/match.hpp"
-#include "pg/join/selectivity.hpp"
-#include "pg/join/set_statistics.hpp"
+#include "pg/join/clause/match.hpp"
+#include "pg/join/estimate/selectivity.hpp"
+#include "pg/join/estimate/set_statistics.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -14,8 +14,8 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/index/index_options.hpp"
-#include "pg/join/match.hpp"
-#include "pg/join/threshold.hpp"
+#include "pg/join/clause/match.hpp"
+#include "pg/join/clause/threshold.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -16,8 +16,8 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/join/threshold.hpp"
-#include "pg/join/threshold_warning.hpp"
+#include "pg/join/clause/threshold.hpp"
+#include "pg/join/clause/threshold_warning.hpp"
 #include "pg/sets/set_counts.hpp"
 
 namespace simjoin::pg {

@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/join_functions.hpp"
-#include "pg/join/method.hpp"
+#include "pg/join/clause/method.hpp"
 #include "pg/minhash/minhash_values.hpp"
 #include "pg/work/gpu_notices.hpp"
 #include "pg/work/watch.hpp"

@@ -1,0 +1,167 @@
+#include "pg/join/clause/implied.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+}
+
+#include <algorithm>
+#include <cmath>
+
+#include "pg/base/compat.hpp"
+#include "pg/join/clause/sums.hpp"
+#include "pg/join/clause/trigrams.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Bounds are rounded to whole parts of this number, so that EXPLAIN shows them in few digits.
+constexpr double parts = 1e6;
+
+Expr *number(double value) {
+  return reinterpret_cast<Expr *>(
+      makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL));
+}
+
+// Returns the number in double precision.
+Expr *as_double(Node *expr) {
+  Oid cast = InvalidOid;
+  switch (exprType(expr)) {
+    case FLOAT4OID:
+      cast = F_FLOAT8_FLOAT4;
+      break;
+    case INT4OID:
+      cast = F_FLOAT8_INT4;
+      break;
+    case NUMERICOID:
+      cast = F_FLOAT8_NUMERIC;
+      break;
+    default:
+      return reinterpret_cast<Expr *>(expr);
+  }
+  return reinterpret_cast<Expr *>(
+      makeFuncExpr(cast, FLOAT8OID, list_make1(expr), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST));
+}
+
+// Returns the call of PostgreSQL's operator on two expressions of double precision.
+Expr *operation(const char *name, Oid result, Expr *left, Expr *right) {
+  List *names = list_make2(makeString(pstrdup("pg_catalog")), makeString(pstrdup(name)));
+  const Oid oper = OpernameGetOprid(names, FLOAT8OID, FLOAT8OID);
+  Expr *operation = make_opclause(oper, result, false, left, right, InvalidOid, InvalidOid);
+  set_opfuncid(castNode(OpExpr, operation));
+  return operation;
+}
+
+Expr *minus(Expr *left, Expr *right) {
+  return operation("-", FLOAT8OID, left, right);
+}
+
+// Returns the greatest or the least of two expressions of double precision.
+Expr *extreme_of(MinMaxOp which, Expr *first, Expr *second) {
+  auto *extreme = makeNode(MinMaxExpr);
+  extreme->minmaxtype = FLOAT8OID;
+  extreme->op = which;
+  extreme->args = list_make2(first, second);
+  extreme->location = -1;
+  return reinterpret_cast<Expr *>(extreme);
+}
+
+// Returns the comparison `call >= bound` or, for a distance, `call <= bound`.
+Expr *comparison(const SimilarityClause &clause) {
+  return operation(clause.distance ? "<=" : ">=", BOOLOID, as_double(reinterpret_cast<Node *>(clause.call)),
+                   clause.threshold);
+}
+
+// Completes the clause that the sum, which is at least 0, implies for one of its terms. Returns false where
+// it implies none.
+bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, SimilarityClause *clause) {
+  *clause = term.call;
+  // A similarity is to be large, or a distance small.
+  if (clause->distance ? term.factor >= 0 : term.factor <= 0) return false;
+  double most_of_others = sum.constant + sum.error;
+  ListCell *cell;
+  foreach (cell, sum.terms) {
+    auto *other = static_cast<Term *>(lfirst(cell));
+    if (other != &term && other->factor > 0) most_of_others += other->factor * other->most();
+  }
+  const double size = std::fabs(term.factor), slack = sum.rounding * (1 + sum.size / size);
+  double bound = (clause->distance ? most_of_others : -most_of_others) / size;
+  bound = clause->distance ? std::ceil((bound + slack) * parts) / parts
+                           : std::floor((bound - slack) * parts) / parts;
+  if (!std::isfinite(bound) || !(clause->distance ? bound < 1 : bound > 0)) return false;
+  clause->threshold = number(bound);
+  clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
+  return true;
+}
+
+// Returns the clause that a call of pg_trgm implies if its similarity is at least `least`, an expression of
+// double precision, which may be too large by `slack`.
+SimilarityClause *clause_of_trigrams(PlannerInfo *root, const TrigramCall &call, Expr *least, double slack) {
+  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+  *clause = call.sets;
+  clause->threshold = extreme_of(IS_GREATEST, minus(least, number(slack + single_rounding)), number(0));
+  clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
+  return clause;
+}
+
+// Returns whether the expression is no constant and never too large for double precision.
+bool is_usual_bound(Node *expr) {
+  return !IsA(expr, Const) && exprType(expr) != NUMERICOID;
+}
+
+// Returns the clause that a call of pg_trgm implies if it is compared with an expression that is the same for
+// all pairs but no constant, NULL for other comparisons.
+SimilarityClause *bound_call(PlannerInfo *root, Node *greater, Node *lesser) {
+  TrigramCall call;
+  if (describe_trigram_call(without_cast(greater), &call) && call.result == TrigramResult::similarity &&
+      same_for_all_pairs(root, lesser) && is_usual_bound(lesser))
+    return clause_of_trigrams(root, call, as_double(lesser), digits_rounding);
+  if (!describe_trigram_call(without_cast(lesser), &call) || call.result != TrigramResult::distance ||
+      !same_for_all_pairs(root, greater) || !is_usual_bound(greater))
+    return nullptr;
+  // Every distance is within NaN, which is more than any other number.
+  Expr *within = extreme_of(IS_LEAST, as_double(greater), number(2));
+  return clause_of_trigrams(root, call, minus(number(1), within), digits_rounding);
+}
+
+// Returns the clauses that a comparison of sums implies.
+List *clauses_of_sums(PlannerInfo *root, Node *greater, Node *lesser) {
+  Sum sum = {};
+  sum.rounding = double_rounding;
+  if (!add_to_sum(greater, 1, &sum) || !add_to_sum(lesser, -1, &sum)) return NIL;
+  List *clauses = NIL;
+  ListCell *cell;
+  foreach (cell, sum.terms) {
+    SimilarityClause clause;
+    if (!bound_term(root, sum, *static_cast<Term *>(lfirst(cell)), &clause)) continue;
+    auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+    *kept = clause;
+    clauses = lappend(clauses, kept);
+  }
+  return clauses;
+}
+
+}  // namespace
+
+List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
+  auto *clause = reinterpret_cast<Node *>(rinfo->clause);
+  TrigramCall call;
+  if (exprType(clause) == BOOLOID && describe_trigram_call(clause, &call)) {
+    Expr *least = trigram_setting(call);
+    return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, digits_rounding));
+  }
+  Node *greater, *lesser;
+  if (describe_equality(clause, &greater, &lesser))
+    return list_concat(clauses_of_sums(root, greater, lesser), clauses_of_sums(root, lesser, greater));
+  if (!describe_order(clause, &greater, &lesser) || is_similarity_clause(rinfo)) return NIL;
+  List *clauses = clauses_of_sums(root, greater, lesser);
+  SimilarityClause *bounded = clauses == NIL ? bound_call(root, greater, lesser) : nullptr;
+  return bounded == nullptr ? clauses : list_make1(bounded);
+}
+
+}  // namespace simjoin::pg

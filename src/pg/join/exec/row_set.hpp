@@ -1,0 +1,40 @@
+// The set of a row, on its way into the engine.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include "pg/join/exec/exec.hpp"
+#include "pg/sets/weights.hpp"
+
+namespace simjoin::pg {
+
+// What is wrong with the arrays of a row, in the order in which the measure looks at them.
+struct RowFlaw {
+  int dimensions;      // of the tokens: what dimensions_of_flawed() returned
+  WeightFlaw weights;  // of a row whose tokens are a set
+
+  bool none() const { return dimensions == 0 && weights.kind == WeightFlaw::Kind::none; }
+};
+
+// What a row's set is to the join.
+struct RowSet {
+  bool isnull;
+  bool joins;  // the row may have partners; then the following are set
+  RowFlaw flaw;
+  SetView tokens;        // if they are a set
+  const float *weights;  // of a weighted join, if the row has no flaw
+  uint64_t partition;    // the hash of the keys
+};
+
+// Returns the set of a row. The row joins if neither its set nor one of its keys is NULL. If `partners` is
+// not NULL but an input that has been read, one of its rows has to have the same keys.
+RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners);
+
+// Returns whether a set that joins and has no flaw has a weight above 0. Without weights, each element has
+// one.
+bool has_weight(const JoinState *state, const RowSet &set);
+
+// Feeds a set that joins and has no flaw.
+void feed_set_of_row(JoinState *state, Side side, const RowSet &set);
+
+}  // namespace simjoin::pg

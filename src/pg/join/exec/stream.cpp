@@ -1,0 +1,123 @@
+#include "pg/join/exec/stream.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+}
+
+#include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
+#include "pg/join/exec/aside.hpp"
+#include "pg/join/exec/feed.hpp"
+#include "pg/join/exec/pairs.hpp"
+#include "pg/join/exec/row_set.hpp"
+#include "pg/work/steps.hpp"
+#include "pg/work/watch.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+JoinInput *streamed_input(JoinState *state) {
+  return &state->inputs[static_cast<int>(state->stream.side)];
+}
+
+JoinInput *small_input(JoinState *state) {
+  return &state->inputs[state->stream.side == Side::left ? 1 : 0];
+}
+
+// Returns whether the join asks which rows of a small left side have a partner.
+bool asks_for_small_rows(const JoinState *state) {
+  return asks_for_existence(state->facts.jointype) && state->stream.side == Side::right;
+}
+
+uint32_t rows_with_set(const JoinInput &input) {
+  uint32_t rows = 0;
+  for (uint32_t row = 0; row < input.row_count; ++row) rows += !has_row(input.without_set, row);
+  return rows;
+}
+
+// Makes the next row the current one of the streamed side. Returns false at the end, or if no row can have a
+// pair that is asked for.
+bool fetch_row(JoinState *state) {
+  JoinInput *input = streamed_input(state);
+  if (asks_for_small_rows(state) && state->stream.wanting == 0) return false;
+  input->slot = state->stream.first != nullptr ? state->stream.first : next_row(input);
+  state->stream.first = nullptr;
+  return input->slot != nullptr;
+}
+
+}  // namespace
+
+void begin_stream(JoinState *state, Side side, TupleTableSlot *first) {
+  state->stream = {};
+  state->stream.side = side;
+  state->stream.first = first;
+  if (asks_for_small_rows(state)) state->stream.wanting = rows_with_set(state->inputs[0]);
+  streamed_input(state)->row_count = 1;  // at a time
+  for (JoinInput &input : state->inputs) input.current_row = no_row;
+  begin_asides(state);
+  note_step(state->engine, StepResult::working, 0);
+}
+
+bool streams(const JoinState *state, Side side) {
+  return state->streamed != nullptr && state->stream.side == side;
+}
+
+bool next_streamed_row(JoinState *state) {
+  RowStream *stream = &state->stream;
+  JoinInput *input = streamed_input(state);
+  if (!fetch_row(state)) {
+    note_step(state->engine, StepResult::done, 0);
+    return false;
+  }
+  stream->open = true;
+  input->slot_matched = false;
+  input->current_row = no_row;
+  state->batch->clear();
+  state->batch_position = 0;
+
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+  const RowSet set = set_of_row(state, stream->side, input->slot, small_input(state));
+  if (set.joins && set.flaw.none()) {
+    feed_set_of_row(state, stream->side, set);
+  } else {
+    feed_empty_set(state->engine, stream->side, state->facts.token_type);
+  }
+  MemoryContextSwitchTo(old);
+  note_row(state->engine);
+  stream->joins = set.joins;
+  stream->partition = set.partition;
+  if (set.joins) check_streamed_row(state, set.partition, set.flaw.dimensions);
+  return true;
+}
+
+bool next_streamed_batch(JoinState *state) {
+  while (state->streamed->has_more()) {
+    check_interrupts();
+    const StepResult result = call_cpp([&] { return state->streamed->step(step_budget, *state->batch); });
+    if (result != StepResult::batch) continue;
+    note_step(state->engine, result, state->batch->size());
+    return true;
+  }
+  return false;
+}
+
+bool streamed_row_is_done(const JoinState *state) {
+  const JoinInput &left = state->inputs[0];
+  return left.slot != nullptr && left.slot_matched && asks_for_existence(state->facts.jointype);
+}
+
+bool end_streamed_row(JoinState *state) {
+  RowStream *stream = &state->stream;
+  if (!stream->open) return false;
+  stream->open = false;
+  if (streamed_input(state)->slot_matched) return false;
+  if (stream->side == Side::left && stream->joins) check_unmatched_streamed_left(state, stream->partition);
+  if (!keeps_unmatched(state->facts.jointype, stream->side)) return false;
+  ResetExprContext(state->css.ss.ps.ps_ExprContext);
+  fill_scan_tuple(state, stream->side == Side::left ? JoinPair{0, no_row, 0} : JoinPair{no_row, 0, 0});
+  return true;
+}
+
+}  // namespace simjoin::pg

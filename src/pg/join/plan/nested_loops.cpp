@@ -1,0 +1,240 @@
+#include "pg/join/plan/nested_loops.hpp"
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+}
+
+#include "pg/base/compat.hpp"
+#include "pg/base/explain_notes.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/join/clause/match.hpp"
+#include "pg/join/clause/trigrams.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// A subplan runs for each row of another one, which is not known here.
+constexpr double least_loops_of_subplan = 2;
+
+planner_hook_type previous_planner_hook = nullptr;
+
+// Why the operator does not join two relations, and what to write instead.
+struct Obstacle {
+  const char *why;
+  const char *hint;
+};
+constexpr Obstacle no_bound = {"no condition of the join bounds the similarity",
+                               "Add a condition to the join, such as jaccard_similarity(l, r) >= 0.5."};
+constexpr Obstacle per_row = {
+    "the similarity is computed in a subquery for each row",
+    "Write a join with a condition such as jaccard_similarity(l, r) >= 0.5, EXISTS, or use "
+    "similarity_neighbors for the most similar rows."};
+constexpr Obstacle one_arm = {"another condition stands beside the similarity in an OR",
+                              "Write two queries, one for each side of the OR, with UNION between them."};
+constexpr Obstacle changing_bound = {
+    "the similarity is compared with columns",
+    "Add a condition with the least bound that occurs, such as jaccard_similarity(l, r) "
+    ">= 0.5."};
+constexpr Obstacle upper_bound = {"the condition holds for pairs that are not similar",
+                                  "Add a condition that bounds the similarity from below."};
+constexpr Obstacle cheaper = {
+    "the planner estimates a nested loop to be cheaper, or has no other way here",
+    "If the estimate is wrong, ANALYZE the tables; the manual's page on the join operator lists "
+    "where it cannot be used."};
+constexpr Obstacle other_form = {
+    "the condition implies no similarity clause",
+    "Write jaccard_similarity(l, r) >= t, with a set of one side of the join as l, one of the "
+    "other side as r, and the same t for all rows."};
+
+// What is found in a plan: the similarity that is computed for the most pairs.
+struct SlowLoop {
+  double pairs;
+  Obstacle obstacle;
+  bool found;
+};
+
+bool has_column(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  return IsA(expr, Var) || compat::walk_children(expr, has_column, nullptr);
+}
+
+bool has_column_of(Node *expr, void *input) {
+  if (expr == nullptr) return false;
+  if (IsA(expr, Var)) return static_cast<int>(castNode(Var, expr)->varno) == *static_cast<const int *>(input);
+  return compat::walk_children(expr, has_column_of, input);
+}
+
+bool has_outer_column(Node *expr) {
+  int input = OUTER_VAR;
+  return has_column_of(expr, &input);
+}
+
+bool has_inner_column(Node *expr) {
+  int input = INNER_VAR;
+  return has_column_of(expr, &input);
+}
+
+bool has_outer_row(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  if (IsA(expr, Param)) return castNode(Param, expr)->paramkind == PARAM_EXEC;
+  return compat::walk_children(expr, has_outer_row, nullptr);
+}
+
+// Returns whether the expression is a call of a measure or of pg_trgm.
+bool computes_similarity(Node *expr) {
+  SimilarityClause call = {};
+  TrigramCall trigrams;
+  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams);
+}
+
+// Returns whether a similarity of the rows of both inputs is computed in the expression.
+bool compares_inputs(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  if (OidIsValid(called_function(expr)) && has_outer_column(expr) && has_inner_column(expr) &&
+      computes_similarity(expr))
+    return true;
+  return compat::walk_children(expr, compares_inputs, nullptr);
+}
+
+// Returns whether a similarity of a row with one from outside of the plan is computed in the expression.
+bool compares_outer_row(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  if (OidIsValid(called_function(expr)) && has_column(expr, nullptr) && has_outer_row(expr, nullptr) &&
+      computes_similarity(expr))
+    return true;
+  return compat::walk_children(expr, compares_outer_row, nullptr);
+}
+
+// Returns whether the condition is a similarity clause between one input and the other.
+bool is_clause_of_inputs(Node *condition) {
+  RestrictInfo *clause = makeNode(RestrictInfo);
+  clause->clause = reinterpret_cast<Expr *>(condition);
+  SimilarityClause match;
+  if (!describe_search_clause(clause, &match)) return false;
+  auto one_side = [](Expr *set) {
+    auto *node = reinterpret_cast<Node *>(set);
+    return has_outer_column(node) != has_inner_column(node);
+  };
+  return one_side(match.left) && one_side(match.right) &&
+         !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);
+}
+
+// Returns why a condition with a similarity of both inputs does not drive the operator.
+Obstacle obstacle_of(Node *condition) {
+  if (is_orclause(condition)) return one_arm;
+  if (is_clause_of_inputs(condition)) return cheaper;
+  Node *greater, *lesser;
+  if (!describe_order(condition, &greater, &lesser)) return other_form;
+  const bool above = compares_inputs(greater, nullptr), below = compares_inputs(lesser, nullptr);
+  if (above && below) return changing_bound;
+  if (has_column(above ? lesser : greater, nullptr)) return changing_bound;
+  // A distance is small if the pair is similar.
+  SimilarityClause call = {};
+  TrigramCall trigrams;
+  const bool distance = (describe_call(above ? greater : lesser, &call) && call.distance) ||
+                        (describe_trigram_call(above ? greater : lesser, &trigrams) &&
+                         trigrams.result == TrigramResult::distance);
+  return above == distance ? upper_bound : other_form;
+}
+
+void note(SlowLoop *slowest, double pairs, const Obstacle &obstacle) {
+  if (slowest->found && slowest->pairs >= pairs) return;
+  *slowest = {pairs, obstacle, true};
+}
+
+// Looks at a nested loop that runs `loops` times.
+void look_at_loop(NestLoop *loop, double loops, SlowLoop *slowest) {
+  const double pairs = loops * outerPlan(loop)->plan_rows * innerPlan(loop)->plan_rows;
+  bool in_condition = false;
+  ListCell *cell;
+  for (List *conditions : {loop->join.joinqual, loop->join.plan.qual}) {
+    foreach (cell, conditions) {
+      auto *condition = static_cast<Node *>(lfirst(cell));
+      if (!compares_inputs(condition, nullptr)) continue;
+      in_condition = true;
+      note(slowest, pairs, obstacle_of(condition));
+    }
+  }
+  if (!in_condition && compares_inputs(reinterpret_cast<Node *>(loop->join.plan.targetlist), nullptr))
+    note(slowest, pairs, no_bound);
+}
+
+void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);
+
+void look_at_plans(List *plans, double loops, SlowLoop *slowest) {
+  ListCell *cell;
+  foreach (cell, plans) look_at_plan(static_cast<Plan *>(lfirst(cell)), loops, slowest);
+}
+
+// Looks at the plan, which runs `loops` times, and those below it. With more than one, a parameter may be a
+// row from outside.
+void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
+  if (plan == nullptr) return;
+  check_stack_depth();
+  double inner_loops = loops;
+  switch (nodeTag(plan)) {
+    case T_NestLoop:
+      look_at_loop(reinterpret_cast<NestLoop *>(plan), loops, slowest);
+      if (reinterpret_cast<NestLoop *>(plan)->nestParams != NIL) inner_loops *= outerPlan(plan)->plan_rows;
+      break;
+    case T_Append:
+      look_at_plans(reinterpret_cast<Append *>(plan)->appendplans, loops, slowest);
+      break;
+    case T_MergeAppend:
+      look_at_plans(reinterpret_cast<MergeAppend *>(plan)->mergeplans, loops, slowest);
+      break;
+    case T_SubqueryScan:
+      look_at_plan(reinterpret_cast<SubqueryScan *>(plan)->subplan, loops, slowest);
+      break;
+    case T_CustomScan:
+      look_at_plans(reinterpret_cast<CustomScan *>(plan)->custom_plans, loops, slowest);
+      break;
+    case T_SeqScan:
+    case T_Agg:
+      if (loops > 1 && (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
+                        compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr)))
+        note(slowest, loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows, per_row);
+      break;
+    default:
+      break;
+  }
+  look_at_plan(outerPlan(plan), loops, slowest);
+  look_at_plan(innerPlan(plan), inner_loops, slowest);
+}
+
+void look_at_statement(const PlannedStmt *statement) {
+  SlowLoop slowest = {};
+  look_at_plan(statement->planTree, 1, &slowest);
+  look_at_plans(statement->subplans, least_loops_of_subplan, &slowest);
+  if (!slowest.found) return;
+  const Obstacle obstacle =
+      Settings::enable_join() ? slowest.obstacle : Obstacle{"simjoin.enable_join is off", nullptr};
+  add_explain_note(psprintf("Similarity Join Not Used: %s", obstacle.why));
+  if (!Settings::enable_join() || Settings::notice_pairs() == 0 || slowest.pairs < Settings::notice_pairs())
+    return;
+  ereport(NOTICE,
+          (errmsg("the plan computes a similarity for some %.0e pairs of rows, one after the other",
+                  slowest.pairs),
+           errdetail("The similarity join is not used: %s.", obstacle.why), errhint("%s", obstacle.hint)));
+}
+
+PlannedStmt *plan_statement(Query *query, const char *text, int cursor_options, ParamListInfo parameters) {
+  PlannedStmt *statement = previous_planner_hook != nullptr
+                               ? previous_planner_hook(query, text, cursor_options, parameters)
+                               : standard_planner(query, text, cursor_options, parameters);
+  if (explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0)) look_at_statement(statement);
+  return statement;
+}
+
+}  // namespace
+
+void install_nested_loop_notices() {
+  previous_planner_hook = planner_hook;
+  planner_hook = plan_statement;
+}
+
+}  // namespace simjoin::pg
