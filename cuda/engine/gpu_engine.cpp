@@ -10,14 +10,12 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/base/memory.hpp"
 #include "core/base/thread_budget.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/handover/engine_thread.hpp"
 #include "core/sets/set_blocks.hpp"
-#include "core/sets/vocabulary.hpp"
 #include "cuda/base/device_memory.hpp"
 #include "cuda/base/gpus.hpp"
 #include "cuda/engine/block_inbox.hpp"
@@ -35,20 +33,9 @@ constexpr size_t queued_batches = 16;
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
-      : spec_(with_measure_of_pairs(spec)),
-        options_(options),
-        vocabulary_(spec.self_join, memory_),
-        writer_(memory_),
-        inbox_(spec.memory_limit / 4) {}
+      : spec_(with_measure_of_pairs(spec)), options_(options), inbox_(spec.memory_limit / 4) {}
   ~GpuEngine() override;
 
-  void add(Side side, std::span<const int32_t> tokens) override {
-    add_set(side, Kind::int4, tokens.data(), tokens.size());
-  }
-  void add(Side side, std::span<const int64_t> tokens) override {
-    add_set(side, Kind::int8, tokens.data(), tokens.size());
-  }
-  void add(Side side, std::span<const std::string_view> tokens) override;
   void add_block(SharedBlock block) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override;
@@ -57,10 +44,7 @@ class GpuEngine final : public GpuJoinEngine {
   double share_done() const override;
 
  private:
-  enum class Kind : uint8_t { none, int4, int8, text };
-
-  void add_set(Side side, Kind kind, const void *tokens, size_t count);
-  void check_input(Side side, size_t rows, size_t count) const;
+  void check_block(const SetBlock &block) const;
   void start();
   void open();
   void take(const SharedBlock &block);
@@ -74,12 +58,7 @@ class GpuEngine final : public GpuJoinEngine {
 
   const JoinSpec spec_;
   const GpuOptions options_;
-  MemoryCounter memory_;
-  Vocabulary vocabulary_;  // of text tokens
-  std::vector<uint32_t> ids_;
-  Kind kind_ = Kind::none;
   size_t rows_[2] = {0, 0};
-  BlockWriter writer_;  // for sets added one by one
   gpu::BlockInbox inbox_;
   bool ended_ = false;                 // all sets have been added
   std::optional<gpu::DeviceUse> use_;  // from the first block on
@@ -109,32 +88,14 @@ void GpuEngine::open() {
   start_ms_ = milliseconds_since(begin);
 }
 
-void GpuEngine::check_input(Side side, size_t rows, size_t count) const {
+void GpuEngine::check_block(const SetBlock &block) const {
   if (ended_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  if (spec_.self_join && side == Side::right) {
+  if (spec_.self_join && block.side() == Side::right) {
     throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
   }
-  if (rows_[static_cast<int>(side)] + rows >= size_t{UINT32_MAX} || count >= UINT32_MAX) {
+  if (rows_[static_cast<int>(block.side())] + block.rows() >= size_t{UINT32_MAX}) {
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
   }
-}
-
-void GpuEngine::add_set(Side side, Kind kind, const void *tokens, size_t count) {
-  check_input(side, 1, count);
-  if (count > 0 && kind_ != kind) {
-    if (kind_ != Kind::none) {
-      throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
-    }
-    kind_ = kind;
-  }
-  SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), kind == Kind::int8);
-  if (full) add_block(std::move(full));
-}
-
-void GpuEngine::add(Side side, std::span<const std::string_view> tokens) {
-  ids_.resize(tokens.size());
-  const uint32_t distinct = vocabulary_.intern(side, tokens, ids_.data());
-  add_set(side, Kind::text, ids_.data(), distinct);
 }
 
 // The caller's thread frees what is on the device, so that must be its current one, too.
@@ -159,7 +120,7 @@ void GpuEngine::start() {
 }
 
 void GpuEngine::add_block(SharedBlock block) {
-  check_input(block->side(), block->rows(), 0);
+  check_block(*block);
   start();
   rows_[static_cast<int>(block->side())] += block->rows();
   inbox_.push(std::move(block));
@@ -266,11 +227,7 @@ void GpuEngine::join() {
 
 StepResult GpuEngine::step(std::chrono::microseconds budget, Batch &out) {
   if (!ended_) {
-    for (Side side : {Side::left, Side::right}) {
-      if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
-    }
     start();
-    vocabulary_.release();
     inbox_.end();
     ended_ = true;
   }
@@ -297,7 +254,6 @@ JoinStats GpuEngine::stats() const {
   stats.device_memory_peak = figures.device_memory_peak;
   stats.filter_ms = figures.filter_ms;
   stats.verify_ms = figures.verify_ms;
-  stats.memory_peak = memory_.peak();
   stats.threads = 1;
   return stats;
 }

@@ -46,8 +46,8 @@ void UploadedSide::append(const SharedBlock &block, const SetSlice &slice) {
     in_flight_.pop_front();
   }
   in_flight_.push_back({block, std::make_unique<Event>()});
-  if (slice.token_count > 0) wide = slice.wide;
-  tokens.append(slice.tokens, slice.token_count * (slice.wide ? sizeof(int64_t) : sizeof(int32_t)));
+  if (slice.token_count > 0) wide = slice.wide();
+  tokens.append(slice.tokens, slice.token_bytes());
   lengths.append(slice.lengths, slice.rows * sizeof(uint32_t));
   in_flight_.back().uploaded->record(device_.stream());
   rows += slice.rows;

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -172,17 +171,27 @@ struct Notice {
   std::string message;
 };
 
-class SetBlock;
-struct PackedTexts;
+enum class TokenType : uint8_t { int4, int8, text };
 
-// Consecutive rows of one side, sets of integers.
+// Consecutive rows of one side. Refers to what it describes.
 struct SetSlice {
-  const char *tokens = nullptr;       // of all rows, one after the other
+  TokenType type = TokenType::int4;
+  // The tokens of all rows, one after the other: int32_t, int64_t or packed texts
+  // (core/base/packed_texts.hpp).
+  const char *tokens = nullptr;
   const uint32_t *lengths = nullptr;  // the number of tokens of each row
   uint32_t rows = 0;
   uint64_t token_count = 0;
-  bool wide = false;  // tokens are int64, otherwise int32
+  size_t text_bytes = 0;            // that packed texts take at `tokens`
+  const double *weights = nullptr;  // of all tokens, in a join of sets with weights; otherwise null
+
+  bool wide() const { return type == TokenType::int8; }
+  size_t token_bytes() const {
+    return type == TokenType::text ? text_bytes : token_count * (wide() ? sizeof(int64_t) : sizeof(int32_t));
+  }
 };
+
+class SetBlock;
 
 // One join. Use: add every set, then step until `done`. Not safe for use by several threads at a time (the
 // engine's own threads aside). The destructor stops running work within a few milliseconds.
@@ -192,21 +201,15 @@ class JoinEngine {
  public:
   virtual ~JoinEngine() = default;
 
-  // Adds the next row of a side; rows are numbered from 0 on each side. Tokens come in any order and may
+  // Adds the next rows of a side; rows are numbered from 0 on each side. Tokens come in any order and may
   // repeat; an empty set is a row like any other. All sets of one join that are not empty have one token
-  // type.
-  virtual void add(Side side, std::span<const int32_t> tokens) = 0;
-  virtual void add(Side side, std::span<const int64_t> tokens) = 0;
-  virtual void add(Side side, std::span<const std::string_view> tokens) = 0;
+  // type. In a join of sets with weights, the tokens of a row are distinct, those of 32 bits ascend, and each
+  // has a weight that is finite and not negative: a float4, or a sum of float4s in double precision. The
+  // engine does not keep the slice. An engine on a GPU takes blocks only.
+  virtual void add(Side side, const SetSlice &rows);
 
-  // Adds the next rows of a side, as add() would one by one. The engine does not keep the slice.
-  virtual void add_rows(Side side, const SetSlice &rows);
-
-  // Adds the next row of a side, a set of texts, as add() would.
-  virtual void add_packed(Side side, const PackedTexts &set);
-
-  // Adds the rows of a block, the next ones of its side, as add() would one by one. The engine may keep the
-  // block, which spares a copy.
+  // Adds the rows of a block, the next ones of its side: sets of integers without weights. The engine may
+  // keep the block, which spares a copy. Only engines on a GPU, and the one for CPU cores, take blocks.
   virtual void add_block(std::shared_ptr<const SetBlock> block);
 
   // Returns whether the sets so far make the join larger than its memory limit. The join keeps to the limit

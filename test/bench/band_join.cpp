@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include "core/lsh/lsh_join.hpp"
 #include "core/minhash/minhash_plan.hpp"
+#include "core/set_slices.hpp"
 
 namespace simjoin::bench {
 namespace {
@@ -33,7 +35,8 @@ SimilarPairs run_join(JoinEngine &engine, const Collection &collection) {
   const auto begin = Clock::now();
   for (size_t i = 0; i < collection.size(); ++i) {
     const auto set = collection.set(i);
-    engine.add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
+    const auto size = static_cast<uint32_t>(set.size());
+    engine.add(Side::left, row_of(std::span(reinterpret_cast<const int32_t *>(set.data()), size), size));
   }
   const auto added = Clock::now();
   Batch batch;

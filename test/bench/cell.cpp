@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <vector>
+
+#include "core/set_slices.hpp"
 
 namespace simjoin::bench {
 
@@ -70,7 +73,8 @@ void run_cell(const Collection &collection, const RunSettings &settings, Cell &c
     const double cpu_before = cpu_ms();
     for (size_t row = 0; row < collection.size(); ++row) {
       const auto set = collection.set(row);
-      engine->add(Side::left, std::span(reinterpret_cast<const int32_t *>(set.data()), set.size()));
+      const auto size = static_cast<uint32_t>(set.size());
+      engine->add(Side::left, row_of(std::span(reinterpret_cast<const int32_t *>(set.data()), size), size));
       if (engine->wants_spill_file()) engine->set_spill_file(unlinked_file(), UINT64_MAX);
     }
     cell.scan_ms = ms_since(start);

@@ -35,8 +35,9 @@ std::vector<SharedBlock> blocks_of(const Collection &collection, MemoryCounter &
   BlockWriter writer(memory);
   for (size_t row = 0; row < collection.size(); ++row) {
     const auto set = tokens_of(collection, row);
-    SharedBlock full = writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false);
-    if (full) blocks.push_back(std::move(full));
+    const auto count = static_cast<uint32_t>(set.size());
+    SetSlice slice = row_of(set, count);
+    if (SharedBlock full = writer.append(Side::left, slice)) blocks.push_back(std::move(full));
   }
   if (SharedBlock last = writer.take_last(Side::left)) blocks.push_back(std::move(last));
   return blocks;
@@ -80,14 +81,29 @@ uint64_t take_pairs(JoinEngine &engine, Clock::time_point begin, double limit_s)
   return pairs;
 }
 
+// Adds the sets one by one: to a GPU in blocks, which the counter counts.
+void add_sets(const Collection &collection, Engine &engine, MemoryCounter &memory) {
+  BlockWriter writer(memory);
+  for (size_t row = 0; row < collection.size(); ++row) {
+    const auto set = tokens_of(collection, row);
+    const auto count = static_cast<uint32_t>(set.size());
+    SetSlice slice = row_of(set, count);
+    if (engine.gpu == nullptr) {
+      engine.join->add(Side::left, slice);
+    } else if (SharedBlock full = writer.append(Side::left, slice)) {
+      engine.join->add_block(std::move(full));
+    }
+  }
+  if (SharedBlock last = writer.take_last(Side::left)) engine.join->add_block(std::move(last));
+}
+
 // Joins sets that are added one by one.
 Run join_sets(const Collection &collection, double threshold, const Way &way, double limit_s) {
+  MemoryCounter memory;
   Engine engine(threshold, way);
   Run run;
   const auto begin = Clock::now();
-  for (size_t row = 0; row < collection.size(); ++row) {
-    engine.join->add(Side::left, tokens_of(collection, row));
-  }
+  add_sets(collection, engine, memory);
   const auto added = Clock::now();
   run.pairs = take_pairs(*engine.join, begin, limit_s);
   run.engine_ms = ms_since(added);

@@ -186,7 +186,7 @@ TEST_F(GpuFaults, NoLaunchTakesLongForItsCandidates) {
     const Input<int32_t> some{{input.left.begin(), input.left.begin() + 20}, {}, true};
     run_on_gpu(spec, some, options);  // loads the kernels
     const auto engine = make_gpu_engine(spec, options);
-    feed(*engine, input);
+    feed_blocks(*engine, input);
     // To hand over all pairs would take a minute. Some batches of several launches suffice.
     Batch batch;
     uint64_t pairs = 0;

@@ -8,10 +8,16 @@
 #include <future>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/sets/set_blocks.hpp"
+#include "core/sets/vocabulary.hpp"
 #include "cuda/base/device.hpp"
 #include "cuda/base/gpus.hpp"
 #include "cuda/base/injected_faults.hpp"
@@ -43,7 +49,9 @@ inline std::unique_ptr<gpu::UploadedSide> uploaded(gpu::Device &device, const In
   MemoryCounter memory;
   BlockWriter writer(memory);
   for (const IntSet &set : sets) {
-    EXPECT_EQ(writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false), nullptr);
+    const auto count = static_cast<uint32_t>(set.size());
+    SetSlice row = row_of(std::span(set), count);
+    EXPECT_EQ(writer.append(Side::left, row), nullptr);
   }
   auto side = std::make_unique<gpu::UploadedSide>(device);
   const SharedBlock block = writer.take_last(Side::left);
@@ -99,13 +107,40 @@ void fail_each_call(uint64_t least_calls, Work &&work) {
   fail_each_call(least_calls, work, [] { ADD_FAILURE() << "failed unnoticed"; });
 }
 
+// Adds the sets in blocks, as an engine on a GPU takes them: texts as their numbers.
+template <class Token>
+void feed_blocks(JoinEngine &engine, const Input<Token> &input) {
+  static MemoryCounter memory;
+  Vocabulary vocabulary(input.self_join, memory);
+  BlockWriter writer(memory);
+  std::vector<uint32_t> numbers;
+  const auto add = [&](Side side, const auto &sets) {
+    for (const auto &set : sets) {
+      const auto count = static_cast<uint32_t>(set.size());
+      SetSlice row;
+      if constexpr (std::is_integral_v<Token>) {
+        row = row_of(std::span(set), count);
+      } else {
+        const std::vector<std::string_view> texts(set.begin(), set.end());
+        numbers.resize(count);
+        vocabulary.number(texts, numbers.data());
+        row = row_of(std::span<const uint32_t>(numbers), count);
+      }
+      if (SharedBlock full = writer.append(side, row)) engine.add_block(std::move(full));
+    }
+    if (SharedBlock last = writer.take_last(side)) engine.add_block(std::move(last));
+  };
+  add(Side::left, input.left);
+  if (!input.self_join) add(Side::right, input.right);
+}
+
 // Runs a whole join on the GPU and returns its pairs in ascending order.
 template <class Token>
 std::vector<Pair> run_on_gpu(JoinSpec spec, const Input<Token> &input, const GpuOptions &options = {},
                              GpuFigures *figures = nullptr) {
   spec.self_join = input.self_join;
   const std::unique_ptr<GpuJoinEngine> engine = make_gpu_engine(spec, options);
-  feed(*engine, input);
+  feed_blocks(*engine, input);
   std::vector<Pair> pairs = pull(*engine);
   if (figures != nullptr) *figures = engine->figures();
   return pairs;
@@ -117,7 +152,7 @@ inline void abandon(JoinSpec spec, const GpuOptions &options, const IntSets &set
   spec.self_join = true;
   for (const int count : steps) {
     auto engine = make_gpu_engine(spec, options);
-    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    feed_blocks<int32_t>(*engine, {sets, {}, true});
     Batch batch;
     for (int i = 0; i < count; ++i) engine->step(std::chrono::milliseconds(1), batch);
     const auto begin = std::chrono::steady_clock::now();

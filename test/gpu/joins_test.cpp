@@ -190,7 +190,7 @@ TEST_F(GpuTokens, SetSizesLeaveRepeatsOut) {
   spec.self_join = true;
   const auto engine = make_gpu_engine(spec);
   const IntSets sets = {{1, 2, 2, 3}, {}, {3, 3, 3}, {7}};
-  for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+  feed_blocks<int32_t>(*engine, {sets, {}, true});
   EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}}));
   const uint32_t expected[] = {3, 0, 1, 1};
   for (uint32_t row = 0; row < sets.size(); ++row)
@@ -206,7 +206,7 @@ TEST_F(GpuStats, CountsEqualTheCpus) {
     JoinStats cpu;
     run(spec, input, &cpu);
     const auto engine = make_gpu_engine(spec);
-    feed(*engine, input);
+    feed_blocks(*engine, input);
     pull(*engine);
     const JoinStats gpu = engine->stats();
     EXPECT_EQ(gpu.sets[0], cpu.sets[0]);

@@ -115,8 +115,11 @@ class GpuSharing : public OnDevice<testing::Test> {
   static SharedBlock block_of(const IntSets &sets) {
     static MemoryCounter memory;
     BlockWriter writer(memory);
-    for (const IntSet &set : sets)
-      writer.append(Side::left, set.data(), static_cast<uint32_t>(set.size()), false);
+    for (const IntSet &set : sets) {
+      const auto count = static_cast<uint32_t>(set.size());
+      SetSlice row = row_of(std::span(set), count);
+      writer.append(Side::left, row);
+    }
     return writer.take_last(Side::left);
   }
 };
@@ -158,7 +161,7 @@ TEST_F(GpuSharing, WhatIsInUseStays) {
   gpu::idle_release().set_timeout(1ms);
   {
     const auto engine = make_gpu_engine(spec);
-    feed(*engine, input);
+    feed_blocks(*engine, input);
     Batch batch;
     const StepResult first = engine->step(step_budget, batch);
     EXPECT_TRUE(soon([] { return gpu_started(); }));  // it may have been given back before the first block
@@ -286,7 +289,7 @@ TEST_F(GpuSharing, MemoryThatOthersTakeMeansTiles) {
   EXPECT_EQ(figures.tile_pairs, 0u);
   EXPECT_GT(expected.size(), 200'000u);
   const auto engine = make_gpu_engine(spec, keeping_nothing());
-  feed(*engine, input);
+  feed_blocks(*engine, input);
   const Hog hog(size_t{200} << 20);
   EXPECT_EQ(difference(expected, pull(*engine)), "");
   EXPECT_GT(engine->figures().tile_pairs, 0u);

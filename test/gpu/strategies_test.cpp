@@ -350,7 +350,7 @@ class GpuChoice : public OnDevice<testing::Test> {
     JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold);
     spec.self_join = true;
     const auto engine = make_gpu_engine(spec);
-    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    feed_blocks<int32_t>(*engine, {sets, {}, true});
     pull(*engine);
     EXPECT_FALSE(engine->stats().reasons.empty());
     return {engine->stats(), engine->figures()};
@@ -414,7 +414,7 @@ class CpuGpu : public OnDevice<testing::Test> {
     spec.algorithm = Algorithm::cpu_gpu;
     spec.self_join = input.self_join;
     const auto engine = make_cpu_engine(spec, make_gpu_verifier(0));
-    feed(*engine, input);
+    feed_blocks(*engine, input);
     std::vector<Pair> pairs = pull(*engine);
     if (stats != nullptr) *stats = engine->stats();
     return pairs;
@@ -475,7 +475,7 @@ TEST_F(CpuGpu, AbandonedJoinsEndSoon) {
   spec.self_join = true;
   for (int steps : {0, 1, 3, 10, 30}) {
     auto engine = make_cpu_engine(spec, make_gpu_verifier(0));
-    for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+    feed_blocks<int32_t>(*engine, {sets, {}, true});
     Batch batch;
     for (int i = 0; i < steps; ++i) engine->step(std::chrono::milliseconds(1), batch);
     const auto begin = std::chrono::steady_clock::now();

@@ -147,7 +147,7 @@ TEST_F(GpuTileMemory, SetSizes) {
   const auto engine = make_gpu_engine(spec, options);
   EXPECT_EQ(engine->share_done(), unknown_share);
   const IntSets sets = {{1, 2, 2, 3}, {}, {3, 3, 3}, {7}, {1, 2, 3}};
-  for (const IntSet &set : sets) add_row(*engine, Side::left, set);
+  feed_blocks<int32_t>(*engine, {sets, {}, true});
   EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {0, 4, 3}, {2, 4, 1}}));
   EXPECT_EQ(engine->share_done(), 1);
   const uint32_t expected[] = {3, 0, 1, 1, 3};

@@ -61,8 +61,10 @@ std::vector<Document> documents_of(size_t count) {
 
 double time_join(const std::vector<Document> &documents, const JoinSpec &spec, JoinStats &stats) {
   const auto join = make_weighted_join(spec);
-  for (const Document &document : documents)
-    join->add_weighted(Side::left, std::span<const int32_t>(document.terms), document.weights);
+  for (const Document &document : documents) {
+    const auto count = static_cast<uint32_t>(document.terms.size());
+    join->add(Side::left, row_of(std::span<const int32_t>(document.terms), count, document.weights.data()));
+  }
   const auto begun = std::chrono::steady_clock::now();
   Batch batch;
   while (join->step(std::chrono::milliseconds(10), batch) != StepResult::done) {

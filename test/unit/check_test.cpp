@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/join.hpp"
+#include "unit/drive.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -24,7 +25,7 @@ std::unique_ptr<JoinEngine> engine_with_file() {
   spec.self_join = true;
   std::unique_ptr<JoinEngine> engine = make_cpu_engine(spec);
   const int32_t token = 1;
-  engine->add(Side::left, std::span(&token, 1));
+  test::add_set(*engine, Side::left, std::span(&token, 1));
   engine->set_spill_file(-1, 0);
   return engine;
 }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <future>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "unit/fake_gpu.hpp"
 #include "unit/process.hpp"
 #include "unit/random_sets.hpp"
+#include "unit/slices.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -30,9 +30,11 @@ class FakeGpuEngine final : public JoinEngine {
  public:
   FakeGpuEngine(const JoinSpec &spec, const Fault &fault) : engine_(make_cpu_engine(spec)), fault_(fault) {}
 
-  void add(Side side, std::span<const int32_t> tokens) override { add_any(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_any(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override { add_any(side, tokens); }
+  void add_block(SharedBlock block) override {
+    sets_ += static_cast<int>(block->rows());
+    if (fault_.at == Fault::At::set && sets_ > fault_.number) fail_as(fault_.kind);
+    engine_->add_block(std::move(block));
+  }
   StepResult step(std::chrono::microseconds budget, Batch &out) override {
     if (fault_.at == Fault::At::batch && batches_ == fault_.number) fail_as(fault_.kind);
     const StepResult result = engine_->step(budget, out);
@@ -47,13 +49,6 @@ class FakeGpuEngine final : public JoinEngine {
   }
 
  private:
-  template <typename T>
-  void add_any(Side side, std::span<const T> tokens) {
-    if (fault_.at == Fault::At::set && sets_ == fault_.number) fail_as(fault_.kind);
-    ++sets_;
-    engine_->add(side, tokens);
-  }
-
   const std::unique_ptr<JoinEngine> engine_;
   const Fault fault_;
   int sets_ = 0;
@@ -193,26 +188,9 @@ TEST_F(DeviceChoiceTest, SetsCanBeAddedManyAtATime) {
       JoinSpec spec = spec_for(device);
       const Outcome one_by_one = join(spec, input);
       const std::unique_ptr<JoinEngine> engine = make_engine(spec);
-      const auto add = [&](Side side, const std::vector<std::vector<Token>> &sets) {
-        std::vector<uint32_t> lengths;
-        std::vector<Token> tokens;
-        for (const std::vector<Token> &set : sets) {
-          lengths.push_back(static_cast<uint32_t>(set.size()));
-          tokens.insert(tokens.end(), set.begin(), set.end());
-        }
-        const auto *from = reinterpret_cast<const char *>(tokens.data());
-        for (size_t at = 0; at < lengths.size();) {
-          const size_t count = std::min<size_t>(random.between(0, 300), lengths.size() - at);
-          const uint64_t found =
-              std::accumulate(lengths.data() + at, lengths.data() + at + count, uint64_t{0});
-          engine->add_rows(
-              side, {from, lengths.data() + at, static_cast<uint32_t>(count), found, sizeof(Token) == 8});
-          from += found * sizeof(Token);
-          at += count;
-        }
-      };
-      add(Side::left, input.left);
-      add(Side::right, input.right);
+      const auto rows = [&] { return random.between(0, 300); };
+      add_in_slices(*engine, Side::left, input.left, rows);
+      add_in_slices(*engine, Side::right, input.right, rows);
       EXPECT_EQ(difference(one_by_one.pairs, pull(*engine)), "");
       EXPECT_EQ(engine->stats().device, one_by_one.stats.device);
       EXPECT_FALSE(one_by_one.pairs.empty());
@@ -220,6 +198,7 @@ TEST_F(DeviceChoiceTest, SetsCanBeAddedManyAtATime) {
   };
   check(large_input<int32_t>(false));
   check(large_input<int64_t>(false));
+  check(large_input<std::string>(false));
 }
 
 // A GPU that will pay is set up from the first rows on if it is known how many will come.
@@ -457,9 +436,7 @@ class RunawayEngine final : public JoinEngine {
  public:
   static constexpr uint32_t batches = 80, batch_pairs = 1 << 17;
 
-  void add(Side, std::span<const int32_t>) override {}
-  void add(Side, std::span<const int64_t>) override {}
-  void add(Side, std::span<const std::string_view>) override {}
+  void add_block(SharedBlock) override {}
   StepResult step(std::chrono::microseconds, Batch &out) override {
     if (given_ == batches) fail_as(ErrorKind::device_failure);
     ++given_;

@@ -5,13 +5,16 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "core/base/packed_texts.hpp"
 #include "core/join.hpp"
+#include "core/set_slices.hpp"
 #include "unit/oracle.hpp"
 #include "unit/process.hpp"
 
@@ -21,15 +24,24 @@ namespace simjoin::test {
 inline constexpr std::chrono::seconds patience{120};
 inline constexpr std::chrono::microseconds step_budget{10'000};
 
+// Adds a row of integers or texts.
+template <class Token, size_t Extent>
+void add_set(JoinEngine &engine, Side side, std::span<Token, Extent> set, const double *weights = nullptr) {
+  if constexpr (std::is_integral_v<std::remove_const_t<Token>>) {
+    const auto count = static_cast<uint32_t>(set.size());
+    engine.add(side, row_of(std::span<const Token>(set), count, weights));
+  } else {
+    TextPacker packer;
+    for_each_token(std::span<const Token>(set), [&](std::string_view text) { packer.add(text); });
+    const PackedTexts texts = packer.texts();
+    engine.add(side, row_of(texts, weights));
+  }
+}
+
 // Adds a row, and gives the engine a file if it wants one.
 template <class Token>
 void add_row(JoinEngine &engine, Side side, const std::vector<Token> &set) {
-  if constexpr (std::is_same_v<Token, std::string>) {
-    const std::vector<std::string_view> views(set.begin(), set.end());
-    engine.add(side, std::span<const std::string_view>(views));
-  } else {
-    engine.add(side, std::span<const Token>(set));
-  }
+  add_set(engine, side, std::span(set));
   if (engine.wants_spill_file()) engine.set_spill_file(unlinked_file(), UINT64_MAX);
 }
 

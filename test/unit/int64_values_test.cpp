@@ -225,8 +225,8 @@ TEST(Int64Joins, OfWaitingValuesTakeNoOthers) {
   feed(*engine, input);
   const int32_t narrow = 1;
   const std::string_view text = "1";
-  EXPECT_THROW(engine->add(Side::left, std::span(&narrow, 1)), Error);
-  EXPECT_THROW(engine->add(Side::left, std::span(&text, 1)), Error);
+  EXPECT_THROW(add_set(*engine, Side::left, std::span(&narrow, 1)), Error);
+  EXPECT_THROW(add_set(*engine, Side::left, std::span(&text, 1)), Error);
 }
 
 }  // namespace

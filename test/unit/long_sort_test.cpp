@@ -19,7 +19,9 @@
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
 #include "core/sets/text_feed.hpp"
+#include "unit/drive.hpp"
 #include "unit/on_target.hpp"
+#include "unit/typed_tokens.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -131,7 +133,7 @@ void give_up() {
     const auto join = make_cpu_engine(spec);
     try {
       set_interruption(wants_to_give_up);
-      join->add(Side::left, std::span(set));
+      add_set(*join, Side::left, std::span(set));
       break;
     } catch (const Cancelled &) {
       ++given_up;
@@ -154,7 +156,7 @@ TEST_F(GivingUp, ALargeSetOfTexts) {
   set_interruption(wants_to_give_up);
   EXPECT_THROW(
       {
-        for (int i = 0; i < 10; ++i) join->add(Side::left, std::span(set));
+        for (int i = 0; i < 10; ++i) add_set(*join, Side::left, std::span(set));
       },
       Cancelled);
   EXPECT_LT(asked, 10);
@@ -186,12 +188,12 @@ TEST_F(GivingUp, AWaitForALongRowOfTexts) {
   is_met = false;
   fast_thread = std::this_thread::get_id();
   TextFeed feed(2, size_t{1} << 20, memory, {false, hash_slowly});
-  const std::vector<std::string_view> row(1000, slow_text);
+  const TextPacker row = packed(Texts(1000, std::string(slow_text)));
   set_interruption([] { return is_met.load(); });
   EXPECT_THROW(
       {
         for (int rows = 0; rows < 100'000; ++rows) {
-          feed.add(Side::left, std::span(row));
+          feed.add(Side::left, row.texts());
           if (feed.full()) feed.submit(numbers);
           feed.take(TextFeed::at_once);
         }

@@ -167,11 +167,11 @@ TEST(LshMemory, FileThatIsTooSmall) {
   spec.self_join = true;
   spec.memory_limit = 1;
   const auto join = make_lsh_join(spec);
-  join->add(Side::left, std::span<const int32_t>(input.left[0]));
+  add_set(*join, Side::left, std::span<const int32_t>(input.left[0]));
   ASSERT_TRUE(join->wants_spill_file());
   join->set_spill_file(unlinked_file(), mebibyte);
   const auto finish = [&] {
-    for (const IntSet &set : input.left) join->add(Side::left, std::span<const int32_t>(set));
+    for (const IntSet &set : input.left) add_set(*join, Side::left, std::span<const int32_t>(set));
     pull(*join);
   };
   try {

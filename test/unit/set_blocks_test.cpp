@@ -18,10 +18,9 @@ std::vector<SharedBlock> written(BlockWriter &writer, Side side,
                                  const std::vector<std::vector<Token>> &sets) {
   std::vector<SharedBlock> blocks;
   for (const std::vector<Token> &set : sets) {
-    if (SharedBlock full = writer.append(side, set.data(), static_cast<uint32_t>(set.size()),
-                                         sizeof(Token) == sizeof(int64_t))) {
-      blocks.push_back(std::move(full));
-    }
+    const auto count = static_cast<uint32_t>(set.size());
+    SetSlice row = row_of(std::span<const Token>(set), count);
+    if (SharedBlock full = writer.append(side, row)) blocks.push_back(std::move(full));
   }
   if (SharedBlock last = writer.take_last(side)) blocks.push_back(std::move(last));
   return blocks;
@@ -32,7 +31,7 @@ std::vector<std::vector<Token>> read(const std::vector<SharedBlock> &blocks) {
   std::vector<std::vector<Token>> sets;
   for (const SharedBlock &block : blocks) {
     EXPECT_EQ(block->first_row(), sets.size());
-    for_each_set(*block, [&](auto set) { sets.emplace_back(set.begin(), set.end()); });
+    for_each_integer_set(block->all(), [&](auto set) { sets.emplace_back(set.begin(), set.end()); });
   }
   return sets;
 }
@@ -102,8 +101,10 @@ TEST(SetBlocks, EmptySetsHaveAnyWidth) {
   BlockWriter writer(memory);
   const int64_t large = int64_t{1} << 40;
   std::vector<SharedBlock> blocks;
-  const auto add = [&](const void *tokens, uint32_t count, bool wide) {
-    if (SharedBlock full = writer.append(Side::left, tokens, count, wide)) blocks.push_back(std::move(full));
+  const auto add = [&](const int64_t *tokens, uint32_t count, bool wide) {
+    SetSlice row = row_of(std::span(tokens, count), count);
+    if (!wide) row.type = TokenType::int4;
+    if (SharedBlock full = writer.append(Side::left, row)) blocks.push_back(std::move(full));
   };
   add(nullptr, 0, false);
   add(&large, 1, true);

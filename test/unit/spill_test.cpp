@@ -267,7 +267,7 @@ ErrorKind failure_with(int descriptor, uint64_t limit = UINT64_MAX) {
   try {
     bool given = false;
     for (const IntSet &set : large_input().left) {
-      engine->add(Side::left, std::span<const int32_t>(set));
+      add_set(*engine, Side::left, std::span<const int32_t>(set));
       if (!engine->wants_spill_file()) continue;
       EXPECT_FALSE(std::exchange(given, true)) << "a second file is wanted";
       engine->set_spill_file(descriptor, limit);
@@ -316,7 +316,7 @@ TEST(SpillFailure, NotReadable) {
 TEST(SpillFailure, AnEngineThatWantsNoFileNeverAsks) {
   const std::unique_ptr<JoinEngine> engine = make_cpu_engine(JoinSpec{});
   for (int32_t token = 0; token < 1000; ++token) {
-    engine->add(Side::left, std::span<const int32_t>(&token, 1));
+    add_set(*engine, Side::left, std::span<const int32_t>(&token, 1));
     ASSERT_FALSE(engine->wants_spill_file());
   }
 }

@@ -43,8 +43,8 @@ Texts awkward_texts() {
 
 TEST(PackedTexts, AreReadAsTheyWerePacked) {
   const Texts texts = awkward_texts();
-  const std::string bytes = packed(texts);
-  PackedTextReader reader({bytes.data(), bytes.size(), static_cast<uint32_t>(texts.size())});
+  const TextPacker packer = packed(texts);
+  PackedTextReader reader(packer.texts());
   for (const std::string &text : texts) EXPECT_EQ(reader.next(), text);
   EXPECT_THROW(reader.next(), Error);
 }
@@ -192,12 +192,7 @@ TEST(TextFeedTest, KeepsTheOrderOfRows) {
       }
     };
     for (const auto &[side, set] : rows) {
-      const std::string bytes = packed(set);
-      if (set.size() % 2 == 0) {
-        feed.add(side, PackedTexts{bytes.data(), bytes.size(), static_cast<uint32_t>(set.size())});
-      } else {
-        feed.add(side, std::span<const std::string_view>(views_of(set)));
-      }
+      feed.add(side, packed(set).texts());
       Texts &distinct = expected[static_cast<int>(side)].emplace_back(set);
       std::sort(distinct.begin(), distinct.end());
       distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
@@ -247,7 +242,7 @@ TEST(TextFeedTest, GivesHashesAndNumbersInOrder) {
         std::vector<uint32_t> &hashes = expected_hashes.emplace_back();
         for (const std::string &text : set) hashes.push_back(hash(text));
       }
-      feed.add(Side::left, std::span<const std::string_view>(views_of(set)));
+      feed.add(Side::left, packed(set).texts());
       if (!feed.full()) continue;
       feed.submit(numbers);
       take(TextFeed::at_once);
@@ -262,8 +257,8 @@ TEST(TextFeedTest, GivesHashesAndNumbersInOrder) {
 // Few long rows wait at a time, and what their repeated texts took is given back.
 TEST(TextFeedTest, BoundsTheBytesOfLongRows) {
   constexpr size_t row_bytes = size_t{1} << 20, rows = 200;
-  const std::string bytes = packed(Texts(row_bytes / 8, "same"));
-  ASSERT_EQ(bytes.size(), row_bytes);
+  const TextPacker row_of_texts = packed(Texts(row_bytes / 8, "same"));
+  ASSERT_EQ(row_of_texts.texts().size, row_bytes);
   MemoryCounter memory;
   TextNumbers numbers(memory);
   TextFeed feed(2, size_t{1} << 30, memory);
@@ -272,7 +267,7 @@ TEST(TextFeedTest, BoundsTheBytesOfLongRows) {
     while (auto sets = feed.take(until)) taken.push_back(std::move(sets));
   };
   for (size_t row = 0; row < rows; ++row) {
-    feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), row_bytes / 8});
+    feed.add(Side::left, row_of_texts.texts());
     feed.submit(numbers);
     take(TextFeed::at_once);
   }
@@ -289,7 +284,7 @@ TEST(TextFeedTest, BoundsTheRowsBehindALongOne) {
   constexpr uint32_t long_row = 2'000'000, rows = 50'000, row_texts = 8;
   Texts many;
   for (uint32_t i = 0; i < long_row; ++i) many.push_back(std::to_string(i));
-  const std::string long_bytes = packed(many), bytes = packed(Texts(row_texts, "same"));
+  const TextPacker long_texts = packed(many), texts = packed(Texts(row_texts, "same"));
   MemoryCounter memory;
   TextNumbers numbers(memory);
   TextFeed feed(4, size_t{1} << 20, memory);
@@ -297,11 +292,11 @@ TEST(TextFeedTest, BoundsTheRowsBehindALongOne) {
   const auto take = [&](TextFeed::Time until) {
     while (const auto sets = feed.take(until)) taken += sets->sizes.size();
   };
-  feed.add(Side::left, PackedTexts{long_bytes.data(), long_bytes.size(), long_row});
+  feed.add(Side::left, long_texts.texts());
   feed.submit(numbers);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));  // a thread takes it
   for (uint32_t row = 0; row < rows; ++row) {
-    feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), row_texts});
+    feed.add(Side::left, texts.texts());
     if (!feed.full()) continue;
     feed.submit(numbers);
     take(TextFeed::at_once);
@@ -316,11 +311,11 @@ TEST(TextFeedTest, WaitsUntilATime) {
   using Clock = std::chrono::steady_clock;
   Texts set;
   for (int i = 0; i < 1'000'000; ++i) set.push_back(std::to_string(i));
-  const std::string bytes = packed(set);
+  const TextPacker texts = packed(set);
   MemoryCounter memory;
   TextNumbers numbers(memory);
   TextFeed feed(2, size_t{1} << 30, memory);
-  feed.add(Side::left, PackedTexts{bytes.data(), bytes.size(), static_cast<uint32_t>(set.size())});
+  feed.add(Side::left, texts.texts());
   feed.submit(numbers);
   size_t waits = 0;
   std::unique_ptr<NumberedSets> sets;
@@ -352,7 +347,7 @@ TEST(TextFeedTest, EndsItsThreads) {
     TextFeed feed(4, size_t{1} << 20, memory);
     const Texts set = {"some", "texts", "that fill a block " + std::to_string(times)};
     for (int row = 0; row < 3000; ++row) {
-      feed.add(Side::left, std::span<const std::string_view>(views_of(set)));
+      feed.add(Side::left, packed(set).texts());
       if (feed.full()) feed.submit(numbers);
     }
     EXPECT_LE(count, 3);

@@ -113,7 +113,7 @@ TEST_P(TokenTest, StringsAreCopiedWhereTheyAreKept) {
   for (const std::string word : {"apple", "grape", "apple", "peach", "grape"}) {
     std::string buffer = word;
     const std::string_view view = buffer;
-    engine->add(Side::left, std::span<const std::string_view>(&view, 1));
+    add_set(*engine, Side::left, std::span<const std::string_view>(&view, 1));
     std::fill(buffer.begin(), buffer.end(), '!');
   }
   EXPECT_EQ(pull(*engine), (std::vector<Pair>{{0, 2, 1}, {1, 4, 1}}));
@@ -163,10 +163,10 @@ TEST_P(TokenTest, TypesGiveTheSamePairs) {
 TEST_P(TokenTest, SetsOfOneJoinHaveOneType) {
   const auto kind_of = [](auto &&first, auto &&second) {
     const auto engine = make_cpu_engine(make_spec(GetParam(), Measure::jaccard, 0.5));
-    engine->add(Side::left, std::span(&first, 1));
-    engine->add(Side::right, std::span(&second, 0));  // of no type, since it is empty
+    add_set(*engine, Side::left, std::span(&first, 1));
+    add_set(*engine, Side::right, std::span(&second, 0));  // of no type, since it is empty
     try {
-      engine->add(Side::right, std::span(&second, 1));
+      add_set(*engine, Side::right, std::span(&second, 1));
     } catch (const Error &error) {
       return error.kind();
     }
@@ -267,7 +267,7 @@ TEST_F(ManyTokensTest, TextsOfAJoin) {
       std::vector<std::string_view> views(set_tokens);
       return longest_call([&](uint32_t set) {
         for (uint32_t i = 0; i < set_tokens; ++i) views[i] = texts[i] = std::to_string(set * set_tokens + i);
-        engine->add(Side::left, std::span<const std::string_view>(views));
+        add_set(*engine, Side::left, std::span<const std::string_view>(views));
       });
     });
   }

@@ -33,15 +33,11 @@ Input<Token> with_tokens(const Input<int32_t> &input) {
 
 using Texts = std::vector<std::string>;
 
-// Returns the bytes of PackedTexts.
-inline std::string packed(const Texts &texts) {
-  std::string bytes;
-  for (const std::string &text : texts) {
-    const size_t begin = bytes.size();
-    bytes.resize(begin + PackedTextReader::packed_bytes(text.size()), '\0');
-    PackedTextReader::pack(text, bytes.data() + begin);
-  }
-  return bytes;
+// Packs the texts.
+inline TextPacker packed(const Texts &texts) {
+  TextPacker packer;
+  for (const std::string &text : texts) packer.add(text);
+  return packer;
 }
 
 }  // namespace simjoin::test

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/weighted/weighted_join.hpp"
+#include "unit/drive.hpp"
 #include "unit/process.hpp"
 
 namespace simjoin::test {
@@ -124,7 +125,7 @@ inline std::vector<Found> expected_pairs(const Collection &input, double thresho
 
 enum class Tokens { int32, int64, text };
 
-inline void add_set(WeightedJoin &join, Side side, const Weighted &set, Tokens type) {
+inline void add_set(JoinEngine &join, Side side, const Weighted &set, Tokens type) {
   std::vector<int32_t> tokens;
   std::vector<double> weights;
   for (const auto &[token, weight] : set) {
@@ -132,29 +133,28 @@ inline void add_set(WeightedJoin &join, Side side, const Weighted &set, Tokens t
     weights.push_back(weight);
   }
   if (type == Tokens::int32) {
-    join.add_weighted(side, std::span<const int32_t>(tokens), weights);
+    add_set(join, side, std::span(tokens), weights.data());
   } else if (type == Tokens::int64) {
     std::reverse(tokens.begin(), tokens.end());
     std::reverse(weights.begin(), weights.end());
     std::vector<int64_t> wide;
     for (const int32_t token : tokens) wide.push_back(int64_t{token} * 1'000'000'007);
-    join.add_weighted(side, std::span<const int64_t>(wide), weights);
+    add_set(join, side, std::span(wide), weights.data());
   } else {
     std::vector<std::string> texts;
     for (const int32_t token : tokens) texts.push_back("token " + std::to_string(token));
-    const std::vector<std::string_view> views(texts.begin(), texts.end());
-    join.add_weighted(side, std::span<const std::string_view>(views), weights);
+    add_set(join, side, std::span(texts), weights.data());
   }
   if (join.wants_spill_file()) join.set_spill_file(unlinked_file(), UINT64_MAX);
 }
 
-inline void feed_sets(WeightedJoin &join, const Collection &input, Tokens type = Tokens::int32) {
+inline void feed_sets(JoinEngine &join, const Collection &input, Tokens type = Tokens::int32) {
   for (const Weighted &set : input.left) add_set(join, Side::left, set, type);
   if (!input.self_join)
     for (const Weighted &set : input.right) add_set(join, Side::right, set, type);
 }
 
-inline std::vector<Found> pull_similarities(WeightedJoin &join) {
+inline std::vector<Found> pull_similarities(JoinEngine &join) {
   std::vector<Found> pairs;
   Batch batch;
   for (StepResult result; (result = join.step(std::chrono::milliseconds(10), batch)) != StepResult::done;) {

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "core/base/error.hpp"
+#include "core/base/interruption.hpp"
 
 namespace simjoin {
 
@@ -47,16 +49,19 @@ class PackedTextReader {
     return text;
   }
 
+  // Returns the next texts, so many of them, as they are packed. Looks whether the caller gives up.
+  PackedTexts take(uint32_t count) {
+    const char *const begin = at_;
+    const size_t before = left_;
+    for (uint32_t i = 0; i < count; ++i) {
+      check_interruption_at(i);
+      next();
+    }
+    return {begin, before - left_, count};
+  }
+
   // Returns the bytes up to the next multiple of four.
   static constexpr size_t padded(size_t bytes) { return (bytes + 3) & ~size_t{3}; }
-  // Returns the bytes that a text takes when it is packed with a header of four bytes.
-  static constexpr size_t packed_bytes(size_t text) { return padded(sizeof(uint32_t) + text); }
-  // Writes a text and its header of four bytes.
-  static void pack(std::string_view text, char *to) {
-    const auto header = static_cast<uint32_t>(sizeof(uint32_t) + text.size()) << 2;
-    std::memcpy(to, &header, sizeof header);
-    if (!text.empty()) std::memcpy(to + sizeof header, text.data(), text.size());
-  }
 
  private:
   [[noreturn]] static void throw_short() {
@@ -65,6 +70,29 @@ class PackedTextReader {
 
   const char *at_;
   size_t left_;
+};
+
+// Packs texts.
+class TextPacker {
+ public:
+  // Adds a text, which may come in two parts.
+  void add(std::string_view text, std::string_view rest = {}) {
+    const size_t size = text.size() + rest.size();
+    const auto header = static_cast<uint32_t>(sizeof(uint32_t) + size) << 2;
+    bytes_.append(reinterpret_cast<const char *>(&header), sizeof header).append(text).append(rest);
+    bytes_.resize(PackedTextReader::padded(bytes_.size()), '\0');
+    ++count_;
+  }
+  void clear() {
+    bytes_.clear();
+    count_ = 0;
+  }
+  // Returns the texts, valid until the next change.
+  PackedTexts texts() const { return {bytes_.data(), bytes_.size(), count_}; }
+
+ private:
+  std::string bytes_;
+  uint32_t count_ = 0;
 };
 
 }  // namespace simjoin

@@ -66,63 +66,46 @@ FailoverEngine::FailoverEngine(const JoinSpec &spec)
   if (!reason.empty()) go_to_cpu(std::move(reason));
 }
 
-void FailoverEngine::set_kind(Kind kind) {
-  if (kind_ == kind) return;
-  if (kind_ != Kind::none) {
+void FailoverEngine::set_type(TokenType type) {
+  if (type_ && *type_ != type) {
     throw Error(ErrorKind::invalid_argument, "the sets of one join must have tokens of one type");
   }
-  kind_ = kind;
+  type_ = type;
 }
 
-template <typename T>
-void FailoverEngine::add_integers(Side side, std::span<const T> tokens) {
-  if (direct_) return engine_->add(side, tokens);
-  const auto count = static_cast<uint32_t>(std::min<size_t>(tokens.size(), UINT32_MAX));
-  add_rows(side,
-           {reinterpret_cast<const char *>(tokens.data()), &count, 1, count, sizeof(T) == sizeof(int64_t)});
-}
-
-void FailoverEngine::add_rows(Side side, const SetSlice &rows) {
-  if (direct_) return engine_->add_rows(side, rows);
-  if (rows.token_count > 0) set_kind(rows.wide ? Kind::int8 : Kind::int4);
-  if (feed_) {  // the rows are empty, and keep their place among sets of texts
-    for (uint32_t row = 0; row < rows.rows; ++row) add_texts(side, PackedTexts(), 0);
-    return;
+void FailoverEngine::add(Side side, const SetSlice &rows) {
+  refuse_weights(rows);
+  if (direct_) return engine_->add(side, rows);
+  if (rows.token_count > 0) set_type(rows.type);
+  if (type_ != TokenType::text) {
+    record(side, rows);
+    return look_if_due();
   }
-  record(side, rows);
-  look_if_due();
+  for_each_set(rows, [&](const auto &set) {
+    if constexpr (std::is_same_v<decltype(set), const PackedTexts &>) {
+      add_texts(side, set);
+    } else {
+      add_texts(side, PackedTexts());  // the set is empty, and keeps its place among those of texts
+    }
+  });
 }
 
 // Texts are recorded as their numbers.
-template <typename Texts>
-void FailoverEngine::add_texts(Side side, const Texts &set, size_t count) {
-  if (direct_) {
-    if constexpr (std::is_same_v<Texts, PackedTexts>) {
-      engine_->add_packed(side, set);
-    } else {
-      engine_->add(side, set);
-    }
-    return;
-  }
-  if (count > 0) set_kind(Kind::text);
-  if (kind_ != Kind::text) {
-    constexpr uint32_t none = 0;
-    record(side, {nullptr, &none, 1, 0, false});
-  } else {
-    if (!feed_) feed_.emplace(thread_count(spec_.threads), spec_.memory_limit, memory_);
-    feed_->add(side, set);
-    if (!feed_->full()) return;
-    feed_->submit(vocabulary_.texts());
-    record_numbered(TextFeed::at_once);
-  }
+void FailoverEngine::add_texts(Side side, const PackedTexts &set) {
+  if (direct_) return engine_->add(side, row_of(set));
+  if (!feed_) feed_.emplace(thread_count(spec_.threads), spec_.memory_limit, memory_);
+  feed_->add(side, set);
+  if (!feed_->full()) return;
+  feed_->submit(vocabulary_.texts());
+  record_numbered(TextFeed::at_once);
   look_if_due();
 }
 
 // Records the sets of texts that are numbered by a time.
 void FailoverEngine::record_numbered(TextFeed::Time until) {
   while (const std::unique_ptr<NumberedSets> sets = feed_->take(until)) {
-    record(sets->side, {reinterpret_cast<const char *>(sets->numbers.data()), sets->sizes.data(),
-                        static_cast<uint32_t>(sets->sizes.size()), sets->numbers.size(), false});
+    record(sets->side, {TokenType::int4, reinterpret_cast<const char *>(sets->numbers.data()),
+                        sets->sizes.data(), static_cast<uint32_t>(sets->sizes.size()), sets->numbers.size()});
   }
 }
 
@@ -146,7 +129,7 @@ void FailoverEngine::record(Side side, SetSlice rows) {
   tokens_ += rows.token_count;
   rows_[s] += rows.rows;
   rows_unseen_ += rows.rows;
-  bytes_unseen_ += rows.token_count * (rows.wide ? sizeof(int64_t) : sizeof(int32_t));
+  bytes_unseen_ += rows.token_bytes();
   while (rows.rows > 0) {
     SharedBlock full = writer_.append(side, rows);
     if (!full) continue;
@@ -288,10 +271,11 @@ void FailoverEngine::feed_block() {
 
 // While sets come, the CPU's engine numbers texts by itself, since it can do so beside a file.
 void FailoverEngine::feed_texts(const SetBlock &block) {
-  for_each_set(block, [&](auto ids) {
+  for_each_integer_set(block.all(), [&](auto ids) {
     texts_.clear();
-    for (const auto id : ids) texts_.push_back(vocabulary_.text(static_cast<uint32_t>(id)));
-    engine_->add(block.side(), std::span<const std::string_view>(texts_));
+    for_each_token(ids, [&](auto id) { texts_.add(vocabulary_.text(static_cast<uint32_t>(id))); });
+    const PackedTexts texts = texts_.texts();
+    engine_->add(block.side(), row_of(texts));
   });
 }
 
@@ -351,7 +335,7 @@ JoinStats FailoverEngine::stats() const {
   stats.gpu_refused = told_reason(refused_);
   // What is recorded is kept beside the engine.
   const size_t recorded = (rows_[0] + rows_[1]) * sizeof(uint32_t) +
-                          tokens_ * (kind_ == Kind::int8 ? sizeof(int64_t) : sizeof(int32_t));
+                          tokens_ * (type_ == TokenType::int8 ? sizeof(int64_t) : sizeof(int32_t));
   stats.one_part_limit += std::min(stats.one_part_limit, recorded);
   return stats;
 }

@@ -7,12 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/device/device_costs.hpp"
 #include "core/device/gpu_attempt.hpp"
 #include "core/device/handed_over_pairs.hpp"
@@ -30,13 +29,7 @@ class FailoverEngine final : public JoinEngine {
  public:
   explicit FailoverEngine(const JoinSpec &spec);
 
-  void add(Side side, std::span<const int32_t> tokens) override { add_integers(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_integers(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override {
-    add_texts(side, tokens, tokens.size());
-  }
-  void add_rows(Side side, const SetSlice &rows) override;
-  void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
+  void add(Side side, const SetSlice &rows) override;
   bool wants_spill_file() const override { return engine_ && engine_->wants_spill_file(); }
   void set_spill_file(int descriptor, uint64_t limit) override { engine_->set_spill_file(descriptor, limit); }
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
@@ -46,13 +39,8 @@ class FailoverEngine final : public JoinEngine {
   std::unique_ptr<Notice> take_notice() override { return attempt_.take_notice(); }
 
  private:
-  enum class Kind : uint8_t { none, int4, int8, text };
-
-  void set_kind(Kind kind);
-  template <typename T>
-  void add_integers(Side side, std::span<const T> tokens);
-  template <typename Texts>
-  void add_texts(Side side, const Texts &set, size_t count);
+  void set_type(TokenType type);
+  void add_texts(Side side, const PackedTexts &set);
   void record(Side side, SetSlice rows);
   void record_numbered(TextFeed::Time until);
   bool record_all_texts(TextFeed::Time until);
@@ -66,17 +54,17 @@ class FailoverEngine final : public JoinEngine {
   void try_gpu();
   void go_to_cpu(std::string reason);
   bool leave_gpu(const Error &error);
-  bool feeds_texts() const { return engine_ && !gpu_ && kind_ == Kind::text && !gets_numbers_; }
+  bool feeds_texts() const { return engine_ && !gpu_ && type_ == TokenType::text && !gets_numbers_; }
   void feed_block();
   void feed_texts(const SetBlock &block);
   void remember(const Batch &batch);
 
   const JoinSpec spec_;
   MemoryCounter memory_;
-  Kind kind_ = Kind::none;
-  Vocabulary vocabulary_;         // of recorded text tokens, until no engine needs more than their ids
-  std::optional<TextFeed> feed_;  // of texts that are not recorded yet
-  std::vector<std::string_view> texts_;
+  std::optional<TokenType> type_;  // of the first set that is not empty
+  Vocabulary vocabulary_;          // of recorded text tokens, until no engine needs more than their ids
+  std::optional<TextFeed> feed_;   // of texts that are not recorded yet
+  TextPacker texts_;
   uint64_t rows_[2] = {0, 0};
   uint64_t tokens_ = 0;
   uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look

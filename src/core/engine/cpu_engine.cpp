@@ -50,13 +50,8 @@ class CpuEngine final : public JoinEngine {
 
   ~CpuEngine() override { thread_.end(); }
 
-  void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override {
-    add_texts(side, tokens, tokens.size());
-  }
-  void add_rows(Side side, const SetSlice &rows) override;
-  void add_packed(Side side, const PackedTexts &set) override { add_texts(side, set, set.count); }
+  void add(Side side, const SetSlice &rows) override;
+  void add_block(SharedBlock block) override { add(block->side(), block->all()); }
   bool wants_spill_file() const override {
     return !file_ && !execution_ && peak_.bytes() > spec_.memory_limit;
   }
@@ -74,14 +69,11 @@ class CpuEngine final : public JoinEngine {
 
   void check_row(Side side, size_t tokens);
   template <typename T>
-  void add_set(Side side, std::span<const T> tokens);
-  template <typename T>
   void take_set(Side side, std::span<const T> tokens);
+  void take_set(Side side, const PackedTexts &set);
   template <typename T>
   void place_set(Side side, std::span<const T> tokens);
   uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
-  template <typename Texts>
-  void add_texts(Side side, const Texts &set, size_t count);
   TextInput text_input();
   bool fits_inline() const;
   RoundShape shape() const;
@@ -125,43 +117,31 @@ void CpuEngine::check_row(Side side, size_t tokens) {
   }
 }
 
-template <typename T>
-void CpuEngine::add_set(Side side, std::span<const T> tokens) {
-  if (tokens_.feeds_texts()) {
-    if (!tokens.empty()) Vocabulary::throw_mixed();
-    add_texts(side, PackedTexts(), 0);
-    return;
-  }
-  take_set(side, tokens);
-  if (!file_) estimate_peak();
-}
-
-void CpuEngine::add_rows(Side side, const SetSlice &rows) {
-  if (tokens_.feeds_texts()) return JoinEngine::add_rows(side, rows);
-  for_each_set(rows, [&](auto tokens) { take_set(side, tokens); });
+void CpuEngine::add(Side side, const SetSlice &rows) {
+  refuse_weights(rows);
+  for_each_set(rows, [&](const auto &set) { take_set(side, set); });
   if (!file_) estimate_peak();
 }
 
 template <typename T>
 void CpuEngine::take_set(Side side, std::span<const T> tokens) {
+  if (tokens_.feeds_texts()) {
+    if (!tokens.empty()) Vocabulary::throw_mixed();
+    return take_set(side, PackedTexts());
+  }
   check_row(side, tokens.size());
   place_set(side, tokens);
+}
+
+void CpuEngine::take_set(Side side, const PackedTexts &set) {
+  if (set.count == 0 && !tokens_.feeds_texts()) return take_set(side, std::span<const int32_t>());
+  check_row(side, set.count);
+  tokens_.add_texts(side, set, text_input());
 }
 
 template <typename T>
 void CpuEngine::place_set(Side side, std::span<const T> tokens) {
   tokens_.add_row(side, tokens, sides_, file_ ? &*file_ : nullptr, vocabulary_bytes());
-}
-
-template <typename Texts>
-void CpuEngine::add_texts(Side side, const Texts &set, size_t count) {
-  if (count == 0 && !tokens_.feeds_texts()) {
-    add_set(side, std::span<const int32_t>());
-    return;
-  }
-  check_row(side, count);
-  tokens_.add_texts(side, set, text_input());
-  if (!file_) estimate_peak();
 }
 
 TextInput CpuEngine::text_input() {
@@ -315,20 +295,6 @@ JoinStats CpuEngine::stats() const {
 }
 
 }  // namespace
-
-void JoinEngine::add_packed(Side side, const PackedTexts &set) {
-  constexpr uint32_t usual_texts = 64;  // sets up to this size need no memory of their own
-  std::string_view usual[usual_texts];
-  std::vector<std::string_view> many(set.count > usual_texts ? set.count : 0);
-  const std::span<std::string_view> texts(many.empty() ? usual : many.data(), set.count);
-  PackedTextReader reader(set);
-  for (std::string_view &text : texts) text = reader.next();
-  add(side, std::span<const std::string_view>(texts));
-}
-
-void JoinEngine::set_spill_file(int, uint64_t) {
-  throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");
-}
 
 std::unique_ptr<JoinEngine> make_cpu_engine(const JoinSpec &spec) {
   JoinSpec on_cpu = spec;

@@ -9,6 +9,7 @@
 #include "core/lsh/lsh_memory.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/minhash_family.hpp"
+#include "core/set_slices.hpp"
 #include "core/sets/value_numbers.hpp"
 
 namespace simjoin {
@@ -21,39 +22,26 @@ LshInput::LshInput(const LshSpec &spec, MemoryCounter &memory)
   if (spec.weighted) weights_.emplace(spec, memory);
 }
 
-void LshInput::add(Side side, std::span<const int32_t> tokens) {
-  check_set(Type::int32, tokens.size());
-  add_integers(side, tokens);
-}
-
-void LshInput::add(Side side, std::span<const int64_t> tokens) {
-  check_set(Type::int64, tokens.size());
-  add_integers(side, tokens);
-}
-
-void LshInput::add(Side side, std::span<const std::string_view> tokens) {
-  check_set(Type::text, tokens.size());
-  if (numbers_texts()) return add_texts(side, tokens);
-  identities_.clear();
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    check_interruption_at(i);
-    identities_.push_back(static_cast<int64_t>(token_identity(tokens[i])));
+void LshInput::add(Side side, const SetSlice &rows) {
+  if (!weights_) {
+    refuse_weights(rows);
+    return for_each_set(rows, [&](const auto &set) {
+      check_set(rows.type, size_of_set(set));
+      add_set(side, set);
+    });
   }
-  add_integers(side, std::span<const int64_t>(identities_));
-}
-
-void LshInput::add_packed(Side side, const PackedTexts &set) {
-  check_set(Type::text, set.count);
-  if (!numbers_texts()) return add_integers(side, std::span<const int32_t>());  // an empty set
-  add_texts(side, set);
+  for_each_weighted_set(rows, [&](const auto &set, std::span<const double> weights) {
+    check_set(rows.type, size_of_set(set));
+    sides_[static_cast<int>(side)].sizes.push_back(weights_->add(side, set, weights));
+  });
 }
 
 // Notes a set of so many tokens, or refuses it.
-void LshInput::check_set(Type type, size_t tokens) {
-  if (++rows_added_ >= UINT32_MAX || tokens >= UINT32_MAX)
+void LshInput::check_set(TokenType type, uint32_t tokens) {
+  if (++rows_added_ >= UINT32_MAX || tokens == UINT32_MAX)
     throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
   if (tokens == 0) return;
-  if (type_ != Type::unknown && type_ != type) Vocabulary::throw_mixed();
+  if (type_ && *type_ != type) Vocabulary::throw_mixed();
   hashed_tokens_ += tokens;
   if (std::exchange(type_, type) == type || !numbers_texts()) return;
   // Sets before the first that is not empty wait for signatures like it.
@@ -62,8 +50,8 @@ void LshInput::check_set(Type type, size_t tokens) {
 }
 
 template <typename T>
-void LshInput::add_integers(Side side, std::span<const T> tokens) {
-  if (numbers_texts()) return add_texts(side, PackedTexts());  // an empty set
+void LshInput::add_set(Side side, std::span<const T> tokens) {
+  if (numbers_texts()) return add_set(side, PackedTexts());  // an empty set
   using Number = std::make_unsigned_t<T>;
   constexpr uint32_t words = sizeof(Number) == sizeof(uint64_t) ? 2 : 1;
   RawSets &sets = sides_[static_cast<int>(side)];
@@ -75,9 +63,12 @@ void LshInput::add_integers(Side side, std::span<const T> tokens) {
   sets.add_row(size, words);
 }
 
-template <typename Texts>
-void LshInput::add_texts(Side side, const Texts &set) {
-  tokens_.add_texts(side, set, text_input());
+void LshInput::add_set(Side side, const PackedTexts &set) {
+  if (numbers_texts()) return tokens_.add_texts(side, set, text_input());
+  identities_.clear();
+  for_each_token(
+      set, [&](std::string_view text) { identities_.push_back(static_cast<int64_t>(token_identity(text))); });
+  add_set(side, std::span<const int64_t>(identities_));
 }
 
 TextInput LshInput::text_input() {
@@ -102,20 +93,6 @@ void LshInput::take_rows(NumberedSets &&rows) {
   }
   sides_[side].add_rows(std::move(rows.numbers), rows.sizes);
 }
-
-template <class Token>
-void LshInput::add_weighted(Side side, std::span<const Token> tokens, std::span<const double> weights) {
-  if (!weights_) throw Error(ErrorKind::internal, "a set with weights was added to a join without");
-  check_set(std::is_same_v<Token, int32_t>   ? Type::int32
-            : std::is_same_v<Token, int64_t> ? Type::int64
-                                             : Type::text,
-            tokens.size());
-  sides_[static_cast<int>(side)].sizes.push_back(weights_->add(side, tokens, weights));
-}
-
-template void LshInput::add_weighted(Side, std::span<const int32_t>, std::span<const double>);
-template void LshInput::add_weighted(Side, std::span<const int64_t>, std::span<const double>);
-template void LshInput::add_weighted(Side, std::span<const std::string_view>, std::span<const double>);
 
 size_t LshInput::peak_in_memory() const {
   const size_t reading = file_ == nullptr

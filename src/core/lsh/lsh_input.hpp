@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -33,14 +32,9 @@ class LshInput {
  public:
   LshInput(const LshSpec &spec, MemoryCounter &memory);
 
-  // Throws Error: limit_exceeded, or invalid_argument where sets before had tokens of another type.
-  void add(Side side, std::span<const int32_t> tokens);
-  void add(Side side, std::span<const int64_t> tokens);
-  void add(Side side, std::span<const std::string_view> tokens);
-  void add_packed(Side side, const PackedTexts &set);  // that will be compared
-  // The same for sets with weights, as WeightedJoin takes them.
-  template <class Token>
-  void add_weighted(Side side, std::span<const Token> tokens, std::span<const double> weights);
+  // Adds the next rows of a side, as JoinEngine::add() does. Throws Error: limit_exceeded, or
+  // invalid_argument where sets before had tokens of another type.
+  void add(Side side, const SetSlice &rows);
 
   uint32_t left_rows() const { return sides_[0].rows(); }
   uint32_t rows() const { return sides_[0].rows() + sides_[1].rows(); }
@@ -72,27 +66,24 @@ class LshInput {
   LshWeights *weights() { return weights_ ? &*weights_ : nullptr; }
   // Returns the numbers of the tokens of a side's sets: of each token one number of 32 bits, or one of 64.
   RawSets &sets(int side) { return sides_[side]; }
-  bool wide() const { return type_ == Type::int64 || (type_ == Type::text && !spec_.verify); }
+  bool wide() const { return type_ == TokenType::int8 || (type_ == TokenType::text && !spec_.verify); }
   // Returns whether the numbers of each set ascend.
   bool in_order() const { return !numbers_texts(); }
 
  private:
-  enum class Type { unknown, int32, int64, text };  // unknown before the first set that is not empty
-
   // A part of a block, whose hashes go to the place `to`.
   struct Piece {
     const RawBlock *block;
     size_t from, count, to;  // tokens
   };
 
-  void check_set(Type type, size_t tokens);
+  void check_set(TokenType type, uint32_t tokens);
   template <typename T>
-  void add_integers(Side side, std::span<const T> tokens);
-  template <typename Texts>
-  void add_texts(Side side, const Texts &set);
+  void add_set(Side side, std::span<const T> tokens);
+  void add_set(Side side, const PackedTexts &set);
   TextInput text_input();
   void take_rows(NumberedSets &&rows);
-  bool numbers_texts() const { return type_ == Type::text && spec_.counts_tokens(); }
+  bool numbers_texts() const { return type_ == TokenType::text && spec_.counts_tokens(); }
   void take_derived(int side, uint32_t first_row, const VisitHashes &visit, WorkerPool &pool);
   template <typename Number>
   void hash_pieces(std::span<const Piece> pieces, uint32_t *hashes, WorkerPool &pool) const;
@@ -100,8 +91,8 @@ class LshInput {
   const LshSpec spec_;
   MemoryCounter &memory_;
   SpillFile *file_ = nullptr;
-  Type type_ = Type::unknown;
-  JoinTokens tokens_;  // of texts that will be compared
+  std::optional<TokenType> type_;  // of the first set that is not empty
+  JoinTokens tokens_;              // of texts that will be compared
   RawSets sides_[2];
   ShortSort sort_;
   DistinctNumbers distinct_;

@@ -35,20 +35,7 @@ class LshJoinOfSets final : public LshJoin {
  public:
   explicit LshJoinOfSets(const LshSpec &spec) : spec_(spec), input_(spec, memory_), device_(spec) {}
 
-  void add(Side side, std::span<const int32_t> tokens) override { add_set(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_set(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override { add_set(side, tokens); }
-  void add_packed(Side side, const PackedTexts &set) override;
-  void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
-  void add_weighted(Side side, std::span<const int64_t> tokens, std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
-  void add_weighted(Side side, std::span<const std::string_view> tokens,
-                    std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
+  void add(Side side, const SetSlice &rows) override;
   bool wants_spill_file() const override {
     return !file_ && !thread_.is_open() && input_.peak_in_memory() > spec_.memory_limit;
   }
@@ -77,10 +64,6 @@ class LshJoinOfSets final : public LshJoin {
     JoinCounters counters;  // only of pairs left out
   };
 
-  template <typename T>
-  void add_set(Side side, std::span<const T> tokens);
-  template <typename T>
-  void add_set(Side side, std::span<const T> tokens, std::span<const double> weights);
   void start();
   void note_one_part_limit();
   void join(WorkerPool &pool);
@@ -112,24 +95,9 @@ class LshJoinOfSets final : public LshJoin {
   EngineThread thread_;
 };
 
-template <typename T>
-void LshJoinOfSets::add_set(Side side, std::span<const T> tokens) {
+void LshJoinOfSets::add(Side side, const SetSlice &rows) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  if (!spec_.weighted) return input_.add(side, tokens);
-  if (!tokens.empty()) throw Error(ErrorKind::internal, "a set was added without its weights");
-  input_.add_weighted(side, tokens, {});
-}
-
-template <typename T>
-void LshJoinOfSets::add_set(Side side, std::span<const T> tokens, std::span<const double> weights) {
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  input_.add_weighted(side, tokens, weights);
-}
-
-void LshJoinOfSets::add_packed(Side side, const PackedTexts &set) {
-  if (!spec_.counts_tokens()) return JoinEngine::add_packed(side, set);
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  input_.add_packed(side, set);
+  input_.add(side, rows);
 }
 
 void LshJoinOfSets::start() {

@@ -9,7 +9,6 @@
 
 #include "core/join.hpp"
 #include "core/minhash/minhash_plan.hpp"
-#include "core/weighted/weighted_join.hpp"
 
 namespace simjoin {
 
@@ -65,7 +64,7 @@ struct LshStats {
 
 // A join by bands. Each pair is handed over once, however many buckets it shares. Sets have weights if the
 // specification says so; verified pairs then have their similarity.
-class LshJoin : public WeightedJoin {
+class LshJoin : public JoinEngine {
  public:
   // Complete once a step has returned `done`.
   virtual LshStats lsh_stats() const = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/minhash/minhash.hpp"
+#include "core/set_slices.hpp"
 #include "core/weighted/weighted_pair.hpp"
 
 namespace simjoin {
@@ -28,23 +29,26 @@ LshWeights::LshWeights(const LshSpec &spec, MemoryCounter &memory)
              spec.memory_limit, memory),
       places_(memory) {}
 
-template <class Token>
-uint32_t LshWeights::add(Side side, std::span<const Token> tokens, std::span<const double> weights) {
+template <class Set>
+uint32_t LshWeights::add(Side side, const Set &set, std::span<const double> weights) {
   const int number = static_cast<int>(side);
-  if (spec_.verify) input_.add(side, tokens, weights);
+  if (spec_.verify) input_.add(side, set, weights);
   const auto size = static_cast<uint32_t>(
       std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; }));
   WeightedToken *to = waiting_[number].add_row(size);
-  for (size_t i = 0; i < tokens.size(); ++i)
-    if (weights[i] > 0) *to++ = {identity_of(tokens[i]), weights[i]};
+  const double *weight = weights.data();
+  for_each_token(set, [&](auto token) {
+    if (*weight > 0) *to++ = {identity_of(token), *weight};
+    ++weight;
+  });
   ++rows_[number];
   signed_tokens_ += size;
   return size;
 }
 
-template uint32_t LshWeights::add(Side, std::span<const int32_t>, std::span<const double>);
-template uint32_t LshWeights::add(Side, std::span<const int64_t>, std::span<const double>);
-template uint32_t LshWeights::add(Side, std::span<const std::string_view>, std::span<const double>);
+template uint32_t LshWeights::add(Side, const std::span<const int32_t> &, std::span<const double>);
+template uint32_t LshWeights::add(Side, const std::span<const int64_t> &, std::span<const double>);
+template uint32_t LshWeights::add(Side, const PackedTexts &, std::span<const double>);
 
 size_t LshWeights::peak_in_memory(size_t beside) const {
   if (file_ != nullptr) return estimate(beside, input_.ranked_bytes());

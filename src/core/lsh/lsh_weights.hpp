@@ -26,10 +26,10 @@ class LshWeights {
  public:
   LshWeights(const LshSpec &spec, MemoryCounter &memory);
 
-  // Adds the next row of a side, as WeightedJoin takes it. Returns the number of tokens whose weight is above
-  // 0.
-  template <class Token>
-  uint32_t add(Side side, std::span<const Token> tokens, std::span<const double> weights);
+  // Adds the next row of a side, as WeightedInput takes it. Returns the number of tokens whose weight is
+  // above 0.
+  template <class Set>
+  uint32_t add(Side side, const Set &set, std::span<const double> weights);
   // Returns about the bytes that the join of the sets so far takes without a file, with `beside` for what is
   // kept elsewhere. With a file: only after rank().
   size_t peak_in_memory(size_t beside) const;

@@ -83,8 +83,7 @@ void JoinTokens::begin_waiting(RawSets (&sides)[2]) {
   }
 }
 
-template <typename Texts>
-void JoinTokens::add_texts(Side side, const Texts &set, const TextInput &input) {
+void JoinTokens::add_texts(Side side, const PackedTexts &set, const TextInput &input) {
   if (plain_ || waiting_) Vocabulary::throw_mixed();
   TextNumbers &texts = vocabulary_.texts();
   if (!feed_) feed_.emplace(input.threads, input.memory_limit, memory_, input.form);
@@ -103,9 +102,6 @@ void JoinTokens::add_texts(Side side, const Texts &set, const TextInput &input) 
   feed_->submit(vocabulary_.texts());
   take_numbered(input, TextFeed::at_once);
 }
-
-template void JoinTokens::add_texts(Side, const PackedTexts &, const TextInput &);
-template void JoinTokens::add_texts(Side, const std::span<const std::string_view> &, const TextInput &);
 
 bool JoinTokens::end_texts(const TextInput &input, TextFeed::Time until) {
   if (!feed_) return true;

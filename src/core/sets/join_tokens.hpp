@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
@@ -61,10 +60,8 @@ class JoinTokens {
   void end_waiting(RawSets (&sides)[2], SpillFile &file, Again &&again);
 
   // Adds a set of texts as the next row of a side, in place of add_row(): now, or with a
-  // later set or end_texts(). `Texts` is PackedTexts or a span of std::string_view. Every set that comes
-  // after the first that is not empty has to be added so.
-  template <typename Texts>
-  void add_texts(Side side, const Texts &set, const TextInput &input);
+  // later set or end_texts(). Every set that comes after the first that is not empty has to be added so.
+  void add_texts(Side side, const PackedTexts &set, const TextInput &input);
   // Returns whether sets of texts have been added so.
   bool feeds_texts() const { return feed_.has_value(); }
   // Adds the rows that have not been added yet. Returns false if some are left at a time. Uses up to as many

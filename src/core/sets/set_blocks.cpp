@@ -57,7 +57,7 @@ SetBlock::~SetBlock() {
 }
 
 uint32_t SetBlock::append(const SetSlice &rows) {
-  SIMJOIN_CHECK(counted_ == 0 && (rows.token_count == 0 || rows.wide == wide()));  // before close()
+  SIMJOIN_CHECK(counted_ == 0 && (rows.token_count == 0 || rows.wide() == wide()));  // before close()
   const uint64_t room = (most_token_bytes_ - token_bytes_) / width_;
   const uint32_t most = std::min(rows.rows, most_rows_ - rows_);
   uint64_t tokens = 0;
@@ -85,15 +85,7 @@ SetSlice SetBlock::slice(uint32_t first_row, uint32_t rows) const {
   const uint32_t skipped = first_row - first_row_;
   const uint64_t before = std::accumulate(lengths_, lengths_ + skipped, uint64_t{0});
   const uint64_t within = std::accumulate(lengths_ + skipped, lengths_ + skipped + rows, uint64_t{0});
-  return {tokens_ + before * width_, lengths_ + skipped, rows, within, wide()};
-}
-
-void JoinEngine::add_rows(Side side, const SetSlice &rows) {
-  for_each_set(rows, [&](auto set) { add(side, set); });
-}
-
-void JoinEngine::add_block(SharedBlock block) {
-  add_rows(block->side(), block->all());
+  return {all().type, tokens_ + before * width_, lengths_ + skipped, rows, within};
 }
 
 SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
@@ -103,14 +95,14 @@ SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
     const uint32_t count = open->append(rows);
     const uint64_t tokens = std::accumulate(rows.lengths, rows.lengths + count, uint64_t{0});
     rows_[s] += count;
-    rows.tokens += tokens * (rows.wide ? sizeof(int64_t) : sizeof(int32_t));
+    rows.tokens += tokens * (rows.wide() ? sizeof(int64_t) : sizeof(int32_t));
     rows.lengths += count;
     rows.rows -= count;
     rows.token_count -= tokens;
     return count > 0;
   };
   // Empty sets have any type: a block may hold nothing else, so its width need not be the join's.
-  const bool fits = open && (rows.token_count == 0 || open->wide() == rows.wide);
+  const bool fits = open && (rows.token_count == 0 || open->wide() == rows.wide());
   if (fits && append_to_open()) return nullptr;
   SharedBlock full;
   double row_bytes = first_row_bytes;
@@ -118,7 +110,7 @@ SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
     row_bytes = static_cast<double>(open->bytes_used()) / open->rows();
     full = take_last(side);
   }
-  open = std::make_shared<SetBlock>(memory_, side, rows_[s], rows.wide, rows.lengths[0], row_bytes);
+  open = std::make_shared<SetBlock>(memory_, side, rows_[s], rows.wide(), rows.lengths[0], row_bytes);
   append_to_open();
   return full;
 }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,23 +10,9 @@
 #include "core/base/host_pieces.hpp"
 #include "core/base/memory.hpp"
 #include "core/join.hpp"
+#include "core/set_slices.hpp"
 
 namespace simjoin {
-
-// Calls add(tokens) for each row. `tokens` is a span of int32_t or int64_t.
-template <typename Add>
-void for_each_set(const SetSlice &slice, Add &&add) {
-  const auto visit = [&](const auto *tokens) {
-    for (uint32_t row = 0; row < slice.rows; tokens += slice.lengths[row++]) {
-      add(std::span(tokens, slice.lengths[row]));
-    }
-  };
-  if (slice.wide) {
-    visit(reinterpret_cast<const int64_t *>(slice.tokens));
-  } else {
-    visit(reinterpret_cast<const int32_t *>(slice.tokens));
-  }
-}
 
 // A run of rows of one side, immutable once it is handed on. Its memory goes back to the process's pieces.
 class SetBlock {
@@ -60,7 +45,9 @@ class SetBlock {
   // Returns the rows [first_row, first_row + rows), all of this block. Passes over the rows before them in
   // linear time.
   SetSlice slice(uint32_t first_row, uint32_t rows) const;
-  SetSlice all() const { return {tokens_, lengths_, rows_, token_count(), wide()}; }
+  SetSlice all() const {
+    return {wide() ? TokenType::int8 : TokenType::int4, tokens_, lengths_, rows_, token_count()};
+  }
 
   // Returns the memory that holds the tokens and lengths, and where in it the tokens begin.
   HostPiece &piece() const { return piece_; }
@@ -89,14 +76,9 @@ class BlockWriter {
  public:
   explicit BlockWriter(MemoryCounter &memory) : memory_(memory) {}
 
-  // Appends the first of the rows and takes them off the slice. If the block before had no room for the first
-  // one, returns that block, which is complete then.
+  // Appends the first of the rows, sets of integers, and takes them off the slice. If the block before had no
+  // room for the first one, returns that block, which is complete then.
   SharedBlock append(Side side, SetSlice &rows);
-  // Appends a set likewise.
-  SharedBlock append(Side side, const void *tokens, uint32_t count, bool wide) {
-    SetSlice row = {static_cast<const char *>(tokens), &count, 1, count, wide};
-    return append(side, row);
-  }
   // Returns the side's last block, or null if there is none.
   SharedBlock take_last(Side side);
   // Returns the bytes in blocks that are not complete.
@@ -107,11 +89,5 @@ class BlockWriter {
   std::shared_ptr<SetBlock> open_[2];
   uint32_t rows_[2] = {0, 0};
 };
-
-// The same for the rows of a block.
-template <typename Add>
-void for_each_set(const SetBlock &block, Add &&add) {
-  for_each_set(block.all(), std::forward<Add>(add));
-}
 
 }  // namespace simjoin

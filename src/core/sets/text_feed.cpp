@@ -69,20 +69,6 @@ void TextFeed::add(Side side, const PackedTexts &set) {
   copy_interruptibly(to, set.bytes, set.size);
 }
 
-void TextFeed::add(Side side, std::span<const std::string_view> set) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < set.size(); ++i) {
-    check_interruption_at(i);
-    bytes += PackedTextReader::packed_bytes(set[i].size());
-  }
-  char *to = add_row(side, bytes, set.size());
-  for (size_t i = 0; i < set.size(); ++i) {
-    check_interruption_at(i);
-    PackedTextReader::pack(set[i], to);
-    to += PackedTextReader::packed_bytes(set[i].size());
-  }
-}
-
 void TextFeed::submit(TextNumbers &texts) {
   const bool more_to_come = std::exchange(full_, false);
   Lock lock(mutex_);

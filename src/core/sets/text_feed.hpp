@@ -8,8 +8,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,7 +34,6 @@ class TextFeed {
 
   // Adds the next row of a side.
   void add(Side side, const PackedTexts &set);
-  void add(Side side, std::span<const std::string_view> set);
   // Returns whether there are enough rows to submit them.
   bool full() const { return full_; }
   // Begins to number the rows added since the last call. The numbers live until take() has returned the rows.

@@ -29,6 +29,8 @@ class TokenList {
   bool texts() const { return texts_ != nullptr; }
   // Returns the integer of an id. The tokens are integers.
   int64_t integer(uint32_t id) const { return values_[id]; }
+  // Returns the text of an id. The tokens are texts.
+  std::string_view text(uint32_t id) const { return texts_->text(id); }
   // Returns visit(token), the token an int64_t or a string_view.
   template <typename Visit>
   auto visit(uint32_t id, Visit &&visit) const {

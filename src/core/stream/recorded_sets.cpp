@@ -1,7 +1,10 @@
 #include "core/stream/recorded_sets.hpp"
 
-#include <string_view>
+#include <span>
 #include <vector>
+
+#include "core/base/packed_texts.hpp"
+#include "core/set_slices.hpp"
 
 namespace simjoin {
 
@@ -11,28 +14,36 @@ void RecordedSets::release_sets() {
 }
 
 template <typename Token>
-void RecordedSets::feed(JoinEngine &engine, Side side) const {
+void RecordedSets::feed_integers(JoinEngine &engine, Side side) const {
   std::vector<Token> set;
   const uint32_t *id = ids_.data();
   for (const uint64_t end : ends_) {
     set.clear();
-    for (; id != ids_.data() + end; ++id) {
-      tokens_->visit(*id, [&](const auto &token) {
-        if constexpr (std::is_convertible_v<decltype(token), Token>) set.push_back(static_cast<Token>(token));
-      });
-    }
-    engine.add(side, std::span<const Token>(set));
+    for (; id != ids_.data() + end; ++id) set.push_back(static_cast<Token>(tokens_->integer(*id)));
+    const auto size = static_cast<uint32_t>(set.size());
+    engine.add(side, row_of(std::span<const Token>(set), size));
+  }
+}
+
+void RecordedSets::feed_texts(JoinEngine &engine, Side side) const {
+  TextPacker set;
+  const uint32_t *id = ids_.data();
+  for (const uint64_t end : ends_) {
+    set.clear();
+    for (; id != ids_.data() + end; ++id) set.add(tokens_->text(*id));
+    const PackedTexts texts = set.texts();
+    engine.add(side, row_of(texts));
   }
 }
 
 void RecordedSets::hand_over(JoinEngine &engine, Side side) {
   if (!tokens_) end();
   if (tokens_->texts()) {
-    feed<std::string_view>(engine, side);
+    feed_texts(engine, side);
   } else if (wide_) {
-    feed<int64_t>(engine, side);
+    feed_integers<int64_t>(engine, side);
   } else {
-    feed<int32_t>(engine, side);
+    feed_integers<int32_t>(engine, side);
   }
   release_sets();
   tokens_.reset();

@@ -54,7 +54,8 @@ class RecordedSets {
 
  private:
   template <typename Token>
-  void feed(JoinEngine &engine, Side side) const;
+  void feed_integers(JoinEngine &engine, Side side) const;
+  void feed_texts(JoinEngine &engine, Side side) const;
 
   Vocabulary vocabulary_;  // until the end
   std::optional<TokenList> tokens_;

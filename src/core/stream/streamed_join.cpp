@@ -15,6 +15,7 @@
 #include "core/base/wall_clock.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/candidates/verify.hpp"
+#include "core/set_slices.hpp"
 
 namespace simjoin {
 namespace {
@@ -95,16 +96,15 @@ void StreamedJoin::add_set(Side side, std::span<const T> tokens) {
   }
 }
 
-void StreamedJoin::add(Side side, std::span<const int32_t> tokens) {
-  add_set(side, tokens);
-}
-
-void StreamedJoin::add(Side side, std::span<const int64_t> tokens) {
-  add_set(side, tokens);
-}
-
-void StreamedJoin::add(Side side, std::span<const std::string_view> tokens) {
-  add_set(side, tokens);
+void StreamedJoin::add(Side side, const SetSlice &rows) {
+  refuse_weights(rows);
+  if (rows.type != TokenType::text)
+    return for_each_integer_set(rows, [&](auto tokens) { add_set(side, tokens); });
+  for_each_text_set(rows, [&](const PackedTexts &set) {
+    texts_.clear();
+    for_each_token(set, [&](std::string_view text) { texts_.push_back(text); });
+    add_set(side, std::span<const std::string_view>(texts_));
+  });
 }
 
 bool StreamedJoin::is_small() const {

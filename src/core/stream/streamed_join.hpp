@@ -34,9 +34,7 @@ class StreamedJoin final : public JoinEngine {
   static constexpr uint32_t most_rows = 10000;
   static constexpr uint64_t most_tokens = uint64_t{1} << 20;
 
-  void add(Side side, std::span<const int32_t> tokens) override;
-  void add(Side side, std::span<const int64_t> tokens) override;
-  void add(Side side, std::span<const std::string_view> tokens) override;
+  void add(Side side, const SetSlice &rows) override;
 
   // Returns whether the sets so far are few enough to be indexed.
   bool is_small() const;
@@ -111,7 +109,8 @@ class StreamedJoin final : public JoinEngine {
   uint64_t streamed_rows_ = 0;
 
   // The last streamed set.
-  Buffer<int64_t> other_integers_;  // its tokens that the small side lacks
+  std::vector<std::string_view> texts_;  // its tokens, where they are texts
+  Buffer<int64_t> other_integers_;       // its tokens that the small side lacks
   Buffer<HashedText> other_texts_;
   Buffer<uint32_t> ranks_;   // of its tokens that the small side has; the first lists_ are the least
   Buffer<uint32_t> sorted_;  // the same ascending, once a pair is verified

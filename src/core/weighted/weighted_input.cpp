@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/long_sort.hpp"
+#include "core/set_slices.hpp"
 #include "core/weighted/weighted_index.hpp"
 
 namespace simjoin {
@@ -32,27 +33,23 @@ WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes
       sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)},
       waiting_{WaitingWeights(memory), WaitingWeights(memory)} {}
 
-template <class Token>
-void WeightedInput::add(Side side, std::span<const Token> tokens, std::span<const double> weights) {
-  const int number = static_cast<int>(side);
-  if (rows_added_[number]++ >= size_t{UINT32_MAX} - 1 || tokens.size() >= UINT32_MAX)
+template <class Set>
+void WeightedInput::add(Side side, const Set &set, std::span<const double> weights) {
+  if (rows_added_[static_cast<int>(side)]++ >= size_t{UINT32_MAX} - 1 || size_of_set(set) == UINT32_MAX)
     throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
-  if constexpr (std::is_same_v<Token, std::string_view>) {
-    if (!tokens.empty() || tokens_.feeds_texts()) return add_texts(side, tokens, weights);
-  } else if (tokens_.feeds_texts()) {
-    if (!tokens.empty()) Vocabulary::throw_mixed();
-    return add_texts(side, {}, {});
-  }
-  if constexpr (std::is_same_v<Token, std::string_view>) {
+  if constexpr (std::is_same_v<Set, PackedTexts>) {
+    if (set.count > 0 || tokens_.feeds_texts()) return add_texts(side, set, weights);
     place(side, std::span<const int32_t>(), weights);
   } else {
-    place(side, tokens, weights);
+    if (!tokens_.feeds_texts()) return place(side, set, weights);
+    if (!set.empty()) Vocabulary::throw_mixed();
+    add_texts(side, {}, {});
   }
 }
 
-template void WeightedInput::add(Side, std::span<const int32_t>, std::span<const double>);
-template void WeightedInput::add(Side, std::span<const int64_t>, std::span<const double>);
-template void WeightedInput::add(Side, std::span<const std::string_view>, std::span<const double>);
+template void WeightedInput::add(Side, const std::span<const int32_t> &, std::span<const double>);
+template void WeightedInput::add(Side, const std::span<const int64_t> &, std::span<const double>);
+template void WeightedInput::add(Side, const PackedTexts &, std::span<const double>);
 
 template <class Token>
 void WeightedInput::place(Side side, std::span<const Token> tokens, std::span<const double> weights) {
@@ -61,13 +58,10 @@ void WeightedInput::place(Side side, std::span<const Token> tokens, std::span<co
   add_weights(static_cast<int>(side), weights);
 }
 
-void WeightedInput::add_texts(Side side, std::span<const std::string_view> tokens,
-                              std::span<const double> weights) {
-  if (weights.size() != tokens.size())
-    throw Error(ErrorKind::internal, "a weighted set has more tokens than weights, or fewer");
+void WeightedInput::add_texts(Side side, const PackedTexts &set, std::span<const double> weights) {
   Buffer<double> &waiting = waiting_[static_cast<int>(side)].weights;
   std::copy(weights.begin(), weights.end(), waiting.extend(weights.size()));
-  tokens_.add_texts(side, tokens, text_input());
+  tokens_.add_texts(side, set, text_input());
 }
 
 TextInput WeightedInput::text_input() {

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/sets/join_tokens.hpp"
@@ -27,9 +27,10 @@ class WeightedInput {
   WeightedInput(Measure measure, bool self_join, size_t block_bytes, int threads, size_t memory_limit,
                 MemoryCounter &memory);
 
-  // Adds the next row of a side. Its tokens are distinct. Integers of 32 bits ascend.
-  template <class Token>
-  void add(Side side, std::span<const Token> tokens, std::span<const double> weights);
+  // Adds the next row of a side: a span of distinct integers, those of 32 bits ascending, or PackedTexts.
+  // Each token has a weight.
+  template <class Set>
+  void add(Side side, const Set &set, std::span<const double> weights);
 
   // Moves the sets into the file. From now on the numbering of tokens keeps to about `vocabulary_bytes`.
   void spill_to(SpillFile &file, size_t vocabulary_bytes);
@@ -90,7 +91,7 @@ class WeightedInput {
 
   template <class Token>
   void place(Side side, std::span<const Token> tokens, std::span<const double> weights);
-  void add_texts(Side side, std::span<const std::string_view> tokens, std::span<const double> weights);
+  void add_texts(Side side, const PackedTexts &set, std::span<const double> weights);
   TextInput text_input();
   void take_rows(NumberedSets &&rows);
   void add_weights(int side, std::span<const double> weights);

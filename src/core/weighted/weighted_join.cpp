@@ -13,6 +13,7 @@
 #include "core/base/wall_clock.hpp"
 #include "core/device/gpu_attempt.hpp"
 #include "core/handover/engine_thread.hpp"
+#include "core/set_slices.hpp"
 #include "core/weighted/weighted_choice.hpp"
 #include "core/weighted/weighted_device.hpp"
 #include "core/weighted/weighted_input.hpp"
@@ -42,28 +43,16 @@ size_t block_bytes(const JoinSpec &spec) {
   return std::clamp(spec.memory_limit / blocks, least_block_bytes, most_block_bytes);
 }
 
-class WeightedJoinOfSets final : public WeightedJoin {
+class WeightedJoin final : public JoinEngine {
  public:
-  explicit WeightedJoinOfSets(const JoinSpec &spec)
+  explicit WeightedJoin(const JoinSpec &spec)
       : spec_(spec),
         device_(spec.device, join_backend),
         input_(spec.measure, spec.self_join, block_bytes(spec), thread_count(spec.threads), spec.memory_limit,
                memory_) {}
-  ~WeightedJoinOfSets() override { thread_.end(); }
+  ~WeightedJoin() override { thread_.end(); }
 
-  void add_weighted(Side side, std::span<const int32_t> tokens, std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
-  void add_weighted(Side side, std::span<const int64_t> tokens, std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
-  void add_weighted(Side side, std::span<const std::string_view> tokens,
-                    std::span<const double> weights) override {
-    add_set(side, tokens, weights);
-  }
-  void add(Side side, std::span<const int32_t> tokens) override { add_empty(side, tokens); }
-  void add(Side side, std::span<const int64_t> tokens) override { add_empty(side, tokens); }
-  void add(Side side, std::span<const std::string_view> tokens) override { add_empty(side, tokens); }
+  void add(Side side, const SetSlice &rows) override;
   bool wants_spill_file() const override {
     return !file_ && !thread_.is_open() && peak_.bytes() > spec_.memory_limit;
   }
@@ -88,10 +77,6 @@ class WeightedJoinOfSets final : public WeightedJoin {
     Clock::time_point begun;  // the ranking
   };
 
-  template <class Token>
-  void add_set(Side side, std::span<const Token> tokens, std::span<const double> weights);
-  template <class Token>
-  void add_empty(Side side, std::span<const Token> tokens);
   size_t peak_in_memory(uint64_t distinct, size_t ranking) const;
   void estimate_peak();
   void start();
@@ -116,22 +101,16 @@ class WeightedJoinOfSets final : public WeightedJoin {
   std::atomic<int64_t> built_{0}, done_{0};  // Clock ticks at the end of the build, and at the last pair
 };
 
-template <class Token>
-void WeightedJoinOfSets::add_set(Side side, std::span<const Token> tokens, std::span<const double> weights) {
+void WeightedJoin::add(Side side, const SetSlice &rows) {
   if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  input_.add(side, tokens, weights);
+  for_each_weighted_set(
+      rows, [&](const auto &set, std::span<const double> weights) { input_.add(side, set, weights); });
   if (!file_) estimate_peak();
-}
-
-template <class Token>
-void WeightedJoinOfSets::add_empty(Side side, std::span<const Token> tokens) {
-  if (!tokens.empty()) throw Error(ErrorKind::internal, "a set was added without its weights");
-  add_set(side, tokens, {});
 }
 
 // Returns about the bytes that the join of the sets so far takes without a file: `ranking` while their
 // `distinct` tokens are ranked, and then while the sets are put in order or are searched.
-size_t WeightedJoinOfSets::peak_in_memory(uint64_t distinct, size_t ranking) const {
+size_t WeightedJoin::peak_in_memory(uint64_t distinct, size_t ranking) const {
   const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
   const uint64_t sets = uint64_t{input_.rows(0)} + input_.rows(1);
   const size_t ranked = WeightedSets::bytes(input_.format(), sets, tokens);
@@ -142,19 +121,19 @@ size_t WeightedJoinOfSets::peak_in_memory(uint64_t distinct, size_t ranking) con
 }
 
 // Now and then estimates the bytes that the join of the sets so far would take.
-void WeightedJoinOfSets::estimate_peak() {
+void WeightedJoin::estimate_peak() {
   const uint64_t size = input_.tokens(0) + input_.tokens(1) + input_.rows(0) + input_.rows(1);
   peak_.update(size, [&] {
     return peak_in_memory(input_.distinct_tokens(), memory_.current() + input_.ranking_bytes());
   });
 }
 
-void WeightedJoinOfSets::set_spill_file(int descriptor, uint64_t limit) {
+void WeightedJoin::set_spill_file(int descriptor, uint64_t limit) {
   input_.spill_to(file_.emplace(descriptor, limit, thread_.stop()),
                   std::max(spec_.memory_limit / 4, least_vocabulary_bytes));
 }
 
-void WeightedJoinOfSets::start() {
+void WeightedJoin::start() {
   const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
   const int threads = tokens < tokens_of_one_thread ? 1 : thread_count(spec_.threads);
   for (int side = 0; side < 2; ++side) {
@@ -174,7 +153,7 @@ void WeightedJoinOfSets::start() {
 }
 
 // Ranks the sets, and joins the index side part by part with all sets of the other one.
-void WeightedJoinOfSets::join(WorkerPool &pool) {
+void WeightedJoin::join(WorkerPool &pool) {
   const auto begun = Clock::now();
   const WeightedBounds bounds(spec_.measure, spec_.threshold, spec_.self_join, input_.largest_set());
   const int index_side = spec_.self_join || input_.tokens(0) <= input_.tokens(1) ? 0 : 1;
@@ -221,7 +200,7 @@ void WeightedJoinOfSets::join(WorkerPool &pool) {
 }
 
 // Notes that the next part of the index side is ready to be searched.
-void WeightedJoinOfSets::note_part(Clock::time_point begun) {
+void WeightedJoin::note_part(Clock::time_point begun) {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   if (built_ == 0) {
@@ -233,8 +212,7 @@ void WeightedJoinOfSets::note_part(Clock::time_point begun) {
 
 // Joins all sets of the index side with all others, or with themselves in a self-join. If a GPU is chosen but
 // fails, the CPU goes on with the probes that have not had their turn.
-void WeightedJoinOfSets::join_in_memory(const WeightedSets &sets, Blocks &probe_blocks,
-                                        const Search &search) {
+void WeightedJoin::join_in_memory(const WeightedSets &sets, Blocks &probe_blocks, const Search &search) {
   const WeightedLoad load = {sets, spec_.self_join ? nullptr : &probe_blocks, search.ranks,
                              input_.largest_set()};
   std::optional<WeightedSets> ordered;
@@ -257,8 +235,8 @@ void WeightedJoinOfSets::join_in_memory(const WeightedSets &sets, Blocks &probe_
 }
 
 // Returns the end of the probes whose pairs have been found: it is not that of all probes if the GPU fails.
-uint32_t WeightedJoinOfSets::search_on_gpu(const WeightedSets &sets, const WeightedSets &probes,
-                                           const Search &search) {
+uint32_t WeightedJoin::search_on_gpu(const WeightedSets &sets, const WeightedSets &probes,
+                                     const Search &search) {
   uint32_t done = 0;
   const WeightedProblem problem = {sets,
                                    probes,
@@ -284,7 +262,7 @@ uint32_t WeightedJoinOfSets::search_on_gpu(const WeightedSets &sets, const Weigh
 }
 
 // Adds the figures of a GPU. It compares all candidates, so they all count as verified.
-void WeightedJoinOfSets::count(const WeightedFinds &finds) {
+void WeightedJoin::count(const WeightedFinds &finds) {
   JoinCounters counters;
   counters.after_prefix = counters.after_positional = counters.after_bitmap = counters.verified =
       finds.candidates;
@@ -295,15 +273,14 @@ void WeightedJoinOfSets::count(const WeightedFinds &finds) {
   figures_.device_memory_peak = finds.memory_peak;
 }
 
-void WeightedJoinOfSets::count(const JoinCounters &counters, uint64_t compatible) {
+void WeightedJoin::count(const JoinCounters &counters, uint64_t compatible) {
   const std::lock_guard lock(mutex_);
   counters_ += counters;
   figures_.after_length += compatible;
 }
 
 // Returns the end of the next part of the index side: as many blocks as the limit has room for.
-size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint32_t ranks,
-                                       size_t workers) const {
+size_t WeightedJoin::end_of_part(const Blocks &blocks, size_t first, uint32_t ranks, size_t workers) const {
   const size_t always = memory_.current() +
                         workers * (copies_of_block * block_bytes(spec_) + WeightedSearch::bytes(0)) +
                         WeightedIndex::bytes(0, ranks);
@@ -320,7 +297,7 @@ size_t WeightedJoinOfSets::end_of_part(const Blocks &blocks, size_t first, uint3
   return end;
 }
 
-StepResult WeightedJoinOfSets::step(std::chrono::microseconds budget, Batch &out) {
+StepResult WeightedJoin::step(std::chrono::microseconds budget, Batch &out) {
   if (!thread_.is_open()) {
     if (!input_.end_sets(Clock::now() + budget)) return StepResult::working;
     start();
@@ -328,7 +305,7 @@ StepResult WeightedJoinOfSets::step(std::chrono::microseconds budget, Batch &out
   return thread_.pop(budget, out);
 }
 
-JoinStats WeightedJoinOfSets::stats() const {
+JoinStats WeightedJoin::stats() const {
   const std::lock_guard lock(mutex_);
   JoinStats stats = figures_;
   stats.PairCounts::operator+=(counters_);
@@ -346,10 +323,10 @@ JoinStats WeightedJoinOfSets::stats() const {
 
 }  // namespace
 
-std::unique_ptr<WeightedJoin> make_weighted_join(const JoinSpec &spec) {
+std::unique_ptr<JoinEngine> make_weighted_join(const JoinSpec &spec) {
   if (spec.measure != Measure::jaccard && spec.measure != Measure::cosine)
     throw Error(ErrorKind::internal, "a weighted join has no such measure");
-  return std::make_unique<WeightedJoinOfSets>(spec);
+  return std::make_unique<WeightedJoin>(spec);
 }
 
 }  // namespace simjoin

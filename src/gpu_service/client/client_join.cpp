@@ -16,11 +16,7 @@ constexpr std::chrono::milliseconds between_looks{50};
 }  // namespace
 
 ClientJoin::ClientJoin(std::shared_ptr<ClientConnection> connection, const JoinSpec &spec)
-    : work_(std::move(connection)),
-      self_join_(spec.self_join),
-      memory_limit_(spec.memory_limit),
-      vocabulary_(spec.self_join, memory_),
-      writer_(memory_) {
+    : work_(std::move(connection)), self_join_(spec.self_join), memory_limit_(spec.memory_limit) {
   stats_.device = "gpu";
   SentSpec sent = {};
   sent.measure = static_cast<uint32_t>(spec.measure);
@@ -31,17 +27,6 @@ ClientJoin::ClientJoin(std::shared_ptr<ClientConnection> connection, const JoinS
   sent.memory_limit = spec.memory_limit;
   sent.gpu_memory_limit = spec.gpu_memory_limit;
   work_.post(Ask::begin, bytes_of(sent));
-}
-
-void ClientJoin::append(Side side, const void *tokens, size_t count, bool wide) {
-  if (count >= UINT32_MAX) throw Error(ErrorKind::limit_exceeded, "a set cannot have so many tokens");
-  SharedBlock full = writer_.append(side, tokens, static_cast<uint32_t>(count), wide);
-  if (full) add_block(std::move(full));
-}
-
-void ClientJoin::add(Side side, std::span<const std::string_view> tokens) {
-  ids_.resize(tokens.size());
-  append(side, ids_.data(), vocabulary_.intern(side, tokens, ids_.data()), false);
 }
 
 void ClientJoin::add_block(SharedBlock block) {
@@ -86,17 +71,16 @@ bool ClientJoin::send_block(const SetBlock &block) {
   message.piece = work_.connection().number_of(block.piece());
   message.rows = all.rows;
   message.right = block.side() == Side::right ? 1 : 0;
-  message.wide = all.wide ? 1 : 0;
+  message.wide = all.wide() ? 1 : 0;
   message.tokens_at = block.tokens_at();
   message.token_count = all.token_count;
   if (message.piece != no_piece) return work_.connection().try_post(message, {});
   if (!admitted_) return false;
   if (!begun_ && !work_.connection().try_post(message, {})) return false;
   begun_ = true;
-  const size_t token_bytes = all.token_count * (all.wide ? sizeof(int64_t) : sizeof(int32_t));
   if (!work_.send_bytes(reinterpret_cast<const char *>(all.lengths), all.rows * sizeof(uint32_t),
                         lengths_sent_) ||
-      !work_.send_bytes(all.tokens, token_bytes, tokens_sent_))
+      !work_.send_bytes(all.tokens, all.token_bytes(), tokens_sent_))
     return false;
   begun_ = false;
   lengths_sent_ = tokens_sent_ = 0;
@@ -110,12 +94,8 @@ bool ClientJoin::wait(Clock::time_point until) {
 StepResult ClientJoin::step(std::chrono::microseconds budget, Batch &out) {
   const auto until = Clock::now() + budget;
   if (!ready_) {
-    for (Side side : {Side::left, Side::right}) {
-      if (SharedBlock last = writer_.take_last(side)) add_block(std::move(last));
-    }
     for (int credit = 0; credit < ClientWork::most_credits; ++credit) work_.post(Ask::credit);
     work_.post(Ask::ready);
-    vocabulary_.release();
     ready_ = true;
   }
   while (!done_) {
@@ -204,7 +184,6 @@ uint32_t ClientJoin::set_size(Side side, uint32_t row) const {
 JoinStats ClientJoin::stats() const {
   JoinStats stats = stats_;
   stats.device += " (service)";
-  stats.memory_peak += memory_.peak();
   return stats;
 }
 

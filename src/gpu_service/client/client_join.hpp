@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/memory.hpp"
 #include "core/join.hpp"
 #include "core/sets/set_blocks.hpp"
-#include "core/sets/vocabulary.hpp"
 #include "gpu_service/client/client_work.hpp"
 
 namespace simjoin {
@@ -20,13 +18,6 @@ class ClientJoin final : public JoinEngine {
  public:
   ClientJoin(std::shared_ptr<ClientConnection> connection, const JoinSpec &spec);
 
-  void add(Side side, std::span<const int32_t> tokens) override {
-    append(side, tokens.data(), tokens.size(), false);
-  }
-  void add(Side side, std::span<const int64_t> tokens) override {
-    append(side, tokens.data(), tokens.size(), true);
-  }
-  void add(Side side, std::span<const std::string_view> tokens) override;
   void add_block(SharedBlock block) override;
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
   uint32_t set_size(Side side, uint32_t row) const override;
@@ -37,7 +28,6 @@ class ClientJoin final : public JoinEngine {
   using Received = ClientWork::Received;
   using Clock = ClientWork::Clock;
 
-  void append(Side side, const void *tokens, size_t count, bool wide);
   bool send_all();
   bool send_block(const SetBlock &block);
   void take_admission();
@@ -51,10 +41,6 @@ class ClientJoin final : public JoinEngine {
   ClientWork work_;
   const bool self_join_;
   const size_t memory_limit_;
-  MemoryCounter memory_;
-  Vocabulary vocabulary_;
-  std::vector<uint32_t> ids_;
-  BlockWriter writer_;
   std::deque<SharedBlock> unsent_;
   size_t unsent_bytes_ = 0;
   // Of the first block in unsent_, if it goes through the socket.

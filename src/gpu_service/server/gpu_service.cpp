@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
+#include "core/sets/set_blocks.hpp"
 #include "gpu_service/server/server_session.hpp"
 
 namespace simjoin {
@@ -49,13 +51,18 @@ void GpuService::warm_up() {
   JoinSpec spec;
   spec.self_join = true;
   spec.device = Device::gpu;
+  MemoryCounter memory;
   const std::unique_ptr<JoinEngine> engine = backend_.make_engine(spec);
-  constexpr int32_t rows = 4096, size = 20;
+  constexpr int32_t rows = 4096;
+  const uint32_t size = 20;
   std::vector<int32_t> set(size);
+  BlockWriter writer(memory);
   for (int32_t row = 0; row < rows; ++row) {
-    std::iota(set.begin(), set.end(), row / 4 * size);
-    engine->add(Side::left, std::span<const int32_t>(set));
+    std::iota(set.begin(), set.end(), row / 4 * static_cast<int32_t>(size));
+    SetSlice slice = row_of(std::span<const int32_t>(set), size);
+    if (SharedBlock full = writer.append(Side::left, slice)) engine->add_block(std::move(full));
   }
+  engine->add_block(writer.take_last(Side::left));
   Batch batch;
   while (engine->step(std::chrono::milliseconds{10}, batch) != StepResult::done) {
   }

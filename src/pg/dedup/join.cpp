@@ -24,8 +24,7 @@ constexpr uint32_t most_filtered = 1 << 18;
 struct DeltaJoin {
   const char *function;
   JoinEngine *engine;
-  WeightedJoin *weighted;  // the engine, where sets have weights; else NULL
-  File spill_file;         // of the engine; 0 where it has none
+  File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   bool all;  // no row was kept: all rows are joined with themselves
   // The rows of either side of the engine. Among them are only those kept rows that can be similar to another
@@ -43,8 +42,8 @@ struct RowPair {
 
 void feed(DeltaJoin *join, const DedupState &state, Side side, TupleTableSlot *slot) {
   const bool is_set = with_set(state, slot, [&](const SetView &set, const float *weights) {
-    if (join->weighted != nullptr)
-      feed_weighted_set(join->weighted, side, set, weights, nullptr);
+    if (state.measure.weighted)
+      feed_weighted_set(join->engine, side, set, weights, nullptr);
     else
       feed_set(join->engine, side, set);
   });
@@ -104,10 +103,7 @@ DeltaJoin start_delta_join(const DedupState &state) {
   join.all = state.figures.new_rows + state.figures.changed_rows == static_cast<int64>(state.count());
   JoinSpec spec = spec_from_settings(measure, threshold);
   spec.self_join = join.all;
-  if (state.measure.weighted)
-    join.engine = join.weighted = create_weighted_engine(spec, state.context, state.function);
-  else
-    join.engine = create_engine(spec, state.context, state.function);
+  join.engine = create_engine(spec, state.measure.weighted, state.context, state.function);
   join.batch = create_batch(state.context);
   for (uint32_t *&rows : join.rows) rows = allocate<uint32_t>(state.count());
   auto *filter = own(state.context, [&] { return std::make_unique<TokenFilter>(measure, threshold); });
@@ -124,10 +120,10 @@ bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *
   pair->right = join.rows[static_cast<int>(right_side)][right];
   if (pair->left == pair->right) return false;
   if (!join.all && state.rows[pair->right].state != RowState::kept && pair->right < pair->left) return false;
-  pair->similarity = join.weighted != nullptr ? join.batch->similarity[i]
-                                              : similarity(state.measure.measure, join.batch->overlap[i],
-                                                           join.engine->set_size(Side::left, left),
-                                                           join.engine->set_size(right_side, right));
+  pair->similarity = state.measure.weighted ? join.batch->similarity[i]
+                                            : similarity(state.measure.measure, join.batch->overlap[i],
+                                                         join.engine->set_size(Side::left, left),
+                                                         join.engine->set_size(right_side, right));
   return true;
 }
 

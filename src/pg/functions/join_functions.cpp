@@ -41,11 +41,7 @@ void create_function_engine(FunctionJoin *join, double threshold) {
   join->threshold = threshold;
   JoinSpec spec = spec_from_settings(join->measure.measure, threshold);
   spec.self_join = join->right_side == Side::left;
-  if (!join->measure.weighted) {
-    join->engine = create_engine(spec, join->context, join->function);
-    return;
-  }
-  join->engine = join->weighted = create_weighted_engine(spec, join->context, join->function);
+  join->engine = create_engine(spec, join->measure.weighted, join->context, join->function);
 }
 
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies,
@@ -53,7 +49,7 @@ QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers
   const bool right = side == Side::right;
   return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
                            right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
-                           join->tokenizer, numbers, join->weighted, sample});
+                           join->tokenizer, numbers, join->measure.weighted, sample});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,
@@ -65,7 +61,7 @@ void read_inputs(FunctionJoin *join, const char *left_query, const char *right_q
 }
 
 double pair_similarity(const FunctionJoin &join, size_t i) {
-  if (join.weighted != nullptr) return join.batch->similarity[i];
+  if (join.measure.weighted) return join.batch->similarity[i];
   return similarity(join.measure.measure, join.batch->overlap[i],
                     join.engine->set_size(Side::left, join.batch->left[i]),
                     join.engine->set_size(join.right_side, join.batch->right[i]));

@@ -4,7 +4,6 @@
 #include "pg/base/pg.hpp"
 
 #include "core/join.hpp"
-#include "core/weighted/weighted_join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/query/query_rows.hpp"
 #include "pg/query/result_rows.hpp"
@@ -16,8 +15,7 @@ struct FunctionJoin {
   const char *function;
   MemoryContext context;
   JoinEngine *engine;
-  WeightedJoin *weighted;  // the engine, where rows have weights; else NULL
-  File spill_file;         // of the engine; 0 where it has none
+  File spill_file;  // of the engine; 0 where it has none
   Batch *batch;
   RowMeasure measure;
   double threshold;

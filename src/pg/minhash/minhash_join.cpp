@@ -96,7 +96,6 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, cons
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   watch_join(engine, join->context, join->function);
   join->engine = engine;
-  if (weighted) join->weighted = engine;
   read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
   if (self_join) check_distinct_ids(join->left, function);
   return_pairs(join, &result, spec.verify ? 0 : spec.permutations);

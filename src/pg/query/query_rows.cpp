@@ -31,9 +31,8 @@ struct TargetReader {
 
 void TargetReader::start(TupleDesc columns) {
   const ColumnCheck check = {target.function, rows.keys, target.key.name, true};
-  const SetColumn sets = target.weighted != nullptr
-                             ? check_weighted_columns(columns, check, target.tokenizer)
-                             : check_set_column(columns, check, target.tokenizer, target.context);
+  const SetColumn sets = target.weighted ? check_weighted_columns(columns, check, target.tokenizer)
+                                         : check_set_column(columns, check, target.tokenizer, target.context);
   rows.token_type = sets.token_type;
   maker = sets.maker;
   if (maker != nullptr)
@@ -60,7 +59,7 @@ void feed(const RowTarget &target, const QueryRows &rows, const SetView &set) {
 void feed_weights(const RowTarget &target, Datum array, Datum weights) {
   const SetView set = view_set(array, target.function);
   ArrayType *weight_array = DatumGetArrayTypeP(weights);
-  feed_weighted_set(target.weighted, target.side, set, view_weights(weight_array, set, target.function),
+  feed_weighted_set(target.engine, target.side, set, view_weights(weight_array, set, target.function),
                     nullptr, target.copies);
   free_view(set, array);
   if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
@@ -78,9 +77,9 @@ void add_row_id(const QueryRow &row, QueryRows *rows) {
 void TargetReader::take(const QueryRow &row) {
   add_row_id(row, &rows);
   Datum value, weights;
-  if (!row.get(1, &value) || (target.weighted != nullptr && !row.get(2, &weights))) {
+  if (!row.get(1, &value) || (target.weighted && !row.get(2, &weights))) {
     feed(target, rows, {rows.token_type, 0, nullptr, nullptr});
-  } else if (target.weighted != nullptr) {
+  } else if (target.weighted) {
     feed_weights(target, value, weights);
   } else if (maker != nullptr) {
     in_row_context(set_context,

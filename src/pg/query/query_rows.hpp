@@ -5,7 +5,6 @@
 
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
-#include "core/weighted/weighted_join.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/query/row_columns.hpp"
 #include "pg/query/row_keys.hpp"
@@ -40,7 +39,7 @@ struct RowTarget {
   KeyArgument key = {nullptr, InvalidOid};
   const char *tokenizer = nullptr;            // makes the sets where the query returns texts
   KeyNumbers numbers = KeyNumbers::distinct;  // of keys
-  WeightedJoin *weighted = nullptr;           // the engine, where rows have weights in a third column
+  bool weighted = false;                      // rows have weights in a third column
   RowSample *sample = nullptr;                // keeps some sets beside the engine, by their ids or rows
 };
 

@@ -339,8 +339,7 @@ void forget_block(BlockReader *reader) {
 }
 
 SetSlice packed_sets(const BlockReader &reader, uint32_t most) {
-  SetSlice sets = {reader.elements, reader.length, Min(reader.packed_rows, most), 0,
-                   reader.apart.type == TokenType::int8};
+  SetSlice sets = {reader.apart.type, reader.elements, reader.length, Min(reader.packed_rows, most)};
   for (uint32_t i = 0; i < sets.rows; ++i) sets.token_count += sets.lengths[i];
   return sets;
 }

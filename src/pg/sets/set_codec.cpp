@@ -8,13 +8,8 @@ extern "C" {
 
 #include <algorithm>
 #include <iterator>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/base/interruption.hpp"
-#include "core/base/packed_texts.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/sets/tokens.hpp"
 
@@ -131,44 +126,26 @@ void free_view(const SetView &set, Datum datum) {
 
 namespace {
 
-// Returns the elements as they lie in the array.
-PackedTexts packed_texts(const SetView &set) {
-  const auto *const texts = static_cast<const char *>(set.data);
-  const char *const end = reinterpret_cast<const char *>(set.array) + VARSIZE(set.array);
-  return {texts, static_cast<size_t>(end - texts), set.count};
-}
-
-void add_texts(JoinEngine *engine, Side side, const SetView &set) {
-  if (set.count == 0) return engine->add_packed(side, {});
-  if constexpr (PackedTexts::readable) return engine->add_packed(side, packed_texts(set));
-  constexpr uint32_t usual_tokens = 64;  // sets up to this size need no memory of their own
-  std::string_view usual[usual_tokens];
-  std::vector<std::string_view> many;
-  std::string_view *tokens = usual;
-  if (set.count > usual_tokens) {
-    many.resize(set.count);
-    tokens = many.data();
-  }
-  TextCursor cursor(set);
-  for (uint32_t i = 0; i < set.count; ++i) {
-    check_interruption_at(i);
-    tokens[i] = cursor.next();
-  }
-  engine->add(side, std::span<const std::string_view>(tokens, set.count));
+// Returns the bytes of the texts in the array, or 0 where it has none.
+size_t text_bytes(const SetView &set) {
+  if (set.type != TokenType::text || set.count == 0) return 0;
+  const char *end = reinterpret_cast<const char *>(set.array) + VARSIZE(set.array);
+  return static_cast<size_t>(end - static_cast<const char *>(set.data));
 }
 
 void add_set(JoinEngine *engine, Side side, const SetView &set) {
-  switch (set.type) {
-    case TokenType::int4:
-      engine->add(side, std::span(static_cast<const int32_t *>(set.data), set.count));
-      break;
-    case TokenType::int8:
-      engine->add(side, std::span(static_cast<const int64_t *>(set.data), set.count));
-      break;
-    case TokenType::text:
-      add_texts(engine, side, set);
-      break;
+  const size_t bytes = text_bytes(set);
+  if (PackedTexts::readable || bytes == 0)
+    return engine->add(
+        side, {set.type, static_cast<const char *>(set.data), &set.count, 1, set.count, bytes, nullptr});
+  TextPacker packer;
+  TextCursor cursor(set);
+  for (uint32_t i = 0; i < set.count; ++i) {
+    check_interruption_at(i);
+    packer.add(cursor.next());
   }
+  const PackedTexts texts = packer.texts();
+  engine->add(side, row_of(texts));
 }
 
 }  // namespace
@@ -185,36 +162,15 @@ void feed_sets(JoinEngine *engine, Side side, const SetView *sets, size_t count)
 
 void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition) {
   call_cpp([&] {
-    if (set.type == TokenType::text) {
-      // The partition's bytes, then the token's: one string a token, all in one buffer.
-      std::string_view prefix(reinterpret_cast<const char *>(&partition), sizeof partition);
-      std::string buffer;
-      std::vector<size_t> ends;
-      TextCursor cursor(set);
+    PartitionedTokens tokens(partition);
+    with_token_type(set.type, [&](auto type) {
+      TokenCursor cursor(set);
       for (uint32_t i = 0; i < set.count; ++i) {
         check_interruption_at(i);
-        buffer.append(prefix).append(cursor.next());
-        ends.push_back(buffer.size());
+        tokens.add(cursor.next_as<decltype(type)>());
       }
-      std::vector<std::string_view> tokens;
-      tokens.reserve(set.count);
-      for (size_t begin = 0; const size_t end : ends) {
-        check_interruption_at(tokens.size());
-        tokens.emplace_back(buffer.data() + begin, end - begin);
-        begin = end;
-      }
-      engine->add(side, std::span<const std::string_view>(tokens));
-      return;
-    }
-    std::vector<int64_t> tokens;
-    tokens.reserve(set.count);
-    for (uint32_t i = 0; i < set.count; ++i) {
-      check_interruption_at(i);
-      const int64_t token = set.type == TokenType::int4 ? static_cast<const int32_t *>(set.data)[i]
-                                                        : static_cast<const int64_t *>(set.data)[i];
-      tokens.push_back(static_cast<int64_t>(static_cast<uint64_t>(token) ^ partition));
-    }
-    engine->add(side, std::span<const int64_t>(tokens));
+    });
+    engine->add(side, tokens.row());
   });
 }
 

@@ -7,11 +7,18 @@ extern "C" {
 #include "utils/array.h"
 }
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/packed_texts.hpp"
 #include "core/join.hpp"
+#include "core/set_slices.hpp"
 
 namespace simjoin::pg {
 
-enum class TokenType : uint8_t { int4, int8, text };
+using simjoin::TokenType;
 
 // The elements of a checked one-dimensional array without NULLs. `array` is detoasted; for int4 and int8
 // `data` points at `count` contiguous elements.
@@ -61,15 +68,43 @@ void check_plain_array(ArrayType *array, const char *function, const char *what,
 // Frees what view_set(array) had to detoast; the view is invalid afterwards.
 void free_view(const SetView &set, Datum array);
 
+// Tokens that are made different from those of other partitions. Sets of the same partition share as many
+// tokens as before, and sets of different partitions share none. Rare coincidences are possible, so the
+// caller checks that the rows of a pair are of one partition.
+class PartitionedTokens {
+ public:
+  explicit PartitionedTokens(uint64_t partition) : partition_(partition) {}
+
+  // Add the next token of a set.
+  void add(int64_t token) {
+    integers_.push_back(static_cast<int64_t>(static_cast<uint64_t>(token) ^ partition_));
+  }
+  void add(std::string_view token) {
+    texts_.add({reinterpret_cast<const char *>(&partition_), sizeof partition_}, token);
+  }
+  // Returns the set, a row whose tokens have these weights, if there are some. Called once.
+  SetSlice row(const double *weights = nullptr) {
+    packed_ = texts_.texts();
+    size_ = static_cast<uint32_t>(integers_.size());
+    if (packed_.count > 0) return row_of(packed_, weights);
+    return row_of(std::span<const int64_t>(integers_), size_, weights);
+  }
+
+ private:
+  const uint64_t partition_;
+  std::vector<int64_t> integers_;
+  TextPacker texts_;
+  PackedTexts packed_;
+  uint32_t size_ = 0;
+};
+
 // Adds the set as the next row of a side. Raises the engine's errors as PostgreSQL errors.
 void feed_set(JoinEngine *engine, Side side, const SetView &set);
 
 // Adds the sets as the next rows of a side.
 void feed_sets(JoinEngine *engine, Side side, const SetView *sets, size_t count);
 
-// Adds the set as the next row of a side. Its tokens are made different from those of other partitions. Sets
-// of the same partition share as many tokens as before, and sets of different partitions share none. Rare
-// coincidences are possible, so the caller checks that the rows of a pair are of one partition.
+// Adds the set as the next row of a side, with PartitionedTokens.
 void feed_partitioned_set(JoinEngine *engine, Side side, const SetView &set, uint64_t partition);
 
 // Adds an empty set as the next row of a side (where the array was NULL).

@@ -8,7 +8,7 @@
 
 #include "core/base/interruption.hpp"
 #include "core/dedup/set_copies.hpp"
-#include "core/weighted/weighted_join.hpp"
+#include "core/join.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/sets/set_codec.hpp"
@@ -86,11 +86,11 @@ void with_weighted_tokens(const SetView &set, const float *weights, Body &&body)
   });
 }
 
-// Adds a set with its weights as the next row of a side. If `partition` is not NULL, tokens are made
-// different from those of other partitions, as feed_partitioned_set() does. If `copies` is not NULL, it gets
+// Adds a set with its weights as the next row of a side. If `partition` is not NULL, tokens are
+// PartitionedTokens. If `copies` is not NULL, it gets
 // the set, and the join only if the set is to be joined. Processes interrupts. Raises the engine's errors as
 // PostgreSQL errors.
-void feed_weighted_set(WeightedJoin *join, Side side, const SetView &set, const float *weights,
+void feed_weighted_set(JoinEngine *join, Side side, const SetView &set, const float *weights,
                        const uint64_t *partition, SetCopies *copies = nullptr);
 
 }  // namespace simjoin::pg

@@ -11,6 +11,7 @@ extern "C" {
 #include <cstdint>
 #include <tuple>
 
+#include "core/weighted/weighted_join.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/work/steps.hpp"
@@ -51,18 +52,11 @@ void offer_spill_file(JoinEngine *engine, File *file) {
 
 }  // namespace
 
-JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const char *name,
+JoinEngine *create_engine(const JoinSpec &spec, bool weighted, MemoryContext context, const char *name,
                           const JoinEngine *instead_of) {
   prepare_gpu_use();
-  JoinEngine *engine = own(context, [&] { return make_engine(spec); });
+  JoinEngine *engine = own(context, [&] { return weighted ? make_weighted_join(spec) : make_engine(spec); });
   watch_join(engine, context, name, instead_of);
-  return engine;
-}
-
-WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name) {
-  prepare_gpu_use();
-  WeightedJoin *engine = own(context, [&] { return make_weighted_join(spec); });
-  watch_join(engine, context, name);
   return engine;
 }
 

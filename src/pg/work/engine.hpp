@@ -8,18 +8,14 @@ extern "C" {
 }
 
 #include "core/join.hpp"
-#include "core/weighted/weighted_join.hpp"
 
 namespace simjoin::pg {
 
 // Returns a new engine, shown to other sessions by this name, that lives as long as the context: resetting or
 // deleting it stops the engine's threads and frees its memory, also after an ERROR. If it takes the place of
-// another engine, it gets the rows of that one, too.
-JoinEngine *create_engine(const JoinSpec &spec, MemoryContext context, const char *name,
+// another engine, it gets the rows of that one, too. `weighted`: it joins sets with weights.
+JoinEngine *create_engine(const JoinSpec &spec, bool weighted, MemoryContext context, const char *name,
                           const JoinEngine *instead_of = nullptr);
-
-// Returns a new engine for sets with weights in the same way.
-WeightedJoin *create_weighted_engine(const JoinSpec &spec, MemoryContext context, const char *name);
 
 // Call it after the sets of `count` rows: the session tells how far it is, and the engine gets a temporary
 // file where its sets have outgrown its memory limit.

@@ -172,9 +172,8 @@ void discard_execution(JoinState *state) {
     input.slot = nullptr;
     input.key_slots = input.without_set = input.matchless = input.weightless = input.matched = {};
   }
-  state->engine = state->bands = nullptr;
-  state->weighted = nullptr;
-  state->streamed = nullptr;
+  state->engine = nullptr;
+  state->streamed = false;
   state->stream = {};
   state->done_rows = nullptr;
   state->batch = nullptr;
@@ -189,10 +188,10 @@ bool next_joined_row(JoinState *state) {
       case JoinPhase::feed:
         begin_recheck(state);
         feed(state);
-        if (state->streamed == nullptr) check_rows_aside(state);
+        if (!state->streamed) check_rows_aside(state);
         if (state->engine == nullptr) {
           enter(state, JoinPhase::unmatched_left);
-        } else if (state->streamed != nullptr) {
+        } else if (state->streamed) {
           enter(state, JoinPhase::stream);
         } else {
           enter_next_pairs(state);

@@ -12,7 +12,6 @@ extern "C" {
 
 #include "core/join.hpp"
 #include "core/stream/streamed_join.hpp"
-#include "core/weighted/weighted_join.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/method.hpp"
 #include "pg/join/exec/block_input.hpp"
@@ -105,12 +104,10 @@ struct JoinState {
   JoinInput inputs[2];  // with read_once, the left input is fed and the right one shares its rows
   JoinMethod method;
   JoinEngine *engine;
-  WeightedJoin *weighted;  // the engine, where the clause has weights; else NULL
-  LshJoin *bands;          // the engine, where the join is by bands; else NULL
-  StreamedJoin *streamed;  // the engine, where one side is small, or may be; else NULL
-  RowStream stream;        // with `streamed`, in the phase `stream`
-  DoneRows *done_rows;     // of a semi or anti join: the left rows that found a partner, for the engine
-  File spill_file;         // of the engine; 0 where it has none
+  bool streamed;        // the engine is a StreamedJoin: one side is small, or may be
+  RowStream stream;     // with `streamed`, in the phase `stream`
+  DoneRows *done_rows;  // of a semi or anti join: the left rows that found a partner, for the engine
+  File spill_file;      // of the engine; 0 where it has none
   Batch *batch;
   size_t batch_position;
   // In a join of the same rows: the current pair comes next the other way round; pairs come first with the
@@ -131,6 +128,16 @@ struct JoinState {
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
   uint64 row_file;
 };
+
+// Returns the engine where one side is small, or may be; else NULL.
+inline StreamedJoin *streamed_join(const JoinState *state) {
+  return state->streamed ? static_cast<StreamedJoin *>(state->engine) : nullptr;
+}
+
+// Returns the engine where the join is by bands; else NULL.
+inline LshJoin *band_join(const JoinState *state) {
+  return state->method.by_bands ? static_cast<LshJoin *>(state->engine) : nullptr;
+}
 
 // Returns whether a row of the side has found a partner.
 inline bool has_partner(const JoinInput &input, uint32_t row) {

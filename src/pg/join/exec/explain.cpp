@@ -10,6 +10,7 @@ extern "C" {
 #include <cstdlib>
 
 #include "core/base/memory_shares.hpp"
+#include "core/weighted/weighted_join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
@@ -283,8 +284,8 @@ void add_execution_to_totals(JoinState *state) {
   if (state->engine == nullptr || !state->keep_totals) return;
   call_cpp([&] { *state->totals += state->engine->stats(); });
   state->totals->output -= Min(state->beyond, state->totals->output);
-  if (state->bands != nullptr) {
-    state->band_totals += state->bands->lsh_stats();
+  if (const LshJoin *bands = band_join(state)) {
+    state->band_totals += bands->lsh_stats();
     state->band_totals.output -= Min(state->beyond, state->band_totals.output);
   }
   state->beyond = 0;

@@ -124,13 +124,14 @@ constexpr const char *shown_as = "similarity join";
 
 // Creates the engine that ranks the sets of both sides, maybe instead of one that would have streamed.
 void start_ranking(JoinState *state, const JoinEngine *instead_of) {
-  state->engine = create_engine(join_spec(state), state->context, shown_as, instead_of);
+  state->engine =
+      create_engine(join_spec(state), state->facts.weighted(), state->context, shown_as, instead_of);
 }
 
 // Continues with the engine that ranks both sides: the side read so far is not small enough.
 void stop_streaming(JoinState *state) {
-  StreamedJoin *streamed = state->streamed;
-  state->streamed = nullptr;
+  StreamedJoin *streamed = streamed_join(state);
+  state->streamed = false;
   start_ranking(state, streamed);
   call_cpp([&] { streamed->hand_over(*state->engine); });
 }
@@ -149,7 +150,7 @@ void feed_input(JoinState *state, Side side, TupleTableSlot *first) {
       MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
       feed_row(state, side, slot);
       MemoryContextSwitchTo(old);
-      if (state->streamed != nullptr && !state->streamed->is_small()) stop_streaming(state);
+      if (state->streamed && !streamed_join(state)->is_small()) stop_streaming(state);
       end_row(state->engine, &state->spill_file);
     }
     store_row(input, slot);
@@ -191,15 +192,13 @@ void start_engine(JoinState *state) {
     LshSpec spec = band_join_spec(state->method, {state->measure, weighted}, state->threshold, self_join);
     spec.done_rows = state->done_rows;
     prepare_gpu_use();
-    state->engine = state->bands = own(state->context, [&] { return make_lsh_join(spec); });
-    if (weighted) state->weighted = state->bands;
+    state->engine = own(state->context, [&] { return make_lsh_join(spec); });
     watch_join(state->engine, state->context, shown_as);
-  } else if (weighted) {
-    state->engine = state->weighted = create_weighted_engine(join_spec(state), state->context, shown_as);
-  } else if (may_stream(state->method, state->threshold, self_join)) {
+  } else if (!weighted && may_stream(state->method, state->threshold, self_join)) {
     const JoinSpec spec = join_spec(state);
-    state->engine = state->streamed =
+    state->engine =
         own(state->context, [&] { return std::make_unique<StreamedJoin>(spec, state->facts.smaller); });
+    state->streamed = true;
     watch_join(state->engine, state->context, shown_as);
   } else {
     start_ranking(state, nullptr);
@@ -237,7 +236,7 @@ void share_rows(JoinState *state) {
 
 // Indexes the side that has been read. Returns false if that does not pay.
 bool index_small_side(JoinState *state) {
-  StreamedJoin *streamed = state->streamed;
+  StreamedJoin *streamed = streamed_join(state);
   if (streamed->takes_long_to_index()) {
     run_interruptibly(state->context, [streamed](WorkerPool &pool) { streamed->index(pool.stop()); });
   } else {
@@ -250,8 +249,8 @@ bool index_small_side(JoinState *state) {
 void feed_small_side(JoinState *state, TupleTableSlot *const first[2]) {
   const Side small = state->facts.smaller, other = small == Side::left ? Side::right : Side::left;
   feed_side(state, small, first[static_cast<int>(small)]);
-  if (state->streamed != nullptr && !index_small_side(state)) stop_streaming(state);
-  if (state->streamed != nullptr) {
+  if (state->streamed && !index_small_side(state)) stop_streaming(state);
+  if (state->streamed) {
     begin_stream(state, other, first[static_cast<int>(other)]);
   } else {
     feed_side(state, other, first[static_cast<int>(other)]);
@@ -271,7 +270,7 @@ void read_inputs(JoinState *state) {
   }
   const bool joins = first[0] != nullptr && first[1] != nullptr;
   if (joins) start_engine(state);
-  if (state->streamed != nullptr) return feed_small_side(state, first);
+  if (state->streamed) return feed_small_side(state, first);
   if (joins || keeps_unmatched(jointype, Side::left)) feed_side(state, Side::left, first[0]);
   if (state->facts.read_once) {
     share_rows(state);

@@ -14,8 +14,8 @@ constexpr uint32_t most_fed_sets = 256;
 
 // Returns whether the sets of an input go to the engine as they are, whatever their rows' other columns are.
 bool takes_plain_sets(const JoinState *state, const JoinInput &input) {
-  return input.blocks != nullptr && state->engine != nullptr && state->streamed == nullptr &&
-         state->weighted == nullptr && state->key_count == 0;
+  return input.blocks != nullptr && state->engine != nullptr && !state->streamed &&
+         !state->facts.weighted() && state->key_count == 0;
 }
 
 // Gives the set of an array if it has elements and no flaw.
@@ -61,7 +61,7 @@ uint32_t feed_packed_rows(JoinState *state, Side side) {
       append_row(store, input->values, input->nulls);
     }
   }
-  call_cpp([&] { state->engine->add_rows(side, rows); });
+  call_cpp([&] { state->engine->add(side, rows); });
   return rows.rows;
 }
 
@@ -69,14 +69,14 @@ uint32_t feed_packed_rows(JoinState *state, Side side) {
 uint32_t feed_rows_apart(JoinState *state, Side side) {
   JoinInput *input = &state->inputs[static_cast<int>(side)];
   BlockReader *reader = &input->blocks->reader;
-  SetSlice rows = {reader->elements, reader->length, 0, 0, reader->apart.type == TokenType::int8};
+  SetSlice rows = {reader->apart.type, reader->elements, reader->length};
   const uint32_t most = no_row - input->row_count;
   for (BlockRow row; rows.rows < most && look_at_block_row(*reader, &row) && row.apart; ++rows.rows) {
     store_block_row(input, row);
     rows.token_count += *reader->length;
     pass_block_row(reader, row);
   }
-  if (rows.rows > 0) call_cpp([&] { state->engine->add_rows(side, rows); });
+  if (rows.rows > 0) call_cpp([&] { state->engine->add(side, rows); });
   return rows.rows;
 }
 

@@ -100,7 +100,7 @@ bool reads_from_file(const JoinState *state) {
 bool fetch_batch(JoinState *state) {
   instr_time start, end;
   INSTR_TIME_SET_CURRENT(start);
-  const bool more = state->streamed != nullptr
+  const bool more = state->streamed
                         ? next_streamed_batch(state)
                         : next_batch(state->engine, &state->spill_file, state->batch, reads_from_file(state));
   INSTR_TIME_SET_CURRENT(end);
@@ -111,7 +111,8 @@ bool fetch_batch(JoinState *state) {
   if (more && state->facts.distance && state->threshold > 0)
     state->beyond += drop_beyond_distance(state->batch, state->engine, state->facts.read_once, state->limit,
                                           state->facts.strict);
-  if (!more && state->bands != nullptr) report_chained_buckets(state->bands->lsh_stats(), "similarity join");
+  if (!more && band_join(state) != nullptr)
+    report_chained_buckets(band_join(state)->lsh_stats(), "similarity join");
   return more;
 }
 
@@ -134,7 +135,7 @@ bool next_engine_pair(JoinState *state, JoinPair *pair) {
     prefetch_row(&state->inputs[1].reader, state->batch->right[i + pairs_ahead]);
   }
   *pair = {state->batch->left[i], state->batch->right[i], state->batch->overlap[i]};
-  if (state->weighted != nullptr) pair->similarity = state->batch->similarity[i];
+  if (state->facts.weighted()) pair->similarity = state->batch->similarity[i];
   if (!state->facts.read_once) {
     ++state->batch_position;
     return true;

@@ -57,8 +57,8 @@ RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinI
 }
 
 void feed_set_of_row(JoinState *state, Side side, const RowSet &set) {
-  if (state->weighted != nullptr)
-    return feed_weighted_set(state->weighted, side, set.tokens, set.weights,
+  if (state->facts.weighted())
+    return feed_weighted_set(state->engine, side, set.tokens, set.weights,
                              state->key_count == 0 ? nullptr : &set.partition);
   if (state->key_count == 0) {
     feed_set(state->engine, side, set.tokens);

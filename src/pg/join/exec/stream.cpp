@@ -59,7 +59,7 @@ void begin_stream(JoinState *state, Side side, TupleTableSlot *first) {
 }
 
 bool streams(const JoinState *state, Side side) {
-  return state->streamed != nullptr && state->stream.side == side;
+  return state->streamed && state->stream.side == side;
 }
 
 bool next_streamed_row(JoinState *state) {
@@ -93,9 +93,10 @@ bool next_streamed_row(JoinState *state) {
 }
 
 bool next_streamed_batch(JoinState *state) {
-  while (state->streamed->has_more()) {
+  StreamedJoin *engine = streamed_join(state);
+  while (engine->has_more()) {
     check_interrupts();
-    const StepResult result = call_cpp([&] { return state->streamed->step(step_budget, *state->batch); });
+    const StepResult result = call_cpp([&] { return engine->step(step_budget, *state->batch); });
     if (result != StepResult::batch) continue;
     note_step(state->engine, result, state->batch->size());
     return true;

@@ -1,6 +1,8 @@
+#include "core/join.hpp"
+
 #include <algorithm>
 
-#include "core/join.hpp"
+#include "core/base/error.hpp"
 
 namespace simjoin {
 namespace {
@@ -65,6 +67,18 @@ JoinStats &JoinStats::operator+=(const JoinStats &other) {
   device_memory_peak = std::max(device_memory_peak, other.device_memory_peak);
   if (!other.reasons.empty()) reasons = other.reasons;
   return *this;
+}
+
+void JoinEngine::add(Side, const SetSlice &) {
+  throw Error(ErrorKind::internal, "a set was added to a join that takes blocks only");
+}
+
+void JoinEngine::add_block(std::shared_ptr<const SetBlock>) {
+  throw Error(ErrorKind::internal, "a block was added to a join that takes none");
+}
+
+void JoinEngine::set_spill_file(int, uint64_t) {
+  throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");
 }
 
 }  // namespace simjoin
