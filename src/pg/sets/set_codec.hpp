@@ -18,8 +18,6 @@ extern "C" {
 
 namespace simjoin::pg {
 
-using simjoin::TokenType;
-
 // The elements of a checked one-dimensional array without NULLs. `array` is detoasted; for int4 and int8
 // `data` points at `count` contiguous elements.
 struct SetView {
