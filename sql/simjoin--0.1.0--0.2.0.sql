@@ -240,7 +240,6 @@ ALTER FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) SUPP
 ALTER FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) SUPPORT simjoin_query_support;
 ALTER FUNCTION flyhash_signatures(text, int, int, int, bigint) SUPPORT simjoin_query_support;
 ALTER FUNCTION tf_idf(text, int) SUPPORT simjoin_query_support;
-ALTER FUNCTION tf_idf(text, anyarray, int) SUPPORT simjoin_query_support;
 ALTER FUNCTION simjoin_devices() PARALLEL RESTRICTED;
 
 -- Ids of any type. The key gives only their type. It takes the place of the first optional text of the function for integers,
@@ -248,7 +247,7 @@ ALTER FUNCTION simjoin_devices() PARALLEL RESTRICTED;
 
 CREATE FUNCTION similarity_self_join(query text, threshold float8, key anyelement, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anyelement, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, text) IS
 'similarity_self_join for ids of the type of key, as in key => NULL::uuid';
@@ -256,7 +255,7 @@ COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, text) IS
 CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, left_key anyelement,
                                 right_key anycompatible, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatible, text) IS
 'similarity_join for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
@@ -264,7 +263,7 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatibl
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8,
                                      left_key anyelement, right_key anycompatible, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, text) IS
 'similarity_neighbors for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
@@ -273,14 +272,14 @@ CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, m
                                  keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
                                  measure text DEFAULT 'jaccard')
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text) IS
 'duplicate_groups for ids of the type of key, as in key => NULL::uuid';
 
 CREATE FUNCTION connected_components(edges text, key anyelement, nodes text DEFAULT NULL)
 RETURNS TABLE (component anyelement, node anyelement)
-AS 'MODULE_PATHNAME', 'simjoin_connected_components_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_connected_components' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION connected_components(text, anyelement, text) IS
 'connected_components for nodes of the type of key, as in key => NULL::uuid';
@@ -289,21 +288,21 @@ CREATE FUNCTION pagerank(edges text, damping float8, key anyelement, directed bo
                          tolerance float8 DEFAULT 1e-9, coupons int DEFAULT 100, seed int8 DEFAULT 1,
                          nodes text DEFAULT NULL, method text DEFAULT 'power')
 RETURNS TABLE (node anyelement, rank float8)
-AS 'MODULE_PATHNAME', 'simjoin_pagerank_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_pagerank' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION pagerank(text, float8, anyelement, bool, float8, int, int8, text, text) IS
 'pagerank for nodes of the type of key, as in key => NULL::uuid';
 
 CREATE FUNCTION densest_subgraph(edges text, k int, key anyelement, method text DEFAULT 'auto')
 RETURNS TABLE (node anyelement, degree float8)
-AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION densest_subgraph(text, int, anyelement, text) IS
 'densest_subgraph for nodes of the type of key, as in key => NULL::uuid';
 
 CREATE FUNCTION densest_subgraph_density(edges text, k int, key anyelement, method text DEFAULT 'auto')
 RETURNS TABLE (nodes int, weight float8, density float8, upper_bound float8)
-AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density_of_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_densest_subgraph_density' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, anyelement, text) IS
 'densest_subgraph_density for nodes of the type of key, as in key => NULL::uuid';
@@ -396,11 +395,11 @@ COMMENT ON TYPE tokenizer IS 'how a text becomes a set, as in shingles(5) or wor
 
 CREATE FUNCTION similarity_self_join(query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_texts' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_self_join(query text, threshold float8, key anyelement, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anyelement, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_self_join(text, float8, tokenizer, text) IS
 'similarity_self_join for a query of texts, as in tokens => ''shingles(5)''';
@@ -409,12 +408,12 @@ COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, tokenizer, te
 
 CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_texts' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, left_key anyelement, right_key anycompatible,
                                 tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_join_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_join(text, text, float8, tokenizer, text) IS
 'similarity_join for queries of texts, as in tokens => ''shingles(5)''';
@@ -424,12 +423,12 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatibl
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, tokens tokenizer,
                                      measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_texts' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, left_key anyelement,
                                      right_key anycompatible, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text) IS
 'similarity_neighbors for queries of texts, as in tokens => ''shingles(5)''';
@@ -440,14 +439,14 @@ CREATE FUNCTION duplicate_groups(query text, threshold float8, tokens tokenizer,
                                  keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
                                  measure text DEFAULT 'jaccard')
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_texts' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
 -- The order of the last arguments keeps calls of six arguments without types unique.
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, tokens tokenizer, method text DEFAULT 'components',
                                  max_group_share float8 DEFAULT 0.1, keep text DEFAULT 'smallest_id',
                                  measure text DEFAULT 'jaccard')
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups_of_texts_and_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION duplicate_groups(text, float8, tokenizer, text, text, float8, text) IS
 'duplicate_groups for a query of texts, as in tokens => ''shingles(5)''';
@@ -535,9 +534,13 @@ AS 'MODULE_PATHNAME', 'simjoin_tf_idf' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION tf_idf(text, int, anyelement) IS
 'each document of a query (id, terms text[]), in which terms may repeat, with the tf-idf weights of its different terms, heaviest first; key gives the type of ids';
+CREATE OR REPLACE FUNCTION tf_idf(query text, kind anyarray, max_terms int DEFAULT NULL)
+RETURNS TABLE (id bigint, terms anyarray, weights float4[])
+AS 'MODULE_PATHNAME', 'simjoin_tf_idf' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
 CREATE FUNCTION tf_idf(query text, kind anyarray, max_terms int, key anycompatible)
 RETURNS TABLE (id anycompatible, terms anyarray, weights float4[])
-AS 'MODULE_PATHNAME', 'simjoin_tf_idf_of_kind' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_tf_idf' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION tf_idf(text, anyarray, int, anycompatible) IS 'tf_idf for terms of the type of kind';
 
@@ -549,12 +552,12 @@ COMMENT ON FUNCTION idf(text, tokenizer) IS
 'each row of a query (id, tokens text[]) with the different tokens of its set and their weights by rarity in all sets, rarest first';
 CREATE FUNCTION idf(query text, kind anyarray, tokens tokenizer DEFAULT NULL)
 RETURNS TABLE (id bigint, terms anyarray, weights float4[])
-AS 'MODULE_PATHNAME', 'simjoin_idf_of_kind' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_idf' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION idf(text, anyarray, tokenizer) IS 'idf for tokens of the type of kind';
 CREATE FUNCTION idf(query text, kind anyarray, key anycompatible, tokens tokenizer DEFAULT NULL)
 RETURNS TABLE (id anycompatible, terms anyarray, weights float4[])
-AS 'MODULE_PATHNAME', 'simjoin_idf_of_kind_and_keys' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_idf' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION idf(text, anyarray, anycompatible, tokenizer) IS
 'idf for tokens of the type of kind; key gives the type of ids';
@@ -589,25 +592,25 @@ COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, anyelement)
 -- these. A key that is given by its place is taken for merge; so these functions see NULL, and refuse it.
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int, merge float8)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_documents_merging' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION cluster_documents(text, float8, int, int, float8) IS
 'cluster_documents that merges, after each batch, clusters whose centroids have become as similar as merge';
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int, merge float8, key anyelement)
 RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_documents_merging' LANGUAGE C STABLE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION cluster_documents(text, float8, int, int, float8, anyelement) IS
 'cluster_documents that merges, after each batch, clusters whose centroids have become as similar as merge; key gives the type of ids';
 CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int, batch int, merge float8)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_merging' LANGUAGE C VOLATILE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, float8) IS
 'cluster_stream that merges, after each batch, clusters whose centroids have become as similar as merge; merged_into in the table tells which';
 CREATE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int, batch int, merge float8, key anyelement)
 RETURNS TABLE (id anyelement, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_stream_merging' LANGUAGE C VOLATILE COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, float8, anyelement) IS
 'cluster_stream that merges, after each batch, clusters whose centroids have become as similar as merge; key gives the type of ids';

@@ -1,4 +1,4 @@
-# An update of the extension gives what a new installation has, and what was made with the old one stays and goes on.
+# A new installation runs one script, an update gives what it gives, and what was made with an old version stays and goes on.
 use strict;
 use warnings;
 
@@ -11,8 +11,8 @@ use Simjoin;
 use Test::More;
 
 # A database has what the script of its version made. If a script of a released version changed, databases of one version
-# would differ, and an update could not bring them to the same state. A new object stands in the script of the next version.
-# When a version is released, its scripts and their hashes are added here.
+# would differ, and an update could not bring them to the same state. A new object stands in the script to the next version, and
+# in that of new installations. When a version is released, its script for updates and the hash are added here.
 my %released = ('simjoin--0.1.0.sql' => '631f605b0996f5b28e5e60a21f123feec7c2b8e96924d4b276f5cd70996b3e33',);
 
 my $top = "$FindBin::RealBin/../..";
@@ -27,6 +27,8 @@ for my $path (glob("$top/sql/*.sql"))
 }
 is_deeply([ keys %released ], [], 'no script of a released version is missing');
 
+ok(-f "$top/sql/simjoin--$current.sql", 'a new installation needs one script');
+
 my $node = start_node('updates');
 is($node->safe_psql('postgres', 'SELECT simjoin_version()'), $current, 'the library has the version of simjoin.control');
 
@@ -37,7 +39,9 @@ my %catalogs = (
 		(SELECT row(aggtransfn::regproc, aggfinalfn::regproc, aggcombinefn::regproc, aggserialfn::regproc, aggdeserialfn::regproc,
 			aggtranstype::regtype, agginitval) FROM pg_aggregate WHERE aggfnoid = c.oid)},
 	pg_type => q{format_type(oid, NULL), typlen, typbyval, typtype, typcategory, typalign, typstorage, typinput::regproc,
-		typoutput::regproc, typreceive::regproc, typsend::regproc, typarray::regtype, typacl},
+		typoutput::regproc, typreceive::regproc, typsend::regproc, typmodin::regproc, typmodout::regproc, typanalyze::regproc,
+		typarray::regtype, typdefault, typacl},
+	pg_class => q{oid::regclass, relkind, pg_get_viewdef(oid), relacl, reloptions},
 	pg_operator => q{oid::regoperator, oprkind, oprcanmerge, oprcanhash, oprresult::regtype, oprcom::regoperator,
 		oprnegate::regoperator, oprcode::regprocedure, oprrest::regproc, oprjoin::regproc},
 	pg_opclass => q{(SELECT amname FROM pg_am WHERE oid = opcmethod), opcname, opcintype::regtype, opcdefault,
@@ -51,6 +55,9 @@ my $members = join("\nUNION ALL ",
 	ON d.classid = 'pg_opfamily'::regclass AND d.objid = amopfamily AND deptype = 'e'},
 	q{SELECT 'function of a class', pg_describe_object('pg_amproc'::regclass, p.oid, 0), '' FROM pg_amproc p JOIN pg_depend d
 	ON d.classid = 'pg_opfamily'::regclass AND d.objid = amprocfamily AND deptype = 'e'},
+	q{SELECT 'first rights', pg_describe_object(classoid, objoid, i.objsubid), initprivs::text FROM pg_init_privs i JOIN pg_depend d
+	ON d.classid = classoid AND d.objid = objoid AND deptype = 'e'
+	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simjoin')},
 	map { qq{SELECT '$_', (SELECT row($catalogs{$_}))::text, '' FROM $_ c JOIN pg_depend d
 		ON d.classid = '$_'::regclass AND d.objid = c.oid AND deptype = 'e'
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simjoin')} } sort keys %catalogs);
@@ -58,6 +65,9 @@ my $catalog = qq{SELECT * FROM ($members) m (kind, object, comment) ORDER BY kin
 my $installed = $node->safe_psql('postgres', $catalog);
 cmp_ok(scalar(() = $installed =~ /^member\|function .*\|\S/mg), '>', 100, 'functions are compared, with their comments');
 cmp_ok(scalar(() = $installed =~ /^pg_operator\|/mg), '>', 15, 'operators are compared');
+like($installed, qr/^pg_cast\|\(minhash,bytea/m, 'casts are compared');
+like($installed, qr/^pg_class\|\(simjoin_stat_activity,v,.*SELECT p\.pid/m, 'views are compared');
+like($installed, qr/^first rights\|function simjoin_stat_reset\(\)\|\S/m, 'rights are compared');
 like($installed, qr/^pg_opclass\|\(gin,int4_similarity_ops,integer\[\],f,integer\)/m, 'operator classes are compared');
 
 $node->safe_psql('postgres', 'CREATE ROLE maker');
@@ -77,6 +87,8 @@ for my $version (@old)
 	$node->safe_psql($database,
 		"GRANT ALL ON SCHEMA public TO maker; $as_maker CREATE EXTENSION simjoin VERSION '$version'; $make");
 	is($node->safe_psql($database, "$as_maker $contents"), $expected, "$version: the script works with the library of $current");
+	is($node->safe_psql($database, q{SELECT count(*) FROM tf_idf('SELECT id, tokens FROM texts', NULL::int[], 3)}),
+		$node->safe_psql($database, 'SELECT count(*) FROM texts'), "$version: a symbol that only old scripts name answers");
 	like($node->safe_psql($database, 'EXPLAIN SELECT * FROM near'), qr/SetSimilarityJoin/, "$version: the join is planned");
 	is($node->safe_psql($database,
 			q{SELECT count(*) FROM (SELECT id FROM texts ORDER BY tokens <%> '{1,2,3}', id LIMIT 5) nearest}),
@@ -111,6 +123,20 @@ like($stderr, qr/ERROR:  55000: this session has loaded the library of simjoin 0
 	'a library older than the script says so');
 is($node->safe_psql('old_library', q{SELECT extversion FROM pg_extension WHERE extname = 'simjoin'}), '0.1.0',
 	'and the extension stays as it is');
+$node->safe_psql('postgres', q{CREATE DATABASE new_in_old_library});
+($status, $stdout, $stderr) = $node->psql(
+	'new_in_old_library', q{
+	\set VERBOSITY verbose
+	CREATE FUNCTION older() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF simjoin_version() <> '0.1.0' THEN
+			CREATE OR REPLACE FUNCTION simjoin_version() RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN '0.1.0';
+		END IF;
+	END $$;
+	CREATE EVENT TRIGGER older ON ddl_command_end WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION older();
+	CREATE EXTENSION simjoin;
+});
+like($stderr, qr/ERROR:  55000: this session has loaded the library of simjoin 0\.1\.0.*HINT:  Install.*connect again/s,
+	'so does a new installation');
 
 stop_unharmed($node);
 done_testing();

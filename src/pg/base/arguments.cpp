@@ -15,11 +15,6 @@ const char *string_argument(FunctionCallInfo fcinfo, int number) {
   return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-const char *optional_string_argument(FunctionCallInfo fcinfo, int number) {
-  return number < 0 || number >= PG_NARGS() || PG_ARGISNULL(number) ? nullptr
-                                                                    : string_argument(fcinfo, number);
-}
-
 bool any_null(FunctionCallInfo fcinfo, std::initializer_list<int> may_be_null) {
   for (int i = 0; i < PG_NARGS(); ++i)
     if (PG_ARGISNULL(i) && std::find(may_be_null.begin(), may_be_null.end(), i) == may_be_null.end())

@@ -14,10 +14,6 @@ namespace simjoin::pg {
 // Returns a text argument of the call, which must not be NULL.
 const char *string_argument(FunctionCallInfo fcinfo, int number);
 
-// Returns a text argument of the call; nullptr where it is NULL or the function has no argument of this
-// number.
-const char *optional_string_argument(FunctionCallInfo fcinfo, int number);
-
 // Returns whether an argument is NULL, other than those that may be.
 bool any_null(FunctionCallInfo fcinfo, std::initializer_list<int> may_be_null);
 

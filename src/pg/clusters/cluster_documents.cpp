@@ -137,17 +137,17 @@ void finish_last_round(DocumentReader *reader) {
   if (ends_batch || clustering.clusters->size() > 0) finish_round(reader);
 }
 
-ClusterOptions options_of(FunctionCallInfo fcinfo, int first, bool merges, const char *function) {
+ClusterOptions options_of(const NamedArguments &arguments, bool merges, const char *function) {
   ClusterOptions options;
-  options.threshold = PG_GETARG_FLOAT8(first);
+  options.threshold = arguments.real("threshold");
   check_share(options.threshold, function, "threshold");
-  const int32 max_terms = PG_GETARG_INT32(first + 1), batch = PG_GETARG_INT32(first + 2);
+  const int32 max_terms = arguments.integer("max_terms"), batch = arguments.integer("batch");
   check_count(max_terms, max_centroid_terms, function, "max_terms", "A centroid has 1 to %u terms.");
   check_count(batch, INT_MAX, function, "batch", "A batch has at least 1 document.");
   options.max_terms = static_cast<uint32_t>(max_terms);
   options.batch = static_cast<uint32_t>(batch);
   if (merges) {
-    options.merge = PG_GETARG_FLOAT8(first + 3);
+    options.merge = arguments.real("merge");
     check_share(options.merge, function, "merge");
   }
   Settings::set_resources(&options);
@@ -156,16 +156,15 @@ ClusterOptions options_of(FunctionCallInfo fcinfo, int first, bool merges, const
 
 }  // namespace
 
-Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, ResultRows *result,
-                             const char *function) {
-  const int key = first + (merges ? 4 : 3);
+Clustering *start_clustering(const NamedArguments &arguments, ResultRows *result, const char *function) {
+  const bool merges = arguments.has("merge");
   // PostgreSQL takes a key that is given by its place for this argument.
-  if (merges && PG_ARGISNULL(first + 3))
+  if (merges && arguments.is_null("merge"))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: merge is NULL", function),
                     errhint("Leave it out if clusters should stay apart. Give the type of ids by name, as in "
                             "key => NULL::int.")));
-  if (any_null(fcinfo, {key})) return nullptr;
-  ClusterOptions options = options_of(fcinfo, first, merges, function);
+  if (arguments.any_null({"key"})) return nullptr;
+  ClusterOptions options = options_of(arguments, merges, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
   auto *clustering = static_cast<Clustering *>(MemoryContextAllocZero(context, sizeof(Clustering)));
@@ -173,7 +172,7 @@ Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, Re
   clustering->context = context;
   clustering->row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
   clustering->result = result;
-  clustering->keys = create_keys_as_they_come(fcinfo, key, result->column_type(0), function, context);
+  clustering->keys = create_keys_as_they_come(arguments, result->column_type(0), function, context);
   options.memory_limit = memory_beside(clustering->keys);
   if (merges) {
     clustering->joined = create_joined(context);
@@ -210,29 +209,17 @@ void cluster_query(Clustering *clustering, const char *query) {
   close_row_keys(clustering->keys);
 }
 
-namespace {
-
-Datum cluster_documents(FunctionCallInfo fcinfo, bool merges) {
-  ResultRows result(fcinfo);
-  Clustering *clustering = start_clustering(fcinfo, 1, merges, &result, "cluster_documents");
-  if (clustering == nullptr) return 0;
-  cluster_query(clustering, string_argument(fcinfo, 0));
-  MemoryContextDelete(clustering->context);
-  return 0;
-}
-
-}  // namespace
-
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_cluster_documents);
 Datum simjoin_cluster_documents(PG_FUNCTION_ARGS) {
-  return cluster_documents(fcinfo, false);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_cluster_documents_merging);
-Datum simjoin_cluster_documents_merging(PG_FUNCTION_ARGS) {
-  return cluster_documents(fcinfo, true);
+  ResultRows result(fcinfo);
+  const NamedArguments arguments(fcinfo);
+  Clustering *clustering = start_clustering(arguments, &result, "cluster_documents");
+  if (clustering == nullptr) return 0;
+  cluster_query(clustering, arguments.string("query"));
+  MemoryContextDelete(clustering->context);
+  return 0;
 }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/clusters/document_clusters.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/query/result_rows.hpp"
 #include "pg/query/row_keys.hpp"
 #include "pg/rows/row_store.hpp"
@@ -29,11 +30,9 @@ struct Clustering {
   GrowingArray<int64> numbers;
 };
 
-// Returns a clustering with the parameters of the call. The threshold is argument number `first`, and
-// max_terms, batch, merge if the function merges, and the key follow. Errors, naming `function`, where a
-// parameter is not valid. Returns nullptr where an argument is NULL.
-Clustering *start_clustering(FunctionCallInfo fcinfo, int first, bool merges, ResultRows *result,
-                             const char *function);
+// Returns a clustering with the parameters of the call. Errors, naming `function`, where a parameter is not
+// valid. Returns nullptr where an argument is NULL.
+Clustering *start_clustering(const NamedArguments &arguments, ResultRows *result, const char *function);
 
 // Returns the number by which a cluster is known to the user.
 int64 cluster_number(const Clustering &clustering, uint32_t cluster);

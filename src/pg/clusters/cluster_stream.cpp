@@ -21,9 +21,9 @@ extern "C" {
 #include <algorithm>
 #include <iterator>
 
-#include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/clusters/cluster_documents.hpp"
@@ -269,28 +269,6 @@ void store_clusters(Clustering *clustering, Oid table) {
   CommandCounterIncrement();  // so that another call in the same statement sees the clusters
 }
 
-Datum cluster_stream(FunctionCallInfo fcinfo, bool merges) {
-  constexpr const char *function = "cluster_stream";
-  ResultRows result(fcinfo);
-  Clustering *clustering = start_clustering(fcinfo, 2, merges, &result, function);
-  if (clustering == nullptr) return 0;
-  const Oid table = PG_GETARG_OID(0);
-  check_table(table, function);
-  lock_table(table, function);
-  clustering->is_stream = true;
-  clustering->term_type = check_table(table, function);  // it may have been altered before it was locked
-  if (merges && !can_merge(table))
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("%s: %s has no column merged_into", function, relation_name(table)),
-             errhint("Add it with ALTER TABLE %s ADD COLUMN merged_into bigint.", relation_name(table))));
-  load_clusters(clustering, table);
-  cluster_query(clustering, string_argument(fcinfo, 1));
-  store_clusters(clustering, table);
-  MemoryContextDelete(clustering->context);
-  return 0;
-}
-
 }  // namespace
 
 extern "C" {
@@ -300,7 +278,7 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
   constexpr const char *function = "cluster_stream_create";
   if (PG_ARGISNULL(0))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: the name is NULL", function)));
-  const TokenType type = kind_argument(fcinfo, 1, function);
+  const TokenType type = kind_argument(get_fn_expr_argtype(fcinfo->flinfo, 1), function);
   const char *terms = format_type_be(array_type_of(type));
   RangeVar *range = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
   const char *schema = get_namespace_name(RangeVarGetCreationNamespace(range));
@@ -316,12 +294,26 @@ Datum simjoin_cluster_stream_create(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_cluster_stream);
 Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
-  return cluster_stream(fcinfo, false);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_cluster_stream_merging);
-Datum simjoin_cluster_stream_merging(PG_FUNCTION_ARGS) {
-  return cluster_stream(fcinfo, true);
+  constexpr const char *function = "cluster_stream";
+  ResultRows result(fcinfo);
+  const NamedArguments arguments(fcinfo);
+  Clustering *clustering = start_clustering(arguments, &result, function);
+  if (clustering == nullptr) return 0;
+  const Oid table = PG_GETARG_OID(0);
+  check_table(table, function);
+  lock_table(table, function);
+  clustering->is_stream = true;
+  clustering->term_type = check_table(table, function);  // it may have been altered before it was locked
+  if (arguments.has("merge") && !can_merge(table))
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("%s: %s has no column merged_into", function, relation_name(table)),
+             errhint("Add it with ALTER TABLE %s ADD COLUMN merged_into bigint.", relation_name(table))));
+  load_clusters(clustering, table);
+  cluster_query(clustering, arguments.string("query"));
+  store_clusters(clustering, table);
+  MemoryContextDelete(clustering->context);
+  return 0;
 }
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
@@ -53,39 +54,14 @@ void add_pairs(FunctionJoin *join, GroupingWork *work) {
     });
 }
 
-// Where a call has the arguments after query and threshold.
-struct GroupsPlaces {
-  int measure, method, keep, max_group_share;
-  int tokenizer = -1;  // -1 where the function has none
-};
-
-GroupsCall call_with(FunctionCallInfo fcinfo, const GroupsPlaces &places) {
-  return {string_argument(fcinfo, 0),
-          PG_GETARG_FLOAT8(1),
-          symmetric_row_measure_by_name(string_argument(fcinfo, places.measure), groups_function),
-          grouping_options(string_argument(fcinfo, places.method), string_argument(fcinfo, places.keep),
-                           PG_GETARG_FLOAT8(places.max_group_share), groups_function),
-          {"key", InvalidOid},
-          optional_string_argument(fcinfo, places.tokenizer)};
-}
-
-// Returns the call, whose key has the type of the result's ids.
-GroupsCall with_key(GroupsCall call, const ResultRows &result) {
-  call.key.type = result.column_type(0);
-  return call;
-}
-
-Datum return_groups_of(const GroupsCall &call, ResultRows *result) {
-  check_similarity(call.threshold, call.measure, groups_function);
-  GroupingWork *work;
-  FunctionJoin *join = start_join_without_copies(call, &work);
-  RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
-                                         groups_function, join->context, join->left.keys);
-  add_pairs(join, work);
-  form_groups(grouping, grouping->rows);
-  return_groups(*grouping, result);
-  end_join(join);
-  return 0;
+GroupsCall call_with(const NamedArguments &arguments, const ResultRows &result) {
+  return {arguments.string("query"),
+          arguments.real("threshold"),
+          symmetric_row_measure_by_name(arguments.string("measure"), groups_function),
+          grouping_options(arguments.string("method"), arguments.string("keep"),
+                           arguments.real("max_group_share"), groups_function),
+          key_argument(arguments, "key", result.column_type(0)),
+          arguments.optional_string("tokens")};
 }
 
 }  // namespace
@@ -95,27 +71,19 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  return return_groups_of(call_with(fcinfo, {2, 3, 4, 5}), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_keys);
-Datum simjoin_duplicate_groups_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  return return_groups_of(with_key(call_with(fcinfo, {6, 3, 4, 5}), result), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_texts);
-Datum simjoin_duplicate_groups_of_texts(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  return return_groups_of(call_with(fcinfo, {6, 3, 4, 5, 2}), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_duplicate_groups_of_texts_and_keys);
-Datum simjoin_duplicate_groups_of_texts_and_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  return return_groups_of(with_key(call_with(fcinfo, {7, 4, 6, 5, 3}), result), &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key"})) return 0;
+  const GroupsCall call = call_with(arguments, result);
+  check_similarity(call.threshold, call.measure, groups_function);
+  GroupingWork *work;
+  FunctionJoin *join = start_join_without_copies(call, &work);
+  RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
+                                         groups_function, join->context, join->left.keys);
+  add_pairs(join, work);
+  form_groups(grouping, grouping->rows);
+  return_groups(*grouping, &result);
+  end_join(join);
+  return 0;
 }
 }
 

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/result_rows.hpp"
@@ -115,7 +116,8 @@ Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   if (!fly_arguments(fcinfo, flyhash_function, &arguments) || PG_ARGISNULL(0)) return 0;
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
-  RowKeys *keys = create_keys_as_they_come(fcinfo, 5, result.column_type(0), flyhash_function, context);
+  RowKeys *keys =
+      create_keys_as_they_come(NamedArguments(fcinfo), result.column_type(0), flyhash_function, context);
   VectorReader reader = {arguments,
                          keys,
                          &result,

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/functions/edge_query.hpp"
 #include "pg/functions/graph_computation.hpp"
 #include "pg/query/result_rows.hpp"
@@ -97,12 +98,10 @@ struct GraphCall {
   KeyArgument key;
 };
 
-// Returns a call whose query for nodes is the argument of this number, or missing at -1. Nodes are of the
-// type of its key, or integers.
-GraphCall call_with(FunctionCallInfo fcinfo, const char *function, int nodes, Oid key_type) {
-  const bool has_nodes = nodes >= 0 && !PG_ARGISNULL(nodes);
-  return {{function, string_argument(fcinfo, 0), has_nodes ? string_argument(fcinfo, nodes) : nullptr},
-          {"key", key_type}};
+// Returns the call of a function. Nodes are of the type of its key, or integers.
+GraphCall call_with(const NamedArguments &arguments, const char *function) {
+  return {{function, arguments.string("edges"), arguments.optional_string("nodes")},
+          {"key", arguments.has("key") ? arguments.type("key") : InvalidOid}};
 }
 
 // Reads the graph of the call. Returns its keys, or nullptr where nodes are returned as bigint.
@@ -114,36 +113,23 @@ RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, GraphComputation *
   return keys;
 }
 
-// The arguments of pagerank, in order.
-enum PageRankArgument {
-  PageRank_edges,
-  PageRank_damping,
-  PageRank_method,  // or the key
-  PageRank_directed,
-  PageRank_tolerance,
-  PageRank_coupons,
-  PageRank_seed,
-  PageRank_nodes,
-  PageRank_method_after_key
-};
-
-// Returns what the arguments of a call ask for. `method_argument` is the number of the method.
-PageRankSpec pagerank_arguments(FunctionCallInfo fcinfo, int method_argument, const char *function) {
+// Returns what the arguments of a call ask for.
+PageRankSpec pagerank_arguments(const NamedArguments &arguments, const char *function) {
   PageRankSpec spec;
-  spec.use = PG_GETARG_BOOL(PageRank_directed) ? EdgeUse::directed : EdgeUse::undirected;
-  spec.damping = PG_GETARG_FLOAT8(PageRank_damping);
+  spec.use = arguments.boolean("directed") ? EdgeUse::directed : EdgeUse::undirected;
+  spec.damping = arguments.real("damping");
   if (!(spec.damping >= 0 && spec.damping < 1))
     raise_argument(function, "damping", spec.damping, "It is a probability of at least 0 and below 1.");
-  const char *method = string_argument(fcinfo, method_argument);
+  const char *method = arguments.string("method");
   spec.random_walk = strcmp(method, "random_walk") == 0;
   if (!spec.random_walk && strcmp(method, "power") != 0)
     raise_argument(function, "method", quote_literal_cstr(method), "The methods are power and random_walk.");
-  spec.tolerance = PG_GETARG_FLOAT8(PageRank_tolerance);
+  spec.tolerance = arguments.real("tolerance");
   check_share(spec.tolerance, function, "tolerance");
-  const int32 coupons = PG_GETARG_INT32(PageRank_coupons);
+  const int32 coupons = arguments.integer("coupons");
   check_count(coupons, INT_MAX, function, "coupons", "At least 1 walk starts from each node.");
   spec.coupons = static_cast<uint32_t>(coupons);
-  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(PageRank_seed));
+  spec.seed = static_cast<uint64_t>(arguments.bigint("seed"));
   return spec;
 }
 
@@ -197,12 +183,12 @@ struct FoundSubgraph {
   const DenseSubgraph *subgraph;
 };
 
-// Finds the subgraph that the call, with its arguments k and method, asks for.
-FoundSubgraph find_densest(FunctionCallInfo fcinfo, const GraphCall &call, int method_argument) {
-  const char *function = call.queries.function;
-  const int32 k = PG_GETARG_INT32(1);
+// Finds the subgraph that a call asks for.
+FoundSubgraph find_densest(const NamedArguments &arguments, const char *function) {
+  const GraphCall call = call_with(arguments, function);
+  const int32 k = arguments.integer("k");
   check_count(k, INT_MAX, function, "k", "A subgraph has at least 1 node.");
-  const char *name = string_argument(fcinfo, method_argument);
+  const char *name = arguments.string("method");
   size_t method = 0;
   while (method < std::size(densest_method_names) && densest_method_names[method] != name) ++method;
   if (method == std::size(densest_method_names))
@@ -251,70 +237,37 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_connected_components);
 Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  if (any_null(fcinfo, {1})) return 0;
-  return_components(call_with(fcinfo, "connected_components", 1, InvalidOid), &result);
-  return 0;
-}
-
-// The arguments: edges, key, nodes.
-PG_FUNCTION_INFO_V1(simjoin_connected_components_of_keys);
-Datum simjoin_connected_components_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {1, 2})) return 0;
-  return_components(call_with(fcinfo, "connected_components", 2, result.column_type(0)), &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key", "nodes"})) return 0;
+  return_components(call_with(arguments, "connected_components"), &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_pagerank);
 Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  if (any_null(fcinfo, {PageRank_nodes})) return 0;
-  const GraphCall call = call_with(fcinfo, "pagerank", PageRank_nodes, InvalidOid);
-  return_ranks(call, pagerank_arguments(fcinfo, PageRank_method, "pagerank"), &result);
-  return 0;
-}
-
-PG_FUNCTION_INFO_V1(simjoin_pagerank_of_keys);
-Datum simjoin_pagerank_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {PageRank_method, PageRank_nodes})) return 0;
-  const GraphCall call = call_with(fcinfo, "pagerank", PageRank_nodes, result.column_type(0));
-  return_ranks(call, pagerank_arguments(fcinfo, PageRank_method_after_key, "pagerank"), &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key", "nodes"})) return 0;
+  const GraphCall call = call_with(arguments, "pagerank");
+  return_ranks(call, pagerank_arguments(arguments, "pagerank"), &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph);
 Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  return_subgraph(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph", -1, InvalidOid), 2), &result);
-  return 0;
-}
-
-// The arguments: edges, k, key, method.
-PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_of_keys);
-Datum simjoin_densest_subgraph_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  return_subgraph(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph", -1, result.column_type(0)), 3),
-                  &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key"})) return 0;
+  return_subgraph(find_densest(arguments, "densest_subgraph"), &result);
   return 0;
 }
 
 PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density);
 Datum simjoin_densest_subgraph_density(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  return_density(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph_density", -1, InvalidOid), 2),
-                 &result);
-  return 0;
-}
-
-PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density_of_keys);
-Datum simjoin_densest_subgraph_density_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  const Oid key_type = get_fn_expr_argtype(fcinfo->flinfo, 2);
-  return_density(find_densest(fcinfo, call_with(fcinfo, "densest_subgraph_density", -1, key_type), 3),
-                 &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key"})) return 0;
+  return_density(find_densest(arguments, "densest_subgraph_density"), &result);
   return 0;
 }
 }

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/indexed_neighbors.hpp"
 #include "pg/functions/join_call.hpp"
@@ -139,22 +140,17 @@ void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *resul
   end_join(join);
 }
 
-// Where a call has the arguments whose places differ. The first argument is the left query.
-struct JoinPlaces {
-  int right_query;  // -1 in a self-join
-  int measure;
-  int tokenizer = -1;  // -1 where the function has none
-};
-
-JoinCall call_with(FunctionCallInfo fcinfo, const char *function, const JoinPlaces &places) {
-  const bool self_join = places.right_query < 0;
+// Returns the call of a function, with its keys of the types of the result's columns. NULLs are checked.
+JoinCall call_with(const NamedArguments &arguments, const char *function, const ResultRows &result) {
+  const bool self_join = arguments.has("query");
+  const KeyArgument left = key_argument(arguments, self_join ? "key" : "left_key", result.column_type(0));
   return {function,
-          string_argument(fcinfo, 0),
-          self_join ? nullptr : string_argument(fcinfo, places.right_query),
-          row_measure_by_name(string_argument(fcinfo, places.measure), function),
-          {self_join ? "key" : "left_key", InvalidOid},
-          {self_join ? "key" : "right_key", InvalidOid},
-          optional_string_argument(fcinfo, places.tokenizer)};
+          arguments.string(self_join ? "query" : "left_query"),
+          self_join ? nullptr : arguments.string("right_query"),
+          row_measure_by_name(arguments.string("measure"), function),
+          left,
+          self_join ? left : key_argument(arguments, "right_key", result.column_type(1)),
+          arguments.optional_string("tokens")};
 }
 
 // Returns a join of the rows of the call, whose engine is fed.
@@ -168,35 +164,19 @@ FunctionJoin *start_join(const JoinCall &call, double threshold, KeyNumbers righ
   return join;
 }
 
-// Returns all pairs of the call.
-Datum join_pairs(const JoinCall &call, double threshold, ResultRows *result) {
+// Returns all pairs that a call of a function asks for.
+Datum join_pairs(FunctionCallInfo fcinfo, const char *function) {
+  ResultRows result(fcinfo);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key", "left_key", "right_key"})) return 0;
+  const JoinCall call = call_with(arguments, function, result);
+  const double threshold = arguments.real("threshold");
   check_similarity(threshold, call.measure, call.function);
   FunctionJoin *join = start_join(call, threshold, KeyNumbers::as_they_come);
   if (call.right_query == nullptr) check_distinct_ids(join->left, call.function);
-  return_pairs(join, result);
+  return_pairs(join, &result);
   end_join(join);
   return 0;
-}
-
-// Returns the `k` nearest right rows of each left row.
-Datum join_neighbors(FunctionCallInfo fcinfo, const JoinCall &call, int32 k, double least,
-                     ResultRows *result) {
-  check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
-  check_similarity(least, call.measure, call.function, "min_similarity", true);
-  const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  if (!call.measure.weighted && return_indexed_neighbors(call, k, least, schema, result)) return 0;
-  // Without a least similarity, sets that share any element are neighbors.
-  const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
-  FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);
-  return_neighbors(join, find_neighbors(join, static_cast<uint32_t>(k)), result);
-  return 0;
-}
-
-// Returns the call, whose keys have the types of the result's columns.
-JoinCall with_keys(JoinCall call, const ResultRows &result) {
-  call.left_key.type = result.column_type(0);
-  call.right_key.type = result.column_type(1);
-  return call;
 }
 
 }  // namespace
@@ -205,92 +185,31 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_self_join);
 Datum simjoin_similarity_self_join(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_self_join", {-1, 2});
-  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_keys);
-Datum simjoin_similarity_self_join_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_self_join", {-1, 3}), result);
-  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_texts);
-Datum simjoin_similarity_self_join_of_texts(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_self_join", {-1, 3, 2});
-  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_self_join_of_texts_and_keys);
-Datum simjoin_similarity_self_join_of_texts_and_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {2})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_self_join", {-1, 4, 3}), result);
-  return join_pairs(call, PG_GETARG_FLOAT8(1), &result);
+  return join_pairs(fcinfo, "similarity_self_join");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_join);
 Datum simjoin_similarity_join(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_join", {1, 3});
-  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_keys);
-Datum simjoin_similarity_join_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {3, 4})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_join", {1, 5}), result);
-  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_texts);
-Datum simjoin_similarity_join_of_texts(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_join", {1, 4, 3});
-  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_join_of_texts_and_keys);
-Datum simjoin_similarity_join_of_texts_and_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {3, 4})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_join", {1, 6, 5}), result);
-  return join_pairs(call, PG_GETARG_FLOAT8(2), &result);
+  return join_pairs(fcinfo, "similarity_join");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_neighbors", {1, 4});
-  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_keys);
-Datum simjoin_similarity_neighbors_of_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {4, 5})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_neighbors", {1, 6}), result);
-  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_texts);
-Datum simjoin_similarity_neighbors_of_texts(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  const JoinCall call = call_with(fcinfo, "similarity_neighbors", {1, 5, 4});
-  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors_of_texts_and_keys);
-Datum simjoin_similarity_neighbors_of_texts_and_keys(PG_FUNCTION_ARGS) {
-  ResultRows result(fcinfo);
-  if (any_null(fcinfo, {4, 5})) return 0;
-  const JoinCall call = with_keys(call_with(fcinfo, "similarity_neighbors", {1, 7, 6}), result);
-  return join_neighbors(fcinfo, call, PG_GETARG_INT32(2), PG_GETARG_FLOAT8(3), &result);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key", "left_key", "right_key"})) return 0;
+  const JoinCall call = call_with(arguments, "similarity_neighbors", result);
+  const int32 k = arguments.integer("k");
+  const double least = arguments.real("min_similarity");
+  check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
+  check_similarity(least, call.measure, call.function, "min_similarity", true);
+  const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+  if (!call.measure.weighted && return_indexed_neighbors(call, k, least, schema, &result)) return 0;
+  // Without a least similarity, sets that share any element are neighbors.
+  const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
+  FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);
+  return_neighbors(join, find_neighbors(join, static_cast<uint32_t>(k)), &result);
+  return 0;
 }
 }
 

@@ -5,9 +5,7 @@ extern "C" {
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
 #include "parser/parser.h"
@@ -18,6 +16,8 @@ extern "C" {
 
 #include <algorithm>
 #include <string_view>
+
+#include "pg/base/named_arguments.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -106,19 +106,16 @@ double rows_of_query(const char *query) {
 struct Call {
   const char *function;
   List *arguments;
-  char **names;
-  int count;  // of arguments with a name
+  ParameterNames names;
 };
 
 // Returns the argument of this name if it is a constant, else nullptr. Parameters of a plan of their own are.
 Const *known_argument(const Call &call, std::string_view name) {
-  for (int i = 0; i < call.count; ++i) {
-    if (name != call.names[i]) continue;
-    auto *argument = static_cast<Node *>(list_nth(call.arguments, i));
-    const bool known = IsA(argument, Const) && !reinterpret_cast<Const *>(argument)->constisnull;
-    return known ? reinterpret_cast<Const *>(argument) : nullptr;
-  }
-  return nullptr;
+  const int number = call.names.find(name);
+  if (number < 0) return nullptr;
+  auto *argument = static_cast<Node *>(list_nth(call.arguments, number));
+  const bool known = IsA(argument, Const) && !reinterpret_cast<Const *>(argument)->constisnull;
+  return known ? reinterpret_cast<Const *>(argument) : nullptr;
 }
 
 double rows_of_argument(const Call &call, const char *name) {
@@ -154,23 +151,17 @@ template <class Body>
 void with_call(Node *expression, Body &&body) {
   if (expression == nullptr || !IsA(expression, FuncExpr)) return;
   auto *function = reinterpret_cast<FuncExpr *>(expression);
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->funcid));
-  if (!HeapTupleIsValid(tuple)) return;
-  Oid *types;
-  char **names = nullptr, *modes;
-  const int parameters = get_func_arg_info(tuple, &types, &names, &modes);
-  const char *name = pstrdup(NameStr(reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->proname));
-  ReleaseSysCache(tuple);
-  const int count = names == nullptr ? 0 : std::min(parameters, list_length(function->args));
-  body(Call{name, function->args, names, count});
+  const char *name = get_func_name(function->funcid);
+  if (name != nullptr)
+    body(Call{name, function->args, parameter_names(function->funcid, list_length(function->args))});
 }
 
 // Errors where a call gives NULL as its third argument, a measure or method. It was meant as the key of a
 // function for keys: PostgreSQL takes a key of a type like text, given by its place, for that text.
 void check_no_misplaced_key(const Call &call) {
   constexpr int place = 2;
-  if (call.count <= place) return;
-  const std::string_view name = call.names[place];
+  if (call.names.count <= place) return;
+  const std::string_view name = call.names.names[place];
   if (name != "measure" && name != "method") return;
   auto *argument = static_cast<Node *>(list_nth(call.arguments, place));
   while (IsA(argument, RelabelType) || IsA(argument, CoerceToDomain))
@@ -179,7 +170,7 @@ void check_no_misplaced_key(const Call &call) {
                    : reinterpret_cast<Node *>(reinterpret_cast<CoerceToDomain *>(argument)->arg);
   if (!IsA(argument, Const) || !reinterpret_cast<Const *>(argument)->constisnull) return;
   ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                  errmsg("%s: %s is NULL", call.function, call.names[place]),
+                  errmsg("%s: %s is NULL", call.function, call.names.names[place]),
                   errhint("Give the type of ids that are texts by name, as in key => NULL::text.")));
 }
 

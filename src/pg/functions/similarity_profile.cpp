@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/row_sample.hpp"
@@ -226,22 +227,22 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_profile);
 Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
-  enum { query, thresholds, measure, sample, seed, key, tokens };
   ResultRows result(fcinfo);
-  if (any_null(fcinfo, {sample, key, tokens})) return 0;
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"sample", "key", "tokens"})) return 0;
   ProfileCall call = {};
-  call.query = string_argument(fcinfo, query);
-  call.measure = symmetric_measure_by_name(string_argument(fcinfo, measure), profile_function);
-  read_thresholds(PG_GETARG_ARRAYTYPE_P(thresholds), &call);
-  if (!PG_ARGISNULL(sample)) {
-    check_count(PG_GETARG_INT32(sample), most_sampled_rows, profile_function, "sample",
+  call.query = arguments.string("query");
+  call.measure = symmetric_measure_by_name(arguments.string("measure"), profile_function);
+  read_thresholds(arguments.array("thresholds"), &call);
+  if (!arguments.is_null("sample")) {
+    check_count(arguments.integer("sample"), most_sampled_rows, profile_function, "sample",
                 "Give a number of rows from 1 to %u, or NULL for all rows.");
-    call.sample = static_cast<uint32>(PG_GETARG_INT32(sample));
+    call.sample = static_cast<uint32>(arguments.integer("sample"));
   }
-  call.seed = static_cast<uint64>(PG_GETARG_INT64(seed));
-  const Oid key_type = get_fn_expr_argtype(fcinfo->flinfo, key);
+  call.seed = static_cast<uint64>(arguments.bigint("seed"));
+  const Oid key_type = arguments.type("key");
   call.key = {"key", OidIsValid(key_type) ? key_type : INT8OID};
-  call.tokenizer = optional_string_argument(fcinfo, tokens);
+  call.tokenizer = arguments.optional_string("tokens");
 
   const Profile profile = start_profile(call);
   begin_counting(call, profile);

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/result_rows.hpp"
@@ -113,31 +114,30 @@ void return_documents(const BagReader &reader, ResultRows *result) {
   }
 }
 
+// Returns the type of the terms that the call asks for.
+TokenType kind_of(const NamedArguments &arguments, const char *function) {
+  return arguments.has("kind") ? kind_argument(arguments.type("kind"), function) : TokenType::text;
+}
+
 // Returns how many terms of each document the call asks for.
-size_t max_terms_argument(FunctionCallInfo fcinfo, int number) {
-  if (PG_ARGISNULL(number)) return SIZE_MAX;
-  const int32 most = PG_GETARG_INT32(number);
+size_t max_terms_of(const NamedArguments &arguments) {
+  if (arguments.is_null("max_terms")) return SIZE_MAX;
+  const int32 most = arguments.integer("max_terms");
   check_count(most, INT_MAX, "tf_idf", "max_terms", "A document keeps at least 1 term; NULL keeps all.");
   return static_cast<size_t>(most);
 }
 
-WeightCall tf_idf_call(TokenType kind, size_t max_terms) {
-  return {"tf_idf", TermWeight::tf_idf, kind, max_terms, nullptr};
-}
-
-WeightCall idf_call(TokenType kind, const char *tokenizer) {
-  return {"idf", TermWeight::idf, kind, SIZE_MAX, tokenizer};
-}
-
-// Returns the documents of the call's query, the first argument, with weights. `key` is the number of an
-// argument.
-Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
+// Returns the documents of the call's query with weights.
+Datum weigh_query(FunctionCallInfo fcinfo, const char *function, TermWeight weight) {
   ResultRows result(fcinfo);
-  if (PG_ARGISNULL(0)) return 0;
+  const NamedArguments arguments(fcinfo);
+  const WeightCall call = {function, weight, kind_of(arguments, function), max_terms_of(arguments),
+                           arguments.optional_string("tokens")};
+  if (arguments.is_null("query")) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
-  RowKeys *keys = create_keys_as_they_come(fcinfo, key, result.column_type(0), call.function, context);
+  RowKeys *keys = create_keys_as_they_come(arguments, result.column_type(0), call.function, context);
   BagReader reader = {call,
                       keys,
                       own(context, [&] { return std::make_unique<TfIdf>(call.weight, memory_beside(keys)); }),
@@ -150,7 +150,7 @@ Datum weigh_query(FunctionCallInfo fcinfo, const WeightCall &call, int key) {
     figures.memory_peak = static_cast<const TfIdf *>(collection)->memory_peak();
     return figures;
   });
-  read_watched_query(string_argument(fcinfo, 0), &reader, call.function, context);
+  read_watched_query(arguments.string("query"), &reader, call.function, context);
   note_work(context);
   return_documents(reader, &result);
   note_end(context);
@@ -165,30 +165,18 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_tf_idf);
 Datum simjoin_tf_idf(PG_FUNCTION_ARGS) {
-  return weigh_query(fcinfo, tf_idf_call(TokenType::text, max_terms_argument(fcinfo, 1)), 2);
+  return weigh_query(fcinfo, "tf_idf", TermWeight::tf_idf);
 }
 
+// What the script of 0.1.0 calls tf_idf() with a kind.
 PG_FUNCTION_INFO_V1(simjoin_tf_idf_of_kind);
 Datum simjoin_tf_idf_of_kind(PG_FUNCTION_ARGS) {
-  const TokenType kind = kind_argument(fcinfo, 1, "tf_idf");
-  return weigh_query(fcinfo, tf_idf_call(kind, max_terms_argument(fcinfo, 2)), 3);
+  return simjoin_tf_idf(fcinfo);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_idf);
 Datum simjoin_idf(PG_FUNCTION_ARGS) {
-  return weigh_query(fcinfo, idf_call(TokenType::text, optional_string_argument(fcinfo, 1)), 2);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_idf_of_kind);
-Datum simjoin_idf_of_kind(PG_FUNCTION_ARGS) {
-  const TokenType kind = kind_argument(fcinfo, 1, "idf");
-  return weigh_query(fcinfo, idf_call(kind, optional_string_argument(fcinfo, 2)), 3);
-}
-
-PG_FUNCTION_INFO_V1(simjoin_idf_of_kind_and_keys);
-Datum simjoin_idf_of_kind_and_keys(PG_FUNCTION_ARGS) {
-  const TokenType kind = kind_argument(fcinfo, 1, "idf");
-  return weigh_query(fcinfo, idf_call(kind, optional_string_argument(fcinfo, 3)), 2);
+  return weigh_query(fcinfo, "idf", TermWeight::idf);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_text_is_no_kind);

@@ -10,10 +10,10 @@ extern "C" {
 #include <utility>
 
 #include "core/minhash/minhash_bulk.hpp"
-#include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/minhash/minhash_values.hpp"
 #include "pg/query/query_source.hpp"
@@ -104,27 +104,26 @@ void SignatureReader::take(const QueryRow &row) {
   });
 }
 
-// Returns (id, signature) of every row of the query that the call was given. `tokenizer` is the number of an
-// argument, -1 where the function has none.
-Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const char *function,
-                        int tokenizer = -1) {
-  constexpr int key = 3;
+// Returns (id, signature) of every row of the query that the call was given.
+Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const char *function) {
   ResultRows result(fcinfo);
-  if (any_null(fcinfo, {key, tokenizer})) return 0;
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"key", "tokens"})) return 0;
   const bool weighted = family == SignatureFamily::weighted;
-  const int32 permutations = PG_GETARG_INT32(1);
-  check_permutations(permutations, function, weighted ? "samples" : "permutations");
+  const char *what = weighted ? "samples" : "permutations";
+  const int32 permutations = arguments.integer(what);
+  check_permutations(permutations, function, what);
   BulkSpec spec;
   spec.family = family;
   spec.permutations = static_cast<uint32_t>(permutations);
-  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(2));
+  spec.seed = static_cast<uint64_t>(arguments.bigint("seed"));
   Settings::set_resources(&spec);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "signatures", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
   SignatureReader reader = {function,
                             weighted,
-                            optional_string_argument(fcinfo, tokenizer),
-                            create_keys_as_they_come(fcinfo, key, result.column_type(0), function, context),
+                            arguments.optional_string("tokens"),
+                            create_keys_as_they_come(arguments, result.column_type(0), function, context),
                             own(context, [&] { return std::make_unique<BulkSigner>(spec); }),
                             &result,
                             context,
@@ -134,7 +133,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   watch_computation(context, context, function, reader.signer, [](const void *signer) {
     return figures_of(static_cast<const BulkSigner *>(signer)->attempt());
   });
-  read_watched_query(string_argument(fcinfo, 0), &reader, function, context);
+  read_watched_query(arguments.string("query"), &reader, function, context);
   note_work(context);
   begin_round(&reader);
   finish_round(&reader);
@@ -151,7 +150,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_minhash_signatures);
 Datum simjoin_minhash_signatures(PG_FUNCTION_ARGS) {
-  return return_signatures(fcinfo, SignatureFamily::minhash, "minhash_signatures", 4);
+  return return_signatures(fcinfo, SignatureFamily::minhash, "minhash_signatures");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_weighted_minhash_signatures);

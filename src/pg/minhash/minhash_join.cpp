@@ -14,6 +14,7 @@ extern "C" {
 #include "core/lsh/lsh_join.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/join/clause/method.hpp"
@@ -24,30 +25,16 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// The arguments after the queries, in order.
-enum JoinArgument {
-  threshold_argument,
-  permutations_argument,
-  bands_argument,
-  rows_argument,
-  verify_argument,
-  seed_argument,
-  first_key_argument,
-  self_join_tokens_argument,
-  second_key_argument = self_join_tokens_argument,  // where there are two queries
-  tokens_argument
-};
-
 // Returns the bands and rows that the call asks for, or the best ones.
-BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 permutations, const char *what,
+BandPlan plan_of(const NamedArguments &arguments, double threshold, int32 permutations, const char *what,
                  const char *function) {
-  const bool no_bands = PG_ARGISNULL(first + bands_argument), no_rows = PG_ARGISNULL(first + rows_argument);
+  const bool no_bands = arguments.is_null("bands"), no_rows = arguments.is_null("rows");
   if (no_bands && no_rows) return best_band_plan(threshold, static_cast<uint32_t>(permutations));
   if (no_bands || no_rows)
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("%s: %s is NULL", function, no_bands ? "bands" : "rows"),
                     errhint("Give both bands and rows, or neither.")));
-  const int32 bands = PG_GETARG_INT32(first + bands_argument), rows = PG_GETARG_INT32(first + rows_argument);
+  const int32 bands = arguments.integer("bands"), rows = arguments.integer("rows");
   if (bands < 1 || rows < 1 || int64{bands} * rows > permutations)
     ereport(
         ERROR,
@@ -56,19 +43,19 @@ BandPlan plan_of(FunctionCallInfo fcinfo, int first, double threshold, int32 per
   return {static_cast<uint32_t>(bands), static_cast<uint32_t>(rows)};
 }
 
-// Returns the specification of the call. `first` is the number of its first argument after the queries.
-LshSpec spec_of(FunctionCallInfo fcinfo, int first, bool weighted, const char *function) {
+// Returns the specification of the call.
+LshSpec spec_of(const NamedArguments &arguments, bool weighted, const char *function) {
   const char *what = weighted ? "samples" : "permutations";
   LshSpec spec;
   spec.weighted = weighted;
-  spec.threshold = PG_GETARG_FLOAT8(first + threshold_argument);
+  spec.threshold = arguments.real("threshold");
   check_share(spec.threshold, function, "threshold");
-  const int32 permutations = PG_GETARG_INT32(first + permutations_argument);
+  const int32 permutations = arguments.integer(what);
   check_permutations(permutations, function, what);
   spec.permutations = static_cast<uint32_t>(permutations);
-  spec.seed = static_cast<uint64_t>(PG_GETARG_INT64(first + seed_argument));
-  spec.plan = plan_of(fcinfo, first, spec.threshold, permutations, what, function);
-  spec.verify = PG_GETARG_BOOL(first + verify_argument);
+  spec.seed = static_cast<uint64_t>(arguments.bigint("seed"));
+  spec.plan = plan_of(arguments, spec.threshold, permutations, what, function);
+  spec.verify = arguments.boolean("verify");
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
   spec.memory_limit = engine_share(Settings::memory_limit());
@@ -79,24 +66,20 @@ LshSpec spec_of(FunctionCallInfo fcinfo, int first, bool weighted, const char *f
 // weights or without. Returns the pairs as (a, b, similarity).
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, const char *function) {
   ResultRows result(fcinfo);
-  const int first = self_join ? 1 : 2;
-  const int tokens = first + (self_join ? self_join_tokens_argument : tokens_argument);
-  if (any_null(fcinfo, {first + bands_argument, first + rows_argument, first + first_key_argument,
-                        first + second_key_argument, tokens}))
-    return 0;
-  LshSpec spec = spec_of(fcinfo, first, weighted, function);
+  const NamedArguments arguments(fcinfo);
+  if (arguments.any_null({"bands", "rows", "key", "left_key", "right_key", "tokens"})) return 0;
+  LshSpec spec = spec_of(arguments, weighted, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(function, {Measure::jaccard, weighted}, self_join);
-  join->left_key =
-      key_argument(fcinfo, first + first_key_argument, self_join ? "key" : "left_key", result.column_type(0));
-  if (!self_join)
-    join->right_key = key_argument(fcinfo, first + second_key_argument, "right_key", result.column_type(1));
-  join->tokenizer = optional_string_argument(fcinfo, tokens);
+  join->left_key = key_argument(arguments, self_join ? "key" : "left_key", result.column_type(0));
+  if (!self_join) join->right_key = key_argument(arguments, "right_key", result.column_type(1));
+  join->tokenizer = arguments.optional_string("tokens");
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   watch_join(engine, join->context, join->function);
   join->engine = engine;
-  read_inputs(join, string_argument(fcinfo, 0), self_join ? nullptr : string_argument(fcinfo, 1));
+  read_inputs(join, arguments.string(self_join ? "query" : "left_query"),
+              self_join ? nullptr : arguments.string("right_query"));
   if (self_join) check_distinct_ids(join->left, function);
   return_pairs(join, &result, spec.verify ? 0 : spec.permutations);
   report_chained_buckets(engine->lsh_stats(), function);

@@ -124,8 +124,8 @@ const char *text_of(const RowKeys &keys, Datum key) {
 
 }  // namespace
 
-KeyArgument key_argument(FunctionCallInfo fcinfo, int number, const char *name, Oid column_type) {
-  return {name, number < PG_NARGS() ? column_type : InvalidOid};
+KeyArgument key_argument(const NamedArguments &arguments, const char *name, Oid column_type) {
+  return {name, arguments.has(name) ? column_type : InvalidOid};
 }
 
 RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const char *function,
@@ -145,9 +145,9 @@ RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const 
   return keys;
 }
 
-RowKeys *create_keys_as_they_come(FunctionCallInfo fcinfo, int number, Oid column_type, const char *function,
+RowKeys *create_keys_as_they_come(const NamedArguments &arguments, Oid column_type, const char *function,
                                   MemoryContext context) {
-  return create_row_keys(key_argument(fcinfo, number, "key", column_type), KeyNumbers::as_they_come, function,
+  return create_row_keys(key_argument(arguments, "key", column_type), KeyNumbers::as_they_come, function,
                          context);
 }
 

@@ -1,6 +1,7 @@
 // Keys of any type that has an order: each is kept once, and stands behind a number.
 #pragma once
 
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/pg.hpp"
 #include "pg/query/query_source.hpp"
 
@@ -16,9 +17,9 @@ struct KeyArgument {
   Oid type;          // of the keys; InvalidOid where they are integers and returned as bigint
 };
 
-// Returns the argument of this number, whose type a column of the result has. A function without an argument
-// of this number returns integers.
-KeyArgument key_argument(FunctionCallInfo fcinfo, int number, const char *name, Oid column_type);
+// Returns the argument of this name, whose type a column of the result has. A function without it returns
+// integers.
+KeyArgument key_argument(const NamedArguments &arguments, const char *name, Oid column_type);
 
 // Which numbers keys get. They begin with 0.
 enum class KeyNumbers : uint8_t {
@@ -36,9 +37,9 @@ struct RowKeys;
 RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const char *function,
                          MemoryContext context);
 
-// The same for the only query of a call, in whose order rows come back. The key's argument has this number,
-// and the column of the result its type.
-RowKeys *create_keys_as_they_come(FunctionCallInfo fcinfo, int number, Oid column_type, const char *function,
+// The same for the only query of a call, in whose order rows come back. The column of the result has the type
+// of the argument `key`.
+RowKeys *create_keys_as_they_come(const NamedArguments &arguments, Oid column_type, const char *function,
                                   MemoryContext context);
 
 // Returns whether keys are integers, which are their own numbers and are not added.

@@ -51,8 +51,7 @@ bool token_type_of(Oid array_type, TokenType *type) {
   return OidIsValid(array_type) && find_kind(&TokenKind::array, getBaseType(array_type), type);
 }
 
-TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function) {
-  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
+TokenType kind_argument(Oid type, const char *function) {
   TokenType kind;
   if (!token_type_of(type, &kind))
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -30,9 +30,9 @@ struct SetView {
 // Gives the token type of int4[], int8[], text[] and of domains over them. Returns false for other types.
 bool token_type_of(Oid array_type, TokenType *type);
 
-// Returns the token type of an argument that is given for its type only, as NULL::int[] is. Errors, naming
-// `function`, where sets cannot have that type.
-TokenType kind_argument(FunctionCallInfo fcinfo, int number, const char *function);
+// Returns the token type of an argument of this type that is given for its type only, as NULL::int[] is.
+// Errors, naming `function`, where sets cannot have that type.
+TokenType kind_argument(Oid type, const char *function);
 
 // Returns the type of arrays of such tokens.
 Oid array_type_of(TokenType type);
