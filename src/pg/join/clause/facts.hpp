@@ -37,6 +37,14 @@ struct JoinPlanFacts {
   bool exact_is_cheaper;         // than the planned join by bands, by the planner's estimates
 
   bool weighted() const { return weights_column[0] != InvalidAttrNumber; }
+
+  // Returns whether the join asks only if a left row has a partner.
+  bool asks_for_existence() const { return jointype == JOIN_SEMI || jointype == JOIN_ANTI; }
+
+  // Returns whether rows of the side that have no partner are rows of the result.
+  bool keeps_unmatched(Side side) const {
+    return jointype == JOIN_FULL || (side == Side::left && (jointype == JOIN_LEFT || jointype == JOIN_ANTI));
+  }
 };
 
 // Returns the SQL name of the clause's function, or of the function behind its operator. Errors about a set

@@ -7,8 +7,7 @@ extern "C" {
 }
 
 #include "pg/base/interrupts.hpp"
-#include "pg/join/exec/feed.hpp"
-#include "pg/join/exec/pairs.hpp"
+#include "pg/join/exec/scan_tuple.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -79,24 +78,23 @@ bool quals_hold(JoinState *state, ExprState *quals, uint32_t left, uint32_t righ
 // Returns whether a row of the side meets the conditions on that side alone.
 bool meets_own_conditions(JoinState *state, Side side, uint32_t row) {
   const bool is_left = side == Side::left;
-  return quals_hold(state, state->aside_quals[is_left ? 0 : 1], is_left ? row : no_row,
-                    is_left ? no_row : row);
+  return quals_hold(state, state->aside.own[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row);
 }
 
 // Returns whether a row of the side meets the other conditions with a row of the other side.
 bool meets_conditions_with(JoinState *state, Side side, uint32_t row, uint32_t partner) {
   const bool is_left = side == Side::left;
   const uint32_t left = is_left ? row : partner, right = is_left ? partner : row;
-  return quals_hold(state, state->aside_quals[is_left ? 1 : 0], left, right) &&
-         quals_hold(state, state->aside_pair_quals, left, right);
+  return quals_hold(state, state->aside.own[is_left ? 1 : 0], left, right) &&
+         quals_hold(state, state->aside.pair, left, right);
 }
 
 // Returns the first row of the other side, from `partner` on, that has a set and meets the conditions with
 // the row, or else no_row. Only pairs that a nested loop would evaluate count.
 uint32_t next_met(JoinState *state, Side side, const RowAside &aside, bool unmatched_only,
                   uint32_t partner = 0) {
-  const JoinInput &other = state->inputs[side == Side::left ? 1 : 0];
-  if (state->key_count > 0 && !has_row(other.key_slots, aside.slot)) return no_row;
+  const JoinInput &other = state->inputs[opposite(side)];
+  if (state->inputs.key_count > 0 && !has_row(other.key_slots, aside.slot)) return no_row;
   if (!meets_own_conditions(state, side, aside.row)) return no_row;
   for (; partner < other.row_count; ++partner) {
     check_interrupts();
@@ -107,7 +105,7 @@ uint32_t next_met(JoinState *state, Side side, const RowAside &aside, bool unmat
 }
 
 void check_side(JoinState *state, Side side, bool unmatched_only) {
-  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  JoinInput *input = &state->inputs[side];
   if (input->aside.store == nullptr) return;
   for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
     check_interrupts();
@@ -118,19 +116,19 @@ void check_side(JoinState *state, Side side, bool unmatched_only) {
 
 // Raises the error of a row of the small side that meets the conditions with the current row of the stream.
 void check_small_asides(JoinState *state, uint64_t partition) {
-  const Side small = state->stream.side == Side::left ? Side::right : Side::left;
-  JoinInput *input = &state->inputs[static_cast<int>(small)];
+  const Side small = opposite(state->stream.side);
+  JoinInput *input = &state->inputs[small];
   for (uint32_t i = 0; i < state->stream.aside_count; ++i) {
     check_interrupts();
     const RowAside aside = read_row_aside(input, state->stream.asides[i]);
-    if (state->key_count > 0 && aside.slot != key_slot(partition)) continue;
+    if (state->inputs.key_count > 0 && aside.slot != key_slot(partition)) continue;
     if (meets_conditions_with(state, small, aside.row, 0)) raise_flaw(state, aside.flaw);
   }
 }
 
 // Notes which left rows without a partner would meet the right row of a stream.
 void note_flaw(JoinState *state, const RowAside &aside) {
-  const JoinInput &left = state->inputs[0];
+  const JoinInput &left = state->inputs[Side::left];
   for (uint32_t row = 0; (row = next_met(state, Side::right, aside, true, row)) != no_row; ++row) {
     if (state->stream.flaws == nullptr)
       state->stream.flaws = static_cast<uint8_t *>(MemoryContextAllocZero(state->context, left.row_count));
@@ -155,18 +153,18 @@ void init_aside(JoinState *state, List *join_quals) {
     *list = lappend(*list, qual);
   }
   for (int side = 0; side < 2; ++side)
-    state->aside_quals[side] = ExecInitQual(one_sided[side], &state->css.ss.ps);
-  state->aside_pair_quals = ExecInitQual(others, &state->css.ss.ps);
+    state->aside.own[side] = ExecInitQual(one_sided[side], &state->css.ss.ps);
+  state->aside.pair = ExecInitQual(others, &state->css.ss.ps);
 }
 
 void note_keys(JoinState *state, JoinInput *input, uint64_t partition) {
-  if (state->key_count == 0) return;
+  if (state->inputs.key_count == 0) return;
   reserve_rows(state->context, &input->key_slots, key_slots - 1);
   set_row(&input->key_slots, key_slot(partition));
 }
 
 bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition) {
-  return state->key_count == 0 || has_row(input.key_slots, key_slot(partition));
+  return state->inputs.key_count == 0 || has_row(input.key_slots, key_slot(partition));
 }
 
 void set_aside(JoinState *state, JoinInput *input, uint64_t partition, const RowFlaw &flaw) {
@@ -192,17 +190,17 @@ void set_aside(JoinState *state, JoinInput *input, uint64_t partition, const Row
 
 void check_rows_aside(JoinState *state) {
   check_side(state, Side::left, false);
-  if (!asks_for_existence(state->facts.jointype)) check_side(state, Side::right, false);
+  if (!state->facts.asks_for_existence()) check_side(state, Side::right, false);
 }
 
 void check_unmatched_left(JoinState *state) {
-  if (asks_for_existence(state->facts.jointype)) check_side(state, Side::right, true);
+  if (state->facts.asks_for_existence()) check_side(state, Side::right, true);
 }
 
 void begin_asides(JoinState *state) {
   RowStream *stream = &state->stream;
-  const Side small = stream->side == Side::left ? Side::right : Side::left;
-  JoinInput *input = &state->inputs[static_cast<int>(small)];
+  const Side small = opposite(stream->side);
+  JoinInput *input = &state->inputs[small];
   if (input->aside.store == nullptr) return;
   const uint32_t rows = input->aside.store->rows;
   stream->asides = static_cast<uint32_t *>(MemoryContextAlloc(state->context, sizeof(uint32_t) * rows));
@@ -215,7 +213,7 @@ void begin_asides(JoinState *state) {
 
 void check_streamed_row(JoinState *state, uint64_t partition, int flaw) {
   const Side side = state->stream.side;
-  const bool right_waits = asks_for_existence(state->facts.jointype);
+  const bool right_waits = state->facts.asks_for_existence();
   if (flaw > 0) {
     const RowAside aside = {0, key_slot(partition), {flaw, {}}};
     if (side == Side::right && right_waits) {
@@ -228,12 +226,12 @@ void check_streamed_row(JoinState *state, uint64_t partition, int flaw) {
 }
 
 void check_unmatched_streamed_left(JoinState *state, uint64_t partition) {
-  if (asks_for_existence(state->facts.jointype)) check_small_asides(state, partition);
+  if (state->facts.asks_for_existence()) check_small_asides(state, partition);
 }
 
 void check_flaws_met(JoinState *state) {
   if (state->stream.flaws == nullptr) return;
-  const JoinInput &left = state->inputs[0];
+  const JoinInput &left = state->inputs[Side::left];
   for (uint32_t row = 0; row < left.row_count; ++row)
     if (state->stream.flaws[row] > 0 && !has_row(left.matched, row))
       raise_flawed(clause_function(state->facts), state->stream.flaws[row]);

@@ -8,7 +8,7 @@
 
 #include "pg/base/pg.hpp"
 
-#include "pg/join/exec/exec.hpp"
+#include "pg/join/exec/join_state.hpp"
 #include "pg/join/exec/row_set.hpp"
 
 namespace simjoin::pg {

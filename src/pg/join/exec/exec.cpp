@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/join/exec/aside.hpp"
 #include "pg/join/exec/explain.hpp"
 #include "pg/join/exec/feed.hpp"
+#include "pg/join/exec/inputs.hpp"
 #include "pg/join/exec/pairs.hpp"
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/stream.hpp"
@@ -55,8 +56,8 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   foreach (cell, plan->custom_plans)
     node->custom_ps =
         lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
-  state->inputs[0].child = static_cast<PlanState *>(linitial(node->custom_ps));
-  state->inputs[1].child = static_cast<PlanState *>(llast(node->custom_ps));
+  state->inputs[Side::left].child = static_cast<PlanState *>(linitial(node->custom_ps));
+  state->inputs[Side::right].child = static_cast<PlanState *>(llast(node->custom_ps));
   state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
   init_block_inputs(state, estate);
 
@@ -70,8 +71,8 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   Bitmapset *used = used_columns(plan);
   init_inputs(state, plan, used);
   init_similarity(state, used);
-  state->totals = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
-  state->keep_totals = (estate->es_instrument != 0);
+  state->totals.engine = own(estate->es_query_cxt, [] { return std::make_unique<JoinStats>(); });
+  state->totals.keep = (estate->es_instrument != 0);
   state->phase = JoinPhase::feed;
 }
 
@@ -103,8 +104,8 @@ void begin_recheck(JoinState *state) {
 
 // Notes that the rows of a pair have a partner.
 void note_partners(JoinState *state, const JoinPair &pair) {
-  JoinInput &left = state->inputs[0], &right = state->inputs[1];
-  if (asks_for_existence(state->facts.jointype)) --state->stream.wanting;
+  JoinInput &left = state->inputs[Side::left], &right = state->inputs[Side::right];
+  if (state->facts.asks_for_existence()) --state->stream.wanting;
   if (left.matched.bits != nullptr) set_row(&left.matched, pair.left);
   if (right.matched.bits != nullptr) set_row(&right.matched, pair.right);
   left.slot_matched = right.slot_matched = true;
@@ -117,7 +118,7 @@ bool next_match(JoinState *state) {
   JoinPair pair;
   while (!streamed_row_is_done(state) && next_pair(state, &pair)) {
     check_interrupts();
-    if (asks_for_existence(jointype) && has_partner(state->inputs[0], pair.left)) continue;
+    if (state->facts.asks_for_existence() && has_partner(state->inputs[Side::left], pair.left)) continue;
     ResetExprContext(context);
     fill_scan_tuple(state, pair);
     if (!ExecQual(state->join_quals, context)) {
@@ -142,8 +143,8 @@ bool next_of_stream(JoinState *state) {
 
 // Finds the side's next row without a partner. Makes it the scan tuple, with NULLs for the other side.
 bool next_unmatched(JoinState *state, Side side) {
-  const JoinInput &input = state->inputs[static_cast<int>(side)];
-  if (input.matched.bits == nullptr || !keeps_unmatched(state->facts.jointype, side)) return false;
+  const JoinInput &input = state->inputs[side];
+  if (input.matched.bits == nullptr || !state->facts.keeps_unmatched(side)) return false;
   while (state->next_row < input.row_count) {
     const uint32_t row = state->next_row++;
     if (row % 4096 == 0) check_interrupts();
@@ -157,12 +158,11 @@ bool next_unmatched(JoinState *state, Side side) {
 
 void discard_execution(JoinState *state) {
   log_search(state);
-  state->build_logged = false;
   add_execution_to_totals(state);
-  close_spill_file(&state->spill_file);
+  close_spill_file(&state->engine.spill_file);
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
-  for (JoinInput &input : state->inputs) {
-    const bool own_rows = &input == &state->inputs[0] || !state->facts.read_once;
+  for (JoinInput &input : state->inputs.sides) {
+    const bool own_rows = &input == &state->inputs[Side::left] || !state->facts.read_once;
     for (RowReader *reader : {&input.reader, &input.aside}) {
       if (reader->store != nullptr && own_rows) close_row_store(reader->store);
       *reader = {};
@@ -172,11 +172,8 @@ void discard_execution(JoinState *state) {
     input.slot = nullptr;
     input.key_slots = input.without_set = input.matchless = input.weightless = input.matched = {};
   }
-  state->engine = nullptr;
-  state->streamed = false;
+  state->engine = {};
   state->stream = {};
-  state->done_rows = nullptr;
-  state->batch = nullptr;
   MemoryContextReset(state->context);
   enter(state, JoinPhase::feed);
 }
@@ -188,10 +185,10 @@ bool next_joined_row(JoinState *state) {
       case JoinPhase::feed:
         begin_recheck(state);
         feed(state);
-        if (!state->streamed) check_rows_aside(state);
-        if (state->engine == nullptr) {
+        if (!state->engine.streamed) check_rows_aside(state);
+        if (state->engine.join == nullptr) {
           enter(state, JoinPhase::unmatched_left);
-        } else if (state->streamed) {
+        } else if (state->engine.streamed) {
           enter(state, JoinPhase::stream);
         } else {
           enter_next_pairs(state);

@@ -17,7 +17,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/method.hpp"
 #include "pg/join/clause/threshold.hpp"
-#include "pg/join/exec/exec.hpp"
+#include "pg/join/exec/join_state.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -90,10 +90,10 @@ void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
   const char *label = state->facts.distance ? "Distance Threshold" : "Threshold";
   Node *threshold = plan_expression(castNode(CustomScan, state->css.ss.ps.plan), JoinExpr::threshold);
   const auto *constant = threshold != nullptr && IsA(threshold, Const) ? castNode(Const, threshold) : nullptr;
-  if (state->started && state->limit_isnull) {
+  if (state->terms.known && state->terms.limit_isnull) {
     ExplainPropertyText(label, "NULL", es);
-  } else if (state->started) {
-    show_number(label, state->limit, es);
+  } else if (state->terms.known) {
+    show_number(label, state->terms.limit, es);
   } else if (state->facts.from_settings) {
     show_number(label, Settings::similarity_threshold(), es);
   } else if (constant != nullptr && !constant->constisnull) {
@@ -106,8 +106,8 @@ void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
 // Finds the method that was used or, before, that the settings ask for. Returns false where only the executor
 // can tell.
 bool find_method(const JoinState *state, JoinMethod *choice) {
-  if (state->started) {
-    *choice = state->method;
+  if (state->terms.known) {
+    *choice = state->terms.method;
     return true;
   }
   const JoinPlanFacts &facts = state->facts;
@@ -158,7 +158,8 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
         state->css.ss.ps.instrument->nfiltered1 / Max(1, state->css.ss.ps.instrument->nloops), 0, es);
   const Measure expected = state->facts.from_settings ? Settings::measure() : state->facts.measure;
   show_text("Measure",
-            row_measure_name({state->started ? state->measure : expected, state->facts.weighted()}), es);
+            row_measure_name({state->terms.known ? state->terms.measure : expected, state->facts.weighted()}),
+            es);
   show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
@@ -190,7 +191,7 @@ void show_filters(const JoinStats &stats, ExplainState *es) {
 // Shows the sides whose rows came from the session's cache, in some execution.
 void show_cached_inputs(const JoinState *state, ExplainState *es) {
   const auto is_cached = [&](int side) {
-    return state->inputs[side].blocks != nullptr && state->inputs[side].blocks->was_cached;
+    return state->inputs.sides[side].blocks != nullptr && state->inputs.sides[side].blocks->was_cached;
   };
   if (!is_cached(0) && !is_cached(1)) return;
   show_text("Cached Inputs", !is_cached(1) ? "left" : is_cached(0) ? "left, right" : "right", es);
@@ -260,10 +261,11 @@ void show_search(const JoinStats &stats, ExplainState *es) {
 // Shows time and memory. They depend on the machine, so TIMING OFF hides them.
 void show_resources(const JoinState *state, const JoinStats &stats, bool by_bands, ExplainState *es) {
   const bool details = wants_details(es);
-  show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->scan_time), es);
+  show_ms("Scan Time", INSTR_TIME_GET_MILLISEC(state->totals.scan_time), es);
   if (!by_bands) show_ms("Build Time", stats.build_ms, es);
   if (!by_bands && details && !streamed_only(stats)) show_search(stats, es);
-  if (!streamed_only(stats)) show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->engine_time), es);
+  if (!streamed_only(stats))
+    show_ms("Wait for Engine", INSTR_TIME_GET_MILLISEC(state->totals.engine_time), es);
   if (details) show_count("Threads", static_cast<uint64_t>(stats.threads), es);
   show_kilobytes("Engine Memory", stats.memory_peak, es);
   if (stats.device_memory_peak != 0) show_kilobytes("Device Memory", stats.device_memory_peak, es);
@@ -274,26 +276,27 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
     ExplainPropertyUInteger("Memory Limit for One Part", "MB", (limit + megabyte - 1) / megabyte, es);
     show_kilobytes("Engine Temporary File", stats.spilled_bytes, es);
   }
-  show_kilobytes("Row Memory", state->row_memory, es);
-  if (state->row_file > 0 || details) show_kilobytes("Row Temporary Files", state->row_file, es);
+  show_kilobytes("Row Memory", state->totals.row_memory, es);
+  if (state->totals.row_file > 0 || details)
+    show_kilobytes("Row Temporary Files", state->totals.row_file, es);
 }
 
 }  // namespace
 
 void add_execution_to_totals(JoinState *state) {
-  if (state->engine == nullptr || !state->keep_totals) return;
-  call_cpp([&] { *state->totals += state->engine->stats(); });
-  state->totals->output -= Min(state->beyond, state->totals->output);
+  if (state->engine.join == nullptr || !state->totals.keep) return;
+  call_cpp([&] { *state->totals.engine += state->engine.join->stats(); });
+  state->totals.engine->output -= Min(state->engine.beyond, state->totals.engine->output);
   if (const LshJoin *bands = band_join(state)) {
-    state->band_totals += bands->lsh_stats();
-    state->band_totals.output -= Min(state->beyond, state->band_totals.output);
+    state->totals.bands += bands->lsh_stats();
+    state->totals.bands.output -= Min(state->engine.beyond, state->totals.bands.output);
   }
-  state->beyond = 0;
+  state->engine.beyond = 0;
   for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
-    const RowStore *rows = state->inputs[side].reader.store;
+    const RowStore *rows = state->inputs.sides[side].reader.store;
     if (rows == nullptr) continue;
-    state->row_memory = Max(state->row_memory, rows->memory_bytes);
-    state->row_file += rows->file_bytes;
+    state->totals.row_memory = Max(state->totals.row_memory, rows->memory_bytes);
+    state->totals.row_file += rows->file_bytes;
   }
 }
 
@@ -301,9 +304,9 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   auto *state = reinterpret_cast<JoinState *>(node);
   const bool by_bands = show_plan(state, ancestors, es);
   if (es->analyze) add_execution_to_totals(state);
-  state->keep_totals &= !es->analyze;  // the totals are complete
+  state->totals.keep &= !es->analyze;  // the totals are complete
   if (es->analyze) show_cached_inputs(state, es);
-  const JoinStats &stats = *state->totals;
+  const JoinStats &stats = *state->totals.engine;
   // Nothing ran where only pairs of a row with itself were asked for.
   const bool ran = es->analyze && !stats.algorithm.empty();
   // A weighted join has one algorithm, whatever the settings, and by bands one device.
@@ -324,7 +327,7 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
     show_text("GPU Not Used", stats.gpu_refused, es);
   show_input(stats, es);
   if (by_bands) {
-    show_band_counts(state->band_totals, es);
+    show_band_counts(state->totals.bands, es);
   } else {
     show_counts(stats, es);
   }

@@ -2,7 +2,7 @@
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/join/exec/feed.hpp"
+#include "pg/join/exec/inputs.hpp"
 #include "pg/sets/set_codec.hpp"
 #include "pg/work/engine.hpp"
 
@@ -14,8 +14,8 @@ constexpr uint32_t most_fed_sets = 256;
 
 // Returns whether the sets of an input go to the engine as they are, whatever their rows' other columns are.
 bool takes_plain_sets(const JoinState *state, const JoinInput &input) {
-  return input.blocks != nullptr && state->engine != nullptr && !state->streamed &&
-         !state->facts.weighted() && state->key_count == 0;
+  return input.blocks != nullptr && state->engine.join != nullptr && !state->engine.streamed &&
+         !state->facts.weighted() && state->inputs.key_count == 0;
 }
 
 // Gives the set of an array if it has elements and no flaw.
@@ -46,7 +46,7 @@ bool keeps_packed_rows(const JoinInput &input) {
 
 // Feeds the block's packed rows, which are the next ones, and returns how many.
 uint32_t feed_packed_rows(JoinState *state, Side side) {
-  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  JoinInput *input = &state->inputs[side];
   BlockReader *reader = &input->blocks->reader;
   RowStore *store = input->reader.store;
   const SetSlice rows = packed_sets(*reader, no_row - input->row_count);
@@ -61,13 +61,13 @@ uint32_t feed_packed_rows(JoinState *state, Side side) {
       append_row(store, input->values, input->nulls);
     }
   }
-  call_cpp([&] { state->engine->add(side, rows); });
+  call_cpp([&] { state->engine.join->add(side, rows); });
   return rows.rows;
 }
 
 // Feeds the next rows of the block, as many as have sets that lie apart, and returns how many.
 uint32_t feed_rows_apart(JoinState *state, Side side) {
-  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  JoinInput *input = &state->inputs[side];
   BlockReader *reader = &input->blocks->reader;
   SetSlice rows = {reader->apart.type, reader->elements, reader->length};
   const uint32_t most = no_row - input->row_count;
@@ -76,13 +76,13 @@ uint32_t feed_rows_apart(JoinState *state, Side side) {
     rows.token_count += *reader->length;
     pass_block_row(reader, row);
   }
-  if (rows.rows > 0) call_cpp([&] { state->engine->add(side, rows); });
+  if (rows.rows > 0) call_cpp([&] { state->engine.join->add(side, rows); });
   return rows.rows;
 }
 
 // Feeds the next rows of the block, at most as many as `sets` has room for, and returns how many.
 uint32_t feed_some_rows(JoinState *state, Side side, SetView *sets) {
-  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  JoinInput *input = &state->inputs[side];
   BlockReader *reader = &input->blocks->reader;
   const AttrNumber column = state->facts.set_column[static_cast<int>(side)];
   const uint32_t most = Min(most_fed_sets, no_row - input->row_count);
@@ -94,14 +94,14 @@ uint32_t feed_some_rows(JoinState *state, Side side, SetView *sets) {
     store_block_row(input, row);
     pass_block_row(reader, row);
   }
-  feed_sets(state->engine, side, sets, count);
+  feed_sets(state->engine.join, side, sets, count);
   return count;
 }
 
 }  // namespace
 
 void feed_rows_of_block(JoinState *state, Side side) {
-  JoinInput *input = &state->inputs[static_cast<int>(side)];
+  JoinInput *input = &state->inputs[side];
   if (!takes_plain_sets(state, *input)) return;
   SetView sets[most_fed_sets];
   uint32_t count;
@@ -109,7 +109,7 @@ void feed_rows_of_block(JoinState *state, Side side) {
     count = feed_packed_rows(state, side);
     if (count == 0) count = feed_rows_apart(state, side);
     if (count == 0) count = feed_some_rows(state, side, sets);
-    end_rows(state->engine, count, &state->spill_file);
+    end_rows(state->engine.join, count, &state->engine.spill_file);
     input->row_count += count;
     check_interrupts();
   } while (count > 0);

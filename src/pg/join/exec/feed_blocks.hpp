@@ -3,7 +3,7 @@
 
 #include "pg/base/pg.hpp"
 
-#include "pg/join/exec/exec.hpp"
+#include "pg/join/exec/join_state.hpp"
 
 namespace simjoin::pg {
 

@@ -12,13 +12,13 @@ struct PhaseFigures {
 };
 
 bool logs_phases(const JoinState *state) {
-  return state->engine != nullptr && message_level_is_interesting(DEBUG2);
+  return state->engine.join != nullptr && message_level_is_interesting(DEBUG2);
 }
 
 PhaseFigures figures_of(const JoinState *state) {
   PhaseFigures figures = {};
   call_cpp([&] {
-    const JoinStats stats = state->engine->stats();
+    const JoinStats stats = state->engine.join->stats();
     figures = {stats.order_ms,  stats.build_ms, stats.filter_ms,
                stats.verify_ms, stats.join_ms,  stats.memory_peak};
   });
@@ -29,7 +29,7 @@ PhaseFigures figures_of(const JoinState *state) {
 uint64_t bytes_of_rows(const JoinState *state) {
   uint64_t bytes = 0;
   for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side)
-    if (const RowStore *rows = state->inputs[side].reader.store; rows != nullptr)
+    if (const RowStore *rows = state->inputs.sides[side].reader.store; rows != nullptr)
       bytes += rows->memory_bytes + rows->file_bytes;
   return bytes;
 }
@@ -48,8 +48,8 @@ void log_input(const JoinState *state, double ms) {
 }
 
 void log_build(JoinState *state) {
-  if (state->build_logged || !logs_phases(state)) return;
-  state->build_logged = true;
+  if (state->engine.build_logged || !logs_phases(state)) return;
+  state->engine.build_logged = true;
   const PhaseFigures figures = figures_of(state);
   log_phase("order", figures.order_ms, figures.bytes, "engine memory");
   log_phase("build", figures.build_ms - figures.order_ms, figures.bytes, "engine memory");

@@ -15,11 +15,11 @@ namespace {
 bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
   const int s = static_cast<int>(side);
   uint64_t hash = 0;
-  for (int i = 0; i < state->key_count; ++i) {
+  for (int i = 0; i < state->inputs.key_count; ++i) {
     bool isnull;
-    Datum key = slot_getattr(slot, state->keys[i].column[s], &isnull);
+    Datum key = slot_getattr(slot, state->inputs.keys[i].column[s], &isnull);
     if (isnull) return false;
-    Datum value = FunctionCall1Coll(&state->key_hash[s][i], state->keys[i].collation, key);
+    Datum value = FunctionCall1Coll(&state->inputs.key_hash[s][i], state->inputs.keys[i].collation, key);
     hash = hash_combine64(hash, hash_bytes_uint32_extended(DatumGetUInt32(value), 0));
   }
   *partition = hash;
@@ -58,12 +58,12 @@ RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinI
 
 void feed_set_of_row(JoinState *state, Side side, const RowSet &set) {
   if (state->facts.weighted())
-    return feed_weighted_set(state->engine, side, set.tokens, set.weights,
-                             state->key_count == 0 ? nullptr : &set.partition);
-  if (state->key_count == 0) {
-    feed_set(state->engine, side, set.tokens);
+    return feed_weighted_set(state->engine.join, side, set.tokens, set.weights,
+                             state->inputs.key_count == 0 ? nullptr : &set.partition);
+  if (state->inputs.key_count == 0) {
+    feed_set(state->engine.join, side, set.tokens);
   } else {
-    feed_partitioned_set(state->engine, side, set.tokens, set.partition);
+    feed_partitioned_set(state->engine.join, side, set.tokens, set.partition);
   }
 }
 

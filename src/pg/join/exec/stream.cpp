@@ -7,9 +7,9 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/join/exec/aside.hpp"
-#include "pg/join/exec/feed.hpp"
-#include "pg/join/exec/pairs.hpp"
+#include "pg/join/exec/inputs.hpp"
 #include "pg/join/exec/row_set.hpp"
+#include "pg/join/exec/scan_tuple.hpp"
 #include "pg/work/steps.hpp"
 #include "pg/work/watch.hpp"
 
@@ -17,16 +17,16 @@ namespace simjoin::pg {
 namespace {
 
 JoinInput *streamed_input(JoinState *state) {
-  return &state->inputs[static_cast<int>(state->stream.side)];
+  return &state->inputs[state->stream.side];
 }
 
 JoinInput *small_input(JoinState *state) {
-  return &state->inputs[state->stream.side == Side::left ? 1 : 0];
+  return &state->inputs[opposite(state->stream.side)];
 }
 
 // Returns whether the join asks which rows of a small left side have a partner.
 bool asks_for_small_rows(const JoinState *state) {
-  return asks_for_existence(state->facts.jointype) && state->stream.side == Side::right;
+  return state->facts.asks_for_existence() && state->stream.side == Side::right;
 }
 
 uint32_t rows_with_set(const JoinInput &input) {
@@ -51,29 +51,29 @@ void begin_stream(JoinState *state, Side side, TupleTableSlot *first) {
   state->stream = {};
   state->stream.side = side;
   state->stream.first = first;
-  if (asks_for_small_rows(state)) state->stream.wanting = rows_with_set(state->inputs[0]);
+  if (asks_for_small_rows(state)) state->stream.wanting = rows_with_set(state->inputs[Side::left]);
   streamed_input(state)->row_count = 1;  // at a time
-  for (JoinInput &input : state->inputs) input.current_row = no_row;
+  for (JoinInput &input : state->inputs.sides) input.current_row = no_row;
   begin_asides(state);
-  note_step(state->engine, StepResult::working, 0);
+  note_step(state->engine.join, StepResult::working, 0);
 }
 
 bool streams(const JoinState *state, Side side) {
-  return state->streamed && state->stream.side == side;
+  return state->engine.streamed && state->stream.side == side;
 }
 
 bool next_streamed_row(JoinState *state) {
   RowStream *stream = &state->stream;
   JoinInput *input = streamed_input(state);
   if (!fetch_row(state)) {
-    note_step(state->engine, StepResult::done, 0);
+    note_step(state->engine.join, StepResult::done, 0);
     return false;
   }
   stream->open = true;
   input->slot_matched = false;
   input->current_row = no_row;
-  state->batch->clear();
-  state->batch_position = 0;
+  state->engine.batch->clear();
+  state->engine.batch_position = 0;
 
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   ResetExprContext(context);
@@ -82,10 +82,10 @@ bool next_streamed_row(JoinState *state) {
   if (set.joins && set.flaw.none()) {
     feed_set_of_row(state, stream->side, set);
   } else {
-    feed_empty_set(state->engine, stream->side, state->facts.token_type);
+    feed_empty_set(state->engine.join, stream->side, state->facts.token_type);
   }
   MemoryContextSwitchTo(old);
-  note_row(state->engine);
+  note_row(state->engine.join);
   stream->joins = set.joins;
   stream->partition = set.partition;
   if (set.joins) check_streamed_row(state, set.partition, set.flaw.dimensions);
@@ -96,17 +96,17 @@ bool next_streamed_batch(JoinState *state) {
   StreamedJoin *engine = streamed_join(state);
   while (engine->has_more()) {
     check_interrupts();
-    const StepResult result = call_cpp([&] { return engine->step(step_budget, *state->batch); });
+    const StepResult result = call_cpp([&] { return engine->step(step_budget, *state->engine.batch); });
     if (result != StepResult::batch) continue;
-    note_step(state->engine, result, state->batch->size());
+    note_step(state->engine.join, result, state->engine.batch->size());
     return true;
   }
   return false;
 }
 
 bool streamed_row_is_done(const JoinState *state) {
-  const JoinInput &left = state->inputs[0];
-  return left.slot != nullptr && left.slot_matched && asks_for_existence(state->facts.jointype);
+  const JoinInput &left = state->inputs[Side::left];
+  return left.slot != nullptr && left.slot_matched && state->facts.asks_for_existence();
 }
 
 bool end_streamed_row(JoinState *state) {
@@ -115,7 +115,7 @@ bool end_streamed_row(JoinState *state) {
   stream->open = false;
   if (streamed_input(state)->slot_matched) return false;
   if (stream->side == Side::left && stream->joins) check_unmatched_streamed_left(state, stream->partition);
-  if (!keeps_unmatched(state->facts.jointype, stream->side)) return false;
+  if (!state->facts.keeps_unmatched(stream->side)) return false;
   ResetExprContext(state->css.ss.ps.ps_ExprContext);
   fill_scan_tuple(state, stream->side == Side::left ? JoinPair{0, no_row, 0} : JoinPair{no_row, 0, 0});
   return true;
