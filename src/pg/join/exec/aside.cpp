@@ -8,48 +8,61 @@ extern "C" {
 
 #include "pg/base/interrupts.hpp"
 #include "pg/join/exec/scan_tuple.hpp"
+#include "pg/rows/row_store.hpp"
 
 namespace simjoin::pg {
+
+// A row set aside, as it is stored: all bytes count.
+struct FlawedRow {
+  uint64_t partition;  // the hash of its keys
+  uint32_t row;
+  RowFlaw flaw;
+};
+static_assert(sizeof(FlawedRow) == sizeof(uint64_t) + sizeof(uint32_t) + 5 * sizeof(int32_t));
+
+// What an execution has set aside.
+struct RowsAside {
+  RowReader rows[2];  // FlawedRows, by side; with read_once all are left. A store is NULL where no row is
+  // Where one side streams: the places of the small side's rows, but those that do not meet the conditions on
+  // that side alone.
+  uint32_t *places;
+  uint32_t place_count;
+  // In a semi or anti join whose right side streams: for each left row, the dimensions of the first right row
+  // that is no set and meets the left row's other conditions; 0 where none does. NULL where all are 0.
+  uint8_t *flaws;
+  // The current row of the stream is checked once it is known to have no partner. This is its hash of keys.
+  bool waits;
+  uint64_t partition;
+};
+
+struct JoinAside {
+  // The join's conditions without the similarity: those on one side, by side, and the others.
+  ExprState *own_quals[2];
+  ExprState *pair_quals;
+  RowsAside now;
+};
+
 namespace {
 
 // The memory for rows set aside: it holds the numbers of some thousands. The rest goes to a file.
 constexpr size_t aside_memory = size_t{64} << 10;
 
-// The slots of a bitmap of keys, which is looked at before pairs are. Its 32 kB tell some ten thousand keys
-// apart, mostly.
-constexpr uint32_t key_slots = 1U << 18;
-
-enum AsideColumn : AttrNumber {
-  aside_row = 1,
-  aside_slot,
-  aside_dimensions,
-  aside_kind,  // of the flaw of its weights, and what that consists of
-  aside_number,
-  aside_tokens,
-  aside_weight,
-  aside_columns = aside_weight
-};
-
-struct RowAside {
-  uint32_t row;
-  uint32_t slot;  // the slot of its keys
-  RowFlaw flaw;
-};
-
-uint32_t key_slot(uint64_t partition) {
-  return static_cast<uint32_t>(partition % key_slots);
+RowReader *rows_aside(JoinState *state, Side side) {
+  return &state->aside->now.rows[state->facts.read_once ? 0 : static_cast<int>(side)];
 }
 
-RowAside read_row_aside(JoinInput *input, uint32_t number) {
-  Datum values[aside_columns];
-  bool nulls[aside_columns];
-  read_row(&input->aside, number, values, nulls);
-  const auto number_of = [&](AsideColumn column) { return DatumGetInt32(values[column - 1]); };
-  return {static_cast<uint32_t>(number_of(aside_row)),
-          static_cast<uint32_t>(number_of(aside_slot)),
-          {number_of(aside_dimensions),
-           {static_cast<WeightFlaw::Kind>(number_of(aside_kind)), number_of(aside_number),
-            static_cast<uint32_t>(number_of(aside_tokens)), DatumGetFloat4(values[aside_weight - 1])}}};
+uint32_t count_aside(JoinState *state, Side side) {
+  const RowStore *store = rows_aside(state, side)->store;
+  return store == nullptr ? 0 : store->rows;
+}
+
+FlawedRow row_aside(JoinState *state, Side side, uint32_t place) {
+  Datum value;
+  bool isnull;
+  read_row(rows_aside(state, side), place, &value, &isnull);
+  FlawedRow row;
+  memcpy(&row, VARDATA_ANY(DatumGetPointer(value)), sizeof row);
+  return row;
 }
 
 [[noreturn]] void raise_flaw(const JoinState *state, const RowFlaw &flaw) {
@@ -67,73 +80,93 @@ bool mentions(const JoinState *state, Node *expr, ColumnSource source) {
   return false;
 }
 
-bool quals_hold(JoinState *state, ExprState *quals, uint32_t left, uint32_t right) {
+// Returns whether a row of the side meets conditions with a row of the other side, or no_row.
+bool quals_hold(JoinState *state, ExprState *quals, Side side, uint32_t row, uint32_t partner) {
   if (quals == nullptr) return true;
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   ResetExprContext(context);
-  fill_scan_tuple(state, {left, right, unknown_overlap});
+  fill_scan_tuple(state, side == Side::left ? JoinPair{row, partner, unknown_overlap}
+                                            : JoinPair{partner, row, unknown_overlap});
   return ExecQual(quals, context);
 }
 
-// Returns whether a row of the side meets the conditions on that side alone.
 bool meets_own_conditions(JoinState *state, Side side, uint32_t row) {
-  const bool is_left = side == Side::left;
-  return quals_hold(state, state->aside.own[is_left ? 0 : 1], is_left ? row : no_row, is_left ? no_row : row);
+  return quals_hold(state, state->aside->own_quals[static_cast<int>(side)], side, row, no_row);
 }
 
 // Returns whether a row of the side meets the other conditions with a row of the other side.
 bool meets_conditions_with(JoinState *state, Side side, uint32_t row, uint32_t partner) {
-  const bool is_left = side == Side::left;
-  const uint32_t left = is_left ? row : partner, right = is_left ? partner : row;
-  return quals_hold(state, state->aside.own[is_left ? 1 : 0], left, right) &&
-         quals_hold(state, state->aside.pair, left, right);
+  const JoinAside &aside = *state->aside;
+  return quals_hold(state, aside.own_quals[static_cast<int>(opposite(side))], side, row, partner) &&
+         quals_hold(state, aside.pair_quals, side, row, partner);
 }
 
 // Returns the first row of the other side, from `partner` on, that has a set and meets the conditions with
-// the row, or else no_row. Only pairs that a nested loop would evaluate count.
-uint32_t next_met(JoinState *state, Side side, const RowAside &aside, bool unmatched_only,
+// the row, or else no_row.
+uint32_t next_met(JoinState *state, Side side, const FlawedRow &flawed, bool unmatched_only,
                   uint32_t partner = 0) {
   const JoinInput &other = state->inputs[opposite(side)];
-  if (state->inputs.key_count > 0 && !has_row(other.key_slots, aside.slot)) return no_row;
-  if (!meets_own_conditions(state, side, aside.row)) return no_row;
+  if (!may_have_keys(state, other, flawed.partition)) return no_row;
+  if (!meets_own_conditions(state, side, flawed.row)) return no_row;
   for (; partner < other.row_count; ++partner) {
     check_interrupts();
     if (has_row(other.without_set, partner) || (unmatched_only && has_row(other.matched, partner))) continue;
-    if (meets_conditions_with(state, side, aside.row, partner)) return partner;
+    if (meets_conditions_with(state, side, flawed.row, partner)) return partner;
   }
   return no_row;
 }
 
 void check_side(JoinState *state, Side side, bool unmatched_only) {
-  JoinInput *input = &state->inputs[side];
-  if (input->aside.store == nullptr) return;
-  for (uint32_t number = 0; number < input->aside.store->rows; ++number) {
+  for (uint32_t place = 0; place < count_aside(state, side); ++place) {
     check_interrupts();
-    const RowAside aside = read_row_aside(input, number);
-    if (next_met(state, side, aside, unmatched_only) != no_row) raise_flaw(state, aside.flaw);
+    const FlawedRow flawed = row_aside(state, side, place);
+    if (next_met(state, side, flawed, unmatched_only) != no_row) raise_flaw(state, flawed.flaw);
+  }
+}
+
+// Lists the rows of the small side that rows of the stream may meet.
+void list_small_side(JoinState *state, Side small) {
+  RowsAside *now = &state->aside->now;
+  const uint32_t count = count_aside(state, small);
+  if (count == 0) return;
+  now->places = static_cast<uint32_t *>(MemoryContextAlloc(state->context, sizeof(uint32_t) * count));
+  for (uint32_t place = 0; place < count; ++place) {
+    check_interrupts();
+    if (meets_own_conditions(state, small, row_aside(state, small, place).row))
+      now->places[now->place_count++] = place;
   }
 }
 
 // Raises the error of a row of the small side that meets the conditions with the current row of the stream.
-void check_small_asides(JoinState *state, uint64_t partition) {
+void check_small_side(JoinState *state) {
+  const RowsAside &now = state->aside->now;
   const Side small = opposite(state->stream.side);
-  JoinInput *input = &state->inputs[small];
-  for (uint32_t i = 0; i < state->stream.aside_count; ++i) {
+  for (uint32_t i = 0; i < now.place_count; ++i) {
     check_interrupts();
-    const RowAside aside = read_row_aside(input, state->stream.asides[i]);
-    if (state->inputs.key_count > 0 && aside.slot != key_slot(partition)) continue;
-    if (meets_conditions_with(state, small, aside.row, 0)) raise_flaw(state, aside.flaw);
+    const FlawedRow flawed = row_aside(state, small, now.places[i]);
+    if (flawed.partition == now.partition && meets_conditions_with(state, small, flawed.row, 0))
+      raise_flaw(state, flawed.flaw);
   }
 }
 
 // Notes which left rows without a partner would meet the right row of a stream.
-void note_flaw(JoinState *state, const RowAside &aside) {
-  const JoinInput &left = state->inputs[Side::left];
-  for (uint32_t row = 0; (row = next_met(state, Side::right, aside, true, row)) != no_row; ++row) {
-    if (state->stream.flaws == nullptr)
-      state->stream.flaws = static_cast<uint8_t *>(MemoryContextAllocZero(state->context, left.row_count));
-    if (state->stream.flaws[row] == 0) state->stream.flaws[row] = static_cast<uint8_t>(aside.flaw.dimensions);
+void note_flaw(JoinState *state, const FlawedRow &flawed) {
+  uint8_t **flaws = &state->aside->now.flaws;
+  for (uint32_t row = 0; (row = next_met(state, Side::right, flawed, true, row)) != no_row; ++row) {
+    if (*flaws == nullptr)
+      *flaws =
+          static_cast<uint8_t *>(MemoryContextAllocZero(state->context, state->inputs[Side::left].row_count));
+    if ((*flaws)[row] == 0) (*flaws)[row] = static_cast<uint8_t>(flawed.flaw.dimensions);
   }
+}
+
+// Raises the error of a right row that has streamed and met the conditions with a left row without a partner.
+void check_noted_flaws(JoinState *state) {
+  const uint8_t *flaws = state->aside->now.flaws;
+  if (flaws == nullptr) return;
+  const JoinInput &left = state->inputs[Side::left];
+  for (uint32_t row = 0; row < left.row_count; ++row)
+    if (flaws[row] > 0 && !has_row(left.matched, row)) raise_flaw(state, {flaws[row], {}});
 }
 
 }  // namespace
@@ -152,89 +185,72 @@ void init_aside(JoinState *state, List *join_quals) {
     List **list = left == right ? &others : &one_sided[left ? 0 : 1];
     *list = lappend(*list, qual);
   }
+  state->aside = static_cast<JoinAside *>(palloc0(sizeof(JoinAside)));
   for (int side = 0; side < 2; ++side)
-    state->aside.own[side] = ExecInitQual(one_sided[side], &state->css.ss.ps);
-  state->aside.pair = ExecInitQual(others, &state->css.ss.ps);
+    state->aside->own_quals[side] = ExecInitQual(one_sided[side], &state->css.ss.ps);
+  state->aside->pair_quals = ExecInitQual(others, &state->css.ss.ps);
 }
 
-void note_keys(JoinState *state, JoinInput *input, uint64_t partition) {
-  if (state->inputs.key_count == 0) return;
-  reserve_rows(state->context, &input->key_slots, key_slots - 1);
-  set_row(&input->key_slots, key_slot(partition));
-}
-
-bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition) {
-  return state->inputs.key_count == 0 || has_row(input.key_slots, key_slot(partition));
-}
-
-void set_aside(JoinState *state, JoinInput *input, uint64_t partition, const RowFlaw &flaw) {
-  if (input->aside.store == nullptr) {
+void set_aside(JoinState *state, Side side, const RowSet &set) {
+  RowReader *rows = rows_aside(state, side);
+  if (rows->store == nullptr) {
     MemoryContext old = MemoryContextSwitchTo(state->context);
-    TupleDesc descriptor = CreateTemplateTupleDesc(aside_columns);
-    for (int column = aside_row; column <= aside_columns; ++column)
-      TupleDescInitEntry(descriptor, static_cast<AttrNumber>(column), "number",
-                         column == aside_weight ? FLOAT4OID : INT4OID, -1, 0);
+    TupleDesc descriptor = CreateTemplateTupleDesc(1);
+    TupleDescInitEntry(descriptor, 1, "row", BYTEAOID, -1, 0);
     MemoryContextSwitchTo(old);
-    input->aside.store = create_row_store(state->context, descriptor, aside_memory);
+    rows->store = create_row_store(state->context, descriptor, aside_memory);
   }
-  Datum values[aside_columns] = {Int32GetDatum(static_cast<int32>(input->row_count)),
-                                 Int32GetDatum(static_cast<int32>(key_slot(partition))),
-                                 Int32GetDatum(flaw.dimensions),
-                                 Int32GetDatum(static_cast<int32>(flaw.weights.kind)),
-                                 Int32GetDatum(flaw.weights.number),
-                                 Int32GetDatum(static_cast<int32>(flaw.weights.tokens)),
-                                 Float4GetDatum(flaw.weights.weight)};
-  bool nulls[aside_columns] = {};
-  append_row(input->aside.store, values, nulls);
+  const FlawedRow flawed = {set.partition, state->inputs[side].row_count, set.flaw};
+  auto *bytes = static_cast<bytea *>(palloc(VARHDRSZ + sizeof flawed));
+  SET_VARSIZE(bytes, VARHDRSZ + sizeof flawed);
+  memcpy(VARDATA(bytes), &flawed, sizeof flawed);
+  Datum value = PointerGetDatum(bytes);
+  bool isnull = false;
+  append_row(rows->store, &value, &isnull);
+  pfree(bytes);
 }
 
-void check_rows_aside(JoinState *state) {
+void begin_aside(JoinState *state) {
+  if (state->engine.streamed) return list_small_side(state, opposite(state->stream.side));
   check_side(state, Side::left, false);
   if (!state->facts.asks_for_existence()) check_side(state, Side::right, false);
 }
 
-void check_unmatched_left(JoinState *state) {
-  if (state->facts.asks_for_existence()) check_side(state, Side::right, true);
-}
-
-void begin_asides(JoinState *state) {
-  RowStream *stream = &state->stream;
-  const Side small = opposite(stream->side);
-  JoinInput *input = &state->inputs[small];
-  if (input->aside.store == nullptr) return;
-  const uint32_t rows = input->aside.store->rows;
-  stream->asides = static_cast<uint32_t *>(MemoryContextAlloc(state->context, sizeof(uint32_t) * rows));
-  for (uint32_t number = 0; number < rows; ++number) {
-    check_interrupts();
-    if (meets_own_conditions(state, small, read_row_aside(input, number).row))
-      stream->asides[stream->aside_count++] = number;
-  }
-}
-
-void check_streamed_row(JoinState *state, uint64_t partition, int flaw) {
+void check_streamed_row(JoinState *state, const RowSet &set) {
+  RowsAside *now = &state->aside->now;
   const Side side = state->stream.side;
-  const bool right_waits = state->facts.asks_for_existence();
-  if (flaw > 0) {
-    const RowAside aside = {0, key_slot(partition), {flaw, {}}};
-    if (side == Side::right && right_waits) {
-      note_flaw(state, aside);
-    } else if (next_met(state, side, aside, false) != no_row) {
-      raise_flawed(clause_function(state->facts), flaw);
+  const bool existence = state->facts.asks_for_existence();
+  now->waits = set.joins && existence && side == Side::left;
+  if (!set.joins) return;
+  now->partition = set.partition;
+  if (!set.flaw.none()) {
+    const FlawedRow flawed = {set.partition, 0, set.flaw};
+    if (existence && side == Side::right) {
+      note_flaw(state, flawed);
+    } else if (next_met(state, side, flawed, false) != no_row) {
+      raise_flaw(state, set.flaw);
     }
   }
-  if (side == Side::right || !right_waits) check_small_asides(state, partition);
+  if (!now->waits) check_small_side(state);
 }
 
-void check_unmatched_streamed_left(JoinState *state, uint64_t partition) {
-  if (state->facts.asks_for_existence()) check_small_asides(state, partition);
+void check_unmatched_streamed_row(JoinState *state) {
+  if (state->aside->now.waits) check_small_side(state);
 }
 
-void check_flaws_met(JoinState *state) {
-  if (state->stream.flaws == nullptr) return;
-  const JoinInput &left = state->inputs[Side::left];
-  for (uint32_t row = 0; row < left.row_count; ++row)
-    if (state->stream.flaws[row] > 0 && !has_row(left.matched, row))
-      raise_flawed(clause_function(state->facts), state->stream.flaws[row]);
+void end_aside(JoinState *state) {
+  if (state->engine.streamed) {
+    check_noted_flaws(state);
+  } else if (state->facts.asks_for_existence()) {
+    check_side(state, Side::right, true);
+  }
+}
+
+void discard_aside(JoinState *state) {
+  RowsAside *now = &state->aside->now;
+  for (RowReader &rows : now->rows)
+    if (rows.store != nullptr) close_row_store(rows.store);
+  *now = {};
 }
 
 }  // namespace simjoin::pg

@@ -163,10 +163,8 @@ void discard_execution(JoinState *state) {
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
   for (JoinInput &input : state->inputs.sides) {
     const bool own_rows = &input == &state->inputs[Side::left] || !state->facts.read_once;
-    for (RowReader *reader : {&input.reader, &input.aside}) {
-      if (reader->store != nullptr && own_rows) close_row_store(reader->store);
-      *reader = {};
-    }
+    if (input.reader.store != nullptr && own_rows) close_row_store(input.reader.store);
+    input.reader = {};
     if (input.blocks != nullptr) end_block_input(input.blocks);
     input.row_count = 0;
     input.slot = nullptr;
@@ -174,6 +172,7 @@ void discard_execution(JoinState *state) {
   }
   state->engine = {};
   state->stream = {};
+  discard_aside(state);
   MemoryContextReset(state->context);
   enter(state, JoinPhase::feed);
 }
@@ -185,7 +184,7 @@ bool next_joined_row(JoinState *state) {
       case JoinPhase::feed:
         begin_recheck(state);
         feed(state);
-        if (!state->engine.streamed) check_rows_aside(state);
+        begin_aside(state);
         if (state->engine.join == nullptr) {
           enter(state, JoinPhase::unmatched_left);
         } else if (state->engine.streamed) {
@@ -197,12 +196,12 @@ bool next_joined_row(JoinState *state) {
       case JoinPhase::pairs:
       case JoinPhase::same_row:
         if (next_match(state)) return true;
-        check_unmatched_left(state);
+        end_aside(state);
         enter(state, JoinPhase::unmatched_left);
         break;
       case JoinPhase::stream:
         if (next_of_stream(state)) return true;
-        check_flaws_met(state);
+        end_aside(state);
         enter(state, JoinPhase::unmatched_left);
         break;
       case JoinPhase::unmatched_left:

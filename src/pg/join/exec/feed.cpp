@@ -53,10 +53,10 @@ JoinSpec join_spec(const JoinState *state) {
 // it matches nothing.
 void feed_row(JoinState *state, Side side, TupleTableSlot *slot) {
   JoinInput *input = &state->inputs[side];
-  const RowSet set = set_of_row(state, side, slot, nullptr);
+  const RowSet set = set_of_row(state, side, slot);
   if (set.isnull) add_row(state->context, &input->without_set, input->row_count);
   if (set.joins) note_keys(state, input, set.partition);
-  if (set.joins && !set.flaw.none()) set_aside(state, input, set.partition, set.flaw);
+  if (set.joins && !set.flaw.none()) set_aside(state, side, set);
   const bool fed = set.joins && set.flaw.none();
   const bool weightless = fed && !has_weight(state, set);
   if (weightless) add_row(state->context, &input->weightless, input->row_count);
@@ -177,7 +177,6 @@ void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
 void share_rows(JoinState *state) {
   JoinInput *left = &state->inputs[Side::left], *right = &state->inputs[Side::right];
   right->reader.store = left->reader.store;
-  right->aside.store = left->aside.store;
   right->row_count = left->row_count;
   right->key_slots = left->key_slots;
   right->matchless = left->matchless;

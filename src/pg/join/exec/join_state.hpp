@@ -50,7 +50,6 @@ struct JoinInput {
   uint32_t current_row;  // the row whose columns are in values and nulls
   Datum *values;
   bool *nulls;
-  RowReader aside;      // rows whose arrays are no sets (aside.hpp); its store is NULL where no row is
   RowBits key_slots;    // with partition keys: the hashes of the keys of rows that have a set
   RowBits without_set;  // rows whose set is NULL
   RowBits matchless;    // rows that match nothing: without set or with NULL keys, and with empty sets where
@@ -68,18 +67,9 @@ struct RowStream {
   Side side;
   TupleTableSlot *first;  // its first row, before that has its turn
   bool open;              // the current row may have pairs, or be handed up without a partner
-  bool joins;             // the current row may have partners (RowSet)
-  uint64_t partition;     // the hash of its keys
   // In a semi or anti join with a small left side: the left rows with a set that have no partner. Without
   // any, the join ends.
   uint32_t wanting;
-  // The same join: for each left row, what dimensions_of_flawed() returned for the first right row that is no
-  // set and meets the left row's other conditions; 0 where none does. NULL where all are 0.
-  uint8_t *flaws;
-  // The rows of the small side whose arrays are no sets (aside.hpp), by their numbers, but those that do not
-  // meet the conditions on that side alone.
-  uint32_t *asides;
-  uint32_t aside_count;
 };
 
 // The inputs of the join. Rows whose partition keys differ are kept apart.
@@ -119,12 +109,6 @@ struct EngineState {
   bool build_logged;  // phase_log.hpp
 };
 
-// The join's conditions without the similarity (aside.hpp).
-struct AsideQuals {
-  ExprState *own[2];  // those on one side, by side
-  ExprState *pair;    // and the others
-};
-
 // The figures of EXPLAIN ANALYZE, over all executions.
 struct JoinTotals {
   bool keep;
@@ -149,7 +133,7 @@ struct JoinState {
   JoinInputs inputs;
   JoinTerms terms;
   JoinTotals totals;
-  AsideQuals aside;
+  struct JoinAside *aside;  // rows whose arrays are no sets (aside.hpp)
 
   // Of the current execution; what it allocates is in `context`.
   MemoryContext context;

@@ -5,11 +5,18 @@ extern "C" {
 }
 
 #include "pg/base/interruptible.hpp"
-#include "pg/join/exec/aside.hpp"
 #include "pg/sets/weighted_set.hpp"
 
 namespace simjoin::pg {
 namespace {
+
+// The slots of a bitmap of keys, which is looked at before pairs are. Its 32 kB tell some ten thousand keys
+// apart, mostly.
+constexpr uint32_t key_slots = 1U << 18;
+
+uint32_t key_slot(uint64_t partition) {
+  return static_cast<uint32_t>(partition % key_slots);
+}
 
 // Gives a hash of the partition keys. Returns false where a key is NULL, so that the row matches nothing.
 bool hash_keys(JoinState *state, Side side, TupleTableSlot *slot, uint64_t *partition) {
@@ -41,7 +48,17 @@ void take_weights(ArrayType *weights, RowSet *set) {
 
 }  // namespace
 
-RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners) {
+void note_keys(JoinState *state, JoinInput *input, uint64_t partition) {
+  if (state->inputs.key_count == 0) return;
+  reserve_rows(state->context, &input->key_slots, key_slots - 1);
+  set_row(&input->key_slots, key_slot(partition));
+}
+
+bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition) {
+  return state->inputs.key_count == 0 || has_row(input.key_slots, key_slot(partition));
+}
+
+RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot) {
   RowSet set = {};
   const int s = static_cast<int>(side);
   const Datum tokens = slot_getattr(slot, state->facts.set_column[s], &set.isnull);
@@ -49,7 +66,8 @@ RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinI
   if (state->facts.weighted() && !set.isnull)
     weights = slot_getattr(slot, state->facts.weights_column[s], &set.isnull);
   if (set.isnull || !hash_keys(state, side, slot, &set.partition)) return set;
-  if (partners != nullptr && !may_have_keys(state, *partners, set.partition)) return set;
+  const bool streams = state->inputs[side].slot != nullptr;
+  if (streams && !may_have_keys(state, state->inputs[opposite(side)], set.partition)) return set;
   take_tokens(state, DatumGetArrayTypeP(tokens), &set);
   if (state->facts.weighted() && set.flaw.none()) take_weights(DatumGetArrayTypeP(weights), &set);
   set.joins = true;

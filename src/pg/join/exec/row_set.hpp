@@ -26,9 +26,15 @@ struct RowSet {
   uint64_t partition;    // the hash of the keys
 };
 
-// Returns the set of a row. The row joins if neither its set nor one of its keys is NULL. If `partners` is
-// not NULL but an input that has been read, one of its rows has to have the same keys.
-RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot, const JoinInput *partners);
+// Returns the set of a row. The row joins if neither its set nor one of its keys is NULL. Where it streams, a
+// row of the other side has to have the same keys, too.
+RowSet set_of_row(JoinState *state, Side side, TupleTableSlot *slot);
+
+// Notes the hash of the partition keys of an input's row that has a set.
+void note_keys(JoinState *state, JoinInput *input, uint64_t partition);
+
+// Returns whether a row of the input that has a set may have these keys. `partition` is their hash.
+bool may_have_keys(const JoinState *state, const JoinInput &input, uint64_t partition);
 
 // Returns whether a set that joins and has no flaw has a weight above 0. Without weights, each element has
 // one.

@@ -20,10 +20,6 @@ JoinInput *streamed_input(JoinState *state) {
   return &state->inputs[state->stream.side];
 }
 
-JoinInput *small_input(JoinState *state) {
-  return &state->inputs[opposite(state->stream.side)];
-}
-
 // Returns whether the join asks which rows of a small left side have a partner.
 bool asks_for_small_rows(const JoinState *state) {
   return state->facts.asks_for_existence() && state->stream.side == Side::right;
@@ -54,7 +50,6 @@ void begin_stream(JoinState *state, Side side, TupleTableSlot *first) {
   if (asks_for_small_rows(state)) state->stream.wanting = rows_with_set(state->inputs[Side::left]);
   streamed_input(state)->row_count = 1;  // at a time
   for (JoinInput &input : state->inputs.sides) input.current_row = no_row;
-  begin_asides(state);
   note_step(state->engine.join, StepResult::working, 0);
 }
 
@@ -78,7 +73,7 @@ bool next_streamed_row(JoinState *state) {
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   ResetExprContext(context);
   MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-  const RowSet set = set_of_row(state, stream->side, input->slot, small_input(state));
+  const RowSet set = set_of_row(state, stream->side, input->slot);
   if (set.joins && set.flaw.none()) {
     feed_set_of_row(state, stream->side, set);
   } else {
@@ -86,9 +81,7 @@ bool next_streamed_row(JoinState *state) {
   }
   MemoryContextSwitchTo(old);
   note_row(state->engine.join);
-  stream->joins = set.joins;
-  stream->partition = set.partition;
-  if (set.joins) check_streamed_row(state, set.partition, set.flaw.dimensions);
+  check_streamed_row(state, set);
   return true;
 }
 
@@ -114,7 +107,7 @@ bool end_streamed_row(JoinState *state) {
   if (!stream->open) return false;
   stream->open = false;
   if (streamed_input(state)->slot_matched) return false;
-  if (stream->side == Side::left && stream->joins) check_unmatched_streamed_left(state, stream->partition);
+  check_unmatched_streamed_row(state);
   if (!state->facts.keeps_unmatched(stream->side)) return false;
   ResetExprContext(state->css.ss.ps.ps_ExprContext);
   fill_scan_tuple(state, stream->side == Side::left ? JoinPair{0, no_row, 0} : JoinPair{no_row, 0, 0});
