@@ -29,7 +29,7 @@ void trim_device_memory(int number, size_t kept) noexcept;
 // Returns whether contexts may be destroyed. They may not if another library in this process loaded its own
 // CUDA runtime, which would lose its context, too.
 bool may_reset_devices();
-// Gives back everything that this process holds of its devices while nobody uses them: pools, cached
+// Gives back everything that this process holds of its devices while they are idle: pools, cached
 // page-locked memory and, if may_reset_devices(), the contexts. Returns false if page-locked memory is still
 // in use, because unlocking it needs the contexts.
 bool give_devices_back();

@@ -42,7 +42,7 @@ inline double next_items(const FinishedLaunch &last, uint64_t room) {
 }
 
 // Returns how many candidates the next verification takes at a time. `window` is the number of `last`. A
-// short launch over few candidates does not tell how long more of them take, so it never shrinks the window.
+// short launch over few candidates does not show how long more of them take, so it never shrinks the window.
 inline double next_window(const FinishedLaunch &last, double window) {
   const double next = next_items(last, UINT64_MAX);
   return last.ms > launch_ms ? next : std::max(window, next);

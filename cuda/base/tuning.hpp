@@ -1,5 +1,5 @@
 // Rates of the kernels per millisecond, all of an H200. They serve choices between kernels and the sizes of
-// launches. Costs of whole computations, for the choice of the device, stand in core/base/costs.hpp.
+// launches. Costs of whole computations, for the choice of the device, are in core/base/costs.hpp.
 #pragma once
 
 #include <cstdint>

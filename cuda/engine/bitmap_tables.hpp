@@ -24,7 +24,7 @@ class BitmapTables {
   const TilePlan &plan() const { return plan_; }
   // Lets a verification check the signatures.
   void check_signatures(VerificationJob &job) const;
-  // Returns the job of all items, of which none is set.
+  // Returns the job of all items, none of them set.
   BitmapJob job(const CandidateView &candidates) const;
   // Describes for EXPLAIN how the signatures are compared.
   std::string describe(BitmapKernel kernel, const Device &device) const;

@@ -36,8 +36,8 @@ SignatureWidths widths_for(const Bounds &bounds, double average_size);
 // Returns the number of pairs of compatible sizes.
 uint64_t compatible_pairs(const ComparedSets &sets);
 
-// Returns the probes [begin, end) with all their possible partners, of which there may be none. `border` is
-// as in bitmap_ranges().
+// Returns the probes [begin, end) with all their possible partners, if any. `border` is as in
+// bitmap_ranges().
 PlanRange range_of(const ComparedSets &sets, uint32_t begin, uint32_t end, uint32_t border);
 
 // Probes [begin, end) of a range, and their pairs.

@@ -26,7 +26,7 @@ struct GroupInputs {
 double comparisons_per_ms(BitmapKernel kernel, uint32_t steps);
 
 // Returns the ranges cut by set size, each part with the comparison that costs least by a sample. A range
-// without enough work for a sample stays as it is.
+// without enough work for a sample is not changed.
 std::vector<BitmapRange> choose_groups(const GroupInputs &inputs, const std::vector<BitmapRange> &ranges);
 
 }  // namespace simjoin::gpu

@@ -1,4 +1,4 @@
-// What a join on the device tells of itself while it runs.
+// Counters and reasons of a join on the device while it runs.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace simjoin::gpu {
 // Written by the threads of the join, read by any thread.
 class JoinReport {
  public:
-  // Calls change(stats, figures) while nobody reads them.
+  // Calls change(stats, figures) under the lock.
   template <class Change>
   void update(Change &&change) {
     const std::lock_guard lock(mutex_);
     change(stats_, figures_);
   }
-  // Adds a line to what EXPLAIN tells of the choices, unless it is there.
+  // Adds a reason for EXPLAIN, unless it is there.
   void explain(std::string reason) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> &reasons = stats_.reasons;

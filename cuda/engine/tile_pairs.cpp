@@ -11,8 +11,8 @@ constexpr uint32_t cut_parts = 4;
 // A fraction of the tokens and rows of a pair of tiles that did not fit. Pairs with at least as many do not
 // fit either.
 constexpr double as_large = 0.9;
-// The most pairs after one round of cuts. If memory stays short whatever the size, cuts would otherwise go
-// down to single rows.
+// The most pairs after one round of cuts. If memory is too short for tiles of any size, cuts would otherwise
+// go down to single rows.
 constexpr size_t most_cut = 1 << 14;
 
 // Cuts rows into `parts` parts of equally many rows, or into fewer if there are fewer rows.

@@ -24,7 +24,7 @@ struct TilePair {
 std::vector<TileRows> cut_rows(std::span<const uint32_t> lengths, uint64_t tokens, uint64_t parts,
                                uint64_t most_rows);
 
-// Returns pairs of tiles such that each pair of rows belongs to one of them. `right` is null in a self-join.
+// Returns pairs of tiles. Each pair of rows belongs to one of them. `right` is null in a self-join.
 std::vector<TilePair> pair_tiles(const std::vector<TileRows> &left, const std::vector<TileRows> *right);
 
 // Appends to `pending` the pairs of smaller tiles that replace a pair which did not fit. Pending pairs that

@@ -21,7 +21,7 @@ class LeastOverlap {
   }
 
  private:
-  // Returns the number of tokens of which the sets must share the part `factor_`.
+  // Returns the number of tokens whose part `factor_` the sets must share.
   SIMJOIN_HOST_DEVICE float tokens(uint32_t r, uint32_t s) const {
     switch (measure_) {
       case Measure::jaccard:

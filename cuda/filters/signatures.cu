@@ -17,7 +17,7 @@ struct SignedSets {
   __device__ uint32_t words_per_set() const { return layout.steps * step_words; }
 
   // Returns the bits of the words of a bitmap that are this thread's part, to all lanes of its warp the sum
-  // of their parts. The bitmap is shared by `threads` threads, of which this one is number `thread`.
+  // of their parts. `threads` threads share the bitmap; this one is number `thread`.
   __device__ uint32_t count_bits(const uint32_t *bitmap, uint32_t thread, uint32_t threads) const {
     uint32_t bits = 0;
     for (uint32_t word = thread; word < words_per_set(); word += threads) bits += __popc(bitmap[word]);

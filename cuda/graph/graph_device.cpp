@@ -50,7 +50,7 @@ class Session {
 
  private:
   const HostSide &host_;
-  GraphFigures figures_;  // that nobody wants
+  GraphFigures figures_;  // for callers that want none
 
  public:
   GraphFigures &noted;

@@ -36,7 +36,7 @@ struct ListedRows {
   }
   // Returns the first of a row's keys.
   __device__ uint64_t begin(uint32_t row) const { return begins[row] - begins[0]; }
-  // Returns where the ranks of a row lie.
+  // Returns the place of the ranks of a row.
   __device__ uint64_t start(uint32_t row) const { return rows.starts[list[row]]; }
 };
 

@@ -10,14 +10,14 @@ namespace simjoin::gpu {
 
 // The rows that are being sorted, as kernels see them.
 struct RowsView {
-  uint32_t *ranks;  // before a row is sorted, no_rank stands for tokens without a rank
+  uint32_t *ranks;  // before a row is sorted, no_rank marks tokens without a rank
   const uint64_t *starts;
   uint32_t *stored;
   uint32_t *sizes;
   unsigned long long *repeats;  // ranks that were dropped because their row has them twice
   int rank_bits;                // of the ranks and of none()
 
-  // Returns what stands for no_rank where ranks have rank_bits bits: more than any rank.
+  // Returns the value of no_rank if ranks have rank_bits bits: more than any rank.
   __device__ uint32_t none() const { return static_cast<uint32_t>((uint64_t{1} << rank_bits) - 1); }
   // Returns the rank at `i`, or none().
   __device__ uint32_t rank(uint64_t i) const { return min(ranks[i], none()); }

@@ -11,11 +11,11 @@
 namespace simjoin::gpu {
 namespace {
 
-// Blocks sort the rows that are too long for a tile, each kind of block rows of up to so many tokens. Radix
-// sorts take the rows that are longer still. On an H100 that is 77, 103 and 46 billion numbers a second, and
+// Blocks sort the rows that are too long for a tile: the most tokens of a row for each kind of block. Radix
+// sorts take longer rows. On an H100 that is 77, 103 and 46 billion numbers a second, and
 // tiles are sorted at 145 billion.
 constexpr uint32_t medium_tokens = 4096, long_tokens = 16384;
-// Rows and tokens, counted together, of which a warp makes its tiles.
+// Rows and tokens, counted together, from which a warp makes its tiles.
 constexpr uint64_t share_of_warp = 2048;
 
 // Rows that are too long for warps.

@@ -1,4 +1,4 @@
-// Sorts the ranks of each set where they lie.
+// Sorts the ranks of each set in place.
 #pragma once
 
 #include <cstdint>

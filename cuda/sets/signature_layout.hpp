@@ -29,7 +29,7 @@ struct DeviceSignatureLayout {
   uint32_t own = 0;          // ranks with a bit of their own; fewer than the bits, unless that is all ranks
   uint32_t ranks = 0;
 
-  // Returns the bits that stand for tokens.
+  // Returns the number of bits for tokens.
   SIMJOIN_HOST_DEVICE uint32_t bits() const { return steps * step_bits - excess_bits; }
   // Returns whether no two ranks share a bit.
   bool exact() const { return own == ranks; }

@@ -23,7 +23,7 @@ constexpr uint64_t most_hashed_tokens = uint64_t{1} << 30;
 constexpr uint32_t reported_frequencies = most_own_bits;
 constexpr unsigned long long empty_slot = 1ull << 63;  // as a token: the smallest int64
 
-// The slots of a table that values index directly. Values next to each other lie far apart, because they are
+// The slots of a table that values index directly. Neighbouring values are far apart, because they are
 // often about equally frequent, and a device adds to the numbers of one cache line one after another.
 struct ValueSlots {
   static constexpr uint32_t parts = 256;
@@ -238,7 +238,7 @@ void rank_hashed(Device &device, const T *tokens, uint64_t count, const StopFlag
   stop.check();
   if (selected > 0) {
     DeviceBuffer<int64_t> values(device, selected);
-    // The slot after the table stands for the smallest value. Its key is never set, and reads as that value.
+    // The slot after the table is that of the smallest value. Its key is never set, and reads as that value.
     launch(device, gather_values, blocks_for(device, selected), slots.data(), selected, keys.data(),
            values.data());
     sort_slots(device, values, slots, selected, 64);

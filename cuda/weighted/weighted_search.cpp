@@ -57,7 +57,7 @@ class Search {
     return problem_.probes.starts[end] - problem_.probes.starts[first];
   }
 
-  // Returns the end of the probes from `first` on that have so many tokens together: one probe at least.
+  // Returns the end of the probes from `first` on with at most `lookups` tokens together: one probe at least.
   uint32_t end_of_tile(uint32_t first, uint64_t lookups) const {
     const Buffer<uint64_t> &starts = problem_.probes.starts;
     const uint64_t *end = std::upper_bound(starts.begin() + first + 1, starts.end(), starts[first] + lookups);

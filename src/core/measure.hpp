@@ -2,7 +2,7 @@
 //
 // One inline function computes every similarity, in double precision, from (overlap, |r|, |s|): the SQL
 // functions, the CPU engine and the GPU kernels share it. Every bound is found by search with that same
-// function and never from a rounded formula, so a pair that lies exactly on a threshold is in, everywhere.
+// function and never from a rounded formula, so a pair exactly on a threshold is in the result everywhere.
 #pragma once
 
 #include <algorithm>

@@ -626,7 +626,7 @@ TEST_F(DeviceChoiceTest, NumbersOfTextsGoToTheFile) {
   EXPECT_EQ(join_within(beyond.one_part_limit).spilled_bytes, 0u);
 }
 
-// The GPU is set up beside the input. What fails there is told as if it failed later.
+// The GPU is set up beside the input. A failure there is reported as if it came later.
 TEST_F(DeviceChoiceTest, AFailureOfTheStartLeavesTheGpu) {
   const Input<int32_t> input = large_input<int32_t>(true);
   for (const ErrorKind kind : {ErrorKind::device_failure, ErrorKind::device_unavailable}) {

@@ -34,7 +34,7 @@ TEST(GpuSlowdown, WhatADriverDoesNotTellIsNotHeldAgainstTheGpu) {
   EXPECT_NEAR(without_memory.compare, 2, 1e-9);
 }
 
-// Millions of titles of 8 words at 0.9, which prefixes and sizes tell apart. 16 cores are faster than the
+// Millions of titles of 8 words at 0.9, which prefixes and sizes separate. 16 cores are faster than the
 // ordinary cores of a GPU, and slower than the tensor cores of an H200.
 TEST(DeviceCosts, AGpuWithoutBinaryTensorCoresDoesNotPayWhereManyCoresAreSooner) {
   JoinLoad load;

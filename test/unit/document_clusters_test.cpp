@@ -244,7 +244,7 @@ TEST(DocumentClusters, AreTheSameInOneStreamAndInMany) {
   }
 }
 
-// Streams merge the same clusters wherever they end, and tell of each where it has gone.
+// Streams merge the same clusters wherever they end, and say where each merged cluster has gone.
 TEST(DocumentClusters, ComeTogetherTheSameInOneStreamAndInMany) {
   for (const DocumentCase &c : merging_cases) {
     const std::vector<Document> documents = documents_of(c);

@@ -1,4 +1,4 @@
-// The attempt to run parts of a computation on a GPU: who runs them, and what the user is told.
+// The attempt to run parts of a computation on a GPU: which device runs them, and the notices to the user.
 #include "core/device/gpu_attempt.hpp"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ struct WeightedEdge {
 
 using WeightedEdges = std::vector<WeightedEdge>;
 
-// Returns up to `most` edges between `nodes` nodes, some of which are negative. Among them are loops,
+// Returns up to `most` edges between `nodes` nodes, with some negative nodes. Among them are loops,
 // repeated and reversed edges, and weights of zero.
 inline WeightedEdges any_edges(int nodes, int most) {
   WeightedEdges edges;

@@ -1,5 +1,5 @@
-// Integers of 64 bits, of which many are distinct, wait and are counted by all threads: their ranks, and
-// joins that begin to let them wait, with and without a file later.
+// Many distinct integers of 64 bits wait and are counted by all threads: their ranks, and joins that begin
+// to let them wait, with and without a file later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using Int64Sets = std::vector<std::vector<int64_t>>;
 
-// Values all over the type, some of which differ in their upper half alone, and values in a range of 32 bits.
+// Values all over the type, some that differ in their upper half alone, and values in a range of 32 bits.
 int64_t far_apart(int32_t token) {
   if (token == 0) return INT64_MIN;
   if (token == 1) return INT64_MAX;

@@ -96,7 +96,7 @@ TEST(LshMemory, UnverifiedResultsDoNotDependOnTheLimit) {
   }
 }
 
-// Returns rows of which `copies` are the same. In a join of two sides, some of the copies are right rows at
+// Returns rows, `copies` of them the same. In a join of two sides, some of the copies are right rows at
 // regular distances.
 Input<int32_t> with_copies(size_t copies, bool self_join, size_t right_every) {
   Input<int32_t> input = near_pairs(3000, 10, self_join);

@@ -52,7 +52,7 @@ inline bool interrupts_are_blocked() {
   return sigismember(&now, SIGINT) == 1 && sigismember(&now, SIGALRM) == 1;
 }
 
-// Returns a descriptor of a new file that nobody else sees. The file vanishes when it is closed.
+// Returns a descriptor of a new file without a name. The file vanishes when it is closed.
 inline int unlinked_file() {
   std::FILE *file = std::tmpfile();
   if (file == nullptr) throw std::runtime_error("no temporary file to be had");

@@ -35,7 +35,7 @@ class CountingBackend : public CpuBackend {
   std::atomic<int> set_ups{0};
 };
 
-// A path of this process that nobody else uses.
+// A path that only this process uses, and only once.
 inline std::string service_path() {
   static int number = 0;
   return (std::filesystem::temp_directory_path() /
@@ -91,7 +91,7 @@ class ServiceProcess {
   }
   ~ServiceProcess() { kill(); }
 
-  // The process does nothing any more, but holds its connections. It may go on for a moment after the signal.
+  // Stops the process, which holds its connections. It may go on for a moment after the signal.
   void hang() {
     ::kill(pid_, SIGSTOP);
     if (!hangs_) waitpid(pid_, nullptr, WUNTRACED);

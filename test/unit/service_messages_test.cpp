@@ -79,7 +79,7 @@ TEST(ServiceMessages, BlocksMustAddUp) {
   EXPECT_EQ(changed([](Request &r) { r.wide = 2; }), simjoin::Answer::error);
 }
 
-// The session may still read its sets, which nobody may write over.
+// The session may still read its sets, so they must not be overwritten.
 TEST(ServiceMessages, AFaultySessionKeepsItsPieces) {
   RunningService server;
   auto raw = std::make_unique<RawSession>(server.path);

@@ -1,4 +1,4 @@
-// Joins of sets with weights by the GPU service: they are those of the CPU, whatever fails.
+// Joins of sets with weights by the GPU service are those of the CPU, also after failures.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -139,7 +139,7 @@ TEST_F(ServiceSearches, TellOfErrors) {
   EXPECT_TRUE(server_.comes_to_rest());
 }
 
-// A session in a process of its own, which joins by the service at the path once it is told to begin. It is
+// A session in a process of its own, which joins by the service at the path after begin(). It is
 // made while this process has one thread: another one could hold a lock that the new process waits for in
 // vain.
 class SessionProcess {
@@ -220,7 +220,7 @@ TEST(ServiceSearchFaults, TheCpuGoesOnWithoutTheService) {
   EXPECT_GT(noticed, 0);
 }
 
-// Results that make no sense do not get into the session.
+// Invalid results do not get into the session.
 TEST(ServiceSearchResults, AreChecked) {
   class Lies final : public WeightedDevice {
    public:

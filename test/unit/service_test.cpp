@@ -1,4 +1,4 @@
-// Joins by the GPU service are those of its engine, whatever way the sets take.
+// Joins by the GPU service are those of its engine, in whichever way the sets come.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -311,7 +311,7 @@ TEST(Admission, ATurnThatComesLateIsTaken) {
         refused = true;
       }
     });
-    // What waits looks at its time again within milliseconds. Until then the place is free, and the time is
+    // A waiting join checks its time again within milliseconds. Until then the place is free, and the time is
     // up.
     while (admission.waiting() == 0 && !refused) std::this_thread::yield();
     std::this_thread::sleep_for(longest);

@@ -1,4 +1,4 @@
-// Exactly the copies of sets are found, and the joined sets stand for all rows.
+// Exactly the copies of sets are found, and the joined sets represent all rows.
 #include "core/dedup/set_copies.hpp"
 
 #include <gtest/gtest.h>

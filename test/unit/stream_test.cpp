@@ -183,7 +183,7 @@ TEST(StreamedJoinTest, RowsThatAreDoneGetNoMorePairs) {
     for (uint32_t row : left) EXPECT_FALSE(done.is_done(row));
     if (round < rows) bits[round / 8] |= static_cast<uint8_t>(1 << round % 8);
   }
-  // Their postings are gone in the end, so nobody looks at them.
+  // Their postings are removed in the end, so they are no candidates.
   EXPECT_LT(join.stats().left_out, 50u * rows);
 }
 

@@ -23,7 +23,7 @@ double similarity_of(Measure measure, const std::vector<Token> &a, const std::ve
   return similarity(measure, shared, static_cast<int64_t>(r.size()), static_cast<int64_t>(s.size()));
 }
 
-// Sets of tokens below 12, some of which repeat.
+// Sets of tokens below 12, some with repeated tokens.
 std::vector<int32_t> any_set() {
   return *rc::gen::container<std::vector<int32_t>>(rc::gen::inRange(0, 12));
 }

@@ -252,7 +252,7 @@ TEST(TokenOrder, RulesOutMostOfWhatSharesTooLittle) {
   EXPECT_LT(passed, found);
 }
 
-// Returns whether a lookup finds a set with these entries, as an index tells it.
+// Returns whether a lookup in an index finds a set with these entries.
 bool finds(const IndexLookup &lookup, const std::vector<TokenCode> &indexed) {
   if (lookup.kind != IndexLookup::Kind::entries) return lookup.kind == IndexLookup::Kind::everything;
   size_t next = 0;
@@ -293,7 +293,7 @@ RC_GTEST_PROP(IndexLookup, LosesNoSimilarSet, ()) {
   }
 }
 
-// Ranges of sizes, of which only the ends are looked at.
+// Ranges of sizes, where only the ends are looked at.
 RC_GTEST_PROP(IndexLookup, LosesNoLargeSet, ()) {
   const double threshold = *rc::gen::inRange(10, 19) / 20.0;
   const int32_t size = *rc::gen::inRange(1, 8000), shared = *rc::gen::inRange(0, size + 1);

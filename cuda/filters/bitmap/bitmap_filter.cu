@@ -22,7 +22,7 @@ __device__ void compare(int (&sum)[4], const uint32_t (&a)[4], uint2 b, const in
 }
 
 // Returns the place of this lane's two words in one step of eight sets: words 2t and 2t + 1 of set lane / 4,
-// with t = lane % 4. They stand for words t and t + 4 of the instruction's layout, for probes and partners
+// with t = lane % 4. They are words t and t + 4 of the instruction's layout, for probes and partners
 // alike.
 __device__ uint32_t lane_words() {
   const uint32_t lane = threadIdx.x % warp_threads;

@@ -16,7 +16,7 @@ namespace simjoin::gpu {
 
 // Probes that one thread block compares with a range of partners at a time.
 inline constexpr uint32_t tile_probes = 512;
-// The probes of a tile fit in shared memory with signatures of up to so many steps.
+// The most steps of signatures with which the probes of a tile fit in shared memory.
 inline constexpr uint32_t widest_tile_steps = 4;
 // The number of partners of an item is a multiple of this.
 inline constexpr uint32_t least_segment = 512;

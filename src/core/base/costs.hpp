@@ -1,8 +1,8 @@
 // The costs of work, for every choice between two ways to do it. A cost is in nanoseconds of one thread or of
 // one GPU unless its name says milliseconds. Only choices depend on these figures, never answers. Each table
 // names the machine and the data that it was measured on. test/unit/choice_test.cpp has the choices that
-// follow. Costs for the planner, in units of cpu_operator_cost, stand in pg/join/plan/cost. Figures by which
-// only kernels choose stand in cuda/base/tuning.hpp.
+// follow. Costs for the planner, in units of cpu_operator_cost, are in pg/join/plan/cost. Figures by which
+// only kernels choose are in cuda/base/tuning.hpp.
 #pragma once
 
 #include <iterator>

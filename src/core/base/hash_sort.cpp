@@ -10,7 +10,8 @@
 namespace simjoin {
 namespace {
 
-// At least so many numbers are expected in a bucket, and less than twice as many. Registers sort them.
+// A bucket is expected to have at least this number of hashes, and less than twice as many. Registers sort
+// them.
 constexpr size_t hashes_a_bucket = 16;
 constexpr int most_hash_bits = 8;
 

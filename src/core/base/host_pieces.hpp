@@ -32,7 +32,7 @@ class HostPieces {
   HostPiece take(size_t bytes);
   // Returns such a piece of what is lent to this process; an empty one if nothing is.
   HostPiece borrow(size_t bytes);
-  // Sets who lends pieces of usual_bytes; null: nobody. It returns an empty piece if it has none.
+  // Sets the lender of pieces of usual_bytes, or none. It returns an empty piece if it has none left.
   void set_lender(std::function<HostPiece()> lender);
   // Takes a piece back. At most `most_kept` bytes are kept for the next take(), the rest is freed. Pieces
   // that are not page-locked are cheap to make, so at most `most_plain_kept` bytes of them are kept.

@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<bool (*)()> interruption_wanted = nullptr;
 
-// Copying so many takes some milliseconds, with the first touch of the pages.
+// Bytes whose copy takes some milliseconds, with the first touch of the pages.
 constexpr size_t copied_at_once = size_t{1} << 24;
 
 }  // namespace

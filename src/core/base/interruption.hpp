@@ -17,7 +17,7 @@ void check_interruption();
 // The steps of some nanoseconds each between two such checks.
 inline constexpr size_t steps_between_checks = size_t{1} << 16;
 
-// Checks so once in so many steps, which are numbered from 0 on: for loops over a set of any size.
+// Checks once in steps_between_checks steps, numbered from 0 on: for loops over a set of any size.
 inline void check_interruption_at(size_t step) {
   if ((step + 1) % steps_between_checks == 0) check_interruption();
 }

@@ -47,7 +47,7 @@ std::vector<SortKey> choose_splitters(const Buffer<SortKey> &keys, size_t bucket
   return splitters;
 }
 
-// Sorts the keys into buckets, whose keys are not sorted yet. Returns where they lie.
+// Sorts the keys into buckets, whose keys are not sorted yet. Returns the places of the buckets.
 Distribution<uint64_t> sort_into_buckets(Buffer<SortKey> &keys, Buffer<SortKey> &sorted, size_t buckets,
                                          WorkerPool &pool, MemoryCounter &memory) {
   const size_t n = keys.size();

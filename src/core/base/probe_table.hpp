@@ -119,7 +119,7 @@ class ProbeTable {
     Entry *entries;
     size_t places;
     uint32_t room;  // the part grows after this number of further entries
-    int shift;      // of a hash without the bits that tell its part
+    int shift;      // of a hash without the bits that choose its part
   };
   struct Array {
     Buffer<Entry> entries;  // room for all parts, whether they are there or not

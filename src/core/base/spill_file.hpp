@@ -21,8 +21,8 @@ class SpillFile {
   SpillFile(const SpillFile &) = delete;
   SpillFile &operator=(const SpillFile &) = delete;
 
-  // Returns the place of `bytes` bytes that nobody else gets. Called by one thread at a time. Bytes that are
-  // never written take no space on the disk.
+  // Reserves `bytes` bytes for the caller alone and returns their place. Called by one thread at a time.
+  // Bytes that are never written take no space on the disk.
   uint64_t reserve(uint64_t bytes) { return end_ += bytes, end_ - bytes; }
   // write() and read() move all bytes, in pieces between which they look at the stop flag. Safe for several
   // threads.

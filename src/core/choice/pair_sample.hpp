@@ -23,8 +23,8 @@ class Random {
   uint64_t state_;
 };
 
-// The probe classes [begin, end) and their pairs of compatible sizes. The sets are so alike in size that one
-// sample stands for all.
+// The probe classes [begin, end) and their pairs of compatible sizes. The sizes are so alike that one sample
+// represents all.
 struct SizeBand {
   uint32_t begin;
   uint32_t end;

@@ -13,7 +13,7 @@ namespace simjoin {
 // Documents one behind the other, each by ascending term, some with unused room behind it.
 struct DocumentVectors {
   std::span<const TermWeight> terms;
-  std::span<const uint64_t> ends;  // of each document's room, counted from so many terms before `terms`:
+  std::span<const uint64_t> ends;  // of each document's room; `terms` begins at this number of terms:
   uint64_t before;
   std::span<const uint32_t> sizes;    // the number of terms of each document
   std::span<const uint32_t> reaches;  // core/clusters/cluster_relations.hpp; empty if no groups are wanted

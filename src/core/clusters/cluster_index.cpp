@@ -187,7 +187,7 @@ bool ClusterSearch::start(const ClusterIndex &lists, std::span<const TermWeight>
     known += uint64_t{entry.weight} * entry.weight;
   }
   if (static_cast<double>(known) < needed_square) return false;
-  // At most a quarter full, so that one look mostly tells that the document lacks a term.
+  // At most a quarter full, so that one probe mostly shows that the document lacks a term.
   const size_t slots = std::bit_ceil(4 * document.size() + 1);
   table_.assign(slots, {0, 0});
   table_shift_ = 32 - static_cast<uint32_t>(std::countr_zero(slots));
@@ -198,7 +198,7 @@ bool ClusterSearch::start(const ClusterIndex &lists, std::span<const TermWeight>
   return true;
 }
 
-// Begins a search that has seen none of so many clusters.
+// Begins a search that has seen none of the clusters.
 void ClusterSearch::begin_seen(uint32_t clusters) {
   if (seen_.size() < clusters) {
     const size_t size = seen_.size();

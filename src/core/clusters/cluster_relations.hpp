@@ -5,7 +5,7 @@
 // sum s has been cut after each. Its product with s is at least t |s|, and at most the sum of its products
 // with all m. Call r(m), the reach of m, the least of the length of its cut vector and the threshold. The
 // length |s| begins with r(1) at least, and grows by the threshold at least with each of the others: it
-// would, were only the terms kept that s had before, and no other choice of so many terms is longer than the
+// would, were only the terms kept that s had before, and no other choice of as many terms is longer than the
 // heaviest. So the product with one m at least is not below t r(m). A document is related to those before it
 // for which that is so; those that no chain of relations connects cannot meet. (A cluster may still be
 // similar to a document of another group that came before all of its own.)

@@ -13,7 +13,7 @@
 namespace simjoin {
 namespace {
 
-// A round has so many terms or documents at most, some 200 MB, and takes about a quarter of the memory limit.
+// The most terms and documents of a round: some 200 MB, and about a quarter of the memory limit.
 constexpr size_t terms_per_round = size_t{1} << 23;
 constexpr size_t documents_per_round = size_t{1} << 19;
 constexpr size_t round_share = 4;
@@ -201,7 +201,7 @@ std::span<const TermWeight> DocumentClusters::document(size_t number) const {
   return {vectors_.data() + begin, vector_sizes_[number]};
 }
 
-// The documents of the round from `begin` to `end`, as they are, with their reaches where groups are wanted.
+// The documents of the round from `begin` to `end`, with their reaches if groups are wanted.
 DocumentVectors DocumentClusters::documents(size_t begin, size_t end) const {
   const size_t before = begin == 0 ? 0 : ends_[begin - 1];
   return {{vectors_.data() + before, ends_[end - 1] - before},

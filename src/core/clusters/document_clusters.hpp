@@ -1,14 +1,14 @@
 // Single-pass clustering of documents in the order in which they come.
 //
-// Each document is compared with the centroids of all clusters: of those there were when its batch began, as
-// they were then, and of those that its batch has begun, as they are by now. It joins the most similar one
+// Each document is compared with the centroids of all clusters: older ones as they were when its batch began,
+// and those that its batch has begun with all their documents so far. It joins the most similar one
 // (the oldest of several) at or above the threshold, or begins a cluster. At the end of a batch the documents
 // that joined older clusters are added to them. With batches of one document this is the serial algorithm,
 // which searches for many documents at a time all the same.
 //
-// With `merge`, the clusters that a batch has begun or that have grown look, at its end and in their order,
-// for the most similar other cluster (the oldest of several). From that similarity on the younger of the two
-// becomes part of the older one, which then looks again.
+// With `merge`, new and grown clusters look at the end of a batch, in their order, for the most similar other
+// cluster (the oldest of several). If the similarity is at least `merge`, the younger of the two becomes part
+// of the older one, which then looks again.
 //
 // What is kept of a cluster is the sum of its documents' unit vectors, cut to the heaviest terms each time
 // that documents are added. The centroid is the unit vector in its direction. All is in integers
@@ -100,7 +100,7 @@ class DocumentClusters {
   bool changed(uint32_t cluster) const { return changed_[cluster] != 0; }
   uint64_t documents_of(uint32_t cluster) const { return sizes_[cluster]; }
   bool is_open(uint32_t cluster) const { return cluster >= index_.clusters(); }
-  // Returns the cluster of which this one has become part, or this one.
+  // Returns the cluster that this one was merged into, or this one.
   uint32_t survivor_of(uint32_t cluster) const { return survivors_[cluster]; }
   // Its sum, and that of the documents that the batch under way has brought it, heaviest terms first; between
   // rounds.
@@ -171,8 +171,8 @@ class DocumentClusters {
 
   bool is_serial() const { return options_.batch == 1; }
   bool merges() const { return options_.merge > 0; }
-  // Returns how many lists the clusters of so many documents share that one of `workers` has: for most about
-  // as many as those have terms, and never so many that they take much of a small memory limit.
+  // Returns how many lists the clusters of one worker share, if `documents` are divided among `workers`:
+  // mostly about as many as these have terms, and fewer where they would take much of a small memory limit.
   size_t shared_lists(size_t documents, size_t workers) const;
   void run(WorkerPool &pool);
   void run_batch(size_t begin, size_t end, WorkerPool &pool);
@@ -225,11 +225,11 @@ class DocumentClusters {
   Buffer<uint64_t> sizes_;
   Buffer<uint8_t> changed_;
   Buffer<uint32_t> grown_at_;   // where in grown_ a cluster is, if it is there at all
-  Buffer<uint32_t> survivors_;  // the older cluster of which one has become part, or itself
+  Buffer<uint32_t> survivors_;  // the older cluster that one was merged into, or itself
   RegionPool<TermSum> sums_;
   ClusterIndex index_;
   Buffer<Open> opens_;
-  bool opens_are_spread_ = false;  // over the workers, none of which can search them all
+  bool opens_are_spread_ = false;  // over the workers: each searches its own
   bool ends_batch_ = false;        // see end_batch()
   uint64_t documents_ = 0;         // of the stream
   // What the batch under way brings clusters of the index: documents of this round and, to the first clusters
@@ -257,7 +257,7 @@ class DocumentClusters {
   Buffer<ClusteredDocument> clustered_;
 
   // Of the documents of a search, the scratch of assign().
-  Buffer<uint32_t> groups_;  // empty where nobody knows
+  Buffer<uint32_t> groups_;  // empty if unknown
   Buffer<uint32_t> reaches_;
   Buffer<Grouped> grouped_;
   Buffer<uint32_t> beginning_;  // the first documents of groups that may begin clusters

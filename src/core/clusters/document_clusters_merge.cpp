@@ -1,9 +1,9 @@
 // The end of a batch where clusters are merged: those that it has begun or that have grown look for similar
 // ones.
 //
-// They look in their order, each at all clusters as they are at that moment. All threads look before, at the
-// clusters as they were at the end of the batch. A cluster that found nothing then need not look again: what
-// has changed since looked itself afterwards, and similarities are symmetric.
+// They look in their order, each at the current state of all clusters. All threads look before, at the state
+// at the end of the batch. A cluster that found nothing then need not look again: any cluster that has
+// changed since has looked itself, and similarities are symmetric.
 #include "core/clusters/document_clusters.hpp"
 
 #include <algorithm>

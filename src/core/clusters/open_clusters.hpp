@@ -16,7 +16,7 @@ namespace simjoin {
 
 class OpenClusters {
  public:
-  // `lists`: about so many lists of clusters its terms share.
+  // `lists`: about the number of lists of clusters that terms share.
   OpenClusters(MemoryCounter &memory, size_t lists) : index_(memory, lists), sums_(memory) {}
 
   uint32_t size() const { return index_.clusters(); }

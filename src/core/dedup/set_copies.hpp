@@ -22,11 +22,11 @@ struct SetFamilies {
   uint32_t count = 0;
 };
 
-// Takes the sets of a self-join row by row, and tells which sets need not be joined. Either all sets have
+// Takes the sets of a self-join row by row, and says which sets need not be joined. Either all sets have
 // weights, or none has.
 //
-// Most sets are different, so a set that comes for the first time costs only its hash, of which 32 bits are
-// kept. When a hash comes again, the set is kept and begins a family. Every later set that has the hash is
+// Most sets are different, so a set that comes for the first time costs only 32 bits of its hash. When a
+// hash comes again, the set is kept and begins a family. Every later set that has the hash is
 // compared with it element by element, and belongs to the family if it is equal. So the first row of a set is
 // in no family. It is joined like any other row, and is found similar to the family's first row. The same
 // holds for copies that are not recognised: for want of memory, or because they are equal only after repeated

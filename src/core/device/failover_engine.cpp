@@ -172,7 +172,7 @@ void FailoverEngine::keep_to_limit() {
   }
 }
 
-// Feeds the engine about `bytes` bytes of blocks, at least one block if there is one.
+// Feeds the engine about `bytes` bytes of blocks, at least one if any is left.
 void FailoverEngine::feed(size_t bytes) {
   for (size_t fed = 0; fed_ < blocks_.size() && (fed == 0 || fed < bytes);) {
     fed += std::max<size_t>(1, blocks_[fed_]->bytes_used());
@@ -252,7 +252,7 @@ bool FailoverEngine::leave_gpu(const Error &error) {
   return true;
 }
 
-// Hands the next block to the engine. On the CPU, the block is not needed any more.
+// Hands the next block to the engine. On the CPU, the block is not needed afterwards.
 void FailoverEngine::feed_block() {
   try {
     if (feeds_texts()) {

@@ -94,7 +94,7 @@ class GpuBackend {
   // Returns whether the device is set up for this process, so that the next computation need not wait for
   // that.
   virtual bool started() const = 0;
-  // Sets the device up for the joins of this process, unless that is done, where there is one. Throws what
+  // Sets the device up for the joins of this process, if there is one and it is not set up. Throws what
   // make_engine() throws. Any thread may call it, beside other work.
   virtual void set_up() {}
   // Returns the slowdown of the first GPU. Only called if the backend is available.
@@ -106,8 +106,8 @@ class GpuBackend {
   virtual std::vector<GpuDevice> devices() { return {}; }
   // Page-locks memory, if that makes copies to and from the devices faster.
   virtual void lock_memory(void *, size_t) {}
-  // Undoes that. Memory must not go back to the system before: what comes to lie at its place would seem to
-  // be page-locked, and devices would still read the old pages.
+  // Undoes that. Memory must not go back to the system before: later memory at its place would seem to be
+  // page-locked, and devices would still read the old pages.
   virtual void unlock_memory(void *) noexcept {}
   // Returns the bytes of device memory that this process holds for computations.
   virtual size_t memory_held() { return 0; }

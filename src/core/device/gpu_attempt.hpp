@@ -19,8 +19,8 @@ inline constexpr const char *no_gpu_hint = "Set simjoin.device to auto or cpu.";
 inline constexpr const char *cpu_is_faster = "the CPU is estimated to be faster";
 inline constexpr const char *no_gpu_driver = "there is no GPU driver";
 
-// Returns the reason to tell the user why Device::automatic used no GPU. Most choices do not look for
-// a driver. If there is none, that is the reason, and not that the CPU is faster.
+// Returns the reason, for the user, why Device::automatic used no GPU. Most choices do not look for a
+// driver. If there is none, that is the reason, and not that the CPU is faster.
 std::string told_reason(const std::string &refused);
 
 // Throws device_failure: there is no GPU for this reason.
@@ -40,9 +40,8 @@ class GpuStart {
   std::unique_ptr<BackgroundTask> task_;
 };
 
-// Returns whether so many milliseconds are more than setting a device up takes, less what earlier
-// computations missed on it, or the backend's device is set up. Whether it is, is asked only where it
-// matters.
+// Returns whether `saved_ms` is more than setting a device up takes, less what earlier computations missed
+// on it, or the backend's device is set up. The backend is asked only if that matters.
 bool pays_for_gpu_start(double saved_ms, const GpuBackend &backend);
 
 // The device that a computation ran on, in one part or several.
@@ -51,7 +50,7 @@ struct DeviceOutcome {
   std::string refused;  // why the last part ran on the CPU; empty if no GPU was asked for
 };
 
-// Returns what to tell the user if a computation continues on the CPU after this error of the GPU. Returns
+// Returns the notice for the user if a computation continues on the CPU after this error of the GPU, and
 // null for any other error, after which it cannot continue. This process does not use a failed GPU again. It
 // does use one that had too little memory or was not available.
 std::unique_ptr<Notice> notice_of_gpu(const Error &error);
@@ -94,7 +93,7 @@ class GpuAttempt {
   // Notes an error of the GPU and returns whether the CPU can replace it.
   bool leave_gpu(const Error &error);
 
-  // Returns what to tell the user of a failure since the last call; null if there was none.
+  // Returns the notice of a failure since the last call; null if there was none.
   std::unique_ptr<Notice> take_notice();
   DeviceOutcome outcome() const;
 

@@ -11,7 +11,7 @@
 namespace simjoin {
 namespace {
 
-// A sample of rows whose activations tell about where the least winner will be. Candidates begin some
+// A sample of rows whose activations show about where the least winner will be. Candidates begin some
 // standard deviations below it. With 4, one block in a thousand has to be hashed again. 1024 of 25,088 rows
 // leave an eighth of the activations as candidates, with 1,254 winners.
 constexpr uint32_t sample_rows = 1024;

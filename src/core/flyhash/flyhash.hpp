@@ -80,7 +80,7 @@ class FlyBlock {
   const FlyShape &shape_;
   const size_t capacity_;  // of a list
   const size_t most_vectors_;
-  const size_t guess_row_;  // the rows that tell which activations may win; 0 = no guess
+  const size_t guess_row_;  // the rows that show which activations may win; 0 = no guess
   std::vector<Line> block_;
   std::unique_ptr<FlyCandidate[]> lists_;
   FlyCandidate *next_[fly_block_vectors];  // behind the last entry of each list

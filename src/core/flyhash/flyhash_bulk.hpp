@@ -40,7 +40,7 @@ class BulkFlyHasher {
   // Begins the next round.
   void clear();
 
-  // Returns what to tell the user since the last call; null if there is nothing.
+  // Returns the notice of a failure since the last call; null if there was none.
   std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
   // Tells the device of the rounds so far.
   const GpuAttempt &attempt() const { return attempt_; }

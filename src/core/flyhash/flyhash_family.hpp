@@ -2,7 +2,7 @@
 // page docs/formats.md specifies both. Any device computes the same bits.
 //
 // FlyHash is Dasgupta, Stevens and Navlakha, A neural algorithm for a fundamental computing problem, 2017: a
-// sparse binary random projection into many more dimensions, of which the largest activations win.
+// sparse binary random projection into many more dimensions, where the largest activations win.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,8 @@ struct Components {
   Buffer<int64_t> components;
 };
 
-// Takes edges in any order and then gives the components. Uses memory for the nodes and for the edges that it
-// is told to hold back.
+// Takes edges in any order and then gives the components. Uses memory for the nodes and for the edges that
+// its caller lets it hold back.
 class ComponentFinder {
  public:
   explicit ComponentFinder(MemoryCounter &memory)

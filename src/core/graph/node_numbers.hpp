@@ -79,7 +79,7 @@ class NodeBitmap {
 Buffer<int64_t> sorted_nodes(const NodeNumbers &numbers, Buffer<uint32_t> &rank_of, WorkerPool &pool,
                              MemoryCounter &memory);
 
-// Replaces each of the nodes, which lie between `least` and `greatest`, by its rank among them; returns the
+// Replaces each of the nodes, all from `least` to `greatest`, by its rank among them; returns the
 // distinct ones in ascending order. `lone` nodes are ranked with them.
 Buffer<int64_t> replace_by_ranks(Buffer<int64_t> &nodes, const Buffer<int64_t> &lone, int64_t least,
                                  int64_t greatest, WorkerPool &pool, MemoryCounter &memory);

@@ -5,7 +5,7 @@
 namespace simjoin {
 
 // Shuffles the pairs. Partners come in the order of their sets, which is often that of rows. In that order,
-// all partners that pass a filter like b.id > a.id stand at the end.
+// all partners that pass a filter like b.id > a.id are at the end.
 void CandidateSink::shuffle() {
   for (size_t i = pairs_.size(); i > 1; --i) {
     random_ ^= random_ << 13;

@@ -18,7 +18,7 @@ namespace simjoin {
 // costs little.
 class ResultQueue {
  public:
-  // With capacity 0 nobody ever waits, for a join within the caller's own thread.
+  // With capacity 0 no thread ever waits, for a join within the caller's own thread.
   ResultQueue(size_t capacity, const StopFlag &stop) : capacity_(capacity), stop_(stop) {}
 
   // Hands the pairs over and leaves `batch` empty. Throws Cancelled if the join is abandoned meanwhile.

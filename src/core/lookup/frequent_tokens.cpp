@@ -3,7 +3,7 @@
 // Rice-coded: the upper bits as that many ones and a zero, the lower bits as they are.
 //
 // What comes out is masked by the stream of random numbers that its hash begins, and the hash stands before
-// it. So nobody can choose tokens whose bytes can be compressed. PostgreSQL must not compress a parameter of
+// it. So no choice of tokens gives bytes that can be compressed. PostgreSQL must not compress a parameter of
 // an index: where it does, CREATE INDEX damages the catalog (seen in 15.20).
 #include "core/lookup/frequent_tokens.hpp"
 

@@ -19,12 +19,12 @@ struct FrequentToken {
   uint32_t place;  // from 1 on, larger for more frequent tokens; tokens of about the same frequency share it
 };
 
-// Returns bytes that stand for the tokens, the most frequent first: about nine bits a token. Of more tokens
-// than `most_stored_tokens` these are the first. The bytes are as random ones, whatever the tokens are.
+// Encodes the tokens, the most frequent first: about nine bits a token. Tokens after `most_stored_tokens` are
+// left out. The bytes look random for any tokens.
 inline constexpr size_t most_stored_tokens = 4500;
 std::string encode_frequent_tokens(std::span<const int32_t> codes);
 
-// Returns the tokens that the bytes stand for, nothing if they stand for none.
+// Returns the tokens that the bytes encode, nothing if they are invalid.
 std::optional<std::vector<FrequentToken>> decode_frequent_tokens(std::string_view bytes);
 
 }  // namespace simjoin

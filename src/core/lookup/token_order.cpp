@@ -209,7 +209,7 @@ std::optional<std::span<const PrefixLookup>> TokenOrder::lookups(const SetPrefix
 int64_t TokenOrder::sure_shared(int64_t size, int64_t least, int64_t largest, const Bounds &wanted) const {
   if (prefix_length(least) == 0) return 0;
   // From here on prefix_length(s) - s never grows with s, and min_overlap never shrinks. So the ends of a
-  // range of sizes bound what lies between them.
+  // range of sizes bound what is between them.
   const int64_t step = std::max<int64_t>((largest - least) / most_ranges, 1);
   int64_t shared = size;
   for (int64_t begin = least; begin <= largest; begin += step) {

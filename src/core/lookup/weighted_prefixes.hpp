@@ -39,7 +39,7 @@ class WeightedPrefixes {
   WeightedPrefixes(Measure measure, double threshold);
 
   double mass(double weight) const { return bounds_.mass(weight); }
-  // Return between which totals the sets lie that can be similar to a set.
+  // Return the least and the greatest total of a set that can be similar to one with this total.
   double least_partner(double total) const { return bounds_.least_partner(total); }
   double most_partner(double total) const { return bounds_.most_partner(total); }
   // Returns the set of these tokens, whose keys ascend. Joins those of equal keys in place. Throws Cancelled,

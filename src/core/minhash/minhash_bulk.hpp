@@ -64,9 +64,9 @@ class BulkSigner {
   size_t signature_bytes(size_t set) const { return signing_.headers[set].bytes(); }
   void write(size_t set, uint8_t *signature) const;
 
-  // Returns what to tell the user since the last call; null if there is nothing.
+  // Returns the notice of a failure since the last call; null if there was none.
   std::unique_ptr<Notice> take_notice() { return attempt_.take_notice(); }
-  // Tells the device of the rounds so far.
+  // Knows the device of the rounds so far.
   const GpuAttempt &attempt() const { return attempt_; }
 
  private:

@@ -6,7 +6,7 @@
 // S are all ones, which is nearly the same: then it is one too large where lo + hi stays below the modulus,
 // and never otherwise. So the least upper value m of a set is the least value or one more, and it is one more
 // only if the set has a token whose residue is 2^61 - 2^32 + m - 1. There is one hash with that residue,
-// another permutation of m tells which, and it is a hash of 32 bits once in 2^29 times: `corrected_value`.
+// another permutation of m says which, and it is a hash of 32 bits once in 2^29 times: `corrected_value`.
 //
 // With 64-bit minima there is a shorter way: hi, to be added to the low half of S, is the whole part of
 // a h / 2^61 + b / 2^61, which one fused multiply-add in double precision gives with 19 bits of fraction, a

@@ -20,7 +20,7 @@ const char *parse_signature_values(const SignatureHeader &header, const char *va
 // Returns the largest number of characters that the text of a signature has.
 size_t max_signature_text(const SignatureHeader &header);
 
-// Writes the text of a signature without flaws, without a zero at its end. Returns the number of characters.
+// Writes the text of a valid signature, without a zero at its end. Returns the number of characters.
 size_t write_signature_text(const uint8_t *signature, char *text);
 
 }  // namespace simjoin

@@ -15,11 +15,11 @@ uint32_t group_of_id(int64_t id, uint32_t groups);
 // Returns the numbers of parts, ascending, for which a perfect difference set is known here (Singer, 1938).
 std::span<const uint32_t> part_numbers_by_id();
 
-// Returns a perfect difference set of so many parts: group g of the ids goes to the parts (g + d) mod
+// Returns a perfect difference set for `parts` parts: group g of the ids goes to the parts (g + d) mod
 // `parts`, one for each member d. Throws Error invalid_argument if there is no such set.
 std::span<const uint16_t> difference_set(int64_t parts);
 
-// Returns the place of a set with so many distinct tokens in the order by size.
+// Returns the place of a set with this number of distinct tokens in the order by size.
 int64_t place_by_size(uint32_t size, int64_t id);
 
 // The sets of one size, and how many there are.

@@ -9,7 +9,7 @@
 
 namespace simjoin {
 
-// Returns the number of bytes before the first character whose lower case the letters do not tell.
+// Returns the number of bytes before the first character whose lower case the letters do not have.
 size_t known_letters(const Letters &letters, std::string_view text);
 
 // Where folded text goes.
@@ -23,9 +23,9 @@ struct FoldedText {
 // Bytes beyond those taken that fold_text() may write to.
 inline constexpr size_t fold_padding = 64;
 
-// Folds characters of the text, whose bytes are at least one, and at least `least` bytes of it if it has so
-// many. Returns how many bytes that were. Characters stay as they are without letters. Otherwise the letters
-// know all of them. The folded text has no more bytes.
+// Folds characters of the text, which is not empty: at least `least` bytes, or all of a shorter text. Returns
+// the number of bytes. Without letters characters are not changed. Otherwise the letters have all of them.
+// The folded text has no more bytes.
 size_t fold_text(const Letters *letters, std::string_view text, size_t least, FoldedText *folded);
 
 // Writes the places where characters of valid UTF-8 begin, and returns their number. There is room for one

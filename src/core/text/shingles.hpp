@@ -18,7 +18,7 @@ enum class ShingleUnit : uint8_t { character, word };
 // white space counts as one space, and not at all at either end of the text. A text of fewer units is one
 // run; a blank text has none. A byte that is not part of a UTF-8 character is a character.
 //
-// The hash is XXH3 with 64 bits, without a seed, of the run's bytes, or its low 32 bits if Value has so many:
+// The hash is XXH3 with 64 bits, without a seed, of the run's bytes, or its low 32 bits if Value is int32_t:
 // the same on every machine and for good. Value is int32_t or int64_t.
 template <typename Value>
 class Shingler {
@@ -68,7 +68,7 @@ class Shingler {
   MemoryCounter memory_;
   Buffer<char> normal_;  // the end of the text so far, folded
   bool after_space_ = true, ascii_ = true, utf8_ = true;
-  // The next window to be hashed: where it begins, and its units so far, of which there are at most size_.
+  // The next window to be hashed: where it begins, and its units so far, at most size_.
   size_t begin_ = 0, window_end_ = 0;
   uint32_t units_ = 0;
   size_t next_ = 0;          // where the search for the next unit's end goes on

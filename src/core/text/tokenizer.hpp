@@ -15,7 +15,7 @@ struct Tokenizer {
   ShingleUnit unit;                // of shingles
   bool wide;                       // whether their hashes have 64 bits
   int32_t size;                    // of a shingle, in units; at least 1
-  std::string_view configuration;  // of words, as it was given; empty where none was
+  std::string_view configuration;  // of words, as written; empty if there is none
 };
 
 // Returns the tokenizer that the text names: "shingles", "shingles64", "word_shingles" or "word_shingles64",

@@ -78,7 +78,7 @@ void keep_document(const Clustering &clustering, int64 id, const ClusteredDocume
   append_row(clustering.joined, values, nulls);
 }
 
-// Returns the documents that wait, in the clusters of which theirs have become part.
+// Returns the documents that wait, each with the cluster that its own was merged into.
 void return_joined(const Clustering &clustering) {
   DocumentClusters *clusters = clustering.clusters;
   call_cpp([&] { clusters->settle(); });

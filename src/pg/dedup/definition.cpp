@@ -90,7 +90,7 @@ bool uses_system_column(const Query *query) {
   return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
 }
 
-// Returns why changes of a table do not tell the changes of this query over it, or nullptr if they do.
+// Returns why changes of this query do not follow from changes of its table, or nullptr if they do.
 const char *obstacle_in_query(Query *query) {
   const RangeTblEntry *input = only_input(query);
   if (query->setOperations != nullptr || query->cteList != NIL || input == nullptr ||
@@ -169,7 +169,7 @@ bool is_being_refreshed(Oid view) {
 // Gives the type of the keys that a view wants of its function, or InvalidOid where the function returns
 // integers. Returns false where the view wants other columns.
 bool find_key_type(const RangeTblFunction *function, Oid *key_type) {
-  const List *types = function->funccoltypes;  // given where the function itself does not tell them
+  const List *types = function->funccoltypes;  // given if the function does not define them
   *key_type = InvalidOid;
   if (types == NIL) return true;
   if (list_length(types) != view_columns) return false;

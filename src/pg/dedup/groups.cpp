@@ -57,7 +57,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_dedup_view_groups);
 Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
-  // The columns of keys are known from the view. Calls that are not in FROM do not tell them.
+  // The view defines the columns of keys. Calls that are not in FROM do not have them.
   if (get_call_result_type(fcinfo, nullptr, nullptr) != TYPEFUNC_COMPOSITE) raise_other_caller();
   ResultRows result(fcinfo);
   const char *function = refreshing_function == nullptr ? "dedup_view_groups" : refreshing_function;

@@ -18,11 +18,10 @@ bool can_look_up(Oid key_type);
 // Returns the condition that the table of changes has noted the key `id`, an expression.
 const char *is_noted_key(const DedupDefinition &definition, const char *id);
 
-// Returns the condition that one of the numbers in the array $1 stands for `id`. An integer is its own
-// number.
+// Returns the condition that the array $1 has the number of `id`. An integer is its own number.
 const char *is_of_numbers(const DedupDefinition &definition, const char *id);
 
-// Returns the expression for the number that stands for `id`. It is NULL where none does.
+// Returns the expression for the number of `id`. It is NULL if there is none.
 const char *number_of(const DedupDefinition &definition, const char *id);
 
 // Returns the query for the rows of the view's query whose keys are noted.

@@ -194,7 +194,7 @@ void store_and_find_candidates(DedupState *state, const TokenIndex &index) {
   // Without statistics of the table, or with old ones, the planner might read all of it.
   set_until_end("enable_seqscan", "off");
   set_until_end("enable_bitmapscan", "on");
-  // All rows are needed, whatever limit the session has set.
+  // All rows are needed, even if the session has set a limit.
   set_until_end("gin_fuzzy_search_limit", "0");
   Prober prober = start_prober(state, index);
   MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES);

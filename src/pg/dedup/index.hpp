@@ -20,7 +20,7 @@ struct TokenIndex {
 // Reads the order. It belongs to the context.
 TokenIndex read_token_index(const DedupDefinition &definition, MemoryContext context);
 
-// Returns whether so many rows were added that the tokens need a new order.
+// Returns whether the rows have grown so much that the tokens need a new order.
 bool needs_new_order(const TokenIndex &index, int64 rows);
 
 // Stores new and changed rows with their prefixes, or all rows where the tokens need a new order. The caller

@@ -10,7 +10,7 @@ namespace {
 
 // A key of the view's query, or of the last refresh.
 struct KnownKey {
-  int64 id;     // the number that stands for it in the parts
+  int64 id;     // its number in the parts
   bool stored;  // the last refresh has stored the key
   bool met;     // a row of the query has it
 };
@@ -42,7 +42,7 @@ KnownKey *known_keys(const DedupState &state, IdList stored, const int64 *places
   return keys;
 }
 
-// Returns the largest number that stands for a key in the parts, at least 0.
+// Returns the largest number of a key in the parts, at least 0.
 int64 last_number(const DedupState &state) {
   int64 last = 0;
   run_over_part(psprintf("SELECT id FROM ONLY %s ORDER BY id DESC LIMIT 1", state.rows_table),

@@ -8,9 +8,9 @@
 
 namespace simjoin::pg {
 
-// Gives each row that was read of the view's query the number that stands for its key in the parts, and a new
-// number to a key that they do not know. Returns the numbers that they know, all of them or, with
-// `noted_only`, those of the noted keys. Errors where two rows have the same key.
+// Gives each row of the view's query its key's number in the parts, and a new number to a key that the parts
+// do not have. Returns the numbers that they have, all of them or, with `noted_only`, those of the noted
+// keys. Errors where two rows have the same key.
 GrowingArray<int64> number_rows_by_key(DedupState *state, bool noted_only);
 
 }  // namespace simjoin::pg

@@ -195,7 +195,7 @@ void record(Oid relation, Oid view) {
 Relation open_part(const NamedPart &part, const DedupDefinition &definition) {
   const PartShape &shape = *part.shape;
   const Oid view = definition.view;
-  // The owner is checked before the lock, so that nobody locks the relations of others.
+  // The owner is checked before the lock, so that no user locks the relations of others.
   Relation relation =
       check_owner(part.relation, shape, view) ? try_relation_open(part.relation, part.lock) : nullptr;
   if (relation == nullptr || !check_owner(part.relation, shape, view)) raise_missing(shape, view);

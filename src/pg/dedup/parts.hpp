@@ -20,8 +20,8 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// The parts of a view, open. Until they are closed nobody can drop or alter them: functions that the view's
-// query calls are as little able to as other sessions.
+// The parts of a view, open. Until they are closed, neither other sessions nor functions that the view's
+// query calls can drop or alter them.
 struct OpenParts {
   Relation source;
   Relation rows;
@@ -43,7 +43,7 @@ OpenParts open_parts(const DedupDefinition &definition);
 void close_parts(const OpenParts &parts);
 
 // Opens the table of a view's changes for a session that writes to the tracked table. Returns nullptr where
-// there is no such view any more: the session may have waited for one that dropped it. Errors where the table
+// the view no longer exists: the session may have waited for one that dropped it. Errors where the table
 // does not count. It has keys of the type, or integers where the type is InvalidOid.
 Relation open_changes(Oid view, Oid changes, Oid key_type);
 

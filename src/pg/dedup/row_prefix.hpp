@@ -1,4 +1,4 @@
-// The prefix of a row's set, with weights or without: as the table of rows has it, and as it is looked up.
+// The prefix of a row's set, with weights or without: for the table of rows, and for look-ups.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -30,7 +30,7 @@ struct RowPrefix {
 
 RowPrefix row_prefix(const DedupState &state, const PrefixOrder &order, TupleTableSlot *slot);
 
-// The columns of the table of rows that tell the prefix: (size, prefix) or (total, prefix, masses).
+// The columns of the table of rows that hold the prefix: (size, prefix) or (total, prefix, masses).
 struct PrefixColumns {
   Datum values[3];
   int count;

@@ -33,7 +33,7 @@ struct StoredPrint {
   Fingerprint print;
 };
 
-// The key of a row, and the number that stands for it in the parts.
+// The key of a row, and its number in the parts.
 struct StoredKey {
   int64 id;
   Datum key;  // in the row
@@ -86,7 +86,7 @@ struct StoredChange {
 // A row of the view itself. Its ids are bigints or keys, which are in the row.
 struct StoredGroup {
   ItemPointerData place;
-  int64 number;  // that stands for the id
+  int64 number;  // of the id
   Datum id;
   Datum group_id;
   bool is_representative;

@@ -70,7 +70,7 @@ bool sees_as_much(const Trigger &trigger, const TriggerParts &wanted) {
 struct TableTrigger {
   const char *name;  // NULL where it is missing
   char firing;
-  bool fires;  // as it was made, or in even more sessions
+  bool fires;  // in the sessions that it was made for, or in more
 };
 
 TableTrigger find_trigger(Oid table, const TriggerParts &wanted) {

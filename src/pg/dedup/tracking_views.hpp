@@ -21,9 +21,9 @@ struct TrackingView {
   TrackingView *next;
 };
 
-// Returns whether the relation's owner also owns the table, or may do what its owner may. Views of anyone
-// else see and hinder nothing of what is written to the table, and their definitions are not read. For a
-// relation that is gone it returns false.
+// Returns whether the relation's owner also owns the table, or may do what its owner may. Views of other
+// roles neither see nor block writes to the table, and their definitions are not read. For a relation that
+// does not exist it returns false.
 bool may_track(Oid relation, Oid table);
 
 // Returns the dedup views that track the changes of the table, allocated in the current memory context.

@@ -156,7 +156,7 @@ bool mend_triggers(const DedupDefinition &definition, const char *function) {
       !may_track(definition.view, table) || !have_lost_modes(table) || is_in_use(table) ||
       !ConditionalLockRelationOid(table, ShareRowExclusiveLock))
     return false;
-  if (!have_lost_modes(table)) return false;  // another session has mended them meanwhile
+  if (!have_lost_modes(table)) return false;  // another session has repaired them meanwhile
   Oid user;
   int security;
   GetUserIdAndSecContext(&user, &security);

@@ -12,7 +12,7 @@ namespace simjoin::pg {
 const char *obstacle_to_tracking(Oid source);
 
 // Notes for the views that track the table that anything may have changed, where a trigger is missing or
-// not enabled as it was made. The caller is about to mend that. Keeps writers away until the end of the
+// not enabled as it was made. The caller is about to repair that. Keeps writers away until the end of the
 // transaction.
 void note_missing_triggers(Oid table);
 

@@ -228,9 +228,9 @@ DedupDefinition definition_of_view(Oid view, const char *function) {
   pg_unreachable();
 }
 
-// Locks the table whose changes the view tracks, if any, and mends its triggers. Returns whether they needed
-// it. Everyone locks this table first and then the view, since writers lock the table first, and then the
-// tables that their triggers write to.
+// Locks the table whose changes the view tracks, if any, and repairs its triggers. Returns whether they
+// needed it. Every session locks this table first and then the view, since writers lock the table first, and
+// then the tables that their triggers write to.
 bool lock_tracked_table(const DedupDefinition &definition, const char *function) {
   if (!definition.tracked()) return false;
   const Oid table = tracked_table(definition.source).table;

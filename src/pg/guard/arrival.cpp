@@ -22,7 +22,7 @@ namespace {
 
 // Returns the partitioned table that is not a partition itself.
 Oid top_of(Relation partition) {
-  // A partition that is being detached has no ancestors any more.
+  // A partition that is being detached has no ancestors.
   const List *ancestors = get_partition_ancestors(RelationGetRelid(partition));
   return ancestors == NIL ? RelationGetRelid(partition) : llast_oid(ancestors);
 }
@@ -89,7 +89,7 @@ void check_was_new(const Guard &guard, const TriggerData &data, MemoryContext co
   if (!IsLogicalWorker()) {
     check_at_end(data, guard.function, context);
   } else if (guard.action == GuardAction::skip && data.tg_relation->rd_rel->relispartition) {
-    // A wrong mark can be mended, and new rows are marked far more often than they are left out.
+    // A wrong mark can be corrected, and new rows are marked far more often than they are left out.
     check_replicated(guard, data.tg_relation);
   }
 }

@@ -70,7 +70,7 @@ TIDBitmap *search(Relation index, int column, const SoughtSets &sought) {
   key.sk_strategy = similar_strategy;
   key.sk_argument = make_similarity_query(sought.set, sought.measure, sought.threshold);
   TIDBitmap *places = tbm_create(work_mem * Size{1024}, nullptr);
-  // The bitmap has the entries of all transactions, whatever the snapshot.
+  // The bitmap has the entries of all transactions, for any snapshot.
   IndexScanDesc scan = compat::begin_bitmap_scan(index, SnapshotAny, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   index_getbitmap(scan, places);
@@ -89,7 +89,7 @@ TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &soug
     const int number = usable_column(index, column, sought);
     if (number > 0) {
       const int level = NewGUCNestLevel();
-      // All rows are needed, whatever limit the session has set.
+      // All rows are needed, even if the session has set a limit.
       if (GinFuzzySearchLimit != 0) set_until_end("gin_fuzzy_search_limit", "0");
       move_pending_entries(index);
       places = search(index, number, sought);

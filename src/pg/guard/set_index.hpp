@@ -1,4 +1,4 @@
-// An index on sets, asked directly: for the places of rows in whatever state, which no query would show.
+// An index on sets, read directly: the places of rows in any state, which no query would show.
 #pragma once
 
 #include "pg/base/pg.hpp"

@@ -1,5 +1,5 @@
-// The statement that fires a trigger. PostgreSQL does not tell a trigger, and some rows of BEFORE INSERT are
-// not new: an UPDATE inserts what it moves to another partition, and ON CONFLICT updates instead.
+// The statement that fires a trigger. PostgreSQL does not pass it, and some rows of BEFORE INSERT are not
+// new: an UPDATE inserts what it moves to another partition, and ON CONFLICT updates instead.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -24,7 +24,7 @@ void install_statement_hooks();
 // Returns the statement that fires the trigger. `context` is the statement's memory context.
 //
 // A session loads simjoin with its first call of it. If that call is the trigger's, the statement began
-// before. It is then known only if a client sent it as it is, and without changes in WITH.
+// before. It is then known only if a client sent it directly, and without changes in WITH.
 Statement statement_of(const TriggerData &data, MemoryContext context);
 
 // Notes what was done with a row of a statement that is not known. The statement ends with an error, once it

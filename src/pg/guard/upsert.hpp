@@ -1,5 +1,4 @@
-// INSERT ... ON CONFLICT DO UPDATE: the stored row that it updates, if there is one, instead of storing the
-// new row.
+// INSERT ... ON CONFLICT DO UPDATE: the stored row that it updates, if any, instead of storing the new row.
 #pragma once
 
 #include "pg/base/pg.hpp"

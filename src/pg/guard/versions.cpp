@@ -13,7 +13,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Visits the versions of the row that an index entry stands for.
+// Visits the versions of the row of an index entry.
 void visit_entry(IndexFetchTableData *fetch, ItemPointerData place, TupleTableSlot *slot,
                  const VersionTaker &taker) {
   bool more = false;
@@ -23,7 +23,7 @@ void visit_entry(IndexFetchTableData *fetch, ItemPointerData place, TupleTableSl
   } while (more);
 }
 
-// Visits all versions of a page of which the bitmap does not know the places.
+// Visits all versions of a page, if the bitmap does not know their places.
 void visit_page(Relation table, BlockNumber page, TupleTableSlot *slot, const VersionTaker &taker) {
   for (OffsetNumber offset = FirstOffsetNumber; offset <= MaxHeapTuplesPerPage; ++offset) {
     ItemPointerData place;

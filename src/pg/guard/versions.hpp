@@ -1,4 +1,4 @@
-// The versions of rows that can be similar to a set, in whatever state: committed, in progress or dead.
+// The versions of rows that can be similar to a set, in any state: committed, in progress or dead.
 #pragma once
 
 #include "pg/base/pg.hpp"

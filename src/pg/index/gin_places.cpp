@@ -57,8 +57,8 @@ IndexTuple tuple_of(Page page, OffsetNumber offset) {
   return reinterpret_cast<IndexTuple>(PageGetItem(page, PageGetItemId(page, offset)));
 }
 
-// Gives the column and the entry of the tuple. Returns false where nobody wants it, and for rows without
-// entries.
+// Gives the column and the entry of the tuple. Returns false if the reader does not need it, and for rows
+// without entries.
 bool entry_of(Reader *reader, IndexTuple tuple, PlacedEntry *entry) {
   entry->column = gintuple_get_attrnum(&reader->state, tuple);
   if (!reader->taker.wants(reader->taker.taker, entry->column)) return false;
@@ -76,7 +76,7 @@ void take_places(Reader *reader, PlacedEntry entry, ItemPointer places, int coun
 }
 
 // Reads the rows that are not in the tree yet. As in a search, the next page is locked before the last one is
-// let go, so that nobody removes it.
+// unlocked, so that no process removes it.
 void read_pending(Reader *reader) {
   Buffer buffer = lock_page(reader->index, GIN_METAPAGE_BLKNO);
   BlockNumber next = GinPageGetMeta(BufferGetPage(buffer))->head;
@@ -98,7 +98,7 @@ void read_pending(Reader *reader) {
   UnlockReleaseBuffer(buffer);
 }
 
-// Reads the tree of an entry's places. While its root is pinned nobody removes its pages.
+// Reads the tree of an entry's places. While its root is pinned, its pages are not removed.
 void read_posting_tree(Reader *reader, const PlacedEntry &entry, BlockNumber root) {
   PGAlignedBlock copy;
   Page page = copy.data;

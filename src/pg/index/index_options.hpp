@@ -32,7 +32,7 @@ Bounds indexed_bounds(const bytea *options);
 // the pointer is valid until the next call.
 TokenOrder *index_order(const bytea *options);
 
-// Returns the parameter `frequent` that stands for the most frequent of the tokens that were counted.
+// Returns the parameter `frequent`, which encodes the most frequent of the tokens that were counted.
 char *frequent_parameter(TokenCounts *counts);
 
 }  // namespace simjoin::pg

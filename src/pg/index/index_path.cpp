@@ -149,7 +149,7 @@ void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, Res
   Relids outer = bms_union(rel->lateral_relids, rinfo->clause_relids);
   outer = bms_del_member(outer, static_cast<int>(rel->relid));
   if (bms_is_empty(outer)) outer = nullptr;
-  // Sets of which one contains enough of the other are found in either order. The clause then filters.
+  // The index finds pairs with containment in either order. The clause then filters.
   const Bounds bounds = planned_bounds(clause);
   Path *path = make_index_scan(root, rel, column, rinfo, reinterpret_cast<Node *>(clause.left), query,
                                {unordered(bounds.measure()), bounds.threshold()}, outer);

@@ -29,7 +29,7 @@ void install_index_hook();
 bool describe_set_column(IndexOptInfo *index, int number, SetColumn *column);
 
 // Returns a bitmap scan for the rows whose `set`, the column of the index, satisfies the query, an expression
-// of the column's query type. `clause` is the clause that the query stands for, or NULL. Returns NULL where
+// of the column's query type. `clause` is the clause that the query represents, or NULL. Returns NULL where
 // the index does not serve the bounds.
 Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *clause,
                       Node *set, Node *query, const Bounds &bounds, Relids outer);

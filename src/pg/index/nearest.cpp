@@ -54,7 +54,7 @@ int rows_asked_for(PlannerInfo *root, RelOptInfo *rel) {
 
 // Returns whether conditions of the query are to be evaluated before those that it would get from its order:
 // under row-level security and in views that are security barriers. The number of rows that a search of the
-// index finds would tell of rows that they hide.
+// index finds would reveal rows that they hide.
 bool has_security_barrier(PlannerInfo *root, RelOptInfo *rel) {
   return root->qual_security_level > rel->baserestrict_min_security;
 }

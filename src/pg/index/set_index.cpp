@@ -37,7 +37,7 @@ Datum *datums_of(std::span<const TokenCode> entries, int32 *count) {
   return datums;
 }
 
-// What PostgreSQL tells of the build, in its table of backends.
+// The progress of the build, from PostgreSQL's table of backends.
 WatchFigures figures_of_build(const void *) {
   const auto *counts = MyBEEntry->st_progress_param;
   const int64 blocks = counts[PROGRESS_SCAN_BLOCKS_TOTAL], done = counts[PROGRESS_SCAN_BLOCKS_DONE];

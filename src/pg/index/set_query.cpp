@@ -63,8 +63,8 @@ const char *relation_of(bool distance) {
   pg_unreachable();
 }
 
-// Errors unless sets can be as similar to another one as the query wants them, or if the threshold is no
-// similarity or distance. With a similarity of 0 all are.
+// Errors if no two sets can reach the threshold of the query, or if it is no similarity or distance. All sets
+// reach a similarity of 0.
 void check_query_threshold(const char *function, Measure measure, bool distance, double threshold) {
   if (!distance) return check_similarity(threshold, measure, function, "threshold", true);
   if (threshold >= 0 && threshold <= 1) return;

@@ -12,7 +12,7 @@ namespace simjoin::pg {
 struct SetQuery {
   Measure measure;
   bool distance;     // the threshold is the largest Jaccard distance, and not the smallest similarity
-  double threshold;  // as it was given
+  double threshold;  // as written
   SetView set;
 };
 

@@ -1,4 +1,4 @@
-// spanning_forest(): what a part of a distributed join has to tell of its pairs, for components of all parts.
+// spanning_forest(): edges that connect the ids of a part as its pairs do, for components of all parts.
 #include "pg/base/pg.hpp"
 
 #include <memory>

@@ -181,7 +181,7 @@ void EqualSets::match_wanted(uint32_t probe, uint32_t size, uint32_t hash, Candi
   counters.after_prefix += candidates;
   counters.after_positional += candidates;
   counters.after_bitmap += candidates;
-  // Each partner wants pairs for itself. Once no partner wants one, none will again.
+  // Each partner is asked for itself. Once no partner wants a pair, none will want one again.
   const bool by_partner = sink.asks_partners_first();
   const auto run = static_cast<uint64_t>(first - entries_.data());
   if (by_partner && left_.marked(run)) {

@@ -193,7 +193,7 @@ PrefixIndex::PrefixIndex(const JoinProblem &problem, const Options &options, Wor
   class_begin_.push_back(units_);
   if (options.equal_sets) equal_sets_.emplace(problem, pool, memory);
   choose_classes(options.elsewhere);
-  // Without postings, nobody asks for a list.
+  // Without postings, no list is read.
   if (std::find(posted_.begin(), posted_.end(), true) != posted_.end())
     Builder(*this, options.sign, pool, memory).fill();
 }

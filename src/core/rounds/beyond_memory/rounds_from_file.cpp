@@ -184,7 +184,7 @@ size_t RoundsFromFile::end_of_equal_round(int workers) const {
   return end;
 }
 
-// Reads the slices up to `end`. The ranks stay as they are, since nothing is looked up by rank.
+// Reads the slices up to `end`. The ranks stay global, since nothing is looked up by rank.
 SetCollection RoundsFromFile::read_equal_round(size_t end, WorkerPool &pool) {
   const size_t first = std::exchange(next_slice_, end);
   const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
@@ -239,7 +239,7 @@ void RoundsFromFile::find_probe_slices(size_t first, size_t end) {
   probe_slices_.clear();
   for (size_t slice = probe_sets().slices().size(); slice > (spec_.self_join ? end : 0); --slice) {
     const Slice &probe = probe_sets().slices()[slice - 1];
-    // Equal sets are in one bucket, whose slices lie side by side.
+    // Equal sets are in one bucket, whose slices are neighbours.
     const bool meets = probe.bucket != 0 ? probe.bucket == slices[end - 1].bucket &&
                                                probe.class_begin == slices[end - 1].class_begin
                                          : compatible(probe, smallest, largest);

@@ -67,7 +67,7 @@ void SliceWriter::cut_slices(size_t slice_bytes, const std::function<bool(uint32
   }
 }
 
-// Makes a bucket of each slice of a class with so many bytes in all. Equal sets and chance make some of them
+// Makes a bucket of each slice of a class with `bytes` bytes in all. Equal sets and chance make some of them
 // larger than others; what is beyond the room of a slice goes to one more.
 void SliceWriter::cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes) {
   constexpr uint64_t filled = 2, room = 3;  // on average, this part of the room
@@ -80,7 +80,7 @@ void SliceWriter::cut_buckets(uint32_t k, uint64_t bytes, size_t slice_bytes) {
 }
 
 // The blocks are ranked by all workers, as many at a time as there are workers, and assigned to slices in
-// order: so the slices are the same whatever the number of workers. Then each worker deals out the sets of
+// order: so the slices do not depend on the number of workers. Then each worker deals out the sets of
 // some slices.
 SlicedSide SliceWriter::write(RawSets &raw, const Ranking &ranking, size_t buffer_bytes, WorkerPool &pool) {
   SIMJOIN_CHECK(buffered_.empty() && next_set_.size() == sizes_.classes.size());  // called once

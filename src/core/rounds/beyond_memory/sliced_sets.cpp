@@ -8,7 +8,7 @@
 namespace simjoin {
 namespace {
 
-// Looks at the stop flag every so many words of records.
+// Looks at the stop flag once in a number of words of records.
 class PeriodicCheck {
  public:
   explicit PeriodicCheck(const StopFlag &stop) : stop_(stop) {}
@@ -24,7 +24,7 @@ class PeriodicCheck {
   size_t next_ = 0;
 };
 
-// Calls body(i) for each i < count; by all threads of a pool, where there is one.
+// Calls body(i) for each i < count; by all threads of the pool, if any.
 template <typename Body>
 void for_each(WorkerPool *pool, size_t count, Body &&body) {
   if (pool != nullptr) {
