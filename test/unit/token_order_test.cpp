@@ -271,7 +271,7 @@ Bounds any_bounds() {
   return {measure, measure == Measure::overlap ? *rc::gen::inRange(1, 8) : *rc::gen::inRange(1, 21) / 20.0};
 }
 
-// Whatever an index was made for, and whatever it is asked.
+// For any bounds of an index and any bounds of a look-up.
 RC_GTEST_PROP(IndexLookup, LosesNoSimilarSet, ()) {
   const Bounds indexed = any_bounds(), wanted = any_bounds();
   std::vector<std::vector<int32_t>> sets(8);

@@ -1,8 +1,8 @@
 // The serial algorithm for many documents at a time. All threads or a device first search for all documents
 // of a window. Then each document in turn looks at what has changed since: the clusters touched by the
 // documents before it in the window. What the first search has found is right unless it is a cluster touched
-// since. Even then the document needs no other search if a touched cluster is by now more similar than that
-// one was: all other clusters were less similar, and still are.
+// since. Even then the document needs no other search if a touched cluster is now more similar than that one
+// was: all other clusters were less similar, and still are.
 #include "core/clusters/document_clusters.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A spanning forest of a graph whose edges stream in: the edges that connect what was not connected before.
+// A spanning forest of a graph whose edges stream in: those that connect two components.
 #pragma once
 
 #include <cstdint>

@@ -71,8 +71,8 @@ struct PrefixLookup {
 // their number.
 inline constexpr size_t looked_up_at_once = 16;
 
-// What an index is asked for a set: the entries of several classes of sizes, one class after the other, and
-// how many of its entries a similar set of the class has at least.
+// The look-up of a set in an index: the entries of several classes of sizes, one class after the other, and
+// the fewest of them that a similar set of the class has.
 struct IndexLookup {
   enum class Kind : uint8_t {
     nothing,  // no set is similar

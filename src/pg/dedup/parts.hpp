@@ -30,11 +30,10 @@ struct OpenParts {
   Relation order;
 };
 
-// Opens the parts of a view that is being refreshed, and so locked, by its owner; keeps its other refreshes
-// away until the transaction ends; and pushes a snapshot that sees what those before have stored: the one
-// that the statement began with may be older. Errors where a part does not count, and where the transaction
-// has one snapshot for all its statements, which may be older, too: rows that another refresh has stored
-// since, and changes that are not written down yet, would be missed.
+// Opens the parts of a view whose owner refreshes it, and so has locked it. Keeps other refreshes away until
+// the transaction ends. Pushes a snapshot that sees what earlier refreshes have stored; that of the statement
+// may be older. Errors if a part does not count, or if the transaction has one snapshot for all statements:
+// that would miss rows that another refresh has stored since, and changes that are not written down yet.
 //
 // Locks are taken in this order everywhere: the table that the query reads, the view, its parts.
 OpenParts open_parts(const DedupDefinition &definition);

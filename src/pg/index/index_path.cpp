@@ -53,12 +53,12 @@ constexpr double largest_planned_set = 4096;
 
 set_rel_pathlist_hook_type previous_scan_hook = nullptr;
 
-// What an index is asked for a set.
+// The look-up of a set in an index.
 struct PlannedLookup {
   bool served;     // whether the index has the entries for it
   double entries;  // that are looked up
-  // Of sets of about the same size: the share of its codes that the set is looked up by, the share that sets
-  // have in the index, and the fewest entries that a row that is read has of those looked up.
+  // Among sets of about the same size: the share of its codes that are looked up, the share of a set's codes
+  // that the index has, and the fewest of the entries looked up that a row must have to be read.
   double probed;
   double indexed;
   double least;

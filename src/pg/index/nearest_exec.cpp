@@ -59,7 +59,7 @@ TupleTableSlot *next_of_step(NearestState *state) {
     state->searches = Max(state->searches, Min(state->step + 1, state->plan.steps));
     state->read_all |= !search;
     ExecReScan(child);
-    // Of all rows the first ones came in earlier steps, and count among those asked for.
+    // All rows are read. The first ones came in earlier steps, and count towards the limit.
     if (!search && state->plan.most_rows > 0) ExecSetTupleBound(state->plan.most_rows, child);
   }
   TupleTableSlot *slot = ExecProcNode(child);
