@@ -1,0 +1,24 @@
+// Keys of texts: two texts within an edit distance share one, so a join by equal keys has all pairs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace simjoin {
+
+// The largest distance for which texts have keys that tell them apart. Their number grows with its cube.
+inline constexpr int32_t most_edits = 16;
+
+// Appends the keys of a text for distances of up to `edits`. Any two texts within that distance share a key;
+// few others do, unless they are short beside it. A negative distance has no keys. Beyond most_edits, all
+// texts share one. The keys are the same in every process. Throws Cancelled if check_interruption() does.
+//
+// A short text has a key for each text that remains if up to `edits` of its characters are deleted. The
+// shorter one of two long texts counts as edits + 1 segments, one of which no edit changes: the other text
+// has it at almost the same place (Li, Deng, Wang, Feng: Pass-Join, 2011). So a long text has keys for the
+// segments of texts that are as long or shorter, at each of these places.
+template <typename Character>
+void add_edit_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
+
+}  // namespace simjoin
