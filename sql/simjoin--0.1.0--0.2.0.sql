@@ -372,6 +372,32 @@ CREATE FUNCTION pg_trgm_joins(OUT taken bool, OUT reason text)
 AS 'MODULE_PATHNAME', 'simjoin_pg_trgm_joins' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION pg_trgm_joins() IS 'whether this session runs joins by functions and operators of pg_trgm with the join operator, and if not, why';
 
+-- The edit distance of texts, and keys that texts within a distance share.
+
+CREATE FUNCTION simjoin_edit_distance_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'simjoin_edit_distance_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simjoin_edit_distance_support(internal) IS 'planner support';
+
+CREATE FUNCTION edit_distance(a text, b text) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_edit_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION edit_distance(text, text) IS 'the least number of characters to insert, delete or replace that makes one text the other';
+CREATE FUNCTION edit_distance(a text, b text, k int4) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_edit_distance_up_to' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION edit_distance(text, text, int4) IS 'the edit distance if it is at most k, else k + 1; faster for large distances';
+
+CREATE FUNCTION edit_keys(body text, k int4) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_edit_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION edit_keys(text, int4) IS 'keys of a text: any two texts within an edit distance of k share one';
+CREATE FUNCTION levenshtein_keys(body text, k int4) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_levenshtein_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION levenshtein_keys(text, int4) IS 'edit_keys for joins by fuzzystrmatch; an array with NULL for a text that is too long for levenshtein';
+
+CREATE FUNCTION fuzzystrmatch_joins(OUT taken bool, OUT reason text)
+AS 'MODULE_PATHNAME', 'simjoin_fuzzystrmatch_joins' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION fuzzystrmatch_joins() IS 'whether this session runs joins by levenshtein of fuzzystrmatch with the join operator, and if not, why';
+
 -- Sets from texts, without a column of sets. A tokenizer has a type of its own, so that no text is taken for one.
 
 CREATE TYPE tokenizer;

@@ -14,6 +14,7 @@ extern "C" {
 #include <cmath>
 
 #include "pg/base/compat.hpp"
+#include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
 
@@ -48,10 +49,10 @@ Expr *as_double(Node *expr) {
       makeFuncExpr(cast, FLOAT8OID, list_make1(expr), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST));
 }
 
-// Returns the call of PostgreSQL's operator on two expressions of double precision.
-Expr *operation(const char *name, Oid result, Expr *left, Expr *right) {
+// Returns the call of PostgreSQL's operator on two expressions of this type.
+Expr *operation(const char *name, Oid result, Expr *left, Expr *right, Oid type = FLOAT8OID) {
   List *names = list_make2(makeString(pstrdup("pg_catalog")), makeString(pstrdup(name)));
-  const Oid oper = OpernameGetOprid(names, FLOAT8OID, FLOAT8OID);
+  const Oid oper = OpernameGetOprid(names, type, type);
   Expr *operation = make_opclause(oper, result, false, left, right, InvalidOid, InvalidOid);
   set_opfuncid(castNode(OpExpr, operation));
   return operation;
@@ -109,6 +110,17 @@ SimilarityClause *clause_of_trigrams(PlannerInfo *root, const TrigramCall &call,
   return clause;
 }
 
+// Returns the clause of keys in common that a condition on an edit distance implies, NULL for others.
+SimilarityClause *clause_of_edits(PlannerInfo *root, Node *condition) {
+  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+  if (!describe_edit_condition(condition, clause)) return nullptr;
+  clause->threshold = reinterpret_cast<Expr *>(
+      makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true));
+  clause->rinfo =
+      make_simple_restrictinfo(root, operation(">=", BOOLOID, clause->call, clause->threshold, INT4OID));
+  return clause;
+}
+
 // Returns whether the expression is no constant and never too large for double precision.
 bool is_usual_bound(Node *expr) {
   return !IsA(expr, Const) && exprType(expr) != NUMERICOID;
@@ -155,6 +167,8 @@ List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
     Expr *least = trigram_setting(call);
     return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, digits_rounding));
   }
+  SimilarityClause *keys = clause_of_edits(root, clause);
+  if (keys != nullptr) return list_make1(keys);
   Node *greater, *lesser;
   if (describe_equality(clause, &greater, &lesser))
     return list_concat(clauses_of_sums(root, greater, lesser), clauses_of_sums(root, lesser, greater));

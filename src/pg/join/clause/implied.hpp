@@ -3,7 +3,8 @@
 // `0.7 * jaccard_similarity(a.name, b.name) + 0.3 * jaccard_similarity(a.street, b.street) >= 0.8` cannot
 // hold unless the first similarity is at least (0.8 - 0.3) / 0.7, because no similarity is above 1. A join by
 // the implied clause has all pairs of the sum's clause, which then filters them. Functions and operators of
-// pg_trgm bound a measure of sets of trigrams in the same way (trigrams.hpp).
+// pg_trgm bound a measure of sets of trigrams in the same way (trigrams.hpp), and edit distances the number
+// of keys in common (edits.hpp).
 #pragma once
 
 #include "pg/base/pg.hpp"

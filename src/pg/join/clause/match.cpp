@@ -38,7 +38,10 @@ constexpr Comparison comparisons[] = {
     {F_INT4GT, false, true},      {F_INT4LE, true, false},     {F_INT4LT, true, true},
     {F_INT42GE, false, false},    {F_INT42GT, false, true},    {F_INT24LE, true, false},
     {F_INT24LT, true, true},      {F_INT48GE, false, false},   {F_INT48GT, false, true},
-    {F_INT84LE, true, false},     {F_INT84LT, true, true},
+    {F_INT84LE, true, false},     {F_INT84LT, true, true},     {F_INT42LE, true, false},
+    {F_INT42LT, true, true},      {F_INT24GE, false, false},   {F_INT24GT, false, true},
+    {F_INT48LE, true, false},     {F_INT48LT, true, true},     {F_INT84GE, false, false},
+    {F_INT84GT, false, true},
 };
 
 const Comparison *comparison_of(Oid function) {
@@ -223,8 +226,11 @@ Oid called_function(Node *expr) {
   return castNode(OpExpr, expr)->opfuncid;
 }
 
-bool describe_order(Node *expr, Node **greater, Node **lesser) {
-  return IsA(expr, OpExpr) && parse_comparison(castNode(OpExpr, expr), greater, lesser) != nullptr;
+bool describe_order(Node *expr, Node **greater, Node **lesser, bool *strict) {
+  if (!IsA(expr, OpExpr)) return false;
+  const Comparison *comparison = parse_comparison(castNode(OpExpr, expr), greater, lesser);
+  if (comparison != nullptr && strict != nullptr) *strict = comparison->strict;
+  return comparison != nullptr;
 }
 
 bool describe_equality(Node *expr, Node **first, Node **second) {

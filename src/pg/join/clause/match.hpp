@@ -64,8 +64,8 @@ bool describe_search_clause(RestrictInfo *rinfo, SimilarityClause *match);
 bool is_similarity_clause(RestrictInfo *rinfo);
 
 // Returns whether the expression compares two numbers by >, >=, < or <=, and gives the one that is to be
-// greater and the other one.
-bool describe_order(Node *expr, Node **greater, Node **lesser);
+// greater and the other one, and on request whether they must differ.
+bool describe_order(Node *expr, Node **greater, Node **lesser, bool *strict = nullptr);
 
 // Returns whether the expression compares two numbers by =, and gives them.
 bool describe_equality(Node *expr, Node **first, Node **second);

@@ -52,6 +52,8 @@ constexpr Operation operations[] = {
     {F_NUMERIC_DIV, Arithmetic::divided, 0},
     {F_FLOAT4DIV, Arithmetic::divided, single_rounding},
     {F_FLOAT8_FLOAT4, Arithmetic::cast, 0},
+    {F_FLOAT8_INT4, Arithmetic::cast, 0},
+    {F_FLOAT4_INT4, Arithmetic::cast, single_rounding},
     {F_FLOAT4_FLOAT8, Arithmetic::cast, single_rounding},
     {F_NUMERIC_FLOAT8, Arithmetic::cast, 0},
     {F_NUMERIC_FLOAT4, Arithmetic::cast, digits_rounding},
@@ -81,35 +83,6 @@ const Operation *operation_of(Oid function) {
 Node *same_value(Node *expr) {
   while (IsA(expr, RelabelType)) expr = reinterpret_cast<Node *>(castNode(RelabelType, expr)->arg);
   return expr;
-}
-
-bool constant_value(Node *expr, double *value) {
-  expr = same_value(expr);
-  if (!IsA(expr, Const) || castNode(Const, expr)->constisnull) return false;
-  const Datum datum = castNode(Const, expr)->constvalue;
-  switch (castNode(Const, expr)->consttype) {
-    case FLOAT8OID:
-      *value = DatumGetFloat8(datum);
-      break;
-    case FLOAT4OID:
-      *value = DatumGetFloat4(datum);
-      break;
-    case INT2OID:
-      *value = DatumGetInt16(datum);
-      break;
-    case INT4OID:
-      *value = DatumGetInt32(datum);
-      break;
-    case INT8OID:
-      *value = static_cast<double>(DatumGetInt64(datum));
-      break;
-    case NUMERICOID:
-      *value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
-      break;
-    default:
-      return false;
-  }
-  return std::isfinite(*value);
 }
 
 bool add_term(const SimilarityClause &call, double factor, Sum *sum) {
@@ -190,6 +163,35 @@ bool add_operation(const Operation &operation, List *arguments, double factor, S
 
 double Term::most() const {
   return call.measure == Measure::overlap && !call.distance ? std::numeric_limits<double>::infinity() : 1;
+}
+
+bool constant_value(Node *expr, double *value) {
+  expr = same_value(expr);
+  if (!IsA(expr, Const) || castNode(Const, expr)->constisnull) return false;
+  const Datum datum = castNode(Const, expr)->constvalue;
+  switch (castNode(Const, expr)->consttype) {
+    case FLOAT8OID:
+      *value = DatumGetFloat8(datum);
+      break;
+    case FLOAT4OID:
+      *value = DatumGetFloat4(datum);
+      break;
+    case INT2OID:
+      *value = DatumGetInt16(datum);
+      break;
+    case INT4OID:
+      *value = DatumGetInt32(datum);
+      break;
+    case INT8OID:
+      *value = static_cast<double>(DatumGetInt64(datum));
+      break;
+    case NUMERICOID:
+      *value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+      break;
+    default:
+      return false;
+  }
+  return std::isfinite(*value);
 }
 
 Node *without_cast(Node *expr) {

@@ -41,6 +41,9 @@ inline constexpr double digits_rounding = 1e-5;
 // and / with a constant, casts, and functions that round. Returns false for other expressions.
 bool add_to_sum(Node *expr, double factor, Sum *sum);
 
+// Returns whether the expression is a finite number, and gives it.
+bool constant_value(Node *expr, double *value);
+
 // Returns the expression below casts between numbers.
 Node *without_cast(Node *expr);
 

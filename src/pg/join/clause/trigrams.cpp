@@ -1,7 +1,6 @@
 #include "pg/join/clause/trigrams.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -9,8 +8,6 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-
-PG_FUNCTION_INFO_V1(simjoin_pg_trgm_joins);
 }
 
 #include <string_view>
@@ -19,7 +16,7 @@ PG_FUNCTION_INFO_V1(simjoin_pg_trgm_joins);
 #include "pg/base/arguments.hpp"
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
-#include "pg/base/settings.hpp"
+#include "pg/join/clause/set_calls.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -68,11 +65,6 @@ const TrigramFunction *trigram_function(Oid function) {
   return found;
 }
 
-Expr *call_function(Oid function, Oid type, List *arguments, Oid collation) {
-  return reinterpret_cast<Expr *>(
-      makeFuncExpr(function, type, arguments, InvalidOid, collation, COERCE_EXPLICIT_CALL));
-}
-
 // The functions that make and compare sets of trigrams: pg_trgm's, and ours.
 struct SetFunctions {
   Oid show;     // the trigrams of a text
@@ -95,30 +87,7 @@ bool find_set_functions(Oid beside, Measure measure, SetFunctions *functions) {
   return symbol != nullptr && std::string_view(symbol) == "show_trgm";
 }
 
-// When the statement began that loaded this library; long ago if that was at the start of the session.
-TimestampTz loaded_at;
-
-// Returns why joins by pg_trgm are not taken, NULL where they are.
-const char *why_not_taken() {
-  const Oid schema = extension_schema(trigram_library);
-  if (!OidIsValid(schema)) return "The extension pg_trgm is not in this database.";
-  const Oid similarity = find_function(schema, "similarity", {TEXTOID, TEXTOID}, FLOAT4OID);
-  SetFunctions functions;
-  if (!OidIsValid(similarity) || trigram_function(similarity) == nullptr ||
-      !find_set_functions(similarity, Measure::jaccard, &functions))
-    return "A function of pg_trgm or simjoin was altered, or the current user may not execute it.";
-  if (!Settings::enable_join()) return "simjoin.enable_join is off.";
-  if (loaded_at == GetCurrentStatementStartTimestamp())
-    return "simjoin was not loaded before this call. Sessions load it first after ALTER DATABASE ... SET "
-           "session_preload_libraries = 'simjoin', or LOAD 'simjoin'.";
-  return nullptr;
-}
-
 }  // namespace
-
-void note_load_of_trigram_joins() {
-  loaded_at = GetCurrentStatementStartTimestamp();
-}
 
 bool describe_trigram_call(Node *expr, TrigramCall *call) {
   const Oid function = called_function(expr), type = exprType(expr), collation = exprInputCollation(expr);
@@ -145,6 +114,13 @@ bool describe_trigram_call(Node *expr, TrigramCall *call) {
   return true;
 }
 
+bool can_join_by_trigrams(Oid schema) {
+  const Oid similarity = find_function(schema, "similarity", {TEXTOID, TEXTOID}, FLOAT4OID);
+  SetFunctions functions;
+  return OidIsValid(similarity) && trigram_function(similarity) != nullptr &&
+         find_set_functions(similarity, Measure::jaccard, &functions);
+}
+
 Expr *trigram_setting(const TrigramCall &call) {
   if (!compat::may_execute(F_CURRENT_SETTING_TEXT)) return nullptr;
   FmgrInfo loaded;
@@ -160,18 +136,3 @@ Expr *trigram_setting(const TrigramCall &call) {
 }
 
 }  // namespace simjoin::pg
-
-extern "C" {
-
-// Returns whether this session plans joins by pg_trgm with the join operator, and if not, why.
-Datum simjoin_pg_trgm_joins(PG_FUNCTION_ARGS) {
-  TupleDesc descriptor;
-  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
-  const char *reason = simjoin::pg::why_not_taken();
-  Datum values[] = {BoolGetDatum(reason == nullptr),
-                    reason == nullptr ? static_cast<Datum>(0) : CStringGetTextDatum(reason)};
-  bool nulls[] = {false, reason == nullptr};
-  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
-}
-}

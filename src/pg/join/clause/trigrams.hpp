@@ -29,9 +29,6 @@ struct TrigramCall {
   const char *setting;  // with TrigramResult::reaches_setting, its name; else NULL
 };
 
-// To be called once, when the module is loaded.
-void note_load_of_trigram_joins();
-
 // Returns whether the expression is a call of one of pg_trgm's functions or operators that this session can
 // join by, and describes it. Functions are recognised by the C function of pg_trgm's library that they are
 // bound to. Only superusers can bind one.
@@ -40,5 +37,8 @@ bool describe_trigram_call(Node *expr, TrigramCall *call);
 // Returns the similarity that the call's setting asks for as an expression of double precision, NULL where
 // the user may not read settings. Loads pg_trgm, which defines the setting.
 Expr *trigram_setting(const TrigramCall &call);
+
+// Returns whether this session can join by pg_trgm, which is in the schema.
+bool can_join_by_trigrams(Oid schema);
 
 }  // namespace simjoin::pg

@@ -11,7 +11,9 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/explain_notes.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/match.hpp"
+#include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
 
 namespace simjoin::pg {
@@ -50,6 +52,11 @@ constexpr Obstacle other_form = {
     "Write jaccard_similarity(l, r) >= t, with a set of one side of the join as l, one of the "
     "other side as r, and the same t for all rows."};
 
+constexpr Obstacle other_edits = {
+    "the condition allows no constant number of edits, or too many",
+    "Write edit_distance(l, r) <= k or levenshtein(l, r) <= k, with a text of one side of the join as l, one "
+    "of the other side as r, and a constant k of up to 16."};
+
 // What is found in a plan: the similarity that is computed for the most pairs.
 struct SlowLoop {
   double pairs;
@@ -84,11 +91,16 @@ bool has_outer_row(Node *expr, void *) {
   return compat::walk_children(expr, has_outer_row, nullptr);
 }
 
-// Returns whether the expression is a call of a measure or of pg_trgm.
+// Returns whether the expression is a call of a measure, of pg_trgm or of an edit distance.
 bool computes_similarity(Node *expr) {
   SimilarityClause call = {};
   TrigramCall trigrams;
-  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams);
+  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) || is_edit_call(expr);
+}
+
+bool computes_edits(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  return is_edit_call(expr) || compat::walk_children(expr, computes_edits, nullptr);
 }
 
 // Returns whether a similarity of the rows of both inputs is computed in the expression.
@@ -109,12 +121,13 @@ bool compares_outer_row(Node *expr, void *) {
   return compat::walk_children(expr, compares_outer_row, nullptr);
 }
 
-// Returns whether the condition is a similarity clause between one input and the other.
+// Returns whether the condition is a similarity clause between one input and the other, or one on an edit
+// distance that implies such a clause.
 bool is_clause_of_inputs(Node *condition) {
   RestrictInfo *clause = makeNode(RestrictInfo);
   clause->clause = reinterpret_cast<Expr *>(condition);
   SimilarityClause match;
-  if (!describe_search_clause(clause, &match)) return false;
+  if (!describe_edit_condition(condition, &match) && !describe_search_clause(clause, &match)) return false;
   auto one_side = [](Expr *set) {
     auto *node = reinterpret_cast<Node *>(set);
     return has_outer_column(node) != has_inner_column(node);
@@ -128,17 +141,19 @@ Obstacle obstacle_of(Node *condition) {
   if (is_orclause(condition)) return one_arm;
   if (is_clause_of_inputs(condition)) return cheaper;
   Node *greater, *lesser;
-  if (!describe_order(condition, &greater, &lesser)) return other_form;
+  const Obstacle &form = computes_edits(condition, nullptr) ? other_edits : other_form;
+  if (!describe_order(condition, &greater, &lesser)) return form;
   const bool above = compares_inputs(greater, nullptr), below = compares_inputs(lesser, nullptr);
   if (above && below) return changing_bound;
   if (has_column(above ? lesser : greater, nullptr)) return changing_bound;
   // A distance is small if the pair is similar.
   SimilarityClause call = {};
   TrigramCall trigrams;
-  const bool distance = (describe_call(above ? greater : lesser, &call) && call.distance) ||
+  const bool distance = is_edit_call(without_cast(above ? greater : lesser)) ||
+                        (describe_call(above ? greater : lesser, &call) && call.distance) ||
                         (describe_trigram_call(above ? greater : lesser, &trigrams) &&
                          trigrams.result == TrigramResult::distance);
-  return above == distance ? upper_bound : other_form;
+  return above == distance ? upper_bound : form;
 }
 
 void note(SlowLoop *slowest, double pairs, const Obstacle &obstacle) {

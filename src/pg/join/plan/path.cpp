@@ -22,10 +22,10 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/disjunction.hpp"
 #include "pg/join/clause/facts.hpp"
+#include "pg/join/clause/joins_taken.hpp"
 #include "pg/join/clause/self_join.hpp"
 #include "pg/join/clause/text_call.hpp"
 #include "pg/join/clause/threshold_warning.hpp"
-#include "pg/join/clause/trigrams.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/exec/parallel_input.hpp"
 #include "pg/join/plan/cost.hpp"
@@ -250,7 +250,7 @@ void install_join_hook() {
   install_selectivity_hook();
   register_join_methods();
   register_block_methods();
-  note_load_of_trigram_joins();
+  note_load_of_joins();
   install_explain_hook();
   install_nested_loop_notices();
 }

@@ -1,0 +1,173 @@
+#include "pg/join/clause/edits.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+}
+
+#include <cmath>
+#include <string_view>
+
+#include "core/text/edit_keys.hpp"
+#include "pg/base/arguments.hpp"
+#include "pg/base/bound_symbol.hpp"
+#include "pg/join/clause/set_calls.hpp"
+#include "pg/join/clause/sums.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+constexpr char levenshtein_library[] = "fuzzystrmatch";
+
+// A C function that computes an edit distance. Its arguments are two texts, then the costs of an insertion, a
+// deletion and a replacement if it has them, then the greatest distance that it tells from others if it has
+// it.
+struct EditFunction {
+  std::string_view symbol;
+  bool costs;
+  bool most;
+};
+constexpr EditFunction own_functions[] = {{"simjoin_edit_distance", false, false},
+                                          {"simjoin_edit_distance_up_to", false, true}};
+constexpr EditFunction levenshtein_functions[] = {{"levenshtein", false, false},
+                                                  {"levenshtein_with_costs", true, false},
+                                                  {"levenshtein_less_equal", false, true},
+                                                  {"levenshtein_less_equal_with_costs", true, true}};
+
+// Costs beyond this might make a distance of texts that levenshtein takes too large for its type.
+constexpr double most_cost = 1'000'000;
+
+// A call of one of them.
+struct EditCall {
+  const EditFunction *function;
+  bool levenshtein;  // which refuses long texts
+  List *arguments;
+};
+
+template <size_t Count>
+const EditFunction *function_of(const EditFunction (&functions)[Count], char *symbol) {
+  if (symbol == nullptr) return nullptr;
+  const EditFunction *found = nullptr;
+  for (const EditFunction &candidate : functions)
+    if (candidate.symbol == symbol) found = &candidate;
+  pfree(symbol);
+  return found;
+}
+
+bool describe_edit_call(Node *expr, EditCall *call) {
+  if (!IsA(expr, FuncExpr) || exprType(expr) != INT4OID) return false;
+  auto *function = castNode(FuncExpr, expr);
+  call->arguments = function->args;
+  call->function = function_of(own_functions, bound_symbol(function->funcid));
+  call->levenshtein = call->function == nullptr;
+  if (call->levenshtein)
+    call->function =
+        function_of(levenshtein_functions, symbol_of_library(function->funcid, levenshtein_library));
+  return call->function != nullptr &&
+         list_length(call->arguments) == 2 + (call->function->costs ? 3 : 0) + (call->function->most ? 1 : 0);
+}
+
+// Gives the least cost of an edit. Returns false if a cost is unusual or no constant.
+bool least_cost(const EditCall &call, double *least) {
+  *least = 1;
+  for (int i = 2; call.function->costs && i < 5; ++i) {
+    double cost;
+    if (!constant_value(static_cast<Node *>(list_nth(call.arguments, i)), &cost) || cost < 1 ||
+        cost > most_cost)
+      return false;
+    *least = i == 2 ? cost : std::fmin(*least, cost);
+  }
+  return true;
+}
+
+// Returns whether the call tells distances that are within the bound, `within` if that is a constant, from
+// others. One with a greatest distance gives some number above it for all that are beyond. A negative one is
+// none.
+bool tells_within(const EditCall &call, Node *bound, const double *within) {
+  if (!call.function->most) return true;
+  auto *most = static_cast<Node *>(llast(call.arguments));
+  double value;
+  if (constant_value(most, &value)) return value < 0 || (within != nullptr && *within <= value);
+  return equal(most, bound);
+}
+
+// Returns an expression of the number of edits within the bound, NULL where the planner cannot know it or no
+// join pays.
+Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
+  double value, cost;
+  if (!least_cost(call, &cost)) return nullptr;
+  if (constant_value(bound, &value)) {
+    const double within = strict ? std::ceil(value) - 1 : std::floor(value);
+    const double edits = std::fmax(std::floor(within / cost), -1);
+    if (edits > most_edits || !tells_within(call, bound, &within)) return nullptr;
+    return reinterpret_cast<Expr *>(makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+                                              Int32GetDatum(static_cast<int32>(edits)), false, true));
+  }
+  const bool parameter = IsA(bound, Param) && castNode(Param, bound)->paramkind == PARAM_EXTERN;
+  if (!parameter || cost != 1 || !tells_within(call, bound, nullptr)) return nullptr;
+  if (exprType(bound) == INT2OID) return call_function(F_INT4_INT2, INT4OID, list_make1(bound), InvalidOid);
+  return exprType(bound) == INT4OID ? reinterpret_cast<Expr *>(bound) : nullptr;
+}
+
+// The functions that make and compare keys.
+struct KeyFunctions {
+  Oid keys;
+  Oid measure;
+};
+
+bool find_key_functions(bool levenshtein, KeyFunctions *functions) {
+  const Oid schema = extension_schema("simjoin");
+  if (!OidIsValid(schema)) return false;
+  functions->keys =
+      find_function(schema, levenshtein ? "levenshtein_keys" : "edit_keys", {TEXTOID, INT4OID}, INT4ARRAYOID);
+  functions->measure =
+      find_function(schema, measure_function(Measure::overlap), {INT4ARRAYOID, INT4ARRAYOID}, INT4OID);
+  return OidIsValid(functions->keys) && OidIsValid(functions->measure);
+}
+
+// Describes the call of overlap_count on keys of texts within a distance of at most the bound, or less than
+// it if `strict`.
+bool describe_bounded(Node *distance, Node *bound, bool strict, SimilarityClause *keys) {
+  EditCall call;
+  KeyFunctions functions;
+  if (!describe_edit_call(without_cast(distance), &call)) return false;
+  Expr *edits = edits_within(call, bound, strict);
+  if (edits == nullptr || !find_key_functions(call.levenshtein, &functions)) return false;
+  auto keys_of = [&](void *text) {
+    return call_function(functions.keys, INT4ARRAYOID, list_make2(text, edits), InvalidOid);
+  };
+  *keys = {};
+  keys->measure = Measure::overlap;
+  keys->left = keys_of(linitial(call.arguments));
+  keys->right = keys_of(lsecond(call.arguments));
+  keys->call = call_function(functions.measure, INT4OID, list_make2(keys->left, keys->right), InvalidOid);
+  return true;
+}
+
+}  // namespace
+
+bool is_edit_call(Node *expr) {
+  EditCall call;
+  return describe_edit_call(expr, &call);
+}
+
+bool describe_edit_condition(Node *condition, SimilarityClause *keys) {
+  Node *bound, *distance;
+  bool strict;
+  if (describe_order(condition, &bound, &distance, &strict))
+    return describe_bounded(distance, bound, strict, keys);
+  return describe_equality(condition, &bound, &distance) &&
+         (describe_bounded(distance, bound, false, keys) || describe_bounded(bound, distance, false, keys));
+}
+
+bool can_join_by_levenshtein(Oid schema) {
+  const Oid function = find_function(schema, "levenshtein", {TEXTOID, TEXTOID}, INT4OID);
+  KeyFunctions functions;
+  return OidIsValid(function) &&
+         function_of(levenshtein_functions, symbol_of_library(function, levenshtein_library)) != nullptr &&
+         find_key_functions(true, &functions);
+}
+
+}  // namespace simjoin::pg

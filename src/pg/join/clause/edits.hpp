@@ -1,0 +1,30 @@
+// What a condition on an edit distance says of the keys of texts.
+//
+// Two texts within k edits share one of the keys that edit_keys() makes for k. So a join by keys in common
+// has all pairs of `edit_distance(a, b) <= k`, or of a condition by levenshtein of the extension
+// fuzzystrmatch, which then filters them.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/pathnodes.h"
+}
+
+#include "pg/join/clause/match.hpp"
+
+namespace simjoin::pg {
+
+// Returns whether the expression is a call of an edit distance of two texts: this extension's or
+// fuzzystrmatch's. Functions are recognised by the C function that they are bound to. Only superusers can
+// bind one.
+bool is_edit_call(Node *expr);
+
+// Returns whether the condition holds only for texts within some number of edits that the planner knows as a
+// constant or a parameter. Describes the call of overlap_count on their keys: measure, call, left and right.
+bool describe_edit_condition(Node *condition, SimilarityClause *keys);
+
+// Returns whether this session can join by fuzzystrmatch, which is in the schema.
+bool can_join_by_levenshtein(Oid schema);
+
+}  // namespace simjoin::pg

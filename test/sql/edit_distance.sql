@@ -1,0 +1,119 @@
+-- Edit distances of texts, and joins by them.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+
+SELECT edit_distance('kitten', 'sitting'), edit_distance('', ''), edit_distance('', 'abc'), edit_distance('abc', 'abc'),
+       edit_distance(NULL, 'a') IS NULL AS null_left, edit_distance('a', NULL) IS NULL AS null_right;
+-- With a largest distance k, k + 1 stands for all beyond it. There is none if k is negative.
+SELECT k, edit_distance('kitten', 'sitting', k), edit_distance('sitting', 'kitten', k) AS turned
+FROM unnest(ARRAY[-2147483648, -1, 0, 1, 2, 3, 4, 2147483647, NULL]) k;
+-- Characters count, and not bytes. A letter with a combining mark is two.
+SELECT edit_distance('ähnlich', 'ahnlich') AS accent, edit_distance('相似', '相同') AS chinese, edit_distance(U&'e\0301', 'é') AS mark,
+       edit_distance('a😀b', 'ab') AS emoji, edit_distance('ÿ', 'y', 0) AS capped;
+-- Texts of any length.
+SELECT edit_distance(repeat('ab', 5000), repeat('ba', 5000)) AS shifted, edit_distance(repeat('x', 300), repeat('y', 299)) AS others,
+       edit_distance(repeat('a', 64), repeat('a', 63) || 'b') AS a_block, edit_distance(repeat('é', 65), repeat('è', 65)) AS two_blocks,
+       edit_distance(repeat('ab', 5000), '', 9999) AS capped;
+
+-- The same as by the table of distances.
+CREATE FUNCTION table_distance(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  above int[] := ARRAY(SELECT generate_series(0, length(b)));
+  this int[];
+BEGIN
+  FOR i IN 1 .. length(a) LOOP
+    this := ARRAY[i];
+    FOR j IN 1 .. length(b) LOOP
+      this[j + 1] := least(above[j] + (substr(a, i, 1) <> substr(b, j, 1))::int, above[j + 1] + 1, this[j] + 1);
+    END LOOP;
+    above := this;
+  END LOOP;
+  RETURN above[length(b) + 1];
+END $$;
+CREATE TABLE edited (id int PRIMARY KEY, grp int, t text);
+SELECT setseed(0.41);
+INSERT INTO edited
+SELECT i, i % 3, CASE i % 4 WHEN 0 THEN overlay(t placing 'q' from p for 1) WHEN 1 THEN overlay(t placing '' from p for 1)
+                            WHEN 2 THEN overlay(t placing 'ab' from p for 1) ELSE t END
+FROM (SELECT i, 1 + (random() * 12)::int AS p,
+             (ARRAY['Anna Schmidt ' || i / 12, 'Müller, Straße ' || i / 12, '字符串 ' || i / 12, substr(md5((i / 12)::text), 1, i / 12)])[1 + i / 6 % 4] AS t
+      FROM generate_series(1, 240) i) s;
+INSERT INTO edited VALUES (241, 0, ''), (242, 1, 'a'), (243, 2, NULL), (244, 0, 'ab'), (245, 1, ''), (246, 2, repeat('long ', 70)),
+                          (247, 0, repeat('long ', 69) || 'ling ');
+ANALYZE edited;
+SELECT count(*) > 0 AS compared, count(*) FILTER (WHERE edit_distance(a.t, b.t) <> table_distance(a.t, b.t)) AS wrong,
+       count(*) FILTER (WHERE edit_distance(a.t, b.t, 3) <> least(table_distance(a.t, b.t), 4)) AS wrong_capped
+FROM edited a, edited b WHERE a.id % 7 = 1 AND b.id % 11 = 1;
+
+-- Keys: texts within the distance share one. They are the same everywhere, and never change.
+SELECT edit_keys('Anna', 1), edit_keys('', 2), edit_keys('Anna', 0), edit_keys('Anna', -1), edit_keys('Anna', 17) = edit_keys('', 17) AS one_for_all;
+SELECT edit_keys('A title of more than thirty-two characters', 1);
+SELECT count(*) AS pairs_without_key FROM edited a, edited b
+WHERE edit_distance(a.t, b.t) <= 3 AND overlap_count(edit_keys(a.t, 3), edit_keys(b.t, 3)) = 0;
+
+-- A join finds candidates by keys, and the condition decides. Other plans are off, since the table is small.
+SET enable_mergejoin = off;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM edited a JOIN edited b ON a.id < b.id AND edit_distance(a.t, b.t) <= 2;
+CREATE FUNCTION same_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plan text := '';
+  line text;
+  joined text;
+  looped text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP plan := plan || line; END LOOP;
+  EXECUTE format('SELECT count(*) || '' '' || coalesce(md5(string_agg(q::text, '','' ORDER BY q::text)), '''') FROM (%s) q', query) INTO joined;
+  SET LOCAL simjoin.enable_join = off;
+  EXECUTE format('SELECT count(*) || '' '' || coalesce(md5(string_agg(q::text, '','' ORDER BY q::text)), '''') FROM (%s) q', query) INTO looped;
+  SET LOCAL simjoin.enable_join = on;
+  RETURN CASE WHEN plan ~ 'SetSimilarityJoin' THEN 'taken, ' ELSE 'not taken, ' END
+         || CASE WHEN joined = looped THEN split_part(joined, ' ', 1) || ' rows' ELSE 'other rows: ' || joined || ' and ' || looped END;
+END $$;
+SELECT c, same_rows('SELECT a.id, b.id AS other FROM edited a JOIN edited b ON a.id <> b.id AND ' || c)
+FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 0', 'edit_distance(a.t, b.t) <= 2', 'edit_distance(a.t, b.t) < 3', '3 > edit_distance(b.t, a.t)',
+  'edit_distance(a.t, b.t, 3) <= 3', 'edit_distance(a.t, b.t, 5) <= 1', 'edit_distance(a.t, b.t, 2) < 3', '2 >= edit_distance(a.t, b.t, -1)', 'edit_distance(a.t, b.t) <= 2.9',
+  'edit_distance(a.t, b.t)::float8 < 2.0::float8', 'edit_distance(a.t, b.t) <= 1::bigint', '1::smallint >= edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) <= 16',
+  'edit_distance(upper(a.t), lower(b.t)) <= 4', 'edit_distance(a.t::varchar, b.t) <= 1', 'edit_distance(a.t, b.t) <= 2 AND a.grp = b.grp',
+  '(edit_distance(a.t, b.t) <= 1 OR edit_distance(lower(a.t), b.t) <= 1)', 'edit_distance(a.t, b.t) = 1', '2 = edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) < 0', 'edit_distance(a.t, b.t) <= -1']) c;
+SELECT same_rows('SELECT a.id, b.id AS other FROM edited a LEFT JOIN (SELECT * FROM edited WHERE grp > 0) b ON a.id <> b.id AND edit_distance(a.t, b.t) <= 1') AS left_join,
+       same_rows('SELECT id FROM edited a WHERE EXISTS (SELECT FROM edited b WHERE a.id <> b.id AND edit_distance(a.t, b.t) <= 1)') AS semi_join,
+       same_rows('SELECT id FROM edited a WHERE NOT EXISTS (SELECT FROM edited b WHERE a.id <> b.id AND edit_distance(a.t, b.t) <= 1)') AS anti_join;
+SELECT count(*), count(a.id), count(b.id) FROM edited a FULL JOIN (SELECT * FROM edited WHERE grp > 0) b ON edit_distance(a.t, b.t) <= 1;
+
+-- A parameter may be the number of edits, also of a plan for all parameters.
+SET plan_cache_mode = force_generic_plan;
+PREPARE within(int) AS SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND edit_distance(a.t, b.t) <= $1;
+EXPLAIN (COSTS OFF) EXECUTE within(2);
+EXECUTE within(2);
+EXECUTE within(0);
+EXECUTE within(-1);
+EXECUTE within(NULL);
+EXECUTE within(300);
+PREPARE within_capped(smallint) AS SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND edit_distance(a.t, b.t, $1) < $1;
+EXECUTE within_capped(3);
+EXECUTE within_capped(0);
+RESET plan_cache_mode;
+
+-- Conditions of other forms are nested loops, and EXPLAIN says why.
+RESET enable_nestloop;
+CREATE FUNCTION reason(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT count(*) FROM edited a JOIN edited b ON a.id <> b.id AND ' || condition LOOP
+    IF line ~ 'SetSimilarityJoin|Not Used' THEN RETURN line; END IF;
+  END LOOP;
+  RETURN 'neither';
+END $$;
+SELECT c, reason(c)
+FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t, 2) <= 3',
+  'edit_distance(a.t, b.t) >= 2', 'edit_distance(a.t, b.t) <> 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8',
+  'edit_distance(a.t, b.t) <= (SELECT 2)', 'edit_distance(a.t, b.t) <= edit_distance(b.t, a.t)']) c;
+
+-- An index on sets looks texts up by their keys.
+CREATE TABLE keyed AS SELECT id, t, edit_keys(t, 2) AS keys FROM edited WHERE t IS NOT NULL;
+SELECT create_similarity_index('keyed', 'keys', 1, 'overlap') IS NOT NULL AS made;
+SELECT count(*) FROM keyed WHERE overlap_count(keys, edit_keys('Anna Schmidt 1', 2)) >= 1 AND edit_distance(t, 'Anna Schmidt 1') <= 2;
+SELECT count(*) FROM edited WHERE edit_distance(t, 'Anna Schmidt 1') <= 2;
