@@ -716,3 +716,48 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_gpu_service' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
 COMMENT ON FUNCTION simjoin_gpu_service() IS
 'what the process that uses the GPU for all sessions does: sessions and joins now, memory in bytes, and joins since it started; no rows without one';
+
+-- Matches of the rows of two sides.
+
+CREATE FUNCTION best_matches(pairs text, method text DEFAULT 'best')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION best_matches(text, text) IS
+'matches among pairs (a, b, similarity) of a query; methods: best, of each a, mutual, one_to_one, greedily, and assignment, with the greatest sum';
+CREATE FUNCTION best_matches(pairs text, left_key anyelement, right_key anycompatible, method text DEFAULT 'best')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION best_matches(text, anyelement, anycompatible, text) IS
+'best_matches for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, measure text DEFAULT 'jaccard',
+                                 method text DEFAULT 'best')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, text, text) IS
+'matches among the pairs of similarity_join, by one of the methods of best_matches';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, left_key anyelement,
+                                 right_key anycompatible, method text DEFAULT 'best', measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatible, text, text) IS
+'similarity_match for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, tokens tokenizer,
+                                 method text DEFAULT 'best', measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, tokenizer, text, text) IS
+'similarity_match for queries of texts, as in tokens => ''shingles(5)''';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, left_key anyelement,
+                                 right_key anycompatible, tokens tokenizer, method text DEFAULT 'best',
+                                 measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatible, tokenizer, text, text) IS
+'similarity_match for queries of texts, and for ids of the types of left_key and right_key';

@@ -480,6 +480,51 @@ AS 'MODULE_PATHNAME', 'simjoin_similarity_profile' LANGUAGE C STABLE COST 100000
 COMMENT ON FUNCTION similarity_profile(text, float8[], text, int, int8, anyelement, tokenizer) IS
 'the pairs, the rows with a partner and example pairs that each threshold finds among the rows of a query, estimated from a sample of them';
 
+-- Matches of the rows of two sides.
+
+CREATE FUNCTION best_matches(pairs text, method text DEFAULT 'best')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION best_matches(text, text) IS
+'matches among pairs (a, b, similarity) of a query; methods: best, of each a, mutual, one_to_one, greedily, and assignment, with the greatest sum';
+CREATE FUNCTION best_matches(pairs text, left_key anyelement, right_key anycompatible, method text DEFAULT 'best')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION best_matches(text, anyelement, anycompatible, text) IS
+'best_matches for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, measure text DEFAULT 'jaccard',
+                                 method text DEFAULT 'best')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, text, text) IS
+'matches among the pairs of similarity_join, by one of the methods of best_matches';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, left_key anyelement,
+                                 right_key anycompatible, method text DEFAULT 'best', measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatible, text, text) IS
+'similarity_match for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, tokens tokenizer,
+                                 method text DEFAULT 'best', measure text DEFAULT 'jaccard')
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, tokenizer, text, text) IS
+'similarity_match for queries of texts, as in tokens => ''shingles(5)''';
+CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, left_key anyelement,
+                                 right_key anycompatible, tokens tokenizer, method text DEFAULT 'best',
+                                 measure text DEFAULT 'jaccard')
+RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatible, tokenizer, text, text) IS
+'similarity_match for queries of texts, and for ids of the types of left_key and right_key';
+
 -- The similarity graph. A query for edges returns (a bigint, b bigint) or (a bigint, b bigint, weight float8).
 
 CREATE FUNCTION connected_components(edges text, nodes text DEFAULT NULL)

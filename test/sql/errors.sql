@@ -114,6 +114,18 @@ CREATE TABLE articles (id int, body text, tokens int[]);
 SELECT create_similarity_index('articles', 'body', 0.8);
 SELECT create_similarity_index('articles', 'id', 0.8);
 
+-- Matches and their pairs.
+SELECT * FROM best_matches('SELECT 1 AS a, 2 AS b');
+SELECT * FROM best_matches('SELECT ''x''::text AS a, 2 AS b, 0.5 AS similarity');
+SELECT * FROM best_matches('SELECT 1, 2, NULL::real');
+SELECT * FROM best_matches('SELECT 1, 2, ''NaN''::float8');
+SELECT * FROM best_matches('SELECT 1, 2, 0.5', 'hungarian');
+SELECT * FROM similarity_match('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[1]', 0.5, NULL::text, NULL::text);
+SELECT * FROM similarity_match('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[i] FROM generate_series(1, 2) i', 0.5);
+SET simjoin.memory_limit = '1MB';
+SELECT count(*) FROM best_matches('SELECT i, i, 0.5 FROM generate_series(1, 100000) i');
+RESET simjoin.memory_limit;
+
 -- Names that are not queries.
 SELECT * FROM duplicate_groups('articles', 0.8);
 SELECT * FROM similarity_join('SELECT id, tokens FROM articles', 'public."articles"', 0.8);

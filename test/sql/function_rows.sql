@@ -37,7 +37,9 @@ SELECT call, estimate('SELECT * FROM ' || call) FROM (VALUES (1,
   'similarity_self_join(''no query at all'', 0.5)'), (19,
   'similarity_self_join(''DELETE FROM big'', 0.5)'), (20,
   'similarity_self_join('''', 0.5)'), (21,
-  'similarity_self_join(repeat(''SELECT id, tokens FROM big UNION ALL '', 100) || ''TABLE big'', 0.5)')) c (number, call) ORDER BY number;
+  'similarity_self_join(repeat(''SELECT id, tokens FROM big UNION ALL '', 100) || ''TABLE big'', 0.5)'), (22,
+  'best_matches(''SELECT id, id, 1 FROM big'', ''mutual'')'), (23,
+  'similarity_match(''TABLE big'', ''TABLE fresh'', 0.5)')) c (number, call) ORDER BY number;
 PREPARE estimated (text) AS SELECT * FROM duplicate_groups($1, 0.5);
 SELECT estimate('EXECUTE estimated (''TABLE big'')');
 -- To plan takes no lock of the query's table.

@@ -1,9 +1,7 @@
 #include "pg/functions/edge_query.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/numeric.h"
 }
 
 #include "pg/base/errors.hpp"
@@ -12,29 +10,6 @@ extern "C" {
 
 namespace simjoin::pg {
 namespace {
-
-// Returns a column's value. Errors where it is NULL.
-Datum value_of(const QueryRow &row, int column) {
-  Datum value;
-  if (!row.get(column, &value))
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("%s: a query returns a NULL in column %d", row.function, column + 1),
-                    errhint("Leave such rows out with WHERE ... IS NOT NULL.")));
-  return value;
-}
-
-double number_of(const QueryRow &row, int column) {
-  const Datum value = value_of(row, column);
-  switch (row.types[column]) {
-    case FLOAT4OID:
-      return DatumGetFloat4(value);
-    case FLOAT8OID:
-      return DatumGetFloat8(value);
-    case NUMERICOID:
-      return DatumGetFloat8(DirectFunctionCall1(numeric_float8, value));
-  }
-  return static_cast<double>(id_of(value, row.types[column]));
-}
 
 // Edges and nodes whose keys have no numbers yet.
 struct WaitingGraph {
@@ -109,8 +84,8 @@ void EdgeReader::start(TupleDesc columns) {
 }
 
 void EdgeReader::take(const QueryRow &row) {
-  const Datum from = value_of(row, 0), to = value_of(row, 1);
-  const double weight = weighted ? number_of(row, 2) : 0;
+  const Datum from = row.value(0), to = row.value(1);
+  const double weight = weighted ? row.number(2) : 0;
   if (waiting == nullptr)
     return add_edge(sink, id_of(from, row.types[0]), id_of(to, row.types[1]), weighted ? &weight : nullptr);
   add_key(keys, from);
@@ -138,7 +113,7 @@ void NodeReader::start(TupleDesc columns) {
 }
 
 void NodeReader::take(const QueryRow &row) {
-  const Datum node = value_of(row, 0);
+  const Datum node = row.value(0);
   if (waiting == nullptr) return add_node(sink, id_of(node, row.types[0]));
   add_key(keys, node);
   ++waiting->nodes;

@@ -141,7 +141,7 @@ double rows_of_call(const Call &call) {
   const Const *k = known_argument(call, "k");
   const double most = k == nullptr || k->consttype != INT4OID ? unknown : DatumGetInt32(k->constvalue);
   if (strcmp(call.function, "densest_subgraph") == 0) return most;
-  const double rows = rows_of_first(call, {"query", "left_query", "nodes", "edges"});
+  const double rows = rows_of_first(call, {"query", "left_query", "nodes", "edges", "pairs"});
   return rows >= 0 && strcmp(call.function, "similarity_neighbors") == 0 ? (most < 0 ? unknown : rows * most)
                                                                          : rows;
 }
@@ -156,10 +156,10 @@ void with_call(Node *expression, Body &&body) {
     body(Call{name, function->args, parameter_names(function->funcid, list_length(function->args))});
 }
 
-// Errors where a call gives NULL as its third argument, a measure or method. It was meant as the key of a
+// Errors where a call gives NULL as a measure or method at the place of a key. It was meant as the key of a
 // function for keys: PostgreSQL takes a key of a type like text, given by its place, for that text.
 void check_no_misplaced_key(const Call &call) {
-  constexpr int place = 2;
+  const int place = strcmp(call.function, "similarity_match") == 0 ? 3 : 2;
   if (call.names.count <= place) return;
   const std::string_view name = call.names.names[place];
   if (name != "measure" && name != "method") return;

@@ -144,6 +144,28 @@ bool QueryRow::get(int column, Datum *value) const {
   return !isnull;
 }
 
+Datum QueryRow::value(int column) const {
+  Datum value;
+  if (!get(column, &value))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("%s: a query returns a NULL in column %d", function, column + 1),
+                    errhint("Leave such rows out with WHERE ... IS NOT NULL.")));
+  return value;
+}
+
+double QueryRow::number(int column) const {
+  const Datum given = value(column);
+  switch (types[column]) {
+    case FLOAT4OID:
+      return DatumGetFloat4(given);
+    case FLOAT8OID:
+      return DatumGetFloat8(given);
+    case NUMERICOID:
+      return DatumGetFloat8(DirectFunctionCall1(numeric_float8, given));
+  }
+  return static_cast<double>(id_of(given, types[column]));
+}
+
 Datum QueryRow::key(int column) const {
   Datum value;
   if (!get(column, &value))

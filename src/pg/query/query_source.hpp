@@ -38,6 +38,12 @@ struct QueryRow {
   // Gives the column's value; returns false where it is NULL.
   bool get(int column, Datum *value) const;
 
+  // Returns the column's value. Errors where it is NULL.
+  Datum value(int column) const;
+
+  // Returns a column of the kind number. Errors where it is NULL.
+  double number(int column) const;
+
   // Returns a column that is an id. Errors where it is NULL.
   Datum key(int column = 0) const;
   // Returns the first column, of the kind id, as a bigint. Errors where it is NULL.

@@ -26,6 +26,9 @@ my @terms = ('SELECT id, s FROM sets_text', 'SELECT id, s FROM nasty_text', q{SE
 my @edges = ('SELECT a, b, w FROM edges', 'SELECT a, b FROM edges', 'SELECT a, b, w FROM nasty_edges', 'SELECT a, b FROM nasty_edges',
 	'SELECT i, i % 100 FROM generate_series(1, 20000) i', 'SELECT 1, 1, 1.0::float8', 'SELECT a, b, -w FROM edges',
 	'SELECT i, (i * 7919) % 500, 1e300 FROM generate_series(1, 500) i');
+my @pairs = (@edges, 'SELECT a, b, similarity FROM similarity_join($$SELECT id, s FROM sets4$$, $$SELECT id, s FROM sets4$$, 0.3)',
+	'SELECT i, j, i * j FROM generate_series(1, 150) i, generate_series(1, 150) j', "SELECT i % 50, i % 70, 'NaN'::float8 FROM generate_series(1, 500) i",
+	'SELECT i % 300, i % 7, random() FROM generate_series(1, 20000) i', 'SELECT a, b, w::numeric FROM edges', 'SELECT id, id, 1 FROM sets8');
 my @nodes = ('SELECT id FROM sets4', 'SELECT 1', 'SELECT NULL::bigint', 'SELECT generate_series(1, 20000)', 'SELECT a FROM edges');
 
 # Queries that no function expects.
@@ -63,6 +66,7 @@ sub nested_query
 	return pick("SELECT a, ARRAY[b] FROM similarity_self_join($inner, 0.5)", "SELECT a, b, similarity FROM similarity_self_join($inner, 0.3)",
 		"SELECT node, ARRAY[component] FROM connected_components($edges)", "SELECT id, ARRAY[group_id] FROM duplicate_groups($inner, 0.5)",
 		"SELECT a, b, similarity FROM similarity_neighbors($inner, $inner, 3)", "SELECT id, terms, weights FROM " . pick('tf_idf', 'idf') . "($inner)",
+		"SELECT a, b, similarity FROM best_matches($edges, 'assignment')", "SELECT a, ARRAY[b] FROM similarity_match($inner, $inner, 0.3, method => 'mutual')",
 		"SELECT id, tokens FROM flyhash_signatures($inner, 100)", "SELECT node, ARRAY[rank] FROM pagerank($edges)",
 		"SELECT id, s FROM sets4 WHERE EXISTS (SELECT FROM minhash_self_join($inner, 0.5))", "SELECT id, minhash_bands(signature, 4, 4) FROM minhash_signatures($inner)",
 		"SELECT id, ARRAY[cluster] FROM cluster_documents($inner, 0.2" . pick(')', ', 20, 7, merge => 0.5)'));
@@ -88,7 +92,7 @@ sub with_keys
 	my $value = sub { my ($number) = @_; $keys{$key} =~ s/#/$number/gr };
 	return "SELECT " . $value->('a') . " FROM ($query) x (a)" if $name eq 'nodes';
 	return "SELECT " . $value->('a') . ', ' . $value->('b') . ($query =~ /\bw\b/ ? ', w' : '') . " FROM ($query) x (a, b" . ($query =~ /\bw\b/ ? ', w' : '') . ')'
-	  if $name eq 'edges';
+	  if $name eq 'edges' || $name eq 'pairs';
 	return "SELECT " . $value->('i') . ", s FROM ($query) x (i, s)";
 }
 
@@ -106,7 +110,7 @@ sub with_texts
 sub draw_query
 {
 	my ($name, $depth, $key, $texts) = @_;
-	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms);
+	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'pairs' ? (@pairs) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms);
 	my $query = weighted(
 		9 => pick(@fitting),
 		4 => pick(@wrong),

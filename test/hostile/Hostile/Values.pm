@@ -18,7 +18,7 @@ my @float4 = qw(0 -0 0.5 1 2.5 1e-38 1e-45 3.4e38 -1 -2.5 NaN Infinity -Infinity
 
 # Names of measures, methods and the like. The catalog adds those of the settings.
 my @words = qw(jaccard cosine dice overlap overlap_coefficient containment weighted_jaccard weighted_cosine components star best_link smallest_id first_row power random_walk bilinear
-  greedy auto exact minhash euclid);
+  greedy auto exact minhash euclid best mutual one_to_one assignment);
 my @relations;    # names of the world, as regclass literals
 
 sub words { my (@more) = @_; push @words, @more; return @words; }
@@ -162,7 +162,7 @@ sub draw_value
 	return "NULL::$type" if chance(0.05) && $type !~ /^(any|internal)/;
 	if ($type eq 'text')
 	{
-		my $kind = $name =~ /query|edges|nodes/ ? 'query' : $name =~ /input|name|view/ ? 'text' : 'word';
+		my $kind = $name =~ /query|edges|nodes|pairs/ ? 'query' : $name =~ /input|name|view/ ? 'text' : 'word';
 		$kind = pick('query', 'text', 'word') if chance(0.1);
 		return quote(draw_query($name, $depth, $key, $texts)) if $kind eq 'query';
 		return $kind eq 'word' ? quote(pick(@words)) : draw_text();
