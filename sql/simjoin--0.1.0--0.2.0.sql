@@ -261,11 +261,12 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatibl
 'similarity_join for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
 
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8,
-                                     left_key anyelement, right_key anycompatible, measure text DEFAULT 'jaccard')
+                                     left_key anyelement, right_key anycompatible, measure text DEFAULT 'jaccard',
+                                     ties bool DEFAULT false)
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
-COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, text) IS
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, text, bool) IS
 'similarity_neighbors for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
 
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, method text DEFAULT 'components',
@@ -446,19 +447,27 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, tokenizer, text) IS
 COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatible, tokenizer, text) IS
 'similarity_join for queries of texts, and for ids of the types of left_key and right_key';
 
-CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, tokens tokenizer,
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, ties bool,
                                      measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, tokens tokenizer,
+                                     measure text DEFAULT 'jaccard', ties bool DEFAULT false)
+RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, left_key anyelement,
-                                     right_key anycompatible, tokens tokenizer, measure text DEFAULT 'jaccard')
+                                     right_key anycompatible, tokens tokenizer, measure text DEFAULT 'jaccard',
+                                     ties bool DEFAULT false)
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
-COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text) IS
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, bool, text) IS
+'similarity_neighbors that, with ties, returns all rows that are as similar as the k-th';
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text, bool) IS
 'similarity_neighbors for queries of texts, as in tokens => ''shingles(5)''';
-COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, tokenizer, text) IS
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, tokenizer, text, bool) IS
 'similarity_neighbors for queries of texts, and for ids of the types of left_key and right_key';
 
 CREATE FUNCTION duplicate_groups(query text, threshold float8, tokens tokenizer, method text DEFAULT 'components',

@@ -119,8 +119,8 @@ const char *set_type(TokenType type) {
 }
 
 // Returns the statement for all neighbors: (a, b, similarity, rank), with NULL for b where a row has none.
-const char *neighbors_statement(const JoinCall &call, const QuerySide &left, const QuerySide &right, int32 k,
-                                double least, Oid schema) {
+const char *neighbors_statement(const JoinCall &call, const QuerySide &left, const QuerySide &right,
+                                const NeighborChoice &choice, Oid schema) {
   const bool counts = call.measure.measure == Measure::overlap;
   const char *similarity =
       psprintf("%s.%s(l.s::%s, r.s::%s)", quote_identifier(get_namespace_name(schema)),
@@ -136,11 +136,12 @@ const char *neighbors_statement(const JoinCall &call, const QuerySide &left, con
       similarity, right.text);
   appendStringInfo(&sql, "WHERE %s OPERATOR(pg_catalog.>=) ", similarity);
   if (counts) {
-    appendStringInfo(&sql, "%.0f", std::ceil(least));
+    appendStringInfo(&sql, "%.0f", std::ceil(choice.least));
   } else {
-    appendStringInfo(&sql, "'%.17g'::pg_catalog.float8", least);
+    appendStringInfo(&sql, "'%.17g'::pg_catalog.float8", choice.least);
   }
-  appendStringInfo(&sql, ") c ORDER BY 3 LIMIT %d) n ON true", k);
+  appendStringInfo(&sql, ") c ORDER BY %s FETCH FIRST %u ROWS %s) n ON true",
+                   choice.ties ? "c.similarity DESC" : "3", choice.k, choice.ties ? "WITH TIES" : "ONLY");
   return sql.data;
 }
 
@@ -179,15 +180,16 @@ void NeighborReader::take(const QueryRow &row) {
 
 }  // namespace
 
-bool return_indexed_neighbors(const JoinCall &call, int32 k, double least, Oid schema, ResultRows *result) {
-  if (!(least > 0) || call.tokenizer != nullptr) return false;
+bool return_indexed_neighbors(const JoinCall &call, const NeighborChoice &choice, Oid schema,
+                              ResultRows *result) {
+  if (!(choice.least > 0) || call.tokenizer != nullptr) return false;
   QuerySide left, right;
   connect_spi();
   bool indexed = look_at(call.left_query, call.left_key, false, &left) &&
                  look_at(call.right_query, call.right_key, true, &right) &&
                  left.token_type == right.token_type;
   if (indexed) {
-    SPIPlanPtr plan = prepare_statement(neighbors_statement(call, left, right, k, least, schema), 0, nullptr);
+    SPIPlanPtr plan = prepare_statement(neighbors_statement(call, left, right, choice, schema), 0, nullptr);
     const double left_cost = cost_of(left.plan, operators_of_row);
     const double right_cost = cost_of(right.plan, operators_of_row), cost = cost_of(plan, 0);
     indexed = left_cost >= 0 && right_cost >= 0 && cost >= 0 && cost < left_cost + right_cost;

@@ -8,10 +8,17 @@
 
 namespace simjoin::pg {
 
-// Adds the `k` nearest right rows of each left row, of at least the similarity `least`, to the result, as
-// (a, b, similarity, rank). `schema` is that of the measures. Returns false, without rows, where the planner
-// has no way that costs less than to read both queries once and to join them. Errors, naming the function, as
-// a join does.
-bool return_indexed_neighbors(const JoinCall &call, int32 k, double least, Oid schema, ResultRows *result);
+// Which neighbours of a left row a call asks for.
+struct NeighborChoice {
+  uint32 k;      // the nearest ones
+  double least;  // their least similarity
+  bool ties;     // those, too, that are as similar as the k-th
+};
+
+// Adds the nearest right rows of each left row to the result, as (a, b, similarity, rank). `schema` is that
+// of the measures. Returns false, without rows, where the planner has no way that costs less than to read
+// both queries once and to join them. Errors, naming the function, as a join does.
+bool return_indexed_neighbors(const JoinCall &call, const NeighborChoice &choice, Oid schema,
+                              ResultRows *result);
 
 }  // namespace simjoin::pg

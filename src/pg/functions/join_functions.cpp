@@ -114,28 +114,31 @@ void end_join(FunctionJoin *join) {
 
 namespace {
 
-// Returns, for each left row, the k most similar right rows, ordered.
-NeighborList *find_neighbors(FunctionJoin *join, uint32 k) {
+// Returns, for each left row, the most similar right rows.
+NeighborLists find_neighbors(FunctionJoin *join, const NeighborChoice &choice) {
   const size_t limit = Settings::memory_limit();
   const bool has_keys = !are_integers(join->left.keys) || !are_integers(join->right.keys);
-  const NeighborLists lists = create_neighbor_lists(
-      join->left.count(), k, has_keys ? pair_share_beside_keys(limit) : pair_share(limit), join->context);
+  const NeighborLists lists =
+      create_neighbor_lists(join->left.count(), choice.k, choice.ties,
+                            has_keys ? pair_share_beside_keys(limit) : pair_share(limit), join->context);
   while (next_batch(join->engine, &join->spill_file, join->batch))
     for (size_t i = 0; i < join->batch->size(); ++i)
       add_neighbor(lists, join->batch->left[i],
                    {pair_similarity(*join, i), join->right.ids[join->batch->right[i]]});
-  return lists.lists;
+  return lists;
 }
 
 // Adds the neighbors to the call's result as (a, b, similarity, rank), and ends the join.
-void return_neighbors(FunctionJoin *join, NeighborList *lists, ResultRows *result) {
+void return_neighbors(FunctionJoin *join, const NeighborLists &lists, ResultRows *result) {
   for (size_t row = 0; row < join->left.count(); ++row) {
     check_interrupts();
-    order_neighbors(&lists[row]);
-    for (uint32 i = 0; i < lists[row].count; ++i)
+    order_neighbors(lists, row);
+    const NeighborList &list = lists.lists[row];
+    return_rows(list.count, [&](size_t i) {
       result->add({key_at(join->left.keys, join->left.ids[row], 0),
-                   key_at(join->right.keys, lists[row].data[i].id, 1),
-                   Float8GetDatum(lists[row].data[i].similarity), Int32GetDatum(static_cast<int32>(i + 1))});
+                   key_at(join->right.keys, list.data[i].id, 1), Float8GetDatum(list.data[i].similarity),
+                   Int32GetDatum(static_cast<int32>(i + 1))});
+    });
   }
   end_join(join);
 }
@@ -203,12 +206,14 @@ Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   const double least = arguments.real("min_similarity");
   check_count(k, INT_MAX, call.function, "k", "Ask for at least 1 neighbor of each row.");
   check_similarity(least, call.measure, call.function, "min_similarity", true);
+  const NeighborChoice choice = {static_cast<uint32>(k), least,
+                                 arguments.has("ties") && arguments.boolean("ties")};
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  if (!call.measure.weighted && return_indexed_neighbors(call, k, least, schema, &result)) return 0;
+  if (!call.measure.weighted && return_indexed_neighbors(call, choice, schema, &result)) return 0;
   // Without a least similarity, sets that share any element are neighbors.
   const double threshold = std::max(least, std::numeric_limits<double>::denorm_min());
   FunctionJoin *join = start_join(call, threshold, KeyNumbers::ordered);
-  return_neighbors(join, find_neighbors(join, static_cast<uint32_t>(k)), &result);
+  return_neighbors(join, find_neighbors(join, choice), &result);
   return 0;
 }
 }
