@@ -73,7 +73,7 @@ BEGIN
 END $$;
 SELECT c, same_rows('SELECT a.id, b.id AS other FROM edited a JOIN edited b ON a.id <> b.id AND ' || c)
 FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 0', 'edit_distance(a.t, b.t) <= 2', 'edit_distance(a.t, b.t) < 3', '3 > edit_distance(b.t, a.t)',
-  'edit_distance(a.t, b.t, 3) <= 3', 'edit_distance(a.t, b.t, 5) <= 1', 'edit_distance(a.t, b.t, 2) < 3', '2 >= edit_distance(a.t, b.t, -1)', 'edit_distance(a.t, b.t) <= 2.9',
+  'edit_distance(a.t, b.t, 3) <= 3', 'edit_distance(a.t, b.t, 5) <= 1', 'edit_distance(a.t, b.t, 2) < 3', '2 >= edit_distance(a.t, b.t, -1)', 'edit_distance(a.t, b.t) <= 2.9', 'edit_distance(a.t, b.t) < 3.0000000000000000000001',
   'edit_distance(a.t, b.t)::float8 < 2.0::float8', 'edit_distance(a.t, b.t) <= 1::bigint', '1::smallint >= edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) <= 16',
   'edit_distance(upper(a.t), lower(b.t)) <= 4', 'edit_distance(a.t::varchar, b.t) <= 1', 'edit_distance(a.t, b.t) <= 2 AND a.grp = b.grp',
   '(edit_distance(a.t, b.t) <= 1 OR edit_distance(lower(a.t), b.t) <= 1)', 'edit_distance(a.t, b.t) = 1', '2 = edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) < 0', 'edit_distance(a.t, b.t) <= -1']) c;

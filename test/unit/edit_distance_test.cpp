@@ -204,6 +204,13 @@ TEST(EditKeys, ExistForAnyDistance) {
   EXPECT_TRUE(share_key({}, Text(1000, 'a'), most_edits + 1));
 }
 
+TEST(EditKeys, AreFewForShortTexts) {
+  Draws draws(8);
+  for (int32_t edits = 0; edits <= most_edits; ++edits)
+    for (size_t length = 0; length <= 40; ++length)
+      EXPECT_LT(keys_of(draws.text(alphabets[1], length), edits).size(), 1500U) << edits << " " << length;
+}
+
 TEST(EditKeys, AreFewForLongTexts) {
   Draws draws(7);
   const Text a = draws.text(alphabets[1], 3'000'000), b = draws.edited(a, alphabets[1], 3);

@@ -53,7 +53,7 @@ class KeyMaker {
 
   void add() {
     const size_t short_length = deletion_length(edits_), length = text_.size();
-    if (length <= short_length + edits_) add_deletions();
+    if (edits_ < std::size(deletion_lengths) && length <= short_length + edits_) add_deletions();
     for (size_t shorter = std::max(short_length + 1, length - std::min(length, edits_)); shorter <= length;
          ++shorter) {
       if (shorter > edits_) add_segments(shorter);

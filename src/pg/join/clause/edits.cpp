@@ -36,8 +36,9 @@ constexpr EditFunction levenshtein_functions[] = {{"levenshtein", false, false},
                                                   {"levenshtein_less_equal", false, true},
                                                   {"levenshtein_less_equal_with_costs", true, true}};
 
-// Costs beyond this might make a distance of texts that levenshtein takes too large for its type.
-constexpr double most_cost = 1'000'000;
+// With costs of up to this, the distances that most_edits allows have six digits, which every cast keeps.
+// Larger distances stay larger.
+constexpr double most_cost = 60'000;
 
 // A call of one of them.
 struct EditCall {
@@ -99,7 +100,9 @@ Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
   double value, cost;
   if (!least_cost(call, &cost)) return nullptr;
   if (constant_value(bound, &value)) {
-    const double within = strict ? std::ceil(value) - 1 : std::floor(value);
+    // A numeric may be a little more than its value in double precision.
+    const bool exact = exprType(bound) != NUMERICOID;
+    const double within = strict && exact ? std::ceil(value) - 1 : std::floor(value);
     const double edits = std::fmax(std::floor(within / cost), -1);
     if (edits > most_edits || !tells_within(call, bound, &within)) return nullptr;
     return reinterpret_cast<Expr *>(makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
