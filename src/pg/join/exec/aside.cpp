@@ -12,13 +12,16 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// A row set aside, as it is stored: all bytes count.
+// A row set aside.
 struct FlawedRow {
   uint64_t partition;  // the hash of its keys
   uint32_t row;
   RowFlaw flaw;
 };
-static_assert(sizeof(FlawedRow) == sizeof(uint64_t) + sizeof(uint32_t) + 5 * sizeof(int32_t));
+
+// It is stored as columns of numbers, since a store packs those.
+constexpr int words = sizeof(FlawedRow) / sizeof(Datum);
+static_assert(sizeof(FlawedRow) == words * sizeof(Datum));
 
 // What an execution has set aside.
 struct RowsAside {
@@ -57,11 +60,11 @@ uint32_t count_aside(JoinState *state, Side side) {
 }
 
 FlawedRow row_aside(JoinState *state, Side side, uint32_t place) {
-  Datum value;
-  bool isnull;
-  read_row(rows_aside(state, side), place, &value, &isnull);
+  Datum values[words];
+  bool nulls[words];
+  read_row(rows_aside(state, side), place, values, nulls);
   FlawedRow row;
-  memcpy(&row, VARDATA_ANY(DatumGetPointer(value)), sizeof row);
+  memcpy(&row, values, sizeof row);
   return row;
 }
 
@@ -195,19 +198,16 @@ void set_aside(JoinState *state, Side side, const RowSet &set) {
   RowReader *rows = rows_aside(state, side);
   if (rows->store == nullptr) {
     MemoryContext old = MemoryContextSwitchTo(state->context);
-    TupleDesc descriptor = CreateTemplateTupleDesc(1);
-    TupleDescInitEntry(descriptor, 1, "row", BYTEAOID, -1, 0);
+    TupleDesc descriptor = CreateTemplateTupleDesc(words);
+    for (AttrNumber i = 1; i <= words; ++i) TupleDescInitEntry(descriptor, i, "word", INT8OID, -1, 0);
     MemoryContextSwitchTo(old);
     rows->store = create_row_store(state->context, descriptor, aside_memory);
   }
   const FlawedRow flawed = {set.partition, state->inputs[side].row_count, set.flaw};
-  auto *bytes = static_cast<bytea *>(palloc(VARHDRSZ + sizeof flawed));
-  SET_VARSIZE(bytes, VARHDRSZ + sizeof flawed);
-  memcpy(VARDATA(bytes), &flawed, sizeof flawed);
-  Datum value = PointerGetDatum(bytes);
-  bool isnull = false;
-  append_row(rows->store, &value, &isnull);
-  pfree(bytes);
+  Datum values[words];
+  bool nulls[words] = {};
+  memcpy(values, &flawed, sizeof flawed);
+  append_row(rows->store, values, nulls);
 }
 
 void begin_aside(JoinState *state) {
