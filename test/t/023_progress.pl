@@ -236,6 +236,11 @@ for my $server ($without, $node)
 	like($notices, qr/NOTICE:  similarity join, joining: \d+ %, \d+ pairs(, about \d+ s left)?$/m, 'pairs that are found');
 	like(told($server, $often, q{SELECT count(*) FROM minhash_signatures('SELECT id, tokens FROM sets')}),
 		qr/NOTICE:  minhash_signatures, \w+: /, 'signatures');
+	# Figures of a function with its owner's rights are not for its caller.
+	$server->safe_psql('postgres', "CREATE ROLE caller; CREATE FUNCTION of_owner() RETURNS bigint LANGUAGE sql SECURITY DEFINER
+		SET enable_nestloop = off AS '$self_join'");
+	is(told($server, "SET ROLE caller; $often", 'SELECT of_owner()'), '', 'no notice of what a role may not see');
+	like(told($server, $often, 'SELECT of_owner()'), qr/similarity join, joining/, 'a notice for the owner');
 	is(told($server, 'SET simjoin.progress_interval = 0', $self_join), '', 'no notice at 0');
 	is(told($server, q{SET simjoin.progress_interval = '1h'}, $self_join), '', 'no notice of what is short');
 }

@@ -266,7 +266,7 @@ JoinStats LshJoinOfSets::stats() const {
   for (int side = 0; side < 2; ++side) {
     const SetSizes &sizes = input_.sizes(side);
     stats.sets[side] = sizes.filled();
-    for (size_t row = 0; row < sizes.size(); ++row) stats.tokens[side] += sizes[row];
+    stats.tokens[side] = sizes.tokens();
   }
   const std::lock_guard lock(mutex_);
   stats.verified = spec_.verify ? stats_.candidates - stats_.left_out : 0;

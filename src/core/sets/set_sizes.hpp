@@ -22,6 +22,7 @@ class SetSizes {
     last_[size_++ % block] = size;
     largest_ = std::max(largest_, size);
     filled_ += size > 0;
+    tokens_ += size;
     if (size_ % block == 0) pack();
   }
   void shrink() {
@@ -53,6 +54,8 @@ class SetSizes {
   uint32_t largest() const { return largest_; }
   // Returns the number of sets that are not empty.
   size_t filled() const { return filled_; }
+  // Returns the sum of all sizes.
+  uint64_t tokens() const { return tokens_; }
 
  private:
   // The rows of a block. With 64, a block takes as many words as each of its sizes takes bits.
@@ -100,6 +103,7 @@ class SetSizes {
   uint32_t last_[block];     // sizes that have not been packed
   size_t size_ = 0;
   size_t filled_ = 0;
+  uint64_t tokens_ = 0;
   uint32_t largest_ = 0;
 };
 

@@ -4,6 +4,7 @@ extern "C" {
 #include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/timestamp.h"
 }
 
@@ -130,6 +131,12 @@ void append_time_left(StringInfo text, const Watch &watch, TimestampTz now) {
     appendStringInfo(text, ", about %.0f h left", seconds / (60 * 60));
 }
 
+// Returns whether the session's user may know the figures: not those of a function with another role's
+// rights.
+bool may_be_told(const Progress &progress) {
+  return has_privs_of_role(GetOuterUserId(), progress.role);
+}
+
 // Tells the client how far the computation is.
 void tell_client(const Watch &watch, TimestampTz now) {
   static constexpr const char *phases[] = {"reading", "joining", "computing"};
@@ -143,9 +150,11 @@ void tell_client(const Watch &watch, TimestampTz now) {
   else
     appendStringInfo(&text, UINT64_FORMAT " rows", progress.rows);
   append_time_left(&text, watch, now);
+  HOLD_INTERRUPTS();  // a message would process them, before computations are given up
   ereport(NOTICE,
           (errmsg("%s, %s: %s", progress.name, phases[static_cast<size_t>(progress.phase)], text.data),
            errhidecontext(true)));
+  RESUME_INTERRUPTS();
   pfree(text.data);
 }
 
@@ -163,8 +172,8 @@ void publish(Watch *watch) {
     write_slot(watch->slot, watch->progress);
   }
   if (tells) {
-    watch->told = now;
-    tell_client(*watch, now);
+    if (may_be_told(watch->progress)) tell_client(*watch, now);
+    watch->told = GetCurrentTimestamp();
   }
 }
 
