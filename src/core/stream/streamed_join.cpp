@@ -98,6 +98,7 @@ void StreamedJoin::add_set(Side side, std::span<const T> tokens) {
 
 void StreamedJoin::add(Side side, const SetSlice &rows) {
   refuse_weights(rows);
+  SIMJOIN_CHECK(side == small_ || rows.rows <= 1);  // the pairs of a row are those of the last one
   if (rows.type != TokenType::text)
     return for_each_integer_set(rows, [&](auto tokens) { add_set(side, tokens); });
   for_each_text_set(rows, [&](const PackedTexts &set) {
