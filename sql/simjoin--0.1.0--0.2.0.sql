@@ -447,8 +447,7 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, tokenizer, text) IS
 COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatible, tokenizer, text) IS
 'similarity_join for queries of texts, and for ids of the types of left_key and right_key';
 
-CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, ties bool,
-                                     measure text DEFAULT 'jaccard')
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, measure text, ties bool)
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
@@ -463,7 +462,7 @@ CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, m
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
-COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, bool, text) IS
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, text, bool) IS
 'similarity_neighbors that, with ties, returns all rows that are as similar as the k-th';
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text, bool) IS
 'similarity_neighbors for queries of texts, as in tokens => ''shingles(5)''';

@@ -452,8 +452,7 @@ CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, m
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
-CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, ties bool,
-                                     measure text DEFAULT 'jaccard')
+CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, measure text, ties bool)
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
 SUPPORT simjoin_query_support;
@@ -472,7 +471,7 @@ COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, text) IS
 'for each row of the left query the k most similar rows of the right one that share an element with it, ties by b';
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, anycompatible, text, bool) IS
 'similarity_neighbors for ids of the types of left_key and right_key, as in left_key => NULL::uuid';
-COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, bool, text) IS
+COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, text, bool) IS
 'similarity_neighbors that, with ties, returns all rows that are as similar as the k-th';
 COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, tokenizer, text, bool) IS
 'similarity_neighbors for queries of texts, as in tokens => ''shingles(5)''';

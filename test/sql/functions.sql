@@ -81,7 +81,7 @@ GROUP BY measure ORDER BY measure COLLATE "C";
 
 -- With ties all rows that are as similar as the k-th.
 SELECT measure, count(*) AS joins, sum(differences(
-  format('SELECT * FROM similarity_neighbors(''SELECT id, tokens FROM sets'', ''SELECT id, tokens FROM others'', %s, %s, ties => true, measure => %L)',
+  format('SELECT * FROM similarity_neighbors(''SELECT id, tokens FROM sets'', ''SELECT id, tokens FROM others'', %s, %s, %L, ties => true)',
          k, least, measure),
   format('SELECT a, b, similarity, place::int FROM (
             SELECT *, rank() OVER (PARTITION BY a ORDER BY similarity DESC) AS rank,
@@ -89,10 +89,10 @@ SELECT measure, count(*) AS joins, sum(differences(
             FROM expected WHERE measure = %L AND similarity >= %s) r WHERE rank <= %s', measure, least, k))) AS differences
 FROM measures, unnest(ARRAY[1, 2, 3, 10, 1000]) k, unnest(ARRAY[0, 0.5]) least
 GROUP BY measure ORDER BY measure COLLATE "C";
-SELECT count(*), max(rank) FROM similarity_neighbors('VALUES (1, ARRAY[0])', 'SELECT i, ARRAY[0, i % 5] FROM generate_series(1, 1000) i', 201, 0, ties => true);
+SELECT count(*), max(rank) FROM similarity_neighbors('VALUES (1, ARRAY[0])', 'SELECT i, ARRAY[0, i % 5] FROM generate_series(1, 1000) i', 201, 0, 'dice', ties => true);
 SELECT a, b, rank FROM similarity_neighbors('VALUES (1, ''a b'')', 'VALUES (''x''::text, ''a''), (''y'', ''b''), (''z'', ''c'')', 1, 0, NULL::int, NULL::text, tokens => 'words', ties => true);
 SELECT a, b, rank FROM similarity_neighbors('VALUES (1, ''a b'')', 'VALUES (7, ''a''), (3, ''b'')', 1, 0, tokens => 'words', ties => true);
-SELECT * FROM similarity_neighbors('VALUES (1, ARRAY[1])', 'VALUES (1, ARRAY[1])', 1, 0, ties => NULL);
+SELECT * FROM similarity_neighbors('VALUES (1, ARRAY[1])', 'VALUES (1, ARRAY[1])', 1, 0, measure => 'jaccard', ties => NULL);
 
 -- Every algorithm gives the same pairs.
 CREATE FUNCTION pairs_with(algorithm text, threads int) RETURNS text LANGUAGE plpgsql AS $$
@@ -125,7 +125,7 @@ SELECT * FROM similarity_self_join('SELECT i, ARRAY[1, 2, i] FROM generate_serie
 SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 10);
 SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 1000);
-SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 10, 0, ties => true);
+SELECT count(*) FROM similarity_neighbors('SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 'SELECT i, ARRAY[1] FROM generate_series(1, 1000) i', 10, 0, 'jaccard', ties => true);
 RESET simjoin.memory_limit;
 -- Ids that occur twice are joined twice in similarity_join and similarity_neighbors.
 SELECT * FROM similarity_join('VALUES (1, ''{1}''::int[]), (1, ''{1}'')', 'VALUES (2, ''{1}''::int[])', 1);

@@ -39,7 +39,7 @@ END $$;
 SELECT measure, k, least, c.* FROM (VALUES ('jaccard', 3, 0.6), ('jaccard', 1, 0.45), ('jaccard', 1000, 0.5), ('cosine', 4, 0.7), ('dice', 4, 0.7), ('jaccard', 5, 0.8), ('overlap', 5, 5.5)) v (measure, k, least),
   compare(format('similarity_neighbors(''SELECT id, tokens FROM asked ORDER BY id LIMIT 5'', ''SELECT id, tokens FROM docs'', %s, %s, %L)', k, least, measure)) c;
 SELECT k, c.* FROM unnest('{1,2,5,20}'::int[]) k,
-  compare(format('similarity_neighbors(''SELECT id, tokens FROM asked ORDER BY id LIMIT 5'', ''SELECT id, tokens FROM docs'', %s, 0.45, ties => true)', k)) c;
+  compare(format('similarity_neighbors(''SELECT id, tokens FROM asked ORDER BY id LIMIT 5'', ''SELECT id, tokens FROM docs'', %s, 0.45, ''jaccard'', ties => true)', k)) c;
 SELECT token_type, c.* FROM (VALUES ('big'), ('words')) v (token_type),
   compare(format('similarity_neighbors(''SELECT id, %1$I FROM asked -- those'', ''SELECT id, %1$I FROM docs;'', 3, 0.6)', token_type)) c;
 SELECT key, c.* FROM (VALUES ('uuid'), ('txt'), ('id')) v (key),
