@@ -10,9 +10,11 @@
 #include <exception>
 #include <random>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "core/device/gpu.hpp"
+#include "core/set_slices.hpp"
 #include "core/weighted/weighted_join.hpp"
 #include "cuda/base/gpus.hpp"
 

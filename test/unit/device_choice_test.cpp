@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/device/gpu_attempt.hpp"
+#include "core/sets/set_blocks.hpp"
 #include "unit/cpu_time.hpp"
 #include "unit/drive.hpp"
 #include "unit/fake_gpu.hpp"

@@ -34,7 +34,7 @@ struct WeightedLshResult {
 };
 
 WeightedLshResult run_weighted_lsh(const Collection &input, const LshSpec &spec,
-                                   Tokens type = Tokens::int32) {
+                                   TokenType type = TokenType::int4) {
   const auto join = make_lsh_join(spec);
   feed_sets(*join, input, type);
   WeightedLshResult result;
@@ -57,7 +57,7 @@ TEST_P(WeightedBands, FindThePairsOfTheOracle) {
     const Collection input = collection(random, round % 2 == 0, 60);
     const std::vector<Found> all = all_pairs(input);
     for (const double threshold : {0.4, 0.7, 1.0}) {
-      const auto type = static_cast<Tokens>(round % 3);
+      const auto type = static_cast<TokenType>(round % 3);
       LshSpec spec = spec_of_all(input, threshold);
       EXPECT_EQ(run_weighted_lsh(input, spec, type).pairs, reaching(threshold, all)) << round;
       spec.memory_limit = 1;
@@ -88,7 +88,7 @@ TEST_P(WeightedBands, FindTheSamePairsBeyondTheirMemory) {
     LshSpec spec = spec_of_all(input, 0.7);
     spec.permutations = 24;
     spec.plan = {6, 4};
-    for (const Tokens type : {Tokens::int32, Tokens::text}) {
+    for (const TokenType type : {TokenType::int4, TokenType::text}) {
       spec.memory_limit = size_t{1} << 30;
       const WeightedLshResult inside = run_weighted_lsh(input, spec, type);
       spec.memory_limit = size_t{256} << 10;

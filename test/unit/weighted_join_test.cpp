@@ -26,7 +26,7 @@ JoinSpec spec_of(double threshold, const Collection &input) {
   return spec;
 }
 
-std::vector<Found> run(const Collection &input, double threshold, Tokens type = Tokens::int32,
+std::vector<Found> run(const Collection &input, double threshold, TokenType type = TokenType::int4,
                        size_t memory_limit = size_t{1} << 30, JoinStats *stats = nullptr) {
   JoinSpec spec = spec_of(threshold, input);
   spec.memory_limit = memory_limit;
@@ -51,7 +51,7 @@ TEST_P(WeightedJoins, FindThePairsOfTheOracle) {
     const Collection input = collection(random, round % 2 == 0, 100);
     const std::vector<Found> all = all_pairs(input);
     for (const double threshold : {0.05, 0.3, 0.5, 0.7, 0.9, 1.0}) {
-      const Tokens type = static_cast<Tokens>(round % 3);
+      const TokenType type = static_cast<TokenType>(round % 3);
       EXPECT_EQ(run(input, threshold, type), reaching(threshold, all)) << round << ' ' << threshold;
     }
   }
@@ -64,7 +64,7 @@ TEST_P(WeightedJoins, FindPairsOfSetsOfManyTexts) {
   const Weights kind = std::get<Weights>(GetParam());
   input.left.push_back(random.set(kind, 140, 200));
   for (int row = 0; row < 12; ++row) input.left.push_back(random.near(input.left.back(), kind, 10, 200));
-  for (const Tokens type : {Tokens::text, Tokens::int64, Tokens::int32})
+  for (const TokenType type : {TokenType::text, TokenType::int8, TokenType::int4})
     EXPECT_EQ(run(input, 0.5, type), expected_pairs(input, 0.5)) << static_cast<int>(type);
 }
 
@@ -95,7 +95,7 @@ TEST_P(WeightedJoins, FindTheSamePairsBeyondTheirMemory) {
   RandomWeights random(4);
   for (const bool self_join : {true, false}) {
     const Collection input = collection(random, self_join, 900);
-    for (const Tokens type : {Tokens::int32, Tokens::text}) {
+    for (const TokenType type : {TokenType::int4, TokenType::text}) {
       JoinStats inside, beyond;
       const std::vector<Found> expected = run(input, 0.6, type, size_t{1} << 30, &inside);
       EXPECT_EQ(run(input, 0.6, type, size_t{128} << 10, &beyond), expected);
@@ -138,9 +138,9 @@ TEST(WeightedJoin, FindsThePairsOfValuesThatWait) {
   for (const bool self_join : {true, false}) {
     const Collection input = many_distinct_values(self_join);
     JoinStats expected_stats, stats;
-    const std::vector<Found> expected = run(input, 0.6, Tokens::int32, size_t{1} << 30, &expected_stats);
+    const std::vector<Found> expected = run(input, 0.6, TokenType::int4, size_t{1} << 30, &expected_stats);
     EXPECT_GT(expected.size(), 500u);
-    EXPECT_EQ(run(input, 0.6, Tokens::int64, size_t{1} << 30, &stats), expected);
+    EXPECT_EQ(run(input, 0.6, TokenType::int8, size_t{1} << 30, &stats), expected);
     EXPECT_EQ(stats.distinct_tokens, expected_stats.distinct_tokens);
     EXPECT_EQ(stats.tokens[0], expected_stats.tokens[0]);
     EXPECT_EQ(stats.spilled_bytes, 0u);
@@ -155,10 +155,10 @@ TEST(WeightedJoin, FindsThesePairsBeyondTheMemoryLimit) {
     for (const size_t limit : {4, 20}) {
       SCOPED_TRACE(std::to_string(limit) + " MB");
       JoinStats beyond, enough;
-      EXPECT_EQ(run(input, 0.6, Tokens::int64, limit << 20, &beyond), expected);
+      EXPECT_EQ(run(input, 0.6, TokenType::int8, limit << 20, &beyond), expected);
       EXPECT_GT(beyond.spilled_bytes, 0u);
       EXPECT_LE(beyond.memory_peak, limit << 20);
-      EXPECT_EQ(run(input, 0.6, Tokens::int64, beyond.one_part_limit, &enough), expected);
+      EXPECT_EQ(run(input, 0.6, TokenType::int8, beyond.one_part_limit, &enough), expected);
       EXPECT_EQ(enough.spilled_bytes, 0u);
     }
   }
@@ -167,7 +167,7 @@ TEST(WeightedJoin, FindsThesePairsBeyondTheMemoryLimit) {
 TEST(WeightedJoin, OfValuesThatWaitCanBeGivenUpBeforeTheFile) {
   const Collection input = many_distinct_values(true);
   const auto join = make_weighted_join(spec_of(0.6, input));
-  feed_sets(*join, input, Tokens::int64);
+  feed_sets(*join, input, TokenType::int8);
   set_interruption([] { return true; });
   EXPECT_THROW(join->set_spill_file(unlinked_file(), UINT64_MAX), Cancelled);
   set_interruption(nullptr);
@@ -255,7 +255,7 @@ TEST(WeightedJoin, CountsWhatItsFiltersLeave) {
   for (const Measure measure : both_measures) {
     const Collection input = random_collection(random, Weights::any, true, 400, measure);
     JoinStats stats;
-    const std::vector<Found> pairs = run(input, 0.8, Tokens::int32, size_t{1} << 30, &stats);
+    const std::vector<Found> pairs = run(input, 0.8, TokenType::int4, size_t{1} << 30, &stats);
     EXPECT_EQ(stats.pairs, 400u * 399 / 2);
     if (measure == Measure::jaccard) {
       EXPECT_LT(stats.after_length, stats.pairs);

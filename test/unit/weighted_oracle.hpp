@@ -123,18 +123,16 @@ inline std::vector<Found> expected_pairs(const Collection &input, double thresho
   return reaching(threshold, all_pairs(input));
 }
 
-enum class Tokens { int32, int64, text };
-
-inline void add_set(JoinEngine &join, Side side, const Weighted &set, Tokens type) {
+inline void add_set(JoinEngine &join, Side side, const Weighted &set, TokenType type) {
   std::vector<int32_t> tokens;
   std::vector<double> weights;
   for (const auto &[token, weight] : set) {
     tokens.push_back(token);
     weights.push_back(weight);
   }
-  if (type == Tokens::int32) {
+  if (type == TokenType::int4) {
     add_set(join, side, std::span(tokens), weights.data());
-  } else if (type == Tokens::int64) {
+  } else if (type == TokenType::int8) {
     std::reverse(tokens.begin(), tokens.end());
     std::reverse(weights.begin(), weights.end());
     std::vector<int64_t> wide;
@@ -148,7 +146,7 @@ inline void add_set(JoinEngine &join, Side side, const Weighted &set, Tokens typ
   if (join.wants_spill_file()) join.set_spill_file(unlinked_file(), UINT64_MAX);
 }
 
-inline void feed_sets(JoinEngine &join, const Collection &input, Tokens type = Tokens::int32) {
+inline void feed_sets(JoinEngine &join, const Collection &input, TokenType type = TokenType::int4) {
   for (const Weighted &set : input.left) add_set(join, Side::left, set, type);
   if (!input.self_join)
     for (const Weighted &set : input.right) add_set(join, Side::right, set, type);
