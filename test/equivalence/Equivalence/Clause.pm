@@ -167,13 +167,33 @@ sub draw_disjunction
 	return { %{ $arms[0] }, sql => '(' . join(' OR ', @spelled) . ')', bound => undef, fixed => 1, match => 'may' };
 }
 
-# Draws a similarity clause over two aliases, or several with OR between them. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
+# Draws a condition on a sum of similarities. A distance lessens it.
+sub draw_sum
+{
+	my ($world, $left, $right) = @_;
+	my ($sum, $most) = ('', 0);
+	for (1 .. weighted(1, 2, 3, 3, 1, 4))
+	{
+		my $term = draw_clause($world, $left, $right, 1);
+		my $weight = pick(0.1, 0.15, 0.2, 0.35, 0.5, 0.5, 1, 2);
+		my $lessens = $term->{kind} =~ /distance|<%>/ || chance(0.1);
+		$sum .= ($lessens ? ' - ' : $sum ? ' + ' : '') . (chance(0.2) ? "$term->{call} * $weight" : "$weight * $term->{call}");
+		$most += $weight * ($term->{kind} eq 'overlap_count' ? 4 : 1) unless $lessens;
+	}
+	my $bound = sprintf('%.2f', $most * pick(0.3, 0.4, 0.5, 0.5, 0.6, 0.7, 0.8));
+	my $sql = pick("$sum >= $bound", "$sum >= $bound", "$sum > $bound", "$bound <= $sum", "$bound < $sum", "($sum)::numeric >= $bound",
+		"($sum)::float4 > $bound", "round(($sum)::numeric, 2) >= $bound", "$sum = $bound", "$sum - $bound >= 0");
+	return { %{ draw_clause($world, $left, $right, 1) }, sql => "($sql)", bound => undef, setting => '', fixed => 1, match => 'may' };
+}
+
+# Draws a similarity clause over two aliases, or several with OR between them, or a sum. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
 # {call} is the value of the measure, and {match} says whether it must, may or never be the clause of a join node. With
 # $usual, not every pair reaches its bound.
 sub draw_similarity
 {
 	my ($world, $left, $right, $usual) = @_;
 	return draw_impossible($world, $left, $right) if chance(0.04);
+	return draw_sum($world, $left, $right) if chance(0.08);
 	return chance(0.08) ? draw_disjunction($world, $left, $right) : draw_clause($world, $left, $right, $usual);
 }
 

@@ -15,7 +15,6 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/join/clause/edits.hpp"
-#include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
 
 namespace simjoin::pg {
@@ -78,26 +77,15 @@ Expr *comparison(const SimilarityClause &clause) {
                    clause.threshold);
 }
 
-// Completes the clause that the sum, which is at least 0, implies for one of its terms. Returns false where
-// it implies none.
-bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, SimilarityClause *clause) {
-  *clause = term.call;
-  // A similarity is to be large, or a distance small.
-  if (clause->distance ? term.factor >= 0 : term.factor <= 0) return false;
-  double most_of_others = sum.constant + sum.error;
+// Returns what all terms that rise but this one can add to the sum.
+double most_of_others(const Sum &sum, const Term *term) {
+  double most = 0;
   ListCell *cell;
   foreach (cell, sum.terms) {
-    auto *other = static_cast<Term *>(lfirst(cell));
-    if (other != &term && other->factor > 0) most_of_others += other->factor * other->most();
+    auto *other = static_cast<const Term *>(lfirst(cell));
+    if (other != term && other->rises()) most += other->weight() * other->most();
   }
-  const double size = std::fabs(term.factor), slack = sum.rounding * (1 + sum.size / size);
-  double bound = (clause->distance ? most_of_others : -most_of_others) / size;
-  bound = clause->distance ? std::ceil((bound + slack) * parts) / parts
-                           : std::floor((bound - slack) * parts) / parts;
-  if (!std::isfinite(bound) || !(clause->distance ? bound < 1 : bound > 0)) return false;
-  clause->threshold = number(bound);
-  clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
-  return true;
+  return most;
 }
 
 // Returns the clause that a call of pg_trgm implies if its similarity is at least `least`, an expression of
@@ -143,14 +131,16 @@ SimilarityClause *bound_call(PlannerInfo *root, Node *greater, Node *lesser) {
 
 // Returns the clauses that a comparison of sums implies.
 List *clauses_of_sums(PlannerInfo *root, Node *greater, Node *lesser) {
-  Sum sum = {};
-  sum.rounding = double_rounding;
-  if (!add_to_sum(greater, 1, &sum) || !add_to_sum(lesser, -1, &sum)) return NIL;
+  Sum sum;
+  if (!describe_difference(greater, lesser, &sum)) return NIL;
+  const double needed = needed_gain(sum);
   List *clauses = NIL;
   ListCell *cell;
   foreach (cell, sum.terms) {
+    auto *term = static_cast<const Term *>(lfirst(cell));
     SimilarityClause clause;
-    if (!bound_term(root, sum, *static_cast<Term *>(lfirst(cell)), &clause)) continue;
+    if (!term->rises() || !bound_term(root, sum, *term, needed - most_of_others(sum, term), &clause))
+      continue;
     auto *kept = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
     *kept = clause;
     clauses = lappend(clauses, kept);
@@ -159,6 +149,17 @@ List *clauses_of_sums(PlannerInfo *root, Node *greater, Node *lesser) {
 }
 
 }  // namespace
+
+bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, double gain, SimilarityClause *clause) {
+  *clause = term.call;
+  const double least = gain / term.weight(), slack = sum.rounding * (1 + sum.size / term.weight());
+  const double bound = clause->distance ? std::ceil((1 - least + slack) * parts) / parts
+                                        : std::floor((least - slack) * parts) / parts;
+  if (!std::isfinite(bound) || !(clause->distance ? bound < 1 : bound > 0)) return false;
+  clause->threshold = number(bound);
+  clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
+  return true;
+}
 
 List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
   auto *clause = reinterpret_cast<Node *>(rinfo->clause);

@@ -14,6 +14,7 @@ extern "C" {
 }
 
 #include "pg/join/clause/match.hpp"
+#include "pg/join/clause/sums.hpp"
 
 namespace simjoin::pg {
 
@@ -23,5 +24,9 @@ namespace simjoin::pg {
 // whatever is the same for all pairs. The list is empty for other conditions, and where no similarity alone
 // is bounded.
 List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo);
+
+// Completes the clause that holds where a term of the sum, which is at least 0, adds at least `gain` to it.
+// Bounds are rounded so that no pair is lost. Returns false where every pair satisfies the clause.
+bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, double gain, SimilarityClause *clause);
 
 }  // namespace simjoin::pg

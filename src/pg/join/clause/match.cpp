@@ -124,34 +124,6 @@ bool weights_of_same_sides(PlannerInfo *root, const SimilarityClause &match) {
          (beside(match.left, match.left_weights) && beside(match.right, match.right_weights));
 }
 
-// Assigns the two arguments to the sides. Returns false where one of them mentions both sides or neither, or
-// cannot be computed once a row. Without relations any two sides will do.
-bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
-                  SimilarityClause *match) {
-  take_arguments(args, match);
-  Expr *first = match->left, *second = match->right;
-  auto over = [&](Expr *expr, RelOptInfo *rel) {
-    Relids relids = pull_varnos(root, reinterpret_cast<Node *>(expr));
-    return !bms_is_empty(relids) && bms_is_subset(relids, rel->relids);
-  };
-  if (outer == nullptr) {
-    Relids left = base_relids(root, first), right = base_relids(root, second);
-    if (bms_is_empty(left) || bms_is_empty(right) || bms_overlap(left, right)) return false;
-  } else if (over(first, inner) && over(second, outer)) {
-    std::swap(match->left, match->right);
-    std::swap(match->left_weights, match->right_weights);
-    match->measure = reversed(match->measure);
-  } else if (!over(first, outer) || !over(second, inner)) {
-    return false;
-  }
-  auto once_per_row = [](Expr *expr) {
-    auto *node = reinterpret_cast<Node *>(expr);
-    return !contain_volatile_functions(node) && !contain_subplans(node);
-  };
-  return once_per_row(match->left) && once_per_row(match->right) && weights_of_same_sides(root, *match) &&
-         token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
-}
-
 // Returns whether a measure, a distance or `~=` is called anywhere in the expression.
 bool calls_measure(Node *expr, void *context) {
   if (expr == nullptr) return false;
@@ -207,6 +179,37 @@ bool parse_clause(RestrictInfo *rinfo, SimilarityClause *match, List **arguments
   *arguments = function->args;
   return list_length(function->args) == 2 && classify(function->funcid, &unused) == Call::similar;
 }
+
+}  // namespace
+
+// False where a set mentions both sides or neither, or cannot be computed once a row.
+bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *args,
+                  SimilarityClause *match) {
+  take_arguments(args, match);
+  Expr *first = match->left, *second = match->right;
+  auto over = [&](Expr *expr, RelOptInfo *rel) {
+    Relids relids = pull_varnos(root, reinterpret_cast<Node *>(expr));
+    return !bms_is_empty(relids) && bms_is_subset(relids, rel->relids);
+  };
+  if (outer == nullptr) {
+    Relids left = base_relids(root, first), right = base_relids(root, second);
+    if (bms_is_empty(left) || bms_is_empty(right) || bms_overlap(left, right)) return false;
+  } else if (over(first, inner) && over(second, outer)) {
+    std::swap(match->left, match->right);
+    std::swap(match->left_weights, match->right_weights);
+    match->measure = reversed(match->measure);
+  } else if (!over(first, outer) || !over(second, inner)) {
+    return false;
+  }
+  auto once_per_row = [](Expr *expr) {
+    auto *node = reinterpret_cast<Node *>(expr);
+    return !contain_volatile_functions(node) && !contain_subplans(node);
+  };
+  return once_per_row(match->left) && once_per_row(match->right) && weights_of_same_sides(root, *match) &&
+         token_type_of(exprType(reinterpret_cast<Node *>(match->left)), &match->token_type);
+}
+
+namespace {
 
 // Returns whether the clause is one of the similarity clauses that can drive the join.
 bool match_clause(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, RestrictInfo *rinfo,

@@ -165,6 +165,26 @@ double Term::most() const {
   return call.measure == Measure::overlap && !call.distance ? std::numeric_limits<double>::infinity() : 1;
 }
 
+double Term::weight() const {
+  return std::fabs(factor);
+}
+
+bool describe_difference(Node *greater, Node *lesser, Sum *sum) {
+  *sum = {};
+  sum->rounding = double_rounding;
+  return add_to_sum(greater, 1, sum) && add_to_sum(lesser, -1, sum);
+}
+
+double needed_gain(const Sum &sum) {
+  double gain = -sum.constant - sum.error;
+  ListCell *cell;
+  foreach (cell, sum.terms) {
+    auto *term = static_cast<const Term *>(lfirst(cell));
+    if (term->call.distance) gain -= term->factor;
+  }
+  return gain;
+}
+
 bool constant_value(Node *expr, double *value) {
   expr = same_value(expr);
   if (!IsA(expr, Const) || castNode(Const, expr)->constisnull) return false;

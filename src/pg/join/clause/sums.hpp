@@ -17,6 +17,10 @@ struct Term {
   double factor;
 
   double most() const;
+  double weight() const;
+
+  // Returns whether the sum becomes larger as sets become more similar.
+  bool rises() const { return call.distance ? factor < 0 : factor > 0; }
 };
 
 // A sum of constants and terms.
@@ -43,6 +47,13 @@ bool add_to_sum(Node *expr, double factor, Sum *sum);
 
 // Returns whether the expression is a finite number, and gives it.
 bool constant_value(Node *expr, double *value);
+
+// Gives the sum of the first expression without the second one. Returns false where it is no sum.
+bool describe_difference(Node *greater, Node *lesser, Sum *sum);
+
+// Returns what weight() * similarity of the terms that rise must add up to, if the sum is at least 0. A
+// distance stands for the similarity 1 - distance.
+double needed_gain(const Sum &sum);
 
 // Returns the expression below casts between numbers.
 Node *without_cast(Node *expr);

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/join/clause/self_join.hpp"
 #include "pg/join/estimate/estimate.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
+#include "pg/join/estimate/sum_arms.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -116,6 +117,18 @@ void estimate_clause(PlannerInfo *root, SimilarityClause clause, RestrictInfo *r
       matching == nullptr ? rinfo->norm_selec : matched_of(sides, bounds, estimate.matched_rows);
 }
 
+// Notes the selectivity of the clause: that of a disjunction that it implies, if any.
+void set_selectivity_of_arms(PlannerInfo *root, RestrictInfo *rinfo) {
+  RestrictInfo *disjunction = implied_disjunction(root, rinfo, nullptr, nullptr);
+  if (disjunction == nullptr) return;
+  rinfo->norm_selec = clause_selectivity(root, reinterpret_cast<Node *>(disjunction), 0, JOIN_INNER, nullptr);
+  double matched = 0;
+  ListCell *cell;
+  foreach (cell, castNode(BoolExpr, disjunction->orclause)->args)
+    matched += lfirst_node(RestrictInfo, cell)->outer_selec;
+  rinfo->outer_selec = Min(matched, 1.0);
+}
+
 // Notes the selectivity of the clause if it is a similarity clause, or the least one of those that it
 // implies.
 void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
@@ -131,6 +144,7 @@ void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
       rinfo->norm_selec = implied->norm_selec;
       rinfo->outer_selec = implied->outer_selec;
     }
+    if (rinfo->norm_selec < 0) set_selectivity_of_arms(root, rinfo);
     return;
   }
   MemoryContext work =

@@ -121,6 +121,24 @@ bool compares_outer_row(Node *expr, void *) {
   return compat::walk_children(expr, compares_outer_row, nullptr);
 }
 
+// Returns whether the sets of a call are one of each input.
+bool is_between_inputs(const SimilarityClause &call) {
+  auto one_side = [](Expr *set) {
+    auto *node = reinterpret_cast<Node *>(set);
+    return has_outer_column(node) != has_inner_column(node);
+  };
+  return one_side(call.left) && one_side(call.right);
+}
+
+bool any_term_between_inputs(const Sum &sum) {
+  ListCell *cell;
+  foreach (cell, sum.terms) {
+    auto *term = static_cast<const Term *>(lfirst(cell));
+    if (term->rises() && is_between_inputs(term->call)) return true;
+  }
+  return false;
+}
+
 // Returns whether the condition is a similarity clause between one input and the other, or one on an edit
 // distance that implies such a clause.
 bool is_clause_of_inputs(Node *condition) {
@@ -128,12 +146,7 @@ bool is_clause_of_inputs(Node *condition) {
   clause->clause = reinterpret_cast<Expr *>(condition);
   SimilarityClause match;
   if (!describe_edit_condition(condition, &match) && !describe_search_clause(clause, &match)) return false;
-  auto one_side = [](Expr *set) {
-    auto *node = reinterpret_cast<Node *>(set);
-    return has_outer_column(node) != has_inner_column(node);
-  };
-  return one_side(match.left) && one_side(match.right) &&
-         !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);
+  return is_between_inputs(match) && !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);
 }
 
 // Returns why a condition with a similarity of both inputs does not drive the operator.
@@ -144,6 +157,12 @@ Obstacle obstacle_of(Node *condition) {
   const Obstacle &form = computes_edits(condition, nullptr) ? other_edits : other_form;
   if (!describe_order(condition, &greater, &lesser)) return form;
   const bool above = compares_inputs(greater, nullptr), below = compares_inputs(lesser, nullptr);
+  Sum sum;
+  if (describe_difference(greater, lesser, &sum)) {
+    const bool bounded = needed_gain(sum) > 0;
+    if (bounded && any_term_between_inputs(sum)) return cheaper;
+    if (!bounded && !(above && below)) return upper_bound;
+  }
   if (above && below) return changing_bound;
   if (has_column(above ? lesser : greater, nullptr)) return changing_bound;
   // A distance is small if the pair is similar.

@@ -27,6 +27,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/clause/text_call.hpp"
 #include "pg/join/clause/threshold_warning.hpp"
 #include "pg/join/estimate/selectivity.hpp"
+#include "pg/join/estimate/sum_arms.hpp"
 #include "pg/join/exec/parallel_input.hpp"
 #include "pg/join/plan/cost.hpp"
 #include "pg/join/plan/input_paths.hpp"
@@ -199,14 +200,16 @@ bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
   return true;
 }
 
-// Offers one join after the other for the arms of a disjunction, if all of them are similarity joins.
+// Offers one join after the other for the arms of a disjunction, which is the condition or implied by it, if
+// all of them are similarity joins.
 void offer_arms(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                RestrictInfo *disjunction, JoinPathExtraData *extra) {
+                RestrictInfo *condition, RestrictInfo *disjunction, JoinPathExtraData *extra) {
   List *paths = NIL;
   ListCell *cell;
   foreach (cell, joins_of_arms(root, disjunction, extra->restrictlist)) {
     auto *restrictlist = static_cast<List *>(lfirst(cell));
-    const double share = clauselist_selectivity(root, restrictlist, 0, JOIN_INNER, extra->sjinfo);
+    List *own = list_delete_ptr(list_copy(restrictlist), condition);  // it has no other pairs than the arms
+    const double share = clauselist_selectivity(root, own, 0, JOIN_INNER, extra->sjinfo);
     JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist,
                                clamp_row_est(outer->rows * inner->rows * share));
     if (join == nullptr) return;
@@ -227,8 +230,12 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
   }
   if (jointype != JOIN_INNER || !repeatable_inputs(root, joinrel)) return;
   ListCell *cell;
-  foreach (cell, extra->restrictlist)
-    offer_arms(root, joinrel, outer, inner, lfirst_node(RestrictInfo, cell), extra);
+  foreach (cell, extra->restrictlist) {
+    auto *rinfo = lfirst_node(RestrictInfo, cell);
+    offer_arms(root, joinrel, outer, inner, rinfo, rinfo, extra);
+    RestrictInfo *implied = implied_disjunction(root, rinfo, outer, inner);
+    if (implied != nullptr) offer_arms(root, joinrel, outer, inner, rinfo, implied, extra);
+  }
 }
 
 void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
