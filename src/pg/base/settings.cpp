@@ -87,10 +87,10 @@ void Settings::define_join_settings() {
   DefineCustomIntVariable("simjoin.cpu_threads", "Sets the number of threads of one similarity join.",
                           "With 0, one per core.", &cpu_threads_, cpu_threads_, 0, most_cpu_threads,
                           PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable(
-      "simjoin.progress_interval", "Sets how often a notice says how far a computation is.",
-      "With 0, never.", &progress_interval_ms_,
-      progress_interval_ms_, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("simjoin.progress_interval",
+                          "Sets how often a notice says how far a computation is.", "With 0, never.",
+                          &progress_interval_ms_, progress_interval_ms_, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+                          nullptr, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.log_min_duration", "Sets how long a computation takes before the server's log names it.",
       "With 0, all that run to their end are logged; with -1, none.", &log_min_duration_ms_,

@@ -58,7 +58,7 @@ class Settings {
   static double target_recall() { return target_recall_; }
   static uint32_t max_bucket_size() { return static_cast<uint32_t>(max_bucket_size_); }
   static int progress_interval_ms() { return progress_interval_ms_; }  // 0: never
-  static int log_min_duration_ms() { return log_min_duration_ms_; }  // below 0: never
+  static int log_min_duration_ms() { return log_min_duration_ms_; }    // below 0: never
   static int debug_device_fault() { return debug_device_fault_; }
   static DeviceLoss debug_device_loss() { return static_cast<DeviceLoss>(debug_device_loss_); }
 
