@@ -23,6 +23,8 @@ FROM unnest('{best,mutual,one_to_one,assignment}'::text[]) method, best_matches(
 SELECT * FROM best_matches('SELECT a, b, similarity::numeric FROM few WHERE a < 3');
 SELECT * FROM best_matches('VALUES (1::smallint, 1::bigint, 2), (1, 2, 3), (9223372036854775807, -9223372036854775808, 1)', 'one_to_one');
 SELECT * FROM best_matches('SELECT a, b, similarity::real FROM few WHERE false', 'assignment');
+-- The similarities of other components do not count, however large.
+SELECT * FROM best_matches('VALUES (1, 1, 1e30::float8), (2, 2, 1e-10), (3, 3, 0.9)', 'assignment');
 -- Of a repeated pair the greatest similarity counts.
 SELECT method, a, b, similarity
 FROM unnest('{best,mutual,one_to_one,assignment}'::text[]) method, best_matches('VALUES (1, 1, 0.5), (1, 1, 0.75), (1, 1, 0.25)', method);

@@ -99,6 +99,12 @@ for my $k (0 .. 6, 11, 16)
 		isnt($rows, '', "$condition: has rows") unless $condition =~ / 0$/;
 	}
 }
+# A cast to float4 and numeric keeps six digits of a distance.
+my $lengthened = q{(VALUES (1, repeat('abcdefghij', 4)), (2, repeat('abcdefghij', 4) || '12345678901234567')) };
+my $costs = sub { return "SELECT a.id, b.id AS other FROM $lengthened a (id, t) JOIN $lengthened b (id, t) ON a.id <> b.id
+	AND levenshtein(a.t, b.t, $_[0], $_[0], $_[0])::float4::numeric <= $_[1]" };
+same_rows('a distance of six digits', $costs->(58823, 999991));
+left_alone('a distance of seven digits', $costs->(59999, 1019980));
 for my $join ('LEFT JOIN', 'RIGHT JOIN')
 {
 	same_rows($join, "SELECT a.id, b.id AS other FROM texts a $join (SELECT * FROM texts WHERE grp > 1) b ON a.id <> b.id AND levenshtein(a.t, b.t) <= 2");

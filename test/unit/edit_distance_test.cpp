@@ -208,7 +208,7 @@ TEST(EditKeys, AreFewForShortTexts) {
   Draws draws(8);
   for (int32_t edits = 0; edits <= most_edits; ++edits)
     for (size_t length = 0; length <= 40; ++length)
-      EXPECT_LT(keys_of(draws.text(alphabets[1], length), edits).size(), 1500U) << edits << " " << length;
+      EXPECT_LT(keys_of(draws.text(alphabets[1], length), edits).size(), 2000U) << edits << " " << length;
 }
 
 TEST(EditKeys, AreFewForLongTexts) {

@@ -15,6 +15,8 @@
 namespace simjoin {
 namespace {
 
+constexpr uint32_t rows_at_a_time = 1 << 20;
+
 // The left rows of the graph's components, one component after the other.
 struct LeftRows {
   explicit LeftRows(MemoryCounter &memory) : rows(memory), begins(memory) {}
@@ -45,7 +47,11 @@ Buffer<uint32_t> component_of_rows(const Buffer<SortKey> &pairs, uint32_t left_r
     throw Error(ErrorKind::limit_exceeded, "the pairs have more than " + std::to_string(UINT32_MAX) + " rows",
                 "Match parts of the tables that have no pairs with each other, one after the other.");
   DisjointSets sets(memory);
-  sets.grow(left_rows + right_rows);
+  for (uint32_t rows = 0, all = left_rows + right_rows; rows < all;) {
+    stop.check();
+    rows += std::min(all - rows, rows_at_a_time);
+    sets.grow(rows);
+  }
   for (size_t i = 0; i < pairs.size(); ++i) {
     stop.check_at(i);
     const RankedPair pair = ByLeft::pair(pairs[i]);
@@ -65,7 +71,10 @@ LeftRows rows_by_component(const Buffer<uint32_t> &component_of, const StopFlag 
   const auto rows = static_cast<uint32_t>(component_of.size());
   LeftRows result(memory);
   Buffer<uint32_t> places(memory, rows, 0);  // of the next row, by the smallest row of the component
-  for (uint32_t row = 0; row < rows; ++row) ++places[component_of[row]];
+  for (uint32_t row = 0; row < rows; ++row) {
+    stop.check_at(row);
+    ++places[component_of[row]];
+  }
   uint32_t begin = 0;
   for (uint32_t row = 0; row < rows; ++row) {
     stop.check_at(row);
@@ -80,14 +89,6 @@ LeftRows rows_by_component(const Buffer<uint32_t> &component_of, const StopFlag 
     result.rows[places[component_of[row]]++] = row;
   }
   return result;
-}
-
-double greatest_similarity(const Buffer<SortKey> &pairs, const Buffer<uint64_t> &begins) {
-  double greatest = 0;
-  for (size_t row = 0; row + 1 < begins.size(); ++row)
-    if (begins[row] < begins[row + 1])
-      greatest = std::max(greatest, ByLeft::pair(pairs[begins[row]]).similarity);
-  return greatest;
 }
 
 // Matches the left rows of a component greedily.
@@ -118,7 +119,7 @@ Assignment assign(Buffer<SortKey> &pairs, uint32_t left_rows, uint32_t right_row
   fill(result.partners, left_rows, {0, Partner::none}, pool);
   Buffer<uint8_t> taken(memory);
   fill(taken, right_rows, uint8_t{0}, pool);
-  AssignmentGraph graph(pairs, begins, right_rows, greatest_similarity(pairs, begins), pool, memory);
+  AssignmentGraph graph(pairs, begins, right_rows, pool, memory);
   std::deque<AssignmentSearch> searches;  // of each worker
   for (int worker = 0; worker < pool.workers(); ++worker)
     searches.emplace_back(graph, most_looked_at, pool.stop(), memory);

@@ -15,8 +15,7 @@ constexpr Weight infinite = Weight{1} << 125;
 }  // namespace
 
 AssignmentGraph::AssignmentGraph(const Buffer<SortKey> &sorted_pairs, const Buffer<uint64_t> &row_begins,
-                                 uint32_t right_rows, double greatest_similarity, WorkerPool &pool,
-                                 MemoryCounter &memory)
+                                 uint32_t right_rows, WorkerPool &pool, MemoryCounter &memory)
     : pairs(sorted_pairs),
       begins(row_begins),
       left_potentials(memory, row_begins.size() - 1),
@@ -26,7 +25,6 @@ AssignmentGraph::AssignmentGraph(const Buffer<SortKey> &sorted_pairs, const Buff
       distances(memory),
       reached_by(memory, right_rows),
       done(memory) {
-  std::frexp(greatest_similarity, &exponent);
   fill(right_potentials, right_rows, Weight{0}, pool);
   fill(left_pairs, row_begins.size() - 1, no_pair, pool);
   fill(right_pairs, right_rows, no_pair, pool);
@@ -34,14 +32,25 @@ AssignmentGraph::AssignmentGraph(const Buffer<SortKey> &sorted_pairs, const Buff
   fill(done, right_rows, uint8_t{0}, pool);
 }
 
-Weight AssignmentGraph::weight(double similarity) const {
+void AssignmentSearch::choose_unit(const uint32_t *rows, size_t count) {
+  double greatest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    stop_.check_at(i);
+    const uint64_t first = graph_.begins[rows[i]];  // the most similar one of the row
+    if (first < graph_.begins[rows[i] + 1])
+      greatest = std::max(greatest, ByLeft::pair(graph_.pairs[first]).similarity);
+  }
+  std::frexp(greatest, &exponent_);
+}
+
+Weight AssignmentSearch::weight(double similarity) const {
   constexpr int mantissa_bits = 52;
   const auto bits = std::bit_cast<uint64_t>(similarity);
   const auto power = static_cast<int>(bits >> mantissa_bits);  // 0 where the number is subnormal
   const uint64_t fraction = bits & ((uint64_t{1} << mantissa_bits) - 1);
   const Weight mantissa = power == 0 ? fraction : fraction | uint64_t{1} << mantissa_bits;
-  // The number is mantissa * 2^(power - 1075), its weight that times 2^(weight_bits - exponent).
-  const int shift = std::max(power, 1) - 1075 + weight_bits - exponent;
+  // The number is mantissa * 2^(power - 1075), its weight that times 2^(weight_bits - exponent_).
+  const int shift = std::max(power, 1) - 1075 + weight_bits - exponent_;
   return shift >= 0 ? mantissa << shift : shift > -64 ? mantissa >> -shift : Weight{0};
 }
 
@@ -52,7 +61,7 @@ void AssignmentSearch::look_at_pairs(uint32_t left, Weight distance) {
   for (uint64_t i = graph_.begins[left]; i < graph_.begins[left + 1]; ++i) {
     stop_.check_at(++looked_at_);
     const RankedPair pair = ByLeft::pair(graph_.pairs[i]);
-    const Weight least = from - graph_.weight(pair.similarity);
+    const Weight least = from - weight(pair.similarity);
     if (least >= length_) return;
     const Weight to = least + graph_.right_potentials[pair.right];
     if (to >= length_ || to >= graph_.distances[pair.right]) continue;
@@ -106,7 +115,7 @@ void AssignmentSearch::forget_reached() {
 
 // Returns false where the search has looked at too many pairs.
 bool AssignmentSearch::add_row(uint32_t row) {
-  length_ = graph_.weight(ByLeft::pair(graph_.pairs[graph_.begins[row]]).similarity);
+  length_ = weight(ByLeft::pair(graph_.pairs[graph_.begins[row]]).similarity);
   graph_.left_potentials[row] = length_;
   last_pair_ = AssignmentGraph::no_pair;
   last_left_ = row;
@@ -136,6 +145,7 @@ bool AssignmentSearch::add_row(uint32_t row) {
 
 bool AssignmentSearch::assign(const uint32_t *rows, size_t count, Partner *partners) {
   looked_at_ = 0;
+  choose_unit(rows, count);
   for (size_t i = 0; i < count; ++i)
     if (!add_row(rows[i])) return false;
   for (size_t i = 0; i < count; ++i) {

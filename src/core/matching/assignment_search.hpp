@@ -14,7 +14,8 @@
 
 namespace simjoin {
 
-// Similarities as exact numbers, and sums and differences of a few of them.
+// Similarities of a component as integers, and their sums and differences. They are exact down to 2^-67 of
+// its greatest similarity; below 2^-120 of that they are 0.
 __extension__ using Weight = __int128;
 
 // What the searches of all components share. Each works on the rows of its component.
@@ -23,13 +24,10 @@ struct AssignmentGraph {
 
   // The pairs are keys ByLeft, sorted; those of a left row begin at begins[row].
   AssignmentGraph(const Buffer<SortKey> &pairs, const Buffer<uint64_t> &begins, uint32_t right_rows,
-                  double greatest_similarity, WorkerPool &pool, MemoryCounter &memory);
-
-  Weight weight(double similarity) const;
+                  WorkerPool &pool, MemoryCounter &memory);
 
   const Buffer<SortKey> &pairs;
   const Buffer<uint64_t> &begins;
-  int exponent;  // of the least power of two above all similarities
   Buffer<Weight> left_potentials;
   Buffer<Weight> right_potentials;
   Buffer<uint64_t> left_pairs;  // the pair that is kept of each row
@@ -64,6 +62,9 @@ class AssignmentSearch {
   uint32_t left_of(uint64_t pair) const { return ByLeft::pair(graph_.pairs[pair]).left; }
   uint32_t right_of(uint64_t pair) const { return ByLeft::pair(graph_.pairs[pair]).right; }
 
+  // Sets the unit of the weights by the component's greatest similarity.
+  void choose_unit(const uint32_t *rows, size_t count);
+  Weight weight(double similarity) const;
   bool add_row(uint32_t row);
   void look_at_pairs(uint32_t left, Weight distance);
   void change_potentials(uint32_t row);
@@ -74,6 +75,7 @@ class AssignmentSearch {
   const uint64_t most_looked_at_;
   const StopFlag &stop_;
   uint64_t looked_at_ = 0;
+  int exponent_ = 0;  // of the least power of two above all similarities of the component
   Buffer<Reached> heap_;
   Buffer<uint32_t> reached_;  // right rows
   Weight length_ = 0;         // of the shortest path so far, and its end: the pair to a row without a

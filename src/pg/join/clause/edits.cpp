@@ -38,7 +38,7 @@ constexpr EditFunction levenshtein_functions[] = {{"levenshtein", false, false},
 
 // With costs of up to this, the distances that most_edits allows have six digits, which every cast keeps.
 // Larger distances stay larger.
-constexpr double most_cost = 60'000;
+constexpr double most_cost = 999'999.0 / (most_edits + 1);
 
 // A call of one of them.
 struct EditCall {
