@@ -250,9 +250,11 @@ TEST(Matching, SimilaritiesOfAnySizeHaveWeights) {
   EXPECT_EQ(
       find_matches({{1, 1, 2 * least}, {1, 2, 2 * least}, {2, 1, least}}, MatchMethod::assignment).pairs,
       (MatchPairs{{1, 2, 2 * least}, {2, 1, least}}));
-  // The least one counts as 0 beside the greatest.
-  EXPECT_EQ(find_matches({{1, 1, large}, {2, 2, least}}, MatchMethod::assignment).pairs,
+  // The least one counts as 0 beside the greatest of its component, and not beside those of others.
+  EXPECT_EQ(find_matches({{1, 1, large}, {1, 2, 1}, {2, 2, least}}, MatchMethod::assignment).pairs,
             (MatchPairs{{1, 1, large}}));
+  EXPECT_EQ(find_matches({{1, 1, large}, {2, 2, least}}, MatchMethod::assignment).pairs,
+            (MatchPairs{{1, 1, large}, {2, 2, least}}));
   EXPECT_EQ(find_matches({{1, 1, 0}, {2, 2, -0.0}}, MatchMethod::assignment).pairs, MatchPairs());
   EXPECT_EQ(find_matches({{2, 2, -0.0}, {2, 1, 0}}, MatchMethod::one_to_one).pairs, (MatchPairs{{2, 1, 0}}));
 }
