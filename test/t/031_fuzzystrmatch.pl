@@ -103,7 +103,7 @@ for my $k (0 .. 6, 11, 16)
 my $lengthened = q{(VALUES (1, repeat('abcdefghij', 4)), (2, repeat('abcdefghij', 4) || '12345678901234567')) };
 my $costs = sub { return "SELECT a.id, b.id AS other FROM $lengthened a (id, t) JOIN $lengthened b (id, t) ON a.id <> b.id
 	AND levenshtein(a.t, b.t, $_[0], $_[0], $_[0])::float4::numeric <= $_[1]" };
-same_rows('a distance of six digits', $costs->(58823, 999991));
+same_rows('a distance of six digits', $costs->(58823, 999990));
 left_alone('a distance of seven digits', $costs->(59999, 1019980));
 for my $join ('LEFT JOIN', 'RIGHT JOIN')
 {
