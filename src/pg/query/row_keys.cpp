@@ -7,6 +7,7 @@ extern "C" {
 #include "executor/tuptable.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
