@@ -1,6 +1,8 @@
 -- Edit distances of texts, and joins by them.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA edit_distance_test;
+SET search_path = edit_distance_test, public;
 
 SELECT edit_distance('kitten', 'sitting'), edit_distance('', ''), edit_distance('', 'abc'), edit_distance('abc', 'abc'),
        edit_distance(NULL, 'a') IS NULL AS null_left, edit_distance('a', NULL) IS NULL AS null_right;
@@ -117,3 +119,4 @@ CREATE TABLE keyed AS SELECT id, t, edit_keys(t, 2) AS keys FROM edited WHERE t 
 SELECT create_similarity_index('keyed', 'keys', 1, 'overlap') IS NOT NULL AS made;
 SELECT count(*) FROM keyed WHERE overlap_count(keys, edit_keys('Anna Schmidt 1', 2)) >= 1 AND edit_distance(t, 'Anna Schmidt 1') <= 2;
 SELECT count(*) FROM edited WHERE edit_distance(t, 'Anna Schmidt 1') <= 2;
+DROP SCHEMA edit_distance_test CASCADE;
