@@ -12,13 +12,13 @@ extern "C" {
 #include "core/device/gpu.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/shared_progress.hpp"
 #include "pg/guard/statement.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/plan/path.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/rows/input_cache.hpp"
 #include "pg/service/gpu_service.hpp"
-#include "pg/work/shared_progress.hpp"
 
 #ifndef SIMJOIN_VERSION
 #error "SIMJOIN_VERSION is to be defined as default_version of simjoin.control"

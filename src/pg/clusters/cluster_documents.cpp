@@ -13,14 +13,14 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/row_columns.hpp"
 #include "pg/rows/row_context.hpp"
 #include "pg/sets/terms.hpp"
 #include "pg/sets/weights.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/steps.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -8,10 +8,10 @@ extern "C" {
 
 #include "core/dedup/token_filter.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/engine.hpp"
+#include "pg/computation/gpu_notices.hpp"
 #include "pg/sets/tokens.hpp"
 #include "pg/sets/weighted_set.hpp"
-#include "pg/work/engine.hpp"
-#include "pg/work/gpu_notices.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -11,7 +11,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/work/background.hpp"
+#include "pg/computation/background.hpp"
 
 namespace simjoin::pg {
 namespace {

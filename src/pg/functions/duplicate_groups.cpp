@@ -6,10 +6,10 @@
 #include "pg/base/errors.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/query/query_source.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -15,9 +15,9 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/computation/steps.hpp"
 #include "pg/sets/arrays.hpp"
 #include "pg/sets/set_codec.hpp"
-#include "pg/work/steps.hpp"
 
 namespace simjoin::pg {
 

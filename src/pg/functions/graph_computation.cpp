@@ -1,7 +1,7 @@
 #include "pg/functions/graph_computation.hpp"
 
 #include "core/base/memory_shares.hpp"
-#include "pg/work/watch.hpp"
+#include "pg/computation/watch.hpp"
 
 namespace simjoin::pg {
 

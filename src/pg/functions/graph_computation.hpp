@@ -7,8 +7,8 @@
 #include "core/graph/graph_work.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/work/background.hpp"
-#include "pg/work/gpu_notices.hpp"
+#include "pg/computation/background.hpp"
+#include "pg/computation/gpu_notices.hpp"
 
 namespace simjoin::pg {
 

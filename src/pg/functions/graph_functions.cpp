@@ -13,11 +13,11 @@ extern "C" {
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/functions/edge_query.hpp"
 #include "pg/functions/graph_computation.hpp"
 #include "pg/query/result_rows.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -16,12 +16,12 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/engine.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/functions/indexed_neighbors.hpp"
 #include "pg/functions/join_call.hpp"
 #include "pg/functions/neighbor_lists.hpp"
-#include "pg/work/engine.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 

@@ -12,12 +12,12 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/background.hpp"
+#include "pg/computation/engine.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/functions/pair_query.hpp"
 #include "pg/query/result_rows.hpp"
-#include "pg/work/background.hpp"
-#include "pg/work/engine.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -10,8 +10,8 @@ extern "C" {
 
 #include <algorithm>
 
+#include "pg/computation/shared_progress.hpp"
 #include "pg/query/result_rows.hpp"
-#include "pg/work/shared_progress.hpp"
 
 namespace simjoin::pg {
 namespace {

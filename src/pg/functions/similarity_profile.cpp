@@ -22,11 +22,11 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
+#include "pg/computation/background.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/row_sample.hpp"
-#include "pg/work/background.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -22,10 +22,10 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/sets/tokens.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -17,10 +17,10 @@ extern "C" {
 #include "core/lookup/token_order.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/set_keys.hpp"
 #include "pg/index/set_query.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -15,15 +15,15 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/minhash/minhash_values.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/result_rows.hpp"
 #include "pg/query/row_columns.hpp"
 #include "pg/rows/row_context.hpp"
 #include "pg/sets/weights.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/steps.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -16,11 +16,11 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/functions/join_functions.hpp"
 #include "pg/join/clause/method.hpp"
 #include "pg/minhash/minhash_values.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

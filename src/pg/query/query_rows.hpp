@@ -6,11 +6,11 @@
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/query/row_columns.hpp"
 #include "pg/query/row_keys.hpp"
 #include "pg/query/row_sample.hpp"
 #include "pg/sets/set_codec.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 

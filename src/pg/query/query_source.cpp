@@ -14,8 +14,8 @@ extern "C" {
 
 #include "pg/base/interrupts.hpp"
 #include "pg/base/statements.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/sets/set_codec.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "core/base/memory.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/sets/set_codec.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 

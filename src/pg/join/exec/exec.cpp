@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/join/exec/aside.hpp"
 #include "pg/join/exec/explain.hpp"
 #include "pg/join/exec/feed.hpp"
@@ -16,7 +17,6 @@ extern "C" {
 #include "pg/join/exec/pairs.hpp"
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/stream.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

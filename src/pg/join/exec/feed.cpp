@@ -9,6 +9,10 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/computation/background.hpp"
+#include "pg/computation/engine.hpp"
+#include "pg/computation/gpu_notices.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/join/clause/threshold.hpp"
 #include "pg/join/clause/threshold_warning.hpp"
 #include "pg/join/exec/aside.hpp"
@@ -18,10 +22,6 @@ extern "C" {
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/row_set.hpp"
 #include "pg/join/exec/stream.hpp"
-#include "pg/work/background.hpp"
-#include "pg/work/engine.hpp"
-#include "pg/work/gpu_notices.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/join/exec/inputs.hpp"
 #include "pg/sets/set_codec.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

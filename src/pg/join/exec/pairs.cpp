@@ -7,11 +7,11 @@ extern "C" {
 #include <utility>
 
 #include "pg/base/interrupts.hpp"
+#include "pg/computation/engine.hpp"
 #include "pg/join/clause/method.hpp"
 #include "pg/join/clause/threshold.hpp"
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/stream.hpp"
-#include "pg/work/engine.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -6,12 +6,12 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/computation/watch.hpp"
 #include "pg/join/exec/aside.hpp"
 #include "pg/join/exec/inputs.hpp"
 #include "pg/join/exec/row_set.hpp"
 #include "pg/join/exec/scan_tuple.hpp"
-#include "pg/work/steps.hpp"
-#include "pg/work/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

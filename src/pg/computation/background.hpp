@@ -10,8 +10,8 @@
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/work/steps.hpp"
-#include "pg/work/watch.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/computation/watch.hpp"
 
 namespace simjoin::pg {
 

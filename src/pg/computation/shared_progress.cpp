@@ -1,4 +1,4 @@
-#include "pg/work/shared_progress.hpp"
+#include "pg/computation/shared_progress.hpp"
 
 extern "C" {
 #include "miscadmin.h"

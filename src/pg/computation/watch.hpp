@@ -13,7 +13,7 @@
 
 #include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
-#include "pg/work/shared_progress.hpp"
+#include "pg/computation/shared_progress.hpp"
 
 namespace simjoin::pg {
 

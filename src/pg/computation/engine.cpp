@@ -1,4 +1,4 @@
-#include "pg/work/engine.hpp"
+#include "pg/computation/engine.hpp"
 
 extern "C" {
 #include "commands/tablespace.h"
@@ -14,8 +14,8 @@ extern "C" {
 #include "core/weighted/weighted_join.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/work/steps.hpp"
-#include "pg/work/watch.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/computation/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -1,4 +1,4 @@
-#include "pg/work/gpu_notices.hpp"
+#include "pg/computation/gpu_notices.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "core/device/gpu.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/work/watch.hpp"
+#include "pg/computation/watch.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -12,7 +12,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/work/gpu_notices.hpp"
+#include "pg/computation/gpu_notices.hpp"
 
 namespace simjoin::pg {
 

@@ -1,4 +1,4 @@
-#include "pg/work/watch.hpp"
+#include "pg/computation/watch.hpp"
 
 extern "C" {
 #include "access/xact.h"
@@ -14,7 +14,7 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/settings.hpp"
-#include "pg/work/shared_progress.hpp"
+#include "pg/computation/shared_progress.hpp"
 
 namespace simjoin::pg {
 namespace {
