@@ -3,6 +3,7 @@
 
 #include "pg/base/pg.hpp"
 
+#include <cstddef>
 #include <initializer_list>
 
 namespace simjoin::pg {
@@ -19,6 +20,18 @@ bool is_plain_function(Oid function);
 // is bound to another library or none, or is not plain. The symbol is allocated in the current memory
 // context.
 char *symbol_of_library(Oid function, const char *library);
+
+// Returns the entry of a table of C functions that has the symbol, NULL where none has it or it is NULL.
+// Frees the symbol.
+template <class Entry, size_t count>
+const Entry *entry_of_symbol(const Entry (&table)[count], char *symbol) {
+  if (symbol == nullptr) return nullptr;
+  const Entry *found = nullptr;
+  for (const Entry &entry : table)
+    if (entry.symbol == symbol) found = &entry;
+  pfree(symbol);
+  return found;
+}
 
 // Returns the schema of the extension, InvalidOid where the database lacks it.
 Oid extension_schema(const char *extension);

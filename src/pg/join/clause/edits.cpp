@@ -47,25 +47,15 @@ struct EditCall {
   List *arguments;
 };
 
-template <size_t Count>
-const EditFunction *function_of(const EditFunction (&functions)[Count], char *symbol) {
-  if (symbol == nullptr) return nullptr;
-  const EditFunction *found = nullptr;
-  for (const EditFunction &candidate : functions)
-    if (candidate.symbol == symbol) found = &candidate;
-  pfree(symbol);
-  return found;
-}
-
 bool describe_edit_call(Node *expr, EditCall *call) {
   if (!IsA(expr, FuncExpr) || exprType(expr) != INT4OID) return false;
   auto *function = castNode(FuncExpr, expr);
   call->arguments = function->args;
-  call->function = function_of(own_functions, bound_symbol(function->funcid));
+  call->function = entry_of_symbol(own_functions, bound_symbol(function->funcid));
   call->levenshtein = call->function == nullptr;
   if (call->levenshtein)
     call->function =
-        function_of(levenshtein_functions, symbol_of_library(function->funcid, levenshtein_library));
+        entry_of_symbol(levenshtein_functions, symbol_of_library(function->funcid, levenshtein_library));
   return call->function != nullptr &&
          list_length(call->arguments) == 2 + (call->function->costs ? 3 : 0) + (call->function->most ? 1 : 0);
 }
@@ -169,7 +159,8 @@ bool can_join_by_levenshtein(Oid schema) {
   const Oid function = find_function(schema, "levenshtein", {TEXTOID, TEXTOID}, INT4OID);
   KeyFunctions functions;
   return OidIsValid(function) &&
-         function_of(levenshtein_functions, symbol_of_library(function, levenshtein_library)) != nullptr &&
+         entry_of_symbol(levenshtein_functions, symbol_of_library(function, levenshtein_library)) !=
+             nullptr &&
          find_key_functions(true, &functions);
 }
 

@@ -56,13 +56,7 @@ constexpr TrigramFunction trigram_functions[] = {
 
 // Returns the description of the function, NULL for others than pg_trgm's.
 const TrigramFunction *trigram_function(Oid function) {
-  char *symbol = symbol_of_library(function, trigram_library);
-  if (symbol == nullptr) return nullptr;
-  const TrigramFunction *found = nullptr;
-  for (const TrigramFunction &candidate : trigram_functions)
-    if (candidate.symbol == symbol) found = &candidate;
-  pfree(symbol);
-  return found;
+  return entry_of_symbol(trigram_functions, symbol_of_library(function, trigram_library));
 }
 
 // The functions that make and compare sets of trigrams: pg_trgm's, and ours.
