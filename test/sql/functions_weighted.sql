@@ -49,7 +49,7 @@ FROM (SELECT id * 10 + n AS id, 'n' || id * 10 + n AS name, terms,
       FROM bags, generate_series(0, 4) n WHERE id % 3 = 0 OR id >= 1000 OR n = id % 4) c;
 SELECT measure, count(*), sum(c.differences) AS differences, min(c.rows) AS rows, count(DISTINCT groups) AS different
 FROM unnest('{weighted_jaccard,weighted_cosine}'::text[]) measure, unnest('{components,star,best_link}'::text[]) method,
-     unnest('{smallest_id,first_row}'::text[]) keep, unnest('{0.6,0.9,1}'::float8[]) threshold,
+     unnest('{smallest_id,first_row}'::text[]) keep, unnest('{0.6,1}'::float8[]) threshold,
      unnest('{"id, %s","name, %s"}'::text[], '{"", ", key => NULL::text"}'::text[]) u(columns, key),
      format('SELECT * FROM duplicate_groups(''SELECT %%s FROM copies ORDER BY md5(name)'', %s%s, measure => %L, method => %L, keep => %L, max_group_share => 1)',
             threshold, key, measure, method, keep) call,

@@ -17,7 +17,7 @@ SELECT i, i % 5, CASE WHEN i % 60 = 0 THEN NULL ELSE tokens END,
 FROM (SELECT i, CASE WHEN i % 37 = 0 THEN '{}' ELSE
         ARRAY(SELECT (i / 4) * 3 + j + CASE WHEN j > 7 THEN i % 3 ELSE 0 END FROM generate_series(1, 8 + i % 7) j)
         || CASE WHEN i % 10 = 0 THEN ARRAY[(i / 4) * 3 + 2, (i / 4) * 3 + 3] ELSE '{}' END END AS tokens
-      FROM generate_series(1, 400) i) s;
+      FROM generate_series(1, 240) i) s;
 CREATE TABLE others AS
 SELECT id + 1000 AS id, tenant, tokens::bigint[] AS wide, tokens::text[] AS words, tokens, weights FROM docs WHERE id % 3 > 0;
 ANALYZE docs, others;

@@ -9,15 +9,16 @@ slow_tests+=:MinHash.*stimate*
 
 # Unit tests of quick files that take seconds all the same.
 left_to_all=*SpillAlgorithm*:WeightedJoin.*BeyondTheMemoryLimit:WeightedJoin.FindsThePairsOfValuesThatWait
-left_to_all+=:LshTokens.ComparesTokensOfAllTypes:ServiceMemory.*:ServiceTest.JoinsLongSets:BulkFlyHash.*
+left_to_all+=:*TokensInTheOrderOfTheirFrequency*:LshTokens.ComparesTokensOfAllTypes:ServiceMemory.*:ServiceTest.JoinsLongSets:BulkFlyHash.*
 
 # Shapes of sets that are read and written like those of other shapes.
 more_shapes=
 for shape in uniform skewed near_duplicates equal_sets dense on_threshold; do more_shapes+=":*/${shape}_*"; done
 more_shapes=${more_shapes#:}
 
-# SQL tests that repeat others in other ways.
-slow_sql=(dedup_tracking_keys estimates input_cache join_parallel)
+# SQL tests and isolation tests that repeat others in other ways.
+slow_sql=(dedup_tracking_keys dedup_tracking_weights estimates input_cache join_parallel)
+slow_specs=(recheck_matrix)
 
 # TAP tests that kill no server and wait for nothing.
 quick_tap=(001_fresh_session.pl 003_dump_restore.pl 004_schema.pl 006_foreign_tables.pl 020_other_extensions.pl 021_updates.pl)
