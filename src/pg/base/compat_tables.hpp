@@ -4,6 +4,8 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "optimizer/pathnode.h"
+#include "parser/parsetree.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -28,6 +30,16 @@ inline bool snapshots_may_be_too_old() {
   return false;
 #else
   return OldSnapshotThresholdActive();
+#endif
+}
+
+// Returns the role as which a query reads a table, InvalidOid for the current user. PostgreSQL 16
+// (a61b1f74823) moved it off the entry of the range table.
+inline Oid reader_of(PlannerInfo *root, Index relid) {
+#if PG_VERSION_NUM >= 160000
+  return find_base_rel(root, static_cast<int>(relid))->userid;
+#else
+  return planner_rt_fetch(relid, root)->checkAsUser;
 #endif
 }
 

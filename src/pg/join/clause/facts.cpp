@@ -1,5 +1,9 @@
 #include "pg/join/clause/facts.hpp"
 
+extern "C" {
+#include "nodes/value.h"
+}
+
 #include <type_traits>
 
 #include "pg/base/arguments.hpp"
@@ -36,10 +40,12 @@ const char *clause_function(const JoinPlanFacts &facts) {
   return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
 }
 
-List *encode_join(const JoinPlanFacts &facts, List *columns, List *keys) {
+List *encode_join(const JoinPlanFacts &facts, List *columns, List *keys, const JoinChoice &choice) {
   List *encoded = NIL;
   for_each_fact(facts, [&](auto fact) { encoded = lappend_int(encoded, static_cast<int>(fact)); });
-  return list_make3(encoded, columns, keys);
+  List *chosen = choice.candidates;
+  if (choice.why_not != nullptr) chosen = list_make1(makeString(pstrdup(choice.why_not)));
+  return list_make4(encoded, columns, keys, chosen);
 }
 
 List *append_column(List *columns, JoinColumn column) {
@@ -78,6 +84,12 @@ JoinKey *read_partition_keys(const CustomScan *plan, int *count) {
     keys[i] = {{static_cast<AttrNumber>(get(0)), static_cast<AttrNumber>(get(1))}, {get(2), get(3)}, get(4)};
   }
   return keys;
+}
+
+JoinChoice read_choice(const CustomScan *plan) {
+  auto *chosen = static_cast<List *>(lfourth(plan->custom_private));
+  if (chosen != NIL && IsA(linitial(chosen), String)) return {NIL, strVal(linitial(chosen))};
+  return {chosen, nullptr};
 }
 
 Node *plan_expression(const CustomScan *plan, JoinExpr which) {

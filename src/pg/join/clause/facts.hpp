@@ -65,10 +65,17 @@ struct JoinColumn {
 };
 
 // The expressions of CustomScan.custom_exprs, by position.
-enum class JoinExpr : int { threshold, join_quals, clause, partition_clauses };
+enum class JoinExpr : int { threshold, join_quals, clause, partition_clauses, other_clauses };
 
-// CustomScan.custom_private is a list of three: the facts, the scan tuple's columns and the partition keys.
-List *encode_join(const JoinPlanFacts &facts, List *columns, List *keys);
+// What EXPLAIN says of several clauses that could drive the join.
+struct JoinChoice {
+  List *candidates;  // Float nodes: of the clause and of each other clause; NIL where they are not estimated
+  const char *why_not;  // they are not estimated; NULL where there was no need
+};
+
+// CustomScan.custom_private is a list of four: the facts, the scan tuple's columns, the partition keys and
+// the choice.
+List *encode_join(const JoinPlanFacts &facts, List *columns, List *keys, const JoinChoice &choice);
 
 // Append a column or a partition key to a list for encode_join().
 List *append_column(List *columns, JoinColumn column);
@@ -79,6 +86,9 @@ JoinPlanFacts read_plan(const CustomScan *plan, JoinColumn **columns);
 
 // Returns the partition keys as a palloc'd array, and their number in *count.
 JoinKey *read_partition_keys(const CustomScan *plan, int *count);
+
+// Returns the choice of the clause.
+JoinChoice read_choice(const CustomScan *plan);
 
 // Returns an expression of the plan, NULL where the plan lacks it.
 Node *plan_expression(const CustomScan *plan, JoinExpr which);

@@ -277,20 +277,6 @@ double candidate_share(PlannerInfo *root, const SimilarityClause &clause, const 
   return share + (1 - above) * candidate_probability(plan, Min(average_jaccard, next / 2));
 }
 
-const SimilarityClause *most_selective(PlannerInfo *root, List *clauses, SpecialJoinInfo *sjinfo) {
-  const SimilarityClause *best = nullptr;
-  double fewest = 0;
-  ListCell *cell;
-  foreach (cell, clauses) {
-    auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
-    const double pairs = pair_selectivity(root, *clause, sjinfo);
-    if (best != nullptr && pairs >= fewest) continue;
-    best = clause;
-    fewest = pairs;
-  }
-  return best;
-}
-
 void estimate_partition_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                              SpecialJoinInfo *sjinfo, List *restrictlist) {
   bool found = false;

@@ -31,10 +31,6 @@ double pair_selectivity(PlannerInfo *root, const SimilarityClause &clause, Speci
 double candidate_share(PlannerInfo *root, const SimilarityClause &clause, const BandPlan &plan,
                        double average_jaccard);
 
-// Returns the clause that the fewest pairs satisfy, from a list of SimilarityClause pointers. Among equals it
-// is the first.
-const SimilarityClause *most_selective(PlannerInfo *root, List *clauses, SpecialJoinInfo *sjinfo);
-
 // Estimates the rows of a join of two partitions. PostgreSQL copies the clauses of the whole tables to it,
 // but not their selectivities.
 void estimate_partition_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

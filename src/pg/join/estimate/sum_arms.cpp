@@ -10,6 +10,8 @@ extern "C" {
 
 #include "pg/join/clause/implied.hpp"
 #include "pg/join/clause/sums.hpp"
+#include "pg/join/estimate/driving_clause.hpp"
+#include "pg/join/estimate/sampled_pairs.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 
 namespace simjoin::pg {
@@ -74,16 +76,34 @@ Split split_gain(const Arm *arms, int count, uint32 set, double gain) {
   return split;
 }
 
-// Gives the arm its shares of the pairs.
-void estimate_arm(PlannerInfo *root, const Sum &sum, Arm *arm) {
-  arm->pairs[0] = 1;
-  for (int level = 1; level <= levels; ++level) {
-    SimilarityClause clause;
-    const double gain = arm->term->weight() * arm->most * level / levels;
-    arm->pairs[level] = bound_term(root, sum, *arm->term, gain, &clause)
-                            ? Max(pair_selectivity(root, clause, nullptr), least_share)
-                            : 1;
+// Returns the share of the pairs that satisfy the clause or, by a sample, are its candidates. Returns false
+// where there is no sample.
+bool estimate_level(PlannerInfo *root, const SimilarityClause &clause, bool by_sample, double *share) {
+  *share = Max(pair_selectivity(root, clause, nullptr), least_share);
+  if (!by_sample) return true;
+  SimilarityClause described;
+  SampledPairs sample;
+  if (!describe_similarity_clause(root, clause.rinfo, &described) ||
+      count_sampled_pairs(root, described, planned_bounds(described), &sample) != nullptr)
+    return false;
+  *share = sample.share_of(sample.candidates, *share);
+  return true;
+}
+
+// Gives the arms their shares of the pairs. Returns false where one has no sample.
+bool estimate_arms(PlannerInfo *root, const Sum &sum, Arm *arms, int count, bool by_sample) {
+  for (Arm *arm = arms; arm != arms + count; ++arm) {
+    arm->pairs[0] = 1;
+    for (int level = 1; level <= levels; ++level) {
+      SimilarityClause clause;
+      const double gain = arm->term->weight() * arm->most * level / levels;
+      arm->pairs[level] = 1;
+      if (bound_term(root, sum, *arm->term, gain, &clause) &&
+          !estimate_level(root, clause, by_sample, &arm->pairs[level]))
+        return false;
+    }
   }
+  return true;
 }
 
 // Finds the terms that can be arms. Takes from the gain what all other terms can add, and returns how many
@@ -143,7 +163,8 @@ RestrictInfo *disjunction_of(PlannerInfo *root, Node *greater, Node *lesser, Ind
   double gain = needed_gain(sum);
   const int count = find_arms(root, sum, outer, inner, arms, &gain);
   if (count < 2 || !(gain > 0)) return nullptr;
-  for (int i = 0; i < count; ++i) estimate_arm(root, sum, &arms[i]);
+  const bool by_sample = outer != nullptr && worth_sample(outer->rows * inner->rows);
+  if (!estimate_arms(root, sum, arms, count, by_sample)) estimate_arms(root, sum, arms, count, false);
   const Split split = best_split(arms, count, gain);
   List *clauses = NIL;
   for (int i = 0; i < count; ++i) {

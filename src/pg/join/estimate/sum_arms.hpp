@@ -15,7 +15,8 @@ extern "C" {
 namespace simjoin::pg {
 
 // Returns a disjunction of similarity clauses between the two relations that a condition on a sum implies,
-// the one that the fewest pairs satisfy by the planner's estimates. Without relations any two will do.
+// the one with the fewest candidates by a sample or, without one, that the fewest pairs satisfy by the
+// planner's estimates. Without relations any two will do.
 // Returns NULL for other conditions, and where no disjunction of at least two clauses is implied.
 RestrictInfo *implied_disjunction(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *outer,
                                   RelOptInfo *inner);

@@ -46,12 +46,16 @@ void show_text(const char *label, std::string_view text, ExplainState *es) {
   pfree(copy);
 }
 
+char *clause_text(Node *clause, JoinState *state, List *ancestors, ExplainState *es) {
+  List *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
+  const bool prefix = list_length(es->rtable) > 1 || es->verbose;
+  return deparse_expression(clause, context, prefix, false);
+}
+
 void show_clause(const char *label, Node *clause, JoinState *state, List *ancestors, ExplainState *es) {
   if (clause == nullptr) return;
   if (IsA(clause, List)) clause = reinterpret_cast<Node *>(make_ands_explicit(castNode(List, clause)));
-  List *context = set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan, ancestors);
-  const bool prefix = list_length(es->rtable) > 1 || es->verbose;
-  ExplainPropertyText(label, deparse_expression(clause, context, prefix, false), es);
+  ExplainPropertyText(label, clause_text(clause, state, ancestors, es), es);
 }
 
 const char *join_type_name(JoinType jointype) {
@@ -143,12 +147,42 @@ bool show_method(const JoinState *state, ExplainState *es) {
   return true;
 }
 
+// Shows the clauses that could drive the join and do not, with their estimates: a group for each, or a line
+// of text.
+void show_other_clauses(JoinState *state, List *ancestors, ExplainState *es) {
+  auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
+  auto *others = reinterpret_cast<List *>(plan_expression(plan, JoinExpr::other_clauses));
+  const JoinChoice choice = read_choice(plan);
+  if (!es->costs || others == NIL) return;
+  if (choice.why_not != nullptr) return show_text("Candidates Not Estimated", choice.why_not, es);
+  if (choice.candidates == NIL) return;
+  ExplainPropertyFloat("Estimated Candidates", nullptr, floatVal(linitial(choice.candidates)), 0, es);
+  const bool text = es->format == EXPLAIN_FORMAT_TEXT;
+  if (!text) ExplainOpenGroup("Other Clauses", "Other Clauses", false, es);
+  for (int i = 0; i < list_length(others); ++i) {
+    auto *clause = static_cast<Node *>(list_nth(others, i));
+    auto *candidates = static_cast<Node *>(list_nth(choice.candidates, i + 1));
+    if (text) {
+      char *shown = psprintf("%s (estimated candidates: %.0f)", clause_text(clause, state, ancestors, es),
+                             floatVal(candidates));
+      ExplainPropertyText("Other Clause", shown, es);
+      continue;
+    }
+    ExplainOpenGroup("Other Clause", nullptr, true, es);
+    show_clause("Clause", clause, state, ancestors, es);
+    ExplainPropertyFloat("Estimated Candidates", nullptr, floatVal(candidates), 0, es);
+    ExplainCloseGroup("Other Clause", nullptr, true, es);
+  }
+  if (!text) ExplainCloseGroup("Other Clauses", "Other Clauses", false, es);
+}
+
 // Shows what the plan says: the clauses, the measure, how the inputs are read. Returns whether the join is by
 // bands.
 bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
   ExplainPropertyText("Join Type", join_type_name(state->facts.jointype), es);
   show_clause("Similarity Clause", plan_expression(plan, JoinExpr::clause), state, ancestors, es);
+  show_other_clauses(state, ancestors, es);
   show_clause("Partitioned By", plan_expression(plan, JoinExpr::partition_clauses), state, ancestors, es);
   auto *join_quals = plan_expression(plan, JoinExpr::join_quals);
   show_clause("Join Filter", join_quals, state, ancestors, es);

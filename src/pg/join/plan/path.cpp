@@ -26,6 +26,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/clause/self_join.hpp"
 #include "pg/join/clause/text_call.hpp"
 #include "pg/join/clause/threshold_warning.hpp"
+#include "pg/join/estimate/driving_clause.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/estimate/sum_arms.hpp"
 #include "pg/join/exec/parallel_input.hpp"
@@ -145,8 +146,8 @@ bool parallel_safe(RelOptInfo *joinrel, List *inputs) {
   return true;
 }
 
-// Returns the join by the most selective of the clauses, with the rest as a filter, NULL where none of them
-// can drive it.
+// Returns the join by the cheapest of the clauses, with the rest as a filter, NULL where none of them can
+// drive it.
 JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                     JoinType jointype, SpecialJoinInfo *sjinfo, List *restrictlist, double rows) {
   List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, restrictlist);
@@ -154,9 +155,11 @@ JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, R
 
   auto *join = static_cast<JoinPath *>(palloc0(sizeof(JoinPath)));
   join->jointype = jointype;
-  join->clause = *most_selective(root, clauses, sjinfo);
   join->restrictlist = restrictlist;
   join->partition_clauses = find_partition_clauses(joinrel, outer, inner, jointype, restrictlist);
+  join->choice =
+      choose_driving_clause(root, outer, inner, clauses, restrictlist, join->partition_clauses, sjinfo);
+  join->clause = *static_cast<SimilarityClause *>(linitial(join->choice.clauses));
   join->outer = outer;
   if (!choose_inputs(root, outer, inner, join)) return nullptr;
 

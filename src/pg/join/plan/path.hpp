@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/join/clause/match.hpp"
+#include "pg/join/estimate/driving_clause.hpp"
 
 namespace simjoin::pg {
 
@@ -18,6 +19,7 @@ struct JoinPath {
   CustomPath custom;
   JoinType jointype;
   SimilarityClause clause;
+  ClauseChoice choice;  // among the clauses that could drive the join
   List *restrictlist;
   List *partition_clauses;  // the equality clauses of restrictlist that keep rows apart
   RelOptInfo *outer;

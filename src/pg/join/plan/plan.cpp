@@ -163,6 +163,15 @@ void split_clauses(const JoinPath *join, Relids relids, List **join_quals, List 
   }
 }
 
+// Returns the clauses that could drive the join and do not.
+List *other_clauses(const JoinPath *join) {
+  List *others = NIL;
+  for (int i = 1; i < list_length(join->choice.clauses); ++i)
+    others =
+        lappend(others, static_cast<SimilarityClause *>(list_nth(join->choice.clauses, i))->rinfo->clause);
+  return others;
+}
+
 JoinPlanFacts facts_of(const JoinPath *join, const JoinColumn sets[2], const JoinColumn weights[2]) {
   const SimilarityClause &clause = join->clause;
   return {.jointype = join->jointype,
@@ -227,6 +236,8 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   add_expressions(&builder, filter_quals);
   join_quals = reading_tuple(builder, join_quals);
   add_expressions(&builder, join_quals);
+  List *others = reading_tuple(builder, other_clauses(join));
+  add_expressions(&builder, others);
   bool known_above = add_input(&builder, ColumnSource::left, clause.left);
   known_above &= add_input(&builder, ColumnSource::right, clause.right);
   known_above &= add_input(&builder, ColumnSource::left, clause.left_weights);
@@ -242,10 +253,11 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   scan->custom_plans = custom_plans;
   scan->custom_scan_tlist = builder.entries;
   scan->custom_exprs =
-      list_make4(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
-                 reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)));
+      list_make5(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
+                 reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)), others);
   scan->custom_private =
-      encode_join(facts_of(join, sets, weights), builder.columns, encode_partition_keys(builder));
+      encode_join(facts_of(join, sets, weights), builder.columns, encode_partition_keys(builder),
+                  {join->choice.candidates, join->choice.why_not});
   scan->methods = &plan_methods;
   return &scan->scan.plan;
 }
