@@ -97,6 +97,12 @@ SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELEC
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[1] FROM generate_series(1, 99) i', 0.6);
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[1] FROM generate_series(1, 100) i', 0.6);
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[greatest(i, 100)] FROM generate_series(1, 1000) i', 0.6);
+-- Groups of more than 1,000 rows are always named, at most ten of them.
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12000) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12006) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12042) i WHERE i > 36 OR i % 12 < 6', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12012) i', 0.6);
+SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12012) i', 0.6, max_group_share => 1);
 SET client_min_messages = warning;
 
 -- Other types, measures and small inputs. NULL arguments give no rows.

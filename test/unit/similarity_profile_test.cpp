@@ -43,7 +43,7 @@ ProfileLevel naive_level(uint32_t rows, const std::vector<Pair> &pairs, double t
     std::replace(labels.begin(), labels.end(), uint32_t{labels[pair.a]}, uint32_t{labels[pair.b]});
   }
   for (const uint32_t row : with_partner) groups.insert(labels[row]);
-  return {count, 0, with_partner.size(), 0, groups.size()};
+  return {count, 0, 0, with_partner.size(), 0, groups.size()};
 }
 
 TEST(SimilarityProfile, CountsWhatEachThresholdFinds) {
@@ -91,6 +91,28 @@ TEST(SimilarityProfile, EstimatesFromASample) {
   EXPECT_NEAR(static_cast<double>(high.rows_error), 28.5, 3);
   EXPECT_NEAR(static_cast<double>(low.rows_error), 47.4, 2);
   EXPECT_NEAR(static_cast<double>(high.pairs_error), 14.25, 2);
+}
+
+// 50 rows with equal sets, 5 of them in the sample and with other partners, too, and as many rows with other
+// partners only.
+TEST(SimilarityProfile, EstimatesWithoutEqualSets) {
+  MemoryCounter memory;
+  SimilarityProfile profile({0.9, 0.5}, memory);
+  profile.look_at_sample(100, 1000, StopFlag());
+  profile.add_equal_rows(50, 1);
+  profile.add_equal_rows(50, 0.4);  // not reached
+  for (uint32_t row = 0; row < 10; ++row) profile.add_partner(row, 0.7);
+  for (uint32_t row = 0; row < 5; ++row)
+    for (int partner = 0; partner < 49; ++partner) profile.add_equal_partner(row, 1);
+  const ProfileLevel high = profile.next_level(), low = profile.next_level();
+  EXPECT_EQ(high.equal_pairs, 1225U);
+  EXPECT_EQ(high.pairs, 1225U);
+  EXPECT_EQ(high.rows, 50U);
+  EXPECT_EQ(low.equal_pairs, 1225U);
+  EXPECT_EQ(low.pairs, 1225U + 50U);
+  EXPECT_EQ(low.rows, 50U + 50U);
+  EXPECT_GT(high.pairs_error, 0U);
+  EXPECT_LT(low.pairs_error, 50U);
 }
 
 TEST(SimilarityProfile, KnowsNothingForCertainFromASample) {

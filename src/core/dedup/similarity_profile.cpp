@@ -35,12 +35,17 @@ uint64_t rounded_up(double number) {
 }  // namespace
 
 SimilarityProfile::SimilarityProfile(std::vector<double> thresholds, MemoryCounter &memory)
-    : thresholds_(std::move(thresholds)), places_(memory), partners_(memory), memory_(memory) {}
+    : thresholds_(std::move(thresholds)),
+      equal_(thresholds_.size()),
+      places_(memory),
+      partners_(memory),
+      equal_places_(memory),
+      memory_(memory) {}
 
 void SimilarityProfile::look_at_all(uint32_t rows, const StopFlag &stop) {
   SIMJOIN_CHECK(rows_ == 0 && std::is_sorted(thresholds_.begin(), thresholds_.end(), std::greater<double>()));
   rows_ = rows;
-  levels_.resize(thresholds_.size(), ProfileLevel{0, 0, 0, 0, 0});
+  levels_.resize(thresholds_.size(), ProfileLevel{0, 0, 0, 0, 0, 0});
   places_.resize(rows, most_thresholds);
   for (size_t i = 0; i < thresholds_.size(); ++i) {
     DisjointSets &groups = groups_.emplace_back(memory_);
@@ -59,6 +64,7 @@ void SimilarityProfile::look_at_sample(uint32_t sampled, uint32_t rows, const St
     stop.check();
     std::fill_n(partners_.extend(sampled), sampled, 0);
   }
+  equal_places_.resize(sampled, most_thresholds);
 }
 
 size_t SimilarityProfile::place_of(double similarity) const {
@@ -86,35 +92,56 @@ void SimilarityProfile::add_partner(uint32_t sampled_row, double similarity) {
   ++partners_[place_of(similarity) * sampled_ + sampled_row];
 }
 
-ProfileLevel SimilarityProfile::estimate(const uint32_t *partners) const {
-  uint64_t sum = 0, hits = 0;
-  double squares = 0;
+void SimilarityProfile::add_equal_partner(uint32_t sampled_row, double similarity) {
+  equal_places_[sampled_row] = static_cast<uint8_t>(place_of(similarity));
+}
+
+void SimilarityProfile::add_equal_rows(uint64_t rows, double similarity) {
+  const size_t place = place_of(similarity);
+  if (place == thresholds_.size()) return;
+  equal_[place].pairs += rows * (rows - 1) / 2;
+  equal_[place].rows += rows;
+}
+
+// Estimates what the threshold finds beside the rows with equal sets, and adds these.
+ProfileLevel SimilarityProfile::estimate(size_t level, const uint32_t *partners) const {
+  uint64_t sum = 0, hits = 0;  // rows whose partners all have another set
+  double squares = 0, with_partner = 0;
   for (uint32_t row = 0; row < sampled_; ++row) {
     const uint64_t count = partners[row];
     sum += count;
     squares += static_cast<double>(count) * static_cast<double>(count);
-    hits += count > 0;
+    with_partner += count > 0;
+    hits += count > 0 && equal_places_[row] > level;
   }
+  const EqualRowsOfLevel &equal = equal_[level];
   const auto sampled = static_cast<double>(sampled_), rows = static_cast<double>(rows_);
   const auto total = static_cast<double>(sum), found = static_cast<double>(hits);
   // Every pair has two rows.
-  return {static_cast<uint64_t>(std::round(rows / sampled * total / 2)),
-          rounded_up(error_of_sum(total, squares, found, sampled, rows) / 2),
-          static_cast<uint64_t>(std::round(rows / sampled * found)),
-          rounded_up(error_of_sum(found, found, found, sampled, rows)), std::nullopt};
+  return {equal.pairs + static_cast<uint64_t>(std::round(rows / sampled * total / 2)),
+          rounded_up(error_of_sum(total, squares, with_partner, sampled, rows) / 2),
+          equal.pairs,
+          equal.rows + static_cast<uint64_t>(std::round(rows / sampled * found)),
+          rounded_up(error_of_sum(found, found, found, sampled, rows)),
+          std::nullopt};
 }
 
 ProfileLevel SimilarityProfile::next_level() {
   SIMJOIN_CHECK(next_ < thresholds_.size());
   const size_t level = next_++;
+  if (level > 0) {
+    equal_[level].pairs += equal_[level - 1].pairs;
+    equal_[level].rows += equal_[level - 1].rows;
+  }
   if (!levels_.empty()) {
     if (level > 0) levels_[level].pairs += levels_[level - 1].pairs;
+    levels_[level].equal_pairs = equal_[level].pairs;
     return levels_[level];
   }
   uint32_t *partners = partners_.data() + level * sampled_;
   if (level > 0)
     for (uint32_t row = 0; row < sampled_; ++row) partners[row] += (partners - sampled_)[row];
-  return estimate(partners);
+  return estimate(level, partners);
 }
 
 }  // namespace simjoin

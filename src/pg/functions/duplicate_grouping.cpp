@@ -1,6 +1,7 @@
 #include "pg/functions/duplicate_grouping.hpp"
 
 extern "C" {
+#include "lib/stringinfo.h"
 #include "utils/memutils.h"
 }
 
@@ -17,7 +18,15 @@ namespace simjoin::pg {
 namespace {
 
 // Smaller groups are never worth a NOTICE: in a small table any group has a large share.
-constexpr uint64 least_alarming_group = 100;
+constexpr uint32_t least_alarming_group = 100;
+// Larger groups always are: most of them come from placeholders, such as 'n/a'.
+constexpr uint32_t largest_usual_group = 1000;
+constexpr size_t most_named_groups = 10;
+
+struct LargeGroup {
+  uint32_t rows;
+  uint32_t representative;  // a row
+};
 
 struct IdOfRow {
   int64 id;
@@ -45,8 +54,31 @@ uint32_t *places_by_row(size_t rows) {
   return places;
 }
 
-// Reports the largest group where its share of all rows is above max_group_share.
-void report_large_group(const RowGrouping &grouping, const DuplicateGroups &groups, size_t all_rows) {
+// Puts the group, of its representative, among the largest ones if it is large enough. They descend.
+void note_group(const LargeGroup &group, LargeGroup *largest, size_t count) {
+  LargeGroup *end = largest + count;
+  LargeGroup *place = std::upper_bound(
+      largest, end, group, [](const LargeGroup &a, const LargeGroup &b) { return a.rows > b.rows; });
+  if (place == end) return;
+  std::move_backward(place, end - 1, end);
+  *place = group;
+}
+
+// Returns the names of the groups after the largest: '17 (2000 rows), 4 (1500 rows) and 3 more'.
+const char *other_groups(const RowGrouping &grouping, const LargeGroup *largest, size_t groups) {
+  StringInfoData text;
+  initStringInfo(&text);
+  const size_t named = std::min(groups, most_named_groups);
+  for (size_t i = 1; i < named; ++i)
+    appendStringInfo(&text, "%s%s (%u rows)", i == 1 ? "" : ", ",
+                     key_text(grouping.keys, grouping.ids[largest[i].representative]), largest[i].rows);
+  if (named < groups) appendStringInfo(&text, " and %zu more", groups - named);
+  return text.data;
+}
+
+// Reports groups that are large, or whose share of all rows is above max_group_share.
+void report_large_groups(const RowGrouping &grouping, const DuplicateGroups &groups, size_t all_rows) {
+  if (grouping.rows == 0 || grouping.options.max_group_share == 1) return;
   auto *sizes = allocate<uint32_t>(grouping.rows);
   std::fill_n(sizes, grouping.rows, 0);
   InterruptCounter interrupts;
@@ -54,15 +86,24 @@ void report_large_group(const RowGrouping &grouping, const DuplicateGroups &grou
     interrupts.add(10);
     ++sizes[row];
   }
-  const uint32_t *largest = std::max_element(sizes, sizes + grouping.rows);
   const double most = grouping.options.max_group_share * static_cast<double>(all_rows);
-  if (grouping.rows > 0 && *largest >= least_alarming_group && *largest > most)
-    ereport(NOTICE,
-            (errmsg("%s: the group %s holds %u of %zu rows", grouping.function,
-                    key_text(grouping.keys, grouping.ids[largest - sizes]), *largest, all_rows),
-             errhint("If they are copies of one row, nothing is wrong. Otherwise raise the threshold, "
-                     "or use the method star, in which every row is similar to its representative.")));
+  LargeGroup largest[most_named_groups] = {};
+  size_t large = 0;
+  for (size_t row = 0; row < grouping.rows; ++row) {
+    if (sizes[row] <= largest_usual_group && (sizes[row] < least_alarming_group || sizes[row] <= most))
+      continue;
+    interrupts.add(10);
+    ++large;
+    note_group({sizes[row], static_cast<uint32_t>(row)}, largest, most_named_groups);
+  }
   pfree(sizes);
+  if (large == 0) return;
+  ereport(NOTICE,
+          (errmsg("%s: the group %s holds %u of %zu rows", grouping.function,
+                  key_text(grouping.keys, grouping.ids[largest->representative]), largest->rows, all_rows),
+           large == 1 ? 0 : errdetail("Other large groups: %s.", other_groups(grouping, largest, large)),
+           errhint("If they are copies of one row, nothing is wrong. Otherwise raise the threshold, "
+                   "or use the method star, in which every row is similar to its representative.")));
 }
 
 constexpr std::string_view keep_names[] = {"smallest_id", "first_row"};
@@ -120,7 +161,7 @@ void form_groups(RowGrouping *grouping, size_t all_rows) {
   GroupingWork *work = grouping->work;
   run_interruptibly(grouping->context,
                     [work](WorkerPool &pool) { work->result.emplace(work->grouper->groups(pool)); });
-  report_large_group(*grouping, *work->result, all_rows);
+  report_large_groups(*grouping, *work->result, all_rows);
 }
 
 GroupRow group_row(const RowGrouping &grouping, size_t row) {

@@ -15,7 +15,7 @@ namespace simjoin::pg {
 struct GroupingOptions {
   Grouping grouping;
   bool keep_first_row;     // the first row in the query's order survives, else the one with the smallest id
-  double max_group_share;  // a larger group is worth a NOTICE
+  double max_group_share;  // a larger group is worth a NOTICE; with 1 no group is
 };
 
 // Returns the options that these arguments name. Errors, naming `function`, where they are not valid.
@@ -52,7 +52,7 @@ struct RowGrouping {
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context, RowKeys *keys = nullptr);
 
-// Forms the groups. Raises a NOTICE where a group is larger than it should be among `all_rows` rows.
+// Forms the groups. Raises a NOTICE where groups are larger than they should be among `all_rows` rows.
 void form_groups(RowGrouping *grouping, size_t all_rows);
 
 // The columns of a row of the result: id, group_id, is_representative, similarity.

@@ -35,7 +35,7 @@ void create_function_engine(FunctionJoin *join, double threshold);
 // Returns the query's rows, which are fed to a side of the join's engine. `numbers` says which numbers keys
 // get.
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers,
-                    SetCopies *copies = nullptr, RowSample *sample = nullptr);
+                    SetCopies *copies = nullptr, RowSample *sample = nullptr, EqualRows *equal = nullptr);
 
 // Feeds the engine with the rows of the queries. A self-join has the first query only, and distinct keys.
 // `right_numbers` says which numbers the keys of the second query get.

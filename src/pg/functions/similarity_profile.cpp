@@ -17,9 +17,11 @@ extern "C" {
 #include <vector>
 
 #include "core/base/memory_shares.hpp"
+#include "core/dedup/equal_rows.hpp"
 #include "core/dedup/similarity_profile.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/computation/background.hpp"
@@ -47,6 +49,27 @@ struct ProfileCall {
   const char *tokenizer;  // nullptr where the query returns sets
 };
 
+// The first few items in their order.
+template <class Item, size_t most>
+struct FirstItems {
+  Item items[most];
+  size_t count;
+
+  void add(const Item &item) {
+    if (count == most && !(item < items[most - 1])) return;
+    Item *end = items + count, *place = std::lower_bound(items, end, item);
+    if (place < end && *place == item) return;
+    if (count < most) {
+      ++count;
+      ++end;
+    }
+    std::move_backward(place, end - 1, end);
+    *place = item;
+  }
+  const Item *begin() const { return items; }
+  const Item *end() const { return items + count; }
+};
+
 // A pair that is shown. a < b.
 struct Example {
   double similarity;
@@ -55,29 +78,27 @@ struct Example {
   auto operator<=>(const Example &) const = default;
 };
 
-// The least similar pairs that a threshold adds to those of the one above, in order.
-struct Examples {
-  static constexpr size_t most = 3;
+// Rows with equal sets. Larger groups come first.
+struct EqualGroup {
+  int64 rows;
+  int64 id;  // the smallest one
 
-  Example pairs[most];
-  size_t count;
-
-  void add(const Example &pair) {
-    if (count == most && !(pair < pairs[most - 1])) return;
-    Example *end = pairs + count, *place = std::lower_bound(pairs, end, pair);
-    if (place < end && *place == pair) return;  // both its rows are in the sample
-    if (count < most) {
-      ++count;
-      ++end;
-    }
-    std::move_backward(place, end - 1, end);
-    *place = pair;
+  bool operator==(const EqualGroup &) const = default;
+  bool operator<(const EqualGroup &other) const {
+    return rows != other.rows ? rows > other.rows : id < other.id;
   }
+};
+
+// What is shown of a threshold beside its numbers.
+struct Shown {
+  FirstItems<Example, 3> pairs;  // the least similar ones that it adds to those of the threshold above
+  FirstItems<EqualGroup, 5> groups;
 };
 
 // What is counted, and its memory.
 struct ProfileWork {
   MemoryCounter memory;
+  std::optional<EqualRows> equal;
   std::optional<SimilarityProfile> profile;
 };
 
@@ -85,9 +106,10 @@ struct ProfileWork {
 struct Profile {
   FunctionJoin *join;
   ProfileWork *work;
-  RowSample *sample;   // nullptr where all rows are joined
-  bool looks_at_all;   // rows, which may also be in the sample
-  Examples *examples;  // by threshold
+  RowSample *sample;  // nullptr where all rows are joined
+  bool looks_at_all;  // rows, which may also be in the sample
+  bool knows_equal;   // rows
+  Shown *shown;       // by threshold
 };
 
 // Returns a join whose engine is fed with the rows of the call, and with the sample as its right side.
@@ -103,18 +125,26 @@ Profile start_profile(const ProfileCall &call) {
     auto work = std::make_unique<ProfileWork>();
     work->memory.set_limit(
         share, {"the profile needs", "use fewer thresholds or a smaller sample", " that the join leaves"});
+    work->equal.emplace(share / 4, work->memory);
     return work;
   });
   if (call.sample > 0)
     profile.sample = create_row_sample(call.sample, call.seed, join->context, &profile.work->memory);
   create_function_engine(join, call.thresholds[call.levels - 1]);
-  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, nullptr, profile.sample);
+  join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, nullptr, profile.sample,
+                         &*profile.work->equal);
   check_distinct_ids(join->left, profile_function);
   if (profile.sample != nullptr)
     feed_sample(profile.sample, join->engine, &join->spill_file, Side::right, join->left.token_type);
   profile.looks_at_all = profile.sample == nullptr || profile.sample->rows.size() == join->left.count();
-  profile.examples =
-      static_cast<Examples *>(MemoryContextAllocZero(join->context, call.levels * sizeof(Examples)));
+  profile.knows_equal = profile.work->equal->known();
+  if (!profile.knows_equal)
+    ereport(NOTICE,
+            (errmsg("%s: pairs of equal sets are not told apart, for want of memory", profile_function),
+             errdetail("The query returns %zu rows, and the limit has room for %zu.", join->left.count(),
+                       profile.work->equal->most_rows()),
+             errhint("Raise simjoin.memory_limit.")));
+  profile.shown = static_cast<Shown *>(MemoryContextAllocZero(join->context, call.levels * sizeof(Shown)));
   return profile;
 }
 
@@ -134,6 +164,13 @@ void begin_counting(const ProfileCall &call, const Profile &profile) {
   });
 }
 
+// Returns whether the sets of the i-th pair of the batch, a left row and a row of the other side, are equal.
+bool are_equal(const FunctionJoin &join, size_t i, Side other) {
+  const uint32 overlap = join.batch->overlap[i];
+  return overlap == join.engine->set_size(Side::left, join.batch->left[i]) &&
+         overlap == join.engine->set_size(other, join.batch->right[i]);
+}
+
 // Counts the i-th pair of the batch.
 void count_pair(const Profile &profile, size_t i) {
   const FunctionJoin &join = *profile.join;
@@ -145,10 +182,12 @@ void count_pair(const Profile &profile, size_t i) {
   SimilarityProfile &counts = *profile.work->profile;
   if (profile.looks_at_all)
     counts.add_pair(left, row, similarity);
+  else if (profile.knows_equal && are_equal(join, i, Side::right))
+    counts.add_equal_partner(right, similarity);
   else
     counts.add_partner(right, similarity);
   const int64 a = join.left.ids[left], b = join.left.ids[row];
-  profile.examples[counts.place_of(similarity)].add({similarity, std::min(a, b), std::max(a, b)});
+  profile.shown[counts.place_of(similarity)].pairs.add({similarity, std::min(a, b), std::max(a, b)});
 }
 
 void count_pairs(const Profile &profile) {
@@ -163,6 +202,30 @@ void count_pairs(const Profile &profile) {
     }
 }
 
+// Counts the pairs of rows with equal sets, and finds their largest groups.
+void count_equal_rows(const ProfileCall &call, const Profile &profile) {
+  if (!profile.knows_equal) return;
+  const FunctionJoin &join = *profile.join;
+  EqualRows *equal = &*profile.work->equal;
+  run_interruptibly(join.context, [equal](WorkerPool &pool) { equal->finish(pool.stop()); });
+  SimilarityProfile &counts = *profile.work->profile;
+  InterruptCounter interrupts;
+  for (size_t begin = 0, end; begin < equal->size(); begin = end) {
+    end = equal->end_of_equal(begin);
+    interrupts.add(10 * (end - begin));
+    const int64 size = join.engine->set_size(Side::left, equal->row(begin));
+    if (end - begin == 1 || size == 0) continue;
+    const double similarity = simjoin::similarity(call.measure, size, size, size);
+    counts.add_equal_rows(end - begin, similarity);
+    int64 id = join.left.ids[equal->row(begin)];
+    for (size_t i = begin; i < end; ++i) id = std::min(id, join.left.ids[equal->row(i)]);
+    const size_t place = counts.place_of(similarity);
+    if (place < call.levels) profile.shown[place].groups.add({static_cast<int64>(end - begin), id});
+  }
+  for (size_t i = 1; i < call.levels; ++i)
+    for (const EqualGroup &group : profile.shown[i - 1].groups) profile.shown[i].groups.add(group);
+}
+
 // Appends an id to a text in JSON: a number, or another key as its text.
 void append_id(RowKeys *keys, int64 id, StringInfo json) {
   const char *text = key_text(keys, id);
@@ -172,17 +235,29 @@ void append_id(RowKeys *keys, int64 id, StringInfo json) {
     escape_json(json, text);
 }
 
-// Returns pairs as jsonb: an array of objects with a, b and similarity.
-Datum to_jsonb(const Examples &examples, RowKeys *keys) {
+void append_item(RowKeys *keys, const Example &pair, StringInfo json) {
+  appendStringInfoString(json, "{\"a\": ");
+  append_id(keys, pair.a, json);
+  appendStringInfoString(json, ", \"b\": ");
+  append_id(keys, pair.b, json);
+  appendStringInfo(json, ", \"similarity\": %s}", float8out_internal(pair.similarity));
+}
+
+void append_item(RowKeys *keys, const EqualGroup &group, StringInfo json) {
+  appendStringInfoString(json, "{\"id\": ");
+  append_id(keys, group.id, json);
+  appendStringInfo(json, ", \"rows\": " INT64_FORMAT "}", group.rows);
+}
+
+// Returns the items as jsonb: an array of objects.
+template <class Items>
+Datum to_jsonb(const Items &items, RowKeys *keys) {
   StringInfoData json;
   initStringInfo(&json);
   appendStringInfoChar(&json, '[');
-  for (size_t i = 0; i < examples.count; ++i) {
-    appendStringInfoString(&json, i == 0 ? "{\"a\": " : ", {\"a\": ");
-    append_id(keys, examples.pairs[i].a, &json);
-    appendStringInfoString(&json, ", \"b\": ");
-    append_id(keys, examples.pairs[i].b, &json);
-    appendStringInfo(&json, ", \"similarity\": %s}", float8out_internal(examples.pairs[i].similarity));
+  for (const auto &item : items) {
+    if (&item != items.begin()) appendStringInfoString(&json, ", ");
+    append_item(keys, item, &json);
   }
   appendStringInfoChar(&json, ']');
   return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
@@ -196,10 +271,14 @@ void return_levels(const ProfileCall &call, const Profile &profile, ResultRows *
   for (size_t i = 0; i < call.levels; ++i) {
     check_interrupts();
     const ProfileLevel level = profile.work->profile->next_level();
+    const Shown &shown = profile.shown[i];
+    RowKeys *keys = profile.join->left.keys;
+    const ResultValue unknown(nullptr);
     result->add({Float8GetDatum(call.thresholds[i]), number(level.pairs), number(level.pairs_error),
-                 number(level.rows), number(level.rows_error),
-                 level.groups ? ResultValue(number(*level.groups)) : ResultValue(nullptr),
-                 to_jsonb(profile.examples[i], profile.join->left.keys)});
+                 profile.knows_equal ? ResultValue(number(level.equal_pairs)) : unknown, number(level.rows),
+                 number(level.rows_error), level.groups ? ResultValue(number(*level.groups)) : unknown,
+                 to_jsonb(shown.pairs, keys),
+                 profile.knows_equal ? ResultValue(to_jsonb(shown.groups, keys)) : unknown});
   }
 }
 
@@ -247,6 +326,7 @@ Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
   const Profile profile = start_profile(call);
   begin_counting(call, profile);
   count_pairs(profile);
+  count_equal_rows(call, profile);
   return_levels(call, profile, &result);
   end_join(profile.join);
   return 0;

@@ -49,6 +49,8 @@ void feed(const RowTarget &target, const QueryRows &rows, const SetView &set) {
   if (target.sample != nullptr)
     offer_row(target.sample, are_integers(rows.keys) ? rows.ids[row] : static_cast<int64>(row),
               static_cast<uint32>(row), set);
+  if (target.equal != nullptr)
+    call_cpp([&] { with_tokens(set, [&](auto tokens) { target.equal->add(tokens); }); });
   const bool joined = target.copies == nullptr || call_cpp([&] {
                         return with_tokens(set, [&](auto tokens) { return target.copies->add(tokens); });
                       });

@@ -3,6 +3,7 @@
 
 #include "pg/base/pg.hpp"
 
+#include "core/dedup/equal_rows.hpp"
 #include "core/dedup/set_copies.hpp"
 #include "core/join.hpp"
 #include "pg/base/growing_array.hpp"
@@ -41,6 +42,7 @@ struct RowTarget {
   KeyNumbers numbers = KeyNumbers::distinct;  // of keys
   bool weighted = false;                      // rows have weights in a third column
   RowSample *sample = nullptr;                // keeps some sets beside the engine, by their ids or rows
+  EqualRows *equal = nullptr;                 // get every set without weights, too
 };
 
 // Runs the query, which must return (id, tokens set) or, for a weighted join, (id, tokens set, weights

@@ -365,6 +365,8 @@ void explain_join(CustomScanState *node, List *ancestors, ExplainState *es) {
   } else {
     show_counts(stats, es);
   }
+  if (counts_equal_pairs(state) && (state->totals.equal_pairs > 0 || wants_details(es)))
+    show_count("Pairs of Equal Sets", state->totals.equal_pairs, es);
   if (es->timing) show_resources(state, stats, by_bands, es);
   if (es->verbose)
     for (const std::string &reason : stats.reasons) show_text("Reason", reason, es);

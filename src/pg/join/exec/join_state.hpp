@@ -114,6 +114,7 @@ struct JoinTotals {
   bool keep;
   JoinStats *engine;
   LshStats bands;
+  uint64 equal_pairs;  // pairs of the engine whose sets are equal, where counts_equal_pairs()
   instr_time scan_time;
   instr_time engine_time;
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
@@ -151,6 +152,12 @@ inline StreamedJoin *streamed_join(const JoinState *state) {
 // Returns the engine where the join is by bands; else NULL.
 inline LshJoin *band_join(const JoinState *state) {
   return state->terms.method.by_bands ? static_cast<LshJoin *>(state->engine.join) : nullptr;
+}
+
+// Returns whether pairs of equal sets are counted. Where a join asks only if rows have partners, it depends
+// on the speed of threads which pairs come.
+inline bool counts_equal_pairs(const JoinState *state) {
+  return !state->facts.weighted() && !state->facts.asks_for_existence();
 }
 
 // Returns whether a row of the side has found a partner.

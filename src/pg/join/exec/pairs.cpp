@@ -26,6 +26,16 @@ bool reads_from_file(const JoinState *state) {
   return false;
 }
 
+// Counts the pairs of the batch whose sets are equal.
+void count_equal_pairs(JoinState *state) {
+  const JoinEngine *engine = state->engine.join;
+  const Batch &batch = *state->engine.batch;
+  const Side right = state->facts.read_once ? Side::left : Side::right;
+  for (size_t i = 0; i < batch.size(); ++i)
+    state->totals.equal_pairs += batch.overlap[i] == engine->set_size(Side::left, batch.left[i]) &&
+                                 batch.overlap[i] == engine->set_size(right, batch.right[i]);
+}
+
 // Replaces the batch by the engine's next one. Returns false at the end.
 bool fetch_batch(JoinState *state) {
   instr_time start, end;
@@ -42,6 +52,7 @@ bool fetch_batch(JoinState *state) {
     state->engine.beyond +=
         drop_beyond_distance(state->engine.batch, state->engine.join, state->facts.read_once,
                              state->terms.limit, state->facts.strict);
+  if (more && state->totals.keep && counts_equal_pairs(state)) count_equal_pairs(state);
   if (!more && band_join(state) != nullptr)
     report_chained_buckets(band_join(state)->lsh_stats(), "similarity join");
   return more;
