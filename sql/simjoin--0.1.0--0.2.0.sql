@@ -395,6 +395,20 @@ CREATE FUNCTION levenshtein_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_levenshtein_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION levenshtein_keys(text, int4) IS 'edit_keys for joins by fuzzystrmatch; an array with NULL for a text that is too long for levenshtein';
 
+-- Similarities of texts by Jaro and Winkler, and sets that similar texts share.
+
+CREATE FUNCTION jaro_similarity(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaro_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION jaro_similarity(text, text) IS 'Jaro similarity of two texts, from 0 to 1';
+CREATE FUNCTION jaro_winkler_similarity(a text, b text) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_jaro_winkler_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION jaro_winkler_similarity(text, text) IS 'Jaro-Winkler similarity of two texts, from 0 to 1: 0.1 for each of up to 4 first characters in common, above 0.7';
+CREATE FUNCTION jaro_keys(body text) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_jaro_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION jaro_keys(text) IS 'one integer for each character of a text: two texts share as many as they have characters in common';
+
 CREATE FUNCTION fuzzystrmatch_joins(OUT taken bool, OUT reason text)
 AS 'MODULE_PATHNAME', 'simjoin_fuzzystrmatch_joins' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION fuzzystrmatch_joins() IS 'whether this session runs joins by levenshtein of fuzzystrmatch with the join operator, and if not, why';

@@ -1,4 +1,4 @@
--- Joins by edit distance: names of 13 characters, some more frequent than others, and titles of 64. One of ten is another one with one or two edits.
+-- Joins by edit distance and by Jaro-Winkler: names of 13 characters, some more frequent than others, and titles of 64. One of ten is another one with one or two edits.
 -- psql -v names=1000000 -v titles=100000 -f test/bench/edit_distance.sql, in a new database. The messages have the CPU seconds.
 CREATE EXTENSION simjoin;
 CREATE EXTENSION fuzzystrmatch;
@@ -32,7 +32,10 @@ SELECT count(*) AS rows FROM titles a JOIN titles b ON a.id < b.id AND edit_dist
 SELECT count(*) AS rows FROM titles a JOIN titles b ON a.id < b.id AND edit_distance(a.t, b.t) <= 5;
 SELECT count(*) AS rows FROM names a JOIN names b ON a.id < b.id AND edit_distance(a.t, b.t) <= 1;
 SELECT count(*) AS rows FROM names a JOIN names b ON a.id < b.id AND edit_distance(a.t, b.t) <= 2;
--- Nested loops of the few names, with a filter by lengths.
+SELECT count(*) AS rows FROM few a JOIN few b ON a.id < b.id AND jaro_winkler_similarity(a.t, b.t) >= 0.9;
+SELECT count(*) AS rows FROM few a JOIN few b ON a.id < b.id AND jaro_similarity(a.t, b.t) >= 0.9;
+-- Nested loops of the few names, by edits with a filter by lengths.
 SET simjoin.enable_join = off;
 SELECT count(*) AS rows FROM few a JOIN few b ON a.id < b.id AND abs(length(a.t) - length(b.t)) <= 2 AND levenshtein(a.t, b.t) <= 2;
 SELECT count(*) AS rows FROM few a JOIN few b ON a.id < b.id AND abs(length(a.t) - length(b.t)) <= 2 AND edit_distance(a.t, b.t, 2) <= 2;
+SELECT count(*) AS rows FROM few a JOIN few b ON a.id < b.id AND jaro_winkler_similarity(a.t, b.t) >= 0.9;

@@ -13,7 +13,7 @@ extern "C" {
 #include "core/text/edit_keys.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/bound_symbol.hpp"
-#include "pg/join/clause/set_calls.hpp"
+#include "pg/join/clause/expressions.hpp"
 #include "pg/join/clause/sums.hpp"
 
 namespace simjoin::pg {

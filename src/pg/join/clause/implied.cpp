@@ -1,13 +1,10 @@
 #include "pg/join/clause/implied.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 }
 
 #include <algorithm>
@@ -15,6 +12,8 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/join/clause/edits.hpp"
+#include "pg/join/clause/expressions.hpp"
+#include "pg/join/clause/jaro.hpp"
 #include "pg/join/clause/trigrams.hpp"
 
 namespace simjoin::pg {
@@ -22,54 +21,6 @@ namespace {
 
 // Bounds are rounded to whole parts of this number, so that EXPLAIN shows them in few digits.
 constexpr double parts = 1e6;
-
-Expr *number(double value) {
-  return reinterpret_cast<Expr *>(
-      makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(value), false, FLOAT8PASSBYVAL));
-}
-
-// Returns the number in double precision.
-Expr *as_double(Node *expr) {
-  Oid cast = InvalidOid;
-  switch (exprType(expr)) {
-    case FLOAT4OID:
-      cast = F_FLOAT8_FLOAT4;
-      break;
-    case INT4OID:
-      cast = F_FLOAT8_INT4;
-      break;
-    case NUMERICOID:
-      cast = F_FLOAT8_NUMERIC;
-      break;
-    default:
-      return reinterpret_cast<Expr *>(expr);
-  }
-  return reinterpret_cast<Expr *>(
-      makeFuncExpr(cast, FLOAT8OID, list_make1(expr), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST));
-}
-
-// Returns the call of PostgreSQL's operator on two expressions of this type.
-Expr *operation(const char *name, Oid result, Expr *left, Expr *right, Oid type = FLOAT8OID) {
-  List *names = list_make2(makeString(pstrdup("pg_catalog")), makeString(pstrdup(name)));
-  const Oid oper = OpernameGetOprid(names, type, type);
-  Expr *operation = make_opclause(oper, result, false, left, right, InvalidOid, InvalidOid);
-  set_opfuncid(castNode(OpExpr, operation));
-  return operation;
-}
-
-Expr *minus(Expr *left, Expr *right) {
-  return operation("-", FLOAT8OID, left, right);
-}
-
-// Returns the greatest or the least of two expressions of double precision.
-Expr *extreme_of(MinMaxOp which, Expr *first, Expr *second) {
-  auto *extreme = makeNode(MinMaxExpr);
-  extreme->minmaxtype = FLOAT8OID;
-  extreme->op = which;
-  extreme->args = list_make2(first, second);
-  extreme->location = -1;
-  return reinterpret_cast<Expr *>(extreme);
-}
 
 // Returns the comparison `call >= bound` or, for a distance, `call <= bound`.
 Expr *comparison(const SimilarityClause &clause) {
@@ -109,14 +60,31 @@ SimilarityClause *clause_of_edits(PlannerInfo *root, Node *condition) {
   return clause;
 }
 
+// Returns the clause that a similarity of texts by Jaro or Winkler implies if it is at least `least`, an
+// expression of double precision.
+SimilarityClause *clause_of_jaro(PlannerInfo *root, JaroKind kind, const SimilarityClause &keys,
+                                 Expr *least) {
+  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+  *clause = keys;
+  clause->threshold = cosine_of_jaro(kind, minus(least, number(digits_rounding)));
+  clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));
+  return clause;
+}
+
 // Returns whether the expression is no constant and never too large for double precision.
 bool is_usual_bound(Node *expr) {
   return !IsA(expr, Const) && exprType(expr) != NUMERICOID;
 }
 
-// Returns the clause that a call of pg_trgm implies if it is compared with an expression that is the same for
-// all pairs but no constant, NULL for other comparisons.
+// Returns the clause that a call of pg_trgm, or a similarity by Jaro or Winkler, implies if it is compared
+// with an expression that is the same for all pairs but no constant, NULL for other comparisons.
 SimilarityClause *bound_call(PlannerInfo *root, Node *greater, Node *lesser) {
+  SimilarityClause keys;
+  const JaroKind kind = describe_jaro_call(without_cast(greater), &keys);
+  if (kind != JaroKind::none)
+    return same_for_all_pairs(root, lesser) && is_usual_bound(lesser)
+               ? clause_of_jaro(root, kind, keys, as_double(lesser))
+               : nullptr;
   TrigramCall call;
   if (describe_trigram_call(without_cast(greater), &call) && call.result == TrigramResult::similarity &&
       same_for_all_pairs(root, lesser) && is_usual_bound(lesser))
@@ -152,9 +120,11 @@ List *clauses_of_sums(PlannerInfo *root, Node *greater, Node *lesser) {
 
 bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, double gain, SimilarityClause *clause) {
   *clause = term.call;
-  const double least = gain / term.weight(), slack = sum.rounding * (1 + sum.size / term.weight());
-  const double bound = clause->distance ? std::ceil((1 - least + slack) * parts) / parts
-                                        : std::floor((least - slack) * parts) / parts;
+  const double slack = sum.rounding * (1 + sum.size / term.weight());
+  double least = gain / term.weight() - slack;
+  if (term.jaro != JaroKind::none) least = cosine_of_jaro(term.jaro, least);
+  const double bound =
+      clause->distance ? std::ceil((1 - least) * parts) / parts : std::floor(least * parts) / parts;
   if (!std::isfinite(bound) || !(clause->distance ? bound < 1 : bound > 0)) return false;
   clause->threshold = number(bound);
   clause->rinfo = make_simple_restrictinfo(root, comparison(*clause));

@@ -85,9 +85,9 @@ Node *same_value(Node *expr) {
   return expr;
 }
 
-bool add_term(const SimilarityClause &call, double factor, Sum *sum) {
+bool add_term(const SimilarityClause &call, double factor, Sum *sum, JaroKind jaro = JaroKind::none) {
   auto *kept = static_cast<Term *>(palloc(sizeof(Term)));
-  *kept = {call, factor};
+  *kept = {call, factor, jaro};
   sum->size += std::fabs(factor);
   sum->terms = lappend(sum->terms, kept);
   return std::isfinite(sum->size);
@@ -112,7 +112,8 @@ bool is_similarity(Node *expr) {
   SimilarityClause call = {};
   TrigramCall trigrams;
   expr = without_cast(expr);
-  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams);
+  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) ||
+         describe_jaro_call(expr, &call) != JaroKind::none;
 }
 
 // Gives one unit of the digit that a number is rounded to. The second argument of the call, if it has one, is
@@ -231,6 +232,8 @@ bool add_to_sum(Node *expr, double factor, Sum *sum) {
   if (constant_value(expr, &value)) return add_constant(factor * value, sum);
   SimilarityClause call = {};
   if (describe_call(expr, &call)) return add_term(call, factor, sum);
+  const JaroKind jaro = describe_jaro_call(expr, &call);
+  if (jaro != JaroKind::none) return add_term(call, factor, sum, jaro);
   TrigramCall trigrams;
   if (describe_trigram_call(expr, &trigrams)) return add_trigram_call(trigrams, factor, sum);
   const Oid function = called_function(expr);

@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/pg_list.h"
 }
 
+#include "pg/join/clause/jaro.hpp"
 #include "pg/join/clause/match.hpp"
 
 namespace simjoin::pg {
@@ -15,6 +16,7 @@ namespace simjoin::pg {
 struct Term {
   SimilarityClause call;  // with measure, distance, call, left and right
   double factor;
+  JaroKind jaro;  // of texts, whose sets have the measure of the call
 
   double most() const;
   double weight() const;

@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
-#include "pg/join/clause/set_calls.hpp"
+#include "pg/join/clause/expressions.hpp"
 
 namespace simjoin::pg {
 namespace {

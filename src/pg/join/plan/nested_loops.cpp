@@ -57,6 +57,11 @@ constexpr Obstacle other_edits = {
     "Write edit_distance(l, r) <= k or levenshtein(l, r) <= k, with a text of one side of the join as l, one "
     "of the other side as r, and a constant k of up to 16."};
 
+constexpr Obstacle low_jaro = {
+    "the bound on the similarity of the texts is too low to rule out pairs",
+    "Add another condition, such as an equality, or write "
+    "jaro_winkler_similarity(l, r) >= 0.85, jaro_similarity(l, r) >= 0.75, or more."};
+
 // What is found in a plan: the similarity that is computed for the most pairs.
 struct SlowLoop {
   double pairs;
@@ -95,7 +100,8 @@ bool has_outer_row(Node *expr, void *) {
 bool computes_similarity(Node *expr) {
   SimilarityClause call = {};
   TrigramCall trigrams;
-  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) || is_edit_call(expr);
+  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) || is_edit_call(expr) ||
+         describe_jaro_call(expr, &call) != JaroKind::none;
 }
 
 bool computes_edits(Node *expr, void *) {
@@ -139,6 +145,13 @@ bool any_term_between_inputs(const Sum &sum) {
   return false;
 }
 
+// Returns whether the sum is of one similarity by Jaro or Winkler that rules out too few pairs.
+bool is_low_jaro(const Sum &sum, double gain) {
+  if (list_length(sum.terms) != 1) return false;
+  auto *term = static_cast<const Term *>(linitial(sum.terms));
+  return term->jaro != JaroKind::none && cosine_of_jaro(term->jaro, gain / term->weight()) == 0;
+}
+
 // Returns whether the condition is a similarity clause between one input and the other, or one on an edit
 // distance that implies such a clause.
 bool is_clause_of_inputs(Node *condition) {
@@ -160,7 +173,8 @@ Obstacle obstacle_of(Node *condition) {
   Sum sum;
   if (describe_difference(greater, lesser, &sum)) {
     const bool bounded = needed_gain(sum) > 0;
-    if (bounded && any_term_between_inputs(sum)) return cheaper;
+    if (bounded && any_term_between_inputs(sum))
+      return is_low_jaro(sum, needed_gain(sum)) ? low_jaro : cheaper;
     if (!bounded && !(above && below)) return upper_bound;
   }
   if (above && below) return changing_bound;
