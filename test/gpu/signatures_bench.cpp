@@ -16,12 +16,12 @@
 
 #include "bench/band_join.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/device/gpu.hpp"
 #include "core/minhash/minhash.hpp"
 #include "core/minhash/signature_device.hpp"
 #include "core/minhash/weighted_minhash.hpp"
+#include "core/sort/parallel_sort.hpp"
 #include "cuda/base/gpus.hpp"
 #include "cuda/engine/gpu_engine.hpp"
 #include "cuda/minhash/signer.hpp"

@@ -1,5 +1,5 @@
 // Distribution of items into buckets, sorting by it, and sets as bits with ranks.
-#include "core/base/distribute.hpp"
+#include "core/sort/distribute.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "core/base/parallel_sort.hpp"
 #include "core/base/ranked_bits.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin::test {
 namespace {

@@ -1,10 +1,10 @@
 // The vectorised kernels against plain loops, on every instruction set of this machine.
-#include "core/base/short_sort.hpp"
-#include "core/base/sort_kernels.hpp"
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
 #include "core/sets/value_kernels.hpp"
 #include "core/sets/value_numbers.hpp"
+#include "core/sort/short_sort.hpp"
+#include "core/sort/sort_kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

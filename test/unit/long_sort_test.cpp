@@ -1,5 +1,5 @@
 // Sorting of sets of any size, and what else the engine's caller can give up.
-#include "core/base/long_sort.hpp"
+#include "core/sort/long_sort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/hash_sort.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
 #include "core/sets/text_feed.hpp"
+#include "core/sort/hash_sort.hpp"
 #include "unit/drive.hpp"
 #include "unit/on_target.hpp"
 #include "unit/typed_tokens.hpp"

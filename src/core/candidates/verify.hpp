@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "core/base/ascending.hpp"
 #include "core/base/check.hpp"
 #include "core/candidates/intersect_kernels.hpp"
+#include "core/sort/ascending.hpp"
 
 namespace simjoin {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/base/ascending.hpp"
 #include "core/base/check.hpp"
 #include "core/base/token_hash.hpp"
+#include "core/sort/ascending.hpp"
 
 namespace simjoin {
 namespace {

@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/distribute.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel_ranges.hpp"
 #include "core/base/weight.hpp"
 #include "core/graph/node_numbers.hpp"
+#include "core/sort/distribute.hpp"
 
 namespace simjoin {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/mix.hpp"
 #include "core/base/parallel_ranges.hpp"
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 namespace {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_filter.hpp"
 #include "core/lsh/lsh_join.hpp"
 #include "core/lsh/lsh_keys.hpp"
 #include "core/lsh/lsh_loader.hpp"
 #include "core/lsh/lsh_rows.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

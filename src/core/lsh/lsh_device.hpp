@@ -7,11 +7,11 @@
 #include <string>
 
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/device/gpu_attempt.hpp"
 #include "core/join.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

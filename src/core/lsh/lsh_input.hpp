@@ -11,7 +11,6 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
-#include "core/base/short_sort.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_join.hpp"
@@ -21,6 +20,7 @@
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/numbered_sets.hpp"
 #include "core/sets/raw_sets.hpp"
+#include "core/sort/short_sort.hpp"
 
 namespace simjoin {
 

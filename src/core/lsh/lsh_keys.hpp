@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/lsh/lsh_device.hpp"
 #include "core/lsh/lsh_rows.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

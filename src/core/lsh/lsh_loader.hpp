@@ -5,8 +5,8 @@
 #include <span>
 
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/lsh/lsh_rows.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/memory.hpp"
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 
-#include "core/base/parallel_sort.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/minhash/minhash_plan.hpp"
 #include "core/minhash/minhash_signature.hpp"
 #include "core/minhash/weighted_minhash.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

@@ -7,9 +7,9 @@
 #include "core/base/mix.hpp"
 #include "core/base/number_parts.hpp"
 #include "core/base/parallel_ranges.hpp"
-#include "core/base/parallel_sort.hpp"
 #include "core/base/probe_table.hpp"
 #include "core/sets/interner.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/short_sort.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
@@ -15,6 +14,7 @@
 #include "core/sets/ranged_ranks.hpp"
 #include "core/sets/ranking.hpp"
 #include "core/sets/raw_sets.hpp"
+#include "core/sort/short_sort.hpp"
 
 namespace simjoin {
 

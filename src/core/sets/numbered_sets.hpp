@@ -5,13 +5,13 @@
 #include <span>
 #include <string_view>
 
-#include "core/base/long_sort.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/mix.hpp"
 #include "core/base/packed_texts.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/join.hpp"
 #include "core/sets/text_numbers.hpp"
+#include "core/sort/long_sort.hpp"
 
 namespace simjoin {
 

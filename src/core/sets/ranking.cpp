@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/distribute.hpp"
 #include "core/base/parallel_ranges.hpp"
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/distribute.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 

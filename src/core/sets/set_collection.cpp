@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/distribute.hpp"
-#include "core/base/long_sort.hpp"
 #include "core/base/parallel_ranges.hpp"
+#include "core/sort/distribute.hpp"
+#include "core/sort/long_sort.hpp"
 
 namespace simjoin {
 namespace {

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "core/base/interruption.hpp"
-#include "core/base/long_sort.hpp"
 #include "core/sets/value_kernels.hpp"
+#include "core/sort/long_sort.hpp"
 
 namespace simjoin {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/long_sort.hpp"
 #include "core/candidates/signature_kernels.hpp"
+#include "core/sort/long_sort.hpp"
 
 namespace simjoin {
 namespace {

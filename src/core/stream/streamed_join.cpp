@@ -6,16 +6,16 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/ascending.hpp"
 #include "core/base/check.hpp"
 #include "core/base/costs.hpp"
 #include "core/base/error.hpp"
 #include "core/base/interruption.hpp"
-#include "core/base/long_sort.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
 #include "core/candidates/verify.hpp"
 #include "core/set_slices.hpp"
+#include "core/sort/ascending.hpp"
+#include "core/sort/long_sort.hpp"
 
 namespace simjoin {
 namespace {

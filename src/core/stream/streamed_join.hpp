@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/base/short_sort.hpp"
 #include "core/join.hpp"
+#include "core/sort/short_sort.hpp"
 #include "core/stream/recorded_sets.hpp"
 #include "core/stream/small_index.hpp"
 

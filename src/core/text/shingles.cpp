@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/base/hash_sort.hpp"
 #include "core/base/interruption.hpp"
-#include "core/base/long_sort.hpp"
+#include "core/sort/hash_sort.hpp"
+#include "core/sort/long_sort.hpp"
 #include "core/text/fold_kernels.hpp"
 
 namespace simjoin {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/long_sort.hpp"
 #include "core/set_slices.hpp"
+#include "core/sort/long_sort.hpp"
 #include "core/weighted/weighted_index.hpp"
 
 namespace simjoin {

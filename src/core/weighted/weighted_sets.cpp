@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 namespace {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/base/distribute.hpp"
+#include "core/sort/distribute.hpp"
 
 namespace simjoin {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
 namespace {

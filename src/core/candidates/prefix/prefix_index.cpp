@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "core/base/distribute.hpp"
 #include "core/candidates/prefix/parity_signature.hpp"
+#include "core/sort/distribute.hpp"
 
 namespace simjoin {
 namespace {

@@ -1,11 +1,11 @@
-#include "core/base/hash_sort.hpp"
+#include "core/sort/hash_sort.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <utility>
 
-#include "core/base/sort_kernels.hpp"
+#include "core/sort/sort_kernels.hpp"
 
 namespace simjoin {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/parallel_sort.hpp"
+#include "core/sort/parallel_sort.hpp"
 
 #include <hwy/contrib/sort/vqsort.h>
 #include <hwy/targets.h>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/distribute.hpp"
+#include "core/sort/distribute.hpp"
 
 namespace simjoin {
 namespace {

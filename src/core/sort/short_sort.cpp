@@ -1,4 +1,4 @@
-#include "core/base/short_sort.hpp"
+#include "core/sort/short_sort.hpp"
 
 #include <hwy/contrib/sort/vqsort.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/sort_kernels.hpp"
+#include "core/sort/sort_kernels.hpp"
 
 namespace simjoin {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/check.hpp"
-#include "core/base/short_sort.hpp"
+#include "core/sort/short_sort.hpp"
 
 namespace simjoin {
 

@@ -1,10 +1,10 @@
-#include "core/base/sort_kernels.hpp"
+#include "core/sort/sort_kernels.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/base/sort_kernels.cpp"
+#define HWY_TARGET_INCLUDE "core/sort/sort_kernels.cpp"
 #include <hwy/foreach_target.h>
 // Highway's own headers must follow the loop over targets.
 #include <hwy/highway.h>
