@@ -103,6 +103,61 @@ WITH changed AS (UPDATE parts a SET name = '{}' FROM people b
 SELECT count(*) FROM changed;
 ROLLBACK;
 
+-- Arms without a similarity are joined by PostgreSQL, before the others: by an equality, or where a table is filtered alone.
+SET enable_hashjoin = on;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = 17;
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r, jaccard_similarity(a.name, b.name) AS s FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = 17)');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.grp = b.grp AND (b.name IS NULL OR jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = b.id + 5)');
+-- More of both; NULL on either side of an equality; both tables filtered; an arm that is NULL, and one that is a parameter.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.town = b.town OR jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = 17 AND b.grp = 3 OR jaccard_similarity(a.town, b.town) >= 0.6
+  OR b.id IN (5, 17) AND a.name IS NULL OR a.id = b.id AND a.id > NULL');
+SELECT * FROM compare('SELECT t, s.* FROM generate_series(1, 3) t, LATERAL (SELECT a.id AS l, b.id AS r FROM people a JOIN people b
+  ON a.id < b.id AND (jaccard_similarity(a.name, b.name) >= 0.8 OR a.id = t OR a.grp = b.id - t) OFFSET 0) s');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r, c.id AS c FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town LEFT JOIN people c ON c.id = b.id + 1 WHERE c.grp IS DISTINCT FROM 2');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people c JOIN people a USING (id) JOIN parts b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR c.town = b.town');
+PREPARE by_number(int) AS SELECT count(*), count(DISTINCT (a.id, b.id)) FROM people a JOIN people b
+  ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = $1 OR $1 = 3 AND a.grp = b.grp;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_number(2);
+EXECUTE by_number(3);
+RESET plan_cache_mode;
+-- Not where PostgreSQL has no such join: other comparisons, conditions on a table that cannot be filtered alone, outer joins, and queries
+-- that lock or change rows.
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id < b.grp WHERE a.id < 40');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM parts a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = 17 WHERE a.id < 40');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a LEFT JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town WHERE a.id < 40');
+SELECT * FROM compare('SELECT a.id AS l, b.id AS r FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.id = random() WHERE a.id < 40');
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town FOR UPDATE OF a;
+EXPLAIN (COSTS OFF) UPDATE people a SET grp = 9 FROM people b WHERE jaccard_similarity(a.name, b.name) >= 0.6 OR a.town = b.town;
+-- Row security comes before an arm that may leak.
+CREATE FUNCTION seen(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS $$
+BEGIN
+  IF i > 50 THEN RAISE EXCEPTION 'row % was seen', i; END IF;
+  RETURN i = 17;
+END $$;
+CREATE ROLE regress_simjoin_arms;
+GRANT SELECT ON people TO regress_simjoin_arms;
+CREATE POLICY few ON people TO regress_simjoin_arms USING (id <= 50);
+ALTER TABLE people ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_simjoin_arms;
+EXPLAIN (COSTS OFF) SELECT FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR seen(a.id);
+SELECT count(*) FROM people a JOIN people b ON jaccard_similarity(a.name, b.name) >= 0.6 OR seen(a.id);
+RESET ROLE;
+ALTER TABLE people DISABLE ROW LEVEL SECURITY;
+DROP POLICY few ON people;
+DROP FUNCTION seen;
+DROP OWNED BY regress_simjoin_arms;
+DROP ROLE regress_simjoin_arms;
+DEALLOCATE by_number;
+
 -- An array that is no set raises an error only where a nested loop would compute its similarity.
 UPDATE people SET town = '{{t1,t2}}' WHERE id = 5;
 SELECT count(*) > 0 AS found FROM people a JOIN people b

@@ -115,7 +115,6 @@ my %impossible = (
 	'volatile bound' => sub { '<f> >= 0.5 + 0 * random()' },
 	'difference' => sub { '<f> - <x>.grp / 4.0 >= 0' },
 	'upper bound' => sub { '<f> <= 0.5 AND <f> > -1' },
-	'disjunction' => sub { '(<f> >= 0.6 OR <x>.id = <y>.id)' },
 	'both in one' => sub { 'jaccard_similarity(<x>.s || <y>.s, <y>.s) >= 0.6' },
 	'volatile set' => sub { 'jaccard_similarity(array_remove(<x>.s, CASE WHEN random() < 2 THEN NULL ELSE <x>.s[1] END), <y>.s) >= 0.6' },
 	'subplan set' => sub { 'jaccard_similarity(ARRAY(SELECT e FROM unnest(<x>.s) e WHERE <x>.flag), <y>.s) >= 0.6' });
@@ -147,7 +146,11 @@ sub draw_impossible
 	};
 }
 
-# Draws a disjunction of similarity clauses, some beside an equality.
+# Conditions that may stand beside a similarity clause in a disjunction.
+my @other_arms = ('<x>.id = <y>.id', '<x>.id = <y>.id + 1', '<x>.k = <y>.k AND <x>.flag', '<x>.s = <y>.s', '<x>.id = 7', '<y>.grp IS NULL',
+	'<x>.flag AND <y>.id IN (3, 9)', '<y>.id = 5 AND <x>.id < <y>.id + 4', '<x>.grp < <y>.grp', '<x>.id > NULL AND <x>.id = <y>.id');
+
+# Draws a disjunction of similarity clauses, some beside an equality, and maybe of other conditions.
 sub draw_disjunction
 {
 	my ($world, $left, $right) = @_;
@@ -164,6 +167,7 @@ sub draw_disjunction
 		my $sql = defined $arm->{bound} ? $arm->{sql} =~ s/<bound>/$arm->{bound}/gr : $arm->{sql};
 		push @spelled, $sql . (chance(0.3) ? " AND $left.grp = $right.grp" : '');
 	}
+	splice @spelled, int(rand(@spelled + 1)), 0, put_aliases(pick(@other_arms), $left, $right) for 1 .. weighted(3, 0, 2, 1, 1, 2);
 	return { %{ $arms[0] }, sql => '(' . join(' OR ', @spelled) . ')', bound => undef, fixed => 1, match => 'may' };
 }
 

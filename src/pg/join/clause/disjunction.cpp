@@ -9,12 +9,25 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include "pg/join/clause/implied.hpp"
+#include "pg/join/clause/match.hpp"
+
 namespace simjoin::pg {
 namespace {
 
 // Returns the conditions (RestrictInfo) of an arm, all of which have to hold.
 List *conditions(Node *arm) {
   return IsA(arm, RestrictInfo) ? list_make1(arm) : list_copy(castNode(BoolExpr, arm)->args);
+}
+
+// Returns whether one of the conditions is a similarity clause, or implies one.
+bool any_similarity(PlannerInfo *root, List *conditions) {
+  ListCell *cell;
+  foreach (cell, conditions)
+    if (is_similarity_clause(lfirst_node(RestrictInfo, cell)) ||
+        implied_clauses(root, lfirst_node(RestrictInfo, cell)) != NIL)
+      return true;
+  return false;
 }
 
 // Lets an equality within an arm keep rows apart. PostgreSQL looks for its operator only where a clause
@@ -46,14 +59,18 @@ List *joins_of_arms(PlannerInfo *root, RestrictInfo *disjunction, List *restrict
     return NIL;
   List *joins = NIL;
   List *common = list_delete_ptr(list_copy(restrictlist), disjunction);
-  ListCell *arm, *expression;
-  forboth(arm, castNode(BoolExpr, disjunction->orclause)->args, expression,
-          castNode(BoolExpr, disjunction->clause)->args) {
-    List *own = conditions(static_cast<Node *>(lfirst(arm)));
-    ListCell *cell;
-    foreach (cell, own) note_hash_operator(lfirst_node(RestrictInfo, cell));
-    joins = lappend(joins, list_concat_copy(common, own));
-    common = lappend(list_copy(common), without(root, static_cast<Node *>(lfirst(expression)), disjunction));
+  for (const bool similar : {false, true}) {
+    ListCell *arm, *expression;
+    forboth(arm, castNode(BoolExpr, disjunction->orclause)->args, expression,
+            castNode(BoolExpr, disjunction->clause)->args) {
+      List *own = conditions(static_cast<Node *>(lfirst(arm)));
+      if (any_similarity(root, own) != similar) continue;
+      ListCell *cell;
+      foreach (cell, own) note_hash_operator(lfirst_node(RestrictInfo, cell));
+      joins = lappend(joins, list_concat_copy(common, own));
+      common =
+          lappend(list_copy(common), without(root, static_cast<Node *>(lfirst(expression)), disjunction));
+    }
   }
   return joins;
 }

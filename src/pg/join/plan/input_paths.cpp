@@ -12,12 +12,13 @@ extern "C" {
 #include "pg/join/exec/parallel_input.hpp"
 
 namespace simjoin::pg {
-namespace {
 
 Path *cheapest_unparameterized(RelOptInfo *rel) {
   Path *path = rel->cheapest_total_path;
   return path != nullptr && PATH_REQ_OUTER(path) == nullptr ? path : nullptr;
 }
+
+namespace {
 
 // Returns a path whose output has all of these expressions. It computes those that the given path lacks.
 Path *with_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *exprs) {

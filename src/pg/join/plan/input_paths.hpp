@@ -8,6 +8,9 @@
 
 namespace simjoin::pg {
 
+// Returns the cheapest path that depends on no other relation, NULL without one.
+Path *cheapest_unparameterized(RelOptInfo *rel);
+
 // Returns the input that reads the rows once for both relations, NULL where no path can give the columns of
 // both.
 Path *input_for_both(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, const JoinPath *join);

@@ -30,6 +30,7 @@ PG_FUNCTION_INFO_V1(simjoin_measure_support);
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/estimate/sum_arms.hpp"
 #include "pg/join/exec/parallel_input.hpp"
+#include "pg/join/plan/arm_path.hpp"
 #include "pg/join/plan/cost.hpp"
 #include "pg/join/plan/input_paths.hpp"
 #include "pg/join/plan/nested_loops.hpp"
@@ -203,22 +204,35 @@ bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
   return true;
 }
 
+// Returns the path for an arm of a disjunction. `similarity` is set for a join by sets. PostgreSQL's own
+// joins read a changed row once a recheck, so they are for queries that neither lock nor change rows.
+Path *path_of_arm(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                  List *restrictlist, double rows, const JoinPathExtraData *extra, bool *similarity) {
+  JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist, rows);
+  *similarity |= join != nullptr;
+  if (join != nullptr) return &join->custom.path;
+  Path *own = root->rowMarks != NIL ? nullptr : own_join(root, joinrel, outer, inner, restrictlist, extra);
+  if (own != nullptr) own->rows = rows;
+  return own;
+}
+
 // Offers one join after the other for the arms of a disjunction, which is the condition or implied by it, if
-// all of them are similarity joins.
+// one of them at least is a similarity join.
 void offer_arms(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                 RestrictInfo *condition, RestrictInfo *disjunction, JoinPathExtraData *extra) {
   List *paths = NIL;
+  bool similarity = false;
   ListCell *cell;
   foreach (cell, joins_of_arms(root, disjunction, extra->restrictlist)) {
     auto *restrictlist = static_cast<List *>(lfirst(cell));
     List *own = list_delete_ptr(list_copy(restrictlist), condition);  // it has no other pairs than the arms
     const double share = clauselist_selectivity(root, own, 0, JOIN_INNER, extra->sjinfo);
-    JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist,
-                               clamp_row_est(outer->rows * inner->rows * share));
-    if (join == nullptr) return;
-    paths = lappend(paths, &join->custom.path);
+    Path *path = path_of_arm(root, joinrel, outer, inner, restrictlist,
+                             clamp_row_est(outer->rows * inner->rows * share), extra, &similarity);
+    if (path == nullptr) return;
+    paths = lappend(paths, path);
   }
-  if (paths != NIL) add_path(joinrel, with_row_identities(root, joinrel, paths));
+  if (similarity) add_path(joinrel, with_row_identities(root, joinrel, paths));
 }
 
 void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
