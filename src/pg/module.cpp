@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/computation/shared_progress.hpp"
+#include "pg/guard/creation.hpp"
 #include "pg/guard/statement.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/plan/path.hpp"
@@ -53,6 +54,7 @@ void _PG_init(void) {
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
   simjoin::pg::install_statement_hooks();
+  simjoin::pg::install_creation_hook();
 }
 
 PG_FUNCTION_INFO_V1(simjoin_version);

@@ -292,7 +292,28 @@ INSERT INTO secrets VALUES (2, '{1,2}');
 DROP TABLE secrets;
 DROP ROLE regress_simjoin_writer;
 
--- Triggers that are made wrongly say so when they are first called.
+-- CREATE TRIGGER says at once what is wrong, and where no index serves the trigger.
+SET client_min_messages = notice;
+CREATE TABLE early (id int PRIMARY KEY, tokens int[], "Wörter" text[], marked boolean);
+CREATE CONSTRAINT TRIGGER misspelt AFTER INSERT ON early FOR EACH ROW EXECUTE FUNCTION refuse_similar('tokns', 0.8);
+CREATE TRIGGER percent BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', 80);
+CREATE TRIGGER half BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION mark_similar('tokens', 0.8, 'mark');
+CREATE TRIGGER arguments BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION mark_similar('tokens');
+CREATE TRIGGER unindexed BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION skip_similar('Wörter', 0.8, 'dice');
+SELECT create_similarity_index('near_duplicates_test.early', '"Wörter"', 0.8, 'dice'), create_similarity_index('early', 'tokens', 0.8);
+CREATE TRIGGER indexed BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION skip_similar('Wörter', 0.8, 'dice');
+CREATE TRIGGER higher BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION mark_similar('tokens', 0.9, 'marked');
+CREATE TRIGGER lower BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', 0.6);
+CREATE TRIGGER other BEFORE UPDATE ON early FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger('tokns', 80);
+CREATE TABLE early_parts (id int, tokens int[]) PARTITION BY RANGE (id);
+CREATE TRIGGER parted BEFORE INSERT ON early_parts FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', 0.6);
+CREATE TRIGGER misspelt BEFORE INSERT ON early_parts FOR EACH ROW EXECUTE FUNCTION skip_similar('tokns', 0.6);
+SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('early'::regclass, 'early_parts'::regclass);
+SELECT count(*) AS locks FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'early'::regclass;
+DROP TABLE early, early_parts;
+SET client_min_messages = warning;
+
+-- Triggers that are made wrongly say so when they are first called, too.
 CREATE TEMP TABLE wrong (id int, s int[], t text, f float8[], m bool, g bool GENERATED ALWAYS AS (true) STORED);
 CREATE FUNCTION try(definition text, change text DEFAULT 'INSERT INTO wrong VALUES (1, ''{1}'')') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE message text; hint text;

@@ -68,7 +68,7 @@ AttrNumber column_number(const Guard &guard, Relation table, const char *column)
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
                   errmsg("%s: the table \"%s\" has no column \"%s\"", guard.function,
                          RelationGetRelationName(table), column),
-                  errhint("If the column was renamed, make the trigger anew.")));
+                  errhint("Name a column of the table. If it was renamed, make the trigger anew.")));
   pg_unreachable();
 }
 
@@ -104,7 +104,9 @@ void set_mark(Guard *guard, Relation table, const char *column) {
   const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), guard->mark - 1);
   const AttrNumber key = key_column(table);
   guard->mark_type = attribute->atttypid;
-  const bool fits = guard->mark_type == BOOLOID ||
+  // Partitions may have primary keys that the table above them, on which a trigger is made, lacks.
+  const bool parted = table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+  const bool fits = guard->mark_type == BOOLOID || parted ||
                     (key != InvalidAttrNumber &&
                      TupleDescAttr(RelationGetDescr(table), key - 1)->atttypid == guard->mark_type);
   if (fits && attribute->attgenerated == '\0') return;
@@ -147,36 +149,41 @@ void set_expression(Guard *guard, Relation table) {
 }
 
 // Returns an argument of the trigger, nullptr where it has none of this number.
-const char *trigger_argument(const Trigger &trigger, int number) {
-  return number >= 0 && number < trigger.tgnargs ? trigger.tgargs[number] : nullptr;
+const char *trigger_argument(const TriggerArguments &arguments, int number) {
+  return number >= 0 && number < arguments.count ? arguments.values[number] : nullptr;
 }
 
 // Makes the guard in the current memory context, which is the statement's.
 Guard *make_guard(const TriggerData &data, GuardAction action) {
-  const ActionParts &parts = parts_of(action);
   const Trigger &trigger = *data.tg_trigger;
-  auto *guard = static_cast<Guard *>(palloc0(sizeof(Guard)));
-  guard->action = action;
-  guard->function = parts.function;
-  if (trigger.tgnargs < parts.required || trigger.tgnargs > parts.most)
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("%s: the trigger \"%s\" has %d arguments", parts.function, trigger.tgname,
-                           trigger.tgnargs),
-                    errhint("%s", parts.hint)));
-  check_is_plain(data.tg_relation, parts.function);
-  guard->column = pstrdup(trigger.tgargs[0]);
-  set_type(guard, data.tg_relation);
-  set_threshold(guard, trigger.tgargs[1], trigger_argument(trigger, parts.measure));
-  const char *mark = trigger_argument(trigger, parts.mark_column);
-  if (mark != nullptr) set_mark(guard, data.tg_relation, mark);
+  Guard *guard = read_arguments(action, data.tg_relation, {trigger.tgname, trigger.tgnargs, trigger.tgargs});
+  check_is_plain(data.tg_relation, guard->function);
   guard->scope = scope_of(data);
-  if (!parts.before) return guard;
+  if (!parts_of(action).before) return guard;
   set_expression(guard, data.tg_relation);
   guard->statement = statement_of(data, CurrentMemoryContext);
   return guard;
 }
 
 }  // namespace
+
+Guard *read_arguments(GuardAction action, Relation table, const TriggerArguments &arguments) {
+  const ActionParts &parts = parts_of(action);
+  auto *guard = static_cast<Guard *>(palloc0(sizeof(Guard)));
+  guard->action = action;
+  guard->function = parts.function;
+  if (arguments.count < parts.required || arguments.count > parts.most)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: the trigger \"%s\" has %d arguments", parts.function, arguments.trigger,
+                           arguments.count),
+                    errhint("%s", parts.hint)));
+  guard->column = pstrdup(arguments.values[0]);
+  set_type(guard, table);
+  set_threshold(guard, arguments.values[1], trigger_argument(arguments, parts.measure));
+  const char *mark = trigger_argument(arguments, parts.mark_column);
+  if (mark != nullptr) set_mark(guard, table, mark);
+  return guard;
+}
 
 AttrNumber set_column(const Guard &guard, Relation table) {
   const AttrNumber number = column_number(guard, table, guard.column);

@@ -36,6 +36,16 @@ struct Guard {
   EState *state;        // it is evaluated in
 };
 
+// The arguments of a trigger.
+struct TriggerArguments {
+  const char *trigger;  // its name
+  int count;
+  char **values;
+};
+
+// Returns the part of a guard that the arguments tell. Errors where one is wrong for the table.
+Guard *read_arguments(GuardAction action, Relation table, const TriggerArguments &arguments);
+
 // Returns the guard of the call. It is made with the first call of a statement. Errors where the function is
 // not called by a trigger that it can serve, or an argument of the trigger is wrong.
 Guard *guard_of(FunctionCallInfo fcinfo, GuardAction action);

@@ -78,28 +78,52 @@ TIDBitmap *search(Relation index, int column, const SoughtSets &sought) {
   return places;
 }
 
-}  // namespace
-
-TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &sought) {
-  TIDBitmap *places = nullptr;
+// Returns an index that finds all such sets in the table's column, opened, and the number of its column.
+// Returns nullptr where there is none.
+Relation open_usable_index(Relation table, AttrNumber column, const SoughtSets &sought, int *number) {
+  Relation usable = nullptr;
   List *indexes = RelationGetIndexList(table);
   ListCell *cell;
   foreach (cell, indexes) {
     Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-    const int number = usable_column(index, column, sought);
-    if (number > 0) {
-      const int level = NewGUCNestLevel();
-      // All rows are needed, even if the session has set a limit.
-      if (GinFuzzySearchLimit != 0) set_until_end("gin_fuzzy_search_limit", "0");
-      move_pending_entries(index);
-      places = search(index, number, sought);
-      AtEOXact_GUC(true, level);
+    *number = usable_column(index, column, sought);
+    if (*number > 0) {
+      usable = index;
+      break;
     }
     index_close(index, AccessShareLock);
-    if (places != nullptr) break;
   }
   list_free(indexes);
+  return usable;
+}
+
+}  // namespace
+
+TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &sought) {
+  int number;
+  Relation index = open_usable_index(table, column, sought, &number);
+  if (index == nullptr) return nullptr;
+  const int level = NewGUCNestLevel();
+  // All rows are needed, even if the session has set a limit.
+  if (GinFuzzySearchLimit != 0) set_until_end("gin_fuzzy_search_limit", "0");
+  move_pending_entries(index);
+  TIDBitmap *places = search(index, number, sought);
+  AtEOXact_GUC(true, level);
+  index_close(index, AccessShareLock);
   return places;
+}
+
+bool has_index(Relation table, AttrNumber column, Measure measure, double threshold) {
+  constexpr size_t tokens = 50;
+  Datum set[tokens];
+  for (size_t i = 0; i < tokens; ++i) set[i] = Int32GetDatum(static_cast<int32>(i));
+  const SoughtSets sought = {PointerGetDatum(construct_token_array(set, tokens, TokenType::int4)), measure,
+                             threshold};
+  int number;
+  Relation index = open_usable_index(table, column, sought, &number);
+  if (index == nullptr) return false;
+  index_close(index, AccessShareLock);
+  return true;
 }
 
 }  // namespace simjoin::pg

@@ -23,4 +23,8 @@ struct SoughtSets {
 // sets of this column. The result is in the current memory context.
 TIDBitmap *find_places(Relation table, AttrNumber column, const SoughtSets &sought);
 
+// Returns whether an index of the table serves to look for such sets in the column, where they have some tens
+// of tokens.
+bool has_index(Relation table, AttrNumber column, Measure measure, double threshold);
+
 }  // namespace simjoin::pg
