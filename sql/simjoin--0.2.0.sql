@@ -867,14 +867,28 @@ AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION minhash_self_join(query text, threshold float8, permutations int, bands int,
                                   rows int, verify bool, seed bigint,
-                                  key anyelement, tokens tokenizer DEFAULT NULL)
+                                  key anyelement, tokens tokenizer DEFAULT NULL, recall float8 DEFAULT NULL)
 RETURNS TABLE (a anyelement, b anyelement, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) IS
 'most pairs of rows of a query (id bigint, tokens set) with Jaccard similarity >= threshold, each once, a < b, found by bands of MinHash signatures';
-COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement, tokenizer) IS
+COMMENT ON FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement, tokenizer, float8) IS
 'most pairs of rows of a query (id, tokens set) with Jaccard similarity >= threshold, each once, a < b, found by bands of MinHash signatures; key gives the type of ids';
+CREATE FUNCTION minhash_self_join(query text, threshold float8, recall float8, permutations int DEFAULT 128,
+                                  verify bool DEFAULT true, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_self_join(text, float8, float8, int, bool, bigint) IS
+'minhash_self_join by bands that find the share recall of the pairs on the threshold, as in recall => 0.97';
+CREATE FUNCTION minhash_self_join(query text, threshold float8, tokens tokenizer, recall float8 DEFAULT NULL,
+                                  permutations int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_self_join(text, float8, tokenizer, float8, int, bigint) IS
+'minhash_self_join for a query of texts, as in tokens => ''shingles(5)''';
 
 CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, permutations int DEFAULT 128,
                              bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
@@ -885,14 +899,28 @@ SUPPORT simjoin_query_support;
 CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, permutations int,
                              bands int, rows int, verify bool, seed bigint,
                              left_key anyelement, right_key anycompatible,
-                             tokens tokenizer DEFAULT NULL)
+                             tokens tokenizer DEFAULT NULL, recall float8 DEFAULT NULL)
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) IS
 'most pairs of a row of each of two queries (id bigint, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures';
-COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible, tokenizer) IS
+COMMENT ON FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible, tokenizer, float8) IS
 'most pairs of a row of each of two queries (id, tokens set) with Jaccard similarity >= threshold, found by bands of MinHash signatures; left_key and right_key give the types of ids';
+CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, recall float8, permutations int DEFAULT 128,
+                             verify bool DEFAULT true, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_join(text, text, float8, float8, int, bool, bigint) IS
+'minhash_join by bands that find the share recall of the pairs on the threshold';
+CREATE FUNCTION minhash_join(left_query text, right_query text, threshold float8, tokens tokenizer, recall float8 DEFAULT NULL,
+                             permutations int DEFAULT 128, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION minhash_join(text, text, float8, tokenizer, float8, int, bigint) IS
+'minhash_join for queries of texts';
 
 CREATE FUNCTION weighted_minhash_self_join(query text, threshold float8, samples int DEFAULT 128,
                                            bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
@@ -901,14 +929,22 @@ RETURNS TABLE (a bigint, b bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION weighted_minhash_self_join(query text, threshold float8, samples int, bands int,
-                                           rows int, verify bool, seed bigint, key anyelement)
+                                           rows int, verify bool, seed bigint, key anyelement,
+                                           recall float8 DEFAULT NULL)
 RETURNS TABLE (a anyelement, b anyelement, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, int, int, int, bool, bigint) IS
 'most pairs of rows of a query (id bigint, tokens set, weights float4[]) with weighted Jaccard similarity >= threshold, each once, a < b, found by bands of weighted MinHash signatures';
-COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement) IS
+COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, int, int, int, bool, bigint, anyelement, float8) IS
 'weighted_minhash_self_join for ids of the type of key';
+CREATE FUNCTION weighted_minhash_self_join(query text, threshold float8, recall float8, samples int DEFAULT 128,
+                                           verify bool DEFAULT true, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_self_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_self_join(text, float8, float8, int, bool, bigint) IS
+'weighted_minhash_self_join by bands that find the share recall of the pairs on the threshold';
 
 CREATE FUNCTION weighted_minhash_join(left_query text, right_query text, threshold float8, samples int DEFAULT 128,
                                       bands int DEFAULT NULL, rows int DEFAULT NULL, verify bool DEFAULT true,
@@ -918,14 +954,22 @@ AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_join' LANGUAGE C STABLE COST 100
 SUPPORT simjoin_query_support;
 CREATE FUNCTION weighted_minhash_join(left_query text, right_query text, threshold float8, samples int,
                                       bands int, rows int, verify bool, seed bigint,
-                                      left_key anyelement, right_key anycompatible)
+                                      left_key anyelement, right_key anycompatible,
+                                      recall float8 DEFAULT NULL)
 RETURNS TABLE (a anyelement, b anycompatible, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, int, int, int, bool, bigint) IS
 'most pairs of a row of each of two queries (id bigint, tokens set, weights float4[]) with weighted Jaccard similarity >= threshold, found by bands of weighted MinHash signatures';
-COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible) IS
+COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, int, int, int, bool, bigint, anyelement, anycompatible, float8) IS
 'weighted_minhash_join for ids of the types of left_key and right_key';
+CREATE FUNCTION weighted_minhash_join(left_query text, right_query text, threshold float8, recall float8, samples int DEFAULT 128,
+                                      verify bool DEFAULT true, seed bigint DEFAULT 1)
+RETURNS TABLE (a bigint, b bigint, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_weighted_minhash_join' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weighted_minhash_join(text, text, float8, float8, int, bool, bigint) IS
+'weighted_minhash_join by bands that find the share recall of the pairs on the threshold';
 
 -- Hashes of vectors are sets of positions, which are joined like any other sets.
 CREATE FUNCTION flyhash(vector float4[], hash_length int, winners int DEFAULT NULL, projection int DEFAULT NULL,

@@ -51,6 +51,37 @@ FROM unverified JOIN candidates USING (a, b) JOIN sets l ON l.id = a JOIN sets r
 SELECT count(*) = (SELECT count(*) FROM unverified) AS same_candidates
 FROM minhash_self_join('SELECT id, tokens FROM sets', 0.1, bands => 14, rows => 9, verify => false);
 
+-- With a recall at least that share of the pairs on the threshold is found, as by the operator.
+SELECT recall, count(*) >= (recall - 0.05) * (SELECT count(*) FROM exact WHERE similarity >= 0.7) AS found, count(*) > (SELECT count(*) FROM found) AS more,
+       bool_and(EXISTS (SELECT FROM exact e WHERE (e.a, e.b, e.similarity) = (f.a, f.b, f.similarity))) AS exact
+FROM unnest('{0.8,0.97,0.999}'::float8[]) recall, minhash_self_join('SELECT id, tokens FROM sets', 0.7, recall => recall) f GROUP BY recall ORDER BY recall;
+SET simjoin.method = minhash;
+SET simjoin.target_recall = 0.9;
+SELECT count(*) AS differences FROM (
+  (SELECT l.id::bigint, r.id::bigint FROM sets l JOIN sets r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.6
+   EXCEPT ALL SELECT a, b FROM minhash_self_join('SELECT id, tokens FROM sets', 0.6, recall => 0.9))
+  UNION ALL (SELECT a, b FROM minhash_join('SELECT id, tokens FROM sets', 'SELECT id, tokens FROM sets', 0.6, recall => 0.9) WHERE a < b
+   EXCEPT ALL SELECT l.id, r.id FROM sets l JOIN sets r ON l.id < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.6)) d;
+RESET simjoin.method;
+RESET simjoin.target_recall;
+-- Texts need no key.
+SELECT * FROM minhash_self_join('VALUES (1, ''one two three''), (2, ''Three, two, one''), (3, ''four'')', 0.9, tokens => 'words');
+SELECT * FROM minhash_self_join('VALUES (1, ''one two three''), (2, ''Three, two, one''), (3, ''four'')', 0.9, tokens => 'words', recall => 0.97);
+SELECT * FROM minhash_join('VALUES (1, ''one two three'')', 'VALUES (2, ''Three, two, one''), (3, ''four'')', 0.9, tokens => 'words');
+SELECT * FROM minhash_self_join('VALUES (''a''::text, ''{1}''::int[]), (''b'', ''{1}'')', 0.5, 128, NULL, NULL, true, 1, key => NULL::text, recall => 0.9);
+SELECT * FROM weighted_minhash_self_join('VALUES (1, ''{1}''::int[], ''{1}''::real[]), (2, ''{1}'', ''{1}'')', 0.5, recall => 0.9);
+SELECT * FROM weighted_minhash_join('VALUES (1, ''{1}''::int[], ''{1}''::real[])', 'VALUES (2, ''{1}''::int[], ''{1}''::real[])', 0.5, recall => 0.9);
+SELECT count(*) FROM minhash_self_join('VALUES (1, ''{1}''::int[]), (2, ''{1}'')', 0.5, 10, 2, 2);
+SELECT count(*) FROM minhash_self_join('VALUES (1, ''{1}''::int[]), (2, ''{1}'')', 0.5, recall => NULL);
+SET client_min_messages = notice;
+SELECT count(*) FROM minhash_self_join('VALUES (1, ''{1}''::int[]), (2, ''{1}'')', 0.5, recall => 0.97, permutations => 2);
+SET client_min_messages = warning;
+SELECT * FROM minhash_self_join('VALUES (1, ''{1}''::int[])', 0.5, recall => 0);
+SELECT * FROM minhash_self_join('VALUES (1, ''{1}''::int[])', 0.5, recall => 1);
+SELECT * FROM minhash_self_join('VALUES (1, ''{1}''::int[])', 0.5, 128::smallint);
+SELECT * FROM weighted_minhash_self_join('VALUES (1, ''{1}''::int[], ''{1}''::real[])', 0.5, recall => 'NaN');
+SELECT * FROM minhash_self_join('VALUES (1, ''{1}''::int[])', 0.5, 128, 2, 2, true, 1, key => NULL::int, recall => 0.9);
+
 -- The seed decides which pairs are missed. The threads do not.
 SELECT (SELECT md5(string_agg(p::text, ';' ORDER BY p)) FROM minhash_self_join('SELECT id, tokens FROM sets', 0.7, seed => 2) p)
        <> (SELECT md5(string_agg(p::text, ';' ORDER BY p)) FROM found p) AS other_pairs;

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "core/lsh/lsh_join.hpp"
+#include "core/lsh/lsh_plan.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/named_arguments.hpp"
@@ -25,9 +26,31 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+// Returns the bands and rows that find the share of the pairs on the threshold that the call asks for.
+BandPlan plan_of_recall(const NamedArguments &arguments, double threshold, int32 permutations,
+                        const char *what, const char *function) {
+  const double recall = arguments.real("recall");
+  if (!(recall > 0 && recall < 1))
+    raise_argument(
+        function, "recall", recall,
+        psprintf("It is a share above 0 and below 1, as in recall => 0.97. Give %s by their name.", what));
+  if (!arguments.is_null("bands") || !arguments.is_null("rows"))
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: recall and bands are given", function),
+             errhint("Give recall, or bands and rows.")));
+  const BandPlan plan = plan_for_recall(threshold, recall, static_cast<uint32_t>(permutations));
+  const double reached = candidate_probability(plan, threshold);
+  if (reached < recall)
+    ereport(NOTICE, (errmsg("%s: %d %s find %.1f %% of the pairs on the threshold", function, permutations,
+                            what, 100 * reached),
+                     errhint("Give more %s, or a lower recall.", what)));
+  return plan;
+}
+
 // Returns the bands and rows that the call asks for, or the best ones.
 BandPlan plan_of(const NamedArguments &arguments, double threshold, int32 permutations, const char *what,
                  const char *function) {
+  if (!arguments.is_null("recall")) return plan_of_recall(arguments, threshold, permutations, what, function);
   const bool no_bands = arguments.is_null("bands"), no_rows = arguments.is_null("rows");
   if (no_bands && no_rows) return best_band_plan(threshold, static_cast<uint32_t>(permutations));
   if (no_bands || no_rows)
@@ -52,10 +75,11 @@ LshSpec spec_of(const NamedArguments &arguments, bool weighted, const char *func
   check_share(spec.threshold, function, "threshold");
   const int32 permutations = arguments.integer(what);
   check_permutations(permutations, function, what);
-  spec.permutations = static_cast<uint32_t>(permutations);
   spec.seed = static_cast<uint64_t>(arguments.bigint("seed"));
   spec.plan = plan_of(arguments, spec.threshold, permutations, what, function);
-  spec.verify = arguments.boolean("verify");
+  spec.verify = !arguments.has("verify") || arguments.boolean("verify");
+  // Estimates need all values, and bands only their own.
+  spec.permutations = spec.verify ? spec.plan.bands * spec.plan.rows : static_cast<uint32_t>(permutations);
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
   spec.memory_limit = engine_share(Settings::memory_limit());
@@ -67,7 +91,7 @@ LshSpec spec_of(const NamedArguments &arguments, bool weighted, const char *func
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, const char *function) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"bands", "rows", "key", "left_key", "right_key", "tokens"})) return 0;
+  if (arguments.any_null({"bands", "rows", "recall", "key", "left_key", "right_key", "tokens"})) return 0;
   LshSpec spec = spec_of(arguments, weighted, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(function, {Measure::jaccard, weighted}, self_join);
