@@ -373,12 +373,24 @@ AS 'MODULE_PATHNAME', 'simjoin_edit_distance_up_to' LANGUAGE C IMMUTABLE STRICT 
 SUPPORT simjoin_edit_distance_support;
 COMMENT ON FUNCTION edit_distance(text, text, int4) IS 'the edit distance if it is at most k, else k + 1; faster for large distances';
 
+CREATE FUNCTION damerau_distance(a text, b text) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_damerau_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 40
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION damerau_distance(text, text) IS 'as edit_distance, with an exchange of two neighbours as one edit; no character is edited twice';
+CREATE FUNCTION damerau_distance(a text, b text, k int4) RETURNS int4
+AS 'MODULE_PATHNAME', 'simjoin_damerau_distance_up_to' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 40
+SUPPORT simjoin_edit_distance_support;
+COMMENT ON FUNCTION damerau_distance(text, text, int4) IS 'damerau_distance if it is at most k, else k + 1; faster for large distances';
+
 CREATE FUNCTION edit_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_edit_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION edit_keys(text, int4) IS 'keys of a text: any two texts within an edit distance of k share one';
 CREATE FUNCTION levenshtein_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_levenshtein_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION levenshtein_keys(text, int4) IS 'edit_keys for joins by fuzzystrmatch; an array with NULL for a text that is too long for levenshtein';
+CREATE FUNCTION damerau_keys(body text, k int4) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_damerau_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION damerau_keys(text, int4) IS 'keys of a text: any two texts within a damerau_distance of k share one';
 
 -- Similarities of texts by Jaro and Winkler, and sets that similar texts share.
 

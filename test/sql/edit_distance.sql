@@ -53,6 +53,15 @@ SELECT edit_keys('A title of more than thirty-two characters', 1);
 SELECT count(*) AS pairs_without_key FROM edited a, edited b
 WHERE edit_distance(a.t, b.t) <= 3 AND overlap_count(edit_keys(a.t, 3), edit_keys(b.t, 3)) = 0;
 
+-- With exchanges of two neighbours. None of them is edited again: 'ca' becomes 'abc' by three edits, not two.
+SELECT damerau_distance('Schmidt', 'Schmitd') AS one, edit_distance('Schmidt', 'Schmitd') AS two, damerau_distance('ca', 'abc') AS three,
+       damerau_distance('', 'abc') AS empty, damerau_distance('相似', '似相') AS chinese, damerau_distance(NULL, 'a') IS NULL AS none,
+       damerau_distance(repeat('ab', 500), repeat('ba', 500)) AS many;
+SELECT k, damerau_distance('abcdef', 'badcfe', k) FROM unnest(ARRAY[-1, 0, 1, 2, 3, 4, 2147483647, NULL]) k;
+SELECT damerau_keys('ab', 1) && damerau_keys('ba', 1) AS exchanged, damerau_keys('', -1) AS negative, damerau_keys('Anna', 9) = damerau_keys('', 9) AS one_for_all;
+SELECT count(*) AS pairs_without_key FROM edited a, edited b
+WHERE damerau_distance(a.t, b.t) <= 2 AND overlap_count(damerau_keys(a.t, 2), damerau_keys(b.t, 2)) = 0;
+
 -- A join finds candidates by keys, and the condition decides. Other plans are off, since the table is small.
 SET enable_mergejoin = off;
 SET enable_hashjoin = off;
@@ -78,7 +87,8 @@ FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 0', 'edit_distance(a.t, b.t) <= 2'
   'edit_distance(a.t, b.t, 3) <= 3', 'edit_distance(a.t, b.t, 5) <= 1', 'edit_distance(a.t, b.t, 2) < 3', '2 >= edit_distance(a.t, b.t, -1)', 'edit_distance(a.t, b.t) <= 2.9', 'edit_distance(a.t, b.t) < 3.0000000000000000000001',
   'edit_distance(a.t, b.t)::float8 < 2.0::float8', 'edit_distance(a.t, b.t) <= 1::bigint', '1::smallint >= edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) <= 16',
   'edit_distance(upper(a.t), lower(b.t)) <= 4', 'edit_distance(a.t::varchar, b.t) <= 1', 'edit_distance(a.t, b.t) <= 2 AND a.grp = b.grp',
-  '(edit_distance(a.t, b.t) <= 1 OR edit_distance(lower(a.t), b.t) <= 1)', 'edit_distance(a.t, b.t) = 1', '2 = edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) < 0', 'edit_distance(a.t, b.t) <= -1']) c;
+  '(edit_distance(a.t, b.t) <= 1 OR edit_distance(lower(a.t), b.t) <= 1)', 'edit_distance(a.t, b.t) = 1', '2 = edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) < 0', 'edit_distance(a.t, b.t) <= -1',
+  'damerau_distance(a.t, b.t) <= 1', '2 >= damerau_distance(a.t, b.t)', 'damerau_distance(a.t, b.t, 8) <= 8', 'damerau_distance(a.t, b.t) <= 2 AND a.grp = b.grp']) c;
 SELECT same_rows('SELECT a.id, b.id AS other FROM edited a LEFT JOIN (SELECT * FROM edited WHERE grp > 0) b ON a.id <> b.id AND edit_distance(a.t, b.t) <= 1') AS left_join,
        same_rows('SELECT id FROM edited a WHERE EXISTS (SELECT FROM edited b WHERE a.id <> b.id AND edit_distance(a.t, b.t) <= 1)') AS semi_join,
        same_rows('SELECT id FROM edited a WHERE NOT EXISTS (SELECT FROM edited b WHERE a.id <> b.id AND edit_distance(a.t, b.t) <= 1)') AS anti_join;
@@ -96,6 +106,13 @@ EXECUTE within(300);
 PREPARE within_capped(smallint) AS SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND edit_distance(a.t, b.t, $1) < $1;
 EXECUTE within_capped(3);
 EXECUTE within_capped(0);
+PREPARE within_large(bigint) AS SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND damerau_distance(a.t, b.t) <= $1;
+EXECUTE within_large(2);
+EXECUTE within_large(0);
+EXECUTE within_large(9223372036854775807);
+EXECUTE within_large(-9223372036854775808);
+EXECUTE within_large(NULL);
+SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND damerau_distance(a.t, b.t) + 0 * a.id * b.id <= 2;
 RESET plan_cache_mode;
 
 -- Conditions of other forms are nested loops, and EXPLAIN says why.
@@ -110,7 +127,7 @@ BEGIN
   RETURN 'neither';
 END $$;
 SELECT c, reason(c)
-FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t, 2) <= 3',
+FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'damerau_distance(a.t, b.t) <= 9', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t, 2) <= 3',
   'edit_distance(a.t, b.t) >= 2', 'edit_distance(a.t, b.t) <> 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8',
   'edit_distance(a.t, b.t) <= (SELECT 2)', 'edit_distance(a.t, b.t) <= edit_distance(b.t, a.t)']) c;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text/damerau_distance.hpp"
 #include "core/text/edit_keys.hpp"
 
 namespace simjoin {
@@ -126,6 +127,70 @@ TEST(EditDistance, TakesTimeByTheDistanceOfLongTexts) {
   EXPECT_EQ(edit_distance_up_to<uint32_t>(a, b, distance - 1), distance);
 }
 
+// ---- With exchanges ----
+
+int64_t damerau_by_table(const Text &a, const Text &b) {
+  std::vector<std::vector<int64_t>> table(a.size() + 1, std::vector<int64_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      int64_t &distance = table[i][j];
+      distance = static_cast<int64_t>(i + j);
+      if (i == 0 || j == 0) continue;
+      distance = std::min(
+          {table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), table[i - 1][j] + 1, table[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        distance = std::min(distance, table[i - 2][j - 2] + 1);
+    }
+  }
+  return table[a.size()][b.size()];
+}
+
+void expect_damerau_distances(const Text &a, const Text &b) {
+  const int64_t expected = damerau_by_table(a, b);
+  ASSERT_EQ(damerau_distance<uint32_t>(a, b), expected);
+  ASSERT_EQ(damerau_distance<uint32_t>(b, a), expected);
+  for (const int64_t most : {int64_t{0}, expected - 1, expected, expected + 1, int64_t{1} << 40})
+    if (most >= 0)
+      ASSERT_EQ(damerau_distance_up_to<uint32_t>(a, b, most), std::min(expected, most + 1)) << most;
+}
+
+// Returns the text after some edits and exchanges.
+Text edited_and_exchanged(Text text, const Text &alphabet, size_t edits, Draws *draws) {
+  for (; edits > 0; --edits) {
+    if (text.size() < 2 || draws->number(0, 1) == 0) {
+      text = draws->edited(text, alphabet, 1);
+    } else {
+      const size_t at = draws->number(0, text.size() - 2);
+      std::swap(text[at], text[at + 1]);
+    }
+  }
+  return text;
+}
+
+TEST(DamerauDistance, IsThatOfTheTable) {
+  Draws draws(11);
+  for (int i = 0; i < 6000; ++i) {
+    const Text &alphabet = alphabets[draws.number(0, alphabets.size() - 1)];
+    const Text a = draws.text(alphabet, draws.number(0, i % 40 == 0 ? 150 : 12));
+    expect_damerau_distances(a, draws.text(alphabet, draws.number(0, 12)));
+    expect_damerau_distances(a, edited_and_exchanged(a, alphabet, draws.number(0, 5), &draws));
+  }
+  // Nothing is changed between two neighbours that are exchanged.
+  expect_damerau_distances({'c', 'a'}, {'a', 'b', 'c'});
+  EXPECT_EQ(damerau_distance<uint32_t>(Text{'c', 'a'}, Text{'a', 'b', 'c'}), 3);
+}
+
+TEST(DamerauDistance, TakesTimeByTheDistanceOfLongTexts) {
+  Draws draws(12);
+  const Text a = draws.text(alphabets[1], 1'000'000);
+  Text b = edited_and_exchanged(a, alphabets[1], 10, &draws);
+  b.front() = 'x';
+  b.back() = 'y';
+  const int64_t distance = damerau_distance<uint32_t>(a, b);
+  EXPECT_GT(distance, 2);
+  EXPECT_LE(distance, 12);
+}
+
 // ---- Keys ----
 
 template <typename Character>
@@ -171,6 +236,44 @@ TEST(EditKeys, AreSharedByAllPairsOfShortTexts) {
         ASSERT_TRUE(share_key(a, b, edits)) << a.size() << " " << b.size() << " " << edits;
       }
     }
+  }
+}
+
+bool share_damerau_key(const Text &a, const Text &b, int32_t edits) {
+  std::vector<int32_t> first, second, common;
+  add_damerau_keys<uint32_t>(a, edits, &first);
+  add_damerau_keys<uint32_t>(b, edits, &second);
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  std::set_intersection(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(common));
+  return !common.empty();
+}
+
+TEST(DamerauKeys, AreSharedWithinTheDistance) {
+  Draws draws(13);
+  for (int i = 0; i < 6000; ++i) {
+    const Text &alphabet = alphabets[draws.number(0, alphabets.size() - 1)];
+    const auto edits = static_cast<int32_t>(draws.number(0, 1 + draws.number(0, most_damerau_edits - 1)));
+    const Text a = draws.text(alphabet, draws.number(0, draws.number(0, 1) == 0 ? 45 : 150));
+    // The distance of one edit after the other is not restricted.
+    const Text b = edited_and_exchanged(a, alphabet, static_cast<size_t>(edits), &draws);
+    ASSERT_TRUE(share_damerau_key(a, b, edits)) << a.size() << " " << b.size() << " " << edits;
+  }
+  EXPECT_TRUE(share_damerau_key({}, Text(1000, 'a'), most_damerau_edits + 1));
+}
+
+TEST(DamerauKeys, TellMostOtherTextsApart) {
+  Draws draws(14);
+  Text letters;
+  for (uint32_t letter = 'a'; letter <= 'z'; ++letter) letters.push_back(letter);
+  for (const auto &[edits, length] : {std::pair{1, 9}, {1, 60}, {2, 13}, {2, 40}, {3, 14}, {8, 400}}) {
+    int shared = 0;
+    for (int i = 0; i < 300; ++i)
+      shared += share_damerau_key(draws.text(letters, static_cast<size_t>(length)),
+                                  draws.text(letters, static_cast<size_t>(length)), edits)
+                    ? 1
+                    : 0;
+    EXPECT_LE(shared, 3) << edits << " " << length;
   }
 }
 

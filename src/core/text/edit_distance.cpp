@@ -7,6 +7,7 @@
 
 #include "core/base/interruption.hpp"
 #include "core/base/mix.hpp"
+#include "core/text/common_ends.hpp"
 
 namespace simjoin {
 namespace {
@@ -137,21 +138,6 @@ class Table {
   int64_t last_ = 0;                 // in its last column
   size_t steps_ = 0;
 };
-
-// Leaves out what both texts begin and end with.
-template <typename Character>
-void trim_common(std::span<const Character> *a, std::span<const Character> *b) {
-  size_t same = 0, most = std::min(a->size(), b->size());
-  while (same < most && (*a)[same] == (*b)[same]) check_interruption_at(same++);
-  *a = a->subspan(same);
-  *b = b->subspan(same);
-  most -= same;
-  same = 0;
-  while (same < most && (*a)[a->size() - same - 1] == (*b)[b->size() - same - 1])
-    check_interruption_at(same++);
-  *a = a->first(a->size() - same);
-  *b = b->first(b->size() - same);
-}
 
 // Returns the distance of two texts that are trimmed, the shorter one first.
 template <typename Character>

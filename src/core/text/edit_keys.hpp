@@ -21,4 +21,17 @@ inline constexpr int32_t most_edits = 16;
 template <typename Character>
 void add_edit_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
 
+// The largest distance by Damerau with such keys.
+inline constexpr int32_t most_damerau_edits = most_edits / 2;
+
+// As add_edit_keys(), for distances by Damerau, restricted or not, of up to `edits`.
+//
+// An exchange of neighbours moves one of them. So it deletes and inserts one character, as a replacement
+// does. What no edit deletes, inserts, replaces or moves stands in both texts in the same order, and each
+// text lacks up to `edits` characters of it: short texts have the keys of that many deletions. In a long
+// text, an exchange counts as a deletion and an insertion, each within one segment: its keys are those of
+// twice as many edits. The lengths of two texts still differ by up to `edits` only.
+template <typename Character>
+void add_damerau_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
+
 }  // namespace simjoin

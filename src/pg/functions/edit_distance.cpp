@@ -11,6 +11,7 @@ extern "C" {
 #include <span>
 #include <vector>
 
+#include "core/text/damerau_distance.hpp"
 #include "core/text/edit_distance.hpp"
 #include "core/text/edit_keys.hpp"
 #include "pg/base/errors.hpp"
@@ -26,43 +27,60 @@ constexpr size_t kept_keys = 1 << 16;
 // Texts of more characters are refused by fuzzystrmatch.
 constexpr size_t longest_of_levenshtein = 255;
 
-// Returns the edit distance of the call's first two texts: any if `most` is negative, and else at most
-// most + 1.
-int32 distance_of_call(FunctionCallInfo fcinfo, int64_t most) {
-  return with_characters(fcinfo, [most](auto a, auto b) {
-    return static_cast<int32>(
-        call_cpp([&] { return most < 0 ? edit_distance(a, b) : edit_distance_up_to(a, b, most); }));
+// Returns a distance of the call's first two texts: any if `most` is negative, and else at most most + 1.
+template <class Distance, class DistanceUpTo>
+int32 distance_of_call(FunctionCallInfo fcinfo, int64_t most, Distance distance, DistanceUpTo up_to) {
+  return with_characters(fcinfo, [&](auto a, auto b) {
+    return static_cast<int32>(call_cpp([&] { return most < 0 ? distance(a, b) : up_to(a, b, most); }));
   });
 }
 
-// Returns the keys as an array. A text of more than `longest` characters has an array with NULL, unless all
-// texts have the same key.
-template <class Character>
-Datum keys_of(std::span<const Character> characters, int32 edits, size_t longest) {
-  if (characters.size() > longest && edits <= most_edits) {
-    Datum none = 0;
-    bool null = true;
-    int length = 1, bound = 1;
-    return PointerGetDatum(
-        construct_md_array(&none, &null, 1, &length, &bound, INT4OID, sizeof(int32), true, TYPALIGN_INT));
-  }
+int32 edit_distance_of_call(FunctionCallInfo fcinfo, int64_t most) {
+  return distance_of_call(
+      fcinfo, most, [](auto a, auto b) { return edit_distance(a, b); },
+      [](auto a, auto b, int64_t limit) { return edit_distance_up_to(a, b, limit); });
+}
+
+int32 damerau_distance_of_call(FunctionCallInfo fcinfo, int64_t most) {
+  return distance_of_call(
+      fcinfo, most, [](auto a, auto b) { return damerau_distance(a, b); },
+      [](auto a, auto b, int64_t limit) { return damerau_distance_up_to(a, b, limit); });
+}
+
+Datum array_of_null() {
+  Datum none = 0;
+  bool null = true;
+  int length = 1, bound = 1;
+  return PointerGetDatum(
+      construct_md_array(&none, &null, 1, &length, &bound, INT4OID, sizeof(int32), true, TYPALIGN_INT));
+}
+
+// Returns the keys of a text as an array. add(characters, keys) appends them. A text of more than `longest`
+// characters has an array with NULL.
+template <class Add>
+Datum keys_of_text(Bytes bytes, size_t longest, Add add) {
   static std::vector<int32_t> kept;
-  const size_t count = call_cpp([&] {
-    if (kept.capacity() > kept_keys) kept = {};
-    kept.clear();
-    add_edit_keys(characters, edits, &kept);
-    return kept.size();
-  });
-  const NewArray<int32> array = make_array<int32>(count);
-  std::copy_n(kept.data(), count, array.elements);
-  return array.datum();
+  auto keys_of = [&](auto characters) {
+    if (characters.size() > longest) return array_of_null();
+    const size_t count = call_cpp([&] {
+      if (kept.capacity() > kept_keys) kept = {};
+      kept.clear();
+      add(characters, &kept);
+      return kept.size();
+    });
+    const NewArray<int32> array = make_array<int32>(count);
+    std::copy_n(kept.data(), count, array.elements);
+    return array.datum();
+  };
+  return has_characters_of_bytes(bytes) ? keys_of(bytes) : keys_of(points_of(bytes));
 }
 
-Datum keys_of_call(FunctionCallInfo fcinfo, size_t longest) {
-  const Bytes bytes = bytes_of(PG_GETARG_TEXT_PP(0));
+// Returns the keys of the call's text for its number of edits, with an array of NULL for one of more than
+// `longest` characters, unless all texts have the same key.
+Datum edit_keys_of_call(FunctionCallInfo fcinfo, size_t longest) {
   const int32 edits = PG_GETARG_INT32(1);
-  return has_characters_of_bytes(bytes) ? keys_of(bytes, edits, longest)
-                                        : keys_of(points_of(bytes), edits, longest);
+  return keys_of_text(bytes_of(PG_GETARG_TEXT_PP(0)), edits > most_edits ? SIZE_MAX : longest,
+                      [edits](auto text, auto *keys) { add_edit_keys(text, edits, keys); });
 }
 
 }  // namespace
@@ -71,22 +89,39 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_edit_distance);
 Datum simjoin_edit_distance(PG_FUNCTION_ARGS) {
-  PG_RETURN_INT32(distance_of_call(fcinfo, -1));
+  PG_RETURN_INT32(edit_distance_of_call(fcinfo, -1));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_edit_distance_up_to);
 Datum simjoin_edit_distance_up_to(PG_FUNCTION_ARGS) {
-  PG_RETURN_INT32(distance_of_call(fcinfo, PG_GETARG_INT32(2)));
+  PG_RETURN_INT32(edit_distance_of_call(fcinfo, PG_GETARG_INT32(2)));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_damerau_distance);
+Datum simjoin_damerau_distance(PG_FUNCTION_ARGS) {
+  PG_RETURN_INT32(damerau_distance_of_call(fcinfo, -1));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_damerau_distance_up_to);
+Datum simjoin_damerau_distance_up_to(PG_FUNCTION_ARGS) {
+  PG_RETURN_INT32(damerau_distance_of_call(fcinfo, PG_GETARG_INT32(2)));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_edit_keys);
 Datum simjoin_edit_keys(PG_FUNCTION_ARGS) {
-  return keys_of_call(fcinfo, SIZE_MAX);
+  return edit_keys_of_call(fcinfo, SIZE_MAX);
 }
 
 PG_FUNCTION_INFO_V1(simjoin_levenshtein_keys);
 Datum simjoin_levenshtein_keys(PG_FUNCTION_ARGS) {
-  return keys_of_call(fcinfo, longest_of_levenshtein);
+  return edit_keys_of_call(fcinfo, longest_of_levenshtein);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_damerau_keys);
+Datum simjoin_damerau_keys(PG_FUNCTION_ARGS) {
+  const int32 edits = PG_GETARG_INT32(1);
+  return keys_of_text(bytes_of(PG_GETARG_TEXT_PP(0)), SIZE_MAX,
+                      [edits](auto text, auto *keys) { add_damerau_keys(text, edits, keys); });
 }
 
 // The planner calls it, which loads this library and the join hook before join paths are made.

@@ -21,6 +21,9 @@ namespace {
 
 constexpr char levenshtein_library[] = "fuzzystrmatch";
 
+// The distances, by whose keys their texts have: those for levenshtein refuse long texts.
+enum class Edits { own, levenshtein, damerau };
+
 // A C function that computes an edit distance. Its arguments are two texts, then the costs of an insertion, a
 // deletion and a replacement if it has them, then the greatest distance that it tells from others if it has
 // it.
@@ -28,9 +31,12 @@ struct EditFunction {
   std::string_view symbol;
   bool costs;
   bool most;
+  Edits edits = Edits::levenshtein;
 };
-constexpr EditFunction own_functions[] = {{"simjoin_edit_distance", false, false},
-                                          {"simjoin_edit_distance_up_to", false, true}};
+constexpr EditFunction own_functions[] = {{"simjoin_edit_distance", false, false, Edits::own},
+                                          {"simjoin_edit_distance_up_to", false, true, Edits::own},
+                                          {"simjoin_damerau_distance", false, false, Edits::damerau},
+                                          {"simjoin_damerau_distance_up_to", false, true, Edits::damerau}};
 constexpr EditFunction levenshtein_functions[] = {{"levenshtein", false, false},
                                                   {"levenshtein_with_costs", true, false},
                                                   {"levenshtein_less_equal", false, true},
@@ -43,8 +49,11 @@ constexpr double most_cost = 999'999.0 / (most_edits + 1);
 // A call of one of them.
 struct EditCall {
   const EditFunction *function;
-  bool levenshtein;  // which refuses long texts
   List *arguments;
+
+  int32 most_edits() const {
+    return function->edits == Edits::damerau ? most_damerau_edits : simjoin::most_edits;
+  }
 };
 
 bool describe_edit_call(Node *expr, EditCall *call) {
@@ -52,8 +61,7 @@ bool describe_edit_call(Node *expr, EditCall *call) {
   auto *function = castNode(FuncExpr, expr);
   call->arguments = function->args;
   call->function = entry_of_symbol(own_functions, bound_symbol(function->funcid));
-  call->levenshtein = call->function == nullptr;
-  if (call->levenshtein)
+  if (call->function == nullptr)
     call->function =
         entry_of_symbol(levenshtein_functions, symbol_of_library(function->funcid, levenshtein_library));
   return call->function != nullptr &&
@@ -84,6 +92,27 @@ bool tells_within(const EditCall &call, Node *bound, const double *within) {
   return equal(most, bound);
 }
 
+// Returns a parameter as a number of edits, NULL if it is no integer. Beyond most_edits, all are alike.
+Expr *as_number_of_edits(Node *parameter) {
+  auto *number = reinterpret_cast<Expr *>(parameter);
+  auto limit = [](int64 value) {
+    return reinterpret_cast<Expr *>(
+        makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL));
+  };
+  switch (exprType(parameter)) {
+    case INT2OID:
+      return call_function(F_INT4_INT2, INT4OID, list_make1(number), InvalidOid);
+    case INT4OID:
+      return number;
+    case INT8OID:
+      number = extreme_of(IS_GREATEST, extreme_of(IS_LEAST, number, limit(most_edits + 1), INT8OID),
+                          limit(-1), INT8OID);
+      return call_function(F_INT4_INT8, INT4OID, list_make1(number), InvalidOid);
+    default:
+      return nullptr;
+  }
+}
+
 // Returns an expression of the number of edits within the bound, NULL where the planner cannot know it or no
 // join pays.
 Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
@@ -94,14 +123,13 @@ Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
     const bool exact = exprType(bound) != NUMERICOID;
     const double within = strict && exact ? std::ceil(value) - 1 : std::floor(value);
     const double edits = std::fmax(std::floor(within / cost), -1);
-    if (edits > most_edits || !tells_within(call, bound, &within)) return nullptr;
+    if (edits > call.most_edits() || !tells_within(call, bound, &within)) return nullptr;
     return reinterpret_cast<Expr *>(makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
                                               Int32GetDatum(static_cast<int32>(edits)), false, true));
   }
   const bool parameter = IsA(bound, Param) && castNode(Param, bound)->paramkind == PARAM_EXTERN;
   if (!parameter || cost != 1 || !tells_within(call, bound, nullptr)) return nullptr;
-  if (exprType(bound) == INT2OID) return call_function(F_INT4_INT2, INT4OID, list_make1(bound), InvalidOid);
-  return exprType(bound) == INT4OID ? reinterpret_cast<Expr *>(bound) : nullptr;
+  return as_number_of_edits(bound);
 }
 
 // The functions that make and compare keys.
@@ -110,11 +138,13 @@ struct KeyFunctions {
   Oid measure;
 };
 
-bool find_key_functions(bool levenshtein, KeyFunctions *functions) {
+bool find_key_functions(Edits edits, KeyFunctions *functions) {
   const Oid schema = extension_schema("simjoin");
   if (!OidIsValid(schema)) return false;
-  functions->keys =
-      find_function(schema, levenshtein ? "levenshtein_keys" : "edit_keys", {TEXTOID, INT4OID}, INT4ARRAYOID);
+  const char *keys = edits == Edits::own           ? "edit_keys"
+                     : edits == Edits::levenshtein ? "levenshtein_keys"
+                                                   : "damerau_keys";
+  functions->keys = find_function(schema, keys, {TEXTOID, INT4OID}, INT4ARRAYOID);
   functions->measure =
       find_function(schema, measure_function(Measure::overlap), {INT4ARRAYOID, INT4ARRAYOID}, INT4OID);
   return OidIsValid(functions->keys) && OidIsValid(functions->measure);
@@ -127,7 +157,7 @@ bool describe_bounded(Node *distance, Node *bound, bool strict, SimilarityClause
   KeyFunctions functions;
   if (!describe_edit_call(without_cast(distance), &call)) return false;
   Expr *edits = edits_within(call, bound, strict);
-  if (edits == nullptr || !find_key_functions(call.levenshtein, &functions)) return false;
+  if (edits == nullptr || !find_key_functions(call.function->edits, &functions)) return false;
   auto keys_of = [&](void *text) {
     return call_function(functions.keys, INT4ARRAYOID, list_make2(text, edits), InvalidOid);
   };
@@ -161,7 +191,7 @@ bool can_join_by_levenshtein(Oid schema) {
   return OidIsValid(function) &&
          entry_of_symbol(levenshtein_functions, symbol_of_library(function, levenshtein_library)) !=
              nullptr &&
-         find_key_functions(true, &functions);
+         find_key_functions(Edits::levenshtein, &functions);
 }
 
 }  // namespace simjoin::pg
