@@ -391,6 +391,12 @@ COMMENT ON FUNCTION levenshtein_keys(text, int4) IS 'edit_keys for joins by fuzz
 CREATE FUNCTION damerau_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_damerau_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION damerau_keys(text, int4) IS 'keys of a text: any two texts within a damerau_distance of k share one';
+CREATE FUNCTION edit_similarity_keys(body text, similarity float8) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_edit_similarity_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION edit_similarity_keys(text, float8) IS 'keys of a text: any two texts share one where 1 - edit_distance / greatest(length, length) is at least the similarity';
+CREATE FUNCTION levenshtein_similarity_keys(body text, similarity float8) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_levenshtein_similarity_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION levenshtein_similarity_keys(text, float8) IS 'edit_similarity_keys for joins by fuzzystrmatch; an array with NULL for a text that is too long for levenshtein';
 
 -- Similarities of texts by Jaro and Winkler, and sets that similar texts share.
 

@@ -115,6 +115,20 @@ EXECUTE within_large(NULL);
 SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND damerau_distance(a.t, b.t) + 0 * a.id * b.id <= 2;
 RESET plan_cache_mode;
 
+-- Shares of the length of the longer text.
+SELECT edit_similarity_keys('Anna', 0.9), edit_similarity_keys('', 1.5) = edit_similarity_keys('', 1) AS empty, edit_similarity_keys('Anna', 1.5) AS none,
+       edit_similarity_keys('Anna', 0) = edit_similarity_keys('', -1) AS one_for_all;
+CREATE VIEW filled AS SELECT * FROM edited WHERE t <> '' OR id < 245;
+SELECT c, same_rows('SELECT a.id, b.id AS other FROM filled a JOIN filled b ON a.id <> b.id AND ' || c)
+FROM unnest(ARRAY['1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8', '1 - edit_distance(a.t, b.t) / greatest(length(a.t), length(b.t))::numeric > 0.8',
+  '0.8 <= 1.0 - edit_distance(b.t, a.t)::float4 / greatest(length(a.t), length(b.t))', 'edit_distance(a.t, b.t)::float8 / greatest(char_length(b.t), length(a.t), 1) < 0.25',
+  '(1 - edit_distance(lower(a.t), lower(b.t)) * 1.0 / greatest(length(lower(a.t)), length(lower(b.t)))) >= 0.75', 'edit_distance(a.t, b.t)::float8 / nullif(greatest(length(a.t), length(b.t)), 0) <= 0.1',
+  '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) = 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) > 1',
+  '0.5 * (1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t))) + 0.5 * jaccard_similarity(a.t, b.t, ''shingles(2)'') >= 0.85',
+  '(1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.9 OR jaro_similarity(a.t, b.t) >= 0.95)']) c;
+-- Two empty texts raise the error of a nested loop.
+SELECT count(*) FROM edited a JOIN edited b ON a.id < b.id AND 1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8;
+
 -- Conditions of other forms are nested loops, and EXPLAIN says why.
 RESET enable_nestloop;
 CREATE FUNCTION reason(condition text) RETURNS text LANGUAGE plpgsql AS $$
@@ -128,7 +142,9 @@ BEGIN
 END $$;
 SELECT c, reason(c)
 FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'damerau_distance(a.t, b.t) <= 9', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t, 2) <= 3',
-  'edit_distance(a.t, b.t) >= 2', 'edit_distance(a.t, b.t) <> 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8',
+  'edit_distance(a.t, b.t) >= 2', 'edit_distance(a.t, b.t) <> 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.5',
+  '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t), 9) >= 0.8', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(a.t)) >= 0.8',
+  '1 - edit_distance(a.t, b.t)::float8 / length(a.t) >= 0.8', '1 - edit_distance(a.t, b.t) / greatest(length(a.t), length(b.t)) >= 0.8',
   'edit_distance(a.t, b.t) <= (SELECT 2)', 'edit_distance(a.t, b.t) <= edit_distance(b.t, a.t)']) c;
 
 -- An index on sets looks texts up by their keys.

@@ -99,6 +99,14 @@ for my $k (0 .. 6, 11, 16)
 		isnt($rows, '', "$condition: has rows") unless $condition =~ / 0$/;
 	}
 }
+# Shares of the length of the longer text.
+for my $condition ('1 - levenshtein(a.t, b.t)::float8 / greatest(length(a.t), length(b.t), 1) >= 0.8', 'levenshtein(b.t, a.t) * 1.0 / nullif(greatest(length(a.t), length(b.t)), 0) < 0.25',
+	'1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t), 1) >= 0.9 AND a.grp = b.grp')
+{
+	isnt(same_rows($condition, pairs_where($condition)), '', "$condition: has rows");
+}
+left_alone('a share with costs', pairs_where('levenshtein(a.t, b.t, 1, 1, 1)::float8 / greatest(length(a.t), length(b.t), 1) <= 0.1'));
+like(same_rows('two empty texts', pairs_where('1 - levenshtein(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.8')), qr/division by zero/, 'two empty texts are an error');
 # A cast to float4 and numeric keeps six digits of a distance.
 my $lengthened = q{(VALUES (1, repeat('abcdefghij', 4)), (2, repeat('abcdefghij', 4) || '12345678901234567')) };
 my $costs = sub { return "SELECT a.id, b.id AS other FROM $lengthened a (id, t) JOIN $lengthened b (id, t) ON a.id <> b.id
@@ -164,6 +172,10 @@ for my $side ('l', 'r')
 	is(same_rows("$side", 'SELECT l.id, r.id AS other FROM l JOIN r ON levenshtein(l.t, r.t) <= 1', $setup), $too_long, "$side is refused");
 	is(same_rows("$side, less", 'SELECT l.id, r.id AS other FROM l JOIN r ON levenshtein_less_equal(l.t, r.t, 1) <= 1', $setup), $too_long,
 		"$side is refused by levenshtein_less_equal");
+	my $share = 'levenshtein(l.t, r.t)::float8 / greatest(length(l.t), length(r.t)) <= 0.1';
+	is(same_rows("$side, share", "SELECT l.id, r.id AS other FROM l JOIN r ON $share", $setup), $too_long, "$side is refused in a share");
+	isnt(same_rows("$side, share and others", "SELECT l.id, r.id AS other FROM l JOIN r ON l.id + r.id < 31 AND $share", $setup), $too_long,
+		"$side does not meet the other condition beside a share");
 	isnt(same_rows("$side, others", 'SELECT l.id, r.id AS other FROM l JOIN r ON l.id + r.id < 31 AND levenshtein(l.t, r.t) <= 1', $setup), $too_long,
 		"$side does not meet the other condition");
 	isnt(same_rows("$side, keys", 'SELECT l.id, r.id AS other FROM l JOIN r ON levenshtein(l.t, r.t) <= 1 AND l.id = r.id', $setup), $too_long,

@@ -277,6 +277,64 @@ TEST(DamerauKeys, TellMostOtherTextsApart) {
   }
 }
 
+bool share_similarity_key(const Text &a, const Text &b, double similarity) {
+  std::vector<int32_t> first, second, common;
+  add_edit_similarity_keys<uint32_t>(a, similarity, &first);
+  add_edit_similarity_keys<uint32_t>(b, similarity, &second);
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  std::set_intersection(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(common));
+  return !common.empty();
+}
+
+double share_of_edits(const Text &a, const Text &b) {
+  const size_t longer = std::max(a.size(), b.size());
+  return static_cast<double>(distance_by_table(a, b)) / static_cast<double>(longer == 0 ? 1 : longer);
+}
+
+TEST(EditSimilarityKeys, AreSharedFromTheSimilarityOn) {
+  Draws draws(21);
+  int similar = 0;
+  for (int i = 0; i < 2500; ++i) {
+    const Text &alphabet = alphabets[draws.number(0, alphabets.size() - 1)];
+    const Text a = draws.text(alphabet, draws.number(0, i % 9 == 0 ? 120 : 24));
+    const Text b = draws.edited(a, alphabet, draws.number(0, 1 + a.size() / 3));
+    const double share = share_of_edits(a, b);
+    // The similarity itself, which the bound has some slack below.
+    ASSERT_TRUE(share_similarity_key(a, b, 1 - share - 1e-9)) << a.size() << " " << b.size() << " " << share;
+    for (const double similarity : {0.1, 0.5, 0.6, 0.75, 0.8, 0.9, 0.99}) {
+      if (1 - share < similarity) continue;
+      ++similar;
+      ASSERT_TRUE(share_similarity_key(a, b, similarity - 1e-9)) << a.size() << " " << similarity;
+    }
+  }
+  EXPECT_GT(similar, 4000);
+}
+
+TEST(EditSimilarityKeys, TellMostOtherTextsApart) {
+  Draws draws(22);
+  Text letters;
+  for (uint32_t letter = 'a'; letter <= 'z'; ++letter) letters.push_back(letter);
+  for (const auto &[similarity, length] : {std::pair{0.8, 13}, {0.9, 30}, {0.85, 60}}) {
+    int shared = 0;
+    for (int i = 0; i < 300; ++i)
+      shared += share_similarity_key(draws.text(letters, static_cast<size_t>(length)),
+                                     draws.text(letters, static_cast<size_t>(length)), similarity)
+                    ? 1
+                    : 0;
+    EXPECT_LE(shared, 5) << similarity << " " << length;
+  }
+}
+
+TEST(EditSimilarityKeys, ExistForAnySimilarity) {
+  EXPECT_TRUE(share_similarity_key({}, Text(100, 'a'), 0));
+  EXPECT_TRUE(share_similarity_key({}, {}, 1.5));
+  EXPECT_FALSE(share_similarity_key({'a'}, {'a'}, 1.5));
+  EXPECT_TRUE(share_similarity_key({'a'}, {'a'}, 1));
+  EXPECT_FALSE(share_similarity_key({'a'}, {'b'}, 1));
+  EXPECT_TRUE(share_similarity_key(Text(300, 'a'), Text(310, 'b'), 0.5));
+}
+
 TEST(EditKeys, TellMostOtherTextsApart) {
   Draws draws(5);
   Text letters;

@@ -1,6 +1,7 @@
 #include "core/text/edit_keys.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "core/base/interruption.hpp"
@@ -42,9 +43,10 @@ template <typename Character>
 class KeyMaker {
  public:
   // Texts within the distance differ by the insertion and deletion of up to `edits` characters each, and by
-  // `changes` >= edits edits that are no exchange.
-  KeyMaker(std::span<const Character> text, size_t edits, size_t changes, std::vector<int32_t> *keys)
-      : text_(text), edits_(edits), changes_(changes), keys_(*keys) {
+  // `changes` >= edits edits that are no exchange. The shorter one has at least `shortest` characters.
+  KeyMaker(std::span<const Character> text, size_t edits, size_t changes, size_t shortest,
+           std::vector<int32_t> *keys)
+      : text_(text), edits_(edits), changes_(changes), shortest_(shortest), keys_(*keys) {
     if (text.size() > hashed_text) return;
     hashes_.resize(text.size() + 1);
     for (size_t i = 0; i < text.size(); ++i) {
@@ -56,11 +58,12 @@ class KeyMaker {
   void add() {
     const size_t short_length = deletion_length(edits_), length = text_.size();
     if (edits_ < std::size(deletion_lengths) && length <= short_length + edits_) add_deletions();
-    for (size_t shorter = std::max(short_length + 1, length - std::min(length, edits_)); shorter <= length;
-         ++shorter) {
+    for (size_t shorter = std::max({short_length + 1, length - std::min(length, edits_), shortest_});
+         shorter <= length; ++shorter) {
       if (shorter > changes_) add_segments(shorter);
     }
-    if (short_length < changes_ && length <= changes_ + edits_) keys_.push_back(common_key);
+    if (std::max(short_length + 1, shortest_) <= changes_ && length <= changes_ + edits_)
+      keys_.push_back(common_key);
   }
 
  private:
@@ -126,9 +129,33 @@ class KeyMaker {
   std::span<const Character> text_;
   size_t edits_;
   size_t changes_;
+  size_t shortest_;
   std::vector<int32_t> &keys_;
   std::vector<uint64_t> hashes_;  // of the first characters, by their number
   std::vector<uint64_t> powers_;
+};
+
+// The number of edits between a text and a shorter one if they have a similarity, by the length of the longer
+// one. It is -1 where there is none, and most_edits + 1 where it is above most_edits.
+class EditsByLength {
+ public:
+  explicit EditsByLength(double similarity) : share_(1 - similarity) {}
+
+  int32_t operator()(size_t length) const {
+    const double edits = std::floor(share_ * static_cast<double>(length));
+    return static_cast<int32_t>(std::clamp(edits, -1.0, most_edits + 1.0));
+  }
+  // Returns the least length with `edits` >= 0 or more, which some length has.
+  size_t first_length(int32_t edits) const {
+    if (edits == 0) return 0;
+    auto length = static_cast<size_t>(edits / share_);
+    while (length > 0 && (*this)(length - 1) >= edits) --length;
+    while ((*this)(length) < edits) ++length;
+    return length;
+  }
+
+ private:
+  double share_;
 };
 
 }  // namespace
@@ -139,7 +166,7 @@ void add_edit_keys(std::span<const Character> text, int32_t edits, std::vector<i
     keys->push_back(common_key);
   } else if (edits >= 0) {
     const auto count = static_cast<size_t>(edits);
-    KeyMaker<Character>(text, count, count, keys).add();
+    KeyMaker<Character>(text, count, count, 0, keys).add();
   }
 }
 
@@ -149,13 +176,39 @@ void add_damerau_keys(std::span<const Character> text, int32_t edits, std::vecto
     keys->push_back(common_key);
   } else if (edits >= 0) {
     const auto count = static_cast<size_t>(edits);
-    KeyMaker<Character>(text, count, 2 * count, keys).add();
+    KeyMaker<Character>(text, count, 2 * count, 0, keys).add();
   }
+}
+
+template <typename Character>
+void add_edit_similarity_keys(std::span<const Character> text, double similarity,
+                              std::vector<int32_t> *keys) {
+  if (!(similarity > 0)) {
+    keys->push_back(common_key);
+    return;
+  }
+  const EditsByLength edits_of(similarity);
+  size_t longer = text.size();
+  for (int32_t edits = edits_of(longer); edits <= most_edits; ++edits) {
+    const size_t first = keys->size();
+    if (edits >= 0) {
+      const auto count = static_cast<size_t>(edits);
+      KeyMaker<Character>(text, count, count, edits_of.first_length(edits) - count, keys).add();
+    }
+    for (size_t i = first; i < keys->size(); ++i)
+      (*keys)[i] = key_of(static_cast<uint64_t>(edits) << 32 | static_cast<uint32_t>((*keys)[i]));
+    // The shortest text with more edits, if this one is long enough to be within them.
+    while (edits_of(longer) <= edits && longer - text.size() <= static_cast<size_t>(most_edits)) ++longer;
+    if (edits_of(longer) <= edits || longer - text.size() > static_cast<size_t>(edits_of(longer))) return;
+  }
+  keys->push_back(common_key);
 }
 
 template void add_edit_keys(std::span<const uint8_t>, int32_t, std::vector<int32_t> *);
 template void add_edit_keys(std::span<const uint32_t>, int32_t, std::vector<int32_t> *);
 template void add_damerau_keys(std::span<const uint8_t>, int32_t, std::vector<int32_t> *);
 template void add_damerau_keys(std::span<const uint32_t>, int32_t, std::vector<int32_t> *);
+template void add_edit_similarity_keys(std::span<const uint8_t>, double, std::vector<int32_t> *);
+template void add_edit_similarity_keys(std::span<const uint32_t>, double, std::vector<int32_t> *);
 
 }  // namespace simjoin

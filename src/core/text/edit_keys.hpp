@@ -34,4 +34,14 @@ inline constexpr int32_t most_damerau_edits = most_edits / 2;
 template <typename Character>
 void add_damerau_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
 
+// Appends keys of a text that any two texts share whose edit distance is at most the share 1 - similarity of
+// the longer one's length. There are none but the empty text's if the similarity is above 1. If it is not
+// above 0, and for distances beyond most_edits, all texts share one.
+//
+// The longer one's length n tells how many edits k(n) there may be. The shorter one has at least n - k(n)
+// characters, so its own length tells a few numbers that may be k(n). A text has the keys of each, which are
+// different ones for each number.
+template <typename Character>
+void add_edit_similarity_keys(std::span<const Character> text, double similarity, std::vector<int32_t> *keys);
+
 }  // namespace simjoin

@@ -83,6 +83,14 @@ Datum edit_keys_of_call(FunctionCallInfo fcinfo, size_t longest) {
                       [edits](auto text, auto *keys) { add_edit_keys(text, edits, keys); });
 }
 
+// The same for its similarity.
+Datum similarity_keys_of_call(FunctionCallInfo fcinfo, size_t longest) {
+  const double similarity = PG_GETARG_FLOAT8(1);
+  return keys_of_text(
+      bytes_of(PG_GETARG_TEXT_PP(0)), similarity > 0 ? longest : SIZE_MAX,
+      [similarity](auto text, auto *keys) { add_edit_similarity_keys(text, similarity, keys); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -122,6 +130,16 @@ Datum simjoin_damerau_keys(PG_FUNCTION_ARGS) {
   const int32 edits = PG_GETARG_INT32(1);
   return keys_of_text(bytes_of(PG_GETARG_TEXT_PP(0)), SIZE_MAX,
                       [edits](auto text, auto *keys) { add_damerau_keys(text, edits, keys); });
+}
+
+PG_FUNCTION_INFO_V1(simjoin_edit_similarity_keys);
+Datum simjoin_edit_similarity_keys(PG_FUNCTION_ARGS) {
+  return similarity_keys_of_call(fcinfo, SIZE_MAX);
+}
+
+PG_FUNCTION_INFO_V1(simjoin_levenshtein_similarity_keys);
+Datum simjoin_levenshtein_similarity_keys(PG_FUNCTION_ARGS) {
+  return similarity_keys_of_call(fcinfo, longest_of_levenshtein);
 }
 
 // The planner calls it, which loads this library and the join hook before join paths are made.

@@ -138,16 +138,81 @@ struct KeyFunctions {
   Oid measure;
 };
 
-bool find_key_functions(Edits edits, KeyFunctions *functions) {
+// The functions that make keys for a number of edits, and for a similarity.
+constexpr struct {
+  const char *by_number;
+  const char *by_similarity;
+} key_names[] = {{"edit_keys", "edit_similarity_keys"},
+                 {"levenshtein_keys", "levenshtein_similarity_keys"},
+                 {"damerau_keys", nullptr}};
+
+bool find_key_functions(Edits edits, bool by_similarity, KeyFunctions *functions) {
   const Oid schema = extension_schema("simjoin");
-  if (!OidIsValid(schema)) return false;
-  const char *keys = edits == Edits::own           ? "edit_keys"
-                     : edits == Edits::levenshtein ? "levenshtein_keys"
-                                                   : "damerau_keys";
-  functions->keys = find_function(schema, keys, {TEXTOID, INT4OID}, INT4ARRAYOID);
+  const auto &names = key_names[static_cast<int>(edits)];
+  const char *name = by_similarity ? names.by_similarity : names.by_number;
+  if (!OidIsValid(schema) || name == nullptr) return false;
+  const Oid bound = by_similarity ? FLOAT8OID : INT4OID;
+  functions->keys = find_function(schema, name, {TEXTOID, bound}, INT4ARRAYOID);
   functions->measure =
       find_function(schema, measure_function(Measure::overlap), {INT4ARRAYOID, INT4ARRAYOID}, INT4OID);
   return OidIsValid(functions->keys) && OidIsValid(functions->measure);
+}
+
+// Describes the call of overlap_count on the keys of two texts for a number of edits or a similarity.
+void describe_keys(const KeyFunctions &functions, void *first, void *second, Expr *bound,
+                   SimilarityClause *keys) {
+  auto keys_of = [&](void *text) {
+    return call_function(functions.keys, INT4ARRAYOID, list_make2(text, bound), InvalidOid);
+  };
+  *keys = {};
+  keys->measure = Measure::overlap;
+  keys->left = keys_of(first);
+  keys->right = keys_of(second);
+  keys->call = call_function(functions.measure, INT4OID, list_make2(keys->left, keys->right), InvalidOid);
+}
+
+// Returns the expression below casts and, as in `distance * 1.0`, a factor of 1.
+Node *without_unit_factor(Node *expr) {
+  expr = without_cast(expr);
+  const Oid function = called_function(expr);
+  if (function != F_FLOAT8MUL && function != F_NUMERIC_MUL) return expr;
+  List *factors = call_arguments(reinterpret_cast<Expr *>(expr));
+  auto *first = static_cast<Node *>(linitial(factors)), *second = static_cast<Node *>(lsecond(factors));
+  double value;
+  if (constant_value(second, &value) && value == 1) return without_cast(first);
+  return constant_value(first, &value) && value == 1 ? without_cast(second) : expr;
+}
+
+// Returns whether the expression is the number of characters of one of the texts, and says of which.
+bool is_length_of(Node *expr, List *texts, bool *found) {
+  const Oid function = called_function(expr);
+  if (function != F_LENGTH_TEXT && function != F_CHAR_LENGTH_TEXT && function != F_CHARACTER_LENGTH_TEXT)
+    return false;
+  auto *text = static_cast<Node *>(linitial(call_arguments(reinterpret_cast<Expr *>(expr))));
+  bool any = false;
+  for (int i = 0; i < 2; ++i) {
+    if (!equal(text, list_nth(texts, i))) continue;
+    found[i] = any = true;
+  }
+  return any;
+}
+
+// Returns whether the expression is the length of the longer text, or NULL. Constants of up to 1 may stand
+// beside the lengths: they count where both texts are empty.
+bool is_longer_length(Node *expr, List *texts) {
+  expr = without_cast(expr);
+  if (IsA(expr, NullIfExpr))
+    expr = without_cast(static_cast<Node *>(linitial(castNode(NullIfExpr, expr)->args)));
+  if (!IsA(expr, MinMaxExpr) || castNode(MinMaxExpr, expr)->op != IS_GREATEST) return false;
+  bool found[2] = {};
+  ListCell *cell;
+  foreach (cell, castNode(MinMaxExpr, expr)->args) {
+    Node *argument = without_cast(static_cast<Node *>(lfirst(cell)));
+    double value;
+    if (!is_length_of(argument, texts, found) && !(constant_value(argument, &value) && value <= 1))
+      return false;
+  }
+  return found[0] && found[1];
 }
 
 // Describes the call of overlap_count on keys of texts within a distance of at most the bound, or less than
@@ -157,15 +222,8 @@ bool describe_bounded(Node *distance, Node *bound, bool strict, SimilarityClause
   KeyFunctions functions;
   if (!describe_edit_call(without_cast(distance), &call)) return false;
   Expr *edits = edits_within(call, bound, strict);
-  if (edits == nullptr || !find_key_functions(call.function->edits, &functions)) return false;
-  auto keys_of = [&](void *text) {
-    return call_function(functions.keys, INT4ARRAYOID, list_make2(text, edits), InvalidOid);
-  };
-  *keys = {};
-  keys->measure = Measure::overlap;
-  keys->left = keys_of(linitial(call.arguments));
-  keys->right = keys_of(lsecond(call.arguments));
-  keys->call = call_function(functions.measure, INT4OID, list_make2(keys->left, keys->right), InvalidOid);
+  if (edits == nullptr || !find_key_functions(call.function->edits, false, &functions)) return false;
+  describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), edits, keys);
   return true;
 }
 
@@ -185,13 +243,45 @@ bool describe_edit_condition(Node *condition, SimilarityClause *keys) {
          (describe_bounded(distance, bound, false, keys) || describe_bounded(bound, distance, false, keys));
 }
 
+bool describe_edit_share(Node *expr, SimilarityClause *keys) {
+  switch (called_function(expr)) {
+    case F_FLOAT8DIV:
+    case F_FLOAT4DIV:
+    case F_FLOAT48DIV:
+    case F_FLOAT84DIV:
+    case F_NUMERIC_DIV:
+      break;
+    default:
+      return false;
+  }
+  List *sides = call_arguments(reinterpret_cast<Expr *>(expr));
+  EditCall call;
+  KeyFunctions functions;
+  if (!describe_edit_call(without_unit_factor(static_cast<Node *>(linitial(sides))), &call) ||
+      call.function->costs || call.function->most ||
+      !is_longer_length(static_cast<Node *>(lsecond(sides)), call.arguments) ||
+      !find_key_functions(call.function->edits, true, &functions))
+    return false;
+  describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), number(1), keys);
+  keys->distance = true;
+  return true;
+}
+
+bool bound_edit_share(double similarity, SimilarityClause *keys) {
+  if (similarity < least_edit_similarity) return false;
+  auto *left = castNode(FuncExpr, keys->left), *right = castNode(FuncExpr, keys->right);
+  const KeyFunctions functions = {left->funcid, castNode(FuncExpr, keys->call)->funcid};
+  describe_keys(functions, linitial(left->args), linitial(right->args), number(similarity), keys);
+  return true;
+}
+
 bool can_join_by_levenshtein(Oid schema) {
   const Oid function = find_function(schema, "levenshtein", {TEXTOID, TEXTOID}, INT4OID);
   KeyFunctions functions;
   return OidIsValid(function) &&
          entry_of_symbol(levenshtein_functions, symbol_of_library(function, levenshtein_library)) !=
              nullptr &&
-         find_key_functions(Edits::levenshtein, &functions);
+         find_key_functions(Edits::levenshtein, false, &functions);
 }
 
 }  // namespace simjoin::pg

@@ -24,6 +24,18 @@ bool is_edit_call(Node *expr);
 // constant or a parameter. Describes the call of overlap_count on their keys: measure, call, left and right.
 bool describe_edit_condition(Node *condition, SimilarityClause *keys);
 
+// Below this similarity, a third of all pairs of names share a key.
+inline constexpr double least_edit_similarity = 0.699;
+
+// Returns whether the expression is an edit distance divided by the length of the longer text, which is a
+// distance from 0 to 1. Describes the call of overlap_count on keys of the texts: distance, measure, call,
+// left and right.
+bool describe_edit_share(Node *expr, SimilarityClause *keys);
+
+// Lets the keys of such a call be those of texts whose similarity, 1 minus the share, is at least this. They
+// share one. Returns false where it rules out too few pairs.
+bool bound_edit_share(double similarity, SimilarityClause *keys);
+
 // Returns whether this session can join by fuzzystrmatch, which is in the schema.
 bool can_join_by_levenshtein(Oid schema);
 

@@ -49,14 +49,19 @@ SimilarityClause *clause_of_trigrams(PlannerInfo *root, const TrigramCall &call,
   return clause;
 }
 
-// Returns the clause of keys in common that a condition on an edit distance implies, NULL for others.
-SimilarityClause *clause_of_edits(PlannerInfo *root, Node *condition) {
-  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
-  if (!describe_edit_condition(condition, clause)) return nullptr;
+// Lets the clause be that its call of overlap_count is at least 1.
+void ask_for_common_key(PlannerInfo *root, SimilarityClause *clause) {
   clause->threshold = reinterpret_cast<Expr *>(
       makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true));
   clause->rinfo =
       make_simple_restrictinfo(root, operation(">=", BOOLOID, clause->call, clause->threshold, INT4OID));
+}
+
+// Returns the clause of keys in common that a condition on an edit distance implies, NULL for others.
+SimilarityClause *clause_of_edits(PlannerInfo *root, Node *condition) {
+  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+  if (!describe_edit_condition(condition, clause)) return nullptr;
+  ask_for_common_key(root, clause);
   return clause;
 }
 
@@ -122,6 +127,12 @@ bool bound_term(PlannerInfo *root, const Sum &sum, const Term &term, double gain
   *clause = term.call;
   const double slack = sum.rounding * (1 + sum.size / term.weight());
   double least = gain / term.weight() - slack;
+  if (term.edits) {
+    const double similarity = std::floor(least * parts) / parts;
+    if (!std::isfinite(similarity) || !bound_edit_share(similarity, clause)) return false;
+    ask_for_common_key(root, clause);
+    return true;
+  }
   if (term.jaro != JaroKind::none) least = cosine_of_jaro(term.jaro, least);
   const double bound =
       clause->distance ? std::ceil((1 - least) * parts) / parts : std::floor(least * parts) / parts;

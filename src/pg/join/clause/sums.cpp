@@ -11,6 +11,7 @@ extern "C" {
 #include <cmath>
 #include <limits>
 
+#include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/trigrams.hpp"
 
 namespace simjoin::pg {
@@ -85,9 +86,10 @@ Node *same_value(Node *expr) {
   return expr;
 }
 
-bool add_term(const SimilarityClause &call, double factor, Sum *sum, JaroKind jaro = JaroKind::none) {
+bool add_term(const SimilarityClause &call, double factor, Sum *sum, JaroKind jaro = JaroKind::none,
+              bool edits = false) {
   auto *kept = static_cast<Term *>(palloc(sizeof(Term)));
-  *kept = {call, factor, jaro};
+  *kept = {call, factor, jaro, edits};
   sum->size += std::fabs(factor);
   sum->terms = lappend(sum->terms, kept);
   return std::isfinite(sum->size);
@@ -113,7 +115,7 @@ bool is_similarity(Node *expr) {
   TrigramCall trigrams;
   expr = without_cast(expr);
   return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) ||
-         describe_jaro_call(expr, &call) != JaroKind::none;
+         describe_jaro_call(expr, &call) != JaroKind::none || describe_edit_share(expr, &call);
 }
 
 // Gives one unit of the digit that a number is rounded to. The second argument of the call, if it has one, is
@@ -234,6 +236,10 @@ bool add_to_sum(Node *expr, double factor, Sum *sum) {
   if (describe_call(expr, &call)) return add_term(call, factor, sum);
   const JaroKind jaro = describe_jaro_call(expr, &call);
   if (jaro != JaroKind::none) return add_term(call, factor, sum, jaro);
+  if (describe_edit_share(expr, &call)) {
+    sum->rounding += digits_rounding;
+    return add_term(call, factor, sum, JaroKind::none, true);
+  }
   TrigramCall trigrams;
   if (describe_trigram_call(expr, &trigrams)) return add_trigram_call(trigrams, factor, sum);
   const Oid function = called_function(expr);

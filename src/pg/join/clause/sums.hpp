@@ -17,6 +17,7 @@ struct Term {
   SimilarityClause call;  // with measure, distance, call, left and right
   double factor;
   JaroKind jaro;  // of texts, whose sets have the measure of the call
+  bool edits;     // a share of edits, whose texts have the keys of the call
 
   double most() const;
   double weight() const;

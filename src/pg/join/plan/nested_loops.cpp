@@ -57,10 +57,10 @@ constexpr Obstacle other_edits = {
     "Write edit_distance(l, r) <= k or levenshtein(l, r) <= k, with a text of one side of the join as l, one "
     "of the other side as r, and a constant k of up to 16, or 8 for damerau_distance."};
 
-constexpr Obstacle low_jaro = {
-    "the bound on the similarity of the texts is too low to rule out pairs",
-    "Add another condition, such as an equality, or write "
-    "jaro_winkler_similarity(l, r) >= 0.85, jaro_similarity(l, r) >= 0.75, or more."};
+constexpr Obstacle low_bound = {"the bound on the similarity of the texts is too low to rule out pairs",
+                                "Add another condition, such as an equality, or a greater bound: from 0.85 "
+                                "on for jaro_winkler_similarity, 0.75 for jaro_similarity, and 0.7 for 1 - "
+                                "edit_distance(l, r)::float8 / greatest(length(l), length(r))."};
 
 // What is found in a plan: the similarity that is computed for the most pairs.
 struct SlowLoop {
@@ -145,11 +145,13 @@ bool any_term_between_inputs(const Sum &sum) {
   return false;
 }
 
-// Returns whether the sum is of one similarity by Jaro or Winkler that rules out too few pairs.
-bool is_low_jaro(const Sum &sum, double gain) {
+// Returns whether the sum is of one similarity of texts, and rules out too few pairs.
+bool is_low_bound(const Sum &sum, double gain) {
   if (list_length(sum.terms) != 1) return false;
   auto *term = static_cast<const Term *>(linitial(sum.terms));
-  return term->jaro != JaroKind::none && cosine_of_jaro(term->jaro, gain / term->weight()) == 0;
+  const double least = gain / term->weight();
+  return term->edits ? least < least_edit_similarity
+                     : term->jaro != JaroKind::none && cosine_of_jaro(term->jaro, least) == 0;
 }
 
 // Returns whether the condition is a similarity clause between one input and the other, or one on an edit
@@ -174,7 +176,7 @@ Obstacle obstacle_of(Node *condition) {
   if (describe_difference(greater, lesser, &sum)) {
     const bool bounded = needed_gain(sum) > 0;
     if (bounded && any_term_between_inputs(sum))
-      return is_low_jaro(sum, needed_gain(sum)) ? low_jaro : cheaper;
+      return is_low_bound(sum, needed_gain(sum)) ? low_bound : cheaper;
     if (!bounded && !(above && below)) return upper_bound;
   }
   if (above && below) return changing_bound;
