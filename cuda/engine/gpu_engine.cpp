@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/added_rows.hpp"
 #include "core/base/error.hpp"
 #include "core/base/thread_budget.hpp"
 #include "core/base/wall_clock.hpp"
@@ -33,7 +34,10 @@ constexpr size_t queued_batches = 16;
 class GpuEngine final : public GpuJoinEngine {
  public:
   GpuEngine(const JoinSpec &spec, const GpuOptions &options)
-      : spec_(with_measure_of_pairs(spec)), options_(options), inbox_(spec.memory_limit / 4) {}
+      : spec_(with_measure_of_pairs(spec)),
+        options_(options),
+        rows_(spec.self_join),
+        inbox_(spec.memory_limit / 4) {}
   ~GpuEngine() override;
 
   void add_block(SharedBlock block) override;
@@ -44,7 +48,6 @@ class GpuEngine final : public GpuJoinEngine {
   double share_done() const override;
 
  private:
-  void check_block(const SetBlock &block) const;
   void start();
   void open();
   void take(const SharedBlock &block);
@@ -58,7 +61,7 @@ class GpuEngine final : public GpuJoinEngine {
 
   const JoinSpec spec_;
   const GpuOptions options_;
-  size_t rows_[2] = {0, 0};
+  AddedRows rows_;
   gpu::BlockInbox inbox_;
   bool ended_ = false;                 // all sets have been added
   std::optional<gpu::DeviceUse> use_;  // from the first block on
@@ -88,16 +91,6 @@ void GpuEngine::open() {
   start_ms_ = milliseconds_since(begin);
 }
 
-void GpuEngine::check_block(const SetBlock &block) const {
-  if (ended_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  if (spec_.self_join && block.side() == Side::right) {
-    throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
-  }
-  if (rows_[static_cast<int>(block.side())] + block.rows() >= size_t{UINT32_MAX}) {
-    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
-  }
-}
-
 // The caller's thread frees what is on the device, so that must be its current one, too.
 GpuEngine::~GpuEngine() {
   inbox_.close();
@@ -120,9 +113,8 @@ void GpuEngine::start() {
 }
 
 void GpuEngine::add_block(SharedBlock block) {
-  check_block(*block);
+  rows_.add(block->side(), block->all(), ended_);
   start();
-  rows_[static_cast<int>(block->side())] += block->rows();
   inbox_.push(std::move(block));
 }
 

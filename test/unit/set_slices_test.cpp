@@ -114,13 +114,17 @@ TYPED_TEST(SetSlices, OfASmallSide) {
   EXPECT_EQ(difference(pull(*expected), pull(*ranked)), "");
 }
 
-void expect_internal_error(const auto &call) {
+void expect_error(ErrorKind kind, const auto &call) {
   try {
     call();
     ADD_FAILURE() << "no error";
   } catch (const Error &error) {
-    EXPECT_EQ(error.kind(), ErrorKind::internal);
+    EXPECT_EQ(error.kind(), kind);
   }
+}
+
+void expect_internal_error(const auto &call) {
+  expect_error(ErrorKind::internal, call);
 }
 
 TEST(RefusedSlices, SetsWithWeightsWhereNoneAreExpectedAndWithout) {
@@ -138,6 +142,48 @@ TEST(RefusedSlices, SetsWithWeightsWhereNoneAreExpectedAndWithout) {
   for (const auto &join : weighted) {
     expect_internal_error([&] { join->add(Side::left, row_of(set, count)); });
   }
+}
+
+// Calls check(join, rows) for a self-join of each kind and a row that it takes.
+void for_self_joins(const auto &check) {
+  JoinSpec spec;
+  spec.self_join = true;
+  LshSpec bands;
+  bands.self_join = true;
+  LshSpec weighted_bands = bands;
+  weighted_bands.weighted = true;
+  static const int32_t token = 1;
+  static const uint32_t count = 1;
+  static const double weight = 1;
+  const std::span<const int32_t> set(&token, 1);
+  for (const auto &join : {make_cpu_engine, make_engine}) check(*join(spec), row_of(set, count));
+  check(*make_lsh_join(bands), row_of(set, count));
+  check(*make_weighted_join(spec), row_of(set, count, &weight));
+  check(*make_lsh_join(weighted_bands), row_of(set, count, &weight));
+}
+
+TEST(RefusedSlices, OnTheRightOfASelfJoin) {
+  for_self_joins([](JoinEngine &join, const SetSlice &rows) {
+    join.add(Side::left, rows);
+    expect_internal_error([&] { join.add(Side::right, rows); });
+  });
+}
+
+TEST(RefusedSlices, AfterTheFirstStep) {
+  for_self_joins([](JoinEngine &join, const SetSlice &rows) {
+    join.add(Side::left, rows);
+    pull(join);
+    expect_internal_error([&] { join.add(Side::left, rows); });
+  });
+}
+
+TEST(RefusedSlices, WithARowOfTooManyTokens) {
+  for_self_joins([](JoinEngine &join, SetSlice rows) {
+    const uint32_t too_many = UINT32_MAX;
+    rows.lengths = &too_many;
+    rows.token_count = too_many;
+    expect_error(ErrorKind::limit_exceeded, [&] { join.add(Side::left, rows); });
+  });
 }
 
 class BlocksOnly final : public JoinEngine {

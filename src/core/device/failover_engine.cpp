@@ -48,6 +48,7 @@ std::unique_ptr<JoinEngine> make_engine(const JoinSpec &spec) {
 FailoverEngine::FailoverEngine(const JoinSpec &spec)
     : spec_(spec),
       vocabulary_(spec.self_join, memory_),
+      rows_(spec.self_join),
       writer_(memory_),
       handed_over_(memory_),
       attempt_(spec.device, join_backend) {
@@ -120,14 +121,8 @@ bool FailoverEngine::record_all_texts(TextFeed::Time until) {
 }
 
 void FailoverEngine::record(Side side, SetSlice rows) {
-  const auto s = static_cast<size_t>(side);
-  const uint64_t most_rows = UINT32_MAX - 1;
-  const auto too_long = [](uint32_t length) { return length == UINT32_MAX; };
-  if (rows.rows > most_rows - rows_[s] || std::any_of(rows.lengths, rows.lengths + rows.rows, too_long)) {
-    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
-  }
+  rows_.add(side, rows, ended_);
   tokens_ += rows.token_count;
-  rows_[s] += rows.rows;
   rows_unseen_ += rows.rows;
   bytes_unseen_ += rows.token_bytes();
   while (rows.rows > 0) {
@@ -191,7 +186,7 @@ void FailoverEngine::close_blocks() {
 // many rows like them.
 double FailoverEngine::saved_on_gpu(double rows) const {
   JoinLoad load;
-  const double more = std::max(1.0, rows / static_cast<double>(std::max<uint64_t>(rows_[0] + rows_[1], 1)));
+  const double more = std::max(1.0, rows / static_cast<double>(std::max<uint64_t>(rows_.all(), 1)));
   for (size_t side = 0; side < 2; ++side) load.rows[side] = more * static_cast<double>(rows_[side]);
   load.tokens = more * static_cast<double>(tokens_);
   load.self_join = spec_.self_join;
@@ -237,7 +232,7 @@ void FailoverEngine::go_to_cpu(std::string reason) {
   spec.memory_limit = engine_share_beside(spec.memory_limit, memory_.current());
   engine_ = make_cpu_engine(spec);
   gets_numbers_ = ended_;
-  direct_ = !feed_ && rows_[0] + rows_[1] == 0;
+  direct_ = !feed_ && rows_.all() == 0;
 }
 
 // Continues without the GPU after an error of the GPU. Returns false if the error is another, or if nothing
@@ -334,7 +329,7 @@ JoinStats FailoverEngine::stats() const {
   stats.memory_peak += memory_.peak();
   stats.gpu_refused = told_reason(refused_);
   // What is recorded is kept beside the engine.
-  const size_t recorded = (rows_[0] + rows_[1]) * sizeof(uint32_t) +
+  const size_t recorded = rows_.all() * sizeof(uint32_t) +
                           tokens_ * (type_ == TokenType::int8 ? sizeof(int64_t) : sizeof(int32_t));
   stats.one_part_limit += std::min(stats.one_part_limit, recorded);
   return stats;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/added_rows.hpp"
 #include "core/base/background_task.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
@@ -65,7 +66,7 @@ class FailoverEngine final : public JoinEngine {
   Vocabulary vocabulary_;          // of recorded text tokens, until no engine needs more than their ids
   std::optional<TextFeed> feed_;   // of texts that are not recorded yet
   TextPacker texts_;
-  uint64_t rows_[2] = {0, 0};
+  AddedRows rows_;
   uint64_t tokens_ = 0;
   uint32_t rows_unseen_ = 0;  // rows and their bytes that were recorded since the last look
   size_t bytes_unseen_ = 0;

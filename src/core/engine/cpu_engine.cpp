@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/added_rows.hpp"
 #include "core/base/check.hpp"
-#include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/packed_texts.hpp"
 #include "core/base/peak_estimate.hpp"
@@ -46,6 +46,7 @@ class CpuEngine final : public JoinEngine {
         most_threads_(thread_count(spec.threads)),
         tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
+        rows_(spec.self_join),
         verifier_(std::move(verifier)) {}
 
   ~CpuEngine() override { thread_.end(); }
@@ -67,10 +68,6 @@ class CpuEngine final : public JoinEngine {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void check_row(Side side, size_t tokens);
-  template <typename T>
-  void take_set(Side side, std::span<const T> tokens);
-  void take_set(Side side, const PackedTexts &set);
   template <typename T>
   void place_set(Side side, std::span<const T> tokens);
   uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
@@ -93,8 +90,8 @@ class CpuEngine final : public JoinEngine {
   std::optional<SpillFile> file_;
   JoinTokens tokens_;
   RawSets sides_[2];
-  uint64_t rows_[2] = {0, 0};  // that were added, some of which tokens_ may still have
-  PeakEstimate peak_;          // of the join in memory
+  AddedRows rows_;     // some of which tokens_ may still have
+  PeakEstimate peak_;  // of the join in memory
   std::atomic<int> threads_{0};
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // destroyed before the members that it refers to
@@ -106,37 +103,14 @@ class CpuEngine final : public JoinEngine {
   std::atomic<size_t> one_part_limit_{0};  // of a join with a file: the limit that would need none
 };
 
-// Counts a row that is added.
-void CpuEngine::check_row(Side side, size_t tokens) {
-  if (execution_) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
-  if (spec_.self_join && side == Side::right) {
-    throw Error(ErrorKind::internal, "a set was added to the right side of a self-join");
-  }
-  if (rows_[static_cast<int>(side)]++ >= size_t{UINT32_MAX} - 1 || tokens >= UINT32_MAX) {
-    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
-  }
-}
-
 void CpuEngine::add(Side side, const SetSlice &rows) {
   refuse_weights(rows);
-  for_each_set(rows, [&](const auto &set) { take_set(side, set); });
+  rows_.add(side, rows, execution_.has_value());
+  for_each_set(rows, [&](const auto &set) {
+    if (tokens_.takes_as_texts(set)) return tokens_.add_texts(side, texts_of(set), text_input());
+    place_set(side, integers_of(set));
+  });
   if (!file_) estimate_peak();
-}
-
-template <typename T>
-void CpuEngine::take_set(Side side, std::span<const T> tokens) {
-  if (tokens_.feeds_texts()) {
-    if (!tokens.empty()) Vocabulary::throw_mixed();
-    return take_set(side, PackedTexts());
-  }
-  check_row(side, tokens.size());
-  place_set(side, tokens);
-}
-
-void CpuEngine::take_set(Side side, const PackedTexts &set) {
-  if (set.count == 0 && !tokens_.feeds_texts()) return take_set(side, std::span<const int32_t>());
-  check_row(side, set.count);
-  tokens_.add_texts(side, set, text_input());
 }
 
 template <typename T>

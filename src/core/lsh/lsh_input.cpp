@@ -26,20 +26,18 @@ void LshInput::add(Side side, const SetSlice &rows) {
   if (!weights_) {
     refuse_weights(rows);
     return for_each_set(rows, [&](const auto &set) {
-      check_set(rows.type, size_of_set(set));
+      note_set(rows.type, size_of_set(set));
       add_set(side, set);
     });
   }
   for_each_weighted_set(rows, [&](const auto &set, std::span<const double> weights) {
-    check_set(rows.type, size_of_set(set));
+    note_set(rows.type, size_of_set(set));
     sides_[static_cast<int>(side)].sizes.push_back(weights_->add(side, set, weights));
   });
 }
 
-// Notes a set of so many tokens, or refuses it.
-void LshInput::check_set(TokenType type, uint32_t tokens) {
-  if (++rows_added_ >= UINT32_MAX || tokens == UINT32_MAX)
-    throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
+// Notes a set of so many tokens, or refuses it if those before had tokens of another type.
+void LshInput::note_set(TokenType type, uint32_t tokens) {
   if (tokens == 0) return;
   if (type_ && *type_ != type) Vocabulary::throw_mixed();
   hashed_tokens_ += tokens;

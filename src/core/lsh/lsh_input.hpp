@@ -32,8 +32,8 @@ class LshInput {
  public:
   LshInput(const LshSpec &spec, MemoryCounter &memory);
 
-  // Adds the next rows of a side, as JoinEngine::add() does. Throws Error: limit_exceeded, or
-  // invalid_argument where sets before had tokens of another type.
+  // Adds the next rows of a side, as JoinEngine::add() does. Throws Error invalid_argument where sets before
+  // had tokens of another type.
   void add(Side side, const SetSlice &rows);
 
   uint32_t left_rows() const { return sides_[0].rows(); }
@@ -77,7 +77,7 @@ class LshInput {
     size_t from, count, to;  // tokens
   };
 
-  void check_set(TokenType type, uint32_t tokens);
+  void note_set(TokenType type, uint32_t tokens);
   template <typename T>
   void add_set(Side side, std::span<const T> tokens);
   void add_set(Side side, const PackedTexts &set);
@@ -99,7 +99,6 @@ class LshInput {
   std::vector<int64_t> identities_;    // scratch of add()
   WaitingTokens<uint32_t> hashes_[2];  // of such texts, and of the rows before the first
   std::optional<LshWeights> weights_;  // of sets with weights, which have nothing but sizes elsewhere
-  uint64_t rows_added_ = 0;            // some of which tokens_ may still have
   uint64_t hashed_tokens_ = 0;
   double reading_per_token_ = 0;  // bytes that reading took up to the file
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/added_rows.hpp"
 #include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/spill_file.hpp"
@@ -33,7 +34,8 @@ constexpr size_t estimate_margin = 8;
 
 class LshJoinOfSets final : public LshJoin {
  public:
-  explicit LshJoinOfSets(const LshSpec &spec) : spec_(spec), input_(spec, memory_), device_(spec) {}
+  explicit LshJoinOfSets(const LshSpec &spec)
+      : spec_(spec), rows_added_(spec.self_join), input_(spec, memory_), device_(spec) {}
 
   void add(Side side, const SetSlice &rows) override;
   bool wants_spill_file() const override {
@@ -80,6 +82,7 @@ class LshJoinOfSets final : public LshJoin {
   const LshSpec spec_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
+  AddedRows rows_added_;
   LshInput input_;
   LshDevice device_;
   std::optional<LshRows> rows_;
@@ -96,7 +99,9 @@ class LshJoinOfSets final : public LshJoin {
 };
 
 void LshJoinOfSets::add(Side side, const SetSlice &rows) {
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  rows_added_.add(side, rows, thread_.is_open());
+  if (rows_added_.all() >= UINT32_MAX)
+    throw Error(ErrorKind::limit_exceeded, "a join by bands cannot have more than 4294967294 sets");
   input_.add(side, rows);
 }
 

@@ -5,12 +5,15 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <type_traits>
 
 #include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/packed_texts.hpp"
 #include "core/base/spill_file.hpp"
 #include "core/base/worker_pool.hpp"
+#include "core/set_slices.hpp"
 #include "core/sets/int32_values.hpp"
 #include "core/sets/int64_values.hpp"
 #include "core/sets/ranking.hpp"
@@ -21,6 +24,22 @@
 #include "core/sets/vocabulary.hpp"
 
 namespace simjoin {
+
+// A row of a slice as JoinTokens takes it. A set of the other kind is empty.
+template <typename T>
+std::span<const T> integers_of(std::span<const T> set) {
+  return set;
+}
+inline std::span<const int32_t> integers_of(const PackedTexts &) {
+  return {};
+}
+template <typename T>
+PackedTexts texts_of(std::span<const T>) {
+  return {};
+}
+inline const PackedTexts &texts_of(const PackedTexts &set) {
+  return set;
+}
 
 // Where sets of texts go.
 struct TextInput {
@@ -59,6 +78,14 @@ class JoinTokens {
   template <typename Again>
   void end_waiting(RawSets (&sides)[2], SpillFile &file, Again &&again);
 
+  // Returns whether the next row, a span of integers or PackedTexts, is one for add_texts(). Throws Error
+  // invalid_argument where sets before had tokens of another type.
+  template <typename Set>
+  bool takes_as_texts(const Set &set) const {
+    constexpr bool are_texts = std::is_same_v<Set, PackedTexts>;
+    if (!are_texts && feeds_texts() && size_of_set(set) > 0) Vocabulary::throw_mixed();
+    return feeds_texts() || (are_texts && size_of_set(set) > 0);
+  }
   // Adds a set of texts as the next row of a side, in place of add_row(): now, or with a
   // later set or end_texts(). Every set that comes after the first that is not empty has to be added so.
   void add_texts(Side side, const PackedTexts &set, const TextInput &input);

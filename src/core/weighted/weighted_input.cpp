@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <type_traits>
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/set_slices.hpp"
 #include "core/sort/long_sort.hpp"
 #include "core/weighted/weighted_index.hpp"
 
@@ -35,16 +33,8 @@ WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes
 
 template <class Set>
 void WeightedInput::add(Side side, const Set &set, std::span<const double> weights) {
-  if (rows_added_[static_cast<int>(side)]++ >= size_t{UINT32_MAX} - 1 || size_of_set(set) == UINT32_MAX)
-    throw Error(ErrorKind::limit_exceeded, "one side of a join cannot have more than 4294967294 sets");
-  if constexpr (std::is_same_v<Set, PackedTexts>) {
-    if (set.count > 0 || tokens_.feeds_texts()) return add_texts(side, set, weights);
-    place(side, std::span<const int32_t>(), weights);
-  } else {
-    if (!tokens_.feeds_texts()) return place(side, set, weights);
-    if (!set.empty()) Vocabulary::throw_mixed();
-    add_texts(side, {}, {});
-  }
+  if (tokens_.takes_as_texts(set)) return add_texts(side, texts_of(set), weights);
+  place(side, integers_of(set), weights);
 }
 
 template void WeightedInput::add(Side, const std::span<const int32_t> &, std::span<const double>);

@@ -109,7 +109,6 @@ class WeightedInput {
   RawSets sides_[2];
   std::vector<WeightBlock> weights_[2];  // one for each block of a side
   WaitingWeights waiting_[2];
-  uint64_t rows_added_[2] = {0, 0};  // some of which tokens_ may still have
   SpillFile *file_ = nullptr;
   size_t vocabulary_bytes_ = 0;
   WeightRange range_;  // of all sets

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/added_rows.hpp"
 #include "core/base/error.hpp"
 #include "core/base/peak_estimate.hpp"
 #include "core/base/spill_file.hpp"
@@ -48,6 +49,7 @@ class WeightedJoin final : public JoinEngine {
   explicit WeightedJoin(const JoinSpec &spec)
       : spec_(spec),
         device_(spec.device, join_backend),
+        rows_(spec.self_join),
         input_(spec.measure, spec.self_join, block_bytes(spec), thread_count(spec.threads), spec.memory_limit,
                memory_) {}
   ~WeightedJoin() override { thread_.end(); }
@@ -93,6 +95,7 @@ class WeightedJoin final : public JoinEngine {
   GpuAttempt device_;
   MemoryCounter memory_;
   std::optional<SpillFile> file_;
+  AddedRows rows_;
   WeightedInput input_;
   PeakEstimate peak_;         // of the join in memory
   mutable std::mutex mutex_;  // of what follows, which the caller may ask for while the join runs
@@ -102,7 +105,7 @@ class WeightedJoin final : public JoinEngine {
 };
 
 void WeightedJoin::add(Side side, const SetSlice &rows) {
-  if (thread_.is_open()) throw Error(ErrorKind::internal, "a set was added after the first step of a join");
+  rows_.add(side, rows, thread_.is_open());
   for_each_weighted_set(
       rows, [&](const auto &set, std::span<const double> weights) { input_.add(side, set, weights); });
   if (!file_) estimate_peak();
