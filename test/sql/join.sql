@@ -195,8 +195,10 @@ BEGIN
   RETURN lines;
 END $$;
 SET simjoin.explain_device = on;
+SET simjoin.memory_limit = '1GB';
 SELECT plan_lines('EXPLAIN (ANALYZE, BUFFERS OFF) ' || query) <= 26 AS short, plan_lines('EXPLAIN (ANALYZE, BUFFERS OFF, VERBOSE) ' || query) > 35 AS long
 FROM (SELECT 'SELECT l.id FROM a l JOIN b r ON l.id + 1 < r.id AND jaccard_similarity(l.tokens, r.tokens) >= 0.8' AS query) q;
+RESET simjoin.memory_limit;
 SET simjoin.explain_device = off;
 DROP FUNCTION plan_lines;
 -- Machine-readable formats have all facts.

@@ -8,6 +8,7 @@ extern "C" {
 #include <climits>
 #include <utility>
 
+#include "core/base/memory_budget.hpp"
 #include "core/base/memory_shares.hpp"
 #include "core/base/thread_budget.hpp"
 #include "core/base/worker_pool.hpp"
@@ -41,11 +42,15 @@ constexpr auto enum_entries(const std::string_view (&names)[n]) {
   return enum_entries(names, std::make_index_sequence<n>());
 }
 
-// A cap is either none or enough for a computation.
-bool check_max_memory(int *value, void **, GucSource) {
+// Memory is either no number or enough for a computation.
+bool check_memory(int *value, void **, GucSource) {
   if (*value == 0 || *value >= least_memory_limit_kb) return true;
-  GUC_check_errhint("It is 0, for no limit, or at least 1MB.");
+  GUC_check_errhint("It is 0 or at least 1MB.");
   return false;
+}
+
+void assign_max_server_memory(int value, void *) {
+  set_server_memory(size_t{1024} * static_cast<size_t>(value));
 }
 
 void assign_max_server_threads(int value, void *) {
@@ -76,9 +81,9 @@ void Settings::define_join_settings() {
                            nullptr, nullptr, nullptr);
   DefineCustomIntVariable("simjoin.memory_limit", "Sets the memory that one computation may use.",
                           "Beyond it, rows and sets of a join go to temporary files; other computations that "
-                          "need more are refused.",
-                          &memory_limit_kb_, memory_limit_kb_, least_memory_limit_kb, MAX_KILOBYTES,
-                          PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN, nullptr, nullptr, nullptr);
+                          "need more are refused. With 0, a share of the memory that is there.",
+                          &memory_limit_kb_, memory_limit_kb_, 0, MAX_KILOBYTES, PGC_USERSET,
+                          GUC_UNIT_KB | GUC_EXPLAIN, check_memory, nullptr, nullptr);
   DefineCustomIntVariable(
       "simjoin.input_cache", "Sets the memory that a session may use to keep the inputs of its joins.",
       "A join reads a table from there while the table is unchanged. With 0, none is kept.", &input_cache_kb_,
@@ -166,7 +171,7 @@ void Settings::define_caps() {
   DefineCustomIntVariable(
       "simjoin.max_memory", "Sets the most memory that simjoin.memory_limit or simjoin.input_cache can give.",
       "With 0, there is no such limit.", &max_memory_kb_, max_memory_kb_, 0, MAX_KILOBYTES, PGC_SUSET,
-      GUC_UNIT_KB | GUC_EXPLAIN, check_max_memory, assign_max_memory, nullptr);
+      GUC_UNIT_KB | GUC_EXPLAIN, check_memory, assign_max_memory, nullptr);
   DefineCustomIntVariable("simjoin.max_threads", "Sets the most threads that simjoin.cpu_threads can give.",
                           "With 0, there is no such limit.", &max_threads_, max_threads_, 0, most_cpu_threads,
                           PGC_SUSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
@@ -179,6 +184,12 @@ void Settings::define_caps() {
                           "With 0, two for each core. It takes effect where simjoin is preloaded.",
                           &max_server_threads_, max_server_threads_, 0, most_server_threads, PGC_SIGHUP, 0,
                           nullptr, assign_max_server_threads, nullptr);
+  DefineCustomIntVariable("simjoin.max_server_memory",
+                          "Sets the most memory that the computations of all sessions draw together.",
+                          "They draw where simjoin.memory_limit is 0. With 0, as much as the system has. "
+                          "Sessions share it where simjoin is preloaded.",
+                          &max_server_memory_kb_, max_server_memory_kb_, 0, MAX_KILOBYTES, PGC_SIGHUP,
+                          GUC_UNIT_KB, check_memory, assign_max_server_memory, nullptr);
 }
 
 Settings::OfOperator Settings::of_operator() {
@@ -228,13 +239,13 @@ void Settings::define(void (*shrink_input_cache)(size_t)) {
   compat::reserve_setting_prefix("simjoin");
 }
 
-JoinSpec spec_from_settings(Measure measure, double threshold) {
+JoinSpec spec_from_settings(Measure measure, double threshold, size_t memory_limit) {
   JoinSpec spec;
   spec.measure = measure;
   spec.threshold = threshold;
   Settings::set_resources(&spec);
   spec.algorithm = Settings::algorithm();
-  spec.memory_limit = engine_share(Settings::memory_limit());
+  spec.memory_limit = engine_share(memory_limit);
   spec.gpus = Settings::gpus();
   return spec;
 }

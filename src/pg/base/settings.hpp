@@ -38,11 +38,15 @@ class Settings {
   // the threshold. The settings themselves may be set one after the other, in either order.
   static OfOperator of_operator();
   // Those with a cap return the smaller of the two.
-  static size_t memory_limit() {  // bytes
+  static size_t memory_limit() {  // bytes; see memory_limit_of() where it is drawn
     return size_t{1024} * static_cast<size_t>(capped(memory_limit_kb_, max_memory_kb_));
   }
+  static bool memory_is_drawn() { return memory_limit_kb_ == 0; }
+  static size_t max_memory() {  // bytes
+    return size_t{1024} * static_cast<size_t>(capped(INT_MAX, max_memory_kb_));
+  }
   static size_t input_cache() {  // bytes; 0: none
-    return size_t{1024} * static_cast<size_t>(Min(input_cache_kb_, capped(INT_MAX, max_memory_kb_)));
+    return Min(size_t{1024} * static_cast<size_t>(input_cache_kb_), max_memory());
   }
   static int cpu_threads();  // 0: one for each core
   static Device device() { return static_cast<Device>(device_); }
@@ -89,7 +93,7 @@ class Settings {
   static inline int algorithm_ = static_cast<int>(Algorithm::automatic);
   static inline int measure_ = static_cast<int>(Measure::jaccard);
   static inline double similarity_threshold_ = 0.7;
-  static inline int memory_limit_kb_ = 1024 * 1024;
+  static inline int memory_limit_kb_ = 0;
   static inline int cpu_threads_ = 0;
   static inline int device_ = static_cast<int>(Device::automatic);
   static inline int gpu_memory_limit_kb_ = 0;
@@ -107,13 +111,15 @@ class Settings {
   static inline int max_threads_ = 0;
   static inline int max_gpu_memory_kb_ = 0;
   static inline int max_server_threads_ = 0;
+  static inline int max_server_memory_kb_ = 0;
   static inline int progress_interval_ms_ = 0;
   static inline int log_min_duration_ms_ = -1;
   static inline int debug_device_fault_ = 0;
   static inline int debug_device_loss_ = static_cast<int>(DeviceLoss::none);
 };
 
-// Returns a join's specification with everything that comes from the settings filled in.
-JoinSpec spec_from_settings(Measure measure, double threshold);
+// Returns a join's specification with everything that comes from the settings filled in. The join shares the
+// memory limit with what is done beside it.
+JoinSpec spec_from_settings(Measure measure, double threshold, size_t memory_limit);
 
 }  // namespace simjoin::pg

@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
@@ -64,7 +65,7 @@ RowStore *create_joined(MemoryContext context) {
   TupleDescInitEntry(columns, Joined_cluster + 1, "cluster", INT4OID, -1, 0);
   TupleDescInitEntry(columns, Joined_similarity + 1, "similarity", INT4OID, -1, 0);
   MemoryContextSwitchTo(caller);
-  return create_row_store(context, columns, key_share(Settings::memory_limit()));
+  return create_row_store(context, columns, key_share(memory_limit_of(context)));
 }
 
 void keep_document(const Clustering &clustering, int64 id, const ClusteredDocument &document) {
@@ -173,10 +174,10 @@ Clustering *start_clustering(const NamedArguments &arguments, ResultRows *result
   clustering->row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
   clustering->result = result;
   clustering->keys = create_keys_as_they_come(arguments, result->column_type(0), function, context);
-  options.memory_limit = memory_beside(clustering->keys);
+  options.memory_limit = memory_beside(clustering->keys, memory_limit_of(context));
   if (merges) {
     clustering->joined = create_joined(context);
-    options.memory_limit -= key_share(Settings::memory_limit());
+    options.memory_limit -= key_share(memory_limit_of(context));
   }
   clustering->numbers = GrowingArray<int64>(context);
   prepare_gpu_use();

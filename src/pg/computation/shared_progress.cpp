@@ -31,6 +31,7 @@ void attach() {
     SpinLockInit(&shared->totals_lock);
     reset_totals();
     new (&shared->threads) std::atomic<int>(0);
+    new (&shared->memory) MemoryAccount();
     for (ProgressSlot &slot : shared->slots) {
       SpinLockInit(&slot.lock);
       slot.progress = {};
@@ -38,6 +39,7 @@ void attach() {
   }
   LWLockRelease(AddinShmemInitLock);
   set_thread_count(&shared->threads);
+  set_memory_account(&shared->memory);
 }
 
 }  // namespace

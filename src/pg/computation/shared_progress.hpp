@@ -12,6 +12,8 @@ extern "C" {
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/memory_budget.hpp"
+
 namespace simjoin::pg {
 
 enum class ProgressPhase : uint8_t { reading, joining, computing };
@@ -68,6 +70,7 @@ struct SharedProgress {
   slock_t totals_lock;
   AllTotals totals;
   std::atomic<int> threads;  // of the pools of all sessions; see core/base/thread_budget
+  MemoryAccount memory;      // that their computations have drawn
   ProgressSlot slots[progress_slots];
 };
 

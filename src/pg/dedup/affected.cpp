@@ -9,9 +9,9 @@ extern "C" {
 #include <memory>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/relation_names.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
 #include "pg/query/query_rows.hpp"
@@ -31,8 +31,7 @@ struct NumberedPair {
 };
 
 struct AffectedPairs {
-  explicit AffectedPairs(bool beside_keys) {
-    const size_t limit = Settings::memory_limit();
+  AffectedPairs(size_t limit, bool beside_keys) {
     memory.set_limit(beside_keys ? pair_share_beside_keys(limit) : pair_share(limit),
                      {"the pairs of changed rows and their groups need",
                       "fill the view again with REFRESH MATERIALIZED VIEW", " that the join leaves"});
@@ -121,9 +120,10 @@ void place_rows_of_query(Affected *affected, const DedupDefinition &definition, 
 Affected *start_affected(const DedupState &state, bool order_counts) {
   MemoryContext old = MemoryContextSwitchTo(state.context);
   auto *affected = static_cast<Affected *>(palloc0(sizeof(Affected)));
-  affected->rows = own(state.context, [] { return std::make_unique<RowNumbers>(); });
+  const size_t limit = memory_limit_of(state.context);
+  affected->rows = own(state.context, [&] { return std::make_unique<RowNumbers>(limit); });
   const bool has_keys = state.keys != nullptr;
-  affected->pairs = own(state.context, [&] { return std::make_unique<AffectedPairs>(has_keys); });
+  affected->pairs = own(state.context, [&] { return std::make_unique<AffectedPairs>(limit, has_keys); });
   affected->keys = create_row_keys({nullptr, state.definition->key_type}, KeyNumbers::distinct,
                                    refresh_function, state.context);
   for (const DedupRow &row : state.rows)

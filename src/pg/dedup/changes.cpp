@@ -64,7 +64,8 @@ void write_run(ChangeNotes *notes) {
 
 }  // namespace
 
-ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most) {
+ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most,
+                        size_t memory_limit) {
   ChangeList list = {false, GrowingArray<int64>(CurrentMemoryContext),
                      GrowingArray<ItemPointerData>(CurrentMemoryContext)};
   size_t key_bytes = 0;  // of all notes: they are fetched into an array (id_queries)
@@ -80,7 +81,7 @@ ChangeList read_changes(const DedupDefinition &definition, Relation changes, siz
       add_change(&list, stored_change(row), most);
   }
   table_endscan(scan);
-  list.all |= key_bytes > key_share(Settings::memory_limit());
+  list.all |= key_bytes > key_share(memory_limit);
   ExecDropSingleTupleTableSlot(slot);
   make_distinct(&list.ids);
   if (list.ids.size() > most || (definition.has_keys() && has_more_keys(definition, list, most)))

@@ -24,7 +24,8 @@ struct ChangeList {
 
 // Reads the changes of the view that the active snapshot sees. Where there are more than `most` ids, or
 // keys that take more than key_share(), `all` is set instead. Keys stay in the table (is_noted_key).
-ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most);
+ChangeList read_changes(const DedupDefinition &definition, Relation changes, size_t most,
+                        size_t memory_limit);
 
 // Removes the notes that were read. Notes written since stay. With `anything_else` a note is left that says
 // that anything may have changed.

@@ -1,5 +1,6 @@
 // Groups of duplicates, from what the last refresh has stored and from what has changed.
 #include "pg/dedup/groups.hpp"
+#include "pg/base/computation_memory.hpp"
 
 extern "C" {
 #include "utils/memutils.h"
@@ -38,7 +39,7 @@ const int64 *ids_of(const DedupState &state) {
 void store_tracked_rows(DedupState *state, const DedupDefinition &definition) {
   constexpr size_t none_wanted = 0;
   Relation table = state->parts->changes;
-  const ChangeList changes = read_changes(definition, table, none_wanted);
+  const ChangeList changes = read_changes(definition, table, none_wanted, memory_limit_of(state->context));
   store_indexed_rows(state, definition);
   forget_changes(table, changes, GetActiveSnapshot(), obstacle_to_tracking(definition.source) != nullptr);
 }

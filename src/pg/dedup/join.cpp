@@ -7,6 +7,7 @@ extern "C" {
 #include <memory>
 
 #include "core/dedup/token_filter.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/computation/engine.hpp"
 #include "pg/computation/gpu_notices.hpp"
@@ -101,7 +102,7 @@ DeltaJoin start_delta_join(const DedupState &state) {
   DeltaJoin join = {};
   join.function = state.function;
   join.all = state.figures.new_rows + state.figures.changed_rows == static_cast<int64>(state.count());
-  JoinSpec spec = spec_from_settings(measure, threshold);
+  JoinSpec spec = spec_from_settings(measure, threshold, memory_limit_of(state.context));
   spec.self_join = join.all;
   join.engine = create_engine(spec, state.measure.weighted, state.context, state.function);
   join.batch = create_batch(state.context);

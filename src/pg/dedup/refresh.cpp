@@ -12,6 +12,7 @@ extern "C" {
 #include <algorithm>
 
 #include "pg/base/compat.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/dedup/affected.hpp"
@@ -94,8 +95,8 @@ bool can_apply_changes(const DedupDefinition &definition, const OpenParts &parts
   *index = read_token_index(definition, CurrentMemoryContext);
   if (!index->exists || needs_new_order(*index, index->rows)) return false;
   const auto most = std::max(few_changes, static_cast<size_t>(index->rows / most_changed_share));
-  *changes =
-      read_changes(definition, parts.changes, std::min(most, Settings::memory_limit() / bytes_of_change));
+  const size_t limit = memory_limit_of(CurrentMemoryContext);
+  *changes = read_changes(definition, parts.changes, std::min(most, limit / bytes_of_change), limit);
   return !changes->all;
 }
 

@@ -14,6 +14,7 @@ extern "C" {
 #include <cstring>
 #include <limits>
 
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/dedup/id_queries.hpp"
@@ -159,7 +160,8 @@ DedupState *start_state(const DedupDefinition &definition, const OpenParts &part
   state->sets = tuplestore_begin_heap(false, false, work_mem);
   tuplestore_set_eflags(state->sets, EXEC_FLAG_REWIND);  // it is read more than once
   MemoryContextSwitchTo(old);
-  state->numbers = own(context, [] { return std::make_unique<RowNumbers>(); });
+  const size_t limit = memory_limit_of(context);
+  state->numbers = own(context, [limit] { return std::make_unique<RowNumbers>(limit); });
   state->keys = create_row_keys({nullptr, definition.key_type}, KeyNumbers::shared, function, context);
   return state;
 }

@@ -46,8 +46,8 @@ struct RefreshFigures {
 
 // The numbers of ids. A memory context owns the object.
 struct RowNumbers {
-  RowNumbers() {
-    memory.set_limit(Settings::memory_limit(), {"the rows of a dedup view need", "make views of fewer rows"});
+  explicit RowNumbers(size_t memory_limit) {
+    memory.set_limit(memory_limit, {"the rows of a dedup view need", "make views of fewer rows"});
   }
 
   MemoryCounter memory;

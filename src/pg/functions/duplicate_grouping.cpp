@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/computation/background.hpp"
@@ -132,7 +133,7 @@ GroupingWork::GroupingWork(size_t memory_limit) {
 }
 
 GroupingWork *create_grouping_work(MemoryContext context, bool beside_keys) {
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory_limit_of(context);
   const size_t share = beside_keys ? pair_share_beside_keys(limit) : pair_share(limit);
   return own(context, [share] { return std::make_unique<GroupingWork>(share); });
 }

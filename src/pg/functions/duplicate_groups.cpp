@@ -3,9 +3,9 @@
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/named_arguments.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/computation/engine.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
@@ -33,9 +33,9 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
   *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
+  const size_t limit = memory_limit_of(join->context);
   SetCopies *copies = call_cpp([&] {
-    return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(Settings::memory_limit()),
-                                    (*work)->memory);
+    return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(limit), (*work)->memory);
   });
   create_function_engine(join, call.threshold);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);

@@ -5,12 +5,12 @@
 
 namespace simjoin::pg {
 
-GraphComputation::GraphComputation() {
-  memory.set_limit(Settings::memory_limit(), {"the graph needs", "leave edges out"});
+GraphComputation::GraphComputation(size_t memory_limit) {
+  memory.set_limit(memory_limit, {"the graph needs", "leave edges out"});
 }
 
 void GraphComputation::leave_room_for_keys() {
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory.limit();
   memory.set_limit(limit - 2 * key_share(limit),
                    {"the graph needs", "leave edges out", " that its keys leave"});
 }

@@ -18,7 +18,7 @@ inline constexpr double few_operations = 20000;
 
 // What every computation has beside its edges and its result.
 struct GraphComputation {
-  GraphComputation();
+  explicit GraphComputation(size_t memory_limit);
   void leave_room_for_keys();
 
   MemoryCounter memory;

@@ -9,6 +9,7 @@ extern "C" {
 #include <optional>
 
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
@@ -25,18 +26,24 @@ namespace {
 constexpr double operations_of_densest = 100;  // for each edge
 
 struct ComponentsWork : GraphComputation {
+  using GraphComputation::GraphComputation;
+
   ComponentWork components{work, memory.limit() / 4, memory};
   size_t rows = 0;
   std::optional<Components> result;
 };
 
 struct PageRankWork : GraphComputation {
+  using GraphComputation::GraphComputation;
+
   EdgeList edges{memory};
   PageRankSpec spec;
   std::optional<Ranks> result;
 };
 
 struct DensestWork : GraphComputation {
+  using GraphComputation::GraphComputation;
+
   EdgeList edges{memory};
   uint32_t k = 0;
   DensestMethod method = DensestMethod::automatic;
@@ -92,6 +99,12 @@ MemoryContext create_graph_context() {
   return context;
 }
 
+template <class Work>
+Work *create_work(MemoryContext context) {
+  const size_t limit = memory_limit_of(context);
+  return own(context, [limit] { return std::make_unique<Work>(limit); });
+}
+
 // A call of a function of this file.
 struct GraphCall {
   GraphQueries queries;
@@ -136,7 +149,7 @@ PageRankSpec pagerank_arguments(const NamedArguments &arguments, const char *fun
 // Returns the components of the call's graph.
 void return_components(const GraphCall &call, ResultRows *result) {
   MemoryContext context = create_graph_context();
-  auto *work = own(context, [] { return std::make_unique<ComponentsWork>(); });
+  auto *work = create_work<ComponentsWork>(context);
   ComponentSink sink(work, context);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
   note_work(context);
@@ -155,7 +168,7 @@ void return_components(const GraphCall &call, ResultRows *result) {
 // Returns the ranks of the call's nodes.
 void return_ranks(const GraphCall &call, const PageRankSpec &spec, ResultRows *result) {
   MemoryContext context = create_graph_context();
-  auto *work = own(context, [] { return std::make_unique<PageRankWork>(); });
+  auto *work = create_work<PageRankWork>(context);
   work->spec = spec;
   ListSink sink(&work->edges);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
@@ -195,7 +208,7 @@ FoundSubgraph find_densest(const NamedArguments &arguments, const char *function
     raise_argument(function, "method", quote_literal_cstr(name),
                    "The methods are auto, bilinear and greedy.");
   MemoryContext context = create_graph_context();
-  auto *work = own(context, [] { return std::make_unique<DensestWork>(); });
+  auto *work = create_work<DensestWork>(context);
   work->k = static_cast<uint32_t>(k);
   work->method = static_cast<DensestMethod>(method);
   ListSink sink(&work->edges);

@@ -1,5 +1,6 @@
 // Similarity joins as set-returning SQL functions over queries.
 #include "pg/functions/join_functions.hpp"
+#include "pg/base/computation_memory.hpp"
 
 extern "C" {
 #include "utils/lsyscache.h"
@@ -40,7 +41,7 @@ FunctionJoin *create_function_join(const char *function, RowMeasure measure, boo
 
 void create_function_engine(FunctionJoin *join, double threshold) {
   join->threshold = threshold;
-  JoinSpec spec = spec_from_settings(join->measure.measure, threshold);
+  JoinSpec spec = spec_from_settings(join->measure.measure, threshold, memory_limit_of(join->context));
   spec.self_join = join->right_side == Side::left;
   join->engine = create_engine(spec, join->measure.weighted, join->context, join->function);
 }
@@ -116,7 +117,7 @@ namespace {
 
 // Returns, for each left row, the most similar right rows.
 NeighborLists find_neighbors(FunctionJoin *join, const NeighborChoice &choice) {
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory_limit_of(join->context);
   const bool has_keys = !are_integers(join->left.keys) || !are_integers(join->right.keys);
   const NeighborLists lists =
       create_neighbor_lists(join->left.count(), choice.k, choice.ties,

@@ -10,8 +10,8 @@ extern "C" {
 #include "core/base/memory_shares.hpp"
 #include "core/matching/match_finder.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/named_arguments.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/computation/background.hpp"
 #include "pg/computation/engine.hpp"
 #include "pg/computation/watch.hpp"
@@ -103,7 +103,7 @@ Datum simjoin_best_matches(PG_FUNCTION_ARGS) {
                                          KeyNumbers::shared, function, context),
                          create_row_keys(key_argument(arguments, "right_key", result.column_type(1)),
                                          KeyNumbers::shared, function, context)};
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory_limit_of(context);
   auto *work = own(context, [&] {
     return keys.are_integers()
                ? std::make_unique<MatchWork>(method, limit, "")
@@ -138,7 +138,7 @@ Datum simjoin_similarity_match(PG_FUNCTION_ARGS) {
   create_function_engine(join, threshold);
   read_rows_to_match(join, arguments.string("left_query"), arguments.string("right_query"));
   const PairKeys keys = {join->left.keys, join->right.keys};
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory_limit_of(join->context);
   auto *work = own(join->context, [&] {
     return std::make_unique<MatchWork>(
         method, keys.are_integers() ? pair_share(limit) : pair_share_beside_keys(limit),

@@ -20,6 +20,7 @@ extern "C" {
 #include "core/dedup/equal_rows.hpp"
 #include "core/dedup/similarity_profile.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
@@ -119,7 +120,7 @@ Profile start_profile(const ProfileCall &call) {
       create_function_join(profile_function, {call.measure, false}, call.sample == 0);
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
-  const size_t limit = Settings::memory_limit();
+  const size_t limit = memory_limit_of(join->context);
   const size_t share = is_id_type(call.key.type) ? pair_share(limit) : pair_share_beside_keys(limit);
   profile.work = own(join->context, [share] {
     auto work = std::make_unique<ProfileWork>();

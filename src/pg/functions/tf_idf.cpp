@@ -11,11 +11,11 @@ extern "C" {
 
 #include "core/text/tf_idf.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/named_arguments.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/computation/watch.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/result_rows.hpp"
@@ -138,9 +138,10 @@ Datum weigh_query(FunctionCallInfo fcinfo, const char *function, TermWeight weig
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
   RowKeys *keys = create_keys_as_they_come(arguments, result.column_type(0), call.function, context);
+  const size_t limit = memory_beside(keys, memory_limit_of(context));
   BagReader reader = {call,
                       keys,
-                      own(context, [&] { return std::make_unique<TfIdf>(call.weight, memory_beside(keys)); }),
+                      own(context, [&] { return std::make_unique<TfIdf>(call.weight, limit); }),
                       GrowingArray<Bag>(context),
                       context,
                       AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES),

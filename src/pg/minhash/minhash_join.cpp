@@ -14,6 +14,7 @@ extern "C" {
 #include "core/lsh/lsh_join.hpp"
 #include "core/lsh/lsh_plan.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/settings.hpp"
@@ -82,7 +83,6 @@ LshSpec spec_of(const NamedArguments &arguments, bool weighted, const char *func
   spec.permutations = spec.verify ? spec.plan.bands * spec.plan.rows : static_cast<uint32_t>(permutations);
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
-  spec.memory_limit = engine_share(Settings::memory_limit());
   return spec;
 }
 
@@ -98,6 +98,7 @@ Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, cons
   join->left_key = key_argument(arguments, self_join ? "key" : "left_key", result.column_type(0));
   if (!self_join) join->right_key = key_argument(arguments, "right_key", result.column_type(1));
   join->tokenizer = arguments.optional_string("tokens");
+  spec.memory_limit = engine_share(memory_limit_of(join->context));
   prepare_gpu_use();
   LshJoin *engine = own(join->context, [&] { return make_lsh_join(spec); });
   watch_join(engine, join->context, join->function);

@@ -16,8 +16,8 @@ extern "C" {
 #include <algorithm>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/interruptible.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/rows/row_store.hpp"
 
 namespace simjoin::pg {
@@ -56,7 +56,7 @@ void begin_sort(RowKeys *keys) {
   AttrNumber columns[] = {1, 2};
   Oid operators[] = {keys->type->lt_opr, Int8LessOperator}, collations[] = {keys->collation, InvalidOid};
   bool nulls_first[] = {false, false};
-  const size_t kilobytes = key_share(Settings::memory_limit()) / 1024;
+  const size_t kilobytes = key_share(memory_limit_of(keys->context, ordinary_memory)) / 1024;
   keys->descriptor = describe(*keys, 2);
   keys->next = MakeSingleTupleTableSlot(keys->descriptor, &TTSOpsVirtual);
   keys->sorter =
@@ -69,7 +69,8 @@ void begin_keys(RowKeys *keys, Oid collation) {
   MemoryContext old = MemoryContextSwitchTo(keys->context);
   keys->checked = true;
   keys->collation = collation;
-  keys->store = create_row_store(keys->context, describe(*keys, 1), key_share(Settings::memory_limit()));
+  keys->store = create_row_store(keys->context, describe(*keys, 1),
+                                 key_share(memory_limit_of(keys->context, ordinary_memory)));
   for (RowReader &reader : keys->readers) reader = {keys->store, nullptr, 0};
   if (keys->numbers != KeyNumbers::as_they_come) begin_sort(keys);
   MemoryContextSwitchTo(old);
@@ -156,8 +157,7 @@ bool are_integers(const RowKeys *keys) {
   return keys == nullptr || keys->integers;
 }
 
-size_t memory_beside(const RowKeys *keys) {
-  const size_t limit = Settings::memory_limit();
+size_t memory_beside(const RowKeys *keys, size_t limit) {
   return are_integers(keys) ? limit : limit - key_share(limit);
 }
 

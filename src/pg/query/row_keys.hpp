@@ -29,7 +29,8 @@ enum class KeyNumbers : uint8_t {
   shared,        // the same, and equal keys have one number
 };
 
-// The keys of the rows of queries. Beyond key_share() of simjoin.memory_limit they lie in temporary files.
+// The keys of the rows of queries. Beyond key_share() of the memory limit of their context's
+// computation they lie in temporary files.
 struct RowKeys;
 
 // Returns no keys yet, in the context; nullptr where the argument asks for bigint. Errors, naming `function`,
@@ -45,8 +46,8 @@ RowKeys *create_keys_as_they_come(const NamedArguments &arguments, Oid column_ty
 // Returns whether keys are integers, which are their own numbers and are not added.
 bool are_integers(const RowKeys *keys);
 
-// Returns what simjoin.memory_limit leaves beside the keys, in bytes.
-size_t memory_beside(const RowKeys *keys);
+// Returns what a computation's memory limit leaves beside the keys, in bytes.
+size_t memory_beside(const RowKeys *keys, size_t limit);
 
 // Errors where a column of a query does not hold such keys. Columns are checked before keys are added. The
 // first one gives the keys their collation.

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/graph/spanning_forest.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
@@ -14,13 +14,18 @@ namespace {
 constexpr size_t most_edges = (size_t{1} << 26) - 8;  // an array has less than 1 GB
 
 struct ForestState {
-  ForestState() {
-    memory.set_limit(Settings::memory_limit(), {"spanning_forest needs", "group by more parts"});
+  explicit ForestState(size_t memory_limit) {
+    memory.set_limit(memory_limit, {"spanning_forest needs", "group by more parts"});
   }
 
   MemoryCounter memory;
   SpanningForest forest{memory};
 };
+
+ForestState *create_state(MemoryContext context) {
+  const size_t limit = memory_limit_of(context, ordinary_memory);  // groups may share the context
+  return own(context, [limit] { return std::make_unique<ForestState>(limit); });
+}
 
 }  // namespace
 
@@ -31,8 +36,8 @@ Datum simjoin_spanning_forest_add(PG_FUNCTION_ARGS) {
   MemoryContext context;
   if (AggCheckCallContext(fcinfo, &context) == 0)
     elog(ERROR, "spanning_forest_add: called outside an aggregate");
-  auto *state = PG_ARGISNULL(0) ? own(context, [] { return std::make_unique<ForestState>(); })
-                                : reinterpret_cast<ForestState *>(PG_GETARG_POINTER(0));
+  auto *state =
+      PG_ARGISNULL(0) ? create_state(context) : reinterpret_cast<ForestState *>(PG_GETARG_POINTER(0));
   if (!PG_ARGISNULL(1) && !PG_ARGISNULL(2))
     call_cpp([&] { state->forest.add_edge(PG_GETARG_INT64(1), PG_GETARG_INT64(2)); });
   PG_RETURN_POINTER(state);

@@ -43,7 +43,8 @@ bool may_stream(const JoinMethod &method, double threshold, bool same_rows) {
          Settings::algorithm() == Algorithm::automatic && Settings::device() != Device::gpu;
 }
 
-LshSpec band_join_spec(const JoinMethod &choice, RowMeasure measure, double threshold, bool self_join) {
+LshSpec band_join_spec(const JoinMethod &choice, RowMeasure measure, double threshold, bool self_join,
+                       size_t memory_limit) {
   LshSpec spec;
   spec.measure = measure.measure;
   spec.weighted = measure.weighted;
@@ -54,7 +55,7 @@ LshSpec band_join_spec(const JoinMethod &choice, RowMeasure measure, double thre
   spec.plan = choice.plan;
   spec.max_bucket_size = Settings::max_bucket_size();
   Settings::set_resources(&spec);
-  spec.memory_limit = engine_share(Settings::memory_limit());
+  spec.memory_limit = engine_share(memory_limit);
   return spec;
 }
 

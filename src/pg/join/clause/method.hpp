@@ -28,7 +28,8 @@ JoinMethod choose_method(Measure measure, double threshold, JoinType jointype, b
 bool may_stream(const JoinMethod &method, double threshold, bool same_rows);
 
 // Returns the specification of a join by the method's bands. The rest comes from the settings.
-LshSpec band_join_spec(const JoinMethod &method, RowMeasure measure, double threshold, bool self_join);
+LshSpec band_join_spec(const JoinMethod &method, RowMeasure measure, double threshold, bool self_join,
+                       size_t memory_limit);
 
 // Returns the percentage of all comparisons that it would take to compare each row of the bucket with each.
 double share_of_comparisons(const ChainedBucket &bucket, const LshStats &stats);

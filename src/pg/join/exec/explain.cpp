@@ -292,6 +292,14 @@ void show_search(const JoinStats &stats, ExplainState *es) {
   show_ms(verified_by_gpu ? "Verify GPU Time" : "Verify CPU Time", stats.verify_ms, es);
 }
 
+// Shows the memory that was drawn for the join and what it asked for, if either was too little.
+void show_drawn_memory(const JoinTotals &totals, const JoinStats &stats, ExplainState *es) {
+  const bool too_little = totals.memory_drawn < totals.memory_asked || stats.partitions > 0;
+  if (totals.memory_drawn == 0 || !(too_little || wants_details(es))) return;
+  show_kilobytes("Memory Drawn", totals.memory_drawn, es);
+  show_kilobytes("Memory Asked", totals.memory_asked, es);
+}
+
 // Shows time and memory. They depend on the machine, so TIMING OFF hides them.
 void show_resources(const JoinState *state, const JoinStats &stats, bool by_bands, ExplainState *es) {
   const bool details = wants_details(es);
@@ -310,6 +318,7 @@ void show_resources(const JoinState *state, const JoinStats &stats, bool by_band
     ExplainPropertyUInteger("Memory Limit for One Part", "MB", (limit + megabyte - 1) / megabyte, es);
     show_kilobytes("Engine Temporary File", stats.spilled_bytes, es);
   }
+  show_drawn_memory(state->totals, stats, es);
   show_kilobytes("Row Memory", state->totals.row_memory, es);
   if (state->totals.row_file > 0 || details)
     show_kilobytes("Row Temporary Files", state->totals.row_file, es);

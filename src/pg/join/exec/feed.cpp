@@ -5,7 +5,10 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 }
 
+#include <algorithm>
+
 #include "core/base/memory_shares.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
@@ -26,6 +29,10 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+// What a row of an input takes beside its columns, and how much of the memory limit a join needs for the
+// bytes of its inputs, so that it needs no file: both with room for estimates that are too low.
+constexpr double beside_row = 64, copies_of_input = 8;
+
 // ---- Every row of the inputs goes to the engine and to the row stores ----
 
 void store_row(JoinInput *input, TupleTableSlot *slot) {
@@ -40,9 +47,32 @@ double rows_expected(const JoinState *state) {
   return state->facts.read_once ? left : left + rows_of_input(state->inputs[Side::right].child->plan);
 }
 
+// Returns the memory that the join asks for: what most joins can do with, and more where the planner expects
+// so many rows.
+size_t memory_asked(const JoinState *state) {
+  double bytes = 0;
+  for (int side = 0; side < (state->facts.read_once ? 1 : 2); ++side) {
+    Plan *input = state->inputs.sides[side].child->plan;
+    bytes += rows_of_input(input) * (plan_of_rows(input)->plan_width + beside_row);
+  }
+  bytes *= copies_of_input;
+  return bytes >= static_cast<double>(all_memory) ? all_memory
+                                                  : std::max(ordinary_memory, static_cast<size_t>(bytes));
+}
+
+// Takes the memory limit of this execution.
+void take_memory(JoinState *state) {
+  const size_t asked = memory_asked(state);
+  state->memory_limit = memory_limit_of(state->context, asked);
+  if (!Settings::memory_is_drawn()) return;
+  JoinTotals &totals = state->totals;
+  totals.memory_drawn = std::max<uint64>(totals.memory_drawn, state->memory_limit);
+  totals.memory_asked = std::max<uint64>(totals.memory_asked, std::min(asked, Settings::max_memory()));
+}
+
 // Returns the specification of this execution's exact join.
 JoinSpec join_spec(const JoinState *state) {
-  JoinSpec spec = spec_from_settings(state->terms.measure, state->terms.threshold);
+  JoinSpec spec = spec_from_settings(state->terms.measure, state->terms.threshold, state->memory_limit);
   spec.self_join = state->facts.read_once;
   spec.done_rows = state->engine.done_rows;
   spec.rows_expected = rows_expected(state);
@@ -142,7 +172,7 @@ void start_engine(JoinState *state) {
         static_cast<DoneRows *>(MemoryContextAllocZero(state->context, sizeof(DoneRows)));
   if (state->terms.method.by_bands) {
     LshSpec spec = band_join_spec(state->terms.method, {state->terms.measure, weighted},
-                                  state->terms.threshold, self_join);
+                                  state->terms.threshold, self_join, state->memory_limit);
     spec.done_rows = state->engine.done_rows;
     prepare_gpu_use();
     state->engine.join = own(state->context, [&] { return make_lsh_join(spec); });
@@ -166,7 +196,7 @@ bool needs_matched(const JoinPlanFacts &facts, Side side) {
 
 // Reads one side, from its first row on, and keeps what is needed of its rows.
 void feed_side(JoinState *state, Side side, TupleTableSlot *first) {
-  const size_t row_memory = row_share(Settings::memory_limit());
+  const size_t row_memory = row_share(state->memory_limit);
   JoinInput *input = &state->inputs[side];
   if (input->kept_count > 0)
     input->reader.store = create_row_store(state->context, input->descriptor, row_memory);
@@ -234,6 +264,7 @@ void read_inputs(JoinState *state) {
 void feed(JoinState *state) {
   instr_time start, end;
   INSTR_TIME_SET_CURRENT(start);
+  take_memory(state);
   read_inputs(state);
   for (Side side : {Side::left, Side::right}) {
     JoinInput &input = state->inputs[side];

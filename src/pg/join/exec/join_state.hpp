@@ -119,6 +119,8 @@ struct JoinTotals {
   instr_time engine_time;
   uint64 row_memory;  // bytes of rows in memory, and in temporary files
   uint64 row_file;
+  uint64 memory_drawn;  // 0 where simjoin.memory_limit gives a number
+  uint64 memory_asked;
 };
 
 struct JoinState {
@@ -138,6 +140,7 @@ struct JoinState {
 
   // Of the current execution; what it allocates is in `context`.
   MemoryContext context;
+  size_t memory_limit;
   JoinPhase phase;
   uint32_t next_row;  // in the phases that walk over rows
   EngineState engine;
