@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/guard/statement.hpp"
 #include "pg/index/index_path.hpp"
 #include "pg/join/plan/path.hpp"
+#include "pg/nearest/path.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/rows/input_cache.hpp"
 #include "pg/service/gpu_service.hpp"
@@ -53,6 +54,7 @@ void _PG_init(void) {
   }
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
+  simjoin::pg::install_nearest_rows_hook();
   simjoin::pg::install_statement_hooks();
   simjoin::pg::install_creation_hook();
 }

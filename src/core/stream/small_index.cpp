@@ -7,23 +7,6 @@
 #include "core/sort/long_sort.hpp"
 
 namespace simjoin {
-namespace {
-
-// Returns ranks by ascending frequency. Tokens of one frequency have them in the order of their numbers.
-Buffer<uint32_t> ranks_by_frequency(const Buffer<uint32_t> &frequency, MemoryCounter &memory) {
-  std::vector<uint32_t> next(1);
-  for (const uint32_t count : frequency) {
-    if (count >= next.size()) next.resize(count + 1);
-    ++next[count];
-  }
-  std::exclusive_scan(next.begin(), next.end(), next.begin(), 0U);
-  Buffer<uint32_t> rank_of(memory, frequency.size());
-  for (size_t number = 0; number < frequency.size(); ++number) rank_of[number] = next[frequency[number]]++;
-  return rank_of;
-}
-
-}  // namespace
-
 SmallIndex::SmallIndex(const Bounds &bounds, const RecordedSets &recorded, const StopFlag &stop,
                        MemoryCounter &memory)
     : sizes_(memory), sets_(memory), begins_(memory), lists_(memory) {

@@ -2,8 +2,22 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <vector>
 
 namespace simjoin {
+
+Buffer<uint32_t> ranks_by_frequency(const Buffer<uint32_t> &frequency, MemoryCounter &memory) {
+  std::vector<uint32_t> next(1);
+  for (const uint32_t count : frequency) {
+    if (count >= next.size()) next.resize(count + 1);
+    ++next[count];
+  }
+  std::exclusive_scan(next.begin(), next.end(), next.begin(), 0U);
+  Buffer<uint32_t> rank_of(memory, frequency.size());
+  for (size_t number = 0; number < frequency.size(); ++number) rank_of[number] = next[frequency[number]]++;
+  return rank_of;
+}
 
 TokenTable::TokenTable(const TokenList &tokens, const Buffer<uint32_t> &rank_of, MemoryCounter &memory)
     : tokens_(tokens), table_(memory, {0, none, 0}), ids_(memory, tokens.size()), filter_(memory) {

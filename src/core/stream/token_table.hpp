@@ -14,6 +14,9 @@
 
 namespace simjoin {
 
+// Returns ranks by ascending frequency. Tokens of one frequency have them in the order of their numbers.
+Buffer<uint32_t> ranks_by_frequency(const Buffer<uint32_t> &frequency, MemoryCounter &memory);
+
 class TokenTable {
  public:
   static constexpr uint32_t none = UINT32_MAX;

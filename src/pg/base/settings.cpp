@@ -70,6 +70,10 @@ void Settings::define_join_settings() {
   DefineCustomBoolVariable("simjoin.enable_join", "Sets the planner's use of the similarity join operator.",
                            "With off, a join on a similarity is a nested loop.", &enable_join_, enable_join_,
                            PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable("simjoin.enable_nearest", "Sets the planner's use of the scan for nearest rows.",
+                           "With off, a query for the nearest rows of each row sorts all rows for each.",
+                           &enable_nearest_, enable_nearest_, PGC_USERSET, GUC_EXPLAIN, nullptr, nullptr,
+                           nullptr);
   DefineCustomRealVariable(
       "simjoin.notice_pairs", "Sets from how many pairs on a plan without the join operator raises a notice.",
       "They are the estimated pairs of rows whose similarity is computed one after the other. With 0, no "

@@ -24,6 +24,7 @@ class Settings {
   static void define(void (*shrink_input_cache)(size_t));
 
   static bool enable_join() { return enable_join_; }
+  static bool enable_nearest() { return enable_nearest_; }
   static double notice_pairs() { return notice_pairs_; }  // 0: never
   static Algorithm algorithm() { return static_cast<Algorithm>(algorithm_); }
   static Measure measure() { return static_cast<Measure>(measure_); }
@@ -89,6 +90,7 @@ class Settings {
   }
 
   static inline bool enable_join_ = true;
+  static inline bool enable_nearest_ = true;
   static inline double notice_pairs_ = 1e8;
   static inline int algorithm_ = static_cast<int>(Algorithm::automatic);
   static inline int measure_ = static_cast<int>(Measure::jaccard);

@@ -16,6 +16,9 @@ namespace simjoin::pg {
 // The join operator's name in EXPLAIN.
 inline constexpr char join_node_name[] = "SetSimilarityJoin";
 
+// The name of the scan for the nearest rows of each row (pg/nearest).
+inline constexpr char nearest_rows_name[] = "NearestRows";
+
 // What a column of the node's scan tuple holds.
 enum class ColumnSource : int { left, right, similarity };
 

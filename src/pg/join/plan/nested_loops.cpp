@@ -8,10 +8,13 @@ extern "C" {
 #include "optimizer/planner.h"
 }
 
+#include <string_view>
+
 #include "pg/base/compat.hpp"
 #include "pg/base/explain_notes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/edits.hpp"
+#include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
 #include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
@@ -213,6 +216,10 @@ void look_at_loop(NestLoop *loop, double loops, SlowLoop *slowest) {
     note(slowest, pairs, no_bound);
 }
 
+bool is_scan_of_nearest(const CustomScan *scan) {
+  return std::string_view(scan->methods->CustomName) == nearest_rows_name;
+}
+
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);
 
 void look_at_plans(List *plans, double loops, SlowLoop *slowest) {
@@ -241,6 +248,8 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
       look_at_plan(reinterpret_cast<SubqueryScan *>(plan)->subplan, loops, slowest);
       break;
     case T_CustomScan:
+      // Its second child computes similarities, but only if memory does not suffice.
+      if (is_scan_of_nearest(reinterpret_cast<CustomScan *>(plan))) return;
       look_at_plans(reinterpret_cast<CustomScan *>(plan)->custom_plans, loops, slowest);
       break;
     case T_SeqScan:

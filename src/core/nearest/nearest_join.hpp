@@ -1,0 +1,120 @@
+// For each left row, its right rows by descending similarity: right rows are indexed, left rows looked up.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/join.hpp"
+#include "core/nearest/nearest_index.hpp"
+#include "core/sort/short_sort.hpp"
+
+namespace simjoin {
+
+// What nearest rows are sorted by.
+struct NearestOrder {
+  Measure measure;  // of the left and the right set
+  bool distance;    // the Jaccard distance, ascending, instead of the similarity, descending
+
+  // Returns a number that is larger for nearer sets, and equal for sets that are as near. It never decreases
+  // as overlap grows, and never increases as the right set grows at the same overlap.
+  double score(int64_t overlap, int64_t left, int64_t right) const {
+    return distance ? -jaccard_distance(overlap, left, right) : similarity(measure, overlap, left, right);
+  }
+};
+
+// Use: add every right row, then index(). Add a left row, and step until `done`. Then add the next one.
+//
+// A left row's pairs come nearest first. Pairs that are as near come by right row. A left row's number is
+// always 0. Right rows that share no token with it come in no pair; shares_tokens() knows them.
+class NearestJoin final : public JoinEngine {
+ public:
+  explicit NearestJoin(const NearestOrder &order) : order_(order) {}
+
+  void add(Side side, const SetSlice &rows) override;
+  // Returns about the bytes that indexing the right rows so far takes in all.
+  size_t bytes_to_index() const {
+    return NearestIndex::bytes_of(recorded_.rows(), recorded_.size()) + 2 * recorded_.text_bytes();
+  }
+  // Returns whether index() may take longer than a few tens of milliseconds.
+  bool takes_long_to_index() const { return recorded_.size() >= long_to_index; }
+  // Ends the right side. Throws Cancelled if the flag is set.
+  void index(const StopFlag &stop);
+
+  // Says of the last left row: the caller asks for this many pairs at first, and for none whose score is
+  // less.
+  void limit(uint32_t pairs, double least_score);
+  // Returns pairs of the last left row, the next ones, or `done`.
+  StepResult step(std::chrono::microseconds budget, Batch &out) override;
+  // Returns whether a right row shares a token with the last left row. The row's first call takes a while.
+  bool shares_tokens(uint32_t row);
+
+  uint32_t set_size(Side side, uint32_t row) const override {
+    return side == Side::left ? size_ : index_->size_of(row);
+  }
+  JoinStats stats() const override;
+
+ private:
+  // Indexing this many tokens takes some 40 ms.
+  static constexpr uint64_t long_to_index = uint64_t{1} << 17;
+
+  struct Found {
+    double score;
+    uint32_t row;
+    uint32_t overlap;
+
+    bool comes_before(const Found &other) const {
+      return score != other.score ? score > other.score : row < other.row;
+    }
+  };
+
+  template <typename T>
+  void look_up(std::vector<T> &tokens);
+  void begin_marks();
+  // Returns whether a pair with this score may be asked for, of whatever row, or of this one.
+  bool is_wanted(double score) const { return score >= least_; }
+  bool is_wanted(double score, uint32_t row) const {
+    return score > least_ || (score == least_ && row < before_row_);
+  }
+  void search();
+  void scan(uint32_t number);
+  uint32_t least_overlap(uint32_t size, uint32_t most) const;
+  void verify_candidates();
+  void keep(const Found &found);
+
+  const NearestOrder order_;
+  MemoryCounter memory_;
+  RecordedSets recorded_{memory_};
+  std::optional<NearestIndex> index_;
+  JoinStats stats_;
+  std::vector<int64_t> integers_;
+  std::vector<std::string_view> texts_;
+
+  // The last left row.
+  Buffer<uint32_t> ranks_{memory_};  // ascending, of its tokens that right rows have
+  ShortSort sort_;
+  uint32_t size_ = 0;                 // all its distinct tokens
+  std::vector<uint64_t> signatures_;  // of the tokens after each of ranks_
+  bool done_ = true;
+  bool all_marked_ = false;     // of the right rows, those that share tokens have the last mark
+  uint32_t pairs_ = 1;          // asked for next
+  double floor_ = 0;            // the least score that is asked for
+  std::optional<Found> given_;  // the last pair that step() returned
+
+  // The search: the best pairs so far, a heap with the last one in front. Once they are as many as are asked
+  // for, further ones need a larger score than the last one's, or the same and a smaller row.
+  std::vector<Found> best_;
+  double least_ = 0;
+  uint32_t before_row_ = 0;
+  // Rows that may be among them, whose memory has been asked for.
+  std::vector<uint32_t> candidates_;
+
+  Buffer<uint32_t> marks_{memory_};  // by right row: the last search that has met it
+  uint32_t mark_ = 0;
+};
+
+}  // namespace simjoin

@@ -1,0 +1,342 @@
+// The execution of the node NearestRows.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+}
+
+#include <cmath>
+
+#include "pg/base/arguments.hpp"
+#include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
+#include "pg/computation/steps.hpp"
+#include "pg/join/clause/threshold.hpp"
+#include "pg/nearest/facts.hpp"
+#include "pg/nearest/state.hpp"
+#include "pg/sets/set_codec.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+NearestRowsState *nearest_rows_state(CustomScanState *node) {
+  return reinterpret_cast<NearestRowsState *>(node);
+}
+
+// Returns the conditions that do not mention the similarity, a column of the scan tuple.
+List *without_similarity(const NearestRowsState *state, List *quals) {
+  List *others = NIL;
+  ListCell *cell;
+  foreach (cell, quals) {
+    Bitmapset *columns = nullptr;
+    pull_varattnos(static_cast<Node *>(lfirst(cell)), INDEX_VAR, &columns);
+    const int similarity = state->facts.columns + 1 - FirstLowInvalidHeapAttributeNumber;
+    if (!bms_is_member(similarity, columns)) others = lappend(others, lfirst(cell));
+  }
+  return others;
+}
+
+void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
+  NearestRowsState *state = nearest_rows_state(node);
+  auto *plan = castNode(CustomScan, node->ss.ps.plan);
+  state->facts = read_nearest_rows(plan);
+  eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+  ListCell *cell;
+  foreach (cell, plan->custom_plans)
+    node->custom_ps =
+        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+  state->probe = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::probe), &node->ss.ps);
+  state->set = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::set), &node->ss.ps);
+  Expr *bound = nearest_rows_expr(plan, NearestRowsExpr::bound);
+  state->bound = ExecInitExpr(bound, &node->ss.ps);
+  state->bound_type = exprType(reinterpret_cast<Node *>(bound));
+  state->other_quals = ExecInitQual(without_similarity(state, plan->scan.plan.qual), &node->ss.ps);
+  state->descriptor = CreateTemplateTupleDesc(state->facts.columns);
+  for (int column = 1; column <= state->facts.columns; ++column)
+    TupleDescCopyEntry(state->descriptor, static_cast<AttrNumber>(column),
+                       ExecGetResultType(nearest_input(state)), static_cast<AttrNumber>(column));
+  state->context =
+      AllocSetContextCreate(estate->es_query_cxt, "simjoin nearest rows", ALLOCSET_DEFAULT_SIZES);
+}
+
+// ---- The beginning of a scan ----
+
+const char *function_of_order(const NearestRowsFacts &facts) {
+  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
+}
+
+// Returns whether a row meets the conditions without the similarity.
+bool meets_conditions(NearestRowsState *state, uint32_t row) {
+  check_interrupts();
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  fill_kept_row(state, row, 0, true);
+  context->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+  return ExecQual(state->other_quals, context);
+}
+
+// Raises the error of a row whose array is no set, if the sort of all rows raised it.
+void check_flawed_rows(NearestRowsState *state) {
+  for (const uint32_t row : state->rows.flawed) {
+    if (!meets_conditions(state, row)) continue;
+    bool isnull;
+    const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
+    raise_flawed(function_of_order(state->facts), dimensions_of_flawed(DatumGetArrayTypeP(set)));
+  }
+}
+
+// Raises the error of a probe whose array is no set, if the sort of all rows raised it.
+void check_flawed_probe(NearestRowsState *state, int dimensions) {
+  const uint32_t *null = state->rows.nulls.begin();
+  for (uint32_t row = 0; row < state->rows.count; ++row) {
+    if (null != state->rows.nulls.end() && *null == row) {
+      ++null;
+    } else if (meets_conditions(state, row)) {
+      raise_flawed(function_of_order(state->facts), dimensions);
+    }
+  }
+}
+
+// Returns the least score of pairs that meet the bound, and whether there is one. Conditions filter the
+// pairs.
+double least_score(NearestRowsState *state, bool *bounded) {
+  const NearestOrder order = {state->facts.measure, state->facts.distance};
+  const double any = order.score(0, 1, 1);
+  *bounded = false;
+  if (state->bound == nullptr) return any;
+  bool isnull;
+  const Datum value = ExecEvalExprSwitchContext(state->bound, state->css.ss.ps.ps_ExprContext, &isnull);
+  if (isnull) return any;
+  const double bound = threshold_value(value, state->bound_type);
+  const double score = state->facts.distance ? -bound : bound;
+  *bounded = score > any;  // false where it is not a number
+  return *bounded ? score : any;
+}
+
+// Feeds the probe, and chooses what the scan hands up first.
+NearestPhase begin_search(NearestRowsState *state) {
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  bool isnull;
+  const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
+  // A similarity that is NULL meets no bound.
+  if (isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
+  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+  ArrayType *array = DatumGetArrayTypeP(probe);
+  const int dimensions = dimensions_of_flawed(array);
+  SetView view;
+  if (dimensions == 0 && !view_plain_set(array, state->facts.token_type, &view))
+    view = view_set(PointerGetDatum(array), function_of_order(state->facts));
+  MemoryContextSwitchTo(old);
+  if (dimensions != 0) {
+    check_flawed_probe(state, dimensions);
+    return NearestPhase::last_nulls;  // the other rows meet no condition
+  }
+  feed_set(state->rows.join, Side::left, view);
+  const double least = least_score(state, &state->bounded);
+  call_cpp([&] { state->rows.join->limit(static_cast<uint32_t>(state->facts.first_pairs), least); });
+  check_flawed_rows(state);
+  return state->facts.nulls_first && !state->bounded ? NearestPhase::first_nulls : NearestPhase::pairs;
+}
+
+NearestPhase begin_scan_of_rows(NearestRowsState *state) {
+  keep_rows(state);
+  state->batch_position = 0;
+  if (state->rows.join != nullptr) {
+    call_cpp([&] { state->batch->clear(); });
+    return begin_search(state);
+  }
+  state->sorts = true;
+  ExecReScan(nearest_sorted(state));
+  return NearestPhase::sorted;
+}
+
+// ---- The next row ----
+
+Datum similarity_value(const NearestRowsState *state, uint32_t overlap, uint32_t left, uint32_t right) {
+  const NearestRowsFacts &facts = state->facts;
+  if (facts.distance) return Float8GetDatum(jaccard_distance(overlap, left, right));
+  if (facts.measure == Measure::overlap) return Int32GetDatum(static_cast<int32>(overlap));
+  return Float8GetDatum(similarity(facts.measure, overlap, left, right));
+}
+
+// Makes the next row of those for which wanted(row) holds the scan tuple. Returns false at the end.
+template <class Wanted>
+bool next_row_of_all(NearestRowsState *state, Datum similarity, bool isnull, Wanted wanted) {
+  while (state->next_row < state->rows.count) {
+    check_interrupts();
+    const uint32_t row = state->next_row++;
+    if (!wanted(row)) continue;
+    fill_kept_row(state, row, similarity, isnull);
+    return true;
+  }
+  return false;
+}
+
+bool next_null(NearestRowsState *state) {
+  const GrowingArray<uint32_t> &nulls = state->rows.nulls;
+  if (state->next_row == nulls.size()) return false;
+  fill_kept_row(state, nulls[state->next_row++], 0, true);
+  return true;
+}
+
+bool next_pair(NearestRowsState *state) {
+  NearestJoin *join = state->rows.join;
+  Batch *batch = state->batch;
+  if (state->batch_position == batch->size()) {
+    state->batch_position = 0;
+    if (call_cpp([&] { return join->step(step_budget, *batch); }) == StepResult::done) return false;
+  }
+  const size_t i = state->batch_position++;
+  const uint32_t row = batch->right[i];
+  const uint32_t left = join->set_size(Side::left, 0), right = join->set_size(Side::right, row);
+  const Datum value = similarity_value(state, batch->overlap[i], left, right);
+  const NearestOrder order = {state->facts.measure, state->facts.distance};
+  const double score = order.score(batch->overlap[i], left, right);
+  state->least = state->reached ? Min(state->least, score) : score;
+  state->reached = true;
+  fill_kept_row(state, row, value, false);
+  return true;
+}
+
+// Copies the next row of the second child to the scan tuple.
+bool next_sorted(NearestRowsState *state) {
+  TupleTableSlot *from = ExecProcNode(nearest_sorted(state)), *slot = state->css.ss.ss_ScanTupleSlot;
+  ExecClearTuple(slot);
+  if (TupIsNull(from)) return false;
+  const int columns = state->facts.columns + 1;
+  slot_getsomeattrs(from, columns);
+  memcpy(slot->tts_values, from->tts_values, sizeof(Datum) * static_cast<size_t>(columns));
+  memcpy(slot->tts_isnull, from->tts_isnull, sizeof(bool) * static_cast<size_t>(columns));
+  ExecStoreVirtualTuple(slot);
+  return true;
+}
+
+// Makes the next row of the phase the scan tuple. Returns false at the end of the phase.
+bool next_of_phase(NearestRowsState *state) {
+  const KeptRows &rows = state->rows;
+  switch (state->phase) {
+    case NearestPhase::begin:
+    case NearestPhase::done:
+      return false;
+    case NearestPhase::first_nulls:
+    case NearestPhase::last_nulls:
+      return next_null(state);
+    case NearestPhase::pairs:
+      return next_pair(state);
+    case NearestPhase::others:
+      return next_row_of_all(state, similarity_value(state, 0, 1, 1), false, [&](uint32_t row) {
+        return !has_row(rows.without_set, row) && !call_cpp([&] { return rows.join->shares_tokens(row); });
+      });
+    case NearestPhase::all:
+      return next_row_of_all(state, 0, true, [](uint32_t) { return true; });
+    case NearestPhase::sorted:
+      return next_sorted(state);
+  }
+  return false;
+}
+
+NearestPhase phase_after(NearestRowsState *state) {
+  switch (state->phase) {
+    case NearestPhase::begin:
+      return begin_scan_of_rows(state);
+    case NearestPhase::first_nulls:
+      return NearestPhase::pairs;
+    case NearestPhase::pairs:
+      return state->bounded ? NearestPhase::done : NearestPhase::others;
+    case NearestPhase::others:
+      return state->facts.nulls_first ? NearestPhase::done : NearestPhase::last_nulls;
+    default:
+      return NearestPhase::done;
+  }
+}
+
+TupleTableSlot *exec_nearest_rows(CustomScanState *node) {
+  NearestRowsState *state = nearest_rows_state(node);
+  ExprContext *context = node->ss.ps.ps_ExprContext;
+  for (;;) {
+    check_interrupts();
+    ResetExprContext(context);
+    if (!next_of_phase(state)) {
+      if (state->phase == NearestPhase::done) break;
+      state->phase = phase_after(state);
+      state->next_row = 0;
+      continue;
+    }
+    context->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+    if (!ExecQual(node->ss.ps.qual, context)) {
+      InstrCountFiltered1(node, 1);
+      continue;
+    }
+    return node->ss.ps.ps_ProjInfo != nullptr ? ExecProject(node->ss.ps.ps_ProjInfo)
+                                              : node->ss.ss_ScanTupleSlot;
+  }
+  ExecClearTuple(node->ss.ss_ScanTupleSlot);
+  return nullptr;
+}
+
+// ---- Other callbacks ----
+
+void rescan_nearest_rows(CustomScanState *node) {
+  NearestRowsState *state = nearest_rows_state(node);
+  ExecClearTuple(node->ss.ss_ScanTupleSlot);
+  state->phase = NearestPhase::begin;
+  ListCell *cell;
+  foreach (cell, node->custom_ps)
+    if (node->ss.ps.chgParam != nullptr)
+      UpdateChangedParamSet(static_cast<PlanState *>(lfirst(cell)), node->ss.ps.chgParam);
+  PlanState *input = nearest_input(state);
+  if (input->chgParam == nullptr || !state->rows.read) return;
+  forget_rows(state);
+  ExecReScan(input);
+}
+
+void end_nearest_rows(CustomScanState *node) {
+  forget_rows(nearest_rows_state(node));
+  ListCell *cell;
+  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+}
+
+void explain_nearest_rows(CustomScanState *node, List *, ExplainState *es) {
+  const NearestRowsState *state = nearest_rows_state(node);
+  ExplainPropertyText("Measure", function_of_order(state->facts), es);
+  if (!es->analyze || !state->rows.read) return;
+  ExplainPropertyBool("Sorted Anew", state->sorts, es);
+  if (state->rows.join == nullptr) return;
+  ExplainPropertyUInteger("Rows Kept", nullptr, state->rows.count, es);
+  ExplainPropertyUInteger("Pairs Verified", nullptr, state->verified + state->rows.join->stats().verified,
+                          es);
+  if (state->reached)
+    ExplainPropertyFloat(state->facts.distance ? "Largest Distance" : "Least Similarity", nullptr,
+                         std::abs(state->least), 4, es);
+  ExplainPropertyUInteger("Index Memory", "kB", (state->memory + 1023) / 1024, es);
+}
+
+const CustomExecMethods nearest_rows_exec_methods = {.CustomName = nearest_rows_name,
+                                                     .BeginCustomScan = begin_nearest_rows,
+                                                     .ExecCustomScan = exec_nearest_rows,
+                                                     .EndCustomScan = end_nearest_rows,
+                                                     .ReScanCustomScan = rescan_nearest_rows,
+                                                     .MarkPosCustomScan = nullptr,
+                                                     .RestrPosCustomScan = nullptr,
+                                                     .EstimateDSMCustomScan = nullptr,
+                                                     .InitializeDSMCustomScan = nullptr,
+                                                     .ReInitializeDSMCustomScan = nullptr,
+                                                     .InitializeWorkerCustomScan = nullptr,
+                                                     .ShutdownCustomScan = nullptr,
+                                                     .ExplainCustomScan = explain_nearest_rows};
+
+}  // namespace
+
+Node *create_nearest_rows_state(CustomScan *) {
+  auto *state = static_cast<NearestRowsState *>(palloc0(sizeof(NearestRowsState)));
+  NodeSetTag(state, T_CustomScanState);
+  state->css.methods = &nearest_rows_exec_methods;
+  return reinterpret_cast<Node *>(state);
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,120 @@
+// The input of the node NearestRows: it is read, kept, and its sets are indexed.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+#include "utils/memutils.h"
+}
+
+#include "core/base/memory_shares.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
+#include "pg/base/settings.hpp"
+#include "pg/computation/background.hpp"
+#include "pg/nearest/state.hpp"
+#include "pg/sets/set_codec.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// Gives the similarity's column the value NULL, which conditions without it do not look at.
+void fill_input_row(NearestRowsState *state, TupleTableSlot *from) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  ExecClearTuple(slot);
+  slot_getsomeattrs(from, state->facts.columns);
+  memcpy(slot->tts_values, from->tts_values, sizeof(Datum) * static_cast<size_t>(state->facts.columns));
+  memcpy(slot->tts_isnull, from->tts_isnull, sizeof(bool) * static_cast<size_t>(state->facts.columns));
+  slot->tts_values[state->facts.columns] = 0;
+  slot->tts_isnull[state->facts.columns] = true;
+  ExecStoreVirtualTuple(slot);
+}
+
+// Adds the set of the row in the scan tuple.
+void add_set_of_row(NearestRowsState *state) {
+  KeptRows *rows = &state->rows;
+  bool isnull;
+  const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
+  MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+  ArrayType *array = isnull ? nullptr : DatumGetArrayTypeP(set);
+  SetView view;
+  if (array != nullptr && dimensions_of_flawed(array) == 0 &&
+      view_plain_set(array, state->facts.token_type, &view)) {
+    feed_set(rows->join, Side::right, view);
+  } else {
+    feed_empty_set(rows->join, Side::right, state->facts.token_type);
+    add_row(state->context, &rows->without_set, rows->count);
+    (array == nullptr ? rows->nulls : rows->flawed).append(rows->count);
+  }
+  MemoryContextSwitchTo(old);
+}
+
+// Reads all rows. Returns false where their index would take too much memory.
+bool read_nearest_input(NearestRowsState *state) {
+  KeptRows *rows = &state->rows;
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  const size_t limit = Settings::memory_limit() - row_share(Settings::memory_limit());
+  for (;;) {
+    check_interrupts();
+    TupleTableSlot *from = ExecProcNode(nearest_input(state));
+    if (TupIsNull(from)) return true;
+    ResetExprContext(context);
+    fill_input_row(state, from);
+    context->ecxt_scantuple = slot;
+    add_set_of_row(state);
+    append_row(rows->reader.store, slot->tts_values, slot->tts_isnull);
+    ++rows->count;
+    if (rows->join->bytes_to_index() > limit) return false;
+  }
+}
+
+void index_kept_rows(NearestRowsState *state) {
+  NearestJoin *join = state->rows.join;
+  if (join->takes_long_to_index()) {
+    run_interruptibly(state->context, [join](WorkerPool &pool) { join->index(pool.stop()); });
+  } else {
+    call_cpp([&] { join->index(StopFlag()); });
+  }
+  state->memory = Max(state->memory, join->stats().memory_peak);
+}
+
+}  // namespace
+
+void keep_rows(NearestRowsState *state) {
+  KeptRows *rows = &state->rows;
+  if (rows->read) return;
+  const NearestOrder order = {state->facts.measure, state->facts.distance};
+  give_up_at_conflict(state->context);
+  rows->join = own(state->context, [&] { return std::make_unique<NearestJoin>(order); });
+  rows->nulls = GrowingArray<uint32_t>(state->context);
+  rows->flawed = GrowingArray<uint32_t>(state->context);
+  state->batch = own(state->context, [] { return std::make_unique<Batch>(); });
+  rows->reader.store =
+      create_row_store(state->context, state->descriptor, row_share(Settings::memory_limit()));
+  if (read_nearest_input(state)) {
+    index_kept_rows(state);
+  } else {
+    forget_rows(state);
+  }
+  rows->read = true;
+}
+
+void forget_rows(NearestRowsState *state) {
+  KeptRows *rows = &state->rows;
+  if (rows->join != nullptr) state->verified += rows->join->stats().verified;
+  if (rows->reader.store != nullptr) close_row_store(rows->reader.store);
+  ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+  *rows = {};
+  MemoryContextReset(state->context);
+}
+
+void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull) {
+  TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+  ExecClearTuple(slot);
+  read_row(&state->rows.reader, row, slot->tts_values, slot->tts_isnull);
+  slot->tts_values[state->facts.columns] = similarity;
+  slot->tts_isnull[state->facts.columns] = isnull;
+  ExecStoreVirtualTuple(slot);
+}
+
+}  // namespace simjoin::pg

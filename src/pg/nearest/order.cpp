@@ -1,0 +1,135 @@
+#include "pg/nearest/order.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+}
+
+#include <utility>
+
+#include "pg/base/compat.hpp"
+#include "pg/base/compat_paths.hpp"
+#include "pg/join/clause/match.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+// What is assumed of an outer query whose rows the planner has not estimated yet.
+constexpr double usual_rows = 1000;
+
+bool has_outer_parameter(Node *expr, void *context) {
+  if (expr == nullptr) return false;
+  if (IsA(expr, Param) && castNode(Param, expr)->paramkind == PARAM_EXEC) return true;
+  return compat::walk_children(expr, has_outer_parameter, context);
+}
+
+bool computed_once(Node *expr) {
+  return !contain_volatile_functions(expr) && !contain_subplans(expr);
+}
+
+// Returns the one expression that the key sorts rows of the relation by, NULL where there are several.
+Expr *sorted_expression(RelOptInfo *rel, const PathKey *key) {
+  Expr *found = nullptr;
+  int expressions = 0;
+  compat::for_equal_expressions(key->pk_eclass, rel->relids, [&](Expr *equal) {
+    found = equal;
+    ++expressions;
+  });
+  return expressions == 1 ? found : nullptr;
+}
+
+// Returns whether numbers are sorted as such.
+bool is_usual_order(const PathKey *key, Node *expr) {
+  return lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opf == key->pk_opfamily;
+}
+
+double rows_of_table(Oid table) {
+  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+  if (!HeapTupleIsValid(tuple)) return usual_rows;
+  const double rows = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->reltuples;
+  ReleaseSysCache(tuple);
+  return rows > 0 ? rows : usual_rows;
+}
+
+// Returns the rows of the relation that a parameter's value is of.
+double rows_behind(PlannerInfo *outer, Node *item) {
+  if (!IsA(item, Var)) return usual_rows;
+  const auto relid = static_cast<int>(castNode(Var, item)->varno);
+  if (outer->simple_rel_array != nullptr && relid < outer->simple_rel_array_size &&
+      outer->simple_rel_array[relid] != nullptr && outer->simple_rel_array[relid]->rows > 0)
+    return outer->simple_rel_array[relid]->rows;
+  RangeTblEntry *rte = rt_fetch(relid, outer->parse->rtable);
+  return rte->rtekind == RTE_RELATION ? rows_of_table(rte->relid) : usual_rows;
+}
+
+struct Starts {
+  PlannerInfo *root;
+  double rows;
+};
+
+bool count_starts(Node *expr, void *context) {
+  if (expr == nullptr) return false;
+  auto *starts = static_cast<Starts *>(context);
+  if (IsA(expr, Param) && castNode(Param, expr)->paramkind == PARAM_EXEC) {
+    for (PlannerInfo *outer = starts->root->parent_root; outer != nullptr; outer = outer->parent_root) {
+      ListCell *cell;
+      foreach (cell, outer->plan_params) {
+        auto *item = static_cast<PlannerParamItem *>(lfirst(cell));
+        if (item->paramId == castNode(Param, expr)->paramid)
+          starts->rows = Max(starts->rows, rows_behind(outer, item->item));
+      }
+    }
+  }
+  return compat::walk_children(expr, count_starts, context);
+}
+
+}  // namespace
+
+bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey *key,
+                               SimilarityOrder *order) {
+  if (key->pk_eclass->ec_has_volatile) return false;
+  Expr *expr = sorted_expression(rel, key);
+  SimilarityClause call = {};
+  if (expr == nullptr || !describe_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr)
+    return false;
+  if (call.distance != compat::ascends(key) || !is_usual_order(key, reinterpret_cast<Node *>(expr)))
+    return false;
+  Measure measure = call.measure;
+  Expr *probe = call.left, *set = call.right;
+  if (bms_is_empty(pull_varnos(root, reinterpret_cast<Node *>(set)))) {
+    std::swap(probe, set);
+    measure = reversed(measure);
+  }
+  auto *probe_node = reinterpret_cast<Node *>(probe), *set_node = reinterpret_cast<Node *>(set);
+  if (!bms_is_empty(pull_varnos(root, probe_node)) || !has_outer_parameter(probe_node, nullptr)) return false;
+  if (!bms_equal(pull_varnos(root, set_node), rel->relids) || depends_on_outer(set_node)) return false;
+  if (!computed_once(probe_node) || !computed_once(set_node)) return false;
+  *order = {expr, probe, set, measure, call.distance, key->pk_nulls_first, TokenType::int4};
+  return token_type_of(exprType(set_node), &order->token_type);
+}
+
+bool depends_on_outer(Node *expr) {
+  return has_outer_parameter(expr, nullptr) || contain_subplans(expr);
+}
+
+double expected_starts(PlannerInfo *root, Node *expr) {
+  Starts starts = {root, 1};
+  count_starts(expr, &starts);
+  return starts.rows;
+}
+
+Expr *bound_of_order(const SimilarityOrder &order, Node *condition) {
+  SimilarityClause clause;
+  if (!IsA(condition, OpExpr) || !describe_comparison(castNode(OpExpr, condition), &clause)) return nullptr;
+  auto *bound = reinterpret_cast<Node *>(clause.threshold);
+  const bool same = clause.distance == order.distance && equal(clause.call, order.call);
+  return same && !contain_var_clause(bound) && computed_once(bound) ? clause.threshold : nullptr;
+}
+
+}  // namespace simjoin::pg

@@ -1,0 +1,84 @@
+// The state of the node NearestRows in the executor.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+}
+
+#include "core/nearest/nearest_join.hpp"
+#include "pg/base/growing_array.hpp"
+#include "pg/nearest/facts.hpp"
+#include "pg/rows/row_bits.hpp"
+#include "pg/rows/row_store.hpp"
+
+namespace simjoin::pg {
+
+// The rows of the input. They are read once, and again if parameters that they depend on change.
+struct KeptRows {
+  bool read;
+  NearestJoin *join;  // of the rows' sets on its right side; NULL where it would take too much memory
+  RowReader reader;
+  uint32_t count;
+  GrowingArray<uint32_t> nulls;   // rows whose set is NULL
+  GrowingArray<uint32_t> flawed;  // rows whose array is no set
+  RowBits without_set;            // both
+};
+
+// What a scan hands up next, in this order: rows whose set is NULL come first or last.
+enum class NearestPhase : uint8_t {
+  begin,
+  first_nulls,
+  pairs,   // rows that share tokens with the probe
+  others,  // rows that share none
+  last_nulls,
+  all,     // where the probe is NULL
+  sorted,  // the rows of the second child
+  done
+};
+
+struct NearestRowsState {
+  CustomScanState css;
+  NearestRowsFacts facts;
+  ExprState *probe;
+  ExprState *set;
+  ExprState *bound;  // NULL without one
+  Oid bound_type;
+  ExprState *other_quals;  // the conditions that do not mention the similarity
+  TupleDesc descriptor;    // of the rows that are kept
+  MemoryContext context;   // of the rows that are kept
+  KeptRows rows;
+
+  // Of the current scan.
+  NearestPhase phase;
+  bool bounded;  // rows beyond the bound are not handed up
+  uint32_t next_row;
+  Batch *batch;
+  size_t batch_position;
+
+  // The figures of EXPLAIN ANALYZE.
+  uint64 verified;
+  size_t memory;
+  double least;  // the least similarity, or the largest distance, of a row that shared tokens
+  bool reached;  // whether there was such a row
+  bool sorts;    // some scan took the rows of the second child
+};
+
+inline PlanState *nearest_input(const NearestRowsState *state) {
+  return static_cast<PlanState *>(linitial(state->css.custom_ps));
+}
+inline PlanState *nearest_sorted(const NearestRowsState *state) {
+  return static_cast<PlanState *>(lsecond(state->css.custom_ps));
+}
+
+// Reads the input, if that has not been done.
+void keep_rows(NearestRowsState *state);
+
+// Forgets the rows.
+void forget_rows(NearestRowsState *state);
+
+// Makes a kept row the node's scan tuple, with this similarity.
+void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull);
+}  // namespace simjoin::pg

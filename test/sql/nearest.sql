@@ -1,0 +1,99 @@
+-- The nearest rows of each row: LATERAL subqueries with ORDER BY similarity and LIMIT, by the scan NearestRows.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA nearest_test;
+SET search_path = nearest_test, public;
+SET simjoin.notice_pairs = 0;
+
+-- Sets with many ties and copies, some empty and some NULL.
+CREATE FUNCTION some_set(i int, seed int) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN i % 17 = seed THEN NULL
+              ELSE ARRAY(SELECT hashint4(i % 90 * 31 + k * seed) % 12 + k % 3 FROM generate_series(1, i * seed % 8) k) END
+$$;
+CREATE TABLE l AS SELECT i AS id, i % 3 AS cat, some_set(i, 5) AS s FROM generate_series(1, 60) i;
+CREATE TABLE r AS SELECT i AS id, i % 4 AS cat, some_set(i, 3) AS s, 'row ' || i % 50 AS name FROM generate_series(1, 150) i;
+CREATE INDEX ON r (id);
+ANALYZE l, r;
+
+EXPLAIN (COSTS OFF) SELECT l.id, m.* FROM l CROSS JOIN LATERAL (
+  SELECT r.id AS r, jaccard_similarity(l.s, r.s) AS similarity FROM r WHERE r.cat <> l.cat AND r.id < 140
+  ORDER BY similarity DESC NULLS LAST, r.id LIMIT 2) m;
+SELECT l.id, m.* FROM l LEFT JOIN LATERAL (
+  SELECT r.id AS r, round(jaccard_similarity(l.s, r.s)::numeric, 3) AS similarity FROM r WHERE r.cat <> l.cat AND r.id < 140
+  ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 2) m ON true
+WHERE l.id % 10 = 3 ORDER BY 1, 3 DESC, 2;
+
+-- Each query has the same rows with and without the scan. used: its plan has it.
+CREATE FUNCTION compare(query text, OUT used bool, OUT rows bigint, OUT differences bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  used := false;
+  FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+    used := used OR line LIKE '%NearestRows%';
+  END LOOP;
+  EXECUTE 'CREATE TEMP TABLE with_scan AS ' || query;
+  SET simjoin.enable_nearest = off;
+  EXECUTE 'CREATE TEMP TABLE without_scan AS ' || query;
+  RESET simjoin.enable_nearest;
+  SELECT count(*) INTO rows FROM with_scan;
+  SELECT count(*) INTO differences
+  FROM ((TABLE with_scan EXCEPT ALL TABLE without_scan) UNION ALL (TABLE without_scan EXCEPT ALL TABLE with_scan)) d;
+  DROP TABLE with_scan, without_scan;
+END $$;
+
+-- Measures, and the sides in either order.
+SELECT m AS call, c.* FROM unnest(ARRAY['jaccard_similarity(l.s, r.s)', 'cosine_similarity(r.s, l.s)', 'dice_similarity(l.s, r.s)',
+    'overlap_count(l.s, r.s)', 'overlap_coefficient(r.s, l.s)', 'containment(l.s, r.s)', 'containment(r.s, l.s)',
+    'jaccard_similarity(l.s::bigint[], r.s::bigint[])', 'jaccard_similarity(l.s::text[], r.s::text[])',
+    $$jaccard_similarity('row ' || l.id, r.name, 'shingles(2)')$$]) m,
+  LATERAL compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r, ' || m || ' AS s FROM r ORDER BY ' || m || ' DESC, r.id LIMIT 3) x') c;
+SELECT m AS call, c.* FROM unnest(ARRAY['l.s <%> r.s', 'jaccard_distance(r.s, l.s)']) m,
+  LATERAL compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r, ' || m || ' AS s FROM r ORDER BY ' || m || ', r.id LIMIT 3) x') c;
+
+-- Limits, ties, places of NULLs, further sort keys.
+SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, id LIMIT 1', 's DESC, id LIMIT 100', 's DESC, id LIMIT 1000', 's DESC, id LIMIT 4 OFFSET 3',
+    's DESC NULLS LAST, id LIMIT 2', 's DESC NULLS LAST FETCH FIRST 2 ROWS WITH TIES', 's DESC FETCH FIRST ROW WITH TIES',
+    's DESC, name DESC, id LIMIT 5', 's DESC NULLS LAST, id % 3 - l, id LIMIT 5', 's DESC NULLS LAST, cat FETCH FIRST 3 ROWS WITH TIES']) o,
+  LATERAL compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT id AS r, s FROM (SELECT r.id, r.cat, name, l.id AS l, jaccard_similarity(l.s, r.s) AS s FROM r) r ORDER BY ' || o || ') x') c;
+
+-- Conditions, joins and other places of the subquery.
+SELECT w AS condition, c.* FROM unnest(ARRAY['r.cat = l.cat', 'r.id <> l.id AND r.id > 20', 'jaccard_similarity(l.s, r.s) >= 0.4', 'jaccard_similarity(l.s, r.s) > l.cat / 4.0::float8',
+    'r.name LIKE ''row 1%'' AND r.cat < 3', 'l.cat = 1', 'EXISTS (SELECT FROM l o WHERE o.id = r.id AND o.cat <> l.cat)', 'false']) w,
+  LATERAL compare('SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, jaccard_similarity(l.s, r.s) AS s FROM r WHERE ' || w || ' ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 3) x ON x.r % 3 > 0') c;
+SELECT c.* FROM compare('SELECT id, (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 1) AS r FROM l') c;
+SELECT c.* FROM compare('SELECT id, ARRAY(SELECT r.id + o.id FROM r JOIN l o USING (cat) WHERE o.id < 9 ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id, o.id LIMIT 3) FROM l') c;
+-- A subquery with a parameter of its own begins anew.
+SELECT c.* FROM compare('SELECT o.id, x.* FROM (SELECT id FROM l LIMIT 5) o CROSS JOIN LATERAL (
+  SELECT l.id AS l, y.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.id % 5 <> o.id ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) y) x') c;
+
+-- Where the scan is not used.
+SELECT q AS query, c.* FROM unnest(ARRAY[
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s), r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE random() < 2 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r TABLESAMPLE system (100) ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s || l.id) DESC, r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM (SELECT * FROM l WHERE id = 7) l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(''{1,2,3}'', r.s) DESC, r.id LIMIT 1) x']) q,
+  LATERAL compare(q) c;
+
+-- Memory does not suffice.
+CREATE TABLE wide AS SELECT i AS id, ARRAY(SELECT i * k % 100003 FROM generate_series(1, 80) k) AS s FROM generate_series(1, 1000) i;
+ANALYZE wide;
+SET plan_cache_mode = force_generic_plan;
+PREPARE nearest AS SELECT count(*), sum(w * l.id) FROM (SELECT * FROM wide LIMIT 30) l LEFT JOIN LATERAL (
+  SELECT w.id AS w FROM wide w WHERE w.id <> l.id ORDER BY jaccard_similarity(l.s, w.s) DESC, w.id LIMIT 2) x ON true;
+EXECUTE nearest;
+SET simjoin.memory_limit = '1MB';
+EXECUTE nearest;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE nearest;
+RESET simjoin.memory_limit;
+
+-- An array that is no set raises its error if it meets the other conditions.
+INSERT INTO r VALUES (1000, 9, '{1,NULL}', 'flawed');
+SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
+SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.cat <= l.cat + 2 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
+DELETE FROM r WHERE id = 1000;
+INSERT INTO l VALUES (1000, 9, '{{1,2},{3,4}}');
+SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY dice_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
+SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.cat + l.cat < 9 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
+DROP SCHEMA nearest_test CASCADE;
