@@ -160,7 +160,7 @@ PG_CPPFLAGS = -Isrc -isystem $(includedir_server) -DSIMJOIN_VERSION='"$(SIMJOIN_
 # COPT is PGXS's variable for flags of one build. PGXS itself gives it to C only.
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra $(if $(WERROR),-Werror) $(if $(DEBUG),-Og -g -DSIMJOIN_CHECKS,-O2) -fno-lto $(COPT)
 # cudart is linked statically, so that the module loads without CUDA.
-SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -lhwy_contrib -lhwy \
+SHLIB_LINK = -fno-lto $(GPU_LIBRARY) $(CORE_LIBRARY) -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -lhwy_contrib -lhwy -lutf8proc \
   $(if $(CUDA_COMPILER),$$(cat build/cmake/cuda/libraries) -ldl -lrt) -lstdc++ -lpthread -lm
 
 # Bitcode would only help to inline the functions into JIT-compiled expressions.

@@ -452,6 +452,13 @@ CREATE TYPE tokenizer (INPUT = tokenizer_in, OUTPUT = tokenizer_out, RECEIVE = t
                        INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended);
 COMMENT ON TYPE tokenizer IS 'how a text becomes a set, as in shingles(5) or words(english)';
 
+CREATE FUNCTION token_set(input text, tokens tokenizer) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_token_set' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION token_set(text, tokenizer) IS 'set of a text by a tokenizer, as 32-bit hashes';
+CREATE FUNCTION token_set64(input text, tokens tokenizer) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_token_set64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION token_set64(text, tokenizer) IS 'set of a text by a tokenizer, as 64-bit hashes';
+
 CREATE FUNCTION similarity_self_join(query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE STRICT COST 100000

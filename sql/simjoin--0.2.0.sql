@@ -349,6 +349,12 @@ COMMENT ON FUNCTION shingles64(text, int) IS 'set of all runs of size characters
 CREATE FUNCTION word_shingles64(input text, size int DEFAULT 3) RETURNS int8[]
 AS 'MODULE_PATHNAME', 'simjoin_word_shingles64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION word_shingles64(text, int) IS 'set of all runs of size words of a text, in lower case and with white space folded, as 64-bit hashes';
+CREATE FUNCTION token_set(input text, tokens tokenizer) RETURNS int4[]
+AS 'MODULE_PATHNAME', 'simjoin_token_set' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION token_set(text, tokenizer) IS 'set of a text by a tokenizer, as 32-bit hashes';
+CREATE FUNCTION token_set64(input text, tokens tokenizer) RETURNS int8[]
+AS 'MODULE_PATHNAME', 'simjoin_token_set64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION token_set64(text, tokenizer) IS 'set of a text by a tokenizer, as 64-bit hashes';
 
 -- The trigrams of pg_trgm as a set that joins fast.
 CREATE FUNCTION trigram_set(trigrams text[]) RETURNS int4[]

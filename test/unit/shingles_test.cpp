@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -66,11 +67,20 @@ std::string lower(std::string character) {
   return character;
 }
 
-// Returns the text's characters with white space folded.
-Texts folded(const std::string &text, bool lowered) {
+// Returns whether a character of the alphabets below belongs to a run of letters and digits.
+bool is_in_run(const std::string &character, bool run_begun) {
+  static const Texts others = {"×", "\u200B", "𝄞", "😀"};
+  if (character.size() == 1) return std::isalnum(static_cast<unsigned char>(character[0])) != 0;
+  if (character == "\u0301") return run_begun;
+  return !is_space(character) && std::find(others.begin(), others.end(), character) == others.end();
+}
+
+// Returns the text's characters with white space folded, and what counts as such.
+Texts folded(const std::string &text, ShingleUnit unit, bool lowered) {
   Texts characters;
   for (const std::string &character : characters_of(text)) {
-    if (!is_space(character))
+    const bool in_word = !characters.empty() && characters.back() != " ";
+    if (unit == ShingleUnit::run ? is_in_run(character, in_word) : !is_space(character))
       characters.push_back(lowered ? lower(character) : character);
     else if (!characters.empty() && characters.back() != " ")
       characters.emplace_back(" ");
@@ -91,16 +101,17 @@ std::vector<Value> set_of_runs(const Texts &runs) {
 // The oracle: computes the runs one by one.
 Texts runs_of(const std::string &text, ShingleUnit unit, size_t size, bool lowered) {
   Texts units, runs;
-  for (const std::string &character : folded(text, lowered)) {
-    if (unit == ShingleUnit::word && character != " " && !units.empty())
+  const bool by_characters = unit == ShingleUnit::character;
+  for (const std::string &character : folded(text, unit, lowered)) {
+    if (!by_characters && character != " " && !units.empty())
       units.back() += character;
     else
-      units.push_back(unit == ShingleUnit::word && character == " " ? "" : character);
+      units.push_back(!by_characters && character == " " ? "" : character);
   }
   for (size_t i = 0; i < units.size() && (i == 0 || i + size <= units.size()); ++i) {
     std::string run;
     for (size_t j = i; j < std::min(i + size, units.size()); ++j)
-      run += (unit == ShingleUnit::word && j > i ? " " : "") + units[j];
+      run += (!by_characters && j > i ? " " : "") + units[j];
     runs.push_back(run);
   }
   return runs;
@@ -150,6 +161,17 @@ TEST(Shingles, WhiteSpaceIsFolded) {
   EXPECT_EQ(shingles("one\u200Btwo", ShingleUnit::word, 1).size(), 1u);
 }
 
+TEST(Shingles, RunsAreOfLettersAndDigits) {
+  const auto runs = [](const std::string &text) { return shingles(text, ShingleUnit::run, 1); };
+  EXPECT_EQ(runs("310/246-1501"), set_of_runs<int64_t>({"310", "246", "1501"}));
+  EXPECT_EQ(runs(" a_b, c.\t"), set_of_runs<int64_t>({"a", "b", "c"}));
+  EXPECT_EQ(runs("größe漢字\u3001٣Ⅳ½"), set_of_runs<int64_t>({"größe漢字", "٣Ⅳ½"}));
+  // A mark belongs to the letter before it, as vowels do in many scripts, and is none without a letter.
+  EXPECT_EQ(runs("e\u0301te\u0301 हिन्दी \u2764\uFE0F"), set_of_runs<int64_t>({"e\u0301te\u0301", "हिन्दी"}));
+  EXPECT_TRUE(runs("").empty());
+  EXPECT_TRUE(runs(" -/\u2014\u3000\x80").empty());
+}
+
 TEST(Shingles, ShortTextsAreOneAndBlankOnesNone) {
   for (ShingleUnit unit : {ShingleUnit::character, ShingleUnit::word}) {
     EXPECT_EQ(shingles(" a b ", unit, 4), set_of_runs<int64_t>({"a b"}));
@@ -196,10 +218,12 @@ void check_random_texts(uint32_t seed, int rounds) {
       text += alphabet.characters[next];
     }
     const size_t sizes[] = {1 + random() % 20, 1 + random() % 20, 60 + random() % 10, 300, size_t{1} << 31};
-    const auto size = static_cast<uint32_t>(sizes[random() % std::size(sizes)]);
+    const size_t drawn = sizes[random() % std::size(sizes)];
     const size_t budget = random() % 2 == 0 ? SIZE_MAX : 1 + random() % 100;
     const Letters *letters = alphabet.is_utf8 && random() % 2 == 0 ? test_letters() : nullptr;
-    for (ShingleUnit unit : {ShingleUnit::character, ShingleUnit::word}) {
+    for (ShingleUnit unit : {ShingleUnit::character, ShingleUnit::word, ShingleUnit::run}) {
+      if (unit == ShingleUnit::run && !alphabet.is_utf8) continue;
+      const auto size = unit == ShingleUnit::run ? 1 : static_cast<uint32_t>(drawn);
       const auto expected = set_of_runs<Value>(runs_of(text, unit, size, letters != nullptr));
       ASSERT_EQ(shingles(shingler, text, unit, size, letters, budget), expected) << text << " by " << size;
       ASSERT_EQ(shingles(shingler, text, unit, size, letters, budget, cuts), expected)

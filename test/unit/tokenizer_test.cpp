@@ -4,9 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace simjoin {
 namespace {
+
+std::optional<Tokenizer> parsed(std::string_view text) {
+  std::string_view wrong;
+  return parse_tokenizer(text, &wrong);
+}
+
+std::string canonical(const Tokenizer &tokenizer) {
+  std::string name(tokenizer.configuration.size() + longest_canonical_name, '\0');
+  name.resize(write_canonical_name(tokenizer, name.data()));
+  return name;
+}
 
 TEST(Tokenizer, NamesShinglesWithTheirSizes) {
   const struct {
@@ -19,9 +31,11 @@ TEST(Tokenizer, NamesShinglesWithTheirSizes) {
                {" shingles64 ( 9 ) ", ShingleUnit::character, true, 9},
                {"word_shingles", ShingleUnit::word, false, 3},
                {"word_shingles(\t2\n)", ShingleUnit::word, false, 2},
-               {"word_shingles64(2147483647)", ShingleUnit::word, true, 2147483647}};
+               {"word_shingles64(2147483647)", ShingleUnit::word, true, 2147483647},
+               {"alnum", ShingleUnit::run, false, 1},
+               {" alnum64\t", ShingleUnit::run, true, 1}};
   for (const auto &expected : cases) {
-    const auto tokenizer = parse_tokenizer(expected.text);
+    const auto tokenizer = parsed(expected.text);
     ASSERT_TRUE(tokenizer) << expected.text;
     EXPECT_TRUE(tokenizer->shingled);
     EXPECT_EQ(tokenizer->unit, expected.unit) << expected.text;
@@ -33,10 +47,36 @@ TEST(Tokenizer, NamesShinglesWithTheirSizes) {
 TEST(Tokenizer, NamesWordsWithTheirConfiguration) {
   for (const auto &[text, configuration] :
        {std::pair{"words", ""}, {"words(english)", "english"}, {" words ( a.\"B (c)\" ) ", "a.\"B (c)\""}}) {
-    const auto tokenizer = parse_tokenizer(text);
+    const auto tokenizer = parsed(text);
     ASSERT_TRUE(tokenizer) << text;
     EXPECT_FALSE(tokenizer->shingled);
     EXPECT_EQ(tokenizer->configuration, configuration);
+  }
+}
+
+TEST(Tokenizer, HasOneCanonicalName) {
+  for (const auto &[text, name] : {std::pair{"shingles", "shingles(5)"},
+                                   {" word_shingles64\n( 2147483647 )", "word_shingles64(2147483647)"},
+                                   {" alnum ", "alnum"},
+                                   {"words", "words"},
+                                   {"words ( a.\"B (c)\" )", "words(a.\"B (c)\")"}}) {
+    ASSERT_TRUE(parsed(text)) << text;
+    EXPECT_EQ(canonical(*parsed(text)), name);
+    EXPECT_EQ(canonical(*parsed(name)), name);
+  }
+}
+
+TEST(Tokenizer, NamesTheWrongArgument) {
+  for (const auto &[text, argument] : {std::pair{"shingles( 0 )", "0"},
+                                       {"alnum(3)", "3"},
+                                       {"shingles(5.0)", "5.0"},
+                                       {"letters(3)", ""},
+                                       {"alnum(", ""},
+                                       {"alnum()", ""},
+                                       {"words(english)", ""}}) {
+    std::string_view wrong;
+    parse_tokenizer(text, &wrong);
+    EXPECT_EQ(wrong, argument) << text;
   }
 }
 
@@ -68,12 +108,14 @@ TEST(Tokenizer, TakesNothingElse) {
                            "words()",
                            "words(english",
                            "wordsenglish)",
+                           "alnum(1)",
+                           "Alnum",
                            "word",
                            "shingles\\(5)"})
-    EXPECT_FALSE(parse_tokenizer(text)) << text;
+    EXPECT_FALSE(parsed(text)) << text;
   using namespace std::string_literals;
-  EXPECT_FALSE(parse_tokenizer("shingles\0(5)"s));
-  EXPECT_FALSE(parse_tokenizer("shingles(5\0)"s));
+  EXPECT_FALSE(parsed("shingles\0(5)"s));
+  EXPECT_FALSE(parsed("shingles(5\0)"s));
 }
 
 }  // namespace

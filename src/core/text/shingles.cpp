@@ -11,6 +11,7 @@
 #include "core/sort/hash_sort.hpp"
 #include "core/sort/long_sort.hpp"
 #include "core/text/fold_kernels.hpp"
+#include "core/text/letters_and_digits.hpp"
 
 namespace simjoin {
 namespace {
@@ -85,6 +86,7 @@ void Shingler<Value>::fold(size_t budget) {
   char *folded = normal_.extend(least + fold_padding);
   FoldedText to = {folded, after_space_, ascii_, utf8_};
   const size_t taken = fold_text(letters_, rest_, least, &to);
+  if (unit_ == ShingleUnit::run) keep_letters_and_digits(folded, after_space_, &to);
   normal_.resize(before + static_cast<size_t>(to.end - folded));
   after_space_ = to.after_space;
   ascii_ = to.ascii;
@@ -96,7 +98,7 @@ void Shingler<Value>::fold(size_t budget) {
 // Adds the text's next unit to the window. Returns false if it is not complete.
 template <typename Value>
 bool Shingler<Value>::pass_unit() {
-  if (unit_ == ShingleUnit::character) {
+  if (by_characters()) {
     if (next_ >= text_end()) return false;
     window_end_ = next_ += character_length(at(next_), normal_.end());
   } else {
@@ -112,7 +114,7 @@ bool Shingler<Value>::pass_unit() {
 
 template <typename Value>
 void Shingler<Value>::pass_first_unit() {
-  if (unit_ == ShingleUnit::character) {
+  if (by_characters()) {
     begin_ += character_length(at(begin_), normal_.end());
   } else {
     const char *space = first_space(at(begin_), at(window_end_));
@@ -130,7 +132,7 @@ void Shingler<Value>::hash_window() {
 // Returns whether all windows of the text so far are hashed.
 template <typename Value>
 bool Shingler<Value>::hash_windows(size_t budget) {
-  if (unit_ == ShingleUnit::character) ascii_ ? hash_ascii(budget) : hash_utf8(budget);
+  if (by_characters()) ascii_ ? hash_ascii(budget) : hash_utf8(budget);
   while (units_ == size_ || pass_unit()) {
     if (units_ < size_) continue;
     if (work_ >= budget) return false;
@@ -188,7 +190,7 @@ template <typename Value>
 void Shingler<Value>::finish() {
   const size_t end = text_end();
   if (end == 0) return;
-  if (unit_ == ShingleUnit::word && !after_space_) {
+  if (!by_characters() && !after_space_) {
     ++units_;
     window_end_ = end;
   }

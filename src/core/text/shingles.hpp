@@ -12,11 +12,16 @@
 
 namespace simjoin {
 
-enum class ShingleUnit : uint8_t { character, word };
+enum class ShingleUnit : uint8_t {
+  character,
+  word,
+  run,  // of letters and digits
+};
 
 // Hashes every run of `size` units (characters, or words joined by one space) of a UTF-8 text. Each run of
 // white space counts as one space, and not at all at either end of the text. A text of fewer units is one
-// run; a blank text has none. A byte that is not part of a UTF-8 character is a character.
+// run; a blank text has none. A byte that is not part of a UTF-8 character is a character. With runs of
+// letters and digits, all other characters are white space, and a set is one of words.
 //
 // The hash is XXH3 with 64 bits, without a seed, of the run's bytes, or its low 32 bits if Value is int32_t:
 // the same on every machine and for good. Value is int32_t or int64_t.
@@ -52,6 +57,7 @@ class Shingler {
 
   const char *at(size_t place) const { return normal_.data() + place; }
   size_t text_end() const { return normal_.size() - (after_space_ && !normal_.empty() ? 1 : 0); }
+  bool by_characters() const { return unit_ == ShingleUnit::character; }
   void forget_text();
   void fold(size_t budget);
   bool pass_unit();

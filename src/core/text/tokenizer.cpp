@@ -1,17 +1,29 @@
 #include "core/text/tokenizer.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <iterator>
+#include <limits>
 #include <system_error>
 
 namespace simjoin {
 namespace {
 
-constexpr Tokenizer known_shinglers[] = {{true, ShingleUnit::character, false, 5, {}},
-                                         {true, ShingleUnit::character, true, 5, {}},
-                                         {true, ShingleUnit::word, false, 3, {}},
-                                         {true, ShingleUnit::word, true, 3, {}}};
-constexpr std::string_view shingler_names[] = {"shingles", "shingles64", "word_shingles", "word_shingles64"};
+// A tokenizer without its arguments.
+struct TokenizerName {
+  std::string_view name;
+  Tokenizer tokenizer;
+  int32_t largest;  // size; 0 if the tokenizer takes none
+};
+
+constexpr int32_t any_size = std::numeric_limits<int32_t>::max();
+constexpr TokenizerName tokenizer_names[] = {
+    {"shingles", {true, ShingleUnit::character, false, 5, {}}, any_size},
+    {"shingles64", {true, ShingleUnit::character, true, 5, {}}, any_size},
+    {"word_shingles", {true, ShingleUnit::word, false, 3, {}}, any_size},
+    {"word_shingles64", {true, ShingleUnit::word, true, 3, {}}, any_size},
+    {"alnum", {true, ShingleUnit::run, false, 1, {}}, 0},
+    {"alnum64", {true, ShingleUnit::run, true, 1, {}}, 0},
+    {"words", {false, ShingleUnit::word, false, 1, {}}, 0}};
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view spaces = " \t\n\r\f\v";
@@ -20,34 +32,69 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(spaces) + 1 - begin);
 }
 
-// Gives the size of a shingle. Returns false where the text is no whole number from 1 on.
-bool parse_size(std::string_view text, int32_t *size) {
+// Gives the size of a piece. Returns false where the text is no whole number from 1 to the largest size.
+bool parse_size(std::string_view text, int32_t largest, int32_t *size) {
   const char *end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, *size);
-  return error == std::errc() && rest == end && *size >= 1;
+  return error == std::errc() && rest == end && *size >= 1 && *size <= largest;
+}
+
+// Takes the argument of a tokenizer. Returns false where it is wrong.
+bool take_argument(const TokenizerName &name, std::string_view argument, Tokenizer *tokenizer) {
+  if (name.largest > 0) return parse_size(argument, name.largest, &tokenizer->size);
+  if (tokenizer->shingled) return false;
+  tokenizer->configuration = argument;
+  return true;
+}
+
+// Returns the entry that a tokenizer with any arguments was made of.
+const TokenizerName &name_of(const Tokenizer &tokenizer) {
+  const TokenizerName *name = tokenizer_names;
+  while (name->tokenizer.shingled != tokenizer.shingled || name->tokenizer.unit != tokenizer.unit ||
+         name->tokenizer.wide != tokenizer.wide)
+    ++name;
+  return *name;
 }
 
 }  // namespace
 
-std::optional<Tokenizer> parse_tokenizer(std::string_view text) {
+std::optional<Tokenizer> parse_tokenizer(std::string_view text, std::string_view *wrong) {
+  *wrong = {};
   text = trimmed(text);
-  std::string_view name = text, argument;
+  std::string_view called = text, argument;
   const size_t open = text.find('(');
-  const bool called = open != text.npos;
-  if (called) {
+  if (open != text.npos) {
     if (text.back() != ')') return {};
-    name = trimmed(text.substr(0, open));
+    called = trimmed(text.substr(0, open));
     argument = trimmed(text.substr(open + 1, text.size() - open - 2));
     if (argument.empty()) return {};
   }
-  if (name == "words") return Tokenizer{false, ShingleUnit::word, false, 1, argument};
-  for (size_t i = 0; i < std::size(shingler_names); ++i) {
-    if (name != shingler_names[i]) continue;
-    Tokenizer tokenizer = known_shinglers[i];
-    if (called && !parse_size(argument, &tokenizer.size)) return {};
-    return tokenizer;
+  for (const TokenizerName &name : tokenizer_names) {
+    if (called != name.name) continue;
+    Tokenizer tokenizer = name.tokenizer;
+    if (argument.empty() || take_argument(name, argument, &tokenizer)) return tokenizer;
+    *wrong = argument;
   }
   return {};
+}
+
+size_t write_canonical_name(const Tokenizer &tokenizer, char *name) {
+  const TokenizerName &plain = name_of(tokenizer);
+  char *end = std::copy(plain.name.begin(), plain.name.end(), name);
+  char *const arguments = end;
+  const auto add_argument = [&](std::string_view argument) {
+    const std::string_view before = end == arguments ? "(" : ", ";
+    end = std::copy(before.begin(), before.end(), end);
+    end = std::copy(argument.begin(), argument.end(), end);
+  };
+  char size[16];
+  if (plain.largest > 0) {
+    const auto size_end = std::to_chars(size, size + sizeof size, tokenizer.size).ptr;
+    add_argument({size, static_cast<size_t>(size_end - size)});
+  }
+  if (!tokenizer.configuration.empty()) add_argument(tokenizer.configuration);
+  if (end != arguments) *end++ = ')';
+  return static_cast<size_t>(end - name);
 }
 
 }  // namespace simjoin

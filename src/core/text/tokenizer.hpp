@@ -1,6 +1,7 @@
 // The names of the ways in which a text becomes a set.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -9,19 +10,27 @@
 
 namespace simjoin {
 
-// How a text becomes a set: by shingles, or by words as a text search configuration sees them.
+// How a text becomes a set: by pieces of the text, or by words as a text search configuration sees them.
 struct Tokenizer {
-  bool shingled;
-  ShingleUnit unit;                // of shingles
+  bool shingled;                   // by pieces, which are hashed
+  ShingleUnit unit;                // of pieces
   bool wide;                       // whether their hashes have 64 bits
-  int32_t size;                    // of a shingle, in units; at least 1
+  int32_t size;                    // of a piece, in units; at least 1
   std::string_view configuration;  // of words, as written; empty if there is none
 };
 
-// Returns the tokenizer that the text names: "shingles", "shingles64", "word_shingles" or "word_shingles64",
-// with an optional size, as in "shingles(5)"; or "words", with an optional configuration, as in
-// "words(english)". Spaces may stand around names, sizes and parentheses. Returns nothing for other texts.
-// The configuration is a part of the text.
-std::optional<Tokenizer> parse_tokenizer(std::string_view text);
+// Returns the tokenizer that the text names, in this grammar, with spaces anywhere between:
+//   (shingles | shingles64 | word_shingles | word_shingles64) [ "(" size ")" ]
+//   alnum | alnum64
+//   words [ "(" configuration ")" ]
+// Returns nothing for other texts. If only an argument is wrong, `wrong` is that argument, else empty. The
+// views are parts of the text.
+std::optional<Tokenizer> parse_tokenizer(std::string_view text, std::string_view *wrong);
+
+// The most bytes that the canonical name of a tokenizer takes, besides its configuration.
+inline constexpr size_t longest_canonical_name = 100;
+
+// Writes the one name that stands for all texts naming the same tokenizer. Returns its length.
+size_t write_canonical_name(const Tokenizer &tokenizer, char *name);
 
 }  // namespace simjoin

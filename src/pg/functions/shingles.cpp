@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/sets/arrays.hpp"
 #include "pg/sets/text_sets.hpp"
+#include "pg/sets/tokenizers.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -22,7 +23,21 @@ Datum shingles_of_call(FunctionCallInfo fcinfo, ShingleUnit unit, bool wide, con
   check_count(size, INT_MAX, function, "size",
               unit == ShingleUnit::character ? "A shingle has at least 1 character."
                                              : "A shingle has at least 1 word.");
-  return make_shingles(PG_GETARG_TEXT_PP(0), PG_GET_COLLATION(), unit, wide, size);
+  const text *input = PG_GETARG_TEXT_PP(0);
+  return make_shingles({VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)}, PG_GET_COLLATION(),
+                       {true, unit, wide, size, {}});
+}
+
+// Returns the set of a text by a tokenizer whose sets have tokens of this type.
+Datum token_set_of_call(FunctionCallInfo fcinfo, TokenType type, const char *function) {
+  const SetMaker *maker =
+      create_set_maker(TextDatumGetCString(PG_GETARG_DATUM(1)), PG_GET_COLLATION(), CurrentMemoryContext);
+  if (token_type_of(*maker) == type) return make_set(*maker, PG_GETARG_DATUM(0));
+  raise_argument(function, "tokens", text_to_cstring(tokenizer_name(*maker)),
+                 token_type_of(*maker) == TokenType::text
+                     ? "A set of words is made as in tsvector_to_array(to_tsvector('english', body))."
+                 : type == TokenType::int4 ? "token_set64 makes sets of hashes of 64 bits."
+                                           : "token_set makes sets of hashes of 32 bits.");
 }
 
 // Returns the three bytes of a trigram as a number, -1 for other texts. pg_trgm writes the bytes as they are,
@@ -74,6 +89,16 @@ Datum simjoin_shingles64(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_word_shingles);
 Datum simjoin_word_shingles(PG_FUNCTION_ARGS) {
   return shingles_of_call(fcinfo, ShingleUnit::word, false, "word_shingles");
+}
+
+PG_FUNCTION_INFO_V1(simjoin_token_set);
+Datum simjoin_token_set(PG_FUNCTION_ARGS) {
+  return token_set_of_call(fcinfo, TokenType::int4, "token_set");
+}
+
+PG_FUNCTION_INFO_V1(simjoin_token_set64);
+Datum simjoin_token_set64(PG_FUNCTION_ARGS) {
+  return token_set_of_call(fcinfo, TokenType::int8, "token_set64");
 }
 
 PG_FUNCTION_INFO_V1(simjoin_word_shingles64);

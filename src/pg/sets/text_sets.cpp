@@ -97,9 +97,9 @@ Datum array_of(std::span<const T> set, MemoryContext context) {
 }
 
 template <class T>
-Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, ShingleUnit unit, int32 size,
+Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, const Tokenizer &tokenizer,
                   MemoryContext result_context) {
-  shingler->begin(unit, static_cast<uint32_t>(size));
+  shingler->begin(tokenizer.unit, static_cast<uint32_t>(tokenizer.size));
   shingle(shingler, text, collation);
   const std::span<const T> set = call_cpp([&] {
     shingler->finish();
@@ -109,14 +109,14 @@ Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, S
 }
 
 template <class T>
-Datum make_shingles_of(std::string_view text, Oid collation, ShingleUnit unit, int32 size) {
+Datum make_shingles_of(std::string_view text, Oid collation, const Tokenizer &tokenizer) {
   static Shingler<T> kept;  // with the memory of short texts
   MemoryContext result_context = CurrentMemoryContext;
-  if (text.size() <= short_text) return shingles_of(&kept, text, collation, unit, size, result_context);
+  if (text.size() <= short_text) return shingles_of(&kept, text, collation, tokenizer, result_context);
   MemoryContext context = AllocSetContextCreate(result_context, "shingles", ALLOCSET_SMALL_SIZES);
   MemoryContextSwitchTo(context);
   auto *shingler = own(context, [] { return std::make_unique<Shingler<T>>(); });
-  const Datum result = shingles_of(shingler, text, collation, unit, size, result_context);
+  const Datum result = shingles_of(shingler, text, collation, tokenizer, result_context);
   MemoryContextSwitchTo(result_context);
   MemoryContextDelete(context);
   return result;
@@ -124,10 +124,9 @@ Datum make_shingles_of(std::string_view text, Oid collation, ShingleUnit unit, i
 
 }  // namespace
 
-Datum make_shingles(const text *input, Oid collation, ShingleUnit unit, bool wide, int32 size) {
-  const std::string_view text(VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input));
-  return wide ? make_shingles_of<int64_t>(text, collation, unit, size)
-              : make_shingles_of<int32_t>(text, collation, unit, size);
+Datum make_shingles(std::string_view text, Oid collation, const Tokenizer &tokenizer) {
+  return tokenizer.wide ? make_shingles_of<int64_t>(text, collation, tokenizer)
+                        : make_shingles_of<int32_t>(text, collation, tokenizer);
 }
 
 }  // namespace simjoin::pg

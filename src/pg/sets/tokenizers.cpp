@@ -53,19 +53,39 @@ Datum vector_of(Oid configuration, Datum text) {
 }
 
 [[noreturn]] void raise_unknown(const char *tokenizer) {
-  ereport(ERROR,
-          (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("unknown tokenizer: \"%s\"", tokenizer),
-           errhint("The tokenizers are shingles(5), shingles64(5), word_shingles(3), word_shingles64(3), "
-                   "with a size from 1 on, words, and words(english), with a text search "
-                   "configuration.")));
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("unknown tokenizer: \"%s\"", tokenizer),
+       errhint("The tokenizers are alnum, shingles(5), word_shingles(3), with a size from 1 on, words, and "
+               "words(english), with a text search configuration. alnum64, shingles64 and word_shingles64 "
+               "have hashes of 64 bits.")));
+  pg_unreachable();
+}
+
+[[noreturn]] void raise_argument_of(const char *tokenizer, std::string_view argument) {
+  ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                  errmsg("tokenizer \"%s\" cannot have \"%s\"", tokenizer,
+                         pnstrdup(argument.data(), argument.size())),
+                  errhint("shingles and word_shingles take a size from 1 on, and words takes a text search "
+                          "configuration.")));
   pg_unreachable();
 }
 
 // Returns the tokenizer of this name. Errors where there is none.
 Tokenizer tokenizer_of(const char *name) {
-  const auto tokenizer = parse_tokenizer(name);
+  std::string_view wrong;
+  const auto tokenizer = parse_tokenizer(name, &wrong);
+  if (!tokenizer && !wrong.empty()) raise_argument_of(name, wrong);
   if (!tokenizer) raise_unknown(name);
   return *tokenizer;
+}
+
+// Returns the value of type tokenizer that names it.
+text *name_of_tokenizer(const Tokenizer &tokenizer) {
+  auto *name = static_cast<char *>(palloc(tokenizer.configuration.size() + longest_canonical_name));
+  text *value = cstring_to_text_with_len(name, static_cast<int>(write_canonical_name(tokenizer, name)));
+  pfree(name);
+  return value;
 }
 
 Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_collation) {
@@ -73,16 +93,32 @@ Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_col
       makeFuncExpr(function, type, arguments, collation, input_collation, COERCE_EXPLICIT_CALL));
 }
 
-Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema) {
+// Returns the function that makes the sets, if it is one of those with a size.
+const char *function_of(const Tokenizer &tokenizer) {
+  switch (tokenizer.unit) {
+    case ShingleUnit::character:
+      return tokenizer.wide ? "shingles64" : "shingles";
+    case ShingleUnit::word:
+      return tokenizer.wide ? "word_shingles64" : "word_shingles";
+    case ShingleUnit::run:
+      break;
+  }
+  return nullptr;
+}
+
+Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
   const Tokenizer &tokenizer = maker.tokenizer;
-  const char *name = tokenizer.unit == ShingleUnit::character ? tokenizer.wide ? "shingles64" : "shingles"
-                     : tokenizer.wide                         ? "word_shingles64"
-                                                              : "word_shingles";
   const Oid type = tokenizer.wide ? INT8ARRAYOID : INT4ARRAYOID;
-  const Oid function = find_function(schema, name, {TEXTOID, INT4OID}, type);
+  const char *name = function_of(tokenizer);
+  const Oid argument = name != nullptr ? Oid{INT4OID} : tokenizer_type;
+  if (name == nullptr) name = tokenizer.wide ? "token_set64" : "token_set";
+  const Oid function = find_function(schema, name, {TEXTOID, argument}, type);
   if (!OidIsValid(function)) return nullptr;
-  Const *size = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(tokenizer.size), false, true);
-  return call(function, type, list_make2(text, size), InvalidOid, maker.collation);
+  Const *how = argument == INT4OID ? makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+                                               Int32GetDatum(tokenizer.size), false, true)
+                                   : makeConst(tokenizer_type, -1, InvalidOid, -1,
+                                               PointerGetDatum(tokenizer_name(maker)), false, false);
+  return call(function, type, list_make2(text, how), InvalidOid, maker.collation);
 }
 
 Expr *words_expression(const SetMaker &maker, Expr *text) {
@@ -120,31 +156,33 @@ SetMaker *create_lexeme_maker(MemoryContext context) {
   return maker;
 }
 
+text *tokenizer_name(const SetMaker &maker) {
+  return name_of_tokenizer(maker.tokenizer);
+}
+
 TokenType token_type_of(const SetMaker &maker) {
   if (maker.of_lexemes || !maker.tokenizer.shingled) return TokenType::text;
   return maker.tokenizer.wide ? TokenType::int8 : TokenType::int4;
 }
 
 Datum make_set(const SetMaker &maker, Datum value) {
-  const Tokenizer &tokenizer = maker.tokenizer;
-  if (!maker.of_lexemes && tokenizer.shingled)
-    return make_shingles(DatumGetTextPP(value), maker.collation, tokenizer.unit, tokenizer.wide,
-                         tokenizer.size);
-  const Datum vector = maker.of_lexemes ? value : vector_of(maker.configuration, value);
-  return DirectFunctionCall1(tsvector_to_array, vector);
+  if (maker.of_lexemes) return DirectFunctionCall1(tsvector_to_array, value);
+  if (!maker.tokenizer.shingled)
+    return DirectFunctionCall1(tsvector_to_array, vector_of(maker.configuration, value));
+  const text *input = DatumGetTextPP(value);
+  return make_shingles({VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)}, maker.collation, maker.tokenizer);
 }
 
-Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema) {
-  return maker.tokenizer.shingled ? shingles_expression(maker, text, schema) : words_expression(maker, text);
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
+  return maker.tokenizer.shingled ? shingles_expression(maker, text, schema, tokenizer_type)
+                                  : words_expression(maker, text);
 }
 
 extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_tokenizer_in);
 Datum simjoin_tokenizer_in(PG_FUNCTION_ARGS) {
-  const char *name = PG_GETARG_CSTRING(0);
-  tokenizer_of(name);
-  return CStringGetTextDatum(name);
+  return PointerGetDatum(name_of_tokenizer(tokenizer_of(PG_GETARG_CSTRING(0))));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_tokenizer_out);
@@ -154,9 +192,8 @@ Datum simjoin_tokenizer_out(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_tokenizer_recv);
 Datum simjoin_tokenizer_recv(PG_FUNCTION_ARGS) {
-  const Datum name = textrecv(fcinfo);
-  tokenizer_of(TextDatumGetCString(name));
-  return name;
+  const char *name = TextDatumGetCString(textrecv(fcinfo));
+  return PointerGetDatum(name_of_tokenizer(tokenizer_of(name)));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_tokenizer_send);

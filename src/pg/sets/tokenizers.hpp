@@ -27,14 +27,18 @@ SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext c
 // Returns the maker of sets of a column's lexemes. It belongs to the context.
 SetMaker *create_lexeme_maker(MemoryContext context);
 
+// Returns the text of the type tokenizer that names the maker's tokenizer, in the current memory context.
+text *tokenizer_name(const SetMaker &maker);
+
 // Returns the type of the tokens of the sets.
 TokenType token_type_of(const SetMaker &maker);
 
 // Returns the set of a value as an array in the current memory context.
 Datum make_set(const SetMaker &maker, Datum value);
 
-// Returns a call of SQL functions that gives the same set for the text. `schema` is that of the extension.
-// Returns NULL where it lacks a function, or the current user may not execute one.
-Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema);
+// Returns a call of SQL functions that gives the same set for the text. `schema` is that of the extension,
+// and `tokenizer_type` its type tokenizer. Returns NULL where it lacks a function, or the current user may
+// not execute one.
+Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type);
 
 }  // namespace simjoin::pg

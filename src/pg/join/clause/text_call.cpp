@@ -24,8 +24,8 @@ bool may_be_replaced(Oid function) {
 
 // Returns the set of a text, folded if the text is a constant. Other texts are as simple as they get, and may
 // hold a function whose inlining has begun.
-Expr *set_of(const SetMaker &maker, Expr *text, Oid schema, PlannerInfo *root) {
-  Expr *set = set_expression(maker, text, schema);
+Expr *set_of(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type, PlannerInfo *root) {
+  Expr *set = set_expression(maker, text, schema, tokenizer_type);
   if (set == nullptr || !IsA(text, Const)) return set;
   return reinterpret_cast<Expr *>(eval_const_expressions(root, reinterpret_cast<Node *>(set)));
 }
@@ -45,8 +45,12 @@ Node *with_sets(const SupportRequestSimplify &request) {
   if (name == nullptr) return nullptr;  // it is being dropped
   const SetMaker *maker = create_set_maker(TextDatumGetCString(castNode(Const, tokenizer)->constvalue),
                                            call.inputcollid, CurrentMemoryContext);
-  Expr *left = set_of(*maker, static_cast<Expr *>(linitial(call.args)), schema, request.root);
-  Expr *right = set_of(*maker, static_cast<Expr *>(lsecond(call.args)), schema, request.root);
+  const Oid tokenizer_type = exprType(tokenizer);
+  const auto set_of_argument = [&](void *argument) {
+    return set_of(*maker, static_cast<Expr *>(argument), schema, tokenizer_type, request.root);
+  };
+  Expr *left = set_of_argument(linitial(call.args));
+  Expr *right = set_of_argument(lsecond(call.args));
   if (left == nullptr || right == nullptr) return nullptr;
   auto *set = reinterpret_cast<Node *>(left);
   const Oid type = exprType(set);

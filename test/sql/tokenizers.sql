@@ -1,0 +1,59 @@
+-- Tokenizers: what each makes of a text, and the same wherever one is taken.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simjoin;
+CREATE SCHEMA tokenizers_test;
+SET search_path = tokenizers_test, public;
+SET simjoin.device = cpu;
+
+-- Golden values.
+SELECT token_set('310/246-1501', 'alnum') AS alnum, token_set64('310/246-1501', 'alnum64') AS alnum64;
+
+-- Runs of letters and digits are words between which everything else is a space.
+SELECT token_set('310/246-1501', 'alnum') = word_shingles('310 246 1501', 1) AS numbers,
+       token_set('O''Reilly & Söhne_GmbH (№ 7)', 'alnum') = word_shingles('o reilly söhne gmbh 7', 1) AS letters,
+       token_set(U&'cafe\0301-bar', 'alnum') = word_shingles(U&'cafe\0301 bar', 1) AS marks,
+       token_set('漢字、仮名', 'alnum') = word_shingles('漢字 仮名', 1) AS ideographs,
+       token_set('', 'alnum') AS empty, token_set(E' -/\t', 'alnum') AS blank, token_set(NULL, 'alnum') IS NULL AS null,
+       token_set('a', NULL) IS NULL AS no_tokenizer;
+SELECT token_set(repeat('ab-cd_', 200000), 'alnum') = word_shingles('ab cd', 1) AS long, token_set(repeat('ab', 200000), 'alnum') = shingles(repeat('ab', 200000), 400000) AS long_run;
+SELECT token_set('a b c', 'shingles(3)') = shingles('a b c', 3) AS shingles, token_set64('a b c', 'word_shingles64(2)') = word_shingles64('a b c', 2) AS words;
+
+-- Two files of restaurants write a telephone number in different ways.
+CREATE TABLE fodors (id int PRIMARY KEY, body text);
+CREATE TABLE zagats (id int PRIMARY KEY, body text);
+INSERT INTO fodors VALUES (1, 'Arnie Morton''s of Chicago, 435 S. La Cienega Blvd., 310/246-1501'), (2, 'Art''s Delicatessen, 12224 Ventura Blvd., 818/762-1221'),
+  (3, 'Hotel Bel-Air, 701 Stone Canyon Rd., 310/472-1211');
+INSERT INTO zagats VALUES (1, 'arnie morton''s of chicago - 435 s. la cienega blvd. - 310-246-1501'), (2, 'art''s deli - 12224 ventura blvd. - 818-762-1221'),
+  (3, 'bel-air hotel - 701 stone canyon rd. - 310-472-1211');
+SELECT f.id, z.id, round(jaccard_similarity(f.body, z.body, 'words')::numeric, 2) AS words, round(jaccard_similarity(f.body, z.body, 'alnum')::numeric, 2) AS alnum
+FROM fodors f, zagats z WHERE jaccard_similarity(f.body, z.body, 'alnum') >= 0.6 ORDER BY f.id;
+
+-- The planner takes the measure of two texts for that of two sets, whose indexes serve it.
+EXPLAIN (COSTS OFF) SELECT f.id, z.id FROM fodors f JOIN zagats z ON jaccard_similarity(f.body, z.body, ' alnum ') >= 0.6;
+SELECT create_similarity_index('zagats', 'token_set(body, '' alnum'')', 0.5);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM zagats WHERE jaccard_similarity(body, 'Arnie Morton''s, 435 S. La Cienega Blvd.', 'alnum') >= 0.5;
+SELECT id FROM zagats WHERE jaccard_similarity(body, 'Arnie Morton''s, 435 S. La Cienega Blvd.', 'alnum') >= 0.5;
+RESET enable_seqscan;
+
+-- Generated columns, triggers and dedup views.
+CREATE TABLE kept (id int PRIMARY KEY, body text, tokens int[] GENERATED ALWAYS AS (token_set(body, 'alnum')) STORED, mark bool);
+SELECT create_similarity_index('kept', 'tokens', 0.6);
+CREATE TRIGGER marked BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION mark_similar('tokens', 0.6, 'mark');
+INSERT INTO kept SELECT * FROM fodors;
+INSERT INTO kept SELECT id + 10, body FROM zagats;
+SELECT id, mark FROM kept ORDER BY id;
+DELETE FROM kept WHERE mark;
+CREATE CONSTRAINT TRIGGER refused AFTER INSERT ON kept FOR EACH ROW EXECUTE FUNCTION refuse_similar('tokens', 0.6);
+INSERT INTO kept VALUES (21, 'arnie mortons of chicago 435 s la cienega blvd (310) 246 1501');
+SELECT create_dedup_view('places', 'SELECT id, token_set(body, ''alnum'') FROM (TABLE fodors UNION ALL SELECT id + 10, body FROM zagats) t', 0.6);
+SELECT group_id, array_agg(id ORDER BY id) FROM places GROUP BY group_id ORDER BY group_id;
+
+-- What users write wrong.
+SELECT 'alnum(3)'::tokenizer;
+SELECT 'alnums'::tokenizer;
+SELECT token_set('a', 'words');
+SELECT token_set('a', 'alnum64');
+SELECT token_set64('a', 'alnum');
+
+DROP SCHEMA tokenizers_test CASCADE;
