@@ -32,7 +32,8 @@ INSERT INTO tokenizers VALUES ('shingles', 'shingles(#)'), ('shingles(1)', 'shin
   ('word_shingles', 'word_shingles(#)'), ('word_shingles(2)', 'word_shingles(#, 2)'), ('word_shingles64(1)', 'word_shingles64(#, 1)'),
   ('words', 'tsvector_to_array(to_tsvector(''simple'', #))'), ('words(english)', 'tsvector_to_array(to_tsvector(''english'', #))'),
   ('words( pg_catalog.german )', 'tsvector_to_array(to_tsvector(''german'', #))'),
-  ('words("Our (own) words")', 'tsvector_to_array(to_tsvector(''german'', #))'), ('alnum', 'token_set(#, ''alnum'')');
+  ('words("Our (own) words")', 'tsvector_to_array(to_tsvector(''german'', #))'), ('alnum', 'token_set(#, ''alnum'')'),
+  ('qgrams64(2)', 'token_set64(#, ''qgrams64(2)'')');
 
 -- Of a call with # for the column and $ for more arguments: the call with texts, and the one with sets.
 CREATE FUNCTION with_texts(call text, tokens text) RETURNS text LANGUAGE sql AS

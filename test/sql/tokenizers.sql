@@ -7,6 +7,7 @@ SET simjoin.device = cpu;
 
 -- Golden values.
 SELECT token_set('310/246-1501', 'alnum') AS alnum, token_set64('310/246-1501', 'alnum64') AS alnum64;
+SELECT token_set('a b', 'qgrams') AS qgrams, token_set64('a b', 'qgrams64') AS qgrams64;
 
 -- Runs of letters and digits are words between which everything else is a space.
 SELECT token_set('310/246-1501', 'alnum') = word_shingles('310 246 1501', 1) AS numbers,
@@ -16,6 +17,16 @@ SELECT token_set('310/246-1501', 'alnum') = word_shingles('310 246 1501', 1) AS 
        token_set('', 'alnum') AS empty, token_set(E' -/\t', 'alnum') AS blank, token_set(NULL, 'alnum') IS NULL AS null,
        token_set('a', NULL) IS NULL AS no_tokenizer;
 SELECT token_set(repeat('ab-cd_', 200000), 'alnum') = word_shingles('ab cd', 1) AS long, token_set(repeat('ab', 200000), 'alnum') = shingles(repeat('ab', 200000), 400000) AS long_run;
+-- q-grams are padded by q - 1 characters, and not folded.
+CREATE FUNCTION qgrams(t text, q int) RETURNS bigint[] LANGUAGE sql AS
+$$ SELECT coalesce(array_agg(DISTINCT h ORDER BY h), '{}')
+   FROM (SELECT repeat('#', q - 1) || t || repeat('$', q - 1)) p (padded), generate_series(1, length(padded) - q + 1) i,
+        LATERAL (SELECT substr(padded, i, q)) g (gram), LATERAL unnest(shingles64(gram, q)) h $$;
+SELECT t, q, token_set64(t, format('qgrams64(%s)', q)::tokenizer) = qgrams(t, q) AS grams
+FROM unnest(ARRAY['database', 'a', '漢字仮名', 'naïve']) t, unnest(ARRAY[1, 2, 3, 9]) q ORDER BY t COLLATE "C", q;
+SELECT cardinality(token_set('', 'qgrams(1)')) AS empty, cardinality(token_set('', 'qgrams(3)')) AS padding, cardinality(token_set('   ', 'qgrams(3)')) AS blank,
+       token_set('A', 'qgrams') = token_set('a', 'qgrams') AS folded, jaccard_similarity('a b', 'a  b', 'qgrams(2)') AS spaces,
+       cardinality(token_set(repeat('abcdefghij', 100000), 'qgrams(255)')) AS long;
 SELECT token_set('a b c', 'shingles(3)') = shingles('a b c', 3) AS shingles, token_set64('a b c', 'word_shingles64(2)') = word_shingles64('a b c', 2) AS words;
 
 -- Two files of restaurants write a telephone number in different ways.
@@ -52,6 +63,7 @@ SELECT group_id, array_agg(id ORDER BY id) FROM places GROUP BY group_id ORDER B
 -- What users write wrong.
 SELECT 'alnum(3)'::tokenizer;
 SELECT 'alnums'::tokenizer;
+SELECT 'qgrams(256)'::tokenizer;
 SELECT token_set('a', 'words');
 SELECT token_set('a', 'alnum64');
 SELECT token_set64('a', 'alnum');

@@ -75,8 +75,9 @@ bool is_in_run(const std::string &character, bool run_begun) {
   return !is_space(character) && std::find(others.begin(), others.end(), character) == others.end();
 }
 
-// Returns the text's characters with white space folded, and what counts as such.
+// Returns the text's characters with white space folded, and what counts as such, but for grams.
 Texts folded(const std::string &text, ShingleUnit unit, bool lowered) {
+  if (unit == ShingleUnit::gram) return characters_of(text);
   Texts characters;
   for (const std::string &character : characters_of(text)) {
     const bool in_word = !characters.empty() && characters.back() != " ";
@@ -101,12 +102,16 @@ std::vector<Value> set_of_runs(const Texts &runs) {
 // The oracle: computes the runs one by one.
 Texts runs_of(const std::string &text, ShingleUnit unit, size_t size, bool lowered) {
   Texts units, runs;
-  const bool by_characters = unit == ShingleUnit::character;
+  const bool by_characters = unit == ShingleUnit::character || unit == ShingleUnit::gram;
   for (const std::string &character : folded(text, unit, lowered)) {
     if (!by_characters && character != " " && !units.empty())
       units.back() += character;
     else
       units.push_back(!by_characters && character == " " ? "" : character);
+  }
+  if (unit == ShingleUnit::gram) {
+    units.insert(units.begin(), size - 1, "#");
+    units.insert(units.end(), size - 1, "$");
   }
   for (size_t i = 0; i < units.size() && (i == 0 || i + size <= units.size()); ++i) {
     std::string run;
@@ -172,6 +177,17 @@ TEST(Shingles, RunsAreOfLettersAndDigits) {
   EXPECT_TRUE(runs(" -/\u2014\u3000\x80").empty());
 }
 
+TEST(Shingles, GramsArePaddedAndNotFolded) {
+  const auto grams = [](const std::string &text, uint32_t size) {
+    return shingles(text, ShingleUnit::gram, size);
+  };
+  EXPECT_EQ(grams("A b", 3), set_of_runs<int64_t>({"##A", "#A ", "A b", " b$", "b$$"}));
+  EXPECT_EQ(grams(" é\t", 2), set_of_runs<int64_t>({"# ", " é", "é\t", "\t$"}));
+  EXPECT_EQ(grams("a", 1), set_of_runs<int64_t>({"a"}));
+  EXPECT_EQ(grams("", 3), set_of_runs<int64_t>({"##$", "#$$"}));
+  EXPECT_TRUE(grams("", 1).empty());
+}
+
 TEST(Shingles, ShortTextsAreOneAndBlankOnesNone) {
   for (ShingleUnit unit : {ShingleUnit::character, ShingleUnit::word}) {
     EXPECT_EQ(shingles(" a b ", unit, 4), set_of_runs<int64_t>({"a b"}));
@@ -221,10 +237,15 @@ void check_random_texts(uint32_t seed, int rounds) {
     const size_t drawn = sizes[random() % std::size(sizes)];
     const size_t budget = random() % 2 == 0 ? SIZE_MAX : 1 + random() % 100;
     const Letters *letters = alphabet.is_utf8 && random() % 2 == 0 ? test_letters() : nullptr;
-    for (ShingleUnit unit : {ShingleUnit::character, ShingleUnit::word, ShingleUnit::run}) {
+    for (ShingleUnit unit :
+         {ShingleUnit::character, ShingleUnit::word, ShingleUnit::run, ShingleUnit::gram}) {
       if (unit == ShingleUnit::run && !alphabet.is_utf8) continue;
-      const auto size = unit == ShingleUnit::run ? 1 : static_cast<uint32_t>(drawn);
-      const auto expected = set_of_runs<Value>(runs_of(text, unit, size, letters != nullptr));
+      const auto size = unit == ShingleUnit::run ? 1
+                        : unit == ShingleUnit::gram
+                            ? static_cast<uint32_t>(round % 32 == 0 ? 70 : 1 + drawn % 20)
+                            : static_cast<uint32_t>(drawn);
+      const auto expected =
+          set_of_runs<Value>(runs_of(text, unit, size, letters != nullptr && unit != ShingleUnit::gram));
       ASSERT_EQ(shingles(shingler, text, unit, size, letters, budget), expected) << text << " by " << size;
       ASSERT_EQ(shingles(shingler, text, unit, size, letters, budget, cuts), expected)
           << text << " by " << size;

@@ -32,6 +32,8 @@ TEST(Tokenizer, NamesShinglesWithTheirSizes) {
                {"word_shingles", ShingleUnit::word, false, 3},
                {"word_shingles(\t2\n)", ShingleUnit::word, false, 2},
                {"word_shingles64(2147483647)", ShingleUnit::word, true, 2147483647},
+               {"qgrams", ShingleUnit::gram, false, 3},
+               {"qgrams64(255)", ShingleUnit::gram, true, 255},
                {"alnum", ShingleUnit::run, false, 1},
                {" alnum64\t", ShingleUnit::run, true, 1}};
   for (const auto &expected : cases) {
@@ -58,6 +60,7 @@ TEST(Tokenizer, HasOneCanonicalName) {
   for (const auto &[text, name] : {std::pair{"shingles", "shingles(5)"},
                                    {" word_shingles64\n( 2147483647 )", "word_shingles64(2147483647)"},
                                    {" alnum ", "alnum"},
+                                   {"qgrams( 2)", "qgrams(2)"},
                                    {"words", "words"},
                                    {"words ( a.\"B (c)\" )", "words(a.\"B (c)\")"}}) {
     ASSERT_TRUE(parsed(text)) << text;
@@ -109,6 +112,8 @@ TEST(Tokenizer, TakesNothingElse) {
                            "words(english",
                            "wordsenglish)",
                            "alnum(1)",
+                           "qgrams(0)",
+                           "qgrams(256)",
                            "Alnum",
                            "word",
                            "shingles\\(5)"})

@@ -29,6 +29,26 @@ const char *first_space(const char *text, const char *end) {
                      : static_cast<const char *>(std::memchr(text, ' ', static_cast<size_t>(end - text)));
 }
 
+bool begins_character(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xC0) != 0x80;
+}
+
+bool is_ascii(std::string_view text) {
+  uint8_t bits = 0;
+  for (const char byte : text) bits |= static_cast<uint8_t>(byte);
+  return bits < 0x80;
+}
+
+bool is_utf8(std::string_view text) {
+  const char *const end = text.data() + text.size();
+  for (const char *next = text.data(); next < end;) {
+    const size_t length = character_length(next, end);
+    if (length == 1 && static_cast<uint8_t>(*next) >= 0x80) return false;
+    next += length;
+  }
+  return true;
+}
+
 // The number of a hash: numbers without a sign have the order of the values.
 template <typename Number>
 Number shingle_number(uint64_t hash) {
@@ -55,6 +75,14 @@ void Shingler<Value>::begin(ShingleUnit unit, uint32_t size) {
   hashes_.clear();
   after_space_ = ascii_ = utf8_ = true;
   begin_ = window_end_ = next_ = units_ = 0;
+  if (unit_ != ShingleUnit::gram) return;
+  after_space_ = false;
+  pad('#');
+}
+
+template <typename Value>
+void Shingler<Value>::pad(char character) {
+  std::fill_n(normal_.extend(size_ - 1), size_ - 1, character);
 }
 
 template <typename Value>
@@ -64,7 +92,7 @@ bool Shingler<Value>::step(size_t budget) {
     if (rest_.empty()) return false;
     if (work_ >= budget) break;
     forget_text();
-    fold(budget - work_);
+    unit_ == ShingleUnit::gram ? take_as_it_is(budget - work_) : fold(budget - work_);
   }
   return true;
 }
@@ -78,6 +106,21 @@ void Shingler<Value>::forget_text() {
   window_end_ -= begin_;
   next_ -= begin_;
   begin_ = 0;
+}
+
+// Takes whole characters, if the text is UTF-8.
+template <typename Value>
+void Shingler<Value>::take_as_it_is(size_t budget) {
+  const size_t least = std::min({budget, folded_bytes, rest_.size()});
+  size_t taken = least;
+  while (taken < std::min(least + 3, rest_.size()) && !begins_character(rest_[taken])) ++taken;
+  const std::string_view text = rest_.substr(0, taken);
+  std::copy(text.begin(), text.end(), normal_.extend(taken));
+  const bool ascii = is_ascii(text);
+  ascii_ &= ascii;
+  utf8_ &= ascii || is_utf8(text);
+  rest_.remove_prefix(taken);
+  work_ += taken;
 }
 
 template <typename Value>
@@ -188,6 +231,11 @@ void Shingler<Value>::hash_utf8(size_t budget) {
 
 template <typename Value>
 void Shingler<Value>::finish() {
+  if (unit_ == ShingleUnit::gram) {
+    pad('$');
+    hash_windows(SIZE_MAX);
+    return;
+  }
   const size_t end = text_end();
   if (end == 0) return;
   if (!by_characters() && !after_space_) {

@@ -15,13 +15,15 @@ namespace simjoin {
 enum class ShingleUnit : uint8_t {
   character,
   word,
-  run,  // of letters and digits
+  run,   // of letters and digits
+  gram,  // a character of the text as it is
 };
 
 // Hashes every run of `size` units (characters, or words joined by one space) of a UTF-8 text. Each run of
 // white space counts as one space, and not at all at either end of the text. A text of fewer units is one
 // run; a blank text has none. A byte that is not part of a UTF-8 character is a character. With runs of
-// letters and digits, all other characters are white space, and a set is one of words.
+// letters and digits, all other characters are white space, and a set is one of words. With grams, the text
+// is neither folded nor trimmed, and has `size` - 1 characters # before it and $ after it.
 //
 // The hash is XXH3 with 64 bits, without a seed, of the run's bytes, or its low 32 bits if Value is int32_t:
 // the same on every machine and for good. Value is int32_t or int64_t.
@@ -35,7 +37,7 @@ class Shingler {
 
   // Takes the next part of the text, which is not copied. Parts end between characters. step() must have
   // reached the end of the part before. The letters know all characters of the part, and put them into lower
-  // case. Without letters, characters are taken as they are.
+  // case. Without letters, and for grams, characters are taken as they are.
   void feed(std::string_view part, const Letters *letters) {
     rest_ = part;
     letters_ = letters;
@@ -57,8 +59,10 @@ class Shingler {
 
   const char *at(size_t place) const { return normal_.data() + place; }
   size_t text_end() const { return normal_.size() - (after_space_ && !normal_.empty() ? 1 : 0); }
-  bool by_characters() const { return unit_ == ShingleUnit::character; }
+  bool by_characters() const { return unit_ == ShingleUnit::character || unit_ == ShingleUnit::gram; }
   void forget_text();
+  void pad(char character);
+  void take_as_it_is(size_t budget);
   void fold(size_t budget);
   bool pass_unit();
   void pass_first_unit();

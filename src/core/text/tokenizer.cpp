@@ -23,6 +23,8 @@ constexpr TokenizerName tokenizer_names[] = {
     {"word_shingles64", {true, ShingleUnit::word, true, 3, {}}, any_size},
     {"alnum", {true, ShingleUnit::run, false, 1, {}}, 0},
     {"alnum64", {true, ShingleUnit::run, true, 1, {}}, 0},
+    {"qgrams", {true, ShingleUnit::gram, false, 3, {}}, longest_gram},
+    {"qgrams64", {true, ShingleUnit::gram, true, 3, {}}, longest_gram},
     {"words", {false, ShingleUnit::word, false, 1, {}}, 0}};
 
 std::string_view trimmed(std::string_view text) {

@@ -19,8 +19,11 @@ struct Tokenizer {
   std::string_view configuration;  // of words, as written; empty if there is none
 };
 
+// The most characters of a q-gram: a text has as many around it, and each is in as many q-grams.
+inline constexpr int32_t longest_gram = 255;
+
 // Returns the tokenizer that the text names, in this grammar, with spaces anywhere between:
-//   (shingles | shingles64 | word_shingles | word_shingles64) [ "(" size ")" ]
+//   (shingles | shingles64 | word_shingles | word_shingles64 | qgrams | qgrams64) [ "(" size ")" ]
 //   alnum | alnum64
 //   words [ "(" configuration ")" ]
 // Returns nothing for other texts. If only an argument is wrong, `wrong` is that argument, else empty. The

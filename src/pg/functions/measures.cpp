@@ -2,6 +2,7 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -33,7 +34,7 @@ SetCounts count_arguments(FunctionCallInfo fcinfo, const char *function) {
   const Datum left = PG_GETARG_DATUM(0), right = PG_GETARG_DATUM(1);
   if (PG_NARGS() == 2) return count_arrays(left, right, function);
   const char *tokenizer = TextDatumGetCString(PG_GETARG_DATUM(2));
-  const SetMaker *maker = create_set_maker(tokenizer, PG_GET_COLLATION(), CurrentMemoryContext);
+  const SetMaker *maker = create_set_maker(tokenizer, TEXTOID, PG_GET_COLLATION(), CurrentMemoryContext);
   const Datum left_set = make_set(*maker, left), right_set = make_set(*maker, right);
   return count_arrays(left_set, right_set, function);
 }

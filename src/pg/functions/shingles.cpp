@@ -2,6 +2,7 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 }
@@ -30,8 +31,8 @@ Datum shingles_of_call(FunctionCallInfo fcinfo, ShingleUnit unit, bool wide, con
 
 // Returns the set of a text by a tokenizer whose sets have tokens of this type.
 Datum token_set_of_call(FunctionCallInfo fcinfo, TokenType type, const char *function) {
-  const SetMaker *maker =
-      create_set_maker(TextDatumGetCString(PG_GETARG_DATUM(1)), PG_GET_COLLATION(), CurrentMemoryContext);
+  const SetMaker *maker = create_set_maker(TextDatumGetCString(PG_GETARG_DATUM(1)), TEXTOID,
+                                           PG_GET_COLLATION(), CurrentMemoryContext);
   if (token_type_of(*maker) == type) return make_set(*maker, PG_GETARG_DATUM(0));
   raise_argument(function, "tokens", text_to_cstring(tokenizer_name(*maker)),
                  token_type_of(*maker) == TokenType::text

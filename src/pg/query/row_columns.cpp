@@ -88,7 +88,7 @@ SetMaker *check_text_column(TupleDesc columns, const ColumnCheck &check, const c
   const Oid type = type_of(columns, 1);
   const bool are_texts = is_text_type(type);
   if (columns->natts == 2 && are_texts && check_id_column(columns, check.keys))
-    return create_set_maker(tokenizer, TupleDescAttr(columns, 1)->attcollation, context);
+    return create_set_maker(tokenizer, type, TupleDescAttr(columns, 1)->attcollation, context);
   TokenType token_type;
   const char *hint = "Name the columns and cast where necessary, as in SELECT id, body::text FROM documents.";
   if (are_texts && has_other_ids(columns, check)) hint = hint_for_ids(columns, check);

@@ -56,26 +56,44 @@ size_t part_length(const char *text, size_t length) {
   return length;
 }
 
-// Returns the text in lower case, by the collation's rules, and in UTF-8, so that equal texts have equal
-// shingles in databases of different encodings. (SQL_ASCII says nothing about its bytes: they are kept.)
+// Returns the text in UTF-8, so that equal texts have equal shingles in databases of different encodings.
+// (SQL_ASCII says nothing about its bytes: they are kept.)
+std::string_view in_utf8(char *text, size_t length) {
+  if (GetDatabaseEncoding() == PG_SQL_ASCII) return {text, length};
+  char *converted = pg_server_to_any(text, static_cast<int>(length), PG_UTF8);
+  return converted == text ? std::string_view(text, length) : converted;
+}
+
+// Returns the text in lower case, by the collation's rules, and in UTF-8.
 std::string_view normalized_text(const char *text, size_t length, Oid collation) {
   char *lower = str_tolower(text, length, collation);
-  if (GetDatabaseEncoding() == PG_SQL_ASCII) return lower;
-  char *converted = pg_server_to_any(lower, static_cast<int>(std::strlen(lower)), PG_UTF8);
-  if (converted != lower) pfree(lower);
+  const std::string_view converted = in_utf8(lower, std::strlen(lower));
+  if (converted.data() != lower) pfree(lower);
   return converted;
+}
+
+// Hashes what the shingler is fed with.
+template <class T>
+void hash_part(Shingler<T> *shingler, std::string_view part, const Letters *letters) {
+  shingler->feed(part, letters);
+  run_steps([&] { return !shingler->step(step_bytes); });
 }
 
 // Hashes the shingles of a text. What it takes beside is allocated in the current memory context.
 template <class T>
-void shingle(Shingler<T> *shingler, std::string_view text, Oid collation) {
+void shingle(Shingler<T> *shingler, std::string_view text, Oid collation, ShingleUnit unit) {
+  if (unit == ShingleUnit::gram) {
+    const std::string_view all = in_utf8(const_cast<char *>(text.data()), text.size());
+    hash_part(shingler, all, nullptr);
+    if (all.data() != text.data()) pfree(const_cast<char *>(all.data()));
+    return;
+  }
   const Letters *letters = text.empty() ? nullptr : letters_of(text, collation);
   while (!text.empty()) {
     const size_t length = letters != nullptr ? text.size() : part_length(text.data(), text.size());
     std::string_view part = text.substr(0, length);
     if (letters == nullptr) part = normalized_text(part.data(), length, collation);
-    shingler->feed(part, letters);
-    run_steps([&] { return !shingler->step(step_bytes); });
+    hash_part(shingler, part, letters);
     if (letters == nullptr) pfree(const_cast<char *>(part.data()));
     text.remove_prefix(length);
   }
@@ -99,8 +117,8 @@ Datum array_of(std::span<const T> set, MemoryContext context) {
 template <class T>
 Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, const Tokenizer &tokenizer,
                   MemoryContext result_context) {
-  shingler->begin(tokenizer.unit, static_cast<uint32_t>(tokenizer.size));
-  shingle(shingler, text, collation);
+  call_cpp([&] { shingler->begin(tokenizer.unit, static_cast<uint32_t>(tokenizer.size)); });
+  shingle(shingler, text, collation, tokenizer.unit);
   const std::span<const T> set = call_cpp([&] {
     shingler->finish();
     return shingler->set();

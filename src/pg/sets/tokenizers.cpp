@@ -25,6 +25,7 @@ struct SetMaker {
   bool of_lexemes;  // of a tsvector; the rest is about texts
   Tokenizer tokenizer;
   Oid configuration;  // of words
+  bool blank_padded;  // texts have blanks at their end that do not belong to them
   Oid collation;
 };
 
@@ -56,18 +57,22 @@ Datum vector_of(Oid configuration, Datum text) {
   ereport(
       ERROR,
       (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("unknown tokenizer: \"%s\"", tokenizer),
-       errhint("The tokenizers are alnum, shingles(5), word_shingles(3), with a size from 1 on, words, and "
-               "words(english), with a text search configuration. alnum64, shingles64 and word_shingles64 "
-               "have hashes of 64 bits.")));
+       errhint(
+           "The tokenizers are alnum, qgrams(3), shingles(5), word_shingles(3), words, and words(english), "
+           "with "
+           "a text search configuration. alnum64, qgrams64, shingles64 and word_shingles64 have hashes of 64 "
+           "bits.")));
   pg_unreachable();
 }
 
 [[noreturn]] void raise_argument_of(const char *tokenizer, std::string_view argument) {
-  ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                  errmsg("tokenizer \"%s\" cannot have \"%s\"", tokenizer,
-                         pnstrdup(argument.data(), argument.size())),
-                  errhint("shingles and word_shingles take a size from 1 on, and words takes a text search "
-                          "configuration.")));
+  ereport(
+      ERROR,
+      (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+       errmsg("tokenizer \"%s\" cannot have \"%s\"", tokenizer, pnstrdup(argument.data(), argument.size())),
+       errhint("qgrams takes a size from 1 to %d, shingles and word_shingles take one from 1 on, and "
+               "words takes a text search configuration.",
+               longest_gram)));
   pg_unreachable();
 }
 
@@ -101,6 +106,7 @@ const char *function_of(const Tokenizer &tokenizer) {
     case ShingleUnit::word:
       return tokenizer.wide ? "word_shingles64" : "word_shingles";
     case ShingleUnit::run:
+    case ShingleUnit::gram:
       break;
   }
   return nullptr;
@@ -142,9 +148,10 @@ bool has_lexemes(Oid type) {
   return OidIsValid(type) && getBaseType(type) == TSVECTOROID;
 }
 
-SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context) {
+SetMaker *create_set_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context) {
   auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
   maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
+  maker->blank_padded = getBaseType(type) == BPCHAROID;
   maker->collation = collation;
   if (!maker->tokenizer.shingled) maker->configuration = configuration_of(maker->tokenizer.configuration);
   return maker;
@@ -167,6 +174,7 @@ TokenType token_type_of(const SetMaker &maker) {
 
 Datum make_set(const SetMaker &maker, Datum value) {
   if (maker.of_lexemes) return DirectFunctionCall1(tsvector_to_array, value);
+  if (maker.blank_padded) value = DirectFunctionCall1(rtrim1, value);
   if (!maker.tokenizer.shingled)
     return DirectFunctionCall1(tsvector_to_array, vector_of(maker.configuration, value));
   const text *input = DatumGetTextPP(value);

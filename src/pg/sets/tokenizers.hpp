@@ -20,9 +20,9 @@ bool is_text_type(Oid type);
 // Returns whether values of the type have lexemes.
 bool has_lexemes(Oid type);
 
-// Returns the maker of sets of texts with this collation, by the text of a value of type tokenizer. It
-// belongs to the context. Errors where no tokenizer or text search configuration has that name.
-SetMaker *create_set_maker(const char *tokenizer, Oid collation, MemoryContext context);
+// Returns the maker of sets of texts of a type and with a collation, by the text of a value of type
+// tokenizer. It belongs to the context. Errors where no tokenizer or text search configuration has that name.
+SetMaker *create_set_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context);
 
 // Returns the maker of sets of a column's lexemes. It belongs to the context.
 SetMaker *create_lexeme_maker(MemoryContext context);

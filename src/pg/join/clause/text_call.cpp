@@ -1,6 +1,7 @@
 #include "pg/join/clause/text_call.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -44,7 +45,7 @@ Node *with_sets(const SupportRequestSimplify &request) {
   const char *name = get_func_name(call.funcid);
   if (name == nullptr) return nullptr;  // it is being dropped
   const SetMaker *maker = create_set_maker(TextDatumGetCString(castNode(Const, tokenizer)->constvalue),
-                                           call.inputcollid, CurrentMemoryContext);
+                                           TEXTOID, call.inputcollid, CurrentMemoryContext);
   const Oid tokenizer_type = exprType(tokenizer);
   const auto set_of_argument = [&](void *argument) {
     return set_of(*maker, static_cast<Expr *>(argument), schema, tokenizer_type, request.root);
