@@ -355,6 +355,9 @@ COMMENT ON FUNCTION token_set(text, tokenizer) IS 'set of a text by a tokenizer,
 CREATE FUNCTION token_set64(input text, tokens tokenizer) RETURNS int8[]
 AS 'MODULE_PATHNAME', 'simjoin_token_set64' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION token_set64(text, tokenizer) IS 'set of a text by a tokenizer, as 64-bit hashes';
+CREATE FUNCTION word_set(input text, configuration regconfig, tokens tokenizer) RETURNS text[]
+AS 'MODULE_PATHNAME', 'simjoin_word_set' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION word_set(text, regconfig, tokenizer) IS 'set of the words of a text by a text search configuration and a tokenizer like words(multi)';
 
 -- The trigrams of pg_trgm as a set that joins fast.
 CREATE FUNCTION trigram_set(trigrams text[]) RETURNS int4[]

@@ -7,6 +7,7 @@ SET simjoin.device = cpu;
 
 -- Golden values.
 SELECT token_set('310/246-1501', 'alnum') AS alnum, token_set64('310/246-1501', 'alnum64') AS alnum64;
+SELECT token_set('aaaa', 'shingles(3, multi)') AS multi, token_set64('a a', 'alnum64(multi)') AS multi64, word_set('to be or not to be', 'simple', 'words(multi)') AS words;
 SELECT token_set('a b', 'qgrams') AS qgrams, token_set64('a b', 'qgrams64') AS qgrams64;
 
 -- Runs of letters and digits are words between which everything else is a space.
@@ -28,6 +29,31 @@ SELECT cardinality(token_set('', 'qgrams(1)')) AS empty, cardinality(token_set('
        token_set('A', 'qgrams') = token_set('a', 'qgrams') AS folded, jaccard_similarity('a b', 'a  b', 'qgrams(2)') AS spaces,
        cardinality(token_set(repeat('abcdefghij', 100000), 'qgrams(255)')) AS long;
 SELECT token_set('a b c', 'shingles(3)') = shingles('a b c', 3) AS shingles, token_set64('a b c', 'word_shingles64(2)') = word_shingles64('a b c', 2) AS words;
+
+-- With multi, sets compare as bags: the shared elements are the smaller number of occurrences of each.
+CREATE FUNCTION bag_overlap(a text[], b text[]) RETURNS bigint LANGUAGE sql AS
+$$ SELECT coalesce(sum(least(x.n, y.n)), 0) FROM (SELECT w, count(*) FROM unnest(a) w GROUP BY w) x (w, n)
+   JOIN (SELECT w, count(*) FROM unnest(b) w GROUP BY w) y (w, n) USING (w) $$;
+CREATE TABLE bags (id int PRIMARY KEY, body text);
+INSERT INTO bags SELECT i, string_agg((ARRAY['tom', 'DICK', 'harry', 'to', 'tot'])[1 + ('x' || substr(md5(i || '.' || j), 1, 7))::bit(28)::int % 5], ' ')
+FROM generate_series(1, 30) i, generate_series(1, 2 + i % 9) j GROUP BY i;
+SELECT count(*) AS pairs, bool_and(overlap_count(a.body, b.body, 'alnum(multi)') = shared) AS alnum,
+       bool_and(jaccard_similarity(a.body, b.body, 'words(multi)') = shared::float8 / (cardinality(x) + cardinality(y) - shared)) AS words,
+       bool_or(overlap_count(a.body, b.body, 'alnum') <> shared) AS sets_differ
+FROM bags a, bags b, LATERAL string_to_array(lower(a.body), ' ') x, LATERAL string_to_array(lower(b.body), ' ') y, LATERAL bag_overlap(x, y) shared;
+SELECT count(*) FROM bags a JOIN bags b ON a.id < b.id AND cosine_similarity(a.body, b.body, 'words(multi)') >= 0.8;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM bags a JOIN bags b ON a.id < b.id AND cosine_similarity(a.body, b.body, 'words(multi)') >= 0.8;
+SELECT count(*) FROM similarity_self_join('SELECT id, body FROM bags', 0.8, measure => 'cosine', tokens => 'words(multi)');
+SELECT threshold, pairs FROM similarity_profile('SELECT id, body FROM bags', '{0.5,0.8}', tokens => 'alnum(multi)') p;
+SELECT count(*) FROM similarity_self_join('SELECT id, body FROM bags', 0.8, tokens => 'alnum(multi)');
+SELECT create_similarity_index('bags', 'word_set(body, ''simple'', ''words(multi)'')', 0.5);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM bags WHERE jaccard_similarity(body, 'to to tom', 'words(multi)') >= 0.6;
+RESET enable_seqscan;
+-- A word with # in it is never taken for an occurrence of another one.
+SELECT word_set('x.org/a#2 x.org/a x.org/a', 'simple', 'words(multi)');
+-- Names have one form, by which queries find indexes.
+SELECT 'alnum( multi )'::tokenizer, 'shingles(multi)'::tokenizer, 'words ( "multi" ,multi)'::tokenizer, 'words(multi)'::tokenizer;
 
 -- Two files of restaurants write a telephone number in different ways.
 CREATE TABLE fodors (id int PRIMARY KEY, body text);
@@ -64,8 +90,15 @@ SELECT group_id, array_agg(id ORDER BY id) FROM places GROUP BY group_id ORDER B
 SELECT 'alnum(3)'::tokenizer;
 SELECT 'alnums'::tokenizer;
 SELECT 'qgrams(256)'::tokenizer;
+SELECT 'shingles(3, mutli)'::tokenizer;
+SELECT 'shingles(multi, 3)'::tokenizer;
+SELECT 'shingles(3, multi, multi)'::tokenizer;
+SELECT 'words(multi, english)'::tokenizer;
+SELECT 'alnum(,)'::tokenizer;
 SELECT token_set('a', 'words');
 SELECT token_set('a', 'alnum64');
 SELECT token_set64('a', 'alnum');
+SELECT word_set('a', 'simple', 'alnum');
+SELECT word_set('a', 'simple', 'words(english, multi)');
 
 DROP SCHEMA tokenizers_test CASCADE;

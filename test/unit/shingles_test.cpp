@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -186,6 +187,31 @@ TEST(Shingles, GramsArePaddedAndNotFolded) {
   EXPECT_EQ(grams("a", 1), set_of_runs<int64_t>({"a"}));
   EXPECT_EQ(grams("", 3), set_of_runs<int64_t>({"##$", "#$$"}));
   EXPECT_TRUE(grams("", 1).empty());
+}
+
+// With each occurrence a token of its own, the set operations are those of bags.
+TEST(Shingles, OccurrencesMayBeToldApart) {
+  Shingler<int64_t> shingler;
+  const auto bag = [&](std::string_view text) {
+    shingler.begin(ShingleUnit::character, 1, true);
+    shingler.feed(text, nullptr);
+    while (shingler.step(SIZE_MAX)) {
+    }
+    shingler.finish();
+    const auto set = shingler.set();
+    return std::vector<int64_t>(set.begin(), set.end());
+  };
+  const auto shared = [&](std::string_view a, std::string_view b) {
+    const auto x = bag(a), y = bag(b);
+    std::vector<int64_t> both;
+    std::set_intersection(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
+    return both.size();
+  };
+  EXPECT_EQ(bag("banana").size(), 6u);
+  EXPECT_EQ(bag("abc"), shingles("abc", ShingleUnit::character, 1));
+  EXPECT_EQ(shared("banana", "ananas"), 5u);
+  EXPECT_EQ(shared("aaaaa", "aab"), 2u);
+  EXPECT_EQ(bag(std::string(100'000, 'a')).size(), 100'000u);
 }
 
 TEST(Shingles, ShortTextsAreOneAndBlankOnesNone) {

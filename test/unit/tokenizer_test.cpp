@@ -56,12 +56,29 @@ TEST(Tokenizer, NamesWordsWithTheirConfiguration) {
   }
 }
 
+TEST(Tokenizer, TakesOptions) {
+  EXPECT_TRUE(parsed("alnum( multi )")->multi);
+  EXPECT_FALSE(parsed("shingles(4)")->multi);
+  EXPECT_EQ(parsed("shingles(4,multi)")->size, 4);
+  EXPECT_EQ(parsed("qgrams(multi)")->size, 3);
+  EXPECT_TRUE(parsed("words(multi)")->configuration.empty());
+  const auto words = parsed("words(\"a, \"\"b(multi)\" , multi)");
+  ASSERT_TRUE(words);
+  EXPECT_EQ(words->configuration, "\"a, \"\"b(multi)\"");
+  EXPECT_TRUE(words->multi);
+  EXPECT_EQ(parsed("words(\"multi\")")->configuration, "\"multi\"");
+}
+
 TEST(Tokenizer, HasOneCanonicalName) {
   for (const auto &[text, name] : {std::pair{"shingles", "shingles(5)"},
                                    {" word_shingles64\n( 2147483647 )", "word_shingles64(2147483647)"},
                                    {" alnum ", "alnum"},
                                    {"qgrams( 2)", "qgrams(2)"},
                                    {"words", "words"},
+                                   {"shingles(multi)", "shingles(5, multi)"},
+                                   {"alnum( multi )", "alnum(multi)"},
+                                   {"words(multi)", "words(multi)"},
+                                   {"words( simple,multi)", "words(simple, multi)"},
                                    {"words ( a.\"B (c)\" )", "words(a.\"B (c)\")"}}) {
     ASSERT_TRUE(parsed(text)) << text;
     EXPECT_EQ(canonical(*parsed(text)), name);
@@ -74,6 +91,14 @@ TEST(Tokenizer, NamesTheWrongArgument) {
                                        {"alnum(3)", "3"},
                                        {"shingles(5.0)", "5.0"},
                                        {"letters(3)", ""},
+                                       {"shingles(3, mutli)", "mutli"},
+                                       {"shingles(multi, 3)", "3"},
+                                       {"shingles(3, multi, multi)", "multi"},
+                                       {"alnum(multi, a)", "a"},
+                                       {"words(multi, english)", "english"},
+                                       {"words(english, german)", "german"},
+                                       {"shingles(3, )", ""},
+                                       {"shingles(, multi)", ""},
                                        {"alnum(", ""},
                                        {"alnum()", ""},
                                        {"words(english)", ""}}) {

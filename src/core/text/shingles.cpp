@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/interruption.hpp"
+#include "core/base/mix.hpp"
 #include "core/sort/hash_sort.hpp"
 #include "core/sort/long_sort.hpp"
 #include "core/text/fold_kernels.hpp"
@@ -67,8 +68,9 @@ template <size_t least, size_t most, typename Number>
 }  // namespace
 
 template <typename Value>
-void Shingler<Value>::begin(ShingleUnit unit, uint32_t size) {
+void Shingler<Value>::begin(ShingleUnit unit, uint32_t size, bool multi) {
   unit_ = unit;
+  multi_ = multi;
   size_ = std::max<uint32_t>(size, 1);
   rest_ = {};
   normal_.clear();
@@ -248,11 +250,37 @@ void Shingler<Value>::finish() {
 }
 
 template <typename Value>
-std::span<const Value> Shingler<Value>::set() {
-  const size_t count = hashes_.size();
-  room_.resize(std::min(count, longest_short_run));
+void Shingler<Value>::sort() {
+  room_.resize(std::min(hashes_.size(), longest_short_run));
   const auto sort = [&](Number *numbers, size_t some) { sort_hashes(numbers, some, room_.data()); };
-  sort_long(hashes_.data(), count, sort, check_interruption);
+  sort_long(hashes_.data(), hashes_.size(), sort, check_interruption);
+}
+
+// Makes the n-th of equal hashes, which are beside each other, the hash of the pair (hash, n). The first one
+// stays.
+template <typename Value>
+void Shingler<Value>::tell_apart_occurrences() {
+  Number before = 0;
+  uint64_t earlier = 0;
+  for (size_t i = 0; i < hashes_.size(); ++i) {
+    if (i % longest_short_run == longest_short_run - 1) check_interruption();
+    const Number number = hashes_[i];
+    earlier = i > 0 && number == before ? earlier + 1 : 0;
+    before = number;
+    if (earlier == 0) continue;
+    const uint64_t hash = shingle_number<Number>(number);
+    hashes_[i] = shingle_number<Number>(mix64(hash + earlier * golden_gamma));
+  }
+}
+
+template <typename Value>
+std::span<const Value> Shingler<Value>::set() {
+  sort();
+  if (multi_) {
+    tell_apart_occurrences();
+    sort();
+  }
+  const size_t count = hashes_.size();
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {
     if (i % longest_short_run == longest_short_run - 1) check_interruption();

@@ -32,8 +32,9 @@ class Shingler {
  public:
   Shingler() : normal_(memory_), starts_(memory_), hashes_(memory_), room_(memory_) {}
 
-  // Begins a text. size >= 1.
-  void begin(ShingleUnit unit, uint32_t size);
+  // Begins a text. size >= 1. With `multi`, the second and every further occurrence of a hash is another
+  // hash.
+  void begin(ShingleUnit unit, uint32_t size, bool multi = false);
 
   // Takes the next part of the text, which is not copied. Parts end between characters. step() must have
   // reached the end of the part before. The letters know all characters of the part, and put them into lower
@@ -70,11 +71,14 @@ class Shingler {
   bool hash_windows(size_t budget);
   void hash_ascii(size_t budget);
   void hash_utf8(size_t budget);
+  void sort();
+  void tell_apart_occurrences();
 
   std::string_view rest_;
   const Letters *letters_ = nullptr;
   ShingleUnit unit_ = ShingleUnit::character;
   uint32_t size_ = 1;
+  bool multi_ = false;
   MemoryCounter memory_;
   Buffer<char> normal_;  // the end of the text so far, folded
   bool after_space_ = true, ascii_ = true, utf8_ = true;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 namespace simjoin {
 namespace {
@@ -27,6 +28,14 @@ constexpr TokenizerName tokenizer_names[] = {
     {"qgrams64", {true, ShingleUnit::gram, true, 3, {}}, longest_gram},
     {"words", {false, ShingleUnit::word, false, 1, {}}, 0}};
 
+struct TokenizerOption {
+  std::string_view name;
+  bool Tokenizer::*chosen;
+};
+
+// In the order of canonical names.
+constexpr TokenizerOption tokenizer_options[] = {{"multi", &Tokenizer::multi}};
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view spaces = " \t\n\r\f\v";
   const size_t begin = text.find_first_not_of(spaces);
@@ -41,12 +50,41 @@ bool parse_size(std::string_view text, int32_t largest, int32_t *size) {
   return error == std::errc() && rest == end && *size >= 1 && *size <= largest;
 }
 
-// Takes the argument of a tokenizer. Returns false where it is wrong.
-bool take_argument(const TokenizerName &name, std::string_view argument, Tokenizer *tokenizer) {
+// Returns the bytes before the first comma outside quotes.
+std::string_view first_argument(std::string_view arguments) {
+  bool quoted = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == '"') quoted = !quoted;
+    if (arguments[i] == ',' && !quoted) return arguments.substr(0, i);
+  }
+  return arguments;
+}
+
+// Takes an argument of a tokenizer. Returns false where it is wrong.
+bool take_argument(const TokenizerName &name, std::string_view argument, bool first, Tokenizer *tokenizer) {
+  for (const TokenizerOption &option : tokenizer_options) {
+    if (argument != option.name) continue;
+    return !std::exchange(tokenizer->*option.chosen, true);
+  }
+  if (!first) return false;
   if (name.largest > 0) return parse_size(argument, name.largest, &tokenizer->size);
   if (tokenizer->shingled) return false;
   tokenizer->configuration = argument;
   return true;
+}
+
+// Takes the arguments of a tokenizer. Returns false where one is wrong, which is empty if it is missing.
+bool take_arguments(const TokenizerName &name, std::string_view arguments, Tokenizer *tokenizer,
+                    std::string_view *wrong) {
+  for (bool first = true;; first = false) {
+    const std::string_view part = first_argument(arguments), argument = trimmed(part);
+    if (argument.empty() || !take_argument(name, argument, first, tokenizer)) {
+      *wrong = argument;
+      return false;
+    }
+    if (part.size() == arguments.size()) return true;
+    arguments.remove_prefix(part.size() + 1);
+  }
 }
 
 // Returns the entry that a tokenizer with any arguments was made of.
@@ -63,19 +101,15 @@ const TokenizerName &name_of(const Tokenizer &tokenizer) {
 std::optional<Tokenizer> parse_tokenizer(std::string_view text, std::string_view *wrong) {
   *wrong = {};
   text = trimmed(text);
-  std::string_view called = text, argument;
   const size_t open = text.find('(');
-  if (open != text.npos) {
-    if (text.back() != ')') return {};
-    called = trimmed(text.substr(0, open));
-    argument = trimmed(text.substr(open + 1, text.size() - open - 2));
-    if (argument.empty()) return {};
-  }
+  const bool called = open != text.npos;
+  if (called && text.back() != ')') return {};
+  const std::string_view plain = called ? trimmed(text.substr(0, open)) : text;
   for (const TokenizerName &name : tokenizer_names) {
-    if (called != name.name) continue;
+    if (plain != name.name) continue;
     Tokenizer tokenizer = name.tokenizer;
-    if (argument.empty() || take_argument(name, argument, &tokenizer)) return tokenizer;
-    *wrong = argument;
+    if (!called || take_arguments(name, text.substr(open + 1, text.size() - open - 2), &tokenizer, wrong))
+      return tokenizer;
   }
   return {};
 }
@@ -95,6 +129,8 @@ size_t write_canonical_name(const Tokenizer &tokenizer, char *name) {
     add_argument({size, static_cast<size_t>(size_end - size)});
   }
   if (!tokenizer.configuration.empty()) add_argument(tokenizer.configuration);
+  for (const TokenizerOption &option : tokenizer_options)
+    if (tokenizer.*option.chosen) add_argument(option.name);
   if (end != arguments) *end++ = ')';
   return static_cast<size_t>(end - name);
 }

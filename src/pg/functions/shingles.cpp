@@ -36,7 +36,7 @@ Datum token_set_of_call(FunctionCallInfo fcinfo, TokenType type, const char *fun
   if (token_type_of(*maker) == type) return make_set(*maker, PG_GETARG_DATUM(0));
   raise_argument(function, "tokens", text_to_cstring(tokenizer_name(*maker)),
                  token_type_of(*maker) == TokenType::text
-                     ? "A set of words is made as in tsvector_to_array(to_tsvector('english', body))."
+                     ? "word_set makes sets of words, as in word_set(body, 'english', 'words(multi)')."
                  : type == TokenType::int4 ? "token_set64 makes sets of hashes of 64 bits."
                                            : "token_set makes sets of hashes of 32 bits.");
 }
@@ -100,6 +100,17 @@ Datum simjoin_token_set(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_token_set64);
 Datum simjoin_token_set64(PG_FUNCTION_ARGS) {
   return token_set_of_call(fcinfo, TokenType::int8, "token_set64");
+}
+
+PG_FUNCTION_INFO_V1(simjoin_word_set);
+Datum simjoin_word_set(PG_FUNCTION_ARGS) {
+  const char *tokenizer = TextDatumGetCString(PG_GETARG_DATUM(2));
+  const SetMaker *maker = create_word_maker(tokenizer, PG_GETARG_OID(1), CurrentMemoryContext);
+  if (maker == nullptr)
+    raise_argument("word_set", "tokens", tokenizer,
+                   "The second argument names the text search configuration, and the third one is words or "
+                   "words(multi).");
+  PG_RETURN_DATUM(make_set(*maker, PG_GETARG_DATUM(0)));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_word_shingles64);

@@ -117,7 +117,7 @@ Datum array_of(std::span<const T> set, MemoryContext context) {
 template <class T>
 Datum shingles_of(Shingler<T> *shingler, std::string_view text, Oid collation, const Tokenizer &tokenizer,
                   MemoryContext result_context) {
-  call_cpp([&] { shingler->begin(tokenizer.unit, static_cast<uint32_t>(tokenizer.size)); });
+  call_cpp([&] { shingler->begin(tokenizer.unit, static_cast<uint32_t>(tokenizer.size), tokenizer.multi); });
   shingle(shingler, text, collation, tokenizer.unit);
   const std::span<const T> set = call_cpp([&] {
     shingler->finish();

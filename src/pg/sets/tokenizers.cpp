@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/sets/text_sets.hpp"
+#include "pg/sets/word_bags.hpp"
 
 namespace simjoin::pg {
 
@@ -45,12 +46,15 @@ Oid configuration_of(std::string_view name) {
   return configuration;
 }
 
-// Returns the tsvector of a text. A function in the query may have dropped the configuration.
-Datum vector_of(Oid configuration, Datum text) {
+// Returns the words of a text as a text[]. A function in the query may have dropped the configuration.
+Datum words_of_text(Oid configuration, Datum value, bool multi) {
   if (!SearchSysCacheExists1(TSCONFIGOID, ObjectIdGetDatum(configuration)))
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the text search configuration was dropped meanwhile")));
-  return DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(configuration), text);
+  const text *input = DatumGetTextPP(value);
+  if (multi) return make_word_bag(configuration, {VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)});
+  return DirectFunctionCall1(tsvector_to_array,
+                             DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(configuration), value));
 }
 
 [[noreturn]] void raise_unknown(const char *tokenizer) {
@@ -61,7 +65,7 @@ Datum vector_of(Oid configuration, Datum text) {
            "The tokenizers are alnum, qgrams(3), shingles(5), word_shingles(3), words, and words(english), "
            "with "
            "a text search configuration. alnum64, qgrams64, shingles64 and word_shingles64 have hashes of 64 "
-           "bits.")));
+           "bits. After a size or configuration, options may follow, as in shingles(5, multi).")));
   pg_unreachable();
 }
 
@@ -70,8 +74,9 @@ Datum vector_of(Oid configuration, Datum text) {
       ERROR,
       (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
        errmsg("tokenizer \"%s\" cannot have \"%s\"", tokenizer, pnstrdup(argument.data(), argument.size())),
-       errhint("qgrams takes a size from 1 to %d, shingles and word_shingles take one from 1 on, and "
-               "words takes a text search configuration.",
+       errhint("First comes what a tokenizer may have: qgrams a size from 1 to %d, shingles and "
+               "word_shingles one from 1 on, words a text search configuration. The option multi may "
+               "follow, after a comma.",
                longest_gram)));
   pg_unreachable();
 }
@@ -98,8 +103,9 @@ Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_col
       makeFuncExpr(function, type, arguments, collation, input_collation, COERCE_EXPLICIT_CALL));
 }
 
-// Returns the function that makes the sets, if it is one of those with a size.
+// Returns the function that makes the sets of text and size, NULL where there is none.
 const char *function_of(const Tokenizer &tokenizer) {
+  if (tokenizer.multi) return nullptr;
   switch (tokenizer.unit) {
     case ShingleUnit::character:
       return tokenizer.wide ? "shingles64" : "shingles";
@@ -112,6 +118,11 @@ const char *function_of(const Tokenizer &tokenizer) {
   return nullptr;
 }
 
+Const *tokenizer_constant(const Tokenizer &tokenizer, Oid tokenizer_type) {
+  return makeConst(tokenizer_type, -1, InvalidOid, -1, PointerGetDatum(name_of_tokenizer(tokenizer)), false,
+                   false);
+}
+
 Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
   const Tokenizer &tokenizer = maker.tokenizer;
   const Oid type = tokenizer.wide ? INT8ARRAYOID : INT4ARRAYOID;
@@ -122,19 +133,37 @@ Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tok
   if (!OidIsValid(function)) return nullptr;
   Const *how = argument == INT4OID ? makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
                                                Int32GetDatum(tokenizer.size), false, true)
-                                   : makeConst(tokenizer_type, -1, InvalidOid, -1,
-                                               PointerGetDatum(tokenizer_name(maker)), false, false);
+                                   : tokenizer_constant(tokenizer, tokenizer_type);
   return call(function, type, list_make2(text, how), InvalidOid, maker.collation);
 }
 
-Expr *words_expression(const SetMaker &maker, Expr *text) {
-  if (!compat::may_execute(F_TO_TSVECTOR_REGCONFIG_TEXT) || !compat::may_execute(F_TSVECTOR_TO_ARRAY))
-    return nullptr;
+Expr *words_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
   Const *configuration = makeConst(REGCONFIGOID, -1, InvalidOid, sizeof(Oid),
                                    ObjectIdGetDatum(maker.configuration), false, true);
+  if (maker.tokenizer.multi) {
+    Tokenizer options = maker.tokenizer;
+    options.configuration = {};
+    const Oid function =
+        find_function(schema, "word_set", {TEXTOID, REGCONFIGOID, tokenizer_type}, TEXTARRAYOID);
+    if (!OidIsValid(function)) return nullptr;
+    return call(function, TEXTARRAYOID,
+                list_make3(text, configuration, tokenizer_constant(options, tokenizer_type)),
+                DEFAULT_COLLATION_OID, maker.collation);
+  }
+  if (!compat::may_execute(F_TO_TSVECTOR_REGCONFIG_TEXT) || !compat::may_execute(F_TSVECTOR_TO_ARRAY))
+    return nullptr;
   Expr *vector = call(F_TO_TSVECTOR_REGCONFIG_TEXT, TSVECTOROID, list_make2(configuration, text), InvalidOid,
                       maker.collation);
   return call(F_TSVECTOR_TO_ARRAY, TEXTARRAYOID, list_make1(vector), DEFAULT_COLLATION_OID, InvalidOid);
+}
+
+// Returns a maker of sets by the tokenizer, without a configuration.
+SetMaker *make_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context) {
+  auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
+  maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
+  maker->blank_padded = getBaseType(type) == BPCHAROID;
+  maker->collation = collation;
+  return maker;
 }
 
 }  // namespace
@@ -149,11 +178,15 @@ bool has_lexemes(Oid type) {
 }
 
 SetMaker *create_set_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context) {
-  auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
-  maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
-  maker->blank_padded = getBaseType(type) == BPCHAROID;
-  maker->collation = collation;
+  SetMaker *maker = make_maker(tokenizer, type, collation, context);
   if (!maker->tokenizer.shingled) maker->configuration = configuration_of(maker->tokenizer.configuration);
+  return maker;
+}
+
+SetMaker *create_word_maker(const char *tokenizer, Oid configuration, MemoryContext context) {
+  SetMaker *maker = make_maker(tokenizer, TEXTOID, DEFAULT_COLLATION_OID, context);
+  if (maker->tokenizer.shingled || !maker->tokenizer.configuration.empty()) return nullptr;
+  maker->configuration = configuration;
   return maker;
 }
 
@@ -175,15 +208,14 @@ TokenType token_type_of(const SetMaker &maker) {
 Datum make_set(const SetMaker &maker, Datum value) {
   if (maker.of_lexemes) return DirectFunctionCall1(tsvector_to_array, value);
   if (maker.blank_padded) value = DirectFunctionCall1(rtrim1, value);
-  if (!maker.tokenizer.shingled)
-    return DirectFunctionCall1(tsvector_to_array, vector_of(maker.configuration, value));
+  if (!maker.tokenizer.shingled) return words_of_text(maker.configuration, value, maker.tokenizer.multi);
   const text *input = DatumGetTextPP(value);
   return make_shingles({VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)}, maker.collation, maker.tokenizer);
 }
 
 Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
   return maker.tokenizer.shingled ? shingles_expression(maker, text, schema, tokenizer_type)
-                                  : words_expression(maker, text);
+                                  : words_expression(maker, text, schema, tokenizer_type);
 }
 
 extern "C" {

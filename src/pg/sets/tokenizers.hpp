@@ -24,6 +24,10 @@ bool has_lexemes(Oid type);
 // tokenizer. It belongs to the context. Errors where no tokenizer or text search configuration has that name.
 SetMaker *create_set_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context);
 
+// Returns the maker of sets of words by a text search configuration that the tokenizer does not name. It
+// belongs to the context. Returns NULL where the tokenizer is another one.
+SetMaker *create_word_maker(const char *tokenizer, Oid configuration, MemoryContext context);
+
 // Returns the maker of sets of a column's lexemes. It belongs to the context.
 SetMaker *create_lexeme_maker(MemoryContext context);
 

@@ -1,0 +1,15 @@
+// The words of a text with each of their occurrences.
+#pragma once
+
+#include "pg/base/pg.hpp"
+
+#include <string_view>
+
+namespace simjoin::pg {
+
+// Returns the words of a text, as the text search configuration sees them, as a text[] in the current memory
+// context. The n-th occurrence of a word is WORD#n, but for the first one of a word without #. So no two
+// words have an element in common. Processes interrupts.
+Datum make_word_bag(Oid configuration, std::string_view text);
+
+}  // namespace simjoin::pg
