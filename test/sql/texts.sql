@@ -33,7 +33,8 @@ INSERT INTO tokenizers VALUES ('shingles', 'shingles(#)'), ('shingles(1)', 'shin
   ('words', 'tsvector_to_array(to_tsvector(''simple'', #))'), ('words(english)', 'tsvector_to_array(to_tsvector(''english'', #))'),
   ('words( pg_catalog.german )', 'tsvector_to_array(to_tsvector(''german'', #))'),
   ('words("Our (own) words")', 'tsvector_to_array(to_tsvector(''german'', #))'), ('alnum', 'token_set(#, ''alnum'')'),
-  ('qgrams64(2)', 'token_set64(#, ''qgrams64(2)'')'), ('words(english,multi)', 'word_set(#, ''english'', ''words(multi)'')');
+  ('qgrams64(2)', 'token_set64(#, ''qgrams64(2)'')'), ('words(english,multi)', 'word_set(#, ''english'', ''words(multi)'')'),
+  ('shingles(3, casefold, unaccent)', 'token_set(#, ''shingles(3, unaccent, casefold)'')');
 
 -- Of a call with # for the column and $ for more arguments: the call with texts, and the one with sets.
 CREATE FUNCTION with_texts(call text, tokens text) RETURNS text LANGUAGE sql AS

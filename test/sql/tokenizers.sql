@@ -55,6 +55,25 @@ SELECT word_set('x.org/a#2 x.org/a x.org/a', 'simple', 'words(multi)');
 -- Names have one form, by which queries find indexes.
 SELECT 'alnum( multi )'::tokenizer, 'shingles(multi)'::tokenizer, 'words ( "multi" ,multi)'::tokenizer, 'words(multi)'::tokenizer;
 
+-- Prepared texts, whatever the collation: PostgreSQL's own normalisation, the letters without accents, and Unicode's case folding.
+SELECT token_set('ﬁn ①②', 'qgrams(2, nfkc)') = token_set('fin 12', 'qgrams(2)') AS nfkc,
+       token_set(t, 'qgrams(2, nfkc)') = token_set(normalize(t, NFKC), 'qgrams(2)') AS as_postgresql,
+       token_set(t, 'shingles(4)') = token_set(normalize(t, NFKC), 'shingles(4)') AS without
+FROM (SELECT string_agg(chr(c), '' ORDER BY c % 97, c) FROM generate_series(33, 12543) c WHERE c < 128 OR c BETWEEN 161 AND 2160 OR c BETWEEN 7680 AND 8190 OR c > 12352) t (t);
+SELECT token_set('Łódź, Ærøskøbing, Þór, ĲSSEL', 'qgrams(2, unaccent)') = token_set('Lodz, AEroskobing, THor, ĲSSEL', 'qgrams(2)') AS latin,
+       token_set('й ΐ', 'qgrams(2, unaccent)') = token_set('и ι', 'qgrams(2)') AS others, token_set('हिन्दी が', 'qgrams(2, unaccent)') = token_set('हिन्दी が', 'qgrams(2)') AS vowels;
+SELECT token_set('STRASSE ΣΑΣ É' COLLATE "C", 'shingles(2, casefold)') = token_set('straße σας é' COLLATE "C", 'shingles(2, casefold)') AS casefold,
+       token_set('STRASSE', 'qgrams(2, casefold)') = token_set('strasse', 'qgrams(2)') AS ascii, token_set('É' COLLATE "C", 'shingles(1)') = token_set('é' COLLATE "C", 'shingles(1)') AS without;
+SELECT token_set('Ｃａｆé-Ｂａｒ', 'alnum(multi, nfkc, unaccent, casefold)') = token_set('cafe bar', 'alnum') AS all, jaccard_similarity('Müller & Söhne', 'MULLER SOHNE', 'words(unaccent)') AS words,
+       word_set('Über die Straße', 'german', 'words(casefold, unaccent)') AS stems, token_set('', 'alnum(nfkc)') AS empty;
+SELECT token_set(repeat('É', 300000), 'shingles(2, casefold, unaccent)') = token_set('eeee', 'shingles(2)') AS long, cardinality(token_set(repeat('ﷺ', 20000), 'shingles(2, multi, nfkc)')) > 350000 AS longer;
+CREATE TABLE people (id int PRIMARY KEY, name text, tokens bigint[] GENERATED ALWAYS AS (token_set64(name, 'shingles64(2, nfkc, unaccent, casefold)')) STORED);
+INSERT INTO people VALUES (1, 'José Núñez'), (2, 'JOSE NUNEZ'), (3, U&'Jose\0301 Nun\0303ez'), (4, 'Łukasz');
+SELECT a.id, b.id FROM people a JOIN people b ON a.id < b.id AND jaccard_similarity(a.name, b.name, 'shingles64(2, casefold, unaccent, nfkc)') >= 1 ORDER BY 1, 2;
+SELECT create_similarity_index('people', 'tokens', 0.5);
+SELECT group_id, count(*) FROM duplicate_groups('SELECT id, name FROM people', 1, tokens => 'qgrams(2, nfkc, unaccent, casefold)', max_group_share => 1) GROUP BY group_id ORDER BY group_id;
+SELECT a, b FROM minhash_self_join('SELECT id, name FROM people', 0.9, key => NULL::int, tokens => 'alnum(unaccent, casefold)') ORDER BY a, b;
+
 -- Two files of restaurants write a telephone number in different ways.
 CREATE TABLE fodors (id int PRIMARY KEY, body text);
 CREATE TABLE zagats (id int PRIMARY KEY, body text);
@@ -102,3 +121,14 @@ SELECT word_set('a', 'simple', 'alnum');
 SELECT word_set('a', 'simple', 'words(english, multi)');
 
 DROP SCHEMA tokenizers_test CASCADE;
+
+-- Hashes are those of UTF-8 in a database of another encoding, which has no prepared texts.
+SELECT token_set(chr(233) || '-B', 'alnum') AS alnum, token_set(chr(233), 'qgrams(2)') AS qgrams;
+SELECT current_database() AS database \gset
+CREATE DATABASE simjoin_tokenizers ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0;
+\c simjoin_tokenizers
+CREATE EXTENSION simjoin;
+SELECT token_set(chr(233) || '-B', 'alnum') AS alnum, token_set(chr(233), 'qgrams(2)') AS qgrams;
+SELECT jaccard_similarity('a', 'b', 'alnum(multi, casefold)');
+\c :database
+DROP DATABASE simjoin_tokenizers;

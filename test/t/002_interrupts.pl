@@ -58,6 +58,7 @@ my %long_statements = (
 	'a join whose input workers read' => [ $read_by_workers, 0.05, 0.3, 0.9 ],
 	'shingles of a long text' => [ q{SELECT cardinality(shingles(repeat('abcdefgh', 10000000)))}, 0.2, 0.6, 1.2 ],
 	'word_shingles of a long text' => [ q{SELECT cardinality(word_shingles(repeat('abcdefg ', 10000000)))}, 0.6 ],
+	'a long text of marks' => [ q{SELECT cardinality(token_set(repeat(U&'\0301\0323', 3000000), 'alnum(nfkc)'))}, 0.1, 0.6 ],
 	'a join of texts' => [ q{SELECT count(*) FROM words a JOIN words b ON jaccard_similarity(a.tokens, b.tokens) >= 0.5}, 0.1, 0.2 ],
 	'a join of sets with weights' => [ q{SELECT count(*) FROM similarity_self_join('SELECT id, ARRAY(SELECT (id * i * i) % 400 FROM generate_series(1, 40) i),
 		array_fill(0.5::real, ARRAY[40]) FROM generate_series(1, 30000) id', 0.1, 'weighted_jaccard')}, 0.3, 0.6, 1.2 ],

@@ -67,19 +67,25 @@ TEST(Tokenizer, TakesOptions) {
   EXPECT_EQ(words->configuration, "\"a, \"\"b(multi)\"");
   EXPECT_TRUE(words->multi);
   EXPECT_EQ(parsed("words(\"multi\")")->configuration, "\"multi\"");
+  EXPECT_FALSE(parsed("alnum(multi)")->preparation().any());
+  const Preparation all = parsed("alnum(casefold, unaccent, nfkc)")->preparation();
+  EXPECT_TRUE(all.nfkc && all.unaccent && all.casefold);
 }
 
 TEST(Tokenizer, HasOneCanonicalName) {
-  for (const auto &[text, name] : {std::pair{"shingles", "shingles(5)"},
-                                   {" word_shingles64\n( 2147483647 )", "word_shingles64(2147483647)"},
-                                   {" alnum ", "alnum"},
-                                   {"qgrams( 2)", "qgrams(2)"},
-                                   {"words", "words"},
-                                   {"shingles(multi)", "shingles(5, multi)"},
-                                   {"alnum( multi )", "alnum(multi)"},
-                                   {"words(multi)", "words(multi)"},
-                                   {"words( simple,multi)", "words(simple, multi)"},
-                                   {"words ( a.\"B (c)\" )", "words(a.\"B (c)\")"}}) {
+  for (const auto &[text, name] :
+       {std::pair{"shingles", "shingles(5)"},
+        {" word_shingles64\n( 2147483647 )", "word_shingles64(2147483647)"},
+        {" alnum ", "alnum"},
+        {"qgrams( 2)", "qgrams(2)"},
+        {"words", "words"},
+        {"shingles(multi)", "shingles(5, multi)"},
+        {"alnum( multi )", "alnum(multi)"},
+        {"words(multi)", "words(multi)"},
+        {"shingles64(3,casefold,nfkc, unaccent,multi)", "shingles64(3, multi, nfkc, unaccent, casefold)"},
+        {"words(english, casefold)", "words(english, casefold)"},
+        {"words( simple,multi)", "words(simple, multi)"},
+        {"words ( a.\"B (c)\" )", "words(a.\"B (c)\")"}}) {
     ASSERT_TRUE(parsed(text)) << text;
     EXPECT_EQ(canonical(*parsed(text)), name);
     EXPECT_EQ(canonical(*parsed(name)), name);

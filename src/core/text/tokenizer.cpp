@@ -34,7 +34,10 @@ struct TokenizerOption {
 };
 
 // In the order of canonical names.
-constexpr TokenizerOption tokenizer_options[] = {{"multi", &Tokenizer::multi}};
+constexpr TokenizerOption tokenizer_options[] = {{"multi", &Tokenizer::multi},
+                                                 {"nfkc", &Tokenizer::nfkc},
+                                                 {"unaccent", &Tokenizer::unaccent},
+                                                 {"casefold", &Tokenizer::casefold}};
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view spaces = " \t\n\r\f\v";

@@ -108,8 +108,8 @@ Datum simjoin_word_set(PG_FUNCTION_ARGS) {
   const SetMaker *maker = create_word_maker(tokenizer, PG_GETARG_OID(1), CurrentMemoryContext);
   if (maker == nullptr)
     raise_argument("word_set", "tokens", tokenizer,
-                   "The second argument names the text search configuration, and the third one is words or "
-                   "words(multi).");
+                   "The second argument names the text search configuration, and the third one is words, or "
+                   "words with options, as in words(multi).");
   PG_RETURN_DATUM(make_set(*maker, PG_GETARG_DATUM(0)));
 }
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "core/text/tokenizer.hpp"
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/sets/prepared_texts.hpp"
 #include "pg/sets/text_sets.hpp"
 #include "pg/sets/word_bags.hpp"
 
@@ -46,13 +47,27 @@ Oid configuration_of(std::string_view name) {
   return configuration;
 }
 
+// Returns the bytes of a text, which is detoasted.
+std::string_view bytes_of(Datum value) {
+  const text *input = DatumGetTextPP(value);
+  return {VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)};
+}
+
+bool has_options(const Tokenizer &tokenizer) {
+  return tokenizer.multi || tokenizer.preparation().any();
+}
+
 // Returns the words of a text as a text[]. A function in the query may have dropped the configuration.
-Datum words_of_text(Oid configuration, Datum value, bool multi) {
+Datum words_of_text(Oid configuration, Datum value, const Tokenizer &tokenizer) {
   if (!SearchSysCacheExists1(TSCONFIGOID, ObjectIdGetDatum(configuration)))
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the text search configuration was dropped meanwhile")));
-  const text *input = DatumGetTextPP(value);
-  if (multi) return make_word_bag(configuration, {VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)});
+  const Preparation preparation = tokenizer.preparation();
+  if (preparation.any()) {
+    const std::string_view prepared = prepare_text(bytes_of(value), preparation);
+    value = PointerGetDatum(cstring_to_text_with_len(prepared.data(), static_cast<int>(prepared.size())));
+  }
+  if (tokenizer.multi) return make_word_bag(configuration, bytes_of(value));
   return DirectFunctionCall1(tsvector_to_array,
                              DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(configuration), value));
 }
@@ -65,7 +80,7 @@ Datum words_of_text(Oid configuration, Datum value, bool multi) {
            "The tokenizers are alnum, qgrams(3), shingles(5), word_shingles(3), words, and words(english), "
            "with "
            "a text search configuration. alnum64, qgrams64, shingles64 and word_shingles64 have hashes of 64 "
-           "bits. After a size or configuration, options may follow, as in shingles(5, multi).")));
+           "bits. Options may follow, as in shingles(5, multi, nfkc, unaccent, casefold).")));
   pg_unreachable();
 }
 
@@ -75,8 +90,8 @@ Datum words_of_text(Oid configuration, Datum value, bool multi) {
       (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
        errmsg("tokenizer \"%s\" cannot have \"%s\"", tokenizer, pnstrdup(argument.data(), argument.size())),
        errhint("First comes what a tokenizer may have: qgrams a size from 1 to %d, shingles and "
-               "word_shingles one from 1 on, words a text search configuration. The option multi may "
-               "follow, after a comma.",
+               "word_shingles one from 1 on, words a text search configuration. The options multi, nfkc, "
+               "unaccent and casefold may follow, each once, after commas.",
                longest_gram)));
   pg_unreachable();
 }
@@ -105,7 +120,7 @@ Expr *call(Oid function, Oid type, List *arguments, Oid collation, Oid input_col
 
 // Returns the function that makes the sets of text and size, NULL where there is none.
 const char *function_of(const Tokenizer &tokenizer) {
-  if (tokenizer.multi) return nullptr;
+  if (has_options(tokenizer)) return nullptr;
   switch (tokenizer.unit) {
     case ShingleUnit::character:
       return tokenizer.wide ? "shingles64" : "shingles";
@@ -140,7 +155,7 @@ Expr *shingles_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tok
 Expr *words_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {
   Const *configuration = makeConst(REGCONFIGOID, -1, InvalidOid, sizeof(Oid),
                                    ObjectIdGetDatum(maker.configuration), false, true);
-  if (maker.tokenizer.multi) {
+  if (has_options(maker.tokenizer)) {
     Tokenizer options = maker.tokenizer;
     options.configuration = {};
     const Oid function =
@@ -161,6 +176,7 @@ Expr *words_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokeni
 SetMaker *make_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context) {
   auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
   maker->tokenizer = tokenizer_of(MemoryContextStrdup(context, tokenizer));
+  check_preparation(maker->tokenizer.preparation(), tokenizer);
   maker->blank_padded = getBaseType(type) == BPCHAROID;
   maker->collation = collation;
   return maker;
@@ -208,9 +224,14 @@ TokenType token_type_of(const SetMaker &maker) {
 Datum make_set(const SetMaker &maker, Datum value) {
   if (maker.of_lexemes) return DirectFunctionCall1(tsvector_to_array, value);
   if (maker.blank_padded) value = DirectFunctionCall1(rtrim1, value);
-  if (!maker.tokenizer.shingled) return words_of_text(maker.configuration, value, maker.tokenizer.multi);
-  const text *input = DatumGetTextPP(value);
-  return make_shingles({VARDATA_ANY(input), VARSIZE_ANY_EXHDR(input)}, maker.collation, maker.tokenizer);
+  if (!maker.tokenizer.shingled) return words_of_text(maker.configuration, value, maker.tokenizer);
+  std::string_view text = bytes_of(value);
+  const Preparation preparation = maker.tokenizer.preparation();
+  if (!preparation.any()) return make_shingles(text, maker.collation, maker.tokenizer);
+  text = prepare_text(text, preparation);
+  const Datum set = make_shingles(text, maker.collation, maker.tokenizer);
+  pfree(const_cast<char *>(text.data()));
+  return set;
 }
 
 Expr *set_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokenizer_type) {

@@ -138,8 +138,8 @@ my %scalar = (
 	cstring => sub { draw_minhash_text() . '::cstring' },
 	minhash => \&draw_minhash,
 	regclass => \&draw_relation,
-	tokenizer => sub { quote(weighted(6 => pick('shingles', 'shingles(2)', 'shingles64(9)', 'word_shingles(1)', 'word_shingles64', 'words', 'words(english)'),
-			3 => pick('shingles(2147483647)', 'word_shingles64( 2147483647 )', 'words(hostile.odd_words)', 'words("")', 'words(a.b.c.d.e)', 'words(-)',
+	tokenizer => sub { quote(weighted(6 => pick('shingles', 'shingles(2)', 'shingles64(9)', 'word_shingles(1)', 'word_shingles64', 'words', 'words(english)', 'alnum', 'qgrams(2)', 'shingles(3, multi, nfkc, unaccent)', 'words(multi, casefold)'),
+			3 => pick('shingles(2147483647)', 'word_shingles64( 2147483647 )', 'words(hostile.odd_words)', 'words(hostile.odd_words, multi)', 'qgrams(255, multi)', 'alnum64(unaccent,nfkc,casefold,multi)', 'words("")', 'words(a.b.c.d.e)', 'words(-)',
 				'words(0)', 'words(' . 'x' x 100000 . ')', "words(\x{e9})", 'words("")'),
 			1 => pick('', 'shingles(0)', 'words(', 'jaccard', 'x' x 100000))) . '::tokenizer' },
 	internal => sub { 'NULL' });
