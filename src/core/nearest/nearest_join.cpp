@@ -4,7 +4,7 @@
 #include <bit>
 #include <functional>
 
-#include "core/base/ascending.hpp"
+#include "core/sort/ascending.hpp"
 #include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/wall_clock.hpp"
