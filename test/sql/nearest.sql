@@ -4,6 +4,7 @@ CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA nearest_test;
 SET search_path = nearest_test, public;
 SET simjoin.notice_pairs = 0;
+SET jit = off;
 
 -- Sets with many ties and copies, some empty and some NULL.
 CREATE FUNCTION some_set(i int, seed int) RETURNS int[] LANGUAGE sql IMMUTABLE AS $$
@@ -12,7 +13,6 @@ CREATE FUNCTION some_set(i int, seed int) RETURNS int[] LANGUAGE sql IMMUTABLE A
 $$;
 CREATE TABLE l AS SELECT i AS id, i % 3 AS cat, some_set(i, 5) AS s FROM generate_series(1, 60) i;
 CREATE TABLE r AS SELECT i AS id, i % 4 AS cat, some_set(i, 3) AS s, 'row ' || i % 50 AS name FROM generate_series(1, 150) i;
-CREATE INDEX ON r (id);
 ANALYZE l, r;
 
 EXPLAIN (COSTS OFF) SELECT l.id, m.* FROM l CROSS JOIN LATERAL (
@@ -63,6 +63,18 @@ SELECT w AS condition, c.* FROM unnest(ARRAY['r.cat = l.cat', 'r.id <> l.id AND 
   LATERAL compare('SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, jaccard_similarity(l.s, r.s) AS s FROM r WHERE ' || w || ' ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 3) x ON x.r % 3 > 0') c;
 SELECT c.* FROM compare('SELECT id, (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 1) AS r FROM l') c;
 SELECT c.* FROM compare('SELECT id, ARRAY(SELECT r.id + o.id FROM r JOIN l o USING (cat) WHERE o.id < 9 ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id, o.id LIMIT 3) FROM l') c;
+SELECT c.* FROM compare('SELECT id, (SELECT max(jaccard_similarity(l.s, r.s)) FROM r WHERE r.cat = l.cat) AS m FROM l') c;
+-- Keys: several, of other types, NULL, without rows.
+ALTER TABLE r ADD COLUMN key text, ADD COLUMN big bigint;
+ALTER TABLE l ADD COLUMN key text;
+UPDATE r SET key = CASE WHEN id % 5 > 0 THEN 'k' || id % 5 END, big = cat;
+UPDATE l SET key = CASE WHEN id % 6 > 0 THEN 'k' || id % 6 END;
+ANALYZE l, r;
+SET enable_seqscan = off;  -- so that it is used for few rows, too
+SELECT w AS condition, c.* FROM unnest(ARRAY['r.key = l.key', 'r.key = l.key AND l.cat = r.big', 'r.cat + 1 = l.cat + 2', 'r.key = l.key AND r.id <> l.id']) w,
+  unnest(ARRAY['', ' NULLS LAST']) n,
+  LATERAL compare('SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, jaccard_similarity(l.s, r.s) AS s FROM r WHERE ' || w || ' ORDER BY jaccard_similarity(l.s, r.s) DESC' || n || ', r.id LIMIT 30) x ON true') c;
+RESET enable_seqscan;
 -- A subquery with a parameter of its own begins anew.
 SELECT c.* FROM compare('SELECT o.id, x.* FROM (SELECT id FROM l LIMIT 5) o CROSS JOIN LATERAL (
   SELECT l.id AS l, y.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.id % 5 <> o.id ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) y) x') c;
@@ -89,11 +101,15 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE nearest;
 RESET simjoin.memory_limit;
 
 -- An array that is no set raises its error if it meets the other conditions.
-INSERT INTO r VALUES (1000, 9, '{1,NULL}', 'flawed');
+INSERT INTO r VALUES (1000, 9, '{1,NULL}', 'flawed', 'k1', 9);
 SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
 SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.cat <= l.cat + 2 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
 DELETE FROM r WHERE id = 1000;
-INSERT INTO l VALUES (1000, 9, '{{1,2},{3,4}}');
+INSERT INTO l VALUES (1000, 9, '{{1,2},{3,4}}', 'k9');
 SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY dice_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
 SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.cat + l.cat < 9 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
+-- With a key, too.
+SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.key = l.key ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
+UPDATE l SET key = 'k2' WHERE id = 1000;
+SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.key = l.key ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
 DROP SCHEMA nearest_test CASCADE;

@@ -31,7 +31,10 @@ SELECT * FROM said('SELECT FROM loops a JOIN loops b ON jaccard_similarity(a.tok
 SELECT * FROM said('SELECT FROM loops a JOIN loops b ON 0.5 * jaccard_similarity(a.tokens, b.tokens) + 0.3 >= 0.2');
 SELECT * FROM said('SELECT FROM loops a LEFT JOIN loops b ON 0.5 * jaccard_similarity(a.tokens, b.tokens) + 0.5 * dice_similarity(a.tokens, b.tokens) >= 0.45');
 SELECT * FROM said('SELECT jaccard_similarity(a.tokens, b.tokens) FROM loops a, loops b ORDER BY 1 DESC LIMIT 3');
+SET simjoin.enable_nearest = off;
 SELECT * FROM said('SELECT (SELECT max(jaccard_similarity(a.tokens, b.tokens)) FROM loops b) FROM loops a');
+SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY jaccard_similarity(a.tokens, b.tokens) DESC LIMIT 1) c');
+RESET simjoin.enable_nearest;
 SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY jaccard_similarity(a.tokens, b.tokens) DESC LIMIT 1) c');
 SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id = b.id');
 SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, ''{1,2,3}'') >= 0.5');

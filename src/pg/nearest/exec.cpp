@@ -54,6 +54,10 @@ void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
   Expr *bound = nearest_rows_expr(plan, NearestRowsExpr::bound);
   state->bound = ExecInitExpr(bound, &node->ss.ps);
   state->bound_type = exprType(reinterpret_cast<Node *>(bound));
+  auto *keys_of_rows = reinterpret_cast<List *>(nearest_rows_expr(plan, NearestRowsExpr::keys_of_rows));
+  auto *keys_of_outer = reinterpret_cast<List *>(nearest_rows_expr(plan, NearestRowsExpr::keys_of_outer));
+  state->row_keys = init_key_side(keys_of_rows, nearest_key_functions(plan), 0, &node->ss.ps);
+  state->outer_keys = init_key_side(keys_of_outer, nearest_key_functions(plan), 1, &node->ss.ps);
   state->other_quals = ExecInitQual(without_similarity(state, plan->scan.plan.qual), &node->ss.ps);
   state->descriptor = CreateTemplateTupleDesc(state->facts.columns);
   for (int column = 1; column <= state->facts.columns; ++column)
@@ -121,6 +125,9 @@ double least_score(NearestRowsState *state, bool *bounded) {
 NearestPhase begin_search(NearestRowsState *state) {
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   ResetExprContext(context);
+  uint64_t key;
+  if (!hash_of_key(state->outer_keys, context, &key)) return NearestPhase::done;
+  state->of_key = rows_of_key(state->rows.keyed, key);
   bool isnull;
   const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
   // A similarity that is NULL meets no bound.
@@ -136,7 +143,7 @@ NearestPhase begin_search(NearestRowsState *state) {
     check_flawed_probe(state, dimensions);
     return NearestPhase::last_nulls;  // the other rows meet no condition
   }
-  feed_set(state->rows.join, Side::left, view);
+  feed_keyed_set(state, Side::left, view, key);
   const double least = least_score(state, &state->bounded);
   call_cpp([&] { state->rows.join->limit(static_cast<uint32_t>(state->facts.first_pairs), least); });
   check_flawed_rows(state);
@@ -164,12 +171,13 @@ Datum similarity_value(const NearestRowsState *state, uint32_t overlap, uint32_t
   return Float8GetDatum(similarity(facts.measure, overlap, left, right));
 }
 
-// Makes the next row of those for which wanted(row) holds the scan tuple. Returns false at the end.
+// Makes the next row of the key for which wanted(row) holds the scan tuple. Returns false at the end.
 template <class Wanted>
-bool next_row_of_all(NearestRowsState *state, Datum similarity, bool isnull, Wanted wanted) {
-  while (state->next_row < state->rows.count) {
+bool next_row_of_key(NearestRowsState *state, Datum similarity, bool isnull, Wanted wanted) {
+  const bool keyed = state->row_keys.count > 0;
+  while (state->next_row < (keyed ? state->of_key.count : state->rows.count)) {
     check_interrupts();
-    const uint32_t row = state->next_row++;
+    const uint32_t position = state->next_row++, row = keyed ? state->of_key.rows[position].row : position;
     if (!wanted(row)) continue;
     fill_kept_row(state, row, similarity, isnull);
     return true;
@@ -178,6 +186,9 @@ bool next_row_of_all(NearestRowsState *state, Datum similarity, bool isnull, Wan
 }
 
 bool next_null(NearestRowsState *state) {
+  if (state->row_keys.count > 0)  // rows whose array is no set do not meet the conditions
+    return next_row_of_key(state, 0, true,
+                           [&](uint32_t row) { return has_row(state->rows.without_set, row); });
   const GrowingArray<uint32_t> &nulls = state->rows.nulls;
   if (state->next_row == nulls.size()) return false;
   fill_kept_row(state, nulls[state->next_row++], 0, true);
@@ -229,11 +240,11 @@ bool next_of_phase(NearestRowsState *state) {
     case NearestPhase::pairs:
       return next_pair(state);
     case NearestPhase::others:
-      return next_row_of_all(state, similarity_value(state, 0, 1, 1), false, [&](uint32_t row) {
+      return next_row_of_key(state, similarity_value(state, 0, 1, 1), false, [&](uint32_t row) {
         return !has_row(rows.without_set, row) && !call_cpp([&] { return rows.join->shares_tokens(row); });
       });
     case NearestPhase::all:
-      return next_row_of_all(state, 0, true, [](uint32_t) { return true; });
+      return next_row_of_key(state, 0, true, [](uint32_t) { return true; });
     case NearestPhase::sorted:
       return next_sorted(state);
   }

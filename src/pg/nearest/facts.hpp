@@ -24,12 +24,16 @@ struct NearestRowsFacts {
 };
 
 // The expressions of CustomScan.custom_exprs, by position.
-enum class NearestRowsExpr : int { probe, set, bound };
+enum class NearestRowsExpr : int { probe, set, bound, keys_of_rows, keys_of_outer };
 
+// CustomScan.custom_private is a list of two: the facts, and the functions of the keys.
 List *encode_nearest_rows(const NearestRowsFacts &facts);
 NearestRowsFacts read_nearest_rows(const CustomScan *plan);
+inline List *nearest_key_functions(const CustomScan *plan) {
+  return static_cast<List *>(lsecond(plan->custom_private));
+}
 
-// Returns an expression of the plan, NULL where the plan lacks it.
+// Returns an expression of the plan, or a list of some, NULL where the plan lacks it.
 inline Expr *nearest_rows_expr(const CustomScan *plan, NearestRowsExpr which) {
   return static_cast<Expr *>(list_nth(plan->custom_exprs, static_cast<int>(which)));
 }

@@ -8,6 +8,7 @@ extern "C" {
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/computation/background.hpp"
@@ -32,14 +33,22 @@ void fill_input_row(NearestRowsState *state, TupleTableSlot *from) {
 // Adds the set of the row in the scan tuple.
 void add_set_of_row(NearestRowsState *state) {
   KeptRows *rows = &state->rows;
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  const bool keyed = state->row_keys.count > 0;
+  KeyedRow row = {0, rows->count};
+  if (keyed && !hash_of_key(state->row_keys, context, &row.hash)) {  // it meets no condition
+    feed_empty_set(rows->join, Side::right, state->facts.token_type);
+    return add_row(state->context, &rows->without_set, rows->count);
+  }
+  if (keyed) rows->keyed.append(row);
   bool isnull;
-  const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
-  MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+  const Datum set = ExecEvalExprSwitchContext(state->set, context, &isnull);
+  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
   ArrayType *array = isnull ? nullptr : DatumGetArrayTypeP(set);
   SetView view;
   if (array != nullptr && dimensions_of_flawed(array) == 0 &&
       view_plain_set(array, state->facts.token_type, &view)) {
-    feed_set(rows->join, Side::right, view);
+    feed_keyed_set(state, Side::right, view, row.hash);
   } else {
     feed_empty_set(rows->join, Side::right, state->facts.token_type);
     add_row(state->context, &rows->without_set, rows->count);
@@ -57,15 +66,18 @@ bool read_nearest_input(NearestRowsState *state) {
   for (;;) {
     check_interrupts();
     TupleTableSlot *from = ExecProcNode(nearest_input(state));
-    if (TupIsNull(from)) return true;
+    if (TupIsNull(from)) break;
     ResetExprContext(context);
     fill_input_row(state, from);
     context->ecxt_scantuple = slot;
     add_set_of_row(state);
     append_row(rows->reader.store, slot->tts_values, slot->tts_isnull);
     ++rows->count;
-    if (rows->join->bytes_to_index() > limit) return false;
+    if (rows->join->bytes_to_index() + rows->keyed.size() * sizeof(KeyedRow) > limit) return false;
   }
+  sort_interruptibly(rows->keyed.begin(), rows->keyed.size(), std::less<>(),
+                     [](const KeyedRow &) { return size_t{4}; });
+  return true;
 }
 
 void index_kept_rows(NearestRowsState *state) {
@@ -86,6 +98,7 @@ void keep_rows(NearestRowsState *state) {
   const NearestOrder order = {state->facts.measure, state->facts.distance};
   give_up_at_conflict(state->context);
   rows->join = own(state->context, [&] { return std::make_unique<NearestJoin>(order); });
+  rows->keyed = GrowingArray<KeyedRow>(state->context);
   rows->nulls = GrowingArray<uint32_t>(state->context);
   rows->flawed = GrowingArray<uint32_t>(state->context);
   state->batch = own(state->context, [] { return std::make_unique<Batch>(); });
@@ -106,6 +119,11 @@ void forget_rows(NearestRowsState *state) {
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
   *rows = {};
   MemoryContextReset(state->context);
+}
+
+void feed_keyed_set(NearestRowsState *state, Side side, const SetView &set, uint64_t key) {
+  if (state->row_keys.count == 0) return feed_set(state->rows.join, side, set);
+  feed_partitioned_set(state->rows.join, side, set, key);
 }
 
 void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull) {

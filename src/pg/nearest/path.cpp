@@ -130,11 +130,13 @@ bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, Neare
   const double starts = expected_starts(root, reinterpret_cast<Node *>(order.probe));
   QualCost conditions;
   cost_qual_eval(&conditions, on_outer, root);
-  // All rows come in order, or those that meet the bound.
-  const double handed_up = nearest->bound == nullptr ? rows->rows : rel->rows;
+  // All rows of the key come in order, or those that meet the bound.
+  const double of_key =
+      rows->rows * clauselist_selectivity(root, nearest->keys.conditions, 0, JOIN_INNER, nullptr);
+  const double handed_up = nearest->bound == nullptr ? Max(of_key, rel->rows) : rel->rows;
   const double build = rows->total_cost + tokens * operators_per_indexed_token * cpu_operator_cost;
   const double search = operators_per_search + shape.average_size * operators_per_probe_token +
-                        rows->rows * shape.shared_tokens * operators_per_shared_token;
+                        of_key * shape.shared_tokens * operators_per_shared_token;
   Path *path = &nearest->custom.path;
   path->rows = rel->rows;
   path->startup_cost = build / starts + search * cpu_operator_cost + conditions.startup;
@@ -166,6 +168,7 @@ void offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry 
 
   auto *nearest = static_cast<NearestRowsPath *>(palloc0(sizeof(NearestRowsPath)));
   nearest->order = order;
+  nearest->keys = find_key_expressions(root, rel, split.on_outer);
   ListCell *cell;
   foreach (cell, split.on_outer)
     if (nearest->bound == nullptr)

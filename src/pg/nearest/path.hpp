@@ -8,6 +8,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
+#include "pg/nearest/keys.hpp"
 #include "pg/nearest/order.hpp"
 
 namespace simjoin::pg {
@@ -17,6 +18,7 @@ namespace simjoin::pg {
 struct NearestRowsPath {
   CustomPath custom;
   SimilarityOrder order;
+  KeyExpressions keys;
   Expr *bound;      // of the similarity, by a condition that the node evaluates; NULL without one
   int columns;      // of the output of either path: those that the node needs
   int first_pairs;  // that are probably asked for

@@ -44,7 +44,7 @@ List *encode_nearest_rows(const NearestRowsFacts &facts) {
 }
 
 NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
-  const List *facts = plan->custom_private;
+  const auto *facts = static_cast<List *>(linitial(plan->custom_private));
   return {static_cast<Measure>(list_nth_int(facts, 0)),
           list_nth_int(facts, 1) != 0,
           list_nth_int(facts, 2) != 0,
@@ -64,9 +64,12 @@ Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tli
   scan->flags = path->flags;
   scan->custom_plans = custom_plans;
   scan->custom_scan_tlist = scan_columns(nearest, static_cast<Plan *>(linitial(custom_plans)));
-  scan->custom_exprs = list_make3(order.probe, order.set, nearest->bound);
-  scan->custom_private = encode_nearest_rows({order.measure, order.distance, order.nulls_first,
-                                              order.token_type, nearest->columns, nearest->first_pairs});
+  scan->custom_exprs =
+      list_make5(order.probe, order.set, nearest->bound, nearest->keys.of_rows, nearest->keys.of_outer);
+  scan->custom_private =
+      list_make2(encode_nearest_rows({order.measure, order.distance, order.nulls_first, order.token_type,
+                                      nearest->columns, nearest->first_pairs}),
+                 nearest->keys.functions);
   scan->methods = &nearest_rows_plan_methods;
   return &scan->scan.plan;
 }

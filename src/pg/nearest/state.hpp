@@ -11,6 +11,7 @@ extern "C" {
 #include "core/nearest/nearest_join.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/nearest/facts.hpp"
+#include "pg/nearest/keys.hpp"
 #include "pg/rows/row_bits.hpp"
 #include "pg/rows/row_store.hpp"
 
@@ -24,7 +25,8 @@ struct KeptRows {
   uint32_t count;
   GrowingArray<uint32_t> nulls;   // rows whose set is NULL
   GrowingArray<uint32_t> flawed;  // rows whose array is no set
-  RowBits without_set;            // both
+  RowBits without_set;            // both, and rows whose key is NULL
+  GrowingArray<KeyedRow> keyed;   // with keys: the rows that have one, sorted
 };
 
 // What a scan hands up next, in this order: rows whose set is NULL come first or last.
@@ -46,6 +48,7 @@ struct NearestRowsState {
   ExprState *set;
   ExprState *bound;  // NULL without one
   Oid bound_type;
+  KeySide row_keys, outer_keys;
   ExprState *other_quals;  // the conditions that do not mention the similarity
   TupleDesc descriptor;    // of the rows that are kept
   MemoryContext context;   // of the rows that are kept
@@ -53,8 +56,9 @@ struct NearestRowsState {
 
   // Of the current scan.
   NearestPhase phase;
-  bool bounded;  // rows beyond the bound are not handed up
-  uint32_t next_row;
+  bool bounded;       // rows beyond the bound are not handed up
+  KeyedRange of_key;  // with keys: the rows of the outer row's key
+  uint32_t next_row;  // in these, or in all rows
   Batch *batch;
   size_t batch_position;
 
@@ -78,6 +82,9 @@ void keep_rows(NearestRowsState *state);
 
 // Forgets the rows.
 void forget_rows(NearestRowsState *state);
+
+// Feeds a set, that of a row or the probe, whose key has this hash.
+void feed_keyed_set(NearestRowsState *state, Side side, const SetView &set, uint64_t key);
 
 // Makes a kept row the node's scan tuple, with this similarity.
 void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull);
