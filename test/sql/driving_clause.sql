@@ -51,8 +51,16 @@ SELECT thresholds('0.6 * ' || replace(name, '>= 0.5', '') || ' + 0.5 * ' || repl
        thresholds('0.5 * ' || replace(address, '>= 0.5', '') || ' + 0.6 * ' || replace(name, '>= 0.5', '') || ' >= 0.5') AS address_first
 FROM spelled WHERE what <> 'both';
 
--- Where no sample can be taken, the planner's estimates decide, by statistics of expressions if there are any. A subquery is no table.
-SELECT driven(name || ' AND ' || address, '(SELECT * FROM people OFFSET 0) a JOIN people b') AS of_subquery FROM spelled WHERE what = 'columns';
+-- Subqueries and WITH queries give the sets of their tables.
+SELECT what, driven(name || ' AND ' || address, '(SELECT id, addresses, names, address, name FROM people WHERE id > 0 OFFSET 0) a JOIN people b') AS of_subquery FROM spelled;
+SELECT joins ->> 'Similarity Clause' AS clause, (joins ->> 'Estimated Candidates')::float8 < (joins #>> '{Other Clauses,0,Estimated Candidates}')::float8 AS fewest
+FROM joins_of($$WITH sets AS (SELECT string_to_array(lower(name), ' ') AS n, string_to_array(lower(address), ' ') AS a, id FROM people)
+  SELECT FROM sets x JOIN sets y ON jaccard_similarity(x.n, y.n) >= 0.5 AND jaccard_similarity(x.a, y.a) >= 0.5$$) joins;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM people WHERE id > 0;
+SELECT what, driven(clauses, source) FROM spelled, LATERAL (SELECT name || ' AND ' || address AS clauses) c, unnest(ARRAY['barrier a JOIN people b',
+  '(SELECT * FROM people UNION ALL SELECT * FROM people OFFSET 0) a JOIN people b',
+  '(SELECT max(name) AS name, max(address) AS address FROM people GROUP BY id % 1500) a JOIN people b']) source WHERE what = 'computed';
+-- Where no sample can be taken, the planner's estimates decide, by statistics of expressions if there are any.
 CREATE FUNCTION words_of(t text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RETURN string_to_array(t, ' '); END $$;
 CREATE TABLE by_function AS
 SELECT 'jaccard_similarity(words_of(a.kind), words_of(b.kind)) >= 0.5' AS kind,

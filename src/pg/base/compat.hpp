@@ -246,6 +246,17 @@ inline bool walk_children(Node *expr, bool (*walker)(Node *, void *), void *cont
 #endif
 }
 
+// Returns a copy of the expression with mutator(child, context) in the place of each child. PostgreSQL 16
+// gave mutators a prototype, too.
+inline Node *mutate_children(Node *expr, Node *(*mutator)(Node *, void *), void *context) {
+#if PG_VERSION_NUM >= 160000
+  return expression_tree_mutator(expr, mutator, context);
+#else
+  auto *untyped = reinterpret_cast<Node *(*)()>(reinterpret_cast<void (*)()>(mutator));
+  return expression_tree_mutator(expr, untyped, context);
+#endif
+}
+
 // Builds the index of a table of this persistence anew. PostgreSQL 17 added the statement, for event
 // triggers.
 inline void rebuild_index(Oid index, char persistence) {

@@ -19,6 +19,8 @@ namespace {
 // All of the first candidates are verified, later one in stride.
 constexpr uint64 verified_candidates = 4096;
 constexpr uint64 verified_stride = 32;
+// The right sets that come after so many postings do not count, nor do their rows.
+constexpr uint64 enough_postings = 2000000;
 
 // A set whose tokens are ranked by frequency, the rarest first.
 struct RankedSet {
@@ -34,6 +36,12 @@ struct RankedSide {
   RankedSet *sets;
 };
 
+// What was counted with a bound.
+struct CountedPairs {
+  Bounds bounds;
+  SampledPairs counts;
+};
+
 // The samples of a clause's sides.
 struct Samples {
   Expr *sets[2];
@@ -41,6 +49,7 @@ struct Samples {
   bool same_table;
   uint32 rank_count;
   RankedSide sides[2];
+  List *counted;  // CountedPairs pointers
 };
 
 // The samples of the query that is planned.
@@ -113,14 +122,15 @@ void rank_tokens(const DrawnSets drawn[2], Samples *samples) {
 }
 
 void draw_samples(PlannerInfo *root, const SimilarityClause &clause, Samples *samples) {
-  Index tables[2];
+  SetOrigin origins[2];
   for (int side = 0; side < 2 && samples->why_not == nullptr; ++side)
-    samples->why_not = why_not_sampled(root, samples->sets[side], &tables[side]);
+    samples->why_not = why_not_sampled(root, samples->sets[side], &origins[side]);
   if (samples->why_not != nullptr) return;
-  samples->same_table = planner_rt_fetch(tables[0], root)->relid == planner_rt_fetch(tables[1], root)->relid;
+  samples->same_table = planner_rt_fetch(origins[0].relid, origins[0].root)->relid ==
+                        planner_rt_fetch(origins[1].relid, origins[1].root)->relid;
   DrawnSets drawn[2];
   for (int side = 0; side < 2; ++side) {
-    if (!draw_sets(root, tables[side], samples->sets[side], clause.token_type, &drawn[side]))
+    if (!draw_sets(origins[side], clause.token_type, &drawn[side]))
       samples->why_not = "no rows could be sampled";
     if (samples->why_not == nullptr && drawn[side].sets.empty()) samples->why_not = "the sample has no sets";
     if (samples->why_not != nullptr) return;
@@ -129,11 +139,11 @@ void draw_samples(PlannerInfo *root, const SimilarityClause &clause, Samples *sa
 }
 
 // Returns the samples of the clause's sides, drawn or kept.
-const Samples *samples_of(PlannerInfo *root, const SimilarityClause &clause) {
+Samples *samples_of(PlannerInfo *root, const SimilarityClause &clause) {
   keep_samples_of(root);
   ListCell *cell;
   foreach (cell, kept_samples.samples) {
-    auto *samples = static_cast<const Samples *>(lfirst(cell));
+    auto *samples = static_cast<Samples *>(lfirst(cell));
     if (equal(samples->sets[0], clause.left) && equal(samples->sets[1], clause.right)) return samples;
   }
   MemoryContext work =
@@ -203,7 +213,8 @@ void count_pairs(const Samples &samples, const Bounds &bounds, SampledPairs *cou
   auto *seen = allocate<size_t>(left.count);  // the last right set, from 1, that a left set was found with
   std::fill_n(seen, left.count, 0);
   uint64 postings_met = 0, candidates = 0, similar = 0;
-  for (size_t i = 0; i < right.count; ++i) {
+  size_t i = 0;
+  for (; i < right.count && postings_met < enough_postings; ++i) {
     check_interrupts();
     const RankedSet &set = right.sets[i];
     const int64 prefix = prefix_of(set, reversed);
@@ -225,7 +236,7 @@ void count_pairs(const Samples &samples, const Bounds &bounds, SampledPairs *cou
       }
     }
   }
-  *counts = {left.rows * right.rows,
+  *counts = {left.rows * right.rows * static_cast<double>(i) / static_cast<double>(right.count),
              static_cast<double>(postings_met),
              static_cast<double>(candidates),
              static_cast<double>(similar),
@@ -236,12 +247,24 @@ void count_pairs(const Samples &samples, const Bounds &bounds, SampledPairs *cou
 
 const char *count_sampled_pairs(PlannerInfo *root, const SimilarityClause &clause, const Bounds &bounds,
                                 SampledPairs *counts) {
-  const Samples *samples = samples_of(root, clause);
+  Samples *samples = samples_of(root, clause);
   if (samples->why_not != nullptr) return samples->why_not;
+  ListCell *cell;
+  foreach (cell, samples->counted) {
+    const auto *counted = static_cast<const CountedPairs *>(lfirst(cell));
+    if (counted->bounds.measure() != bounds.measure() || counted->bounds.threshold() != bounds.threshold())
+      continue;
+    *counts = counted->counts;
+    return nullptr;
+  }
   MemoryContext work =
       AllocSetContextCreate(CurrentMemoryContext, "simjoin: counting samples", ALLOCSET_DEFAULT_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(work);
   count_pairs(*samples, bounds, counts);
+  MemoryContextSwitchTo(kept_samples.context);
+  auto *counted = static_cast<CountedPairs *>(palloc(sizeof(CountedPairs)));
+  *counted = {bounds, *counts};
+  samples->counted = lappend(samples->counted, counted);
   MemoryContextSwitchTo(caller);
   MemoryContextDelete(work);
   return nullptr;

@@ -167,9 +167,10 @@ void draw(void *argument) {
 
 }  // namespace
 
-bool draw_sets(PlannerInfo *root, Index relid, Expr *set, TokenType type, DrawnSets *drawn) {
+bool draw_sets(const SetOrigin &origin, TokenType type, DrawnSets *drawn) {
   *drawn = {0, GrowingArray<DrawnSet>(CurrentMemoryContext), GrowingArray<TokenKey>(CurrentMemoryContext)};
-  Drawing drawing = {root, relid, set, type, drawn, GrowingArray<Leaf>(CurrentMemoryContext, 1), {}};
+  Drawing drawing = {
+      origin.root, origin.relid, origin.set, type, drawn, GrowingArray<Leaf>(CurrentMemoryContext, 1), {}};
   return ActiveSnapshotSet() && may_begin_subtransaction() && attempt(draw, &drawing);
 }
 

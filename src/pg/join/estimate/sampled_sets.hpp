@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "pg/base/growing_array.hpp"
+#include "pg/join/estimate/set_origin.hpp"
 #include "pg/join/estimate/token_draws.hpp"
 #include "pg/sets/set_codec.hpp"
 
@@ -29,6 +30,6 @@ struct DrawnSets {
 // Reads some of the table's rows, or all of a small one, and computes the expression for each. Arrays that
 // are no sets count as rows without. Returns false where that raises an error. The result is in the current
 // memory context.
-bool draw_sets(PlannerInfo *root, Index relid, Expr *set, TokenType type, DrawnSets *drawn);
+bool draw_sets(const SetOrigin &origin, TokenType type, DrawnSets *drawn);
 
 }  // namespace simjoin::pg

@@ -17,7 +17,6 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_tables.hpp"
-#include "pg/join/clause/match.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -108,16 +107,12 @@ bool may_read(PlannerInfo *root, Index relid, Expr *expr) {
 
 }  // namespace
 
-const char *why_not_sampled(PlannerInfo *root, Expr *expr, Index *relid) {
-  int member;
-  if (!bms_get_singleton_member(base_relids(root, expr), &member)) return "a set is not of one table";
-  *relid = static_cast<Index>(member);
-  const RangeTblEntry *rte = planner_rt_fetch(*relid, root);
-  if (rte->rtekind != RTE_RELATION) return "a set is not of a table";
-  auto *node = reinterpret_cast<Node *>(expr);
+const char *why_not_sampled(PlannerInfo *root, Expr *expr, SetOrigin *origin) {
+  if (!find_origin(root, expr, origin)) return "a set is not of one table";
+  auto *node = reinterpret_cast<Node *>(origin->set);
   if (!is_column(node) && is_more(node, nullptr))
     return "a set is computed by more than immutable functions in C of built-in types";
-  return may_read(root, *relid, expr) ? nullptr : "the user may not read all rows";
+  return may_read(origin->root, origin->relid, origin->set) ? nullptr : "the user may not read all rows";
 }
 
 }  // namespace simjoin::pg

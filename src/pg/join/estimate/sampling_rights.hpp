@@ -10,10 +10,12 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
+#include "pg/join/estimate/set_origin.hpp"
+
 namespace simjoin::pg {
 
-// Returns NULL where the expression is over columns of one table, *relid, and may be computed from a sample
-// of its rows. Else returns why not.
-const char *why_not_sampled(PlannerInfo *root, Expr *expr, Index *relid);
+// Returns NULL where the expression is over columns of one table and may be computed from a sample of its
+// rows, and gives the table. Else returns why not.
+const char *why_not_sampled(PlannerInfo *root, Expr *expr, SetOrigin *origin);
 
 }  // namespace simjoin::pg
