@@ -14,6 +14,7 @@ extern "C" {
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/base/memory_shares.hpp"
@@ -76,7 +77,10 @@ struct Example {
   double similarity;
   int64 a, b;
 
-  auto operator<=>(const Example &) const = default;
+  bool operator==(const Example &) const = default;
+  bool operator<(const Example &other) const {
+    return std::tie(similarity, a, b) < std::tie(other.similarity, other.a, other.b);
+  }
 };
 
 // Rows with equal sets. Larger groups come first.
@@ -86,7 +90,7 @@ struct EqualGroup {
 
   bool operator==(const EqualGroup &) const = default;
   bool operator<(const EqualGroup &other) const {
-    return rows != other.rows ? rows > other.rows : id < other.id;
+    return std::tie(other.rows, id) < std::tie(rows, other.id);
   }
 };
 
