@@ -1,6 +1,6 @@
-// Times how texts become sets of shingles of five characters or three words, on one thread:
+// Times how texts become sets of shingles, of q-grams, and of runs of letters and digits, on one thread:
 //   simjoin_shingle_bench
-// Prints nanoseconds of CPU time a shingle, the best of several runs.
+// Prints nanoseconds of CPU time a token, the best of several runs.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -55,7 +55,7 @@ void time_sets(const char *name, const std::vector<std::string> &texts, ShingleU
     const std::chrono::duration<double, std::nano> time = ThreadClock::now() - begin;
     best = std::min(best, time.count() / static_cast<double>(shingles));
   }
-  std::printf("%-36s %6.2f ns a shingle\n", name, best);
+  std::printf("%-36s %6.2f ns a token\n", name, best);
 }
 
 }  // namespace
@@ -82,4 +82,9 @@ int main() {
   time_sets<int32_t>("CJK, 210 characters", texts_of(cjk, 210), character, 5);
   time_sets<int64_t>("ASCII, 210 characters, 64 bits", texts, character, 5);
   time_sets<int32_t>("ASCII, 210 characters, by 3 words", texts, word, 3);
+  time_sets<int32_t>("ASCII, 210 characters, 3-grams", texts, ShingleUnit::gram, 3);
+  time_sets<int32_t>("accents, 210 characters, 3-grams", texts_of(accents, 210), ShingleUnit::gram, 3);
+  time_sets<int32_t>("ASCII, 210 characters, words", texts, word, 1);
+  time_sets<int32_t>("ASCII, 210 characters, runs", texts, ShingleUnit::run, 1);
+  time_sets<int32_t>("accents, 210 characters, runs", texts_of(accents, 210), ShingleUnit::run, 1);
 }

@@ -220,7 +220,9 @@ sub draw_clause
 		# Texts with a tokenizer. The planner takes them for these sets.
 		my ($x, $y) = chance(0.3) ? ($right, $left) : ($left, $right);
 		my ($tokenizer, $set) = @{ pick([ 'shingles(2)', 'shingles(<t>, 2)' ], [ 'word_shingles64(1)', 'word_shingles64(<t>, 1)' ],
-				[ 'words', "tsvector_to_array(to_tsvector('simple', <t>))" ]) };
+				[ 'words', "tsvector_to_array(to_tsvector('simple', <t>))" ], [ 'alnum(multi)', "token_set(<t>, 'alnum(multi)')" ],
+				[ 'qgrams64(2, casefold)', "token_set64(<t>, 'qgrams64(2, casefold)')" ],
+				[ 'words(simple, multi, nfkc)', "word_set(<t>, 'simple', 'words(multi, nfkc)')" ]) };
 		$clause{sets} = [ map { $set =~ s/<t>/left($_.note, 40)/r } $left, $right ];
 		$clause{call} = "$kind(left($x.note, 40), left($y.note, 40), " . quote($tokenizer) . ')';
 	}
