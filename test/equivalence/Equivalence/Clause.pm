@@ -190,6 +190,21 @@ sub draw_sum
 	return { %{ draw_clause($world, $left, $right, 1) }, sql => "($sql)", bound => undef, setting => '', fixed => 1, match => 'may' };
 }
 
+# Draws a condition on the edits between two texts, or on their characters in common.
+sub draw_edits
+{
+	my ($world, $left, $right) = @_;
+	my $text = pick('left(<a>.note, 40)', 'left(<a>.note, 12)', '<a>.k', "coalesce(<a>.k, '') || left(<a>.note, 3)");
+	my ($x, $y) = shuffle(map { $text =~ s/<a>/$_/gr } $left, $right);
+	my $distance = pick('edit_distance', 'edit_distance', 'damerau_distance');
+	my ($k, $share) = (between(0, 5), pick(0, 0.05, 0.1, 0.2, 0.25, 0.3));
+	my $shared = "edit_distance($x, $y)::" . pick('float8', 'numeric', 'float4') . " / greatest(length($y), length($x), 1)";
+	my ($jaro, $least) = (pick('jaro_similarity', 'jaro_winkler_similarity') . "($x, $y)", pick(0.75, 0.85, 0.9, 0.95, 1));
+	my $sql = pick("$distance($x, $y) <= $k", "$distance($x, $y) < $k", "$k >= $distance($x, $y, $k)", "$distance($x, $y) = $k", "$distance($x, $y) + edit_distance($left.k, $right.k) <= $k",
+		"1 - $shared >= 1 - $share", "$shared <= $share", "$jaro >= $least", "$least < $jaro", "round($jaro\::numeric, 2) >= $least", "0.5 * $jaro + 0.5 - 0.5 * ($shared) > $least");
+	return { %{ draw_clause($world, $left, $right, 1) }, sql => "($sql)", bound => undef, setting => '', fixed => 1, match => 'may' };
+}
+
 # Draws a similarity clause over two aliases, or several with OR between them, or a sum. {sql} has <bound> for a bound that may be replaced, {bound} is its own bound,
 # {call} is the value of the measure, and {match} says whether it must, may or never be the clause of a join node. With
 # $usual, not every pair reaches its bound.
@@ -198,6 +213,7 @@ sub draw_similarity
 	my ($world, $left, $right, $usual) = @_;
 	return draw_impossible($world, $left, $right) if chance(0.04);
 	return draw_sum($world, $left, $right) if chance(0.08);
+	return draw_edits($world, $left, $right) if chance(0.08);
 	return chance(0.08) ? draw_disjunction($world, $left, $right) : draw_clause($world, $left, $right, $usual);
 }
 

@@ -213,6 +213,15 @@ sub join_tables
 			1 => 'NULL');
 		$clause .= pick(' >= ', ' > ', ' <= ', ' < ', ' = ') . $threshold;
 	}
+	if (chance(0.2))
+	{
+		# Edits between two texts, or their characters in common.
+		my $compare = pick(grep { $_->{count} == 2 && "@{ $_->{types} }" eq 'text text' && $_->{name} =~ /edit_|damerau_|jaro_/ } @{ $catalog->{functions} });
+		my ($x, $y) = map { pick("array_to_string($_.s, '')", "array_to_string($_.s, '', 'NULL')", "left($_.s::text, 15)", "$_.id::text") } 'a', 'b';
+		my $edits = "$compare->{name}($x, $y)";
+		my $least = pick(0, 1, 0.75, 0.9, 2, 16, 17, "'NaN'::float8", "'-Infinity'::float8", 2147483647, 9223372036854775807, 'NULL', 'a.id', draw_value('double precision', '', 0, 0));
+		$clause = pick("$edits <= $least", "$edits >= $least", "$edits = $least", "1 - $edits\::float8 / greatest(length($x), length($y)) > $least", "$edits + $edits < $least");
+	}
 	$clause .= ' AND ' . pick('a.id < b.id', 'a.id = b.id', '100 / (a.id - b.id) > 0', 'a.s <> b.s', "meddle('SELECT 1') = 1", 'a.id > 3',
 		"meddle('DELETE FROM sets4') = 1", 'explode(a.id::int % 20) = explode(b.id::int % 20)') if chance(0.6);
 	my ($left, $right) = map { pick(@{ $tables_of{$type} }, @{ $tables_of{$type} }, "(SELECT id, " . draw_array($type =~ s/\[\]//r) . " AS s FROM sets4)") } 1 .. 2;

@@ -162,7 +162,7 @@ sub draw_value
 	return "NULL::$type" if chance(0.05) && $type !~ /^(any|internal)/;
 	if ($type eq 'text')
 	{
-		my $kind = $name =~ /query|edges|nodes|pairs/ ? 'query' : $name =~ /input|name|view/ ? 'text' : 'word';
+		my $kind = $name =~ /query|edges|nodes|pairs/ ? 'query' : $name =~ /input|name|view|body|^[ab]$/ ? 'text' : 'word';
 		$kind = pick('query', 'text', 'word') if chance(0.1);
 		return quote(draw_query($name, $depth, $key, $texts)) if $kind eq 'query';
 		return $kind eq 'word' ? quote(pick(@words)) : draw_text();

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
@@ -215,16 +216,39 @@ bool is_longer_length(Node *expr, List *texts) {
   return found[0] && found[1];
 }
 
-// Describes the call of overlap_count on keys of texts within a distance of at most the bound, or less than
-// it if `strict`.
-bool describe_bounded(Node *distance, Node *bound, bool strict, SimilarityClause *keys) {
-  EditCall call;
-  KeyFunctions functions;
-  if (!describe_edit_call(without_cast(distance), &call)) return false;
-  Expr *edits = edits_within(call, bound, strict);
-  if (edits == nullptr || !find_key_functions(call.function->edits, false, &functions)) return false;
-  describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), edits, keys);
+// Appends the distances that the expression is a sum of. Returns false for other expressions, and where a
+// distance may be negative.
+bool add_distances(Node *expr, List **calls) {
+  check_stack_depth();
+  expr = without_cast(expr);
+  if (called_function(expr) == F_INT4PL) {
+    List *sides = call_arguments(reinterpret_cast<Expr *>(expr));
+    return add_distances(static_cast<Node *>(linitial(sides)), calls) &&
+           add_distances(static_cast<Node *>(lsecond(sides)), calls);
+  }
+  auto *call = static_cast<EditCall *>(palloc(sizeof(EditCall)));
+  double cost;
+  if (!describe_edit_call(expr, call) || !least_cost(*call, &cost)) return false;
+  *calls = lappend(*calls, call);
   return true;
+}
+
+// Returns the calls of overlap_count on keys of texts within a distance of at most the bound, or less than it
+// if `strict`. Each distance of a sum is within its bound.
+List *keys_within(Node *distance, Node *bound, bool strict) {
+  List *calls = NIL, *found = NIL;
+  ListCell *cell;
+  if (!add_distances(distance, &calls)) return NIL;
+  foreach (cell, calls) {
+    auto *call = static_cast<const EditCall *>(lfirst(cell));
+    KeyFunctions functions;
+    Expr *edits = edits_within(*call, bound, strict);
+    if (edits == nullptr || !find_key_functions(call->function->edits, false, &functions)) continue;
+    auto *keys = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+    describe_keys(functions, linitial(call->arguments), lsecond(call->arguments), edits, keys);
+    found = lappend(found, keys);
+  }
+  return found;
 }
 
 }  // namespace
@@ -234,13 +258,13 @@ bool is_edit_call(Node *expr) {
   return describe_edit_call(expr, &call);
 }
 
-bool describe_edit_condition(Node *condition, SimilarityClause *keys) {
+List *keys_of_edit_condition(Node *condition) {
   Node *bound, *distance;
   bool strict;
-  if (describe_order(condition, &bound, &distance, &strict))
-    return describe_bounded(distance, bound, strict, keys);
-  return describe_equality(condition, &bound, &distance) &&
-         (describe_bounded(distance, bound, false, keys) || describe_bounded(bound, distance, false, keys));
+  if (describe_order(condition, &bound, &distance, &strict)) return keys_within(distance, bound, strict);
+  if (!describe_equality(condition, &bound, &distance)) return NIL;
+  List *keys = keys_within(distance, bound, false);
+  return keys == NIL ? keys_within(bound, distance, false) : keys;
 }
 
 bool describe_edit_share(Node *expr, SimilarityClause *keys) {

@@ -20,9 +20,10 @@ namespace simjoin::pg {
 // bind one.
 bool is_edit_call(Node *expr);
 
-// Returns whether the condition holds only for texts within some number of edits that the planner knows as a
-// constant or a parameter. Describes the call of overlap_count on their keys: measure, call, left and right.
-bool describe_edit_condition(Node *condition, SimilarityClause *keys);
+// Returns the calls of overlap_count on keys, as a list of SimilarityClause pointers with measure, call, left
+// and right, where the condition holds only for texts within some number of edits that the planner knows as a
+// constant or a parameter: one for each distance of a sum. The list is empty for other conditions.
+List *keys_of_edit_condition(Node *condition);
 
 // Below this similarity, a third of all pairs of names share a key.
 inline constexpr double least_edit_similarity = 0.699;

@@ -57,12 +57,12 @@ void ask_for_common_key(PlannerInfo *root, SimilarityClause *clause) {
       make_simple_restrictinfo(root, operation(">=", BOOLOID, clause->call, clause->threshold, INT4OID));
 }
 
-// Returns the clause of keys in common that a condition on an edit distance implies, NULL for others.
-SimilarityClause *clause_of_edits(PlannerInfo *root, Node *condition) {
-  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
-  if (!describe_edit_condition(condition, clause)) return nullptr;
-  ask_for_common_key(root, clause);
-  return clause;
+// Returns the clauses of keys in common that a condition on edit distances implies.
+List *clauses_of_edits(PlannerInfo *root, Node *condition) {
+  List *clauses = keys_of_edit_condition(condition);
+  ListCell *cell;
+  foreach (cell, clauses) ask_for_common_key(root, static_cast<SimilarityClause *>(lfirst(cell)));
+  return clauses;
 }
 
 // Returns the clause that a similarity of texts by Jaro or Winkler implies if it is at least `least`, an
@@ -149,8 +149,8 @@ List *implied_clauses(PlannerInfo *root, RestrictInfo *rinfo) {
     Expr *least = trigram_setting(call);
     return least == nullptr ? NIL : list_make1(clause_of_trigrams(root, call, least, digits_rounding));
   }
-  SimilarityClause *keys = clause_of_edits(root, clause);
-  if (keys != nullptr) return list_make1(keys);
+  List *keys = clauses_of_edits(root, clause);
+  if (keys != NIL) return keys;
   Node *greater, *lesser;
   if (describe_equality(clause, &greater, &lesser))
     return list_concat(clauses_of_sums(root, greater, lesser), clauses_of_sums(root, lesser, greater));

@@ -157,14 +157,17 @@ bool is_low_bound(const Sum &sum, double gain) {
                      : term->jaro != JaroKind::none && cosine_of_jaro(term->jaro, least) == 0;
 }
 
-// Returns whether the condition is a similarity clause between one input and the other, or one on an edit
-// distance that implies such a clause.
+// Returns whether the condition is a similarity clause between one input and the other, or one on edit
+// distances that implies such a clause.
 bool is_clause_of_inputs(Node *condition) {
+  ListCell *cell;
+  foreach (cell, keys_of_edit_condition(condition))
+    if (is_between_inputs(*static_cast<const SimilarityClause *>(lfirst(cell)))) return true;
   RestrictInfo *clause = makeNode(RestrictInfo);
   clause->clause = reinterpret_cast<Expr *>(condition);
   SimilarityClause match;
-  if (!describe_edit_condition(condition, &match) && !describe_search_clause(clause, &match)) return false;
-  return is_between_inputs(match) && !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);
+  return describe_search_clause(clause, &match) && is_between_inputs(match) &&
+         !has_column(reinterpret_cast<Node *>(match.threshold), nullptr);
 }
 
 // Returns why a condition with a similarity of both inputs does not drive the operator.
@@ -188,6 +191,7 @@ Obstacle obstacle_of(Node *condition) {
   SimilarityClause call = {};
   TrigramCall trigrams;
   const bool distance = is_edit_call(without_cast(above ? greater : lesser)) ||
+                        (!above && computes_edits(lesser, nullptr)) ||
                         (describe_call(above ? greater : lesser, &call) && call.distance) ||
                         (describe_trigram_call(above ? greater : lesser, &trigrams) &&
                          trigrams.result == TrigramResult::distance);
