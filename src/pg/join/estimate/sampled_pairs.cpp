@@ -20,7 +20,7 @@ namespace {
 constexpr uint64 verified_candidates = 4096;
 constexpr uint64 verified_stride = 32;
 // The right sets that come after so many postings do not count, nor do their rows.
-constexpr uint64 enough_postings = 2000000;
+constexpr uint64 enough_postings = 500000;
 
 // A set whose tokens are ranked by frequency, the rarest first.
 struct RankedSet {

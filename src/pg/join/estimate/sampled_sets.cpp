@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64 blocks_wanted = 256;
 constexpr uint64 rows_wanted = 1000;
-constexpr size_t tokens_wanted = 100000;  // with so many, the sample is large enough
+constexpr size_t tokens_wanted = 50000;  // with so many, the sample is large enough
 
 // A table with rows of the relation: itself, or a partition.
 struct Leaf {
