@@ -7,10 +7,10 @@ extern "C" {
 }
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
-#include "pg/base/settings.hpp"
 #include "pg/computation/background.hpp"
 #include "pg/nearest/state.hpp"
 #include "pg/sets/set_codec.hpp"
@@ -62,7 +62,7 @@ bool read_nearest_input(NearestRowsState *state) {
   KeptRows *rows = &state->rows;
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-  const size_t limit = Settings::memory_limit() - row_share(Settings::memory_limit());
+  const size_t all = memory_limit_of(state->context), limit = all - row_share(all);
   for (;;) {
     check_interrupts();
     TupleTableSlot *from = ExecProcNode(nearest_input(state));
@@ -103,7 +103,7 @@ void keep_rows(NearestRowsState *state) {
   rows->flawed = GrowingArray<uint32_t>(state->context);
   state->batch = own(state->context, [] { return std::make_unique<Batch>(); });
   rows->reader.store =
-      create_row_store(state->context, state->descriptor, row_share(Settings::memory_limit()));
+      create_row_store(state->context, state->descriptor, row_share(memory_limit_of(state->context)));
   if (read_nearest_input(state)) {
     index_kept_rows(state);
   } else {
