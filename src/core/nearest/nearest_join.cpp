@@ -4,12 +4,12 @@
 #include <bit>
 #include <functional>
 
-#include "core/sort/ascending.hpp"
 #include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/wall_clock.hpp"
 #include "core/candidates/verify.hpp"
 #include "core/set_slices.hpp"
+#include "core/sort/ascending.hpp"
 #include "core/sort/long_sort.hpp"
 
 namespace simjoin {
