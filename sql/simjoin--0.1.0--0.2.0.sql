@@ -399,13 +399,10 @@ COMMENT ON FUNCTION damerau_distance(text, text, int4) IS 'damerau_distance if i
 
 CREATE FUNCTION edit_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_edit_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION edit_keys(text, int4) IS 'keys of a text: any two texts within an edit distance of k share one';
+COMMENT ON FUNCTION edit_keys(text, int4) IS 'keys of a text: any two texts within an edit_distance or a damerau_distance of k share one';
 CREATE FUNCTION levenshtein_keys(body text, k int4) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_levenshtein_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION levenshtein_keys(text, int4) IS 'edit_keys for joins by fuzzystrmatch; an array with NULL for a text that is too long for levenshtein';
-CREATE FUNCTION damerau_keys(body text, k int4) RETURNS int4[]
-AS 'MODULE_PATHNAME', 'simjoin_damerau_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION damerau_keys(text, int4) IS 'keys of a text: any two texts within a damerau_distance of k share one';
 CREATE FUNCTION edit_similarity_keys(body text, similarity float8) RETURNS int4[]
 AS 'MODULE_PATHNAME', 'simjoin_edit_similarity_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION edit_similarity_keys(text, float8) IS 'keys of a text: any two texts share one where 1 - edit_distance / greatest(length, length) is at least the similarity';

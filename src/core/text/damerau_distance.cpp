@@ -24,11 +24,11 @@ class AlignmentTable {
 
   // Returns the distance, or a greater number than `most` if it is above that.
   int64_t distance() {
-    int32_t least = 0, least_before = 0;
     for (size_t row = 0; row <= a_.size(); ++row) {
-      least_before = std::exchange(least, fill_row(row));
-      // A row depends on the two before it.
-      if (static_cast<size_t>(std::min(least, least_before)) > most_) return least;
+      // The next row has none below this, with an exchange neither: it is 1 above a distance from which one
+      // replacement leads here.
+      const int32_t least = fill_row(row);
+      if (static_cast<size_t>(least) > most_) return least;
       std::swap(before_, last_);
       std::swap(last_, row_);
     }

@@ -42,11 +42,9 @@ const int32_t common_key = key_of(golden_gamma);
 template <typename Character>
 class KeyMaker {
  public:
-  // Texts within the distance differ by the insertion and deletion of up to `edits` characters each, and by
-  // `changes` >= edits edits that are no exchange. The shorter one has at least `shortest` characters.
-  KeyMaker(std::span<const Character> text, size_t edits, size_t changes, size_t shortest,
-           std::vector<int32_t> *keys)
-      : text_(text), edits_(edits), changes_(changes), shortest_(shortest), keys_(*keys) {
+  // The common part of two texts has at least `shortest` characters.
+  KeyMaker(std::span<const Character> text, size_t edits, size_t shortest, std::vector<int32_t> *keys)
+      : text_(text), edits_(edits), shortest_(shortest), keys_(*keys) {
     if (text.size() > hashed_text) return;
     hashes_.resize(text.size() + 1);
     for (size_t i = 0; i < text.size(); ++i) {
@@ -60,10 +58,9 @@ class KeyMaker {
     if (edits_ < std::size(deletion_lengths) && length <= short_length + edits_) add_deletions();
     for (size_t shorter = std::max({short_length + 1, length - std::min(length, edits_), shortest_});
          shorter <= length; ++shorter) {
-      if (shorter > changes_) add_segments(shorter);
+      if (shorter > edits_) add_segments(shorter);
     }
-    if (std::max(short_length + 1, shortest_) <= changes_ && length <= changes_ + edits_)
-      keys_.push_back(common_key);
+    if (std::max(short_length + 1, shortest_) <= edits_ && length <= 2 * edits_) keys_.push_back(common_key);
   }
 
  private:
@@ -100,11 +97,11 @@ class KeyMaker {
     return hash * power + hash_of(begin, end, power);
   }
 
-  // Adds keys for the segments of texts of the length `shorter`, which is above the number of changes. Some
-  // segment stands unchanged in both texts with as many changes before it as there are segments. So they
-  // move it by no more than that, and those behind it by no more than what is left.
+  // Adds keys for the segments of common parts of the length `shorter`, which is above the number of edits.
+  // Some segment stands unchanged in both texts with up to as many edits before it as there are segments. So
+  // the text has no more characters of its own before it than that, and behind it than what is left.
   void add_segments(size_t shorter) {
-    const size_t count = changes_ + 1, size = shorter / count, larger = shorter % count;
+    const size_t count = edits_ + 1, size = shorter / count, larger = shorter % count;
     const auto excess = static_cast<int64_t>(text_.size() - shorter);
     const uint64_t powers[] = {power_of_factor(std::min(size, counted_characters)),
                                power_of_factor(std::min(size + 1, counted_characters))};
@@ -113,10 +110,8 @@ class KeyMaker {
       const size_t more = i < count - larger ? 0 : 1, length = size + more;
       const size_t counted = std::min(length, counted_characters);
       const auto at = static_cast<int64_t>(place), before = static_cast<int64_t>(i);
-      const auto behind = static_cast<int64_t>(changes_ - i);
-      const auto most = static_cast<int64_t>(text_.size() - length);
-      const int64_t first = std::max({at - before, at + excess - behind, int64_t{0}});
-      const int64_t last = std::min({at + before, at + excess + behind, most});
+      const auto behind = static_cast<int64_t>(edits_ - i);
+      const int64_t first = at + std::max(excess - behind, int64_t{0}), last = at + std::min(excess, before);
       for (int64_t begin = first; begin <= last; ++begin) {
         if (hashes_.empty()) check_interruption();
         const auto from = static_cast<size_t>(begin);
@@ -128,7 +123,6 @@ class KeyMaker {
 
   std::span<const Character> text_;
   size_t edits_;
-  size_t changes_;
   size_t shortest_;
   std::vector<int32_t> &keys_;
   std::vector<uint64_t> hashes_;  // of the first characters, by their number
@@ -166,17 +160,7 @@ void add_edit_keys(std::span<const Character> text, int32_t edits, std::vector<i
     keys->push_back(common_key);
   } else if (edits >= 0) {
     const auto count = static_cast<size_t>(edits);
-    KeyMaker<Character>(text, count, count, 0, keys).add();
-  }
-}
-
-template <typename Character>
-void add_damerau_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys) {
-  if (edits > most_damerau_edits) {
-    keys->push_back(common_key);
-  } else if (edits >= 0) {
-    const auto count = static_cast<size_t>(edits);
-    KeyMaker<Character>(text, count, 2 * count, 0, keys).add();
+    KeyMaker<Character>(text, count, 0, keys).add();
   }
 }
 
@@ -193,7 +177,7 @@ void add_edit_similarity_keys(std::span<const Character> text, double similarity
     const size_t first = keys->size();
     if (edits >= 0) {
       const auto count = static_cast<size_t>(edits);
-      KeyMaker<Character>(text, count, count, edits_of.first_length(edits) - count, keys).add();
+      KeyMaker<Character>(text, count, edits_of.first_length(edits) - count, keys).add();
     }
     for (size_t i = first; i < keys->size(); ++i)
       (*keys)[i] = key_of(static_cast<uint64_t>(edits) << 32 | static_cast<uint32_t>((*keys)[i]));
@@ -206,8 +190,6 @@ void add_edit_similarity_keys(std::span<const Character> text, double similarity
 
 template void add_edit_keys(std::span<const uint8_t>, int32_t, std::vector<int32_t> *);
 template void add_edit_keys(std::span<const uint32_t>, int32_t, std::vector<int32_t> *);
-template void add_damerau_keys(std::span<const uint8_t>, int32_t, std::vector<int32_t> *);
-template void add_damerau_keys(std::span<const uint32_t>, int32_t, std::vector<int32_t> *);
 template void add_edit_similarity_keys(std::span<const uint8_t>, double, std::vector<int32_t> *);
 template void add_edit_similarity_keys(std::span<const uint32_t>, double, std::vector<int32_t> *);
 

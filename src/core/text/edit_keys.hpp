@@ -14,25 +14,17 @@ inline constexpr int32_t most_edits = 16;
 // few others do, unless they are short beside it. A negative distance has no keys. Beyond most_edits, all
 // texts share one. The keys are the same in every process. Throws Cancelled if check_interruption() does.
 //
-// A short text has a key for each text that remains if up to `edits` of its characters are deleted. The
-// shorter one of two long texts counts as edits + 1 segments, one of which no edit changes: the other text
-// has it at almost the same place (Li, Deng, Wang, Feng: Pass-Join, 2011). So a long text has keys for the
-// segments of texts that are as long or shorter, at each of these places.
+// An edit may also exchange two neighbours. Two texts have a common part: what remains of either if each edit
+// leaves out what it inserts, deletes or replaces, and one of two neighbours that it exchanges. So it lacks
+// up to `edits` characters of each text. If it is short, it is a key of both: a short text has a key for each
+// text that remains if up to `edits` of its characters are deleted.
+//
+// A long common part counts as edits + 1 segments (after Li, Deng, Wang, Feng: Pass-Join, 2011). An edit
+// leaves characters out at one place of it, an exchange just before and after the neighbour that stays. So
+// it parts one segment at most, and one stands unchanged in both texts. A long text has keys for the segments
+// of common parts of each length, at each place where one can stand.
 template <typename Character>
 void add_edit_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
-
-// The largest distance by Damerau with such keys.
-inline constexpr int32_t most_damerau_edits = most_edits / 2;
-
-// As add_edit_keys(), for distances by Damerau, restricted or not, of up to `edits`.
-//
-// An exchange of neighbours moves one of them. So it deletes and inserts one character, as a replacement
-// does. What no edit deletes, inserts, replaces or moves stands in both texts in the same order, and each
-// text lacks up to `edits` characters of it: short texts have the keys of that many deletions. In a long
-// text, an exchange counts as a deletion and an insertion, each within one segment: its keys are those of
-// twice as many edits. The lengths of two texts still differ by up to `edits` only.
-template <typename Character>
-void add_damerau_keys(std::span<const Character> text, int32_t edits, std::vector<int32_t> *keys);
 
 // Appends keys of a text that any two texts share whose edit distance is at most the share 1 - similarity of
 // the longer one's length. There are none but the empty text's if the similarity is above 1. If it is not

@@ -125,13 +125,6 @@ Datum simjoin_levenshtein_keys(PG_FUNCTION_ARGS) {
   return edit_keys_of_call(fcinfo, longest_of_levenshtein);
 }
 
-PG_FUNCTION_INFO_V1(simjoin_damerau_keys);
-Datum simjoin_damerau_keys(PG_FUNCTION_ARGS) {
-  const int32 edits = PG_GETARG_INT32(1);
-  return keys_of_text(bytes_of(PG_GETARG_TEXT_PP(0)), SIZE_MAX,
-                      [edits](auto text, auto *keys) { add_damerau_keys(text, edits, keys); });
-}
-
 PG_FUNCTION_INFO_V1(simjoin_edit_similarity_keys);
 Datum simjoin_edit_similarity_keys(PG_FUNCTION_ARGS) {
   return similarity_keys_of_call(fcinfo, SIZE_MAX);

@@ -22,9 +22,6 @@ namespace {
 
 constexpr char levenshtein_library[] = "fuzzystrmatch";
 
-// The distances, by whose keys their texts have: those for levenshtein refuse long texts.
-enum class Edits { own, levenshtein, damerau };
-
 // A C function that computes an edit distance. Its arguments are two texts, then the costs of an insertion, a
 // deletion and a replacement if it has them, then the greatest distance that it tells from others if it has
 // it.
@@ -32,12 +29,11 @@ struct EditFunction {
   std::string_view symbol;
   bool costs;
   bool most;
-  Edits edits = Edits::levenshtein;
 };
-constexpr EditFunction own_functions[] = {{"simjoin_edit_distance", false, false, Edits::own},
-                                          {"simjoin_edit_distance_up_to", false, true, Edits::own},
-                                          {"simjoin_damerau_distance", false, false, Edits::damerau},
-                                          {"simjoin_damerau_distance_up_to", false, true, Edits::damerau}};
+constexpr EditFunction own_functions[] = {{"simjoin_edit_distance", false, false},
+                                          {"simjoin_edit_distance_up_to", false, true},
+                                          {"simjoin_damerau_distance", false, false},
+                                          {"simjoin_damerau_distance_up_to", false, true}};
 constexpr EditFunction levenshtein_functions[] = {{"levenshtein", false, false},
                                                   {"levenshtein_with_costs", true, false},
                                                   {"levenshtein_less_equal", false, true},
@@ -50,11 +46,8 @@ constexpr double most_cost = 999'999.0 / (most_edits + 1);
 // A call of one of them.
 struct EditCall {
   const EditFunction *function;
+  bool levenshtein;  // which refuses long texts
   List *arguments;
-
-  int32 most_edits() const {
-    return function->edits == Edits::damerau ? most_damerau_edits : simjoin::most_edits;
-  }
 };
 
 bool describe_edit_call(Node *expr, EditCall *call) {
@@ -62,7 +55,8 @@ bool describe_edit_call(Node *expr, EditCall *call) {
   auto *function = castNode(FuncExpr, expr);
   call->arguments = function->args;
   call->function = entry_of_symbol(own_functions, bound_symbol(function->funcid));
-  if (call->function == nullptr)
+  call->levenshtein = call->function == nullptr;
+  if (call->levenshtein)
     call->function =
         entry_of_symbol(levenshtein_functions, symbol_of_library(function->funcid, levenshtein_library));
   return call->function != nullptr &&
@@ -124,7 +118,7 @@ Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
     const bool exact = exprType(bound) != NUMERICOID;
     const double within = strict && exact ? std::ceil(value) - 1 : std::floor(value);
     const double edits = std::fmax(std::floor(within / cost), -1);
-    if (edits > call.most_edits() || !tells_within(call, bound, &within)) return nullptr;
+    if (edits > most_edits || !tells_within(call, bound, &within)) return nullptr;
     return reinterpret_cast<Expr *>(makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
                                               Int32GetDatum(static_cast<int32>(edits)), false, true));
   }
@@ -139,19 +133,12 @@ struct KeyFunctions {
   Oid measure;
 };
 
-// The functions that make keys for a number of edits, and for a similarity.
-constexpr struct {
-  const char *by_number;
-  const char *by_similarity;
-} key_names[] = {{"edit_keys", "edit_similarity_keys"},
-                 {"levenshtein_keys", "levenshtein_similarity_keys"},
-                 {"damerau_keys", nullptr}};
-
-bool find_key_functions(Edits edits, bool by_similarity, KeyFunctions *functions) {
+bool find_key_functions(bool levenshtein, bool by_similarity, KeyFunctions *functions) {
   const Oid schema = extension_schema("simjoin");
-  const auto &names = key_names[static_cast<int>(edits)];
-  const char *name = by_similarity ? names.by_similarity : names.by_number;
-  if (!OidIsValid(schema) || name == nullptr) return false;
+  const char *number_keys = levenshtein ? "levenshtein_keys" : "edit_keys";
+  const char *similarity_keys = levenshtein ? "levenshtein_similarity_keys" : "edit_similarity_keys";
+  const char *name = by_similarity ? similarity_keys : number_keys;
+  if (!OidIsValid(schema)) return false;
   const Oid bound = by_similarity ? FLOAT8OID : INT4OID;
   functions->keys = find_function(schema, name, {TEXTOID, bound}, INT4ARRAYOID);
   functions->measure =
@@ -243,7 +230,7 @@ List *keys_within(Node *distance, Node *bound, bool strict) {
     auto *call = static_cast<const EditCall *>(lfirst(cell));
     KeyFunctions functions;
     Expr *edits = edits_within(*call, bound, strict);
-    if (edits == nullptr || !find_key_functions(call->function->edits, false, &functions)) continue;
+    if (edits == nullptr || !find_key_functions(call->levenshtein, false, &functions)) continue;
     auto *keys = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
     describe_keys(functions, linitial(call->arguments), lsecond(call->arguments), edits, keys);
     found = lappend(found, keys);
@@ -284,7 +271,7 @@ bool describe_edit_share(Node *expr, SimilarityClause *keys) {
   if (!describe_edit_call(without_unit_factor(static_cast<Node *>(linitial(sides))), &call) ||
       call.function->costs || call.function->most ||
       !is_longer_length(static_cast<Node *>(lsecond(sides)), call.arguments) ||
-      !find_key_functions(call.function->edits, true, &functions))
+      !find_key_functions(call.levenshtein, true, &functions))
     return false;
   describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), number(1), keys);
   keys->distance = true;
@@ -305,7 +292,7 @@ bool can_join_by_levenshtein(Oid schema) {
   return OidIsValid(function) &&
          entry_of_symbol(levenshtein_functions, symbol_of_library(function, levenshtein_library)) !=
              nullptr &&
-         find_key_functions(Edits::levenshtein, false, &functions);
+         find_key_functions(true, false, &functions);
 }
 
 }  // namespace simjoin::pg

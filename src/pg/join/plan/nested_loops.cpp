@@ -58,7 +58,7 @@ constexpr Obstacle other_form = {
 constexpr Obstacle other_edits = {
     "the condition allows no constant number of edits, or too many",
     "Write edit_distance(l, r) <= k or levenshtein(l, r) <= k, with a text of one side of the join as l, one "
-    "of the other side as r, and a constant k of up to 16, or 8 for damerau_distance."};
+    "of the other side as r, and a constant k of up to 16."};
 
 constexpr Obstacle low_bound = {"the bound on the similarity of the texts is too low to rule out pairs",
                                 "Add another condition, such as an equality, or a greater bound: from 0.85 "
