@@ -68,8 +68,13 @@ Draw *draw_for(MemoryContext computation, size_t asked) {
 
 }  // namespace
 
+size_t expected_memory_limit() {
+  if (!Settings::memory_is_drawn()) return Settings::fixed_memory_limit();
+  return std::min(ordinary_memory, Settings::max_memory());
+}
+
 size_t memory_limit_of(MemoryContext computation, size_t asked) {
-  if (!Settings::memory_is_drawn()) return Settings::memory_limit();
+  if (!Settings::memory_is_drawn()) return Settings::fixed_memory_limit();
   Draw *draw = Draw::newest;
   while (draw != nullptr && draw->context != computation) draw = draw->next;
   if (draw == nullptr) draw = draw_for(computation, std::min(asked, Settings::max_memory()));

@@ -16,4 +16,8 @@ inline constexpr size_t all_memory = SIZE_MAX, ordinary_memory = size_t{1} << 30
 // with the context, also after an ERROR, or when the session ends.
 size_t memory_limit_of(MemoryContext computation, size_t asked = all_memory);
 
+// Returns the limit that plans expect of a computation that asks for ordinary_memory. It is the same however
+// much there is.
+size_t expected_memory_limit();
+
 }  // namespace simjoin::pg

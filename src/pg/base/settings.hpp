@@ -39,7 +39,8 @@ class Settings {
   // the threshold. The settings themselves may be set one after the other, in either order.
   static OfOperator of_operator();
   // Those with a cap return the smaller of the two.
-  static size_t memory_limit() {  // bytes; see memory_limit_of() where it is drawn
+  // simjoin.memory_limit in bytes where it is not drawn. All others ask memory_limit_of().
+  static size_t fixed_memory_limit() {
     return size_t{1024} * static_cast<size_t>(capped(memory_limit_kb_, max_memory_kb_));
   }
   static bool memory_is_drawn() { return memory_limit_kb_ == 0; }

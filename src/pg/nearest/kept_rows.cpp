@@ -57,12 +57,11 @@ void add_set_of_row(NearestRowsState *state) {
   MemoryContextSwitchTo(old);
 }
 
-// Reads all rows. Returns false where their index would take too much memory.
-bool read_nearest_input(NearestRowsState *state) {
+// Reads all rows. Returns false where their index would take more memory than the limit.
+bool read_nearest_input(NearestRowsState *state, size_t limit) {
   KeptRows *rows = &state->rows;
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-  const size_t all = memory_limit_of(state->context), limit = all - row_share(all);
   for (;;) {
     check_interrupts();
     TupleTableSlot *from = ExecProcNode(nearest_input(state));
@@ -97,14 +96,14 @@ void keep_rows(NearestRowsState *state) {
   if (rows->read) return;
   const NearestOrder order = {state->facts.measure, state->facts.distance};
   give_up_at_conflict(state->context);
+  const size_t limit = memory_limit_of(state->context, ordinary_memory);
   rows->join = own(state->context, [&] { return std::make_unique<NearestJoin>(order); });
   rows->keyed = GrowingArray<KeyedRow>(state->context);
   rows->nulls = GrowingArray<uint32_t>(state->context);
   rows->flawed = GrowingArray<uint32_t>(state->context);
   state->batch = own(state->context, [] { return std::make_unique<Batch>(); });
-  rows->reader.store =
-      create_row_store(state->context, state->descriptor, row_share(memory_limit_of(state->context)));
-  if (read_nearest_input(state)) {
+  rows->reader.store = create_row_store(state->context, state->descriptor, row_share(limit));
+  if (read_nearest_input(state, limit - row_share(limit))) {
     index_kept_rows(state);
   } else {
     forget_rows(state);

@@ -14,6 +14,7 @@ extern "C" {
 #include "core/nearest/nearest_index.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
+#include "pg/base/computation_memory.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
 #include "pg/nearest/facts.hpp"
@@ -123,10 +124,9 @@ bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, Neare
   const SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
   const double tokens = rows->rows * shape.average_size;
   constexpr double representable = 1e18;
-  // What an execution will draw is not known yet.
-  const size_t limit = Settings::memory_is_drawn() ? Settings::max_memory() : Settings::memory_limit();
   if (tokens > representable ||
-      NearestIndex::bytes_of(static_cast<uint64_t>(rows->rows), static_cast<uint64_t>(tokens)) > limit)
+      NearestIndex::bytes_of(static_cast<uint64_t>(rows->rows), static_cast<uint64_t>(tokens)) >
+          expected_memory_limit())
     return false;
   const double starts = expected_starts(root, reinterpret_cast<Node *>(order.probe));
   QualCost conditions;
