@@ -110,8 +110,8 @@ sub run_case
 		map { "SET $_ = off;" } qw(simjoin.enable_join enable_seqscan enable_hashjoin enable_mergejoin enable_material));
 	my @problems;
 	my ($rows, $errors) = $session->run(
-		'without', "$settings SET simjoin.enable_join = off; SET enable_bitmapscan = off;\n$without",
-		'plan', "SET simjoin.enable_join = on;\n$case->{explain}",
+		'without', "$settings SET simjoin.enable_join = off; SET simjoin.enable_nearest = off; SET enable_bitmapscan = off;\n$without",
+		'plan', "SET simjoin.enable_join = on; SET simjoin.enable_nearest = on;\n$case->{explain}",
 		'auto', $with);
 	if ($errors->{without} =~ /statement timeout/)
 	{

@@ -179,8 +179,11 @@ sub draw_nearest
 {
 	my ($world, $x, $y) = @_;
 	my $on = draw_on($world, 'x', 'y');
-	my $lateral = 'LATERAL (SELECT y.*, x.s <%> y.s AS distance FROM ' . from_item($y, 'y')
-	  . " WHERE $on->{sql} ORDER BY distance, y.id, y.s, y.note, y.grp, y.k, y.flag LIMIT " . between(1, 3) . ') y';
+	my ($value, $direction) = @{ pick([ 'x.s <%> y.s', '' ], [ 'jaccard_similarity(x.s, y.s)', ' DESC' ],
+			[ 'containment(y.s, x.s)', ' DESC NULLS LAST' ], [ 'overlap_count(x.s, y.s)', ' DESC' ]) };
+	my $condition = pick($on->{sql}, 'x.grp = y.grp', 'x.id IS DISTINCT FROM y.id', input_condition('y'), 'true');
+	my $lateral = "LATERAL (SELECT y.*, $value AS distance FROM " . from_item($y, 'y')
+	  . " WHERE $condition ORDER BY distance$direction, y.id, y.s, y.note, y.grp, y.k, y.flag LIMIT " . between(1, 3) . ') y';
 	my $from = from_item($x, 'x') . pick(", $lateral", " LEFT JOIN $lateral ON true");
 	return { %{ $on->{main} }, %$on, kind => 'nearest', from => $from, where => [], aliases => [ 'x', 'y' ], match => 'may' };
 }
@@ -193,7 +196,7 @@ sub draw_query
 	my $x = $fixed{x} // draw_input($world);
 	my $y = chance(0.45) ? $x : draw_input($world);
 	my $z = chance(0.4) ? $x : draw_input($world);
-	my $build = $fixed{build} // weighted(10, \&draw_pair, 5, \&draw_existence, $world->{small} ? 6 : 2, \&draw_triple, 1,
+	my $build = $fixed{build} // weighted(10, \&draw_pair, 5, \&draw_existence, $world->{small} ? 6 : 2, \&draw_triple, 3,
 		\&draw_nearest);
 	my $query = $build->($world, $x, $y, $z);
 	my %input = (x => $x, y => $y, z => $z);
