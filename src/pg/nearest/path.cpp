@@ -141,8 +141,8 @@ bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, Neare
   Path *path = &nearest->custom.path;
   path->rows = rel->rows;
   path->startup_cost = build / starts + search * cpu_operator_cost + conditions.startup;
-  path->total_cost = path->startup_cost + rows->rows * (cpu_tuple_cost + conditions.per_tuple +
-                                                        operators_per_near_row * cpu_operator_cost);
+  path->total_cost = path->startup_cost + handed_up * (cpu_tuple_cost + conditions.per_tuple +
+                                                       operators_per_near_row * cpu_operator_cost);
   const double share = handed_up / Max(rel->rows, 1.0);
   nearest->first_pairs =
       static_cast<int>(Min(Max(root->limit_tuples, 1.0) * Max(share, 1.0), most_first_pairs));
