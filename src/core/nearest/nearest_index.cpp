@@ -72,13 +72,12 @@ void NearestIndex::post(const StopFlag &stop, MemoryCounter &memory) {
   }
 }
 
-size_t NearestIndex::bytes_of(uint64_t rows, uint64_t tokens) {
-  // Of a token: itself, its id and its frequency, its id and its rank in the set, its rank, its posting and
-  // the two ends of its list. Before there is a table of tokens, the vocabulary has one like it.
-  constexpr size_t token =
-      sizeof(int64_t) + 5 * sizeof(uint32_t) + sizeof(NearPosting) + 2 * sizeof(uint64_t);
-  constexpr size_t row = 3 * sizeof(uint64_t) + 2 * sizeof(uint32_t);
-  return TokenTable::bytes_of(tokens) + tokens * token + rows * row;
+size_t NearestIndex::bytes_of(uint64_t rows, uint64_t tokens, size_t recorded) {
+  // Of a token its rank and its posting, of a row its beginning and what post() has. The distinct tokens take
+  // up to twice what recording them took: their ranks, their lists and a table of them.
+  constexpr size_t token = sizeof(uint32_t) + sizeof(NearPosting);
+  constexpr size_t row = 2 * sizeof(uint64_t) + sizeof(uint32_t);
+  return 3 * recorded + tokens * token + rows * row;
 }
 
 }  // namespace simjoin

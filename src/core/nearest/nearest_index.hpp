@@ -54,8 +54,8 @@ class NearestIndex {
   // Returns the bit of a token in signatures. The most frequent tokens have different ones.
   uint64_t bit_of(uint32_t rank) const { return uint64_t{1} << (distinct_tokens() - 1 - rank) % 64; }
 
-  // Returns about the bytes that recording and indexing sets takes at most, but for those of texts.
-  static size_t bytes_of(uint64_t rows, uint64_t tokens);
+  // Returns about the bytes that indexing sets takes in all, whose recording takes `recorded`.
+  static size_t bytes_of(uint64_t rows, uint64_t tokens, size_t recorded);
 
  private:
   void rank_sets(const RecordedSets &recorded, const Buffer<uint32_t> &rank_of, const StopFlag &stop);

@@ -38,7 +38,7 @@ class NearestJoin final : public JoinEngine {
   void add(Side side, const SetSlice &rows) override;
   // Returns about the bytes that indexing the right rows so far takes in all.
   size_t bytes_to_index() const {
-    return NearestIndex::bytes_of(recorded_.rows(), recorded_.size()) + 2 * recorded_.text_bytes();
+    return NearestIndex::bytes_of(recorded_.rows(), recorded_.size(), memory_.current());
   }
   // Returns whether index() may take longer than a few tens of milliseconds.
   bool takes_long_to_index() const { return recorded_.size() >= long_to_index; }

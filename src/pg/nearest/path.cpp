@@ -123,9 +123,10 @@ bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, Neare
   const auto *rows = static_cast<Path *>(linitial(nearest->custom.custom_paths));
   const SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
   const double tokens = rows->rows * shape.average_size;
-  constexpr double representable = 1e18;
+  constexpr double representable = 1e17;
+  const size_t recorded = static_cast<size_t>(Min(tokens, representable)) * sizeof(uint32_t);
   if (tokens > representable ||
-      NearestIndex::bytes_of(static_cast<uint64_t>(rows->rows), static_cast<uint64_t>(tokens)) >
+      NearestIndex::bytes_of(static_cast<uint64_t>(rows->rows), static_cast<uint64_t>(tokens), recorded) >
           expected_memory_limit())
     return false;
   const double starts = expected_starts(root, reinterpret_cast<Node *>(order.probe));
