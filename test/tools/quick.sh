@@ -17,7 +17,7 @@ for shape in uniform skewed near_duplicates equal_sets dense on_threshold; do mo
 more_shapes=${more_shapes#:}
 
 # SQL tests and isolation tests that repeat others in other ways.
-slow_sql=(dedup_tracking_keys dedup_tracking_weights estimates input_cache join_parallel)
+slow_sql=(dedup_tracking_keys dedup_tracking_weights estimates input_cache join_parallel profile text_fields)
 slow_specs=(recheck_matrix)
 
 # TAP tests that kill no server and wait for nothing.
