@@ -64,6 +64,14 @@ SELECT w AS condition, c.* FROM unnest(ARRAY['r.cat = l.cat', 'r.id <> l.id AND 
 SELECT c.* FROM compare('SELECT id, (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 1) AS r FROM l') c;
 SELECT c.* FROM compare('SELECT id, ARRAY(SELECT r.id + o.id FROM r JOIN l o USING (cat) WHERE o.id < 9 ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id, o.id LIMIT 3) FROM l') c;
 SELECT c.* FROM compare('SELECT id, (SELECT max(jaccard_similarity(l.s, r.s)) FROM r WHERE r.cat = l.cat) AS m FROM l') c;
+-- A scan computes values of a row only: no sets, aggregates or window functions.
+SELECT q AS query, c.* FROM unnest(ARRAY[
+    'SELECT r.id AS r, generate_series(1, r.cat) AS g FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC, g, r.id LIMIT 3',
+    'SELECT r.id AS r, jaccard_similarity(l.s, r.s || generate_series(1, r.cat)) AS s FROM r ORDER BY s DESC, r.id LIMIT 3',
+    'SELECT jaccard_similarity(l.s, array_agg(r.id)) AS s FROM r ORDER BY s DESC LIMIT 1',
+    'SELECT r.id AS r, sum(r.cat) OVER () AS w FROM r ORDER BY jaccard_similarity(l.s, r.s) DESC, w, r.id LIMIT 3',
+    'SELECT r.id AS r, jaccard_similarity(l.s, array_agg(r.id) OVER ()) AS s FROM r ORDER BY s DESC, r.id LIMIT 3']) q,
+  LATERAL compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (' || q || ') x') c;
 -- Keys: several, of other types, NULL, without rows.
 ALTER TABLE r ADD COLUMN key text, ADD COLUMN big bigint;
 ALTER TABLE l ADD COLUMN key text;

@@ -30,7 +30,7 @@ bool has_outer_parameter(Node *expr, void *context) {
 }
 
 bool computed_once(Node *expr) {
-  return !contain_volatile_functions(expr) && !contain_subplans(expr);
+  return is_value_of_row(expr) && !contain_volatile_functions(expr) && !contain_subplans(expr);
 }
 
 // Returns the one expression that the key sorts rows of the relation by, NULL where there are several.
@@ -116,6 +116,10 @@ bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey
 
 bool depends_on_outer(Node *expr) {
   return has_outer_parameter(expr, nullptr) || contain_subplans(expr);
+}
+
+bool is_value_of_row(Node *expr) {
+  return !expression_returns_set(expr) && !contain_agg_clause(expr) && !contain_window_function(expr);
 }
 
 double expected_starts(PlannerInfo *root, Node *expr) {

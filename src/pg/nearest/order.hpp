@@ -31,6 +31,10 @@ bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey
 // parameters that an outer query sets, or on subqueries.
 bool depends_on_outer(Node *expr);
 
+// Returns whether a scan can compute the expression: it is one value of a row, and neither of a group or a
+// window nor several values.
+bool is_value_of_row(Node *expr);
+
 // Returns how often the query is started, by estimate: once for each row that the parameters of the
 // expression come from.
 double expected_starts(PlannerInfo *root, Node *expr);

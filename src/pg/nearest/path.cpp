@@ -68,7 +68,8 @@ List *sort_keys_of_rows(RelOptInfo *rel, List *keys) {
     bool usable = false, every = true;
     compat::for_equal_expressions(key->pk_eclass, rel->relids, [&](Expr *expr) {
       usable = true;
-      every = every && !depends_on_outer(reinterpret_cast<Node *>(expr));
+      auto *node = reinterpret_cast<Node *>(expr);
+      every = every && !depends_on_outer(node) && is_value_of_row(node);
     });
     if (!usable || !every || key->pk_eclass->ec_has_volatile) break;
     found = lappend(found, key);
