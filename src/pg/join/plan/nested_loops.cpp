@@ -36,8 +36,8 @@ constexpr Obstacle no_bound = {"no condition of the join bounds the similarity",
                                "Add a condition to the join, such as jaccard_similarity(l, r) >= 0.5."};
 constexpr Obstacle per_row = {
     "the similarity is computed in a subquery for each row",
-    "Write a join with a condition such as jaccard_similarity(l, r) >= 0.5, EXISTS, or use "
-    "similarity_neighbors for the most similar rows."};
+    "Write a join with a condition such as jaccard_similarity(l, r) >= 0.5, EXISTS, or LATERAL (SELECT … "
+    "ORDER BY jaccard_similarity(l, r) DESC LIMIT 1) for the most similar rows."};
 constexpr Obstacle one_arm = {"another condition stands beside the similarity in an OR",
                               "Write two queries, one for each side of the OR, with UNION between them."};
 constexpr Obstacle changing_bound = {
