@@ -9,6 +9,7 @@ extern "C" {
 #include <cstring>
 
 #include "core/text/letters.hpp"
+#include "pg/base/compat.hpp"
 #include "pg/base/interrupts.hpp"
 
 namespace simjoin::pg {
