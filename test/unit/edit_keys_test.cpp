@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -152,6 +154,23 @@ TEST(EditSimilarityKeys, AreSharedFromTheSimilarityOn) {
     }
   }
   EXPECT_GT(similar, 4000);
+}
+
+// The shorter text is the beginning of the longer one, so that all keys they share are those of its length.
+TEST(EditSimilarityKeys, AreSharedByTextsExactlyOnTheSimilarity) {
+  TextDraws draws(23);
+  Text letters;
+  for (uint32_t letter = 'a'; letter <= 'z'; ++letter) letters.push_back(letter);
+  for (size_t length = 1; length <= 120; ++length) {
+    const Text a = draws.text(letters, length);
+    for (size_t edits = 0; edits <= length / 2; ++edits) {
+      const Text b(a.begin(), a.end() - static_cast<ptrdiff_t>(edits));
+      const double similarity = 1 - static_cast<double>(edits) / static_cast<double>(length);
+      ASSERT_TRUE(share_similarity_key(a, b, similarity)) << length << " " << edits;
+      const double written = std::floor(100 * similarity) / 100;
+      ASSERT_TRUE(share_similarity_key(a, b, written)) << length << " " << edits;
+    }
+  }
 }
 
 TEST(EditSimilarityKeys, TellMostOtherTextsApart) {

@@ -133,7 +133,7 @@ class KeyMaker {
 // one. It is -1 where there is none, and most_edits + 1 where it is above most_edits.
 class EditsByLength {
  public:
-  explicit EditsByLength(double similarity) : share_(1 - similarity) {}
+  explicit EditsByLength(double similarity) : share_(1 - similarity + rounded) {}
 
   int32_t operator()(size_t length) const {
     const double edits = std::floor(share_ * static_cast<double>(length));
@@ -149,6 +149,10 @@ class EditsByLength {
   }
 
  private:
+  // More than roundings take from a similarity that is computed as 1 - edits / length: 1 - 1 / 5 is 0.8, but
+  // (1 - 0.8) * 5 is below 1. Too little for one more edit of any text.
+  static constexpr double rounded = 4e-16;
+
   double share_;
 };
 
