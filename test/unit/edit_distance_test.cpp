@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <vector>
 
+#include "core/base/interruption.hpp"
+#include "core/base/thread_clock.hpp"
+#include "core/base/worker_pool.hpp"
 #include "core/text/damerau_distance.hpp"
 #include "unit/edit_texts.hpp"
 
@@ -93,6 +97,16 @@ TEST(DamerauDistance, IsThatOfTheTable) {
   }
   // Nothing is changed between two neighbours that are exchanged.
   EXPECT_EQ(damerau_distance<uint32_t>(Text{'c', 'a'}, Text{'a', 'b', 'c'}), 3);
+}
+
+// The most that is looked at of the table of long texts is not made ready at once.
+TEST(DamerauDistance, IsGivenUpSoon) {
+  const std::vector<uint8_t> a(30'000'000, 'a'), b(30'000'000, 'b');
+  set_interruption([] { return true; });
+  const ThreadClock::time_point begin = ThreadClock::now();
+  EXPECT_THROW(damerau_distance_up_to<uint8_t>(a, b, 30'000'000), Cancelled);
+  EXPECT_LT(ThreadClock::now() - begin, std::chrono::milliseconds(50));
+  set_interruption(nullptr);
 }
 
 TEST(DamerauDistance, TakesTimeByTheDistanceOfLongTexts) {

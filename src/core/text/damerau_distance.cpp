@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/base/interruption.hpp"
 #include "core/text/common_ends.hpp"
@@ -19,7 +19,7 @@ class AlignmentTable {
   // `b` is longer than `a` by no more than `most`.
   AlignmentTable(std::span<const Character> a, std::span<const Character> b, size_t most)
       : a_(a), b_(b), most_(most) {
-    for (Row *row : {&before_, &last_, &row_}) row->assign(2 * most + 3, far);
+    for (Row *row : {&before_, &last_, &row_}) *row = std::make_unique_for_overwrite<int32_t[]>(2 * most + 3);
   }
 
   // Returns the distance, or a greater number than `most` if it is above that.
@@ -36,7 +36,8 @@ class AlignmentTable {
   }
 
  private:
-  using Row = std::vector<int32_t>;
+  // To fill it at once would take long where `most` is large.
+  using Row = std::unique_ptr<int32_t[]>;
 
   static constexpr int32_t far = std::numeric_limits<int32_t>::max() / 2;
 
@@ -48,6 +49,10 @@ class AlignmentTable {
   int32_t fill_row(size_t row) {
     const size_t first = row > most_ ? row - most_ : 0, end = std::min(b_.size(), row + most_) + 1;
     int32_t least = far;
+    // The cells beside the part that its cells are computed from.
+    if (first > 0) row_[place_of(first, row) - 1] = far;
+    if (row > 0 && end > last_end_) last_[place_of(end, row)] = far;
+    last_end_ = end;
     for (size_t column = first; column < end; ++column) {
       check_interruption_at(steps_++);
       const size_t place = place_of(column, row);
@@ -72,6 +77,7 @@ class AlignmentTable {
   std::span<const Character> b_;
   size_t most_;
   Row before_, last_, row_;
+  size_t last_end_ = 0;  // of the columns of the last row
   size_t steps_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 
 #include "core/base/interruption.hpp"
 #include "core/text/character_table.hpp"
@@ -25,7 +26,8 @@ struct Matches {
 template <typename Character>
 class PlacesOfCharacters {
  public:
-  explicit PlacesOfCharacters(std::span<const Character> text) : text_(text), next_(text.size() + 1) {
+  explicit PlacesOfCharacters(std::span<const Character> text)
+      : text_(text), next_(std::make_unique_for_overwrite<uint32_t[]>(text.size() + 1)) {
     for (size_t place = text.size(); place > 0; --place) {
       check_interruption_at(place);
       uint32_t &first = firsts_.of(text[place - 1]);
@@ -62,7 +64,7 @@ class PlacesOfCharacters {
   static constexpr uint32_t taken = ~uint32_t{0};
 
   std::span<const Character> text_;
-  std::vector<uint32_t> next_;
+  std::unique_ptr<uint32_t[]> next_;
   CharacterTable<Character> firsts_;  // the first place of each character that is free and not passed
   size_t steps_ = 0;
 };
