@@ -37,6 +37,16 @@ SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY j
 RESET simjoin.enable_nearest;
 SELECT * FROM said('SELECT FROM loops a, LATERAL (SELECT FROM loops b ORDER BY jaccard_similarity(a.tokens, b.tokens) DESC LIMIT 1) c');
 SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id = b.id');
+-- A condition that an index scan of one side has. An equality leaves few rows.
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_material = off;
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id < b.id AND jaccard_similarity(a.tokens, b.tokens) >= a.bound');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON b.id > a.id AND 0.5 <= jaccard_similarity(a.tokens || b.tokens, b.tokens)');
+SELECT * FROM said('SELECT FROM loops a JOIN loops b ON a.id = b.id AND jaccard_similarity(a.tokens, b.tokens) >= a.bound');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET enable_material;
 SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, ''{1,2,3}'') >= 0.5');
 SELECT * FROM said('SELECT FROM loops a WHERE jaccard_similarity(a.tokens, (SELECT tokens FROM loops WHERE id = 1)) >= 0.5');
 SET simjoin.enable_join = off;

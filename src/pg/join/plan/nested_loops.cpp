@@ -4,8 +4,10 @@
 
 extern "C" {
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "utils/lsyscache.h"
 }
 
 #include <string_view>
@@ -220,6 +222,46 @@ void look_at_loop(NestLoop *loop, double loops, SlowLoop *slowest) {
     note(slowest, pairs, no_bound);
 }
 
+// Returns the condition of an index scan below a nested loop as one of the join: its parameters are of the
+// other input.
+Node *as_condition_of_join(Node *expr, void *unused) {
+  if (expr == nullptr) return nullptr;
+  if (IsA(expr, Param) && castNode(Param, expr)->paramkind == PARAM_EXEC) {
+    auto *param = castNode(Param, expr);
+    return reinterpret_cast<Node *>(
+        makeVar(OUTER_VAR, 1, param->paramtype, param->paramtypmod, param->paramcollid, 0));
+  }
+  if (IsA(expr, Var)) {
+    auto *column = static_cast<Var *>(copyObjectImpl(expr));
+    column->varno = INNER_VAR;
+    return reinterpret_cast<Node *>(column);
+  }
+  return compat::mutate_children(expr, as_condition_of_join, unused);
+}
+
+// Returns whether a condition of an index scan is an equality, which leaves few rows.
+bool seeks_equal(List *conditions) {
+  ListCell *cell;
+  foreach (cell, conditions) {
+    auto *condition = static_cast<Node *>(lfirst(cell));
+    if (!IsA(condition, OpExpr)) return true;
+    auto *comparison = castNode(OpExpr, condition);
+    if (op_mergejoinable(comparison->opno, exprType(static_cast<Node *>(linitial(comparison->args)))))
+      return true;
+  }
+  return false;
+}
+
+// Looks at an index scan that runs `loops` times, with what conditions its index serves.
+void look_at_index_scan(Plan *scan, List *served, double loops, SlowLoop *slowest) {
+  if (loops <= 1 || seeks_equal(served)) return;
+  ListCell *cell;
+  foreach (cell, scan->qual) {
+    Node *condition = as_condition_of_join(static_cast<Node *>(lfirst(cell)), nullptr);
+    if (compares_inputs(condition, nullptr)) note(slowest, loops * scan->plan_rows, obstacle_of(condition));
+  }
+}
+
 bool is_scan_of_nearest(const CustomScan *scan) {
   return std::string_view(scan->methods->CustomName) == nearest_rows_name;
 }
@@ -255,6 +297,9 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
       // Its second child computes similarities, but only if memory does not suffice.
       if (is_scan_of_nearest(reinterpret_cast<CustomScan *>(plan))) return;
       look_at_plans(reinterpret_cast<CustomScan *>(plan)->custom_plans, loops, slowest);
+      break;
+    case T_IndexScan:
+      look_at_index_scan(plan, reinterpret_cast<IndexScan *>(plan)->indexqualorig, loops, slowest);
       break;
     case T_SeqScan:
     case T_Agg:
