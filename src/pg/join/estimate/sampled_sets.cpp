@@ -127,7 +127,12 @@ void add_set(uint64 row, Datum value, TokenType type, DrawnSets *drawn) {
   if (tokens.size() > begin) drawn->sets.append({row, begin, tokens.size() - begin});
 }
 
-// Reads some rows of a block.
+// Returns whether the sample is large enough.
+bool has_enough(const Drawing &drawing) {
+  return drawing.drawn->tokens.size() >= tokens_wanted;
+}
+
+// Reads some rows of a block. Rows of large sets are many in a block if these are stored out of line.
 void draw_block(Drawing *drawing, uint64 number, uint64 rows) {
   const Leaf *leaf = std::upper_bound(drawing->leaves.begin(), drawing->leaves.end(), number,
                                       [](uint64 block, const Leaf &other) { return block < other.first; }) -
@@ -137,7 +142,8 @@ void draw_block(Drawing *drawing, uint64 number, uint64 rows) {
   ItemPointerData first, last;
   set_range(number - leaf->first, &first, &last);
   table_rescan_tidrange(open->scan, &first, &last);
-  while (rows-- > 0 && table_scan_getnextslot_tidrange(open->scan, ForwardScanDirection, open->slot)) {
+  while (rows-- > 0 && !has_enough(*drawing) &&
+         table_scan_getnextslot_tidrange(open->scan, ForwardScanDirection, open->slot)) {
     check_interrupts();
     drawing->drawn->rows += 1;
     ResetExprContext(open->context);
@@ -160,8 +166,7 @@ void draw(void *argument) {
   const uint64 wanted = Min(blocks, blocks_wanted), rows = (rows_wanted + wanted - 1) / wanted;
   uint64 step = Max(static_cast<uint64>(static_cast<double>(blocks) * 0.618), 1);
   while (std::gcd(step, blocks) != 1) ++step;
-  for (uint64 i = 0; i < wanted && drawing->drawn->tokens.size() < tokens_wanted; ++i)
-    draw_block(drawing, i * step % blocks, rows);
+  for (uint64 i = 0; i < wanted && !has_enough(*drawing); ++i) draw_block(drawing, i * step % blocks, rows);
   close_leaf(&drawing->open);
 }
 
