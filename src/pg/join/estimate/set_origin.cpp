@@ -39,7 +39,8 @@ PlannerInfo *root_of_subquery(PlannerInfo *root, Index relid, const RangeTblEntr
   if (rte->rtekind == RTE_CTE) below = root_of_with(root, rte);
   if (rte->rtekind == RTE_SUBQUERY && !rte->security_barrier)
     below = find_base_rel(root, static_cast<int>(relid))->subroot;
-  if (below == nullptr || below->parse->commandType != CMD_SELECT) return nullptr;  // RETURNING is not planned
+  if (below == nullptr || below->parse->commandType != CMD_SELECT)
+    return nullptr;  // RETURNING is not planned
   return below->parse->setOperations != nullptr ? nullptr : below;
 }
 
