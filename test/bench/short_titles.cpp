@@ -1,10 +1,12 @@
-// Writes titles of 6 to 14 words as sets of numbers, without keeping any of them: part of a collection of any size.
+// Writes titles of 6 to 14 words as sets of numbers, without keeping any of them: part of a collection of any
+// size.
 //
 //   short_titles COUNT FIRST LAST > rows
 //
-// COUNT is the number of titles of the collection; those from FIRST to before LAST are written, as COPY reads them: an id and an
-// array. Words are Zipf-distributed over 2,000,000. One title in 20 is a copy of another one with a word changed. A title
-// depends on COUNT and its number only, so parts may be written side by side.
+// COUNT is the number of titles of the collection; those from FIRST to before LAST are written, as COPY reads
+// them: an id and an array. Words are Zipf-distributed over 2,000,000. One title in 20 is a copy of another
+// one with a word changed. A title depends on COUNT and its number only, so parts may be written side by
+// side.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
