@@ -9,7 +9,8 @@ slow_tests+=:MinHash.*stimate*
 
 # Unit tests of quick files that take seconds all the same.
 left_to_all=*SpillAlgorithm*:WeightedJoin.*BeyondTheMemoryLimit:WeightedJoin.FindsThePairsOfValuesThatWait
-left_to_all+=:*TokensInTheOrderOfTheirFrequency*:LshTokens.ComparesTokensOfAllTypes:ServiceMemory.*:ServiceTest.JoinsLongSets:BulkFlyHash.*
+left_to_all+=:*TokensInTheOrderOfTheirFrequency*:*SidesOfVeryDifferentSizes*:*FindTheSamePairsBeyondTheirMemory*
+left_to_all+=:LshTokens.ComparesTokensOfAllTypes:ServiceMemory.*:ServiceTest.JoinsLongSets:BulkFlyHash.*
 
 # Shapes of sets that are read and written like those of other shapes.
 more_shapes=
@@ -17,7 +18,8 @@ for shape in uniform skewed near_duplicates equal_sets dense on_threshold; do mo
 more_shapes=${more_shapes#:}
 
 # SQL tests and isolation tests that repeat others in other ways.
-slow_sql=(dedup_tracking_keys dedup_tracking_weights estimates input_cache join_parallel profile text_fields)
+slow_sql=(dedup_tracking_keys dedup_tracking_weights estimates functions_weighted input_cache join_parallel join_sums profile
+  text_fields)
 slow_specs=(recheck_matrix)
 
 # TAP tests that kill no server and wait for nothing.
