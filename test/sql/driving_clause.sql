@@ -36,6 +36,8 @@ INSERT INTO spelled VALUES
   ('computed', $$jaccard_similarity(string_to_array(lower(a.name), ' '), string_to_array(lower(b.name), ' ')) >= 0.5$$,
    $$jaccard_similarity(string_to_array(lower(a.address), ' '), string_to_array(lower(b.address), ' ')) >= 0.5$$),
   ('tokenizer', $$jaccard_similarity(a.name, b.name, 'words') >= 0.5$$, $$jaccard_similarity(a.address, b.address, 'words') >= 0.5$$),
+  ('alnum', $$jaccard_similarity(a.name, b.name, 'alnum') >= 0.5$$, $$jaccard_similarity(a.address, b.address, 'alnum') >= 0.5$$),
+  ('options', $$jaccard_similarity(a.name, b.name, 'words(casefold)') >= 0.5$$, $$jaccard_similarity(a.address, b.address, 'words(casefold)') >= 0.5$$),
   ('columns', 'jaccard_similarity(a.names, b.names) >= 0.5', 'jaccard_similarity(a.addresses, b.addresses) >= 0.5'),
   ('both', $$dice_similarity(a.names, b.names) >= 0.6$$, $$jaccard_distance(shingles(a.address, 3), shingles(b.address, 3)) <= 0.4$$);
 SELECT what, driven(name || ' AND ' || address) AS name_first, driven(address || ' AND ' || name) AS address_first FROM spelled;

@@ -3,8 +3,11 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/transam.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -33,12 +36,20 @@ bool may_do_more(Oid function, void *) {
   return !plain || !compat::may_execute(function);
 }
 
+// Returns whether the type is neither built in nor a base type of this extension, such as tokenizer.
+bool is_type_of_others(Oid type) {
+  if (type < FirstNormalObjectId) return false;
+  const Oid extension = get_extension_oid("simjoin", true);
+  return !OidIsValid(extension) || get_typtype(type) != TYPTYPE_BASE ||
+         getExtensionOfObject(TypeRelationId, type) != extension;
+}
+
 bool is_column(Node *node) {
   return IsA(node, Var) && castNode(Var, node)->varattno > 0 && castNode(Var, node)->varlevelsup == 0;
 }
 
-// Returns whether the expression is of more than columns, constants and functions of built-in types.
-// Functions on arrays of other types call what belongs to these types.
+// Returns whether the expression is of more than columns, constants and functions of types that are built in
+// or of this extension. Functions on arrays of other types call what belongs to these types.
 bool is_more(Node *node, void *) {
   if (node == nullptr) return false;
   switch (nodeTag(node)) {
@@ -46,7 +57,7 @@ bool is_more(Node *node, void *) {
       return compat::walk_children(node, is_more, nullptr);
     case T_RelabelType:  // such as that of a domain's value to the type behind it
       if (is_column(reinterpret_cast<Node *>(castNode(RelabelType, node)->arg)))
-        return exprType(node) >= FirstNormalObjectId;
+        return is_type_of_others(exprType(node));
       break;
     case T_Var:
       if (!is_column(node)) return true;
@@ -70,7 +81,7 @@ bool is_more(Node *node, void *) {
     default:
       return true;
   }
-  return exprType(node) >= FirstNormalObjectId || check_functions_in_node(node, may_do_more, nullptr) ||
+  return is_type_of_others(exprType(node)) || check_functions_in_node(node, may_do_more, nullptr) ||
          compat::walk_children(node, is_more, nullptr);
 }
 
