@@ -68,5 +68,13 @@ SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.toke
 SET simjoin.notice_pairs = 0;
 SELECT count(*) FROM loops a JOIN loops b ON jaccard_similarity(a.tokens, b.tokens) >= a.bound;
 SET simjoin.notice_pairs = -1;
+-- What to write instead.
+SET simjoin.notice_pairs = 1;
+SELECT count(*) FROM loops a JOIN loops b ON edit_distance(a.id::text, b.id::text) <= 0.2 * greatest(length(a.id::text), length(b.id::text));
+SELECT count(*) FROM loops a JOIN loops b ON 1 - edit_distance(a.id::text, b.id::text)::float8 / nullif(greatest(length(a.id::text), length(b.id::text)), 0) >= 0.4;
+SET simjoin.enable_nearest = off;
+SELECT count(m) FROM (SELECT (SELECT max(jaccard_similarity(a.tokens, b.tokens)) FROM loops b WHERE b.id <> a.id) AS m FROM loops a OFFSET 0) x;
+RESET simjoin.notice_pairs;
+RESET simjoin.enable_nearest;
 DROP FUNCTION said;
 DROP TABLE loops;

@@ -39,13 +39,19 @@ constexpr Obstacle no_bound = {"no condition of the join bounds the similarity",
 constexpr Obstacle per_row = {
     "the similarity is computed in a subquery for each row",
     "Write a join with a condition such as jaccard_similarity(l, r) >= 0.5, EXISTS, or LATERAL (SELECT … "
-    "ORDER BY jaccard_similarity(l, r) DESC LIMIT 1) for the most similar rows."};
-constexpr Obstacle one_arm = {"another condition stands beside the similarity in an OR",
-                              "Write two queries, one for each side of the OR, with UNION between them."};
+    "ORDER BY jaccard_similarity(l, r) DESC NULLS LAST LIMIT 1) for the most similar rows."};
+constexpr Obstacle one_arm = {
+    "another condition stands beside the similarity in an OR",
+    "Make the pairs first, in WITH pairs AS MATERIALIZED (SELECT … UNION SELECT …), and join or update with "
+    "them."};
 constexpr Obstacle changing_bound = {
     "the similarity is compared with columns",
     "Add a condition with the least bound that occurs, such as jaccard_similarity(l, r) "
     ">= 0.5."};
+constexpr Obstacle changing_edits = {
+    changing_bound.why,
+    "Write 1 - levenshtein(l, r)::float8 / nullif(greatest(length(l), length(r)), 0) >= 0.8, or add the "
+    "greatest bound, as in levenshtein(l, r) <= 3."};
 constexpr Obstacle upper_bound = {"the condition holds for pairs that are not similar",
                                   "Add a condition that bounds the similarity from below."};
 constexpr Obstacle cheaper = {
@@ -65,7 +71,7 @@ constexpr Obstacle other_edits = {
 constexpr Obstacle low_bound = {"the bound on the similarity of the texts is too low to rule out pairs",
                                 "Add another condition, such as an equality, or a greater bound: from 0.85 "
                                 "on for jaro_winkler_similarity, 0.75 for jaro_similarity, and 0.7 for 1 - "
-                                "edit_distance(l, r)::float8 / greatest(length(l), length(r))."};
+                                "edit_distance(l, r)::float8 / nullif(greatest(length(l), length(r)), 0)."};
 
 // What is found in a plan: the similarity that is computed for the most pairs.
 struct SlowLoop {
@@ -187,8 +193,8 @@ Obstacle obstacle_of(Node *condition) {
       return is_low_bound(sum, needed_gain(sum)) ? low_bound : cheaper;
     if (!bounded && !(above && below)) return upper_bound;
   }
-  if (above && below) return changing_bound;
-  if (has_column(above ? lesser : greater, nullptr)) return changing_bound;
+  if ((above && below) || has_column(above ? lesser : greater, nullptr))
+    return computes_edits(condition, nullptr) ? changing_edits : changing_bound;
   // A distance is small if the pair is similar.
   SimilarityClause call = {};
   TrigramCall trigrams;
