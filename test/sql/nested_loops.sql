@@ -75,6 +75,14 @@ SELECT count(*) FROM loops a JOIN loops b ON 1 - edit_distance(a.id::text, b.id:
 SET simjoin.enable_nearest = off;
 SELECT count(m) FROM (SELECT (SELECT max(jaccard_similarity(a.tokens, b.tokens)) FROM loops b WHERE b.id <> a.id) AS m FROM loops a OFFSET 0) x;
 RESET simjoin.notice_pairs;
+-- The node NearestSets reads few rows of the index.
+SELECT create_similarity_index('loops', 'tokens', 0.5);
+ANALYZE loops;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT a.id, (SELECT b.id FROM loops b ORDER BY a.tokens <%> b.tokens LIMIT 1) FROM loops a;
+SELECT * FROM said('SELECT a.id, (SELECT b.id FROM loops b ORDER BY a.tokens <%> b.tokens LIMIT 1) FROM loops a');
+SELECT * FROM said('SELECT a.id, c.id FROM loops a, LATERAL (SELECT b.id FROM loops b ORDER BY a.tokens <%> b.tokens LIMIT 1) c');
 RESET simjoin.enable_nearest;
+RESET enable_seqscan;
 DROP FUNCTION said;
 DROP TABLE loops;

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/index/index_options.hpp"
+#include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
 #include "pg/join/clause/threshold.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int most_steps = 9;
 
-const CustomScanMethods plan_methods = {.CustomName = nearest_node_name,
+const CustomScanMethods plan_methods = {.CustomName = nearest_sets_name,
                                         .CreateCustomScanState = create_nearest_state};
 
 // A path of the node: the index is searched, or else the table is read, and the rows are sorted.
@@ -100,7 +101,7 @@ Plan *plan_nearest(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, L
   return &scan->scan.plan;
 }
 
-const CustomPathMethods path_methods = {.CustomName = nearest_node_name,
+const CustomPathMethods path_methods = {.CustomName = nearest_sets_name,
                                         .PlanCustomPath = plan_nearest,
                                         .ReparameterizeCustomPathByChild = nullptr};
 

@@ -15,8 +15,6 @@ extern "C" {
 
 namespace simjoin::pg {
 
-inline constexpr const char *nearest_node_name = "NearestSets";
-
 // Offers the node to the planner where the query's order is that of the distance from the column of the
 // index.
 void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column);

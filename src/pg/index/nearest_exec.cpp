@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/index/nearest.hpp"
 #include "pg/index/set_query.hpp"
+#include "pg/join/clause/facts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -129,7 +130,7 @@ void explain_nearest(CustomScanState *node, List *, ExplainState *es) {
   ExplainPropertyBool("All Rows Read", state->read_all, es);
 }
 
-const CustomExecMethods exec_methods = {.CustomName = nearest_node_name,
+const CustomExecMethods exec_methods = {.CustomName = nearest_sets_name,
                                         .BeginCustomScan = begin_nearest,
                                         .ExecCustomScan = exec_nearest,
                                         .EndCustomScan = end_nearest,

@@ -16,8 +16,10 @@ namespace simjoin::pg {
 // The join operator's name in EXPLAIN.
 inline constexpr char join_node_name[] = "SetSimilarityJoin";
 
-// The name of the scan for the nearest rows of each row (pg/nearest).
+// The names of the scans for the nearest rows of each row: by an index of its own (pg/nearest), and by an
+// index on sets (pg/index).
 inline constexpr char nearest_rows_name[] = "NearestRows";
+inline constexpr char nearest_sets_name[] = "NearestSets";
 
 // What a column of the node's scan tuple holds.
 enum class ColumnSource : int { left, right, similarity };

@@ -269,7 +269,8 @@ void look_at_index_scan(Plan *scan, List *served, double loops, SlowLoop *slowes
 }
 
 bool is_scan_of_nearest(const CustomScan *scan) {
-  return std::string_view(scan->methods->CustomName) == nearest_rows_name;
+  const std::string_view name = scan->methods->CustomName;
+  return name == nearest_rows_name || name == nearest_sets_name;
 }
 
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);
@@ -300,7 +301,7 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
       look_at_plan(reinterpret_cast<SubqueryScan *>(plan)->subplan, loops, slowest);
       break;
     case T_CustomScan:
-      // Its second child computes similarities, but only if memory does not suffice.
+      // Its last child computes the similarities of all rows, but is a last resort.
       if (is_scan_of_nearest(reinterpret_cast<CustomScan *>(plan))) return;
       look_at_plans(reinterpret_cast<CustomScan *>(plan)->custom_plans, loops, slowest);
       break;
