@@ -80,6 +80,11 @@ GROUP BY method ORDER BY method;
 -- Pairs of a star that exceed the memory limit.
 SET simjoin.memory_limit = '2MB';
 SELECT count(*) FROM duplicate_groups('SELECT i, ARRAY[1, i] FROM generate_series(2, 1000) i', 0.3, method => 'star');
+-- Components, whose hint does not advise components.
+SET simjoin.memory_limit = '1MB';
+\set SHOW_CONTEXT never
+SELECT count(*) FROM duplicate_groups('SELECT i, ARRAY[i] FROM generate_series(1, 20000) i', 0.9);
+\set SHOW_CONTEXT errors
 RESET simjoin.memory_limit;
 
 -- keep: the first row of the query survives.

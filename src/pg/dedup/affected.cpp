@@ -168,8 +168,8 @@ size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList 
 RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
                             MemoryContext context) {
   RowGrouping *grouping =
-      start_grouping(options, create_grouping_work(context, affected.keys != nullptr), affected.ids,
-                     affected.count, refresh_function, context, affected.keys);
+      start_grouping(options, create_grouping_work(options.grouping, context, affected.keys != nullptr),
+                     affected.ids, affected.count, refresh_function, context, affected.keys);
   const Buffer<NumberedPair> &pairs = affected.pairs->pairs;
   for (size_t begin = 0; begin < pairs.size(); begin += pairs_between_looks) {
     check_interrupts();

@@ -71,8 +71,9 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   const OpenParts parts = open_parts(definition);
   DedupState *state = read_state(definition, parts, nullptr, function, context);
-  RowGrouping *grouping = start_grouping(options, create_grouping_work(context, definition.has_keys()),
-                                         ids_of(*state), state->count(), function, context, state->keys);
+  RowGrouping *grouping =
+      start_grouping(options, create_grouping_work(options.grouping, context, definition.has_keys()),
+                     ids_of(*state), state->count(), function, context, state->keys);
   add_kept_pairs(*state, &*grouping->work->grouper);
   remove_stale(*state);
   if (definition.tracked())

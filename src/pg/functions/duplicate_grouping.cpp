@@ -125,17 +125,19 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
   return options;
 }
 
-GroupingWork::GroupingWork(size_t memory_limit) {
+GroupingWork::GroupingWork(Grouping method, size_t memory_limit) {
   memory.set_limit(memory_limit,
                    {"the groups of duplicates need",
-                    "use the method components, which keeps no pairs, a higher threshold or fewer rows",
+                    method == Grouping::components
+                        ? "use a higher threshold or fewer rows"
+                        : "use the method components, which keeps no pairs, a higher threshold or fewer rows",
                     " that the join leaves"});
 }
 
-GroupingWork *create_grouping_work(MemoryContext context, bool beside_keys) {
+GroupingWork *create_grouping_work(Grouping method, MemoryContext context, bool beside_keys) {
   const size_t limit = memory_limit_of(context);
   const size_t share = beside_keys ? pair_share_beside_keys(limit) : pair_share(limit);
-  return own(context, [share] { return std::make_unique<GroupingWork>(share); });
+  return own(context, [method, share] { return std::make_unique<GroupingWork>(method, share); });
 }
 
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,

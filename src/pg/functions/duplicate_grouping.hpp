@@ -25,7 +25,7 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
 // What groups rows, and its result.
 struct GroupingWork {
   // Its groups are refused beyond `memory_limit`, which the join leaves.
-  explicit GroupingWork(size_t memory_limit);
+  GroupingWork(Grouping method, size_t memory_limit);
 
   MemoryCounter memory;
   std::optional<SetCopies> copies;  // set where copies of a set are not joined
@@ -34,7 +34,7 @@ struct GroupingWork {
 };
 
 // Returns work that has not begun; it belongs to the context. `beside_keys`: keys need memory, too.
-GroupingWork *create_grouping_work(MemoryContext context, bool beside_keys = false);
+GroupingWork *create_grouping_work(Grouping method, MemoryContext context, bool beside_keys = false);
 
 // Rows that are being grouped. Everything belongs to the context.
 struct RowGrouping {

@@ -32,7 +32,8 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   FunctionJoin *join = create_function_join(groups_function, call.measure, true);
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
-  *work = create_grouping_work(join->context, OidIsValid(call.key.type) && !is_id_type(call.key.type));
+  *work = create_grouping_work(call.options.grouping, join->context,
+                               OidIsValid(call.key.type) && !is_id_type(call.key.type));
   const size_t limit = memory_limit_of(join->context);
   SetCopies *copies = call_cpp([&] {
     return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(limit), (*work)->memory);
