@@ -86,6 +86,7 @@ SELECT count(*) FROM (SELECT ARRAY[i] AS tokens FROM generate_series(1, 2) i) v 
 
 -- Measures.
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', 0.5, 'jacard');
+SELECT * FROM duplicate_groups('SELECT 1, ''a''::text', 0.5, 'shingles(3)');
 SELECT * FROM similarity_join('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 0.5, '');
 SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::int[]', 'SELECT 1, ''{1}''::int[]', 1, 0.5, 'Cosine');
 

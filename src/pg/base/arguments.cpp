@@ -91,6 +91,9 @@ RowMeasure row_measure(const char *name, size_t count, const char *function, con
   for (const RowMeasure weighted : weighted_measures)
     if (std::string_view(name) == row_measure_name(weighted)) return weighted;
   const auto names = std::span(measure_names).first(count);
+  if (std::string_view(name).find('(') != std::string_view::npos)
+    hint = psprintf("%s A tokenizer is no measure: write tokens => %s, or make sets in the query.", hint,
+                    quote_literal_cstr(name));
   return {static_cast<Measure>(number_of_name(name, names, function, "measure", hint)), false};
 }
 

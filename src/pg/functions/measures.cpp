@@ -95,12 +95,16 @@ PG_FUNCTION_INFO_V1(simjoin_text_is_no_set);
 Datum simjoin_text_is_no_set(PG_FUNCTION_ARGS) {
   const char *name = get_func_name(fcinfo->flinfo->fn_oid);
   const bool similar = name != nullptr && std::strcmp(name, "sets_similar") == 0;
+  const bool takes_tokenizer = !similar && PG_NARGS() == 2;  // not with weights, and not minhash()
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("%s: a set is an array of type integer[], bigint[] or text[], and not a text",
                          similar ? "~=" : name),  // which is how users call that function
                   errhint("Give literals and parameters their type, as in '{1,2}'::integer[] or $1::text[]. "
                           "A set of the pieces or words of a text is made as in shingles(body) or "
-                          "string_to_array(body, ' ').")));
+                          "string_to_array(body, ' ').%s",
+                          takes_tokenizer
+                              ? psprintf(" Or give a tokenizer: %s(a.name, b.name, 'shingles(5)').", name)
+                              : "")));
   PG_RETURN_NULL();
 }
 }

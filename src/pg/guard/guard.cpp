@@ -16,6 +16,7 @@ extern "C" {
 }
 
 #include <cstdlib>
+#include <cstring>
 
 #include "pg/base/arguments.hpp"
 #include "pg/guard/keys.hpp"
@@ -68,7 +69,9 @@ AttrNumber column_number(const Guard &guard, Relation table, const char *column)
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
                   errmsg("%s: the table \"%s\" has no column \"%s\"", guard.function,
                          RelationGetRelationName(table), column),
-                  errhint("Name a column of the table. If it was renamed, make the trigger anew.")));
+                  std::strchr(column, '(') != nullptr
+                      ? errhint("Name a column of the table. For a set of a text add a generated column.")
+                      : errhint("Name a column of the table. If it was renamed, make the trigger anew.")));
   pg_unreachable();
 }
 
