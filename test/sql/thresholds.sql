@@ -27,6 +27,10 @@ SELECT count(*) FROM sets WHERE tokens <%> '{1,2}' <= 20;
 SELECT count(*) FROM sets WHERE dice_similarity(tokens, '{1,2}') > -1;
 SELECT count(*) FROM sets WHERE overlap_count(tokens, '{1,2}') >= '3e9'::float8;
 SELECT * FROM similarity_self_join('SELECT id, tokens FROM sets WHERE jaccard_similarity(tokens, ''{1,2}'') >= 80', 0.5);
+SELECT count(*) FROM sets a JOIN sets b ON jaro_winkler_similarity(a.body, b.body) >= 95;
+SELECT count(*) FROM sets a JOIN sets b ON 95 < jaro_similarity(a.body, b.body);
+SELECT count(*) FROM sets a JOIN sets b ON 1 - edit_distance(a.body, b.body)::float8 / nullif(greatest(length(a.body), length(b.body)), 0) >= 80;
+SELECT count(*) FROM sets a JOIN sets b ON edit_distance(a.body, b.body)::float8 / nullif(greatest(length(a.body), length(b.body)), 0) <= 20;
 -- The loop's statements belong to the statement that the client has sent.
 DO $$ BEGIN FOR i IN 1 .. 3 LOOP PERFORM count(*) FROM sets WHERE jaccard_similarity(tokens, ARRAY[i]) >= 80; END LOOP; END $$;
 -- The join is executed three times.
@@ -50,6 +54,8 @@ SELECT count(*) FROM sets WHERE tokens <%> '{1,2}' <= 1;
 SELECT count(*) FROM sets WHERE jaccard_similarity(tokens, '{1,2}') >= 0;
 SELECT count(*) FROM sets WHERE jaccard_similarity(tokens, '{1,2}') <= 1;
 SELECT count(*) FROM sets a JOIN sets b ON a.id = b.id + 1 AND 0.5 * jaccard_similarity(a.tokens, b.tokens) + 3 * dice_similarity(a.tokens, b.tokens) >= 1.5;
+SELECT count(*) FROM sets WHERE 100 * jaro_similarity(body, 'text 1') >= 95;
+SELECT count(*) FROM sets WHERE 100 * (1 - edit_distance(body, 'text 1')::float8 / greatest(length(body), 6)) >= 95;
 SELECT id FROM sets ORDER BY tokens <%> '{1,2}', id LIMIT 1;
 -- An index is asked with the same thresholds.
 SELECT create_similarity_index('sets', 'tokens', 0.5);

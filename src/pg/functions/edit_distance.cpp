@@ -134,13 +134,6 @@ PG_FUNCTION_INFO_V1(simjoin_levenshtein_similarity_keys);
 Datum simjoin_levenshtein_similarity_keys(PG_FUNCTION_ARGS) {
   return similarity_keys_of_call(fcinfo, longest_of_levenshtein);
 }
-
-// The planner calls it, which loads this library and the join hook before join paths are made.
-PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
-Datum simjoin_edit_distance_support(PG_FUNCTION_ARGS) {
-  (void)fcinfo;
-  PG_RETURN_POINTER(nullptr);
-}
 }
 
 }  // namespace simjoin::pg

@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/base/arguments.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/join/clause/match.hpp"
+#include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/threshold.hpp"
 
 namespace simjoin::pg {
@@ -53,9 +54,35 @@ const Const *value_while_planning(const PlannerInfo *root, Expr *threshold) {
   return IsA(value, Const) ? castNode(Const, value) : nullptr;
 }
 
+// Returns what compares two texts from 0 to 1 in the expression, nullptr where nothing does.
+const char *comparison_of_texts(Node *expr, bool distance) {
+  Sum sum = {};
+  if (!add_to_sum(expr, 1, &sum) || list_length(sum.terms) != 1) return nullptr;
+  auto *term = static_cast<const Term *>(linitial(sum.terms));
+  if (term->edits && distance) return term->factor == 1 && sum.constant == 0 ? "edits / length" : nullptr;
+  if (term->edits) return term->factor == -1 && sum.constant == 1 ? "1 - edits / length" : nullptr;
+  if (term->jaro == JaroKind::none || distance || term->factor != 1 || sum.constant != 0) return nullptr;
+  return term->jaro == JaroKind::jaro ? "jaro_similarity" : "jaro_winkler_similarity";
+}
+
+void check_comparison_of_texts(const PlannerInfo *root, OpExpr *op) {
+  Node *greater, *lesser;
+  bool strict;
+  if (!describe_order(reinterpret_cast<Node *>(op), &greater, &lesser, &strict)) return;
+  for (const bool distance : {false, true}) {
+    const Const *value = value_while_planning(root, reinterpret_cast<Expr *>(distance ? greater : lesser));
+    if (value == nullptr || value->constisnull) continue;
+    const char *function = comparison_of_texts(distance ? lesser : greater, distance);
+    double threshold;
+    if (function != nullptr &&
+        constant_value(reinterpret_cast<Node *>(const_cast<Const *>(value)), &threshold))
+      warn_of_threshold({function, Measure::jaccard, distance, strict, true}, &threshold);
+  }
+}
+
 void check_comparison(const PlannerInfo *root, OpExpr *op) {
   SimilarityClause clause;
-  if (!describe_comparison(op, &clause)) return;
+  if (!describe_comparison(op, &clause)) return check_comparison_of_texts(root, op);
   const Const *value = value_while_planning(root, clause.threshold);
   if (value == nullptr) return;
   const char *function = clause.weighted() ? weighted_function(clause.measure)
@@ -84,12 +111,12 @@ bool is_satisfiable(const Bounded &condition, double threshold) {
 void warn_of_threshold(const Bounded &condition, const double *threshold) {
   const bool satisfiable = threshold != nullptr && is_satisfiable(condition, *threshold);
   if ((satisfiable && !all_satisfy(condition, *threshold)) || !is_first_of_statement()) return;
-  ereport(WARNING,
-          (errmsg("%s satisfy %s %s %s", satisfiable ? "all sets" : "no two sets", condition.function,
-                  relation_of(condition), threshold == nullptr ? "NULL" : float8out_internal(*threshold)),
-           condition.measure == Measure::overlap
-               ? errhint("The threshold is a number of tokens that sets share.")
-               : errhint("The threshold is a number from 0 to 1: for 80 percent write 0.8.")));
+  ereport(WARNING, (errmsg("%s %s satisfy %s %s %s", satisfiable ? "all" : "no two",
+                           condition.texts ? "texts" : "sets", condition.function, relation_of(condition),
+                           threshold == nullptr ? "NULL" : float8out_internal(*threshold)),
+                    condition.measure == Measure::overlap
+                        ? errhint("The threshold is a number of tokens that sets share.")
+                        : errhint("The threshold is a number from 0 to 1: for 80 percent write 0.8.")));
 }
 
 bool is_known_threshold(Expr *threshold) {

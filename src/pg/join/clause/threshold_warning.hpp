@@ -16,8 +16,9 @@ namespace simjoin::pg {
 struct Bounded {
   const char *function;  // of SQL: a measure or a distance
   Measure measure;
-  bool distance;  // the threshold is the largest one, else the least similarity
-  bool strict;    // sets are on the threshold's side of it, and not on it
+  bool distance;       // the threshold is the largest one, else the least similarity
+  bool strict;         // sets are on the threshold's side of it, and not on it
+  bool texts = false;  // are compared, and not sets
 };
 
 // Returns whether two sets can satisfy the condition.

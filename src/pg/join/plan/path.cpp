@@ -15,6 +15,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(simjoin_measure_support);
+PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
 }
 
 #include "pg/base/compat.hpp"
@@ -298,5 +299,16 @@ Datum simjoin_measure_support(PG_FUNCTION_ARGS) {
   auto *request = reinterpret_cast<SupportRequestCost *>(node);
   if (!simjoin::pg::cost_call(request)) PG_RETURN_POINTER(nullptr);
   PG_RETURN_POINTER(request);
+}
+
+// The support function of edit distances and of Jaro's similarities. It loads the library and warns in the
+// same way.
+Datum simjoin_edit_distance_support(PG_FUNCTION_ARGS) {
+  auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+  if (IsA(node, SupportRequestSimplify)) {
+    const auto &request = *reinterpret_cast<SupportRequestSimplify *>(node);
+    if (request.root != nullptr) simjoin::pg::warn_of_thresholds(request.root);
+  }
+  PG_RETURN_POINTER(nullptr);
 }
 }
