@@ -6,6 +6,8 @@
 slow_tests=*DoneRows*:*LargerCollections*:*StatsTest*:*CopiesTest*:*MemoryTest*:*TenthTest*:*SpillTest.TwoSided*:*MemoryStays*
 slow_tests+=:*FileIsAskedFor*:*/S*SE*:BulkFlyHash.ManyRounds*:BulkSignerTest.*OnceThatPays:PairVerifier.*:MinHash.*Curve
 slow_tests+=:MinHash.*stimate*
+# Its memory is never touched, but sanitizers mark it.
+slow_tests+=:DamerauDistance.IsGivenUpSoon
 
 # Unit tests of quick files that take seconds all the same.
 left_to_all=*SpillAlgorithm*:WeightedJoin.*BeyondTheMemoryLimit:WeightedJoin.FindsThePairsOfValuesThatWait
