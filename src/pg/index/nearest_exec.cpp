@@ -12,6 +12,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/index/nearest.hpp"
 #include "pg/index/set_query.hpp"
 #include "pg/join/clause/facts.hpp"
@@ -117,8 +118,7 @@ void rescan_nearest(CustomScanState *node) {
 
 void end_nearest(CustomScanState *node) {
   ExecClearTuple(node->ss.ss_ScanTupleSlot);
-  ListCell *cell;
-  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+  end_inputs(node);
 }
 
 void explain_nearest(CustomScanState *node, List *, ExplainState *es) {
@@ -147,10 +147,7 @@ const CustomExecMethods exec_methods = {.CustomName = nearest_sets_name,
 }  // namespace
 
 Node *create_nearest_state(CustomScan *) {
-  auto *state = static_cast<NearestState *>(palloc0(sizeof(NearestState)));
-  NodeSetTag(state, T_CustomScanState);
-  state->css.methods = &exec_methods;
-  return reinterpret_cast<Node *>(state);
+  return make_node_state<NearestState>(&exec_methods);
 }
 
 extern "C" {

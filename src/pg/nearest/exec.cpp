@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/computation/steps.hpp"
 #include "pg/join/clause/threshold.hpp"
 #include "pg/nearest/facts.hpp"
@@ -308,8 +309,7 @@ void rescan_nearest_rows(CustomScanState *node) {
 
 void end_nearest_rows(CustomScanState *node) {
   forget_rows(nearest_rows_state(node));
-  ListCell *cell;
-  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+  end_inputs(node);
 }
 
 void explain_nearest_rows(CustomScanState *node, List *, ExplainState *es) {
@@ -344,10 +344,7 @@ const CustomExecMethods nearest_rows_exec_methods = {.CustomName = nearest_rows_
 }  // namespace
 
 Node *create_nearest_rows_state(CustomScan *) {
-  auto *state = static_cast<NearestRowsState *>(palloc0(sizeof(NearestRowsState)));
-  NodeSetTag(state, T_CustomScanState);
-  state->css.methods = &nearest_rows_exec_methods;
-  return reinterpret_cast<Node *>(state);
+  return make_node_state<NearestRowsState>(&nearest_rows_exec_methods);
 }
 
 }  // namespace simjoin::pg

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/base/errors.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/computation/engine.hpp"
 #include "pg/join/exec/aside.hpp"
 #include "pg/join/exec/explain.hpp"
@@ -247,8 +248,7 @@ void rescan_join(CustomScanState *node) {
 
 void end_join(CustomScanState *node) {
   discard_execution(state_of(node));
-  ListCell *cell;
-  foreach (cell, node->custom_ps) ExecEndNode(static_cast<PlanState *>(lfirst(cell)));
+  end_inputs(node);
 }
 
 const CustomExecMethods exec_methods = {.CustomName = join_node_name,
@@ -268,10 +268,7 @@ const CustomExecMethods exec_methods = {.CustomName = join_node_name,
 }  // namespace
 
 Node *create_join_state(CustomScan *) {
-  auto *state = static_cast<JoinState *>(palloc0(sizeof(JoinState)));
-  NodeSetTag(state, T_CustomScanState);
-  state->css.methods = &exec_methods;
-  return reinterpret_cast<Node *>(state);
+  return make_node_state<JoinState>(&exec_methods);
 }
 
 }  // namespace simjoin::pg

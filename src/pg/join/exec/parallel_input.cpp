@@ -12,6 +12,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/rows/row_context.hpp"
 
 namespace simjoin::pg {
@@ -109,14 +110,10 @@ void rescan_blocks(CustomScanState *node) {
   if (rows->chgParam == nullptr) ExecReScan(rows);
 }
 
-void end_blocks(CustomScanState *node) {
-  ExecEndNode(static_cast<PlanState *>(linitial(node->custom_ps)));
-}
-
 const CustomExecMethods block_exec_methods = {.CustomName = block_node_name,
                                               .BeginCustomScan = begin_blocks,
                                               .ExecCustomScan = exec_blocks,
-                                              .EndCustomScan = end_blocks,
+                                              .EndCustomScan = end_inputs,
                                               .ReScanCustomScan = rescan_blocks,
                                               .MarkPosCustomScan = nullptr,
                                               .RestrPosCustomScan = nullptr,
@@ -128,10 +125,7 @@ const CustomExecMethods block_exec_methods = {.CustomName = block_node_name,
                                               .ExplainCustomScan = nullptr};
 
 Node *create_block_state(CustomScan *) {
-  auto *state = static_cast<BlockState *>(palloc0(sizeof(BlockState)));
-  NodeSetTag(state, T_CustomScanState);
-  state->css.methods = &block_exec_methods;
-  return reinterpret_cast<Node *>(state);
+  return make_node_state<BlockState>(&block_exec_methods);
 }
 
 }  // namespace
