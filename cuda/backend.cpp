@@ -13,7 +13,7 @@
 #include "cuda/base/injected_faults.hpp"
 #include "cuda/clusters/cluster_index.hpp"
 #include "cuda/engine/gpu_engine.hpp"
-#include "cuda/filters/published/pair_verifier.hpp"
+#include "cuda/engine/pair_verifier.hpp"
 #include "cuda/flyhash/flyhash.hpp"
 #include "cuda/graph/graph_device.hpp"
 #include "cuda/minhash/signature_device.hpp"

@@ -124,7 +124,7 @@ void FilterLaunches::hand_over() {
   const uint64_t results = std::exchange(waiting_results_, 0);
   if (results == 0) return;
   const auto begin = WallClock::now();
-  fetcher_.fetch(waiting_, results, false, [this](Batch &batch) { sink_.push(batch); });
+  fetcher_.fetch(waiting_, results, [this](Batch &batch) { sink_.push(batch); });
   report_.update([&](JoinStats &stats, GpuFigures &figures) {
     stats.output += results;
     figures.download_ms += milliseconds_since(begin);

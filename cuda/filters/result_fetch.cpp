@@ -13,15 +13,14 @@ constexpr size_t fetch_pairs = size_t{1} << 17;
 }  // namespace
 
 // Starts the copy of the results [begin, end).
-void ResultFetcher::start(Piece &piece, const ResultColumns &from, uint64_t begin, uint64_t end, bool swap) {
+void ResultFetcher::start(Piece &piece, const ResultColumns &from, uint64_t begin, uint64_t end) {
   const size_t count = end - begin;
   if (piece.columns.size() < 3 * count) {
     piece.columns = PinnedBuffer<uint32_t>(3 * std::min(fetch_pairs, 2 * count));
   }
   piece.count = count;
   uint32_t *to = piece.columns.data();
-  for (const auto *column :
-       {swap ? &from.right : &from.left, swap ? &from.left : &from.right, &from.overlap}) {
+  for (const auto *column : {&from.left, &from.right, &from.overlap}) {
     stream_.copy_to_host(to, column->data() + begin, count);
     to += count;
   }
@@ -41,11 +40,11 @@ void ResultFetcher::hand_over(const Piece &piece, const std::function<void(Batch
   }
 }
 
-void ResultFetcher::fetch(const ResultColumns &from, uint64_t results, bool swap,
+void ResultFetcher::fetch(const ResultColumns &from, uint64_t results,
                           const std::function<void(Batch &)> &push) {
   Piece *coming = &pieces_[0], *next = &pieces_[1];
   const auto start_at = [&](Piece &piece, uint64_t begin) {
-    if (begin < results) start(piece, from, begin, std::min<uint64_t>(results, begin + fetch_pairs), swap);
+    if (begin < results) start(piece, from, begin, std::min<uint64_t>(results, begin + fetch_pairs));
   };
   start_at(*coming, 0);
   for (uint64_t begin = 0; begin < results; begin += fetch_pairs) {

@@ -17,9 +17,8 @@ namespace simjoin::gpu {
 class ResultFetcher {
  public:
   // Fetches the first `results` results, which must be complete, and passes them to push() in batches. A
-  // piece comes down while the one before is passed on. `swap` exchanges left and right.
-  void fetch(const ResultColumns &from, uint64_t results, bool swap,
-             const std::function<void(Batch &)> &push);
+  // piece comes down while the one before is passed on.
+  void fetch(const ResultColumns &from, uint64_t results, const std::function<void(Batch &)> &push);
 
  private:
   struct Piece {
@@ -27,7 +26,7 @@ class ResultFetcher {
     size_t count = 0;                // pairs
     Event arrived;
   };
-  void start(Piece &piece, const ResultColumns &from, uint64_t begin, uint64_t end, bool swap);
+  void start(Piece &piece, const ResultColumns &from, uint64_t begin, uint64_t end);
   static void hand_over(const Piece &piece, const std::function<void(Batch &)> &push);
 
   Piece pieces_[2];

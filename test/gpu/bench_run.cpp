@@ -10,7 +10,7 @@
 #include "core/base/memory.hpp"
 #include "core/candidates/pair_verifier.hpp"
 #include "core/sets/set_blocks.hpp"
-#include "cuda/filters/published/pair_verifier.hpp"
+#include "cuda/engine/pair_verifier.hpp"
 
 namespace simjoin::bench {
 namespace {

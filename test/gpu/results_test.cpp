@@ -32,18 +32,15 @@ TEST_F(Results, AllArriveInOrder) {
   gpu::ResultFetcher fetcher;
   for (const size_t count :
        {size_t{0}, size_t{1}, batch, batch + 1, piece - 1, piece, piece + 1, 2 * piece, 3 * piece + 5}) {
-    for (const bool swap : {false, true}) {
-      uint32_t next = 0, wrong = 0;
-      fetcher.fetch(columns, count, swap, [&](Batch &pairs) {
-        EXPECT_LE(pairs.size(), batch);
-        for (size_t i = 0; i < pairs.size(); ++i, ++next) {
-          wrong +=
-              pairs.left[i] != next + swap || pairs.right[i] != next + !swap || pairs.overlap[i] != next + 2;
-        }
-      });
-      EXPECT_EQ(next, count);
-      EXPECT_EQ(wrong, 0u) << count << " pairs";
-    }
+    uint32_t next = 0, wrong = 0;
+    fetcher.fetch(columns, count, [&](Batch &pairs) {
+      EXPECT_LE(pairs.size(), batch);
+      for (size_t i = 0; i < pairs.size(); ++i, ++next) {
+        wrong += pairs.left[i] != next || pairs.right[i] != next + 1 || pairs.overlap[i] != next + 2;
+      }
+    });
+    EXPECT_EQ(next, count);
+    EXPECT_EQ(wrong, 0u) << count << " pairs";
   }
 }
 
@@ -56,7 +53,7 @@ TEST_F(Results, CopiesUnderWayEndWithTheFetcher) {
   number(device, columns, count);
   for (int i = 0; i < 20; ++i) {
     std::optional<gpu::ResultFetcher> fetcher(std::in_place);
-    EXPECT_THROW(fetcher->fetch(columns, count, false, [](Batch &) { throw Cancelled{}; }), Cancelled);
+    EXPECT_THROW(fetcher->fetch(columns, count, [](Batch &) { throw Cancelled{}; }), Cancelled);
     fetcher.reset();
   }
   device.synchronize();
